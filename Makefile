@@ -1,13 +1,13 @@
 # Each target is one line; what it takes is in scripts/.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VERSION)
+LDFLAGS := -s -w -X github.com/minibench/mini/internal/version.Version=$(VERSION)
 # Off the usual address the file is not mapped in pages of 2 MB, which keep all
 # of it in memory where a few hundred kB are used: 12 MB less, resident.
 LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-T 0x481000)
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
-.PHONY: help build helper images registry demo test test-short test-long lint fmt fuzz bench golden tour clean
+.PHONY: help build helper images demo test test-short test-long lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,11 +25,8 @@ demo: setup-demo ## watch an agent fix five small repositories, and have the pat
 	@$(MAKE) --no-print-directory -j2 build images
 	bin/mini bench --subset demo -w 2 --eval
 
-test: setup-test helper images registry ## install what tests need, then run all of them
-	GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 60m ./...
-
-registry: ## fetch the image registry that tests start on the loopback
-	@scripts/registry.sh
+test: setup-test helper images ## install what tests need, then run all of them
+	@scripts/test.sh
 
 setup-%:
 	@scripts/setup.sh $*
@@ -37,7 +34,7 @@ setup-%:
 test-short: helper ## the tests, without the race detector and without set-up
 	go test ./...
 
-test-long: setup-test helper images registry ## the tests with all that takes minutes (10,000 commands at once, say)
+test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
 	MINI_TEST_LONG=1 go test -timeout 60m ./...
 
 lint: ## the linter, go vet among its checks
@@ -46,14 +43,17 @@ lint: ## the linter, go vet among its checks
 fmt: ## format the code
 	go run $(GOFUMPT) -w agent cmd configs datasets env internal model runner trajectories
 
-tour: helper images ## take README's tour and keep what the screens showed in ./tour
+tour: helper images ## run the tour of README.md and docs/tour.md and keep what the screens showed in ./tour
 	mkdir -p tour && go test -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
 
 fuzz: ## each fuzz target for ten seconds
 	@scripts/fuzz.sh 10s
 
-bench: build images ## measure, and hold against the bars of README.md
+bench: build images ## measure, and compare with the limits in docs/performance.md
 	@scripts/bench.sh
+
+man: ## write the manual pages to bin/man
+	SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) go run ./cmd/mini/internal/man bin/man
 
 golden: ## rewrite golden files; look at the difference before you commit it
 	go test ./... -update

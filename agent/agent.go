@@ -1,14 +1,14 @@
-// Package agent lets a model work on a task in a sandbox: it asks the model
-// for a command, runs it, shows the model what happened, and goes on until the
-// model submits or a limit is reached.
+// Package agent runs a language model on a task in a sandbox. It asks the model
+// for a command, runs the command, shows the model its output, and repeats
+// until the model submits or a limit is reached.
 //
-// The package knows two collaborators, an environment and a model, both by
-// their interfaces; what happened goes to a Recorder as it happens. History is
-// linear: messages are appended and never changed. How a model writes its
-// commands is agent/protocol's affair.
+// The package depends on an environment and a model, both as interfaces. A
+// Recorder receives every record as it is made. The history is linear: messages
+// are appended and never changed. Package agent/protocol defines how a model
+// writes its commands.
 //
 //	a, err := agent.New(cfg)
-//	out := a.Run(ctx, agent.Session{Model: m, Environment: box, Recorder: journal, Task: task})
+//	out := a.Run(ctx, agent.Session{Model: m, Environment: e, Recorder: journal, Task: task})
 package agent
 
 import (
@@ -23,51 +23,55 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Agent is a checked configuration; it holds no state of a session and may
-// run any number of them at once.
+// Agent is a validated configuration. It holds no session state and can run any
+// number of sessions concurrently.
 type Agent struct {
 	cfg       Config
 	templates templates
 	protocol  protocol.Protocol
 }
 
-// Session is what one attempt works with.
+// Session holds what an attempt works with. An attempt that is resumed has
+// several sessions, one after the other.
 type Session struct {
 	Model       model.Model
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
-	// Started is what making the sandbox took, for the times of the outcome.
-	Started time.Duration
-	// Past is what the attempt goes on from; nil begins a new one.
-	Past *Past
-	// Summary makes summaries (see Config.Compaction); nil leaves them to Model.
-	Summary model.Model
-	// Afford is asked after a call that is no step, that of a summary: its error ends
-	// the attempt. nil allows everything.
-	Afford func() error
-	// Allow is asked before each call of the model; its error ends the attempt,
-	// as ErrBudgetExhausted does. nil allows everything.
-	Allow func() error
-	// Supervisor decides on each command; nil allows all of them.
-	Supervisor Supervisor
-	// Tools answers what commands ask for by mini-tool; nil gives them nothing to
-	// ask. It is heeded where the sandbox can carry it (env.Info.Tools).
-	Tools Toolbox
-	// Person is asked what no program decides; nil asks nobody.
-	Person Person
-	// Talk is how the attempt is spoken to while it works; may be nil.
-	Talk *Talk
-	// Observer is told of each record and of each phase as it begins; may be nil.
+	// StartupTime is how long the sandbox took to start, for the outcome's
+	// times.
+	StartupTime time.Duration
+	// Resume is the state to resume from; nil starts a new attempt.
+	Resume *ResumeState
+	// SummaryModel writes summaries (see Config.Compaction); nil means Model.
+	SummaryModel model.Model
+	// CheckBudget is called after a model call that does not count as a step,
+	// such as a summary. An error ends the attempt. nil means no budget.
+	CheckBudget func() error
+	// ReserveCall is called before each step's model call. An error, such as
+	// ErrBudgetExhausted, ends the attempt. nil means no budget.
+	ReserveCall func() error
+	// Approver decides on each command before it runs; nil allows all commands.
+	Approver Approver
+	// Tools handles the mini-tool requests of commands; nil means no tools. It
+	// is used only where the sandbox supports tools (env.Info.Tools).
+	Tools ToolServer
+	// User answers the questions of an interactive session; nil means there is
+	// no user.
+	User User
+	// Inbox delivers messages to the attempt while it works; may be nil.
+	Inbox *Inbox
+	// Observer is called for each record and at the start of each phase; may be
+	// nil.
 	Observer Observer
-	// Events publishes the same to any number of subscribers, with the pieces of
-	// replies and outputs; may be nil. Opening is the first event, to which the
-	// task, the folder and the step are added.
-	Events  *events.Bus
-	Opening events.RunStarted
-	// States records the state of the working tree while the model is asked, so
-	// that a sandbox that is made anew can be held against it.
-	States bool
+	// Events publishes the same to any number of subscribers, plus streamed
+	// pieces of replies and outputs; may be nil. StartEvent is the first event;
+	// the task, the folder and the step are filled in.
+	Events     *events.Bus
+	StartEvent events.RunStarted
+	// RecordTreeHashes records the hash of the working tree during model calls,
+	// so that a rebuilt sandbox can be compared with it.
+	RecordTreeHashes bool
 }
 
 // Task is what the model is asked to do.
@@ -77,39 +81,40 @@ type Task struct {
 	Instance map[string]any
 }
 
-// Recorder keeps what happens, in order. *trajectories.Journal is one.
+// Recorder stores records in order. *trajectories.Journal implements it.
 type Recorder interface {
 	Append(t trajectories.Type, data any) (trajectories.Record, error)
 }
 
-// loop asks, acts and observes until something ends the attempt; what ended it
-// is the error, which is never nil.
+// loop runs steps until an error ends the attempt, and returns that error. The
+// result is never nil.
 func (r *run) loop(ctx context.Context) error {
-	for next := r.begin; ; next = r.step {
-		if err := r.survive(ctx, next(ctx)); err != nil {
+	for next := r.start; ; next = r.step {
+		if err := r.handleStepError(ctx, next(ctx)); err != nil {
 			return err
 		}
 	}
 }
 
-// survive turns what ends a step, but not the attempt, into nil.
-func (r *run) survive(ctx context.Context, err error) error {
+// handleStepError handles the errors that end a step but not the attempt. It
+// returns nil for them.
+func (r *run) handleStepError(ctx context.Context, err error) error {
 	var feedback *Feedback
 	var submitted *Submitted
 	switch {
 	case errors.As(err, &feedback):
-		return r.say(feedback.Messages...)
+		return r.addMessages(feedback.Messages...)
 	case errors.Is(err, ErrLimitsExceeded):
-		return r.raise(ctx, err)
+		return r.raiseLimits(ctx, err)
 	case errors.As(err, &submitted):
-		return r.goOnAfter(ctx, submitted)
+		return r.continueAfterSubmission(ctx, submitted)
 	}
 	return err
 }
 
-// step is one model call and the execution of its actions.
+// step makes one model call and runs the actions of the reply.
 func (r *run) step(ctx context.Context) error {
-	if err := r.heed(ctx); err != nil {
+	if err := r.checkInbox(ctx); err != nil {
 		return err
 	}
 	if err := r.checkLimits(); err != nil {
@@ -122,35 +127,35 @@ func (r *run) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	actions, err := r.read(reply)
+	actions, err := r.parseReply(reply)
 	if err != nil {
 		return err
 	}
-	return r.perform(ctx, actions)
+	return r.runActions(ctx, actions)
 }
 
-// perform runs the actions of a reply, one after the other.
-func (r *run) perform(ctx context.Context, actions []protocol.Action) error {
+// runActions runs the actions of a reply in order.
+func (r *run) runActions(ctx context.Context, actions []protocol.Action) error {
 	for i, a := range actions {
-		if err := r.act(ctx, a); err != nil {
-			return r.leave(actions[i:], err)
+		if err := r.runAction(ctx, a); err != nil {
+			return r.skipActions(actions[i:], err)
 		}
 	}
 	return nil
 }
 
-// act runs one command and tells the model what it did.
-func (r *run) act(ctx context.Context, a protocol.Action) error {
-	if err := r.supervise(ctx, a); err != nil {
+// runAction runs one command and sends its result to the model.
+func (r *run) runAction(ctx context.Context, a protocol.Action) error {
+	if err := r.requestApproval(ctx, a); err != nil {
 		return err
 	}
-	r.began(Running, a.Command)
-	result, halted, err := r.execute(ctx, a.Command, false)
+	r.startPhase(Running, a.Command)
+	result, interrupted, err := r.execute(ctx, a.Command, false)
 	if err != nil {
 		return err
 	}
-	if text, ok := submission(result); ok && !halted {
+	if text, ok := ParseSubmission(result); ok && !interrupted {
 		return r.submit(ctx, a, text)
 	}
-	return r.observe(ctx, a, result, halted)
+	return r.reportResult(ctx, a, result, interrupted)
 }

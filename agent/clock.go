@@ -8,27 +8,27 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// clock counts the time of an attempt. It stands still while the attempt waits
-// for its model's provider, whose bad day is not the agent's doing.
+// clock measures the working time of an attempt. It is paused while the attempt
+// waits for the model's provider.
 type clock struct {
-	started time.Time
-	before  time.Duration // counted in earlier sessions of the attempt
-	limit   time.Duration // 0: none
-	expired func()        // called once, when the limit is reached
+	started  time.Time
+	previous time.Duration // of earlier sessions of the attempt
+	limit    time.Duration // 0 means none
+	expired  func()        // called once when the limit is reached
 
-	mu      sync.Mutex
-	waits   int // that go on
-	since   time.Time
-	waited  time.Duration // in waits that are over
-	timer   *time.Timer
-	stopped bool
+	mu       sync.Mutex
+	pauses   int // number of pauses in effect
+	pausedAt time.Time
+	paused   time.Duration // total of past pauses
+	timer    *time.Timer
+	stopped  bool
 }
 
 func newClock() *clock { return &clock{started: time.Now()} }
 
-// bound returns a context that ends with the cause when the clock has counted
-// so much; 0 is no limit. Stop is to be called.
-func (c *clock) bound(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
+// withLimit returns a context that is cancelled with cause once the clock has
+// measured limit; 0 means no limit. The caller must call the returned function.
+func (c *clock) withLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	ctx = model.WithPause(ctx, c.pause)
 	if limit <= 0 {
 		return ctx, func() {}
@@ -48,27 +48,27 @@ func (c *clock) bound(ctx context.Context, limit time.Duration, cause error) (co
 	}
 }
 
-// worked is the time so far without the waits.
-func (c *clock) worked() time.Duration {
+// elapsed returns the time so far without pauses.
+func (c *clock) elapsed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.count()
+	return c.elapsedLocked()
 }
 
-func (c *clock) count() time.Duration {
-	worked := c.before + time.Since(c.started) - c.waited
-	if c.waits > 0 {
-		worked -= time.Since(c.since)
+func (c *clock) elapsedLocked() time.Duration {
+	elapsed := c.previous + time.Since(c.started) - c.paused
+	if c.pauses > 0 {
+		elapsed -= time.Since(c.pausedAt)
 	}
-	return worked
+	return elapsed
 }
 
 // pause stops the clock until the returned function is called.
 func (c *clock) pause() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waits++; c.waits == 1 {
-		c.since = time.Now()
+	if c.pauses++; c.pauses == 1 {
+		c.pausedAt = time.Now()
 		if c.timer != nil {
 			c.timer.Stop()
 		}
@@ -76,14 +76,14 @@ func (c *clock) pause() (end func()) {
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.waits--; c.waits == 0 {
-			c.waited += time.Since(c.since)
+		if c.pauses--; c.pauses == 0 {
+			c.paused += time.Since(c.pausedAt)
 			c.restart()
 		}
 	})
 }
 
-// restart lets the timer run for what is left.
+// restart sets the timer to the remaining time.
 func (c *clock) restart() {
 	if c.limit <= 0 || c.stopped {
 		return
@@ -91,14 +91,14 @@ func (c *clock) restart() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	c.timer = time.AfterFunc(c.limit-c.count(), c.expire)
+	c.timer = time.AfterFunc(c.limit-c.elapsedLocked(), c.expire)
 }
 
-// expire looks again: a wait may have begun as the timer went off.
+// expire checks the time again: a pause may have started as the timer fired.
 func (c *clock) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stopped && c.waits == 0 && c.count() >= c.limit {
+	if !c.stopped && c.pauses == 0 && c.elapsedLocked() >= c.limit {
 		c.expired()
 	}
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// still is a sandbox without a clock of its own: a command takes as long as it
-// is told to.
-type still struct{ takes time.Duration }
+// timedSandbox is a sandbox whose commands take a given time.
+type timedSandbox struct{ takes time.Duration }
 
-func (s still) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (s timedSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if c.Script != "work" {
 		return env.Result{ExitCode: 1}, nil // no repository
 	}
@@ -31,16 +30,16 @@ func (s still) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 		return env.Result{ExitCode: -1, Duration: time.Since(start)}, context.Cause(ctx)
 	}
 }
-func (still) Info() env.Info              { return env.Info{Dir: "/"} }
-func (still) Close(context.Context) error { return nil }
+func (timedSandbox) Info() env.Info              { return env.Info{Dir: "/"} }
+func (timedSandbox) Close(context.Context) error { return nil }
 
-// busy is a provider that refuses each request once, and asks to wait.
-type busy struct {
+// rateLimitedModel rejects every first request and asks to wait.
+type rateLimitedModel struct {
 	calls int
 	after time.Duration
 }
 
-func (b *busy) Query(context.Context, []model.Message) (model.Reply, error) {
+func (b *rateLimitedModel) Query(context.Context, []model.Message) (model.Reply, error) {
 	b.calls++
 	if b.calls%2 == 1 {
 		return model.Reply{Tries: 1, Usage: model.Usage{Prompt: 1}, Cost: 0.5}, &model.Error{
@@ -49,13 +48,13 @@ func (b *busy) Query(context.Context, []model.Message) (model.Reply, error) {
 	}
 	return model.Reply{
 		Tries: 1, Usage: model.Usage{Prompt: 10, Completion: 2}, Cost: 1,
-		Message: model.Message{Role: model.Assistant, Content: bash("work")}, Finish: model.FinishStop,
+		Message: model.Message{Role: model.Assistant, Content: bash("work")}, FinishReason: model.FinishStop,
 	}, nil
 }
 
-// A wall limit of 100 seconds, commands of 30, and a provider that lets each
-// call wait ten minutes: four commands begin, and the fourth is cut.
-func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
+// With a wall time limit of 100 seconds, commands of 30 seconds and waits of
+// ten minutes, four commands start and the fourth is cut off.
+func TestProviderWaitsDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config()
 		cfg.WallTimeLimit, cfg.Timeout = 100, time.Hour
@@ -63,11 +62,11 @@ func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec := begun()
+		rec := newRecorder()
 		start := time.Now()
 		out := a.Run(t.Context(), agent.Session{
-			Model:       retry.New(&busy{after: 10 * time.Minute}, retry.Policy{MaxWait: time.Hour}),
-			Environment: still{takes: 30 * time.Second}, Recorder: rec, Task: agent.Task{Text: "task"}, Started: 7 * time.Second,
+			Model:       retry.New(&rateLimitedModel{after: 10 * time.Minute}, retry.Policy{MaxWait: time.Hour}),
+			Environment: timedSandbox{takes: 30 * time.Second}, Recorder: rec, Task: agent.Task{Text: "task"}, StartupTime: 7 * time.Second,
 		})
 		if out.ExitStatus != "TimeExceeded" || out.Class != trajectories.Limit || out.Steps != 4 {
 			t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
@@ -84,12 +83,12 @@ func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
 			t.Errorf("the time went to %+v", out.Times)
 		}
 		ended := len(rec.records) - 1
-		for _, killed := range []bool{false, true} { // then only the start of the sandbox is not on record
+		for _, killed := range []bool{false, true} { // without an outcome only the sandbox's start is missing
 			if killed {
 				rec.records, spent.Start = rec.records[:ended], 0
 			}
-			if past, err := agent.Recall(rec.all()); err != nil || past.Times != spent {
-				t.Errorf("killed %v: recalled %+v, %v", killed, past.Times, err)
+			if state, err := agent.ReadResumeState(rec.all()); err != nil || state.Times != spent {
+				t.Errorf("killed %v: recalled %+v, %v", killed, state.Times, err)
 			}
 		}
 		for _, r := range rec.records {
@@ -100,38 +99,12 @@ func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
 			if err := json.Unmarshal(r.Data, &c); err != nil {
 				t.Fatal(err)
 			}
-			if c.Tries != 2 || len(c.Attempts) != 2 || time.Duration(c.Waited) != 10*time.Minute {
+			if c.RequestCount != 2 || len(c.Requests) != 2 || time.Duration(c.Waited) != 10*time.Minute {
 				t.Fatalf("%s", r.Data)
 			}
-			if a := c.Attempts[0]; a.Code != 429 || time.Duration(a.RetryAfter) != 10*time.Minute || time.Duration(a.Waited) != 10*time.Minute || a.Error == "" || a.Start == nil {
+			if a := c.Requests[0]; a.Code != 429 || time.Duration(a.RetryAfter) != 10*time.Minute || time.Duration(a.Waited) != 10*time.Minute || a.Error == "" || a.Start == nil {
 				t.Errorf("first attempt in %s", r.Data)
 			}
 		}
 	})
-}
-
-// A call that waits for its provider, without a word, has no limit but the
-// policy's; the work before and after it has.
-func TestWallLimitBeforeAndAfterAWait(t *testing.T) {
-	for _, limit := range []float64{0, 45} {
-		synctest.Test(t, func(t *testing.T) {
-			cfg := config()
-			cfg.WallTimeLimit, cfg.Timeout, cfg.StepLimit = limit, time.Hour, 2
-			a, err := agent.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := a.Run(t.Context(), agent.Session{
-				Model:       retry.New(&busy{after: time.Hour}, retry.Policy{MaxWait: 2 * time.Hour}),
-				Environment: still{takes: 30 * time.Second}, Recorder: &memory{}, Task: agent.Task{Text: "task"},
-			})
-			want := "TimeExceeded"
-			if limit == 0 {
-				want = "LimitsExceeded"
-			}
-			if out.ExitStatus != want {
-				t.Errorf("limit %v: %s: %s", limit, out.ExitStatus, out.Error)
-			}
-		})
-	}
 }

@@ -1,15 +1,15 @@
 package agent
 
-// FormatError is what a model is told of a reply that is wrong.
+// FormatError renders the message to the model for an invalid reply.
 func (a *Agent) FormatError(message string, actions int, finish string, cut bool) (string, error) {
-	return a.templates.formatError.render(merged(sampleVariables(a.cfg), formatErrorValues(message, actions, finish, cut)))
+	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(message, actions, finish, cut)))
 }
 
-// Observations are those of the samples that templates are checked with.
+// Observations renders the sample observations that templates are checked with.
 func (a *Agent) Observations() ([]string, error) {
 	var texts []string
 	for _, sample := range sampleObservations {
-		text, err := a.templates.observation.render(merged(sampleVariables(a.cfg), sample))
+		text, err := a.templates.observation.render(merge(sampleVariables(a.cfg), sample))
 		if err != nil {
 			return nil, err
 		}
@@ -18,10 +18,10 @@ func (a *Agent) Observations() ([]string, error) {
 	return texts, nil
 }
 
-// StateAtOnce has the state of the working tree taken beside every call, from its
-// beginning on. What it returns is to be called at the end.
-func StateAtOnce() (end func()) {
-	delay, share := stateDelay, stateShare
-	stateDelay, stateShare = 0, 0
-	return func() { stateDelay, stateShare = delay, share }
+// HashEveryCall makes every model call hash the working tree immediately, until
+// the returned function is called.
+func HashEveryCall() (end func()) {
+	delay, share := hashDelay, hashTimeShare
+	hashDelay, hashTimeShare = 0, 0
+	return func() { hashDelay, hashTimeShare = delay, share }
 }

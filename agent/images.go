@@ -4,152 +4,151 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/minibench/mini/agent/pictures"
+	"github.com/minibench/mini/agent/images"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 )
 
-// Images says which images a model is shown: those of its task, and those that
-// its commands ask for.
+// Images configures which images the model is shown: those of the task, and
+// those that its commands request.
 type Images struct {
-	// Marker is how a line of output begins that names an image file of the
-	// sandbox, as "MINI_IMAGE:"; the model is shown that file. Empty means that
-	// no line does.
+	// Marker is the prefix of an output line that names an image file in the
+	// sandbox, such as "MINI_IMAGE:". The model is shown that file. Empty
+	// disables this.
 	Marker string `yaml:"marker" json:"marker,omitempty"`
-	// Folder holds images that rows name, URLs as host/path.
+	// Folder holds images that dataset rows name; an image with a URL is stored
+	// as host/path.
 	Folder string `yaml:"folder" json:"folder,omitempty"`
-	// Fetch lets images be fetched that rows name by http or https URLs.
+	// Fetch allows fetching images that rows name by http or https URLs.
 	Fetch bool `yaml:"fetch" json:"fetch,omitempty"`
 
-	// Taken says that the model takes images. One that does not is told so,
-	// where there would be some.
-	Taken bool `yaml:"-" json:"-"`
-	// Fetcher fetches, where Fetch says so.
-	Fetcher pictures.Fetcher `yaml:"-" json:"-"`
+	// Supported reports that the model accepts images. Other models are told
+	// that images were left out.
+	Supported bool `yaml:"-" json:"-"`
+	// Fetcher fetches images if Fetch is set.
+	Fetcher images.Fetcher `yaml:"-" json:"-"`
 }
 
-// What one observation, and all prompts of an attempt together, may show: what
-// requests of all providers can hold.
+// Limits on the images of one observation, and of all prompts of an attempt.
+// Requests to all providers can hold that many.
 const (
-	maxShown       = 4
-	maxImages      = 50
-	maxImagesBytes = 20 << 20
-	// fetchedAtOnce bounds the images of a task that are got side by side: a row
-	// has a handful, and each may be somewhere slow.
-	fetchedAtOnce = 5
+	maxPerObservation = 4
+	maxImages         = 50
+	maxImagesBytes    = 20 << 20
 )
 
-// notTaken is what a model is told that cannot be shown an image.
-const notTaken = "this model takes no images"
+// notSupported tells a model that does not accept images why one is missing.
+const notSupported = "this model takes no images"
 
 func (c Config) validateImages() error {
 	if m := c.Images.Marker; len(m) > 100 || strings.ContainsAny(m, "\n\r\x00") || m != strings.TrimLeft(m, " \t") {
-		return &FieldError{Field: "images", Err: fmt.Errorf("marker %.60q is not how a line begins", m)}
+		return fieldErrorf("images",
+			"marker %.60q is not the start of a line; use at most 100 characters, no leading white space and no line break",
+			m)
 	}
 	return nil
 }
 
-// imageMarker is the marker where it does anything.
+// imageMarker returns the marker if images are supported.
 func (c Config) imageMarker() string {
-	if !c.Images.Taken {
+	if !c.Images.Supported {
 		return ""
 	}
 	return c.Images.Marker
 }
 
-// illustrate adds the images of the task to the prompt that tells it.
-func (r *run) illustrate(ctx context.Context, m *model.Message) error {
-	refs, more := pictures.Refs(r.Task.Instance)
-	if !r.cfg.Images.Taken {
+// addTaskImages adds the task's images to its prompt.
+func (r *run) addTaskImages(ctx context.Context, m *model.Message) error {
+	refs, more := images.TaskRefs(r.Task.Instance)
+	if !r.cfg.Images.Supported {
 		if len(refs) > 0 {
-			m.Content += "\n\n" + leftOut(number(len(refs)), notTaken)
+			m.Content += "\n\n" + leftOutNote(imageCount(len(refs)), notSupported)
 		}
 		return nil
 	}
-	source := pictures.Source{Folder: r.cfg.Images.Folder}
+	source := images.Source{Folder: r.cfg.Images.Folder}
 	if r.cfg.Images.Fetch {
 		source.Fetcher = r.cfg.Images.Fetcher
 	}
-	for some := range slices.Chunk(refs, fetchedAtOnce) {
-		for i, got := range source.All(ctx, some) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			err := got.Err
-			if err == nil {
-				err = r.afford(got.Image)
-			}
-			if err != nil {
-				m.Content += "\n\n" + leftOut("image "+shortRef(some[i]), "it is not at hand")
-				r.warnings = append(r.warnings, fmt.Sprintf("an image of the task is not shown: %s: %v", shortRef(some[i]), err))
-				continue
-			}
-			m.Images = append(m.Images, got.Image)
+	for _, ref := range refs {
+		img, err := source.Load(ctx, ref)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-	}
-	if more {
-		m.Content += "\n\n" + leftOut("more images", "there are too many")
-	}
-	return nil
-}
-
-// show adds the images that an output asks for to the message that tells of it.
-// An error is the sandbox's.
-func (r *run) show(ctx context.Context, m *model.Message, res env.Result) error {
-	if r.cfg.Images.Marker == "" {
-		return nil
-	}
-	files, more := pictures.Marked(res.Output, r.cfg.Images.Marker, maxShown)
-	for _, file := range files {
-		if !r.cfg.Images.Taken {
-			m.Content += "\n" + leftOut("image", notTaken)
-			return nil
+		if err == nil {
+			err = r.countImage(img)
 		}
-		img, reason, err := pictures.FromSandbox(ctx, r.Environment, file)
 		if err != nil {
-			return orCause(ctx, err)
-		}
-		if reason == nil {
-			reason = r.afford(img)
-		}
-		if reason != nil {
-			m.Content += "\n" + leftOut("image "+shortRef(file), reason.Error())
+			m.Content += "\n\n" + leftOutNote("image "+shortRef(ref), "it is not at hand")
+			r.warnings = append(r.warnings, fmt.Sprintf("image of the task left out: %s: %v", shortRef(ref), err))
 			continue
 		}
 		m.Images = append(m.Images, img)
 	}
 	if more {
-		m.Content += "\n" + leftOut("more images", fmt.Sprintf("at most %d are shown at a time", maxShown))
+		m.Content += "\n\n" + leftOutNote("more images", "there are too many")
 	}
 	return nil
 }
 
-// afford counts an image that is shown; the error says that there were enough.
-func (r *run) afford(img model.Image) error {
-	if r.images+1 > maxImages || r.imagesBytes+len(img.Data) > maxImagesBytes {
+// addOutputImages adds the images that an output requests to the message with
+// the output. An error is the sandbox's.
+func (r *run) addOutputImages(ctx context.Context, m *model.Message, res env.Result) error {
+	if r.cfg.Images.Marker == "" {
+		return nil
+	}
+	files, more := images.MarkedFiles(res.Output, r.cfg.Images.Marker, maxPerObservation)
+	for _, file := range files {
+		if !r.cfg.Images.Supported {
+			m.Content += "\n" + leftOutNote("image", notSupported)
+			return nil
+		}
+		img, reason, err := images.ReadFromSandbox(ctx, r.Environment, file)
+		if err != nil {
+			return causeOrErr(ctx, err)
+		}
+		if reason == nil {
+			reason = r.countImage(img)
+		}
+		if reason != nil {
+			m.Content += "\n" + leftOutNote("image "+shortRef(file), reason.Error())
+			continue
+		}
+		m.Images = append(m.Images, img)
+	}
+	if more {
+		m.Content += "\n" + leftOutNote("more images", fmt.Sprintf("at most %d are shown at a time", maxPerObservation))
+	}
+	return nil
+}
+
+// countImage counts an image to be sent. The error says that the limit is
+// reached.
+func (r *run) countImage(img model.Image) error {
+	if r.imageCount+1 > maxImages || r.imageBytes+len(img.Data) > maxImagesBytes {
 		return errors.New("as many as one conversation can hold were shown already")
 	}
-	r.images++
-	r.imagesBytes += len(img.Data)
+	r.imageCount++
+	r.imageBytes += len(img.Data)
 	return nil
 }
 
-func number(images int) string {
+func imageCount(images int) string {
 	if images == 1 {
 		return "image"
 	}
 	return fmt.Sprintf("%d images", images)
 }
 
-// leftOut tells a model of an image that it is not shown.
-func leftOut(what, why string) string { return "[" + what + " left out: " + why + "]" }
+// leftOutNote tells the model that an image was left out.
+func leftOutNote(what, reason string) string { return "[" + what + " left out: " + reason + "]" }
 
-// shortRef is a name as a prompt may hold it: bounded, on one line.
+// shortRef returns a reference fit for a prompt: bounded, on one line.
 func shortRef(ref string) string {
-	const most = 200
+	const limit = 200
 	if strings.HasPrefix(ref, "data:") {
 		return "a data URI"
 	}
@@ -159,8 +158,5 @@ func shortRef(ref string) string {
 		}
 		return c
 	}, strings.ToValidUTF8(ref, "?"))
-	if runes := []rune(ref); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return ref
+	return text.ClipRunes(ref, limit)
 }

@@ -24,7 +24,7 @@ func drawn(t *testing.T, width int) []byte {
 	return b.Bytes()
 }
 
-// drawing is a command that makes a file of an image.
+// drawing is a command that writes an image file.
 func drawing(file string, data []byte) string {
 	return "echo " + base64.StdEncoding.EncodeToString(data) + " | base64 -d > " + file
 }
@@ -39,7 +39,7 @@ func TestImagesThatCommandsAskFor(t *testing.T) {
 		images int
 	}{
 		"shown": {
-			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:", Taken: true} },
+			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:", Supported: true} },
 			output + "\n[image none.png left out: there is no such file]\n[image a.txt left out: neither PNG, JPEG, GIF nor WebP]\n" +
 				"[more images left out: at most 4 are shown at a time]", 2,
 		},
@@ -47,21 +47,21 @@ func TestImagesThatCommandsAskFor(t *testing.T) {
 			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:"} },
 			output + "\n[image left out: this model takes no images]", 0,
 		},
-		"no marker": {func(c *agent.Config) { c.Images = agent.Images{Taken: true} }, output, 0},
+		"no marker": {func(c *agent.Config) { c.Images = agent.Images{Supported: true} }, output, 0},
 	} {
-		for _, speaks := range []string{protocol.Text, protocol.Tools} {
-			t.Run(name+", "+speaks, func(t *testing.T) {
+		for _, protocolName := range []string{protocol.Text, protocol.Tools} {
+			t.Run(name+", "+protocolName, func(t *testing.T) {
 				cfg := config()
-				cfg.Protocol = speaks
+				cfg.Protocol = protocolName
 				tt.change(&cfg)
-				s := says(bash(show), bash(submit))
-				if speaks == protocol.Tools {
-					s = &script{replies: []model.Reply{calls(show), calls(submit)}}
+				s := replies(bash(show), bash(submit))
+				if protocolName == protocol.Tools {
+					s = &scriptedModel{replies: []model.Reply{toolReply(show), toolReply(submit)}}
 				}
-				if out := run(t.Context(), t, cfg, s, &memory{}); out.ExitStatus != "Submitted" {
+				if out := run(t.Context(), t, cfg, s, &testRecorder{}); out.ExitStatus != "Submitted" {
 					t.Fatalf("%+v", out)
 				}
-				got := s.seen[1][3]
+				got := s.prompts[1][3]
 				if diff := cmp.Diff(tt.want, got.Content); diff != "" {
 					t.Error(diff)
 				}
@@ -97,23 +97,23 @@ func TestImagesOfTheTask(t *testing.T) {
 		"one that is missing": {row("https://h.example/a\n.png"), true, "task\n\n[image https://h.example/a?.png left out: it is not at hand]", 0, "neither a file"},
 		"one not fetched": {
 			row(data, "https://h.example/a.png"), true, "task\n\n[image https://h.example/a.png left out: it is not at hand]", 1,
-			"https://h.example/a.png: images are not fetched (agent.images.fetch)",
+			"https://h.example/a.png: not fetched: agent.images.fetch is false",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config()
-			cfg.Images.Taken = tt.taken
+			cfg.Images.Supported = tt.taken
 			a, err := agent.New(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := says(bash(submit))
+			s := replies(bash(submit))
 			out := a.Run(t.Context(), agent.Session{
-				Model: s, Environment: repository(t), Recorder: &memory{}, Task: agent.Task{Text: "task", Instance: tt.row},
+				Model: s, Environment: repository(t), Recorder: &testRecorder{}, Task: agent.Task{Text: "task", Instance: tt.row},
 			})
-			told := s.seen[0][1]
-			if told.Content != tt.want || len(told.Images) != tt.images {
-				t.Errorf("told %q with %d images", told.Content, len(told.Images))
+			prompt := s.prompts[0][1]
+			if prompt.Content != tt.want || len(prompt.Images) != tt.images {
+				t.Errorf("got %q with %d images", prompt.Content, len(prompt.Images))
 			}
 			if all := strings.Join(out.Warnings, "\n"); (tt.warning == "") != (all == "") || !strings.Contains(all, tt.warning) {
 				t.Errorf("warnings %q", all)
@@ -122,31 +122,21 @@ func TestImagesOfTheTask(t *testing.T) {
 	}
 }
 
-// More than a request can hold is not shown, whoever asks for it.
+// The number of images per conversation is limited.
 func TestImagesAreBounded(t *testing.T) {
 	cfg := config()
-	cfg.Images = agent.Images{Marker: "IMG:", Taken: true}
+	cfg.Images = agent.Images{Marker: "IMG:", Supported: true}
 	large := "printf 'IMG: a.png\\nIMG: a.png\\n'"
 	grow := drawing("a.png", drawn(t, 3)) + "; head -c 5000000 /dev/zero >> a.png"
-	s := says(bash(grow), bash(large), bash(large), bash(large), bash(submit))
-	if out := run(t.Context(), t, cfg, s, &memory{}); out.ExitStatus != "Submitted" {
+	s := replies(bash(grow), bash(large), bash(large), bash(large), bash(submit))
+	if out := run(t.Context(), t, cfg, s, &testRecorder{}); out.ExitStatus != "Submitted" {
 		t.Fatalf("%+v", out)
 	}
-	last, images := s.seen[4], 0
+	last, images := s.prompts[4], 0
 	for _, m := range last {
 		images += len(m.Images)
 	}
 	if end := last[len(last)-1].Content; images != 4 || strings.Count(end, "as many as one conversation can hold") != 2 {
 		t.Errorf("%d images; the last answer is %q", images, end)
-	}
-}
-
-func TestMarkerOfImages(t *testing.T) {
-	for marker, good := range map[string]bool{"MINI_IMAGE:": true, " x": false, "a\nb": false, strings.Repeat("x", 101): false} {
-		cfg := config()
-		cfg.Images.Marker = marker
-		if _, err := agent.New(cfg); (err == nil) != good {
-			t.Errorf("%q: %v", marker, err)
-		}
 	}
 }

@@ -9,40 +9,40 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// view is an output as the model is shown it: text, bounded, valid UTF-8.
-type view struct {
-	text       string // whole, or head + a note + tail
-	head, tail string // set when elided
-	elided     int64  // characters left out
-	isElided   bool
+// shownOutput is an output as the model is shown it: bounded, valid UTF-8.
+type shownOutput struct {
+	text        string // the whole output, or head, a note and tail
+	head, tail  string // set if shortened
+	elidedChars int64  // number of characters left out
+	isElided    bool
 }
 
-// look bounds an output. Characters are code points; a byte that is not part
-// of valid UTF-8 counts as one and is shown as U+FFFD. The counts are of the
-// whole output, also where the sandbox kept only its head and tail.
-func (o Observation) look(r env.Result) view {
+// shorten bounds an output. Characters are code points; a byte that is not part
+// of valid UTF-8 counts as one and is shown as U+FFFD. Counts refer to the
+// whole output, even if the sandbox kept only its head and tail.
+func (o Observation) shorten(r env.Result) shownOutput {
 	if o.Keep == KeepTail {
-		return o.lookAtTail(r)
+		return o.shortenToTail(r)
 	}
 	if r.Chars < int64(o.MaxChars) && !r.Truncated {
-		return view{text: valid(r.Output)}
+		return shownOutput{text: toValidUTF8(r.Output)}
 	}
 	head, tail := r.Output, r.Output
 	if r.Truncated {
 		head, tail = r.Output[:r.Head], r.Output[r.Head:]
 	}
-	v := view{
-		isElided: true,
-		head:     valid(head[:prefix(head, o.HeadChars)]),
-		tail:     valid(tail[suffix(tail, o.TailChars):]),
-		elided:   r.Chars - int64(o.HeadChars) - int64(o.TailChars),
+	v := shownOutput{
+		isElided:    true,
+		head:        toValidUTF8(head[:prefixLen(head, o.HeadChars)]),
+		tail:        toValidUTF8(tail[suffixStart(tail, o.TailChars):]),
+		elidedChars: r.Chars - int64(o.HeadChars) - int64(o.TailChars),
 	}
-	v.text = fmt.Sprintf("%s\n[... %d characters left out ...]\n%s", v.head, v.elided, v.tail)
+	v.text = fmt.Sprintf("%s\n[... %d characters left out ...]\n%s", v.head, v.elidedChars, v.tail)
 	return v
 }
 
-// prefix is the length in bytes of the first n characters of b.
-func prefix(b []byte, n int) int {
+// prefixLen returns the length in bytes of the first n characters of b.
+func prefixLen(b []byte, n int) int {
 	i := 0
 	for ; n > 0 && i < len(b); n-- {
 		_, size := utf8.DecodeRune(b[i:])
@@ -51,8 +51,8 @@ func prefix(b []byte, n int) int {
 	return i
 }
 
-// suffix is where in b its last n characters begin.
-func suffix(b []byte, n int) int {
+// suffixStart returns the offset in b of its last n characters.
+func suffixStart(b []byte, n int) int {
 	i := len(b)
 	for ; n > 0 && i > 0; n-- {
 		_, size := utf8.DecodeLastRune(b[:i])
@@ -61,8 +61,8 @@ func suffix(b []byte, n int) int {
 	return i
 }
 
-// valid is b with U+FFFD for each byte that is not part of valid UTF-8.
-func valid(b []byte) string {
+// toValidUTF8 returns b with U+FFFD in place of each invalid byte.
+func toValidUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
@@ -76,8 +76,8 @@ func valid(b []byte) string {
 	return s.String()
 }
 
-// exception says in a sentence what the exit code alone does not; empty for a
-// command that simply ended.
+// exception describes what the exit code alone does not say; empty for a
+// command that ended normally.
 func exception(r env.Result, timeout time.Duration) string {
 	var s []string
 	switch {
@@ -88,7 +88,7 @@ func exception(r env.Result, timeout time.Duration) string {
 	case r.Signal != 0:
 		s = append(s, fmt.Sprintf("The shell was killed by signal %d.", r.Signal))
 	}
-	if r.Collateral {
+	if r.KilledEarlier {
 		what := "Processes that earlier commands had left running were killed with it."
 		if !r.TimedOut {
 			what = "No process could be started any more, so what earlier commands had left running was killed first."
@@ -109,12 +109,12 @@ func exception(r env.Result, timeout time.Duration) string {
 }
 
 func startsSubmission(output []byte) bool {
-	_, ok := submission(env.Result{Output: output})
+	_, ok := ParseSubmission(env.Result{Output: output})
 	return ok
 }
 
-// processes names what a command left running; empty for nothing.
-func processes(list []env.Process) string {
+// processList lists the processes that a command left running.
+func processList(list []env.Process) string {
 	const shown = 5
 	var names []string
 	for i, p := range list {

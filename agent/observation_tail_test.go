@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-func TestLookAtTail(t *testing.T) {
+func TestShortenToTail(t *testing.T) {
 	lines := func(from, to int) string {
 		var b strings.Builder
 		for i := from; i <= to; i++ {
@@ -18,7 +18,7 @@ func TestLookAtTail(t *testing.T) {
 		return b.String()
 	}
 	long := strings.Repeat("ä", 30000) // 60,000 bytes
-	cut := result(lines(1, 20000))     // what a sandbox keeps of a larger output
+	cut := result(lines(1, 20000))     // truncated by the sandbox
 	whole := string(cut.Output)
 	cut.Output, cut.Head, cut.Truncated = []byte(whole[:70000]+whole[len(whole)-70001:]), 70000, true
 
@@ -26,7 +26,7 @@ func TestLookAtTail(t *testing.T) {
 		name string
 		o    Observation
 		in   env.Result
-		tail string // empty where all is shown
+		tail string // empty if all is shown
 		note string
 	}{
 		{name: "empty", in: result("")},
@@ -46,15 +46,15 @@ func TestLookAtTail(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := tt.o
 			o.Keep = KeepTail
-			v := o.orDefault().look(tt.in)
+			v := o.orDefault().shorten(tt.in)
 			switch {
 			case tt.tail == "" && (v.isElided || v.text != string(tt.in.Output)):
 				t.Errorf("not shown whole: %+.200v", v)
 			case tt.tail != "" && (!v.isElided || v.tail != tt.tail || !strings.Contains(v.head, tt.note) || v.text != v.head+"\n"+v.tail):
 				t.Errorf("head %q, tail of %d bytes: %.100q; want %q and %d bytes", v.head, len(v.tail), v.tail, tt.note, len(tt.tail))
 			}
-			if tt.tail != "" && v.elided+int64(utf8.RuneCountInString(v.tail)) != tt.in.Chars {
-				t.Errorf("%d characters are left out, %d shown, of %d", v.elided, utf8.RuneCountInString(v.tail), tt.in.Chars)
+			if tt.tail != "" && v.elidedChars+int64(utf8.RuneCountInString(v.tail)) != tt.in.Chars {
+				t.Errorf("%d characters are left out, %d shown, of %d", v.elidedChars, utf8.RuneCountInString(v.tail), tt.in.Chars)
 			}
 		})
 	}

@@ -13,9 +13,9 @@ func result(output string) env.Result {
 	return env.Result{Output: []byte(output), Bytes: int64(len(output)), Chars: int64(utf8.RuneCountInString(output))}
 }
 
-func TestLook(t *testing.T) {
+func TestShorten(t *testing.T) {
 	long := strings.Repeat("ä", 12000)
-	// What a sandbox keeps of a larger output, cut within characters.
+	// Truncated by the sandbox within characters.
 	cut := result(long)
 	cut.Output = append([]byte(long[:10001]), long[len(long)-10001:]...)
 	cut.Head, cut.Truncated = 10001, true
@@ -50,9 +50,9 @@ func TestLook(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := DefaultObservation.look(tt.in)
-			if v.isElided != tt.elided || v.elided != tt.count {
-				t.Fatalf("elided %v, %d characters; want %v, %d", v.isElided, v.elided, tt.elided, tt.count)
+			v := DefaultObservation.shorten(tt.in)
+			if v.isElided != tt.elided || v.elidedChars != tt.count {
+				t.Fatalf("elided %v, %d characters; want %v, %d", v.isElided, v.elidedChars, tt.elided, tt.count)
 			}
 			if tt.elided && (v.head != tt.head || v.tail != tt.tail) {
 				t.Errorf("head and tail differ: %d and %d bytes", len(v.head), len(v.tail))
@@ -83,7 +83,7 @@ func TestException(t *testing.T) {
 		{"memory, until the time was up", env.Result{OOMKilled: 9, ExitCode: -1, TimedOut: true}, "with everything it had started. The sandbox ran out"},
 		{"memory unknown", env.Result{OOMKilled: -1}, ""},
 		{"left running", env.Result{Background: []env.Process{{PID: 7, Name: "server"}}}, ""},
-		{"a submission that is too large", env.Result{Truncated: true, Output: []byte(Markers[0] + "\n")}, "larger than 100 MB"},
+		{"a submission that is too large", env.Result{Truncated: true, Output: []byte(SubmitMarkers[0] + "\n")}, "larger than 100 MB"},
 		{"any other large output", env.Result{Truncated: true, Output: []byte("x\n")}, ""},
 	}
 	for _, tt := range tests {
@@ -118,7 +118,7 @@ func TestSubmission(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := submission(tt.in)
+			got, ok := ParseSubmission(tt.in)
 			if string(got) != tt.want || ok != tt.ok {
 				t.Errorf("got %q, %v; want %q, %v", got, ok, tt.want, tt.ok)
 			}

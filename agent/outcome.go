@@ -16,78 +16,78 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Run works on one task until something ends it, and says what. The sandbox is
-// left running; closing it is the caller's. Whatever ended the attempt, the
-// working diff is kept while the sandbox lives, and the outcome is the last
-// record. Cancel ctx with cause ErrInterrupted to stop an attempt in good
-// order.
+// Run works on one task until something ends the attempt, and returns the
+// outcome. It does not close the sandbox. Whatever ended the attempt, Run
+// records the working diff if the sandbox is still alive, then the outcome as
+// the last record. To stop an attempt in an orderly way, cancel ctx with cause
+// ErrInterrupted.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
-	r.times.Start = trajectories.Seconds(s.Started)
-	r.asking.run = r
+	r.times.Start = trajectories.Seconds(s.StartupTime)
+	r.toolAttempt.run = r
 	if s.Tools != nil && r.info.Tools {
-		r.abilities = s.Tools.Abilities()
+		r.capabilities = s.Tools.Capabilities()
 	}
 	r.limits = Limits{Steps: a.cfg.StepLimit, Cost: a.cfg.CostLimit}
-	r.recall()
-	err := r.attempt(ctx)
+	r.restore()
+	err := r.runAttempt(ctx)
 	if errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) {
 		r.publishLimit(err, r.limits, false)
 	}
 
 	out := r.outcome(err)
 	if r.tree != nil && r.tree.Base == "" {
-		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiff)
+		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiffWarning)
 	}
-	r.keepDiff(context.WithoutCancel(ctx), &out)
-	out.End, out.Times = time.Now(), s.Past.totalTimes(r.times)
+	r.addWorkingDiff(context.WithoutCancel(ctx), &out)
+	out.End, out.Times = time.Now(), s.Resume.totalTimes(r.times)
 	rec, err := r.record(trajectories.TypeOutcome, out)
-	if err == nil && rec.Redacted { // nothing else may pass the key on
+	if err == nil && rec.Redacted { // the returned outcome must not contain the secret either
 		err = json.Unmarshal(rec.Data, &out)
 	}
 	if err != nil {
 		out = r.outcome(err)
 		out.End = time.Now()
 	}
-	s.Events.Publish(events.Ended{Outcome: out})
+	s.Events.Publish(events.RunEnded{Outcome: out})
 	return out
 }
 
-// attempt is everything until the end: the start-up command, the repository,
-// the loop. A defect of ours that panics ends this attempt and no other.
-func (r *run) attempt(ctx context.Context) (err error) {
+// runAttempt runs the start-up command, opens the repository and runs the loop.
+// It recovers a panic as a *PanicError, so that other attempts continue.
+func (r *run) runAttempt(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
+			err = &PanicError{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
 		}
 	}()
-	start := func() {}
-	if r.hasPast() { // before the limit can be reached: its time was counted when it was new
-		start = r.clock.pause()
+	resumeClock := func() {}
+	if r.isResumed() { // the clock counted this preparation in the first session
+		resumeClock = r.clock.pause()
 	}
-	r.publishOpening()
-	ctx, detach := r.Talk.attach(ctx)
+	r.publishStart()
+	ctx, detach := r.Inbox.attemptContext(ctx)
 	defer detach()
-	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)
+	ctx, stop := r.clock.withLimit(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()
-	for _, prepare := range []func(context.Context) error{r.equip, r.startup, r.scrub, r.open, r.rebuild} {
+	for _, prepare := range []func(context.Context) error{r.prepareTools, r.runStartupCommand, r.scrub, r.openWorktree, r.rebuild} {
 		if err := prepare(ctx); err != nil {
 			return err
 		}
 	}
-	start()
+	resumeClock()
 	return r.loop(ctx)
 }
 
-// startup runs the instance's start-up command, if there is one.
-func (r *run) startup(ctx context.Context) error {
+// runStartupCommand runs the instance's start-up command, if any.
+func (r *run) runStartupCommand(ctx context.Context) error {
 	command, err := r.templates.startup.render(r.variables())
 	if err != nil || command == "" {
 		return err
 	}
 	execute := r.executeOnce
-	if r.hasPast() { // it is on record
-		execute = r.executeAgain
+	if r.isResumed() { // already recorded
+		execute = r.reexecute
 	}
 	res, err := execute(ctx, command)
 	if err != nil {
@@ -97,34 +97,34 @@ func (r *run) startup(ctx context.Context) error {
 		return &env.Error{
 			Status: env.SetupFailed, Op: "run start-up command",
 			Hint: "see run.env_startup_command",
-			Err:  fmt.Errorf("exit code %d: %.500s", res.ExitCode, valid(res.Output)),
+			Err:  fmt.Errorf("exit code %d: %.500s", res.ExitCode, toValidUTF8(res.Output)),
 		}
 	}
 	return nil
 }
 
-// Defect is a panic, which is a mistake in mini.
-type Defect struct{ Text, Stack string }
+// PanicError is a recovered panic: a bug in mini.
+type PanicError struct{ Text, Stack string }
 
-func (d *Defect) Error() string { return d.Text }
+func (d *PanicError) Error() string { return d.Text }
 
-// outcome is how the attempt ended, with its totals.
+// outcome returns how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
-	out := Failed(r.clock.started, err)
-	r.Past.Carry(&out)
-	all := r.total()
-	out.Steps, out.Usage, out.Cost, out.ChildSteps = all.Steps, all.Usage, all.Cost, all.Steps-r.steps
+	out := OutcomeOf(r.clock.started, err)
+	r.Resume.AddTo(&out)
+	total := r.total()
+	out.Steps, out.Usage, out.Cost, out.ChildSteps = total.Steps, total.Usage, total.Cost, total.Steps-r.steps
 	for _, w := range slices.Concat(r.info.Warnings, r.warnings) {
-		if !slices.Contains(out.Warnings, w) { // as another session of the attempt may have said
+		if !slices.Contains(out.Warnings, w) { // an earlier session may have given the same warning
 			out.Warnings = append(out.Warnings, w)
 		}
 	}
 	return out
 }
 
-// Failed sorts what ended an attempt into its class. Callers use it for an
-// attempt that never came to its agent.
-func Failed(start time.Time, err error) trajectories.Outcome {
+// OutcomeOf classifies the error that ended an attempt. Callers also use it for
+// an attempt that failed before its agent started.
+func OutcomeOf(start time.Time, err error) trajectories.Outcome {
 	out := trajectories.Outcome{Start: start, End: time.Now()}
 	out.Class, out.ExitStatus = classify(err)
 	if out.Class == trajectories.Submitted || isLimit(err) {
@@ -134,21 +134,21 @@ func Failed(start time.Time, err error) trajectories.Outcome {
 		return out
 	}
 	if out.Error = err.Error(); out.Error == out.ExitStatus {
-		out.Error = "" // the status says it all
+		out.Error = "" // the status says the same
 	}
 	if e, ok := errors.AsType[*env.Error](err); ok {
 		out.Hint = e.Hint
 	} else if e, ok := errors.AsType[*model.Error](err); ok {
 		out.Hint = e.Hint
-	} else if d, ok := errors.AsType[*Defect](err); ok {
+	} else if d, ok := errors.AsType[*PanicError](err); ok {
 		out.Stack = d.Stack
 	} else if errors.Is(err, syscall.ENOSPC) {
-		out.Hint = "make room on the disk that holds the run's folder, and start again"
+		out.Hint = "free space on the disk of the run folder, then start again"
 	}
 	return out
 }
 
-// classify is the table of the ways an attempt can end.
+// classify maps an error to the outcome's class and exit status.
 func classify(err error) (trajectories.Class, string) {
 	if _, ok := errors.AsType[*Submitted](err); ok {
 		return trajectories.Submitted, "Submitted"
@@ -189,8 +189,7 @@ func providerClass(s model.Status) trajectories.Class {
 	return trajectories.Provider
 }
 
-// sandboxLives says whether there can still be commands: not after the sandbox
-// itself was what failed.
+// sandboxLives reports whether the sandbox can still run commands.
 func sandboxLives(out *trajectories.Outcome) bool {
 	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
 }

@@ -16,32 +16,33 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "update golden files")
 
-// What a model is told by the shipped prompts, in every protocol, to the byte:
-// those of text are what results are compared by, and must not change.
+// The shipped prompts, in every protocol, byte for byte. Those of the text
+// protocol must not change, so that results stay comparable.
 func TestShippedPrompts(t *testing.T) {
 	for _, name := range []string{"mini", "swebench"} {
 		for _, speaks := range protocol.Names {
 			t.Run(name+"-"+speaks, func(t *testing.T) {
-				golden(t, name+"-"+speaks, prompts(t, name, speaks, agent.Abilities{}))
+				golden(t, name+"-"+speaks, prompts(t, name, speaks, agent.Capabilities{}))
 			})
 		}
 	}
 }
 
-// The same where commands can ask for something: what there is, and nothing else.
-func TestShippedPromptsTellOfAbilities(t *testing.T) {
-	tools := []agent.Ability{
-		{Name: "edit", Usage: "edit FILE OLD NEW", About: "replaces a text that occurs once"},
-		{Name: "note", Usage: "note add [--category C] TEXT\nnotes [--category C]", About: "keeps what is to be known later,\nand tells it again"},
+// The same with capabilities: the prompts describe them and are otherwise the
+// same.
+func TestShippedPromptsWithCapabilities(t *testing.T) {
+	tools := []agent.Capability{
+		{Name: "edit", Usage: "edit FILE OLD NEW", Description: "replaces a text that occurs once"},
+		{Name: "note", Usage: "note add [--category C] TEXT\nnotes [--category C]", Description: "keeps what is to be known later,\nand tells it again"},
 	}
-	skills := []agent.Ability{{Name: "bisect", Usage: "skill bisect", About: "find the commit that broke something"}}
-	for name, can := range map[string]agent.Abilities{
+	skills := []agent.Capability{{Name: "bisect", Usage: "skill bisect", Description: "find the commit that broke something"}}
+	for name, can := range map[string]agent.Capabilities{
 		"tools": {Tools: tools}, "skills": {Skills: skills}, "all": {Tools: tools, Skills: skills},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, off := prompts(t, "mini", "text", can), prompts(t, "mini", "text", agent.Abilities{})
+			got, off := prompts(t, "mini", "text", can), prompts(t, "mini", "text", agent.Capabilities{})
 			begun, rest, _ := strings.Cut(off, "\n\n=====")
 			text, ok := strings.CutSuffix(strings.TrimPrefix(got, begun), rest)
 			if !ok {
@@ -55,8 +56,8 @@ func TestShippedPromptsTellOfAbilities(t *testing.T) {
 	}
 }
 
-// A template that misuses an ability is found before there is one.
-func TestTemplatesAreCheckedWithAbilities(t *testing.T) {
+// New finds a wrong use of capabilities in a template.
+func TestTemplatesAreCheckedWithCapabilities(t *testing.T) {
 	for template, want := range map[string]string{
 		"{{range .tools}}{{.nome}}{{end}}":             `map has no entry for key "nome"`,
 		"{{if .skills}}{{(index .skills 0).x}}{{end}}": `map has no entry for key "x"`,
@@ -70,26 +71,26 @@ func TestTemplatesAreCheckedWithAbilities(t *testing.T) {
 	}
 }
 
-// A prompt of somebody's own that says nothing of what there is.
-func TestUntold(t *testing.T) {
-	all := agent.Abilities{Tools: []agent.Ability{{Name: "read"}}, Skills: []agent.Ability{{Name: "pdf"}}}
+// Prompts of the user that do not mention the capabilities.
+func TestUnmentionedCapabilities(t *testing.T) {
+	all := agent.Capabilities{Tools: []agent.Capability{{Name: "read"}}, Skills: []agent.Capability{{Name: "pdf"}}}
 	for _, tt := range []struct {
 		system, instance string
-		can              agent.Abilities
+		can              agent.Capabilities
 		want             string
 	}{
 		{"You are a clerk.", "{{.task}}", all, "tools skills"},
-		{"You are a clerk.", "{{.task}}", agent.Abilities{}, ""},
+		{"You are a clerk.", "{{.task}}", agent.Capabilities{}, ""},
 		{"{{range .tools}}{{.usage}}{{end}}", "{{.task}}", all, "skills"},
 		{"Say mini-tool read FILE.", "{{.task}}{{range .skills}}{{.name}}{{end}}", all, ""},
-		{"", "mini-tool skill pdf", agent.Abilities{Skills: all.Skills}, ""},
-		{"You are a mini-toolsmith.", "{{.task}}", agent.Abilities{Tools: all.Tools}, "tools"},
+		{"", "mini-tool skill pdf", agent.Capabilities{Skills: all.Skills}, ""},
+		{"You are a mini-toolsmith.", "{{.task}}", agent.Capabilities{Tools: all.Tools}, "tools"},
 	} {
 		a, err := agent.New(agent.Config{SystemTemplate: tt.system, InstanceTemplate: tt.instance})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(a.Untold(tt.can), " "); got != tt.want {
+		if got := strings.Join(a.UnmentionedCapabilities(tt.can), " "); got != tt.want {
 			t.Errorf("%q, %q: %q, want %q", tt.system, tt.instance, got, tt.want)
 		}
 	}
@@ -112,9 +113,9 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func prompts(t *testing.T, name, speaks string, can agent.Abilities) string {
+func prompts(t *testing.T, name, speaks string, can agent.Capabilities) string {
 	t.Helper()
-	layer, err := configs.Shipped(name)
+	layer, err := configs.ReadBuiltin(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func prompts(t *testing.T, name, speaks string, can agent.Abilities) string {
 		t.Fatal(err)
 	}
 	info := env.Info{System: "Linux", Release: "6.1", Machine: "x86_64", Dir: "/testbed"}
-	system, task, err := a.Prompts(agent.Task{Text: "It is broken."}, info, can)
+	system, task, err := a.RenderPrompts(agent.Task{Text: "It is broken."}, info, can)
 	if err != nil {
 		t.Fatal(err)
 	}

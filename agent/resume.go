@@ -12,92 +12,92 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// hasPast says whether there is a conversation to go on with.
-func (r *run) hasPast() bool { return r.Past != nil && len(r.Past.Entries) > 0 }
+// isResumed reports whether there is a conversation to resume.
+func (r *run) isResumed() bool { return r.Resume != nil && len(r.Resume.Entries) > 0 }
 
-// rebuild makes the sandbox what it was. Where that fails, the files say nothing
-// of the attempt, and no diff is taken.
+// rebuild restores the sandbox. If that fails, no diff is taken, because the
+// files do not reflect the attempt.
 func (r *run) rebuild(ctx context.Context) error {
-	if !r.hasPast() || r.Past.Rebuild == nil {
+	if !r.isResumed() || r.Resume.Rebuild == nil {
 		return nil
 	}
 	start := time.Now()
-	err := r.Past.Rebuild(ctx, r.Environment, r.tree)
+	err := r.Resume.Rebuild(ctx, r.Environment, r.tree)
 	r.times.Start += trajectories.Seconds(time.Since(start))
 	if err != nil {
 		r.tree = nil
-		return orCause(ctx, err)
+		return causeOrErr(ctx, err)
 	}
 	return nil
 }
 
-// goOn does what is left to be done of the last reply. Read again, it asks for
-// the same as when it came.
-func (r *run) goOn(ctx context.Context) error {
-	entries := r.Past.Entries
-	at := lastReply(entries)
-	if at < 0 {
+// resumeLastReply runs the remaining actions of the last reply. Parsing the
+// reply again gives the same actions.
+func (r *run) resumeLastReply(ctx context.Context) error {
+	entries := r.Resume.Entries
+	last := lastReplyIndex(entries)
+	if last < 0 {
 		return nil
 	}
-	reply, answers := entries[at], entries[at+1:]
-	told := observations(answers)
-	if told < len(answers) || told >= wanted(reply) {
+	reply, answers := entries[last], entries[last+1:]
+	results := countResults(answers)
+	if results < len(answers) || results >= wantedResults(reply) {
 		return nil
 	}
-	said := model.Reply{Message: reply.Message.Message}
+	parsed := model.Reply{Message: reply.Message.Message}
 	if reply.Call != nil {
-		said.Finish = reply.Call.Finish
+		parsed.FinishReason = reply.Call.Finish
 	}
-	actions, err := r.accept(r.protocol.Read(said, r.steps), said.Finish)
+	actions, err := r.accept(r.protocol.Parse(parsed, r.steps), parsed.FinishReason)
 	if err != nil {
 		return err
 	}
-	actions = actions[min(told, len(actions)):]
-	if r.Past.Killed != "" && len(actions) > 0 {
-		f, err := r.killed(actions[0])
+	actions = actions[min(results, len(actions)):]
+	if r.Resume.SandboxExit != "" && len(actions) > 0 {
+		f, err := r.sandboxExitFeedback(actions[0])
 		if err != nil {
 			return err
 		}
-		return r.leave(actions, f)
+		return r.skipActions(actions, f)
 	}
-	if r.Past.Submitted {
+	if r.Resume.Submitted {
 		if len(actions) > 0 {
-			r.handedIn = &actions[0]
+			r.submitAction = &actions[0]
 		}
-		return r.leave(actions, &Submitted{Source: trajectories.SourceWorktree})
+		return r.skipActions(actions, &Submitted{Source: trajectories.SourceWorktree})
 	}
-	return r.perform(ctx, actions)
+	return r.runActions(ctx, actions)
 }
 
-// killed tells the model of a command that is not run again, since its sandbox
-// ended while it ran.
-func (r *run) killed(a protocol.Action) (*Feedback, error) {
+// sandboxExitFeedback tells the model that the sandbox exited during a command,
+// which is not run again.
+func (r *run) sandboxExitFeedback(a protocol.Action) (*Feedback, error) {
 	res := env.Result{ExitCode: -1}
-	text, err := r.templates.observation.render(merged(r.variables(), observed(r.cfg.Observation.look(res), res, fmt.Sprintf(
+	text, err := r.templates.observation.render(merge(r.variables(), observationValues(r.cfg.Observation.shorten(res), res, fmt.Sprintf(
 		"The sandbox ended while the command ran: %s. The files are as the commands before it left them, in a fresh sandbox. "+
-			"The command was not run again.", r.Past.Killed))))
+			"The command was not run again.", r.Resume.SandboxExit))))
 	if err != nil {
 		return nil, err
 	}
 	f := &Feedback{Reason: "ContainerDied"}
-	f.add(trajectories.CauseObservation, r.protocol.Answer(a, text))
+	f.add(trajectories.CauseObservation, r.protocol.ResultMessage(a, text))
 	return f, nil
 }
 
-// killed is why the sandbox of an attempt ended, where a command was running that
-// came to no end.
-func killed(t *trajectories.Transcript) string {
-	out, last := t.Outcome, lastReply(t.Entries)
+// sandboxExitReason returns why the sandbox of an attempt exited during its
+// last command; empty if it did not.
+func sandboxExitReason(t *trajectories.Transcript) string {
+	out, last := t.Outcome, lastReplyIndex(t.Entries)
 	if out == nil || last < 0 || out.Class != trajectories.Environment || out.ExitStatus != string(env.ContainerDied) {
 		return ""
 	}
-	ran := t.Entries[last].Ran
-	if n := len(ran); n == 0 || ran[n-1].Told >= 0 || ran[n-1].ExitCode >= 0 {
-		return "" // what ran last came to its end
+	executions := t.Entries[last].Executions
+	if n := len(executions); n == 0 || executions[n-1].ObservationEntry >= 0 || executions[n-1].ExitCode >= 0 {
+		return "" // the last command ended
 	}
-	_, why, found := strings.Cut(out.Error, out.ExitStatus+": ")
+	_, reason, found := strings.Cut(out.Error, out.ExitStatus+": ")
 	if !found {
-		why = "the sandbox ended"
+		reason = "the sandbox ended"
 	}
-	return why
+	return reason
 }

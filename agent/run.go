@@ -13,50 +13,46 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// run is the state of one session: what the model has been told, and what it
-// has cost so far.
+// run is the state of one session: the history, the totals and the repository.
 type run struct {
 	*Agent
 	Session
-	info        env.Info
-	abilities   Abilities
-	asking      Attempt // what tools know of this
-	messages    []model.Message
-	records     []int // of the messages, in the journal
-	causes      []trajectories.Cause
-	view        trajectories.View // what of them the model is shown
-	counted     count
-	scale       float64 // tokens by estimated tokens, at the last count
-	sizes       []int64 // estimates of what is shown, each with all before it
-	replies     int     // among the messages
-	facts       []fact
-	tailSaid    string // the newest
-	overlong    bool   // the last compaction left more than the limit
-	extracted   bool   // that a summary is missing was said
-	long        bool   // that a prompt is longer than the limit was said
-	clock       *clock
-	times       trajectories.Times // of this session
-	newest      model.Reply        // for those who watch
-	steps       int
-	usage       model.Usage
-	cost        model.Cost
-	badRow      int // format errors in a row
-	limits      Limits
-	handedIn    *protocol.Action // that the newest submission came of
-	images      int              // shown so far, imagesBytes in all
-	imagesBytes int
-	// What is known of the repository; tree is nil before it was looked for.
-	tree      *worktree.Tree
-	states    states
-	returned  bool   // a submission that does not apply was given back
-	submitted string // the tree that the submission makes; empty if not known
-	warnings  []string
+	info             env.Info
+	capabilities     Capabilities
+	toolAttempt      Attempt              // the attempt as tools see it
+	history          trajectories.View    // all messages, and those that the model is sent
+	causes           []trajectories.Cause // of all messages
+	counted          tokenCount
+	scale            float64 // provider tokens per estimated token, at the last count
+	replyCount       int     // number of replies in the history
+	commandSummaries []commandSummary
+	lastTail         string // the last one rendered
+	stillTooLong     bool   // the last compaction left more than the limit
+	warnedExtracts   bool   // the warning about a missing summary was given
+	warnedLength     bool   // the warning about a prompt above the limit was given
+	clock            *clock
+	times            trajectories.Times // of this session
+	lastReply        model.Reply        // for events
+	steps            int
+	usage            model.Usage
+	cost             model.Cost
+	formatErrors     int // consecutive format errors
+	limits           Limits
+	submitAction     *protocol.Action // the action of the last submission
+	imageCount       int              // number of images sent, imagesBytes in total
+	imageBytes       int
+	// tree is nil until the repository is opened.
+	tree          *worktree.Tree
+	hashSchedule  hashSchedule
+	patchReturned bool   // a patch that does not apply was sent back to the model
+	submittedTree string // hash of the tree that the submission makes; empty if unknown
+	warnings      []string
 }
 
-// begin says the system and instance prompts, where they were not said before.
-func (r *run) begin(ctx context.Context) error {
-	if r.hasPast() {
-		return r.goOn(ctx)
+// start sends the system and instance prompts, or resumes the last reply.
+func (r *run) start(ctx context.Context) error {
+	if r.isResumed() {
+		return r.resumeLastReply(ctx)
 	}
 	vars := r.variables()
 	system, err := r.templates.system.render(vars)
@@ -67,70 +63,71 @@ func (r *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := prompted(model.User, task)
-	if err := r.illustrate(ctx, &told.Message); err != nil {
+	taskPrompt := promptMessage(model.User, task)
+	if err := r.addTaskImages(ctx, &taskPrompt.Message); err != nil {
 		return err
 	}
-	return r.say(prompted(model.System, system), told)
+	return r.addMessages(promptMessage(model.System, system), taskPrompt)
 }
 
-func prompted(role model.Role, text string) trajectories.Message {
+func promptMessage(role model.Role, text string) trajectories.Message {
 	return trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: trajectories.CausePrompt}
 }
 
-// say appends to the history and records it.
-func (r *run) say(messages ...trajectories.Message) error {
+// addMessages records messages and adds them to the history.
+func (r *run) addMessages(messages ...trajectories.Message) error {
 	for _, m := range messages {
 		rec, err := r.record(trajectories.TypeMessage, m)
 		if err != nil {
 			return err
 		}
-		r.remember(rec.ID, m)
+		r.addToHistory(rec.ID, m)
 	}
 	return nil
 }
 
-// remember takes in a message that is on record.
-func (r *run) remember(record int, m trajectories.Message) {
-	r.messages, r.records, r.causes = append(r.messages, m.Message), append(r.records, record), append(r.causes, m.Cause)
-	r.view.Add(record, m.Message)
+// addToHistory adds a recorded message to the history.
+func (r *run) addToHistory(record int, m trajectories.Message) {
+	r.causes = append(r.causes, m.Cause)
+	r.history.Add(record, m.Message)
 	if m.Cause == trajectories.CauseReply {
-		r.replies++
+		r.replyCount++
 	}
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.total().Cost), r.clock.worked().Seconds())
+	return r.cfg.variables(r.Task, r.info, r.capabilities, r.steps, float64(r.total().Cost), r.clock.elapsed().Seconds())
 }
 
 func (r *run) checkLimits() error {
-	if err := r.checkOwn(); err != nil {
+	if err := r.checkAttemptLimits(); err != nil {
 		return err
 	}
-	if r.Allow != nil {
-		return r.Allow()
+	if r.ReserveCall != nil {
+		return r.ReserveCall()
 	}
 	return nil
 }
 
-// checkOwn is about the limits of the attempt alone.
-func (r *run) checkOwn() error {
+// checkAttemptLimits checks the limits of the attempt itself, without the
+// budget.
+func (r *run) checkAttemptLimits() error {
 	if limitReached(r.limits, r.total().Steps, r.total().Cost) {
 		return ErrLimitsExceeded
 	}
-	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
+	if limit := r.cfg.wallTime(); limit > 0 && r.clock.elapsed() >= limit {
 		return ErrTimeExceeded
 	}
 	return nil
 }
 
-// checkSpent is asked after a call that is no step.
-func (r *run) checkSpent() error {
-	if err := r.checkOwn(); err != nil {
+// checkLimitsAfterSummary checks all limits after a call that is not a step.
+func (r *run) checkLimitsAfterSummary() error {
+	if err := r.checkAttemptLimits(); err != nil {
 		return err
 	}
-	if r.Afford != nil {
-		return r.Afford()
+	if r.CheckBudget != nil {
+		return r.CheckBudget()
 	}
 	return nil
 }
@@ -139,24 +136,24 @@ func (c Config) wallTime() time.Duration {
 	return time.Duration(c.WallTimeLimit * float64(time.Second))
 }
 
-// query asks the model and records the call, also one that failed.
+// query calls the model and records the call, even if it failed.
 func (r *run) query(ctx context.Context) (model.Reply, error) {
-	messages, err := r.fit(ctx)
+	messages, err := r.nextPrompt()
 	if err != nil {
 		return model.Reply{}, err
 	}
-	within, done := r.Talk.begin(ctx)
+	callCtx, done := r.Inbox.callContext(ctx)
 	defer done()
 	start := time.Now()
-	beside, over := context.WithCancel(within)
-	defer over() // also when the provider panics
-	state := r.takeState(beside)
-	reply, err := r.Model.Query(r.asks(within), messages)
-	r.newest = reply
+	hashCtx, cancelHash := context.WithCancel(callCtx)
+	defer cancelHash() // also when Model.Query panics
+	treeHash := r.startTreeHash(hashCtx)
+	reply, err := r.Model.Query(r.withCallEvents(callCtx), messages)
+	r.lastReply = reply
 	call := callRecord(start, reply, err)
-	call.Tree = state()
+	call.Tree = treeHash()
 	if err == nil {
-		r.countOf(lastUsage(call), len(r.view.Messages())+1)
+		r.updateCount(lastUsage(call), len(r.history.Messages())+1)
 	}
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)
@@ -167,67 +164,68 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case err != nil && errors.Is(context.Cause(within), errHalted):
-		err = &Feedback{Reason: "UserInterruption"} // what to tell the model is asked before the next call
+	case err != nil && errors.Is(context.Cause(callCtx), errUserInterrupt):
+		err = &Feedback{Reason: "UserInterruption"} // readInbox asks what to tell the model before the next call
 	}
 	return reply, err
 }
 
-// execute runs a command and records what it did; halted says that somebody
-// interrupted it. own says that a person wrote it.
-func (r *run) execute(ctx context.Context, script string, own bool) (res env.Result, halted bool, err error) {
-	within, done := r.Talk.begin(ctx)
+// execute runs a command and records its result. interrupted reports that the
+// user interrupted it. byUser marks a command that the user wrote.
+func (r *run) execute(ctx context.Context, script string, byUser bool) (res env.Result, interrupted bool, err error) {
+	callCtx, done := r.Inbox.callContext(ctx)
 	defer done()
 	start := time.Now()
-	command, shown := r.shownTo(r.Command(script), own)
-	command, lost := r.tooled(command)
-	res, err = r.Environment.Execute(within, command)
-	halted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errHalted)
-	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), r.exception(res, halted))
-	x.Person = own
-	r.states.left = len(res.Background) > 0
+	command, publishResult := r.withOutputEvents(r.Command(script), byUser)
+	command, toolErr := r.withTools(command)
+	res, err = r.Environment.Execute(callCtx, command)
+	interrupted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(callCtx), errUserInterrupt)
+	x := executionRecord(script, start, limitOutput(res, r.cfg.JournalOutput), r.exception(res, interrupted))
+	x.ByUser = byUser
+	r.hashSchedule.processesLeft = len(res.Background) > 0
 	_, recErr := r.record(trajectories.TypeExecution, x)
-	recErr = errors.Join(lost(), recErr)
-	shown(x, res)
-	switch _, lost := errors.AsType[*env.Error](err); {
-	case halted && !lost:
+	recErr = errors.Join(toolErr(), recErr)
+	publishResult(x, res)
+	switch _, isEnvErr := errors.AsType[*env.Error](err); {
+	case interrupted && !isEnvErr:
 		err = nil
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
-	return res, halted, errors.Join(err, recErr)
+	return res, interrupted, errors.Join(err, recErr)
 }
 
-// executeOnce runs a command that nobody interrupts.
+// executeOnce runs a command and ignores interruptions.
 func (r *run) executeOnce(ctx context.Context, script string) (env.Result, error) {
 	res, _, err := r.execute(ctx, script, false)
 	return res, err
 }
 
-// exception is what the model is told of a command beside its output and code.
-func (r *run) exception(res env.Result, halted bool) string {
-	if halted {
+// exception describes what the output and exit code do not say, for the model.
+func (r *run) exception(res env.Result, interrupted bool) string {
+	if interrupted {
 		return "The user interrupted the command, which was killed with everything it had started."
 	}
 	return exception(res, r.cfg.Timeout)
 }
 
-// executeAgain runs a command that is on record.
-func (r *run) executeAgain(ctx context.Context, script string) (env.Result, error) {
+// reexecute runs a command that is already recorded.
+func (r *run) reexecute(ctx context.Context, script string) (env.Result, error) {
 	res, err := r.Environment.Execute(ctx, r.Command(script))
 	if err != nil {
-		err = orCause(ctx, err)
+		err = causeOrErr(ctx, err)
 	}
 	return res, err
 }
 
-// Command is how an agent has the text of an action run.
+// Command returns the environment command for the text of an action.
 func (a *Agent) Command(script string) env.Command {
-	return env.Command{Script: script, Timeout: a.cfg.Timeout, OutputLimit: a.cfg.outputLimit(), Markers: Markers}
+	return env.Command{Script: script, Timeout: a.cfg.Timeout, OutputLimit: a.cfg.outputLimit(), SubmissionMarkers: SubmitMarkers}
 }
 
-// outputLimit is how many bytes the sandbox must keep so that head and tail of
-// an observation are whole at four bytes a character, and the journal has its due.
+// outputLimit is how many bytes the sandbox must keep of an output: enough for
+// head and tail of an observation at four bytes per character, and for the
+// journal.
 func (c Config) outputLimit() int {
 	o := c.Observation
 	limit := max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
@@ -237,36 +235,36 @@ func (c Config) outputLimit() int {
 	return limit
 }
 
-// observe tells the model what its command did. After an interruption nothing
-// more of the reply is run.
-func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result, halted bool) error {
-	text, err := r.observation(res, halted)
+// reportResult sends a command's result to the model. After an interruption the
+// remaining actions of the reply are not run.
+func (r *run) reportResult(ctx context.Context, a protocol.Action, res env.Result, interrupted bool) error {
+	text, err := r.renderObservation(res, interrupted)
 	if err != nil {
 		return err
 	}
-	m := trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation}
-	if halted {
+	m := trajectories.Message{Message: r.protocol.ResultMessage(a, text), Cause: trajectories.CauseObservation}
+	if interrupted {
 		return &Feedback{Reason: "UserInterruption", Messages: []trajectories.Message{m}}
 	}
-	if err := r.show(ctx, &m.Message, res); err != nil {
+	if err := r.addOutputImages(ctx, &m.Message, res); err != nil {
 		return err
 	}
-	if err := r.say(m); err != nil {
+	if err := r.addMessages(m); err != nil {
 		return err
 	}
-	r.learn(a.Command, res.ExitCode, res.Output, r.exception(res, halted))
+	r.addCommandSummary(a.Command, res.ExitCode, res.Output, r.exception(res, interrupted))
 	return nil
 }
 
-// observation is what a command did, in the words of the template.
-func (r *run) observation(res env.Result, halted bool) (string, error) {
-	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, r.exception(res, halted)))
+// renderObservation renders a command's result with the observation template.
+func (r *run) renderObservation(res env.Result, interrupted bool) (string, error) {
+	vars := merge(r.variables(), observationValues(r.cfg.Observation.shorten(res), res, r.exception(res, interrupted)))
 	return r.templates.observation.render(vars)
 }
 
-// kept is a result of which at most limit bytes of output are kept: half of them
-// of its beginning, and the others of its end. 0 is no limit.
-func kept(res env.Result, limit int) env.Result {
+// limitOutput returns res with at most limit bytes of output: half from the
+// start, the rest from the end. 0 means no limit.
+func limitOutput(res env.Result, limit int) env.Result {
 	if limit == 0 || len(res.Output) <= limit {
 		return res
 	}
@@ -285,7 +283,7 @@ func executionRecord(script string, start time.Time, res env.Result, exception s
 		Command: script, Output: res.Output, Truncated: res.Truncated,
 		Bytes: res.Bytes, Chars: res.Chars, ExitCode: res.ExitCode, Signal: res.Signal,
 		Start: start, Duration: trajectories.Seconds(res.Duration),
-		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, Collateral: res.Collateral,
+		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, Collateral: res.KilledEarlier,
 		OOMKilled: max(res.OOMKilled, 0), Exception: exception,
 	}
 	if res.Truncated {

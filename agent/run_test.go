@@ -25,19 +25,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a model that says what it is told to.
-type script struct {
+// scriptedModel returns the given replies.
+type scriptedModel struct {
 	mu      sync.Mutex
 	replies []model.Reply
 	errs    map[int]error // by call, from 0
-	seen    [][]model.Message
+	prompts [][]model.Message
 }
 
-func (s *script) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+func (s *scriptedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.seen)
-	s.seen = append(s.seen, append([]model.Message(nil), messages...))
+	n := len(s.prompts)
+	s.prompts = append(s.prompts, append([]model.Message(nil), messages...))
 	if err := s.errs[n]; err != nil {
 		return model.Reply{}, err
 	}
@@ -48,11 +48,11 @@ func (s *script) Query(ctx context.Context, messages []model.Message) (model.Rep
 	return s.replies[n], nil
 }
 
-func says(contents ...string) *script {
-	s := &script{}
+func replies(contents ...string) *scriptedModel {
+	s := &scriptedModel{}
 	for _, c := range contents {
 		s.replies = append(s.replies, model.Reply{
-			Message: model.Message{Role: model.Assistant, Content: c}, Finish: model.FinishStop,
+			Message: model.Message{Role: model.Assistant, Content: c}, FinishReason: model.FinishStop,
 			Cost: 0.25, Usage: model.Usage{Prompt: 10, Completion: 2}, Tries: 1,
 		})
 	}
@@ -63,14 +63,14 @@ func bash(command string) string { return "thought\n```bash\n" + command + "\n``
 
 const submit = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
-// memory is a recorder that keeps records.
-type memory struct {
+// testRecorder keeps records in memory.
+type testRecorder struct {
 	mu      sync.Mutex
 	records []trajectories.Record
 	fail    func(trajectories.Type) error
 }
 
-func (m *memory) Append(t trajectories.Type, data any) (trajectories.Record, error) {
+func (m *testRecorder) Append(t trajectories.Type, data any) (trajectories.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
@@ -84,7 +84,7 @@ func (m *memory) Append(t trajectories.Type, data any) (trajectories.Record, err
 	return r, err
 }
 
-func (m *memory) types() string {
+func (m *testRecorder) types() string {
 	var s []string
 	for _, r := range m.records {
 		s = append(s, string(r.Type))
@@ -102,7 +102,7 @@ func config() agent.Config {
 	}
 }
 
-// repository is a sandbox in a fresh repository with one file.
+// repository returns a sandbox in a new repository with one file.
 func repository(t *testing.T) env.Environment {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,19 +112,19 @@ func repository(t *testing.T) env.Environment {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	box, err := local.New(t.Context(), local.Config{Dir: dir, Helper: childtest.Program(t)})
+	sandbox, err := local.New(t.Context(), local.Config{Dir: dir, Helper: childtest.Program(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-func run(ctx context.Context, t *testing.T, cfg agent.Config, s *script, rec agent.Recorder) trajectories.Outcome {
+func run(ctx context.Context, t *testing.T, cfg agent.Config, s *scriptedModel, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -133,77 +133,77 @@ func run(ctx context.Context, t *testing.T, cfg agent.Config, s *script, rec age
 	return a.Run(ctx, agent.Session{Model: s, Environment: repository(t), Recorder: rec, Task: agent.Task{Text: "task"}})
 }
 
-func TestHowAttemptsEnd(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	edit := bash("echo two >> a.txt")
 	tests := []struct {
 		name       string
 		change     func(*agent.Config)
-		script     *script
+		script     *scriptedModel
 		class      trajectories.Class
 		status     string
 		steps      int
-		submission string // must be in it; "" for none at all
+		submission string // required part of the submission; "" for none
 		partial    string // likewise
 		auto       bool
 	}{
 		{
-			name: "submitted", script: says(edit, bash(submit+" && git diff")),
+			name: "submitted", script: replies(edit, bash(submit+" && git diff")),
 			class: trajectories.Submitted, status: "Submitted", steps: 2, submission: "+two",
 		},
 		{
-			name: "submitted nothing", script: says(bash(submit)),
+			name: "submitted nothing", script: replies(bash(submit)),
 			class: trajectories.Submitted, status: "Submitted", steps: 1,
 		},
 		{
-			name: "steps", change: func(c *agent.Config) { c.StepLimit = 1 }, script: says(edit),
+			name: "steps", change: func(c *agent.Config) { c.StepLimit = 1 }, script: replies(edit),
 			class: trajectories.Limit, status: "LimitsExceeded", steps: 1, submission: "+two", auto: true,
 		},
 		{
-			name: "cost", change: func(c *agent.Config) { c.CostLimit = 0.5 }, script: says(edit, bash("true")),
+			name: "cost", change: func(c *agent.Config) { c.CostLimit = 0.5 }, script: replies(edit, bash("true")),
 			class: trajectories.Limit, status: "LimitsExceeded", steps: 2, submission: "+two", auto: true,
 		},
 		{
-			name: "no autosubmit", change: func(c *agent.Config) { c.StepLimit, c.Autosubmit = 1, false }, script: says(edit),
+			name: "no autosubmit", change: func(c *agent.Config) { c.StepLimit, c.Autosubmit = 1, false }, script: replies(edit),
 			class: trajectories.Limit, status: "LimitsExceeded", steps: 1, partial: "+two",
 		},
 		{
-			name: "wall time, while the model thinks", change: func(c *agent.Config) { c.WallTimeLimit = 1 }, script: says(edit),
+			name: "wall time, while the model thinks", change: func(c *agent.Config) { c.WallTimeLimit = 1 }, script: replies(edit),
 			class: trajectories.Limit, status: "TimeExceeded", steps: 2, submission: "+two", auto: true,
 		},
 		{
-			name: "wall time, in mid-command", change: func(c *agent.Config) { c.WallTimeLimit = 1 }, script: says(bash("echo two >> a.txt; sleep 600")),
+			name: "wall time, in mid-command", change: func(c *agent.Config) { c.WallTimeLimit = 1 }, script: replies(bash("echo two >> a.txt; sleep 600")),
 			class: trajectories.Limit, status: "TimeExceeded", steps: 1, submission: "+two", auto: true,
 		},
 		{
-			name: "format errors in a row", script: says(edit, "a", "b", "c"),
+			name: "format errors in a row", script: replies(edit, "a", "b", "c"),
 			class: trajectories.Limit, status: "RepeatedFormatError", steps: 4, submission: "+two", auto: true,
 		},
 		{
-			name: "format errors that are not in a row", script: says("a", "b", edit, "c", bash("false"), "d", bash(submit)),
+			name: "format errors that are not in a row", script: replies("a", "b", edit, "c", bash("false"), "d", bash(submit)),
 			class: trajectories.Submitted, status: "Submitted", steps: 7,
 		},
 		{
-			name: "the provider", script: &script{replies: says(edit).replies, errs: map[int]error{1: &model.Error{Status: model.RateLimited}}},
+			name: "the provider", script: &scriptedModel{replies: replies(edit).replies, errs: map[int]error{1: &model.Error{Status: model.RateLimited}}},
 			class: trajectories.Provider, status: "RateLimited", steps: 2, partial: "+two",
 		},
 		{
-			name: "the context window", script: &script{replies: says(edit).replies, errs: map[int]error{1: &model.Error{Status: model.ContextWindowExceeded}}},
+			name: "the context window", script: &scriptedModel{replies: replies(edit).replies, errs: map[int]error{1: &model.Error{Status: model.ContextWindowExceeded}}},
 			class: trajectories.Limit, status: "ContextWindowExceeded", steps: 2, submission: "+two", auto: true,
 		},
 		{
-			name: "the provider refuses", script: &script{replies: says(edit).replies, errs: map[int]error{1: &model.Error{Status: model.ContentRefused}}},
+			name: "the provider refuses", script: &scriptedModel{replies: replies(edit).replies, errs: map[int]error{1: &model.Error{Status: model.ContentRefused}}},
 			class: trajectories.Limit, status: "ContentRefused", steps: 2, submission: "+two", auto: true,
 		},
 		{
-			name: "a defect", script: &script{replies: says(edit).replies, errs: map[int]error{1: errors.New("surprise")}},
+			name: "a defect", script: &scriptedModel{replies: replies(edit).replies, errs: map[int]error{1: errors.New("surprise")}},
 			class: trajectories.Internal, status: "InternalError", steps: 2, partial: "+two",
 		},
 		{
-			name: "start-up command fails", change: func(c *agent.Config) { c.StartupCommand = "echo no; exit 3" }, script: says(),
+			name: "start-up command fails", change: func(c *agent.Config) { c.StartupCommand = "echo no; exit 3" }, script: replies(),
 			class: trajectories.Environment, status: "SetupFailed",
 		},
 		{
-			name: "text that is not UTF-8", script: says(bash(`printf 'caf\xe9\n' > b.txt; git add -N b.txt`), bash(submit+" && git diff")),
+			name: "text that is not UTF-8", script: replies(bash(`printf 'caf\xe9\n' > b.txt; git add -N b.txt`), bash(submit+" && git diff")),
 			class: trajectories.Submitted, status: "Submitted", steps: 2, submission: "GIT binary patch",
 		},
 	}
@@ -213,7 +213,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&cfg)
 			}
-			rec := &memory{}
+			rec := &testRecorder{}
 			out := run(t.Context(), t, cfg, tt.script, rec)
 			got := []any{out.Class, out.ExitStatus, out.Steps, out.Autosubmitted}
 			want := []any{tt.class, tt.status, tt.steps, tt.auto}
@@ -237,24 +237,10 @@ func TestHowAttemptsEnd(t *testing.T) {
 	}
 }
 
-func TestInterruptedAttemptKeepsItsDiff(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	rec := &memory{fail: func(typ trajectories.Type) error {
-		if typ == trajectories.TypeExecution {
-			cancel(agent.ErrInterrupted) // the user, right after the first command
-		}
-		return nil
-	}}
-	out := run(ctx, t, config(), says(bash("echo two >> a.txt"), bash("sleep 600")), rec)
-	if out.Class != trajectories.Interrupted || out.ExitStatus != "Interrupted" || !strings.Contains(string(out.PartialPatch), "+two") {
-		t.Errorf("%s %s, partial patch %q", out.Class, out.ExitStatus, out.PartialPatch)
-	}
-}
-
-func TestWhatTheModelIsShown(t *testing.T) {
+func TestPrompts(t *testing.T) {
 	cfg := config()
 	cfg.Timeout = time.Second
-	s := says(
+	s := replies(
 		"no command at all",
 		bash("a")+bash("b"),
 		bash("echo out; echo err >&2; exit 3"),
@@ -265,14 +251,14 @@ func TestWhatTheModelIsShown(t *testing.T) {
 		bash("sleep 600 & echo left"),
 		bash(submit),
 	)
-	s.replies[0].Finish = model.FinishLength
+	s.replies[0].FinishReason = model.FinishLength
 	cfg.MaxFormatErrors = 0
-	rec := &memory{}
+	rec := &testRecorder{}
 	out := run(t.Context(), t, cfg, s, rec)
 	if out.Class != trajectories.Submitted {
 		t.Fatalf("%+v", out)
 	}
-	last := s.seen[len(s.seen)-1]
+	last := s.prompts[len(s.prompts)-1]
 	wants := []string{
 		"token limit and was cut off",
 		"2 commands, and exactly one is needed",
@@ -289,73 +275,49 @@ func TestWhatTheModelIsShown(t *testing.T) {
 			t.Errorf("after reply %d, %s %q lacks %q", i, observation.Role, observation.Content, want)
 		}
 	}
-	// A prefix once sent stays as it was, to the byte.
-	for i := 1; i < len(s.seen); i++ {
-		if diff := cmp.Diff(s.seen[i-1], s.seen[i][:len(s.seen[i-1])]); diff != "" {
+	// A prompt starts with the previous one, byte for byte.
+	for i := 1; i < len(s.prompts); i++ {
+		if diff := cmp.Diff(s.prompts[i-1], s.prompts[i][:len(s.prompts[i-1])]); diff != "" {
 			t.Errorf("call %d changed the history:\n%s", i, diff)
 		}
 	}
 }
 
-// decides is a supervisor of one function.
-type decides func(agent.Proposal) agent.Decision
+// approverFunc is an Approver from a function.
+type approverFunc func(agent.ApprovalRequest) agent.Decision
 
-func (d decides) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) {
+func (d approverFunc) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
 	return d(p), nil
 }
 
-func TestRejectedCommandsAreNotRun(t *testing.T) {
-	a, err := agent.New(config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := says(bash("echo two >> a.txt"), bash(submit))
-	asked := 0
-	out := a.Run(t.Context(), agent.Session{
-		Model: s, Environment: repository(t), Recorder: &memory{}, Task: agent.Task{Text: "t"},
-		Supervisor: decides(func(agent.Proposal) agent.Decision {
-			if asked++; asked == 1 {
-				return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "use sed"}
-			}
-			return agent.Decision{Action: agent.Allow}
-		}),
-	})
-	if out.Class != trajectories.Submitted || asked != 2 {
-		t.Fatalf("asked %d times: %+v", asked, out)
-	}
-	if told := s.seen[1][3].Content; !strings.Contains(told, "use sed") {
-		t.Errorf("the model was told %q", told)
-	}
-}
-
-func TestFullDiskOfTheHostIsNotTheAgentsFault(t *testing.T) {
-	rec := &memory{}
+func TestHostDiskFull(t *testing.T) {
+	rec := &testRecorder{}
 	rec.fail = func(typ trajectories.Type) error {
 		if typ == trajectories.TypeExecution {
 			return fmt.Errorf("append: %w", syscall.ENOSPC)
 		}
 		return nil
 	}
-	out := run(t.Context(), t, config(), says(bash("true")), rec)
+	out := run(t.Context(), t, config(), replies(bash("true")), rec)
 	if out.Class != trajectories.Environment || out.ExitStatus != "HostDiskFull" || out.Hint == "" {
 		t.Errorf("%s %s, hint %q", out.Class, out.ExitStatus, out.Hint)
 	}
 }
 
-// The journal keeps as much of an output as it is told to, and the model is shown
-// what it is shown all the same.
-func TestWhatTheJournalKeepsOfAnOutput(t *testing.T) {
+// The journal keeps as much of an output as configured, and the model is shown
+// the same.
+func TestJournalOutput(t *testing.T) {
 	tests := map[string]struct {
 		limit, observed int
 		command         string
-		output          string // its beginning and its end, where it was cut
+		output          string // start and end, if truncated
 		truncated       bool
 	}{
 		"all of it":                {0, 10000, "seq 100", "", false},
 		"as much as there is":      {292, 10000, "seq 100", "", false},
 		"a beginning and an end":   {20, 10000, "seq 100", "1\n2\n3\n4\n5\n98\n99\n100\n", true},
 		"an odd number":            {5, 10000, "seq 100", "1\n00\n", true},
-		"bytes that are no text":   {3, 10000, `printf '\xff\xfe\xfd\xfc'`, "\xff\xfd\xfc", true},
+		"bytes that are not text":  {3, 10000, `printf '\xff\xfe\xfd\xfc'`, "\xff\xfd\xfc", true},
 		"of what the sandbox kept": {4, 100, "head -c 300000 /dev/zero | tr '\\0' x; echo y", "xxy\n", true},
 		"more than an observation": {290_000, 100, "head -c 280000 /dev/zero | tr '\\0' x", "", false},
 	}
@@ -364,8 +326,8 @@ func TestWhatTheJournalKeepsOfAnOutput(t *testing.T) {
 			cfg := config()
 			cfg.JournalOutput = tt.limit
 			cfg.Observation = agent.Observation{MaxChars: tt.observed, HeadChars: 10, TailChars: 10}
-			rec := &memory{}
-			s := says(bash(tt.command), bash(submit))
+			rec := &testRecorder{}
+			s := replies(bash(tt.command), bash(submit))
 			run(t.Context(), t, cfg, s, rec)
 			var x trajectories.Execution
 			for _, r := range rec.records {
@@ -382,7 +344,7 @@ func TestWhatTheJournalKeepsOfAnOutput(t *testing.T) {
 			if tt.truncated && x.Head != tt.limit/2 {
 				t.Errorf("the beginning has %d bytes, want %d", x.Head, tt.limit/2)
 			}
-			if shown := s.seen[1][3].Content; tt.observed == 10000 && strings.HasPrefix(tt.command, "seq") && !strings.Contains(shown, "\n50\n") {
+			if shown := s.prompts[1][3].Content; tt.observed == 10000 && strings.HasPrefix(tt.command, "seq") && !strings.Contains(shown, "\n50\n") {
 				t.Errorf("the model was shown %q", shown)
 			}
 		})

@@ -16,8 +16,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// records are the data of one type of record.
-func records[T any](t *testing.T, m *memory, typ trajectories.Type) []T {
+// records returns the data of the records of a type.
+func records[T any](t *testing.T, m *testRecorder, typ trajectories.Type) []T {
 	t.Helper()
 	var all []T
 	for _, r := range m.records {
@@ -32,8 +32,8 @@ func records[T any](t *testing.T, m *memory, typ trajectories.Type) []T {
 	return all
 }
 
-// How a submission is decided where a patch is expected.
-func TestHowASubmissionIsDecided(t *testing.T) {
+// How the submission is decided if a patch is expected.
+func TestSubmissionPatch(t *testing.T) {
 	edit := bash("echo two >> a.txt")
 	const good, bad = "git diff", "echo I am done"
 	hand := func(what string) string { return bash(submit + " && " + what) }
@@ -41,9 +41,9 @@ func TestHowASubmissionIsDecided(t *testing.T) {
 		name     string
 		replies  []string
 		source   trajectories.Source
-		want     string // in the submission; "" for an empty one
-		not      string // not in it
-		returned int    // submissions that the model was told of
+		want     string // part of the submission; "" for an empty one
+		not      string // not part of the submission
+		returned int    // number of patches sent back to the model
 		differs  bool
 		warned   string
 		class    trajectories.Class
@@ -58,15 +58,15 @@ func TestHowASubmissionIsDecided(t *testing.T) {
 		{"malformed twice", []string{edit, hand(bad), bash("echo three >> a.txt"), hand(bad)}, trajectories.SourceWorktree, "+three", "done", 1, false, "does not apply", trajectories.Submitted},
 		{"without its last line end", []string{edit, hand(`printf %s "$(git diff)"`)}, trajectories.SourceSubmitted, "+two\n", "", 0, false, "", trajectories.Submitted},
 		{"malformed, then a limit", []string{edit, hand(bad), bash("true"), bash("true"), bash("true")}, trajectories.SourceWorktree, "+two", "", 1, false, "", trajectories.Limit},
-		{"the repository is gone", []string{edit, bash("git diff > p; rm -rf .git"), hand("cat p")}, trajectories.SourceSubmitted, "+two", "", 0, false, "unchecked", trajectories.Submitted},
+		{"the repository is gone", []string{edit, bash("git diff > p; rm -rf .git"), hand("cat p")}, trajectories.SourceSubmitted, "+two", "", 0, false, "without a check", trajectories.Submitted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := config()
 			cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 5
-			rec, model := &memory{}, says(tt.replies...)
+			rec, model := &testRecorder{}, replies(tt.replies...)
 			out := run(t.Context(), t, cfg, model, rec)
-			got := []any{out.Class, out.Source, out.Differs, out.Autosubmitted, out.Steps}
+			got := []any{out.Class, out.Source, out.DiffersFromWorktree, out.Autosubmitted, out.Steps}
 			want := []any{tt.class, tt.source, tt.differs, tt.class == trajectories.Limit, len(tt.replies)}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s%s %q", diff, out.Error, out.Warnings)
@@ -79,19 +79,19 @@ func TestHowASubmissionIsDecided(t *testing.T) {
 				t.Errorf("warnings %q lack %q", all, tt.warned)
 			}
 			returned := 0
-			for _, c := range records[trajectories.Check](t, rec, trajectories.TypeCheck) {
-				if c.Returned {
+			for _, c := range records[trajectories.PatchCheck](t, rec, trajectories.TypePatchCheck) {
+				if c.SentBack {
 					returned++
 				}
 			}
-			told := 0
-			for _, m := range model.seen[len(model.seen)-1] {
+			messages := 0
+			for _, m := range model.prompts[len(model.prompts)-1] {
 				if strings.Contains(m.Content, "not handed in yet") && strings.Contains(m.Content, "No valid patches") {
-					told++
+					messages++
 				}
 			}
-			if returned != tt.returned || told != tt.returned {
-				t.Errorf("%d were returned and %d told, not %d", returned, told, tt.returned)
+			if returned != tt.returned || messages != tt.returned {
+				t.Errorf("%d patches sent back and %d messages, want %d", returned, messages, tt.returned)
 			}
 			for _, d := range records[trajectories.Diff](t, rec, trajectories.TypeDiff) {
 				if d.Error == "" && (!d.Exact || d.Tree == "") {
@@ -102,15 +102,7 @@ func TestHowASubmissionIsDecided(t *testing.T) {
 	}
 }
 
-// Where text is expected, nothing is checked and nothing given back.
-func TestTextIsKeptAsItIs(t *testing.T) {
-	out := run(t.Context(), t, config(), says(bash(submit+" && echo the answer is 42")), &memory{})
-	if string(out.Submission) != "the answer is 42\n" || out.Source != trajectories.SourceSubmitted || len(out.Warnings) > 0 {
-		t.Errorf("%+v", out)
-	}
-}
-
-// disposable is a sandbox whose files may be changed for good.
+// disposable is a sandbox that owns its files.
 type disposable struct{ env.Environment }
 
 func (d disposable) Info() env.Info {
@@ -119,10 +111,11 @@ func (d disposable) Info() env.Info {
 	return info
 }
 
-// future leaves a branch in the repository of box that HEAD does not have.
-func future(t *testing.T, box env.Environment) string {
+// addFutureBranch adds a branch to the repository that is not in HEAD's
+// history.
+func addFutureBranch(t *testing.T, sandbox env.Environment) string {
 	t.Helper()
-	dir := box.Info().Dir
+	dir := sandbox.Info().Dir
 	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `git checkout -q -b fix; echo fixed > a.txt
 git -c user.name=a -c user.email=a@b commit -qam fix; git checkout -q -; git remote add origin https://example.org/x`)
 	cmd.Dir = dir
@@ -141,7 +134,7 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 		class  trajectories.Class
 		status string
 		shown  string // what the model sees of the history
-		ok     []bool // the records
+		ok     []bool // OK of the records
 		warned string
 	}{
 		{"on", nil, func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Submitted, "Submitted", "[0] 1\n", []bool{true}, ""},
@@ -158,15 +151,15 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 			"",
 		},
 		{
-			"no room for it", nil, func(e env.Environment) env.Environment { return full{disposable{e}} }, trajectories.Environment, "SetupFailed", "",
+			"no room for it", nil, func(e env.Environment) env.Environment { return fullDisk{disposable{e}} }, trajectories.Environment, "SetupFailed", "",
 			[]bool{false},
 			"",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			box := repository(t)
-			dir := future(t, box)
+			sandbox := repository(t)
+			dir := addFutureBranch(t, sandbox)
 			cfg := config()
 			cfg.Scrub, cfg.Submission = true, agent.SubmissionPatch
 			if tt.change != nil {
@@ -176,16 +169,16 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			model, rec := says(look, bash(submit)), &memory{}
-			out := a.Run(context.WithoutCancel(t.Context()), agent.Session{Model: model, Environment: tt.wrap(box), Recorder: rec, Task: agent.Task{Text: "t"}})
+			model, rec := replies(look, bash(submit)), &testRecorder{}
+			out := a.Run(context.WithoutCancel(t.Context()), agent.Session{Model: model, Environment: tt.wrap(sandbox), Recorder: rec, Task: agent.Task{Text: "t"}})
 			if out.Class != tt.class || out.ExitStatus != tt.status || (tt.class == trajectories.Environment) != (out.Hint != "") {
 				t.Fatalf("%s %s: %s, %s", out.Class, out.ExitStatus, out.Error, out.Hint)
 			}
 			if tt.name == "no room for it" && (strings.Contains(out.Hint, "agent.scrub") || !strings.Contains(out.Error, "needs 5 KiB")) {
 				t.Errorf("%s, with the hint %q", out.Error, out.Hint)
 			}
-			if tt.shown != "" && model.seen[1][3].Content != tt.shown {
-				t.Errorf("the model was shown %q", model.seen[1][3].Content)
+			if tt.shown != "" && model.prompts[1][3].Content != tt.shown {
+				t.Errorf("the model was shown %q", model.prompts[1][3].Content)
 			}
 			if tt.shown != "" && !strings.Contains(string(out.Submission), "+x") {
 				t.Errorf("the submission is %q", out.Submission)
@@ -207,36 +200,23 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 	}
 }
 
-// full is a sandbox whose disks are full.
-type full struct{ env.Environment }
+// fullDisk is a sandbox whose disks are full.
+type fullDisk struct{ env.Environment }
 
-func (f full) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (f fullDisk) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if strings.Contains(c.Script, "make_temp") {
 		return env.Result{ExitCode: 128, Output: []byte("fatal: No space left on device\nit needs 5 KiB")}, nil
 	}
 	return f.Environment.Execute(ctx, c)
 }
 
-func TestMistakesAboutPatches(t *testing.T) {
-	for name, change := range map[string]func(*agent.Config){
-		"submission":      func(c *agent.Config) { c.Submission = "diff" },
-		"max_patch_bytes": func(c *agent.Config) { c.MaxPatch = -1 },
-		"patch_exclude":   func(c *agent.Config) { c.PatchExclude = []string{"a\nb"} },
-	} {
-		cfg := config()
-		change(&cfg)
-		if _, err := agent.New(cfg); err == nil || !strings.Contains(err.Error(), "agent."+name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// What was to be submitted and is not known is no empty submission.
-func TestAWorkingDiffThatCannotBeTaken(t *testing.T) {
+// If the diff for a submission fails, the submission is not empty: the attempt
+// fails.
+func TestWorkingDiffFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		replies []string
 		status  string
-		in      string // the error
+		in      string // part of the error
 		class   trajectories.Class
 	}{
 		"submitted, and the repository is gone": {[]string{bash("rm -rf .git"), bash(submit)}, "DiffFailed", "after Submitted", trajectories.Environment},
@@ -249,7 +229,7 @@ func TestAWorkingDiffThatCannotBeTaken(t *testing.T) {
 			t.Parallel()
 			cfg := config()
 			cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 2
-			out := run(t.Context(), t, cfg, says(tt.replies...), &memory{})
+			out := run(t.Context(), t, cfg, replies(tt.replies...), &testRecorder{})
 			if out.Class != tt.class || out.ExitStatus != tt.status || !strings.Contains(out.Error, tt.in) || len(out.Submission) > 0 {
 				t.Errorf("%s %s: %q", out.Class, out.ExitStatus, out.Error)
 			}
@@ -257,43 +237,5 @@ func TestAWorkingDiffThatCannotBeTaken(t *testing.T) {
 				t.Errorf("hint %q, source %q", out.Hint, out.Source)
 			}
 		})
-	}
-}
-
-// What the user changed before is no work of the agent's, in the first session
-// and in the one that goes on with it.
-func TestChangesBeforeTheWorkAreNotTheAgents(t *testing.T) {
-	box := repository(t)
-	edit := func(script string) {
-		cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
-		cmd.Dir = box.Info().Dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	edit("echo users >> a.txt; echo users > b.txt")
-	cfg := config()
-	cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 1
-	a, err := agent.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec := begun()
-	ask := func(past *agent.Past, a *agent.Agent, replies ...string) trajectories.Outcome {
-		return a.Run(t.Context(), agent.Session{Model: says(replies...), Environment: box, Recorder: rec, Past: past, Task: agent.Task{Text: "t"}})
-	}
-	if out := ask(nil, a, bash("echo mine >> a.txt")); !strings.Contains(string(out.Submission), " users\n+mine\n") || strings.Contains(string(out.Submission), "b.txt") {
-		t.Errorf("the first session: %s %s\n%s", out.ExitStatus, out.Error, out.Submission)
-	}
-	past, err := agent.Recall(rec.all())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.StepLimit = 2
-	if a, err = agent.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	if out := ask(past, a, bash("echo more >> b.txt")); !strings.Contains(string(out.Submission), " users\n+mine\n") || !strings.Contains(string(out.Submission), " users\n+more\n") {
-		t.Errorf("the second session: %s %s\n%s", out.ExitStatus, out.Error, out.Submission)
 	}
 }

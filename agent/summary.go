@@ -15,81 +15,82 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// maxQuoted bounds what a prompt for a summary shows of one message, in characters.
+// maxQuoted bounds the quotation of one message in a prompt for a summary, in
+// characters.
 const maxQuoted = 4000
 
-// maxReason bounds why there is no summary, in bytes.
+// maxReason bounds the reason for a missing summary, in bytes.
 const maxReason = 500
 
 func (c Config) summaryMaxChars() int { return cmp.Or(c.SummaryMaxChars, DefaultSummaryMaxChars) }
 
-// summarize has a summary in place of each round that is not one already. All of
-// them are asked for in one call; where it fails, or leaves some out, extracts
-// stand for them, and fallback says why.
-func (r *run) summarize(ctx context.Context, s *squeeze, rounds [][]piece) (all []trajectories.Replacement, fallback string, err error) {
-	var fresh [][]piece
-	for _, round := range rounds {
-		if !old(round) {
-			fresh = append(fresh, round)
+// summarize replaces each segment that is not yet replaced by a summary. One
+// call asks for all summaries. If it fails or omits some, extracts replace
+// them, and fallback is the reason.
+func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (all []trajectories.Replacement, fallback string, err error) {
+	var newSegments [][]turn
+	for _, segment := range segments {
+		if !isReplaced(segment) {
+			newSegments = append(newSegments, segment)
 		}
 	}
-	prompt, err := s.summaryPrompt(fresh)
+	prompt, err := c.summaryPrompt(newSegments)
 	if err != nil {
 		return nil, "", err
 	}
-	reply, err := r.askForSummary(ctx, prompt)
-	if _, halted := errors.AsType[*Feedback](err); err != nil && (halted || ctx.Err() != nil || errors.Is(err, errNotRecorded)) {
+	reply, err := r.querySummary(ctx, prompt)
+	if _, interrupted := errors.AsType[*Feedback](err); err != nil && (interrupted || ctx.Err() != nil || errors.Is(err, errNotRecorded)) {
 		return nil, "", err
 	}
 	var texts []string
 	if err == nil {
-		texts, err = parts(reply.Message.Content, len(fresh))
+		texts, err = splitParts(reply.Message.Content, len(newSegments))
 	}
 	if err != nil {
-		fallback = clipped(strings.ToValidUTF8(err.Error(), "?"), maxReason)
+		fallback = clip(strings.ToValidUTF8(err.Error(), "?"), maxReason)
 		r.warnOfExtracts(fallback)
 	}
-	for i, round := range fresh {
+	for i, segment := range newSegments {
 		text, what := "", "are shown as an extract"
 		if i < len(texts) {
 			text = texts[i]
 		}
 		if text == "" {
-			text = s.extract(round)
+			text = c.extract(segment)
 		} else {
-			text, what = clipped(text, r.cfg.summaryMaxChars()), "are shown in summary"
+			text, what = clip(text, r.cfg.summaryMaxChars()), "are shown in summary"
 		}
-		from, to := span(round)
+		from, to := recordRange(segment)
 		all = append(all, trajectories.Replacement{From: from, To: to, Join: true, Message: model.Message{
-			Role: model.User, Content: s.label(round, what+" to save room") + "\n\n" + text,
+			Role: model.User, Content: c.segmentNote(segment, what+" to save room") + "\n\n" + text,
 		}})
 	}
 	return all, fallback, nil
 }
 
-// warnOfExtracts says once that there are summaries missing.
-func (r *run) warnOfExtracts(why string) {
-	if !r.extracted {
-		r.extracted = true
-		r.warnings = append(r.warnings, "an extract of commands stands where a summary of old steps was wanted: "+why)
+// warnOfExtracts warns once that summaries are missing.
+func (r *run) warnOfExtracts(reason string) {
+	if !r.warnedExtracts {
+		r.warnedExtracts = true
+		r.warnings = append(r.warnings, "old steps are replaced by an extract of their commands, without a summary: "+reason)
 	}
 }
 
-// errNotRecorded is that the journal could not be written, which ends the attempt.
-var errNotRecorded = errors.New("what a summary took could not be recorded")
+// errNotRecorded ends the attempt because the journal could not be written.
+var errNotRecorded = errors.New("record summary call")
 
-// askForSummary makes the one call. What it takes counts as cost and time, and not
-// as a step.
-func (r *run) askForSummary(ctx context.Context, prompt string) (model.Reply, error) {
-	m := r.Summary
+// querySummary makes the model call for summaries. It counts as cost and time,
+// and not as a step.
+func (r *run) querySummary(ctx context.Context, prompt string) (model.Reply, error) {
+	m := r.SummaryModel
 	if m == nil {
 		m = r.Model
 	}
-	within, done := r.Talk.begin(ctx)
+	callCtx, done := r.Inbox.callContext(ctx)
 	defer done()
 	start := time.Now()
-	r.began(Thinking, "")
-	reply, err := m.Query(within, []model.Message{{Role: model.User, Content: prompt}})
+	r.startPhase(Thinking, "")
+	reply, err := m.Query(callCtx, []model.Message{{Role: model.User, Content: prompt}})
 	r.usage, r.cost = r.usage.Add(reply.Usage), r.cost+reply.Cost
 	if _, recErr := r.record(trajectories.TypeSummary, callRecord(start, reply, err)); recErr != nil {
 		return reply, errors.Join(errNotRecorded, recErr)
@@ -97,7 +98,7 @@ func (r *run) askForSummary(ctx context.Context, prompt string) (model.Reply, er
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case err != nil && errors.Is(context.Cause(within), errHalted):
+	case err != nil && errors.Is(context.Cause(callCtx), errUserInterrupt):
 		err = &Feedback{Reason: "UserInterruption"}
 	case err == nil && strings.TrimSpace(reply.Message.Content) == "":
 		err = errors.New("the model wrote no summary")
@@ -105,13 +106,13 @@ func (r *run) askForSummary(ctx context.Context, prompt string) (model.Reply, er
 	return reply, err
 }
 
-// callRecord is what a query took.
+// callRecord returns the record of a model call.
 func callRecord(start time.Time, reply model.Reply, err error) trajectories.Call {
 	call := trajectories.Call{
-		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
+		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.FinishReason, Model: reply.Model,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
-		Waited: trajectories.Seconds(reply.Waited), Tries: reply.Tries, Raw: reply.Raw,
-		Attempts: trajectories.Attempts(reply.Attempts),
+		Waited: trajectories.Seconds(reply.Waited), RequestCount: reply.Tries, Raw: reply.Raw,
+		Requests: trajectories.RecordRequests(reply.Requests),
 	}
 	if err != nil {
 		call.Error = err.Error()
@@ -119,35 +120,35 @@ func callRecord(start time.Time, reply model.Reply, err error) trajectories.Call
 	return call
 }
 
-// summaryPrompt is the template's, with the rounds in it.
-func (s *squeeze) summaryPrompt(rounds [][]piece) (string, error) {
-	list := make([]map[string]any, len(rounds))
-	for i, round := range rounds {
-		first, last := s.steps(round)
-		list[i] = summaryPart(i+1, first, last, s.quoted(round))
+// summaryPrompt renders the prompt for the summaries of segments.
+func (c *compactor) summaryPrompt(segments [][]turn) (string, error) {
+	list := make([]map[string]any, len(segments))
+	for i, segment := range segments {
+		first, last := c.stepRange(segment)
+		list[i] = summaryPart(i+1, first, last, c.quoteSegment(segment))
 	}
-	return s.run.templates.summary.render(merged(s.run.variables(), summaryValues(list, s.run.cfg.summaryMaxChars())))
+	return c.run.templates.summary.render(merge(c.run.variables(), summaryValues(list, c.run.cfg.summaryMaxChars())))
 }
 
-// quoted is a round for who is to sum it up.
-func (s *squeeze) quoted(round []piece) string {
+// quoteSegment returns the text of a segment for the summary prompt.
+func (c *compactor) quoteSegment(segment []turn) string {
 	var t strings.Builder
-	for _, p := range round {
-		for _, b := range p {
-			text := clippedMiddle(b.Content, maxQuoted)
+	for _, turn := range segment {
+		for _, b := range turn {
+			text := clipMiddle(b.Content, maxQuoted)
 			switch {
-			case b.Replaced && s.cause(b) == "":
+			case b.IsReplacement && c.cause(b) == "":
 				_, text, _ = strings.Cut(b.Content, "\n\n")
 				fmt.Fprintf(&t, "[summary of what came before]\n%s\n\n", cmp.Or(text, b.Content))
 				continue
 			case b.Role == model.Assistant:
-				fmt.Fprintf(&t, "[step %d, the assistant]\n", s.step[b.From])
+				fmt.Fprintf(&t, "[step %d, the assistant]\n", c.step[b.From])
 			default:
 				t.WriteString("[what it was answered]\n")
 			}
 			t.WriteString(text)
-			for _, c := range b.Calls {
-				t.WriteString("\n" + clippedMiddle(c.Arguments, maxQuoted))
+			for _, call := range b.ToolCalls {
+				t.WriteString("\n" + clipMiddle(call.Arguments, maxQuoted))
 			}
 			t.WriteString("\n\n")
 		}
@@ -155,12 +156,12 @@ func (s *squeeze) quoted(round []piece) string {
 	return strings.TrimSpace(t.String())
 }
 
-// partLine begins the summary of a part.
+// partLine matches the heading of one part of the reply.
 var partLine = lazyregexp.New(`(?m)^[=#* ]*Part (\d{1,6})\b[^\n]*$`)
 
-// parts takes a reply apart. A part that is not there is empty; where none is, all
-// of the reply is the last one's.
-func parts(reply string, n int) ([]string, error) {
+// splitParts splits a reply into its parts. A missing part is empty. If there
+// is no heading, the whole reply is the last part.
+func splitParts(reply string, n int) ([]string, error) {
 	texts := make([]string, n)
 	marks := partLine.FindAllStringSubmatchIndex(reply, -1)
 	for i, m := range marks {
@@ -191,26 +192,26 @@ func parts(reply string, n int) ([]string, error) {
 	return texts, fmt.Errorf("the model wrote no summary of %d of %d parts", missing, n)
 }
 
-// extract is what can be said of a round without a model: which commands were run,
-// how they ended and the last line of each.
-func (s *squeeze) extract(round []piece) string {
-	most := s.run.cfg.summaryMaxChars()
+// extract lists the commands of a segment with their exit codes and last lines
+// of output, without a model.
+func (c *compactor) extract(segment []turn) string {
+	limit := c.run.cfg.summaryMaxChars()
 	var before string
 	var lines []string
-	for _, p := range round {
-		for _, b := range p {
-			if b.Replaced && s.cause(b) == "" {
+	for _, turn := range segment {
+		for _, b := range turn {
+			if b.IsReplacement && c.cause(b) == "" {
 				_, text, _ := strings.Cut(b.Content, "\n\n")
-				before = clippedMiddle(text, most/2) + "\n"
+				before = clipMiddle(text, limit/2) + "\n"
 			}
-			for _, f := range s.run.facts {
+			for _, f := range c.run.commandSummaries {
 				if f.record == b.From {
-					lines = append(lines, fmt.Sprintf("step %d: %s", s.step[b.From], f))
+					lines = append(lines, fmt.Sprintf("step %d: %s", c.step[b.From], f))
 				}
 			}
 		}
 	}
-	room, first := most-utf8.RuneCountInString(before)-60, len(lines)
+	room, first := limit-utf8.RuneCountInString(before)-60, len(lines)
 	for first > 0 && room-utf8.RuneCountInString(lines[first-1])-1 > 0 {
 		first--
 		room -= utf8.RuneCountInString(lines[first]) + 1
@@ -218,23 +219,23 @@ func (s *squeeze) extract(round []piece) string {
 	if first > 0 {
 		before += fmt.Sprintf("(%d earlier commands are left out)\n", first)
 	}
-	return clipped(before+strings.Join(lines[first:], "\n"), most)
+	return clip(before+strings.Join(lines[first:], "\n"), limit)
 }
 
-// clipped is the beginning of a text, in characters.
-func clipped(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
+// clip returns the start of a text, at most the given number of characters.
+func clip(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return text[:prefix([]byte(text), max(0, most-4))] + " ..."
+	return text[:prefixLen([]byte(text), max(0, limit-4))] + " ..."
 }
 
-// clippedMiddle is the beginning and the end of a text.
-func clippedMiddle(text string, most int) string {
+// clipMiddle returns the start and the end of a text.
+func clipMiddle(text string, limit int) string {
 	n := utf8.RuneCountInString(text)
-	if n <= most {
+	if n <= limit {
 		return text
 	}
 	b := []byte(text)
-	return text[:prefix(b, most/2)] + fmt.Sprintf("\n[... %d characters left out ...]\n", n-most/2*2) + text[suffix(b, most/2):]
+	return text[:prefixLen(b, limit/2)] + fmt.Sprintf("\n[... %d characters left out ...]\n", n-limit/2*2) + text[suffixStart(b, limit/2):]
 }

@@ -2,31 +2,30 @@ package agent
 
 import "strings"
 
-// Tailer is a Toolbox that has something to say at the end of each prompt. Tail is
-// asked before each call of the model, where there is a template for it; what it
-// returns are variables of that template, beside the session's own and .errors. A
-// list "goals" is one that templates may name in any case.
-type Tailer interface {
-	Tail(a *Attempt) map[string]any
+// TailProvider is a ToolServer with variables for the tail of each prompt.
+// TailVariables is called before each model call if there is a tail template.
+// Its variables are added to the session's and .errors. Templates may use the
+// list .goals even if no provider sets it.
+type TailProvider interface {
+	TailVariables(a *Attempt) map[string]any
 }
 
 // maxTail bounds a tail, in characters.
 const maxTail = 20_000
 
-// tail is what stands at the end of the next prompt, in that one alone; empty for
-// nothing.
-func (r *run) tail() (string, error) {
+// renderTail renders the tail of the next prompt.
+func (r *run) renderTail() (string, error) {
 	if r.cfg.TailTemplate == "" {
 		return "", nil
 	}
-	vars := merged(r.variables(), tailValues(r.lastErrors()))
-	if t, ok := r.Tools.(Tailer); ok && r.info.Tools {
-		vars = merged(vars, t.Tail(&r.asking))
+	vars := merge(r.variables(), tailValues(r.lastErrors()))
+	if t, ok := r.Tools.(TailProvider); ok && r.info.Tools {
+		vars = merge(vars, t.TailVariables(&r.toolAttempt))
 	}
 	text, err := r.templates.tail.render(vars)
 	if err != nil {
 		return "", err
 	}
-	r.tailSaid = clipped(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), maxTail)
-	return r.tailSaid, nil
+	r.lastTail = clip(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), maxTail)
+	return r.lastTail, nil
 }

@@ -17,11 +17,11 @@ import (
 
 // templates are the prompts of an agent and its start-up command.
 type templates struct {
-	system, instance, observation, formatError, startup, summary, tail prompt
+	system, instance, observation, formatError, startup, summary, tail promptTemplate
 }
 
-// prompt is a template that knows the field it came from.
-type prompt struct {
+// promptTemplate is a template with the name of its configuration field.
+type promptTemplate struct {
 	field string
 	tmpl  *template.Template
 }
@@ -31,7 +31,7 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 	var t templates
 	var errs []error
 	for _, f := range []struct {
-		into  *prompt
+		into  *promptTemplate
 		field string
 		text  string
 		vars  []string
@@ -48,17 +48,17 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 		*f.into, err = parsePrompt(f.field, f.text, f.vars, functions)
 		errs = append(errs, err)
 	}
-	if err := firstOf(errs); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return t, err
 	}
 	return t, t.check(sampleVariables(cfg))
 }
 
-// check renders everything with vars, in the shapes that templates tell apart:
-// with nothing that commands could ask for, and with something.
+// check renders all templates with vars, once without and once with
+// capabilities.
 func (t templates) check(vars map[string]any) error {
-	for _, can := range sampleAbilities {
-		if err := t.checkWith(merged(vars, can.variables())); err != nil {
+	for _, caps := range sampleCapabilities {
+		if err := t.checkWith(merge(vars, caps.variables())); err != nil {
 			return err
 		}
 	}
@@ -68,19 +68,19 @@ func (t templates) check(vars map[string]any) error {
 func (t templates) checkWith(vars map[string]any) error {
 	nothing := []map[string]any{nil}
 	for _, f := range []struct {
-		prompt  prompt
+		prompt  promptTemplate
 		samples []map[string]any
 	}{
 		{t.system, nothing},
 		{t.instance, nothing},
 		{t.startup, nothing},
 		{t.observation, sampleObservations},
-		{t.summary, sampleParts},
+		{t.summary, sampleSummaries},
 		{t.tail, sampleTails},
 		{t.formatError, sampleFormatErrors},
 	} {
 		for _, sample := range f.samples {
-			if _, err := f.prompt.render(merged(vars, sample)); err != nil {
+			if _, err := f.prompt.render(merge(vars, sample)); err != nil {
 				return err
 			}
 		}
@@ -88,49 +88,50 @@ func (t templates) checkWith(vars map[string]any) error {
 	return nil
 }
 
-// checkColumns finds a column that a row lacks also where rendering would not
-// come to it. A template that asks with hasKey knows what it does.
+// checkColumns finds columns that templates use and a row lacks, even in
+// branches that are not rendered. It ignores a template that uses hasKey.
 func (t templates) checkColumns(columns map[string]any) error {
-	for _, p := range []prompt{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
+	for _, p := range []promptTemplate{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
 		text := p.tmpl.Root.String()
 		if strings.Contains(text, "hasKey") {
 			continue
 		}
 		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
 			if _, ok := columns[m[1]]; !ok {
-				return &FieldError{Field: p.field, Err: fmt.Errorf("the row has no column %s; a template may ask first: {{if hasKey .instance %q}}", m[1], m[1])}
+				return fieldErrorf(p.field,
+					"the row has no column %s; test for it with {{if hasKey .instance %q}}", m[1], m[1])
 			}
 		}
 	}
 	return nil
 }
 
-// functions are what templates can call. Hermetic: the other functions of sprig
-// read the host's environment, and a prompt must not be able to show a key.
-// example shows a command in the words of the protocol.
+// functions returns the functions of templates. Only sprig's hermetic functions
+// are included, because the others can read the host's environment, and with it
+// secrets. example shows a command in the form of the protocol.
 func functions(p protocol.Protocol) template.FuncMap {
 	f := sprig.HermeticTxtFuncMap()
-	f["example"] = func(command string) string { return protocol.Example(p, command) }
+	f["example"] = func(command string) string { return protocol.FormatExample(p, command) }
 	return f
 }
 
-func parsePrompt(field, text string, known []string, functions template.FuncMap) (prompt, error) {
+func parsePrompt(field, text string, known []string, functions template.FuncMap) (promptTemplate, error) {
 	tmpl, err := template.New(field).Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
-		return prompt{}, templateError(field, err)
+		return promptTemplate{}, templateError(field, err)
 	}
 	for _, t := range tmpl.Templates() {
 		if t.Tree == nil {
 			continue
 		}
 		if err := checkVariables(t.Tree, t.Root, known, t.Name() == field); err != nil {
-			return prompt{}, templateError(field, err)
+			return promptTemplate{}, templateError(field, err)
 		}
 	}
-	return prompt{field, tmpl}, nil
+	return promptTemplate{field, tmpl}, nil
 }
 
-func (p prompt) render(vars map[string]any) (string, error) {
+func (p promptTemplate) render(vars map[string]any) (string, error) {
 	var s strings.Builder
 	if err := p.tmpl.Execute(&s, vars); err != nil {
 		return "", templateError(p.field, err)
@@ -138,10 +139,10 @@ func (p prompt) render(vars map[string]any) (string, error) {
 	return s.String(), nil
 }
 
-// checkVariables looks for variables nobody knows, also in branches that a
-// rendering would not reach. Inside range, with and define the dot (atTop says
-// that it is the variables) is something else, and is left to the rendering;
-// $ is the variables everywhere but in a define.
+// checkVariables finds unknown variables, also in branches that are not
+// rendered. Inside range, with and define the dot is something else (atTop is
+// false) and only rendering checks it. $ is the variables everywhere except in
+// a define.
 func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) error {
 	check := func(n parse.Node, atTop bool) error { return checkVariables(t, n, known, atTop) }
 	unknown := func(n parse.Node, name string) error {
@@ -149,7 +150,7 @@ func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) err
 			return nil
 		}
 		location, _ := t.ErrorContext(n)
-		return fmt.Errorf("template: %s: unknown variable .%s; there are %s", location, name, list(known))
+		return fmt.Errorf("template: %s: unknown variable .%s; known variables: %s", location, name, dottedNames(known))
 	}
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -187,16 +188,16 @@ func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) err
 	case *parse.TemplateNode:
 		return check(n.Pipe, atTop)
 	case *parse.IfNode:
-		return firstOf([]error{check(n.Pipe, atTop), check(n.List, atTop), check(n.ElseList, atTop)})
+		return firstError([]error{check(n.Pipe, atTop), check(n.List, atTop), check(n.ElseList, atTop)})
 	case *parse.RangeNode:
-		return firstOf([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
+		return firstError([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
 	case *parse.WithNode:
-		return firstOf([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
+		return firstError([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
 	}
 	return nil
 }
 
-func list(names []string) string {
+func dottedNames(names []string) string {
 	dotted := make([]string, len(names))
 	for i, n := range names {
 		dotted[i] = "." + n
@@ -204,7 +205,7 @@ func list(names []string) string {
 	return strings.Join(dotted, " ")
 }
 
-func firstOf(errs []error) error {
+func firstError(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -213,15 +214,16 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// position is how text/template begins its messages: "template: NAME:LINE:COL:".
+// position matches the start of text/template's messages: "template:
+// NAME:LINE:COL:".
 var position = lazyregexp.New(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
 
-// templateError turns an error of text/template into one that names our field
-// and the line in it.
+// templateError converts an error of text/template into a FieldError with the
+// line.
 func templateError(field string, err error) error {
 	msg, line := err.Error(), 0
 	if m := position.FindStringSubmatch(msg); m != nil {
-		line, _ = strconv.Atoi(m[1]) // the pattern matched digits
+		line, _ = strconv.Atoi(m[1]) // matched by \d+
 		msg = strings.TrimSpace(m[2] + " " + msg[len(m[0]):])
 	}
 	return &FieldError{Field: field, Line: line, Err: errors.New(msg)}

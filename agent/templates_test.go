@@ -38,12 +38,21 @@ func TestNewFindsMistakes(t *testing.T) {
 		{"bad regex", func(c *Config) { c.ActionRegex = "(" }, "action_regex", 0, "missing closing"},
 		{"unknown protocol", func(c *Config) { c.Protocol = "yaml" }, "protocol", 0, `"yaml" is not one of text, xml, tools`},
 		{"a pattern where none is used", func(c *Config) { c.Protocol, c.ActionRegex = "tools", "(a)" }, "action_regex", 0, "the protocol tools has no pattern"},
-		{"bad tag", func(c *Config) { c.Protocol, c.ActionTag = "xml", "<a>" }, "action_tag", 0, "no name of a tag"},
+		{"bad tag", func(c *Config) { c.Protocol, c.ActionTag = "xml", "<a>" }, "action_tag", 0, "not a tag name"},
 		{"tool calls", func(c *Config) { c.ToolCalls = "two" }, "tool_calls", 0, `"two" is neither "all" nor "one"`},
 		{
-			"unknown variable in what another protocol is told",
+			"unknown variable in a branch for another protocol",
 			func(c *Config) { c.SystemTemplate = `{{if eq .protocol "tools"}}{{.nope}}{{end}}` }, "system_template", 1, ".nope",
 		},
+		{"plain reply", func(c *Config) { c.PlainReply = "stop" }, "plain_reply", 0, `"stop" is neither "error" nor "end"`},
+		{"submission", func(c *Config) { c.Submission = "diff" }, "submission", 0, "neither"},
+		{"size of a patch", func(c *Config) { c.MaxPatch = -1 }, "max_patch_bytes", 0, "-1 is not a number"},
+		{"pattern of a file", func(c *Config) { c.PatchExclude = []string{"a\nb"} }, "patch_exclude", 0, "not a .gitignore pattern"},
+		{"marker of images", func(c *Config) { c.Images.Marker = " x" }, "images", 0, "not the start of a line"},
+		{"compaction", func(c *Config) { c.Compaction = "zip" }, "compaction", 0, "not one of"},
+		{"limit of a compaction", func(c *Config) { c.CompactionTokens = -1 }, "compaction_tokens", 0, "-1 is not a number"},
+		{"no template for summaries", func(c *Config) { c.Compaction = CompactSummarize }, "summary_template", 0, "it is empty"},
+		{"unknown variable of a tail", func(c *Config) { c.TailTemplate = "{{.unknown}}" }, "tail_template", 1, ".unknown"},
 		{"negative limit", func(c *Config) { c.StepLimit = -1 }, "step_limit", 0, "negative"},
 		{"observation", func(c *Config) { c.Observation = Observation{MaxChars: 10, HeadChars: 9, TailChars: 9} }, "observation", 0, "exceed"},
 	}
@@ -63,21 +72,21 @@ func TestNewFindsMistakes(t *testing.T) {
 	}
 }
 
-func TestCheckFindsColumnsThatARowLacks(t *testing.T) {
+func TestCheckFindsMissingColumns(t *testing.T) {
 	cfg := plainConfig()
 	cfg.InstanceTemplate = "{{.task}} in {{.instance.repo}}"
 	a, err := New(cfg)
 	if err != nil {
 		t.Fatalf("any column may be asked for before rows are known: %v", err)
 	}
-	if err := a.Check(Task{Text: "t", Instance: map[string]any{"repo": "a/b"}}); err != nil {
+	if err := a.CheckTask(Task{Text: "t", Instance: map[string]any{"repo": "a/b"}}); err != nil {
 		t.Errorf("row with the column: %v", err)
 	}
 	cfg.InstanceTemplate = "{{.task}}{{if gt .n_model_calls 5}}{{.instance.repo}}{{end}}"
 	if a, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	err = a.Check(Task{Text: "t", Instance: map[string]any{"rope": "a/b"}})
+	err = a.CheckTask(Task{Text: "t", Instance: map[string]any{"rope": "a/b"}})
 	if err == nil || !strings.Contains(err.Error(), "repo") {
 		t.Errorf("row without the column: %v", err)
 	}

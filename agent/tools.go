@@ -11,65 +11,67 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Toolbox is what the commands of one session can ask for by mini-tool. Package
-// agent/tools makes them. Methods are safe for concurrent use.
-type Toolbox interface {
-	// Abilities are what prompts tell of. They do not change.
-	Abilities() Abilities
-	// Answer does what a command asks for. What goes wrong is in the answer: no
-	// tool ever ends an attempt.
-	Answer(ctx context.Context, a Asked) ToolAnswer
+// ToolServer handles the mini-tool requests of one session's commands. Package
+// agent/tools implements it. Its methods are safe for concurrent use.
+type ToolServer interface {
+	// Capabilities returns the capabilities for the prompts. They do not
+	// change.
+	Capabilities() Capabilities
+	// Handle handles one request. Errors are part of the response: a tool never
+	// ends an attempt.
+	Handle(ctx context.Context, a ToolRequest) ToolResponse
 }
 
-// preparer is a Toolbox that has something to do in a fresh sandbox, before
-// anything else runs there, as to put files where commands find them.
+// preparer is a ToolServer that prepares a fresh sandbox before anything else
+// runs there, for example by writing files.
 type preparer interface {
-	Prepare(ctx context.Context, box env.Environment) error
+	Prepare(ctx context.Context, sandbox env.Environment) error
 }
 
-// Abilities are what a session has beyond the shell.
-type Abilities struct {
-	// Tools are those that can be called; Local those of them that mini-tool has
-	// in the sandbox itself, see env.Tools.
-	Tools []Ability
+// Capabilities are the optional tools and skills of a session.
+type Capabilities struct {
+	// Tools are the available tools; Local those that mini-tool runs in the
+	// sandbox itself (env.Tools).
+	Tools []Capability
 	Local []string
-	// Skills are those whose text can be asked for.
-	Skills []Ability
+	// Skills are the available skills.
+	Skills []Capability
 }
 
-// Ability is one of them. Usage is what stands behind "mini-tool " on its command
-// line; About says in a sentence what it is good for.
-type Ability struct {
-	Name, Usage, About string
+// Capability is one tool or skill. Usage is its command line after "mini-tool
+// ", Description one sentence on its purpose.
+type Capability struct {
+	Name, Usage, Description string
 }
 
-// Asked is a request, and the attempt that it came from.
-type Asked struct {
+// ToolRequest is a mini-tool request with the attempt that it came from.
+type ToolRequest struct {
 	env.ToolRequest
 	Attempt *Attempt
 }
 
-// ToolAnswer is what the caller of mini-tool gets, and what is recorded beside
-// it for people and programs; Details has a JSON form, or is nil.
-type ToolAnswer struct {
-	env.ToolAnswer
+// ToolResponse is the response to a mini-tool request. Details is recorded
+// beside it, as JSON; nil means none.
+type ToolResponse struct {
+	env.ToolResponse
 	Details any
 }
 
-// Attempt is what a tool may know of the attempt that asked, and take from it.
-// Its methods are safe for concurrent use by tools.
+// Attempt gives a tool access to the attempt that called it. Its methods are
+// safe for concurrent use by tools.
 type Attempt struct {
-	mu    sync.Mutex
-	run   *run
-	spent Spending // by children
-	begun int      // calls of children, also those that are not over
+	mu           sync.Mutex
+	run          *run
+	spent        Spending // by subagents
+	startedCalls int      // calls that subagents have started
 }
 
-// Session is what the attempt works with; its Environment is not to be used
-// while a command of it runs, see env.ToolRequest.Inside.
+// Session returns what the attempt works with. Its Environment must not be used
+// while a command of the attempt runs; see env.ToolRequest.Nested.
 func (a *Attempt) Session() Session { return a.run.Session }
 
-// Step is the model call whose reply asked for the command, from 1.
+// Step returns the number of the model call whose reply asked for the command,
+// from 1.
 func (a *Attempt) Step() int { return a.run.steps }
 
 // Append adds a record to the attempt's journal.
@@ -79,105 +81,106 @@ func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, er
 	return a.run.record(t, data)
 }
 
-// Bounds of what one command asks for, all its calls together. Each is on record,
-// and while it is answered the command's clock stands still: a loop would fill the
-// disk and never end.
+// Limits on all mini-tool requests of one command. Each request is recorded and
+// its time does not count, so a loop would otherwise fill the disk and never
+// time out.
 const (
-	maxCalls = 1000
-	maxAsked = 16 << 20 // bytes of requests and answers
+	maxToolCalls = 1000
+	maxToolBytes = 16 << 20 // bytes of requests and responses
 )
 
-// asks adds up what a command has asked for.
-type asks struct {
+// toolUsage adds up the requests of a command.
+type toolUsage struct {
 	mu          sync.Mutex
 	calls, size int
-	failed      error // the first record that could not be written
+	failed      error // first error of the journal
 }
 
-// begin says whether one more request is answered.
-func (a *asks) begin(req env.ToolRequest) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls++
-	a.size += len(req.Input)
+// admit counts a request and reports whether it is within the limits.
+func (u *toolUsage) admit(req env.ToolRequest) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls++
+	u.size += len(req.Stdin)
 	for _, arg := range req.Args {
-		a.size += len(arg)
+		u.size += len(arg)
 	}
-	return a.calls <= maxCalls && a.size <= maxAsked
+	return u.calls <= maxToolCalls && u.size <= maxToolBytes
 }
 
-func (a *asks) end(answer env.ToolAnswer, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.size += len(answer.Output) + len(answer.Errors)
-	if a.failed == nil {
-		a.failed = err
+func (u *toolUsage) addResponse(resp env.ToolResponse, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.size += len(resp.Stdout) + len(resp.Stderr)
+	if u.failed == nil {
+		u.failed = err
 	}
 }
 
-// tooMuch is the answer to what goes beyond that. It is not on record.
-var tooMuch = env.ToolAnswer{Errors: []byte(env.ToolProgram + ": this command has asked too much, and is not answered any more\n"), ExitCode: 1}
+// tooManyRequests is the response to requests beyond the limits. It is not
+// recorded.
+var tooManyRequests = env.ToolResponse{Stderr: []byte(env.ToolProgram + ": this command has asked too much, and is not answered any more\n"), ExitCode: 1}
 
-// tooled lets a command ask for tools; lost is the first record that could not
-// be written, once the command is over.
-func (r *run) tooled(c env.Command) (_ env.Command, lost func() error) {
+// withTools returns a command that can send requests to the tools. The returned
+// function reports the first error of the journal, once the command is over.
+func (r *run) withTools(c env.Command) (_ env.Command, recordErr func() error) {
 	if r.Tools == nil || !r.info.Tools {
 		return c, func() error { return nil }
 	}
-	var asked asks
+	var usage toolUsage
 	c.Tools = &env.Tools{
-		Local: r.Tools.Abilities().Local,
-		Answer: func(ctx context.Context, req env.ToolRequest) env.ToolAnswer {
-			if !asked.begin(req) {
-				return tooMuch
+		Local: r.Tools.Capabilities().Local,
+		Handle: func(ctx context.Context, req env.ToolRequest) env.ToolResponse {
+			if !usage.admit(req) {
+				return tooManyRequests
 			}
-			answer, err := r.answer(ctx, req)
-			asked.end(answer, err)
+			answer, err := r.handleRequest(ctx, req)
+			usage.addResponse(answer, err)
 			return answer
 		},
 	}
-	return c, func() error { return asked.failed }
+	return c, func() error { return usage.failed }
 }
 
-// answer does what a command asks for, and records it.
-func (r *run) answer(ctx context.Context, req env.ToolRequest) (env.ToolAnswer, error) {
+// handleRequest handles and records a request.
+func (r *run) handleRequest(ctx context.Context, req env.ToolRequest) (env.ToolResponse, error) {
 	start := time.Now()
-	answer := r.Tools.Answer(ctx, Asked{req, &r.asking})
+	resp := r.Tools.Handle(ctx, ToolRequest{req, &r.toolAttempt})
 	call := trajectories.ToolCall{
-		Input: req.Input, Dir: req.Dir, Output: answer.Output, Errors: answer.Errors, ExitCode: answer.ExitCode,
+		Input: req.Stdin, Dir: req.Dir, Output: resp.Stdout, Errors: resp.Stderr, ExitCode: resp.ExitCode,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
 	}
 	if len(req.Args) > 0 {
 		call.Name, call.Args = req.Args[0], req.Args[1:]
 	}
 	var err error
-	if answer.Details != nil {
-		if call.Details, err = json.Marshal(answer.Details); err != nil {
-			return answer.ToolAnswer, err
+	if resp.Details != nil {
+		if call.Details, err = json.Marshal(resp.Details); err != nil {
+			return resp.ToolResponse, err
 		}
 	}
-	_, err = r.asking.Append(trajectories.TypeTool, call)
-	return answer.ToolAnswer, err
+	_, err = r.toolAttempt.Append(trajectories.TypeTool, call)
+	return resp.ToolResponse, err
 }
 
-// equip prepares the sandbox for the tools that need it.
-func (r *run) equip(ctx context.Context) error {
+// prepareTools prepares the sandbox for tools that need it.
+func (r *run) prepareTools(ctx context.Context) error {
 	p, ok := r.Tools.(preparer)
 	if !ok {
 		return nil
 	}
 	if err := p.Prepare(ctx, r.Environment); err != nil {
-		return orCause(ctx, err)
+		return causeOrErr(ctx, err)
 	}
 	return nil
 }
 
-// described are abilities as templates have them: about is one line, whoever wrote
-// it.
-func described(all []Ability) []map[string]any {
+// capabilityValues returns capabilities as template values. A description
+// is always one line.
+func capabilityValues(all []Capability) []map[string]any {
 	list := make([]map[string]any, len(all))
 	for i, a := range all {
-		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": strings.Join(strings.Fields(a.About), " ")}
+		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": strings.Join(strings.Fields(a.Description), " ")}
 	}
 	return list
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// check holds a layer against the shape of Config: every key must exist and
-// every value be of its kind. It finds every mistake there is, and takes what
-// is wrong out of the layer, so that the rest can be looked at further.
+// check checks a layer against the type of Config: every key must exist and every value
+// have the right type. It reports all errors and removes invalid settings from the
+// layer, so that the rest can be validated further.
 func (l Layer) check() error {
 	if l.root == nil {
 		return nil
 	}
-	return joined(l.checkNode(l.root, reflect.TypeFor[Config](), ""))
+	return join(l.checkNode(l.root, reflect.TypeFor[Config](), ""))
 }
 
 func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
-	one := func(format string, args ...any) []error { return []error{l.errorf(n, format, args...)} }
+	one := func(format string, args ...any) []error { return []error{l.errorf(n, format, args...)} } // a list of one error
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return nil
@@ -39,7 +39,7 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	case t == reflect.TypeFor[[]string]() && n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {
 			if item.Kind != yaml.ScalarNode {
-				return []error{l.errorf(item, "%s[%d]: a text is needed, %s is not", path, i, describe(item))}
+				return []error{l.errorf(item, "%s[%d]: it must be a string, not %s", path, i, describe(item))}
 			}
 		}
 	case t.Kind() == reflect.Pointer:
@@ -48,24 +48,24 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
 		if t.Kind() == reflect.Map && n.Kind == yaml.MappingNode || t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode {
-			return one("%s: %s", path, yamlReason(err))
+			return one("%s: %s", path, firstYAMLError(err))
 		}
-		return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
+		return one("%s: it must be %s, not %s", path, kindName(t), describe(n))
 	}
 	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
-		return one("%s: a number is needed, %s is not", path, describe(n))
+		return one("%s: it must be a number, not %s", path, describe(n))
 	}
 	if (value.Elem().CanInt() || value.Elem().CanUint()) && n.Tag == "!!float" {
-		var f float64 // yaml cuts a fraction off without a word
+		var f float64 // yaml truncates fractions silently
 		if err := n.Decode(&f); err != nil || f != math.Trunc(f) {
-			return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
+			return one("%s: it must be %s, not %s", path, kindName(t), describe(n))
 		}
 	}
 	return nil
 }
 
-// yamlReason is the first thing that yaml found, on one line.
-func yamlReason(err error) string {
+// firstYAMLError returns the first line of a yaml error.
+func firstYAMLError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return first
@@ -73,13 +73,13 @@ func yamlReason(err error) string {
 
 func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 	if n.Kind != yaml.MappingNode {
-		return []error{l.errorf(n, "%s: keys and values are needed, %s is not", orTop(path), describe(n))}
+		return []error{l.errorf(n, "%s: it must be a mapping, not %s", orFile(path), describe(n))}
 	}
 	var errs []error
-	var right []*yaml.Node
+	var valid []*yaml.Node
 	fields := fieldsOf(t)
 	seen := map[string]int{}
-	for i := 0; i < len(n.Content) && len(errs) < maxMistakes; i += 2 {
+	for i := 0; i < len(n.Content) && len(errs) < maxErrors; i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		full := strings.TrimPrefix(path+"."+key.Value, ".")
 		field, ok := fields[key.Value]
@@ -88,28 +88,28 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 			continue
 		}
 		if first, dup := seen[key.Value]; dup {
-			errs = append(errs, l.errorf(key, "%s is set twice; first in line %d", full, first))
+			errs = append(errs, l.errorf(key, "%s is set twice; first on line %d", full, first))
 			continue
 		}
 		seen[key.Value] = key.Line
-		wrong := l.checkNode(value, field, full)
-		if errs = append(errs, wrong...); len(wrong) == 0 || mendable(field, value) {
-			right = append(right, key, value)
+		invalid := l.checkNode(value, field, full)
+		if errs = append(errs, invalid...); len(invalid) == 0 || isRepaired(field, value) {
+			valid = append(valid, key, value)
 		}
 	}
-	n.Content = right
+	n.Content = valid
 	return errs
 }
 
-// mendable says that what is wrong with a value was taken out of it.
-func mendable(t reflect.Type, value *yaml.Node) bool {
+// isRepaired reports whether checkNode removed the invalid parts of a value.
+func isRepaired(t reflect.Type, value *yaml.Node) bool {
 	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || isItems(t) && value.Kind == yaml.SequenceNode
 }
 
-// isItems says that a type is a list whose items have keys of their own.
+// isItems reports whether a type is a list of mappings with known keys.
 func isItems(t reflect.Type) bool { return itemOf(t) != nil }
 
-// itemOf is the type that has the keys of a list's items; nil where they have none.
+// itemOf returns the type of a list's items; nil if the items have no known keys.
 func itemOf(t reflect.Type) reflect.Type {
 	switch t {
 	case reflect.TypeFor[[]Override]():
@@ -120,10 +120,10 @@ func itemOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// maxMistakes in one section are enough: the file is of another kind.
-const maxMistakes = 50
+// maxErrors limits the errors per section: with more, it is a file of another kind.
+const maxErrors = 50
 
-// shown is a key as messages may show it: bounded.
+// shown shortens a key for a message.
 func shown(key string) string { return text.ClipRunes(key, 80) }
 
 func kindName(t reflect.Type) string {
@@ -135,20 +135,20 @@ func kindName(t reflect.Type) string {
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
-		if t == reflect.TypeFor[policy.Words]() {
-			return "a text, or a list of texts,"
+		if t == reflect.TypeFor[policy.StringList]() {
+			return "a string or a list of strings"
 		}
 		switch t.Elem().Kind() {
 		case reflect.Map, reflect.Struct:
-			return "a list of keys and values"
+			return "a list of mappings"
 		case reflect.Int:
 			return "a list of whole numbers"
 		}
-		return "a list of texts"
+		return "a list of strings"
 	case reflect.Map:
-		return "a mapping of names to values"
+		return "a mapping"
 	default:
-		return "a text"
+		return "a string"
 	}
 }
 
@@ -163,21 +163,21 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-func orTop(path string) string {
+func orFile(path string) string {
 	if path == "" {
 		return "the file"
 	}
 	return path
 }
 
-// checkItems holds each of a list to the keys of a type. What is wrong is taken
-// out, but for the number that the others have.
+// checkItems checks each item of a list against a type. It empties invalid items but
+// keeps them, so that the others keep their index.
 func (l Layer) checkItems(n *yaml.Node, t reflect.Type, path string) []error {
 	var errs []error
 	for i, item := range n.Content {
-		wrong := l.checkStruct(item, t, fmt.Sprintf("%s[%d]", path, i))
-		if len(errs) < maxMistakes {
-			errs = append(errs, wrong...)
+		invalid := l.checkStruct(item, t, fmt.Sprintf("%s[%d]", path, i))
+		if len(errs) < maxErrors {
+			errs = append(errs, invalid...)
 		}
 		if item.Kind != yaml.MappingNode {
 			n.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}

@@ -15,7 +15,7 @@ import (
 
 func shipped(t *testing.T, name string) configs.Layer {
 	t.Helper()
-	l, err := configs.Shipped(name)
+	l, err := configs.ReadBuiltin(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,24 +123,24 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"unknown section", "\nagnet:\n  step_limit: 3\n", ":2: unknown key agnet; did you mean agent?"},
 		{"the section left out", "model:\n  name: x\n", ":2: unknown key model.name; did you mean model.model_name?"},
 		{"nothing near", "run:\n  zzzzzzzz: 3\n", ":2: unknown key run.zzzzzzzz; run has attempts, env_startup_command, eval, fsync, image_budget"},
-		{"wrong type", "agent:\n  step_limit: many\n", `:2: agent.step_limit: a whole number is needed, "many" is not`},
-		{"list for a text", "model:\n  model_name: [a]\n", ":2: model.model_name: a text is needed, a list is not"},
-		{"text for a section", "model: x\n", `:1: model: keys and values are needed, "x" is not`},
-		{"a list as a file", "- a\n", ":1: the file: keys and values are needed, a list is not"},
-		{"twice", "agent:\n  step_limit: 1\n  step_limit: 2\n", ":3: agent.step_limit is set twice; first in line 2"},
+		{"wrong type", "agent:\n  step_limit: many\n", `:2: agent.step_limit: it must be a whole number, not "many"`},
+		{"list for a text", "model:\n  model_name: [a]\n", ":2: model.model_name: it must be a string, not a list"},
+		{"text for a section", "model: x\n", `:1: model: it must be a mapping, not "x"`},
+		{"a list as a file", "- a\n", ":1: the file: it must be a mapping, not a list"},
+		{"twice", "agent:\n  step_limit: 1\n  step_limit: 2\n", ":3: agent.step_limit is set twice; first on line 2"},
 		{"an anchor that is not there", "agent: *x\n", ".yaml: unknown anchor 'x' referenced"},
 		{"not YAML", "agent: [\n", ":1: did not find expected node content"},
-		{"no URL", "model:\n  base_url: user:sk-123@localhost:8000\n", ":2: model.base_url: it begins with neither"},
-		{"no scheme", "model:\n  base_url: localhost:8000\n", ":2: model.base_url: it begins with neither http:// nor https://"},
+		{"no URL", "model:\n  base_url: user:sk-123@localhost:8000\n", ":2: model.base_url: it must start with"},
+		{"no scheme", "model:\n  base_url: localhost:8000\n", ":2: model.base_url: it must start with http:// or https://"},
 		{"negative price", "model:\n  price: {input: -1}\n", ":2: model.price.input: -1 is negative"},
 		{"two documents", "agent: {}\n---\nagent: {}\n", "a second document"},
 		{"class", "model:\n  model_class: gpt\n", `:2: model.model_class: "gpt" is not one of openai, anthropic, scripted`},
 		{"cache", "model:\n  model_class: anthropic\n  cache: 2h\n", `:3: model.cache: "2h" is not one of 5m, 1h, off`},
 		{"cache elsewhere", "model:\n  cache: 5m\n", ":2: model.cache: only model_class: anthropic"},
-		{"headers elsewhere", "model:\n  model_class: scripted\n  headers: {x-team: a}\n", ":3: model.headers: the scripted model sends none"},
+		{"headers elsewhere", "model:\n  model_class: scripted\n  headers: {x-team: a}\n", ":3: model.headers: the scripted model sends no requests"},
 		{"thinking elsewhere", "model:\n  model_class: anthropic\n  send_reasoning: true\n", ":3: model.send_reasoning: only model_class: openai"},
 		{"silence", "model:\n  stream_idle: 0\n", ":2: model.stream_idle: 0 is not a number of seconds"},
-		{"a key as a header", "model:\n  model_class: anthropic\n  headers: {X-Api-Key: sk-123}\n", ":3: model.headers.X-Api-Key: keys are never part"},
+		{"a key as a header", "model:\n  model_class: anthropic\n  headers: {X-Api-Key: sk-123}\n", ":3: model.headers.X-Api-Key: do not put keys"},
 		{"timeout", "environment:\n  timeout: -1\n", ":2: environment.timeout: -1 is not a number of seconds"},
 		{"size", "environment:\n  memory: lots\n", `:2: environment.memory: "lots" is not a size`},
 		{"no size of a tmpfs", "environment:\n  tmpfs:\n    /scratch: ''\n", `:3: environment.tmpfs./scratch: "" is not a size; write "64m"`},
@@ -153,11 +153,11 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"images of the model", "model:\n  images: yess\n", `:2: model.images: "yess" is not one of auto, yes, no; did you mean yes?`},
 		{"network of evaluations", "eval:\n  network: brigde\n", `:2: eval.network: "brigde" is not one of bridge, none; did you mean bridge?`},
 		{"reruns", "eval:\n  rerun_failed: 1000\n", ":2: eval.rerun_failed: 1000 is not a number from 0 to 100"},
-		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: keys are never part"},
-		{"alias within itself", "agent: &a\n  system_template: *a\n", "stands within what it names"},
-		{"a key, deep down", "model:\n  model_kwargs: {extra: {Authorization: Bearer sk-123}}\n", "model.model_kwargs.extra.Authorization: keys are never part"},
+		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: do not put keys"},
+		{"alias within itself", "agent: &a\n  system_template: *a\n", "refers to a node that contains it"},
+		{"a key, deep down", "model:\n  model_kwargs: {extra: {Authorization: Bearer sk-123}}\n", "model.model_kwargs.extra.Authorization: do not put keys"},
 		{"a password in a URL", "model:\n  base_url: https://u:sk-123@h/v1\n", "model.base_url: not a plain URL"},
-		{"not a number", "agent:\n  cost_limit: .inf\n", `:2: agent.cost_limit: a number is needed, ".inf" is not`},
+		{"not a number", "agent:\n  cost_limit: .inf\n", `:2: agent.cost_limit: it must be a number, not ".inf"`},
 		{"twice in a mapping", "environment:\n  env: {A: 1, A: 2}\n", ":2: environment.env: "},
 		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", "/nope.txt: no such file or directory"},
 	}
@@ -217,7 +217,7 @@ func TestReadRefuses(t *testing.T) {
 	for arg, want := range map[string]string{
 		"nope.yaml":          "no such file",
 		"agent..step=1":      "empty part",
-		"agent.step_limit=x": `-c agent.step_limit=x: agent.step_limit: a whole number is needed`,
+		"agent.step_limit=x": `-c agent.step_limit=x: agent.step_limit: it must be a whole number`,
 		"agent.stp_limit=1":  "did you mean agent.step_limit?",
 	} {
 		if _, err := configs.Read(arg); err == nil || !strings.Contains(err.Error(), want) {

@@ -12,15 +12,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Document is a file of settings as the user wrote it. Comments, order and
-// quotes survive a change; indentation and blank lines become the usual ones.
+// Document is a file of settings as the user wrote it. Changes preserve comments, order
+// and quotes, but normalize indentation and blank lines.
 type Document struct {
 	name string
 	text string
 }
 
-// OpenDocument reads the text of a file. Its form must be YAML; what its settings
-// say is looked at by Layer.
+// OpenDocument parses a file as YAML. It does not check the settings; Layer does.
 func OpenDocument(name string, data []byte) (*Document, error) {
 	d := &Document{name: name, text: string(data)}
 	root, err := d.root()
@@ -28,18 +27,18 @@ func OpenDocument(name string, data []byte) (*Document, error) {
 		return nil, err
 	}
 	if root != nil && root.Kind != yaml.MappingNode {
-		return nil, &mistake{fmt.Sprintf("%s:%d: keys and values are needed, %s is not", name, root.Line, describe(root))}
+		return nil, &configError{fmt.Sprintf("%s:%d: it must be a mapping, not %s", name, root.Line, describe(root))}
 	}
 	return d, nil
 }
 
-// Bytes is the text as it is now.
+// Bytes returns the current text.
 func (d *Document) Bytes() []byte { return []byte(d.text) }
 
-// Layer is what it says, checked as ReadFile does.
+// Layer returns the settings, checked as in ReadFile.
 func (d *Document) Layer() (Layer, error) { return parse(d.name, d.Bytes(), filepath.Dir(d.name)) }
 
-// Keys are the settings in it, in its order; those of mappings one by one.
+// Keys returns the keys in the file, in order; each key of a mapping separately.
 func (d *Document) Keys() []string {
 	root, err := d.root()
 	if err != nil || root == nil || root.Kind != yaml.MappingNode {
@@ -52,7 +51,7 @@ func (d *Document) Keys() []string {
 	return keys
 }
 
-// Value is what a key is set to, on one line; ok is false where it is not set.
+// Value returns the value of a key on one line; ok is false if it is not set.
 func (d *Document) Value(key string) (value string, ok bool) {
 	root, err := d.root()
 	if err != nil {
@@ -75,8 +74,8 @@ func (d *Document) Value(key string) (value string, ok bool) {
 	return string(data), err == nil
 }
 
-// Set gives a key a value, read as Setting reads it; a list may be given one by
-// one. The value is checked, and the document as a whole is not.
+// Set sets a key to a value, parsed as in ParseSetting; several values form a list. It
+// checks the value but not the rest of the document.
 func (d *Document) Set(key string, values ...string) error {
 	leaf, err := d.leaf(key, values)
 	if err != nil {
@@ -87,7 +86,7 @@ func (d *Document) Set(key string, values ...string) error {
 		return err
 	}
 	before := ""
-	if doc == nil { // there is nothing in it, but for comments
+	if doc == nil { // only comments, or empty
 		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
 		if before = d.text; before != "" && !strings.HasSuffix(before, "\n") {
 			before += "\n"
@@ -101,16 +100,16 @@ func (d *Document) Set(key string, values ...string) error {
 	return d.write(before, doc)
 }
 
-// leaf is the node of a value, as it may stand in a file.
+// leaf returns the node for a value.
 func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 	const name = "set"
 	t := typeOf(key)
 	list := t != nil && t.Kind() == reflect.Slice
 	switch {
 	case len(values) == 0:
-		return nil, &mistake{fmt.Sprintf("%s %s: to what? A value is missing", name, shown(key))}
+		return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, shown(key))}
 	case len(values) > 1 && !list:
-		return nil, &mistake{fmt.Sprintf("%s %s: it takes one value, and %d were given; put it in quotes", name, shown(key), len(values))}
+		return nil, &configError{fmt.Sprintf("%s %s: it takes one value, not %d; put it in quotes", name, shown(key), len(values))}
 	}
 	value := values[0]
 	if list && (len(values) > 1 || !yamlList(value)) {
@@ -120,27 +119,26 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 		}
 		value = string(data)
 	}
-	l, err := Setting(name, key, value)
+	l, err := ParseSetting(name, key, value)
 	if err != nil {
 		return nil, err
 	}
 	n := l.root
 	for range strings.Split(key, ".") {
 		if n == nil || len(n.Content) < 2 {
-			return nil, &mistake{fmt.Sprintf("%s %s: it has no value", name, shown(key))}
+			return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, shown(key))}
 		}
 		n = n.Content[1]
 	}
 	for _, scalar := range append(n.Content, n) {
 		if scalar.Kind == yaml.ScalarNode && scalar.Style == yaml.DoubleQuotedStyle {
-			scalar.Style = 0 // where they are needed they come back
+			scalar.Style = 0 // the encoder adds quotes if necessary
 		}
 	}
 	return n, nil
 }
 
-// Unset takes a key out, a section with all below it; ok is false where it was
-// not there.
+// Unset removes a key, or a section; ok is false if it was not set.
 func (d *Document) Unset(key string) (ok bool, err error) {
 	doc, err := d.tree()
 	if err != nil || doc == nil {
@@ -156,8 +154,8 @@ func (d *Document) Unset(key string) (ok bool, err error) {
 	return true, d.write("", doc)
 }
 
-// write replaces the text by that of a tree. A tree that means something else when
-// it is read again is refused: comments in unusual places can do that.
+// write replaces the text by the encoded tree. It fails if decoding the text gives
+// another result, which comments in unusual places can cause.
 func (d *Document) write(before string, doc *yaml.Node) error {
 	root := doc.Content[0]
 	var b bytes.Buffer
@@ -181,13 +179,13 @@ func (d *Document) write(before string, doc *yaml.Node) error {
 		err = back.Decode(&got)
 	}
 	if err = errors.Join(err, root.Decode(&want)); err != nil || back != nil && !reflect.DeepEqual(got, want) {
-		return &mistake{d.name + ": it is written in a way that mini cannot change; change it with mini config edit"}
+		return &configError{d.name + ": mini cannot change a file in this format; use mini config edit"}
 	}
 	d.text = written.text
 	return nil
 }
 
-// root is the outermost node of the text; nil where it is empty.
+// root returns the top-level node; nil if the file is empty.
 func (d *Document) root() (*yaml.Node, error) {
 	doc, err := d.tree()
 	if err != nil || doc == nil {
@@ -196,25 +194,25 @@ func (d *Document) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// tree is the text as a document; nil where it is empty.
+// tree parses the text; nil if the file is empty.
 func (d *Document) tree() (*yaml.Node, error) {
 	return decode(d.name, []byte(d.text))
 }
 
-// noAlias refuses to change what stands in two places.
+// noAlias returns an error if the path leads through an alias.
 func (d *Document) noAlias(n *yaml.Node, path []string) error {
 	for _, part := range path {
 		if n = child(n, part); n == nil {
 			return nil
 		}
 		if n.Kind == yaml.AliasNode {
-			return &mistake{fmt.Sprintf("%s:%d: %s is an alias, and what it stands for is elsewhere too; change it with mini config edit", d.name, n.Line, part)}
+			return &configError{fmt.Sprintf("%s:%d: %s is an alias, so a change would affect other settings; use mini config edit", d.name, n.Line, part)}
 		}
 	}
 	return nil
 }
 
-// put sets the value at a path, making what is missing on the way.
+// put sets the value at a path and creates missing sections.
 func put(m *yaml.Node, path []string, leaf *yaml.Node) {
 	for i, part := range path {
 		next := child(m, part)
@@ -234,8 +232,8 @@ func put(m *yaml.Node, path []string, leaf *yaml.Node) {
 	}
 }
 
-// remove takes out what is at a path, and the sections that are empty then. It
-// says whether there was anything.
+// remove removes the value at a path, and sections that become empty. It reports whether
+// the value existed.
 func remove(m *yaml.Node, path []string) bool {
 	if m.Kind != yaml.MappingNode {
 		return false
@@ -259,7 +257,7 @@ func remove(m *yaml.Node, path []string) bool {
 	return false
 }
 
-// typeOf is the type of a setting; nil for what is none.
+// typeOf returns the type of a setting; nil if it does not exist.
 func typeOf(key string) (found reflect.Type) {
 	walkKeys(reflect.TypeFor[Config](), "", func(name string, t reflect.Type) {
 		if name == key {

@@ -142,15 +142,15 @@ func TestDocumentRefuses(t *testing.T) {
 		want      string
 	}{
 		"a key nobody knows": {"", "agent.stp_limit", []string{"5"}, "set: unknown key agent.stp_limit; did you mean agent.step_limit?"},
-		"another type":       {"", "agent.step_limit", []string{"many"}, `set: agent.step_limit: a whole number is needed, "many" is not`},
-		"a section":          {"", "agent", []string{"5"}, `set: agent: keys and values are needed, "5" is not`},
-		"several values":     {"", "agent.step_limit", []string{"5", "6"}, "set agent.step_limit: it takes one value, and 2 were given; put it in quotes"},
-		"no value":           {"", "agent.step_limit", nil, "set agent.step_limit: to what? A value is missing"},
+		"another type":       {"", "agent.step_limit", []string{"many"}, `set: agent.step_limit: it must be a whole number, not "many"`},
+		"a section":          {"", "agent", []string{"5"}, `set: agent: it must be a mapping, not "5"`},
+		"several values":     {"", "agent.step_limit", []string{"5", "6"}, "set agent.step_limit: it takes one value, not 2; put it in quotes"},
+		"no value":           {"", "agent.step_limit", nil, "set agent.step_limit: the value is missing"},
 		"an empty part":      {"", "agent..x", []string{"5"}, "set: the key has an empty part; write key.sub=value"},
-		"an alias":           {"agent: &a {step_limit: 5}\nrun: *a\n", "run.workers", []string{"5"}, "f:2: run is an alias, and what it stands for is elsewhere too; change it with mini config edit"},
+		"an alias":           {"agent: &a {step_limit: 5}\nrun: *a\n", "run.workers", []string{"5"}, "f:2: run is an alias, so a change would affect other settings; use mini config edit"},
 		"a torn file":        {"agent:\n  step_limit: [5\n", "agent.step_limit", []string{"5"}, "f:"},
-		"a list":             {"- a\n", "agent.step_limit", []string{"5"}, "f:1: keys and values are needed, a list is not"},
-		"two documents":      {"a: 1\n---\nb: 2\n", "agent.step_limit", []string{"5"}, "f: a second document begins"},
+		"a list":             {"- a\n", "agent.step_limit", []string{"5"}, "f:1: it must be a mapping, not a list"},
+		"two documents":      {"a: 1\n---\nb: 2\n", "agent.step_limit", []string{"5"}, "f: it contains a second document"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

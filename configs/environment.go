@@ -6,16 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// validateEnvironment holds each value against its form. Whether a container
-// can have it is up to those who make containers (see Resolved.Mistakes).
+// validateEnvironment checks the syntax of each value. The environment packages check
+// what a sandbox supports (see Resolved.KeyErrors).
 func (r *Resolved) validateEnvironment() []error {
 	e := r.Environment
 	errs := slices.Concat(
-		r.class("environment.environment_class", e.Class, EnvironmentClasses, peerClass(e.Class, false)),
+		r.oneOf("environment.environment_class", e.Class, EnvironmentClasses, migratedClass(e.Class, false)),
 		r.positive("environment.timeout", e.Timeout),
 		r.positive("environment.pull_timeout", e.PullTimeout),
 	)
@@ -35,7 +33,7 @@ func (r *Resolved) validateEnvironment() []error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
-			bad("env."+name, "not a name and value an environment can have")
+			bad("env."+name, "not a valid name and value of an environment variable")
 		}
 	}
 	for _, name := range e.ForwardEnv {
@@ -61,18 +59,18 @@ func (r *Resolved) validateEnvironment() []error {
 	return errs
 }
 
-// OnHost says that the sandboxes of a class are folders of this machine, and
+// RunsOnHost reports whether sandboxes of a class use directories of this machine, and
 // need neither a container engine nor images.
-func OnHost(class string) bool { return class == "local" || class == "bubblewrap" }
+func RunsOnHost(class string) bool { return class == "local" || class == "bubblewrap" }
 
-// Ulimit is one of Environment.Ulimits, taken apart; -1 is no limit.
+// Ulimit is a parsed entry of Environment.Ulimits; -1 means unlimited.
 type Ulimit struct {
 	Name       string
 	Soft, Hard int64
 }
 
-// ParseUlimit reads "1024", which is both limits, "1024:4096", or "-1". The
-// words "unlimited" and "-1" are the same. Names and sizes are not looked at.
+// ParseUlimit parses "1024" (both limits), "1024:4096", "-1" or "unlimited". It does
+// not check the name or the values.
 func ParseUlimit(name, s string) (Ulimit, error) {
 	soft, hard, two := strings.Cut(s, ":")
 	if !two {
@@ -95,22 +93,18 @@ func ParseUlimit(name, s string) (Ulimit, error) {
 	return u, nil
 }
 
-// Mount is one of Environment.Mounts, taken apart.
+// Mount is a parsed entry of Environment.Mounts.
 type Mount struct {
 	Source, Target string
 	ReadWrite      bool
 }
 
-// drive begins a path on Windows, whose colon separates nothing.
-var drive = lazyregexp.New(`^[A-Za-z]:[\\/]`)
-
-// ParseMount reads HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. The
-// paths themselves are not looked at.
+// ParseMount parses HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. It does not
+// check the paths.
 func ParseMount(s string) (Mount, error) {
 	errForm := fmt.Errorf("%.100q is not a mount; write HOST:CONTAINER, or HOST:CONTAINER:rw to let commands write there", s)
 	var m Mount
-	letter := drive.FindString(s)
-	parts := strings.Split(strings.TrimPrefix(s, letter), ":")
+	parts := strings.Split(s, ":")
 	switch {
 	case len(parts) == 3 && parts[2] == "rw":
 		m.ReadWrite = true
@@ -118,7 +112,7 @@ func ParseMount(s string) (Mount, error) {
 	case len(parts) != 2:
 		return m, errForm
 	}
-	m.Source, m.Target = letter+parts[0], parts[1]
+	m.Source, m.Target = parts[0], parts[1]
 	if m.Source == "" || m.Target == "" {
 		return m, errForm
 	}

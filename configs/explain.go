@@ -13,18 +13,17 @@ import (
 	"github.com/minibench/mini/agent/protocol"
 )
 
-// Entry is one setting of a resolved configuration. Values whose name says
-// that they are secret are left out.
+// Entry is one setting of a resolved configuration; secret values are redacted.
 type Entry struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
-	// Origin is "default" for what mini comes with and for what nobody set,
-	// else a file and a line, a flag, or a variable.
+	// Origin is "default" for a built-in or unset value, else a file and a line, a flag,
+	// or a variable.
 	Origin string `json:"origin"`
 }
 
-// Entries are the settings under the prefixes (see Under), in the order of
-// Config; all of them where none is given. Those of mappings come one by one.
+// Entries returns the settings under the prefixes (see KeysUnder), or all, in the order of
+// Config. Each key of a mapping is a separate entry.
 func (r *Resolved) Entries(prefixes ...string) ([]Entry, error) {
 	root, err := r.tree(prefixes)
 	if err != nil {
@@ -41,17 +40,16 @@ func (r *Resolved) Entries(prefixes ...string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Explained is the configuration as YAML that can be given to -c again, each
-// value with its origin behind it as a comment. Where a value is not shown, a
-// null stands, which changes nothing.
-func (r *Resolved) Explained(prefixes ...string) ([]byte, error) {
+// AnnotatedYAML returns the configuration as YAML for -c, with the origin of each value in
+// a comment. A redacted value is null, which -c ignores.
+func (r *Resolved) AnnotatedYAML(prefixes ...string) ([]byte, error) {
 	root, err := r.tree(prefixes)
 	if err != nil {
 		return nil, err
 	}
 	for key, leaf := range leaves(root, "") {
-		remark(leaf, oneLine(r.originOf(key)))
-		if leaf.Value == Hidden {
+		addComment(leaf, oneLine(r.originOf(key)))
+		if leaf.Value == RedactedValue {
 			leaf.Tag, leaf.Value, leaf.Style = "!!null", "null", 0
 			leaf.LineComment = "not shown; " + leaf.LineComment
 		}
@@ -65,18 +63,18 @@ func (r *Resolved) Explained(prefixes ...string) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// originOf is the place of a key in words for the user.
+// originOf returns the origin of a key for the user.
 func (r *Resolved) originOf(key string) string {
-	if o, ok := r.origins[key]; ok && !o.Shipped() {
+	if o, ok := r.origins[key]; ok && !o.IsBuiltin() {
 		return o.String()
 	}
 	return "default"
 }
 
-// tree is the redacted configuration, without what no prefix names.
+// tree returns the redacted configuration, restricted to the prefixes.
 func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 	for _, p := range prefixes {
-		if _, err := Under(p); err != nil {
+		if _, err := KeysUnder(p); err != nil {
 			return nil, err
 		}
 	}
@@ -87,14 +85,14 @@ func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 	if len(prefixes) > 0 {
 		prune(root, "", prefixes)
 		if len(root.Content) == 0 {
-			return nil, &mistake{fmt.Sprintf("%s is not set", shown(strings.Join(prefixes, ", ")))}
+			return nil, &configError{fmt.Sprintf("%s is not set", shown(strings.Join(prefixes, ", ")))}
 		}
 	}
 	return root, nil
 }
 
-// withDefaults has the names of what empty settings mean, for people. They are not
-// in the shipped files, since runs are compared by their settings as written.
+// withDefaults fills in the meaning of empty settings, for display. The built-in files do
+// not contain them, because runs are compared by their settings as written.
 func (c Config) withDefaults() Config {
 	c.Agent.Protocol = cmp.Or(c.Agent.Protocol, protocol.Text)
 	switch c.Agent.Protocol {
@@ -114,13 +112,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// prune takes out of a mapping what no prefix names.
+// prune removes from a mapping what no prefix matches.
 func prune(n *yaml.Node, path string, prefixes []string) {
 	var kept []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		full := path + key.Value
-		if !named(full, prefixes) {
+		if !matchesPrefix(full, prefixes) {
 			if value.Kind != yaml.MappingNode {
 				continue
 			}
@@ -133,7 +131,7 @@ func prune(n *yaml.Node, path string, prefixes []string) {
 	n.Content = kept
 }
 
-func named(key string, prefixes []string) bool {
+func matchesPrefix(key string, prefixes []string) bool {
 	for _, p := range prefixes {
 		if key == p || strings.HasPrefix(key, p+".") {
 			return true
@@ -142,9 +140,8 @@ func named(key string, prefixes []string) bool {
 	return false
 }
 
-// leaves ranges over the values of nested mappings and their dotted keys. An
-// empty mapping is a value. Lists are put on one line, where a comment can
-// follow them.
+// leaves iterates over the values of nested mappings with their dotted keys. An empty
+// mapping is a value. Lists are put on one line, so that a comment can follow them.
 func leaves(n *yaml.Node, path string) func(yield func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		for i := 0; i < len(n.Content); i += 2 {
@@ -167,7 +164,7 @@ func leaves(n *yaml.Node, path string) func(yield func(string, *yaml.Node) bool)
 	}
 }
 
-// onOneLine puts a list on one line, and one of mappings on a line for each.
+// onOneLine puts a list on one line; a list of mappings has one line per item.
 func onOneLine(list *yaml.Node) {
 	if len(list.Content) == 0 || list.Content[0].Kind != yaml.MappingNode {
 		list.Style |= yaml.FlowStyle
@@ -178,8 +175,8 @@ func onOneLine(list *yaml.Node) {
 	}
 }
 
-// remark puts a text behind a value, or behind each line of one that has several.
-func remark(leaf *yaml.Node, text string) {
+// addComment adds a comment to a value, or to each item of a list of mappings.
+func addComment(leaf *yaml.Node, text string) {
 	if leaf.Kind != yaml.SequenceNode || leaf.Style&yaml.FlowStyle != 0 {
 		leaf.LineComment = text
 		return
@@ -189,7 +186,7 @@ func remark(leaf *yaml.Node, text string) {
 	}
 }
 
-// oneLine keeps a comment a comment, whatever is in the name of a file.
+// oneLine replaces line breaks, which file names may contain, so that s is a valid comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -29,7 +29,7 @@ func merged(t *testing.T, base string, args ...string) *configs.Resolved {
 func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
 	mine := file(t, "mine.yaml", "agent:\n  step_limit: 7\n  system_template: |\n    one\n    # two\nenvironment:\n  env: {A: one}\n  forward_env: [X,\n    B]\n")
 	cfg := merged(t, "swebench", mine, "model.model_name=a b", "environment.env.MY_TOKEN=s3cret", "model.model_kwargs.extra={\"a\": {\"b\": 1}, \"c\": []}")
-	data, err := cfg.Explained()
+	data, err := cfg.AnnotatedYAML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
 func TestExplainedOfDefaultsReadsBack(t *testing.T) {
 	for _, base := range []string{"mini", "swebench"} {
 		cfg := merged(t, base)
-		data, err := cfg.Explained()
+		data, err := cfg.AnnotatedYAML()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,25 +106,6 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 		{"environment.env.PAGER", []configs.Entry{{"environment.env.PAGER", "cat", "default"}}},
 		{"environment.env.A_KEY", []configs.Entry{{"environment.env.A_KEY", "(not shown)", "-c environment.env.A_KEY"}}},
 		{"model.model_kwargs", []configs.Entry{{"model.model_kwargs", map[string]any{}, "default"}}},
-		{"run", []configs.Entry{
-			{"run.env_startup_command", "", "default"},
-			{"run.workers", 1, "default"},
-			{"run.max_starts", 0, "default"},
-			{"run.attempts", 1, "default"},
-			{"run.max_tries", 3, "default"},
-			{"run.total_cost_limit", 0, "default"},
-			{"run.total_calls", 0, "default"},
-			{"run.max_consecutive_provider_failures", 5, "default"},
-			{"run.keep", "none", "default"},
-			{"run.image_budget", "", "default"},
-			{"run.prefetch", 4, "default"},
-			{"run.pulls_per_minute", 0, "default"},
-			{"run.min_free_disk", "2GB", "default"},
-			{"run.traj_response", false, "default"},
-			{"run.resume_attempts", false, "default"},
-			{"run.fsync", "attempt", "default"},
-			{"run.eval", false, "default"},
-		}},
 		{"eval", []configs.Entry{
 			{"eval.workers", 0, "default"},
 			{"eval.timeout", 1800, "default"},
@@ -159,7 +140,7 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 // A name of a file can hold a line end; the comment must not.
 func TestCommentsStayOnTheirLine(t *testing.T) {
 	path := file(t, "odd\nagent: {step_limit: 1}\n.yaml", "agent: {cost_limit: 1}\n")
-	data, err := merged(t, "mini", path).Explained("agent.cost_limit")
+	data, err := merged(t, "mini", path).AnnotatedYAML("agent.cost_limit")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// foreignTemplates finds prompts in Jinja, the templates of mini-swe-agent.
-// To text/template a {% if %} is plain text, which the model would be shown.
-func (r *Resolved) foreignTemplates() []error {
+// checkJinja finds prompts in Jinja, the template language of mini-swe-agent.
+// text/template would treat {% if %} as plain text and show it to the model.
+func (r *Resolved) checkJinja() []error {
 	var errs []error
 	for _, p := range []struct{ key, text string }{
 		{"agent.system_template", r.Agent.SystemTemplate},
@@ -24,39 +24,39 @@ func (r *Resolved) foreignTemplates() []error {
 		if found == "" {
 			continue
 		}
-		errs = append(errs, &mistake{fmt.Sprintf("%s%s: %s is Jinja; in mini's Go templates it is %s (see %s)",
-			r.place(p.key, line), p.key, found, instead, ComingFrom)})
+		errs = append(errs, &configError{fmt.Sprintf("%s%s: %s is Jinja; in mini's Go templates it is %s (see %s)",
+			r.location(p.key, line), p.key, found, instead, MigrationGuide)})
 	}
 	return errs
 }
 
 var (
-	// literal is how a Go template writes what only looks like Jinja: {{"{%"}}.
-	literal    = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
-	statement  = lazyregexp.New(`(?s)\{%[-+]?\s*(if|elif|else|endif|for|endfor|set|endset|raw|endraw|macro|endmacro|include|import|from|block|endblock|filter|endfilter|call|with|endwith|do)\b(.*?)[-+]?%\}`)
-	comment    = lazyregexp.New(`(?s)\{#.*?#\}`)
-	expression = lazyregexp.New(`(?s)\{\{[-+]?\s*([A-Za-z_]\w*)(.*?)[-+]?\}\}`)
+	// goLiteral matches Go template strings that look like Jinja: {{"{%"}}.
+	goLiteral       = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
+	jinjaStatement  = lazyregexp.New(`(?s)\{%[-+]?\s*(if|elif|else|endif|for|endfor|set|endset|raw|endraw|macro|endmacro|include|import|from|block|endblock|filter|endfilter|call|with|endwith|do)\b(.*?)[-+]?%\}`)
+	jinjaComment    = lazyregexp.New(`(?s)\{#.*?#\}`)
+	jinjaExpression = lazyregexp.New(`(?s)\{\{[-+]?\s*([A-Za-z_]\w*)(.*?)[-+]?\}\}`)
 )
 
-// findJinja returns the first thing in a text that only Jinja has, what it is
-// in a Go template, and its line, from 1; found is "" where there is none.
+// findJinja returns the first Jinja construct in a text, its equivalent in a Go template,
+// and its line, from 1; found is "" if there is none.
 func findJinja(text string) (found, instead string, line int) {
-	text = literal.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
+	text = goLiteral.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 	first := len(text)
 	note := func(at []int, goForm string) {
 		if at[0] < first {
 			first = at[0]
-			found, instead = brief(text[at[0]:at[1]]), goForm
+			found, instead = shorten(text[at[0]:at[1]]), goForm
 			line = 1 + strings.Count(text[:at[0]], "\n")
 		}
 	}
-	if m := statement.FindStringSubmatchIndex(text); m != nil {
+	if m := jinjaStatement.FindStringSubmatchIndex(text); m != nil {
 		note(m, goStatement(text[m[2]:m[3]], strings.TrimSpace(text[m[4]:m[5]])))
 	}
-	if m := comment.FindStringIndex(text); m != nil {
+	if m := jinjaComment.FindStringIndex(text); m != nil {
 		note(m, "{{/* ... */}}")
 	}
-	for _, m := range expression.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range jinjaExpression.FindAllStringSubmatchIndex(text, -1) {
 		if name := text[m[2]:m[3]]; jinjaNames[name] != "" {
 			note(m, "{{"+goExpression(name+text[m[4]:m[5]])+"}}")
 			break
@@ -65,8 +65,8 @@ func findJinja(text string) (found, instead string, line int) {
 	return found, instead, line
 }
 
-// brief is a piece of a template on one line, bounded.
-func brief(s string) string {
+// shorten puts a part of a template on one line and limits its length.
+func shorten(s string) string {
 	const most = 50
 	s = strings.Join(strings.Fields(s), " ")
 	if runes := []rune(s); len(runes) > most {
@@ -75,8 +75,7 @@ func brief(s string) string {
 	return s
 }
 
-// jinjaNames are the variables of mini-swe-agent's templates, and what they
-// are called here.
+// jinjaNames maps variables of mini-swe-agent's templates to mini's.
 var jinjaNames = map[string]string{
 	"task": ".task", "cwd": ".cwd", "timeout": ".timeout_seconds",
 	"system": ".system", "node": ".node", "release": ".release", "version": ".version", "machine": ".machine",
@@ -88,7 +87,7 @@ var jinjaNames = map[string]string{
 	"repo": ".instance.repo", "base_commit": ".instance.base_commit", "hints_text": ".instance.hints_text",
 }
 
-// goStatement is {% word rest %} in a Go template.
+// goStatement translates {% word rest %} to a Go template.
 func goStatement(word, rest string) string {
 	switch word {
 	case "if":
@@ -116,7 +115,7 @@ var (
 	operand     = lazyregexp.New(`^\w+(?:\.\w+)*$`)
 )
 
-// goCondition is a condition of Jinja, where it is a simple one.
+// goCondition translates simple conditions; "..." stands for others.
 func goCondition(s string) string {
 	if lengthLimit.MatchString(s) {
 		return "not .elided"
@@ -144,7 +143,7 @@ func goOperand(s string) string {
 	return s
 }
 
-// goExpression is {{ s }} in a Go template, without the braces.
+// goExpression translates {{ s }} to a Go template, without the braces.
 func goExpression(s string) string {
 	value, filter, _ := strings.Cut(s, "|")
 	value, filter = strings.TrimSpace(value), strings.TrimSpace(filter)

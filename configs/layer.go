@@ -17,66 +17,50 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// shippedPrefix marks the names of layers that come with mini.
-const shippedPrefix = "shipped:"
+// builtinPrefix is the prefix of the names of built-in layers.
+const builtinPrefix = "shipped:"
 
-// profilesDir is where the profiles are that come with mini.
+// profilesDir is the directory of built-in profiles.
 const profilesDir = "profiles"
 
 //go:embed *.yaml profiles/*.yaml
-var shipped embed.FS
+var builtinFS embed.FS
 
-// Layer is one source of settings, read and checked by itself.
+// Layer is one source of settings, read and checked on its own.
 type Layer struct {
-	// Name is a file's path, or the flag as it was typed.
-	Name string
-	root *yaml.Node // a mapping; nil when empty
-	line bool       // positions in it mean something to the user
+	// Name is the path of a file, or the flag as typed.
+	Name     string
+	root     *yaml.Node // a mapping; nil when empty
+	hasLines bool       // errors include line numbers
 }
 
-// Shipped is one of the defaults that come with mini: "mini" for one task here,
-// "swebench" for batches.
-func Shipped(name string) (Layer, error) {
-	data, err := shipped.ReadFile(name + ".yaml")
+// ReadBuiltin returns a built-in configuration: "mini" for a single task, "swebench"
+// for a dataset.
+func ReadBuiltin(name string) (Layer, error) {
+	data, err := builtinFS.ReadFile(name + ".yaml")
 	if err != nil {
-		return Layer{}, &mistake{fmt.Sprintf("there is no shipped configuration %q", name)}
+		return Layer{}, &configError{fmt.Sprintf("unknown built-in configuration %q", name)}
 	}
-	return parse(shippedPrefix+name+".yaml", data, "")
+	return parse(builtinPrefix+name+".yaml", data, "")
 }
 
-// maxFile bounds a configuration file, and a prompt file it names.
-const maxFile = 4 << 20
-
-// ReadFile reads a YAML file. Prompt files it names are found from its folder.
-// With a mistake in it comes the layer of what is right.
+// ReadFile reads a YAML file. Paths of prompt files are relative to its directory. If
+// the file has errors, the layer contains the valid settings.
 func ReadFile(path string) (Layer, error) {
-	data, err := readBounded(path)
+	data, err := os.ReadFile(path) //nolint:gosec // the path is the user's own
 	if errors.Is(err, os.ErrNotExist) {
-		return Layer{}, err // the caller may know another place
+		return Layer{}, err // the caller may try another path
 	}
 	if err != nil {
-		return Layer{}, &mistake{fmt.Sprintf("%s: %s", path, reason(err))}
+		return Layer{}, &configError{fmt.Sprintf("%s: %s", path, reason(err))}
 	}
 	return parse(path, data, filepath.Dir(path))
 }
 
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the path is the user's own
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("larger than %d MB", maxFile>>20)
-	}
-	return data, err
-}
-
-// reason is an error of the file system without the path, which is said already.
+// reason returns a file system error without the path.
 func reason(err error) string {
 	if errors.Is(err, os.ErrPermission) {
-		return "this user may not read it; chmod +r, or ask its owner"
+		return "permission denied; run chmod +r, or ask its owner"
 	}
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err.Error()
@@ -84,12 +68,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Setting is the layer of one value, given as a dotted key. The value is read
-// as JSON where it is JSON, and as a string otherwise.
-func Setting(name, key, value string) (Layer, error) {
+// ParseSetting returns a layer with one value, given by its dotted key. The value is
+// JSON, or else a string.
+func ParseSetting(name, key, value string) (Layer, error) {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	// JSON is taken for what it says, all else for a text; but for a list, whose
-	// quotes a shell may have eaten: [bash, -c].
+	// Parse JSON as such and all else as a string. Lists may be YAML, because a shell
+	// removes quotes: [bash, -c].
 	if json.Valid([]byte(value)) || yamlList(value) || isMapping(key) && strings.HasPrefix(value, "{") {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
@@ -99,41 +83,41 @@ func Setting(name, key, value string) (Layer, error) {
 	parts := strings.Split(key, ".")
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i] == "" {
-			return Layer{}, &mistake{fmt.Sprintf("%s: the key has an empty part; write key.sub=value", name)}
+			return Layer{}, &configError{fmt.Sprintf("%s: the key has an empty part; write key.sub=value", name)}
 		}
 		leaf = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
 			{Kind: yaml.ScalarNode, Tag: "!!str", Value: parts[i]}, leaf,
 		}}
 	}
-	return finish(Layer{Name: name, root: leaf}, "")
+	return checkLayer(Layer{Name: name, root: leaf}, "")
 }
 
 func yamlList(value string) bool {
 	return strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]")
 }
 
-// yamlPlace is how yaml begins its messages; the line may be missing.
-var yamlPlace = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
+// yamlPrefix is the prefix of yaml errors; the line is optional.
+var yamlPrefix = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
-// decode reads the one document of a YAML text; nil where it is empty.
+// decode reads a YAML file with one document; nil if it is empty.
 func decode(name string, data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, nil //nolint:nilnil // there is nothing in it
+			return nil, nil //nolint:nilnil // empty
 		}
-		place := ""
-		if m := yamlPlace.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
-			place = ":" + m[1]
+		line := ""
+		if m := yamlPrefix.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+			line = ":" + m[1]
 		}
-		return nil, &mistake{name + place + ": " + yamlPlace.ReplaceAllString(err.Error(), "")}
+		return nil, &configError{name + line + ": " + yamlPrefix.ReplaceAllString(err.Error(), "")}
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
+		return nil, &configError{fmt.Sprintf("%s: it contains a second document; only one is allowed", name)}
 	}
 	if root := doc.Content[0]; root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil //nolint:nilnil // empty
 	}
 	return &doc, nil
 }
@@ -146,50 +130,50 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 	if doc == nil {
 		return Layer{Name: name}, nil
 	}
-	root, err := unalias(doc.Content[0], nil, new(int))
+	root, err := resolveAliases(doc.Content[0], nil, new(int))
 	if err != nil {
-		return Layer{}, &mistake{fmt.Sprintf("%s:%d: %v", name, doc.Content[0].Line, err)}
+		return Layer{}, &configError{fmt.Sprintf("%s:%d: %v", name, doc.Content[0].Line, err)}
 	}
-	return finish(Layer{Name: name, root: root, line: true}, dir)
+	return checkLayer(Layer{Name: name, root: root, hasLines: true}, dir)
 }
 
-// maxNodes bounds what aliases can make of a file.
+// maxNodes limits the size of a file after aliases are resolved.
 const maxNodes = 100_000
 
-// unalias puts a copy of what they stand for in the place of aliases, so that
-// nothing else need know of them. above are the nodes around n.
-func unalias(n *yaml.Node, above []*yaml.Node, count *int) (*yaml.Node, error) {
+// resolveAliases returns a copy of n with aliases replaced by what they refer to.
+// ancestors are the nodes above n.
+func resolveAliases(n *yaml.Node, ancestors []*yaml.Node, count *int) (*yaml.Node, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	if *count++; *count > maxNodes {
-		return nil, errors.New("too large once its aliases are followed")
+		return nil, errors.New("too large after aliases are resolved")
 	}
-	if slices.Contains(above, n) {
-		return nil, fmt.Errorf("the alias of &%s stands within what it names", n.Anchor)
+	if slices.Contains(ancestors, n) {
+		return nil, fmt.Errorf("the alias of &%s refers to a node that contains it", n.Anchor)
 	}
 	clone := *n
 	clone.Content = make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {
 		var err error
-		if clone.Content[i], err = unalias(c, append(above, n), count); err != nil {
+		if clone.Content[i], err = resolveAliases(c, append(ancestors, n), count); err != nil {
 			return nil, err
 		}
 	}
 	return &clone, nil
 }
 
-// finish checks a layer against the schema and puts the texts of prompt files
-// in their places. With an error comes the layer of what is right.
-func finish(l Layer, dir string) (Layer, error) {
+// checkLayer checks a layer against the schema and reads its prompt files. If there
+// are errors, the returned layer contains the valid settings.
+func checkLayer(l Layer, dir string) (Layer, error) {
 	moved := l.moveWhitelist()
-	return l, joined(slices.Concat(All(l.check()), All(moved), l.readPrompts(dir)))
+	return l, join(slices.Concat(SplitErrors(l.check()), SplitErrors(moved), l.readPrompts(dir)))
 }
 
-// whitelistKey is where mini-swe-agent has it under "agent".
+// whitelistKey is in the section "agent" in mini-swe-agent.
 const whitelistKey = "whitelist_actions"
 
-// moveWhitelist puts the whitelist where the policy is.
+// moveWhitelist moves the whitelist to the section "policy".
 func (l Layer) moveWhitelist() error {
 	agent, policy := child(l.root, "agent"), child(l.root, "policy")
 	list := child(agent, whitelistKey)
@@ -204,14 +188,14 @@ func (l Layer) moveWhitelist() error {
 		l.root.Content = append(l.root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "policy", Line: key.Line}, policy)
 	}
 	if policy.Kind != yaml.MappingNode || child(policy, whitelistKey) != nil {
-		return l.errorf(key, "agent.%s: it is policy.%s here, which is there too", whitelistKey, whitelistKey)
+		return l.errorf(key, "agent.%s: mini calls it policy.%s, which is also set", whitelistKey, whitelistKey)
 	}
 	policy.Content = append(policy.Content, key, list)
 	return nil
 }
 
-// readPrompts replaces {file: PATH}, where a template is asked for, by the
-// file's text.
+// readPrompts replaces {file: PATH} as the value of a template by the content of the
+// file.
 func (l Layer) readPrompts(dir string) []error {
 	var errs []error
 	agent := child(l.root, "agent")
@@ -225,21 +209,21 @@ func (l Layer) readPrompts(dir string) []error {
 		}
 		file := child(node, "file")
 		if file == nil || len(node.Content) != 2 || file.Kind != yaml.ScalarNode {
-			errs = append(errs, l.errorf(node, "agent.%s: a text or {file: PATH} is needed", key))
+			errs = append(errs, l.errorf(node, "agent.%s: it must be a string or {file: PATH}", key))
 			continue
 		}
 		path := file.Value
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		data, err := readBounded(path)
+		data, err := os.ReadFile(path) //nolint:gosec // the user chose the path
 		if err != nil {
 			errs = append(errs, l.errorf(file, "agent.%s: %s: %s", key, path, reason(err)))
 			continue
 		}
 		agent.Content[i] = &yaml.Node{
 			Kind: yaml.ScalarNode, Tag: "!!str", Value: string(data),
-			Line: 1, HeadComment: path, // where the text is, for errors in it
+			Line: 1, HeadComment: path, // location for errors, see newOrigin
 		}
 	}
 	return errs
@@ -247,7 +231,7 @@ func (l Layer) readPrompts(dir string) []error {
 
 func isTemplate(key string) bool { return strings.HasSuffix(key, "_template") }
 
-// child is the value of a key of a mapping; nil where there is none.
+// child returns the value of a key of a mapping; nil if it is missing.
 func child(m *yaml.Node, key string) *yaml.Node {
 	if m == nil || m.Kind != yaml.MappingNode {
 		return nil
@@ -260,11 +244,11 @@ func child(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// errorf makes a mistake that names the layer, and the line where it has lines.
+// errorf returns an error with the layer's name and, if it has lines, the line.
 func (l Layer) errorf(at *yaml.Node, format string, args ...any) error {
-	where := l.Name
-	if l.line && at != nil && at.Line > 0 {
-		where = fmt.Sprintf("%s:%d", l.Name, at.Line)
+	location := l.Name
+	if l.hasLines && at != nil && at.Line > 0 {
+		location = fmt.Sprintf("%s:%d", l.Name, at.Line)
 	}
-	return &mistake{where + ": " + fmt.Sprintf(format, args...)}
+	return &configError{location + ": " + fmt.Sprintf(format, args...)}
 }

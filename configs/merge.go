@@ -13,24 +13,24 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Resolved is a configuration with the place each value came from.
+// Resolved is a merged configuration with the origin of each value.
 type Resolved struct {
 	Config
 	layers  []Layer
 	origins map[string]Origin // by dotted key
-	// entry is where in a route the section model is from, as
-	// "model.route.models[0]", or "model.summary"; empty outside of one.
-	entry string
+	// section is where an override of the section model comes from: for example
+	// "model.route.models[0]" or "model.summary"; otherwise empty.
+	section string
 }
 
 // Origin is where a value was set.
 type Origin struct {
 	Layer string
-	Line  int // 0 where the layer has no lines
-	text  int // the line above the first of a template's text; -1 unknown
+	Line  int // 0 if the layer has no lines
+	text  int // line before the first line of a template's text; -1 if unknown
 }
 
-// String is FILE:LINE, or the layer's name.
+// String returns FILE:LINE, or the layer's name.
 func (o Origin) String() string {
 	if o.Line == 0 {
 		return o.Layer
@@ -38,10 +38,9 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.Layer, o.Line)
 }
 
-// Merge lays the layers on top of each other, later ones winning: mappings are
-// merged key by key, everything else is replaced whole, a null changes nothing.
-// Values that make no sense are an error, beside which the result is returned
-// all the same.
+// Merge merges layers; later ones win. It merges mappings key by key and replaces
+// other values as a whole; a null changes nothing. It returns the result even if the
+// error reports invalid values.
 func Merge(layers ...Layer) (*Resolved, error) {
 	r := &Resolved{layers: layers, origins: map[string]Origin{}}
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
@@ -56,8 +55,8 @@ func Merge(layers ...Layer) (*Resolved, error) {
 	return r, r.validate()
 }
 
-// With is the configuration with more layers on top of those it was merged from.
-// What somebody changed in it since is not part of it.
+// With merges more layers on top of the original ones. It ignores later changes of
+// r.Config.
 func (r *Resolved) With(layers ...Layer) (*Resolved, error) {
 	return Merge(slices.Concat(r.layers, layers)...)
 }
@@ -81,8 +80,8 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 			r.merge(old, value, l, full+".")
 			continue
 		}
-		r.origins[full] = origin(l, value)
-		r.items(full, value, l)
+		r.origins[full] = newOrigin(l, value)
+		r.recordItems(full, value, l)
 		if old != nil {
 			*old = *value
 			continue
@@ -92,9 +91,9 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 	}
 }
 
-// items notes where the keys of a list's items are, in place of those of a list
-// that another layer had.
-func (r *Resolved) items(key string, list *yaml.Node, l Layer) {
+// recordItems records the origin of the keys in a list's items, and removes those of
+// the list that it replaces.
+func (r *Resolved) recordItems(key string, list *yaml.Node, l Layer) {
 	if list.Kind != yaml.SequenceNode {
 		return
 	}
@@ -104,18 +103,18 @@ func (r *Resolved) items(key string, list *yaml.Node, l Layer) {
 			continue
 		}
 		name := fmt.Sprintf("%s[%d]", key, i)
-		r.origins[name] = origin(l, item)
+		r.origins[name] = newOrigin(l, item)
 		for j := 1; j < len(item.Content); j += 2 {
-			r.origins[name+"."+item.Content[j-1].Value] = origin(l, item.Content[j])
+			r.origins[name+"."+item.Content[j-1].Value] = newOrigin(l, item.Content[j])
 		}
 	}
 }
 
-func origin(l Layer, value *yaml.Node) Origin {
+func newOrigin(l Layer, value *yaml.Node) Origin {
 	switch {
-	case value.HeadComment != "" && value.Line == 1 && value.Column == 0: // a prompt file
+	case value.HeadComment != "" && value.Line == 1 && value.Column == 0: // set by readPrompts
 		return Origin{Layer: value.HeadComment, Line: 1}
-	case !l.line:
+	case !l.hasLines:
 		return Origin{Layer: l.Name, text: -1}
 	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		return Origin{Layer: l.Name, Line: value.Line, text: value.Line}
@@ -124,23 +123,23 @@ func origin(l Layer, value *yaml.Node) Origin {
 	}
 }
 
-// Origin says where a key was set; ok is false for one nobody set.
+// Origin returns where a key was set; ok is false if it was not set.
 func (r *Resolved) Origin(key string) (Origin, bool) {
 	o, ok := r.origins[key]
 	return o, ok
 }
 
-// startupKey is the one template outside of the agent's section.
+// startupKey is the only template outside the section "agent".
 const startupKey = "run.env_startup_command"
 
-// SetBaseURL gives the section model an address that a layer of this name has.
+// SetBaseURL sets model.base_url, with the given layer as its origin.
 func (r *Resolved) SetBaseURL(layer, address string) {
 	r.Model.BaseURL = address
 	r.origins["model.base_url"] = Origin{Layer: layer, text: -1}
 }
 
-// Locate turns a mistake in a field of the agent's configuration into one that
-// names the file and the line. Other errors are returned as they are.
+// Locate adds the file and the line to an *agent.FieldError. It returns other errors
+// unchanged.
 func (r *Resolved) Locate(err error) error {
 	field, ok := errors.AsType[*agent.FieldError](err)
 	if !ok {
@@ -150,33 +149,32 @@ func (r *Resolved) Locate(err error) error {
 	if field.Field == "env_startup_command" {
 		key = startupKey
 	}
-	return &mistake{fmt.Sprintf("%s%s: %v%s", r.place(key, field.Line), key, field.Err, dotless(key, field.Err))}
+	return &configError{fmt.Sprintf("%s%s: %v%s", r.location(key, field.Line), key, field.Err, missingDotHint(key, field.Err))}
 }
 
 var undefined = lazyregexp.New(`function "(\w+)" not defined`)
 
-// dotless adds to what text/template says of {{name}}, which it takes for a
-// function.
-func dotless(key string, err error) string {
+// missingDotHint adds a hint to the error of text/template for {{name}}, which it
+// takes for a function.
+func missingDotHint(key string, err error) string {
 	m := undefined.FindStringSubmatch(err.Error())
 	switch {
 	case m == nil:
 		return ""
 	case m[1] == "length":
-		return "; it is len, before its value: {{len .list}}"
+		return "; use len before the value: {{len .list}}"
 	case key == startupKey:
 		return fmt.Sprintf("; a column of the row is {{.instance.%s}}", m[1])
 	}
-	return fmt.Sprintf("; variables begin with a dot: {{.%s}}", m[1])
+	return fmt.Sprintf("; variables start with a dot: {{.%s}}", m[1])
 }
 
-// place is where a key was set, as a message begins with it: line counts from
-// 1 within the text of a template, 0 is the key itself. It is empty for a key
-// nobody set.
-func (r *Resolved) place(key string, line int) string {
+// location returns the prefix of a message: where a key was set. line counts from 1
+// in the text of a template; 0 is the key itself. It is empty for an unset key.
+func (r *Resolved) location(key string, line int) string {
 	o, ok := r.origins[key]
 	if !ok {
-		o, ok = r.below(key)
+		o, ok = r.firstBelow(key)
 	}
 	if !ok {
 		return ""
@@ -187,44 +185,44 @@ func (r *Resolved) place(key string, line int) string {
 	return o.String() + ": "
 }
 
-// below is where the user set the first of the keys under a section.
-func (r *Resolved) below(section string) (Origin, bool) {
+// firstBelow returns where the user set the first key in a section.
+func (r *Resolved) firstBelow(section string) (Origin, bool) {
 	for _, key := range slices.Sorted(maps.Keys(r.origins)) {
-		if o := r.origins[key]; strings.HasPrefix(key, section+".") && !o.Shipped() {
+		if o := r.origins[key]; strings.HasPrefix(key, section+".") && !o.IsBuiltin() {
 			return o, true
 		}
 	}
 	return Origin{}, false
 }
 
-// errorf is a mistake in the value of a key.
+// errorf returns an error about the value of a key.
 func (r *Resolved) errorf(key, format string, args ...any) error {
-	if own, ok := strings.CutPrefix(key, "model."); ok && r.entry != "" {
+	if own, ok := strings.CutPrefix(key, "model."); ok && r.section != "" {
 		at := routeKey + ".models"
-		if r.entry == summaryKey {
+		if r.section == summaryKey {
 			at = summaryKey + "." + own
 		}
-		return &mistake{r.place(at, 0) + r.entry + "." + own + ": " + fmt.Sprintf(format, args...)}
+		return &configError{r.location(at, 0) + r.section + "." + own + ": " + fmt.Sprintf(format, args...)}
 	}
-	return &mistake{r.at(key) + fmt.Sprintf(format, args...)}
+	return &configError{r.keyPrefix(key) + fmt.Sprintf(format, args...)}
 }
 
-// at begins a message about a key: where it was set, and the key. One that -c set
-// is said once.
-func (r *Resolved) at(key string) string {
-	place := r.place(key, 0)
-	if list, _, ok := strings.Cut(key, "["); ok && place == "" {
-		place = r.place(list, 0)
+// keyPrefix returns the prefix of a message: where a key was set, and the key. It does
+// not repeat a key that -c set.
+func (r *Resolved) keyPrefix(key string) string {
+	location := r.location(key, 0)
+	if list, _, ok := strings.Cut(key, "["); ok && location == "" {
+		location = r.location(list, 0)
 	}
-	flag := strings.TrimSuffix(place, ": ")
+	flag := strings.TrimSuffix(location, ": ")
 	if rest, ok := strings.CutPrefix("-c "+key, flag); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && flag != "" {
 		return "-c " + key + ": "
 	}
-	return place + key + ": "
+	return location + key + ": "
 }
 
-// ShippedProfile reports whether a value is from a profile that comes with mini.
-func (o Origin) ShippedProfile() bool { return strings.HasPrefix(o.Layer, profilePrefix) }
+// IsBuiltinProfile reports whether a value comes from a built-in profile.
+func (o Origin) IsBuiltinProfile() bool { return strings.HasPrefix(o.Layer, profilePrefix) }
 
-// Shipped says that a value is mini's own default.
-func (o Origin) Shipped() bool { return strings.HasPrefix(o.Layer, shippedPrefix) }
+// IsBuiltin reports whether a value is a built-in default.
+func (o Origin) IsBuiltin() bool { return strings.HasPrefix(o.Layer, builtinPrefix) }

@@ -6,20 +6,20 @@ import (
 	"github.com/minibench/mini/agent/policy"
 )
 
-// validatePolicy finds rules that cannot be kept.
+// validatePolicy finds invalid rules.
 func (r *Resolved) validatePolicy() []error {
 	var errs []error
 	for _, w := range policy.Check(r.Policy, EnvironmentClasses) {
 		key := "policy." + w.Key
-		if len(w.Known) > 0 {
-			errs = append(errs, r.class(key, w.Given, w.Known, "")...)
+		if len(w.Allowed) > 0 {
+			errs = append(errs, r.oneOf(key, w.Value, w.Allowed, "")...)
 			continue
 		}
 		at := key
-		if _, ok := r.origins[at]; !ok { // a key that is missing: the item is named
+		if _, ok := r.origins[at]; !ok { // a missing key: locate its item
 			at = strings.TrimSuffix(at, at[strings.LastIndexByte(at, '.'):])
 		}
-		errs = append(errs, &mistake{r.place(at, 0) + key + ": " + w.Text})
+		errs = append(errs, &configError{r.location(at, 0) + key + ": " + w.Text})
 	}
 	return errs
 }

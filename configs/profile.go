@@ -12,20 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// profilePrefix begins the names of the layers of profiles that come with mini.
+// profilePrefix is the prefix of the layer names of built-in profiles.
 const profilePrefix = "--profile "
 
-// profileExt ends the names of files of profiles.
+// profileExt is the extension of profile files.
 const profileExt = ".yaml"
 
-// maxProfiles bounds the files of a folder of profiles that are looked at.
+// maxProfiles limits how many files of a directory are read.
 const maxProfiles = 1000
 
-// maxProfileName bounds the name of a profile, in characters.
+// maxProfileName limits the name of a profile, in characters.
 const maxProfileName = 64
 
-// isProfileName says whether a profile may be called so; whatever else is a path.
-// No pattern: one that counts signs of all scripts takes milliseconds to be made.
+// isProfileName reports whether name is a valid profile name; other arguments are
+// paths. It does not use a regular expression: compiling one with Unicode classes and a
+// counter takes milliseconds.
 func isProfileName(name string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune("._-", r)) {
@@ -35,18 +36,18 @@ func isProfileName(name string) bool {
 	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxProfileName
 }
 
-// Profile is a layer that bundles what makes an agent of a kind: its model,
-// prompts, tools, skills, memory and limits.
+// Profile is a layer that defines a kind of agent: its model, prompts, tools, skills,
+// memory and limits.
 type Profile struct {
 	Name string `json:"name"`
-	// About is the first line of the comment at its head.
+	// About is the first line of the comment at the top.
 	About string `json:"about,omitempty"`
-	// Path is its file; empty for those that come with mini.
+	// Path is its file; empty for a built-in profile.
 	Path string `json:"path,omitempty"`
 }
 
-// Profiles are those in dirs and those that come with mini, by name. Of two with
-// one name the first counts. A folder that is not there has none.
+// Profiles lists the profiles in dirs and the built-in ones, sorted by name. The first
+// of several with the same name wins. A missing directory is not an error.
 func Profiles(dirs ...string) ([]Profile, error) {
 	byName := map[string]Profile{}
 	add := func(p Profile, text []byte) {
@@ -59,21 +60,21 @@ func Profiles(dirs ...string) ([]Profile, error) {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, &mistake{fmt.Sprintf("%s: %s", dir, reason(err))}
+			return nil, &configError{fmt.Sprintf("%s: %s", dir, reason(err))}
 		}
 		for _, e := range entries[:min(len(entries), maxProfiles)] {
 			if path := filepath.Join(dir, e.Name()); filepath.Ext(path) == profileExt {
-				text, _ := readBounded(path) // who asks for it is told what is wrong
+				text, _ := os.ReadFile(path) //nolint:gosec // ReadProfile reports the error
 				add(Profile{Name: e.Name(), Path: path}, text)
 			}
 		}
 	}
-	files, err := fs.Glob(shipped, profilesDir+"/*"+profileExt)
+	files, err := fs.Glob(builtinFS, profilesDir+"/*"+profileExt)
 	if err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
 	}
 	for _, name := range files {
-		text, err := shipped.ReadFile(name)
+		text, err := builtinFS.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("read profile: %w", err)
 		}
@@ -87,13 +88,13 @@ func Profiles(dirs ...string) ([]Profile, error) {
 	return all, nil
 }
 
-// ReadProfile reads a profile by its name, from dirs or what comes with mini, or
-// by the path of its file: what has a slash or ends in .yaml is a path.
+// ReadProfile reads a profile by name, from dirs or the built-in ones, or by path: an
+// argument with a slash or the extension .yaml is a path.
 func ReadProfile(name string, dirs ...string) (Layer, error) {
 	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{profileExt, ".yml"}, filepath.Ext(name)) {
 		l, err := ReadFile(name)
 		if errors.Is(err, os.ErrNotExist) {
-			err = &mistake{fmt.Sprintf("--profile %s: no such file", shown(name))}
+			err = &configError{fmt.Sprintf("--profile %s: no such file", shown(name))}
 		}
 		return l, err
 	}
@@ -109,22 +110,22 @@ func ReadProfile(name string, dirs ...string) (Layer, error) {
 		if p.Path != "" {
 			return ReadFile(p.Path)
 		}
-		text, err := shipped.ReadFile(profilesDir + "/" + name + profileExt)
+		text, err := builtinFS.ReadFile(profilesDir + "/" + name + profileExt)
 		if err != nil {
 			return Layer{}, fmt.Errorf("read profile: %w", err)
 		}
 		l, err := parse(profilePrefix+name, text, "")
-		l.line = false // it is no file of the user's
+		l.hasLines = false // the user cannot see the file
 		return l, err
 	}
-	text := fmt.Sprintf("--profile %s: there is no such profile; ", shown(name))
-	if near := Nearest(name, names); near != "" {
-		return Layer{}, &mistake{text + "did you mean " + near + "?"}
+	text := fmt.Sprintf("--profile %s: unknown profile; ", shown(name))
+	if near := ClosestName(name, names); near != "" {
+		return Layer{}, &configError{text + "did you mean " + near + "?"}
 	}
-	return Layer{}, &mistake{text + "there are " + strings.Join(names, ", ") + ", and FILE.yaml is taken too"}
+	return Layer{}, &configError{text + "use one of " + strings.Join(names, ", ") + ", or FILE.yaml"}
 }
 
-// firstComment is the first line of the comment that a file begins with.
+// firstComment returns the first line of the comment at the top of a file.
 func firstComment(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	about, ok := strings.CutPrefix(line, "#")

@@ -134,11 +134,11 @@ func TestReadProfileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"codr":                      "--profile codr: there is no such profile; did you mean coder?",
+		"codr":                      "--profile codr: unknown profile; did you mean coder?",
 		"bench":                     "did you mean benchmark?",
-		"zzzzzz":                    "there are benchmark, coder, reviewer, typo, and FILE.yaml is taken too",
-		"":                          "there is no such profile",
-		"..":                        "there is no such profile",
+		"zzzzzz":                    "use one of benchmark, coder, reviewer, typo, or FILE.yaml",
+		"":                          "unknown profile",
+		"..":                        "unknown profile",
 		"typo":                      "typo.yaml:2: unknown key agent.stp_limit; did you mean agent.step_limit?",
 		filepath.Join(dir, "a.yml"): "a.yml: no such file",
 		"./coder":                   "--profile ./coder: no such file",
@@ -152,11 +152,11 @@ func TestReadProfileRefuses(t *testing.T) {
 
 // A child under a profile has its parent's settings but for what the profile says.
 func TestWith(t *testing.T) {
-	limit, err := configs.Setting("-c", "agent.step_limit", "9")
+	limit, err := configs.ParseSetting("-c", "agent.step_limit", "9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := configs.Setting("-m", "model.model_name", "a")
+	name, err := configs.ParseSetting("-m", "model.model_name", "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// Read takes what -c was given: key.sub=value, a file, or the name of a
-// configuration that comes with mini, or did with mini-swe-agent. A file that
-// is not where its name says is looked for in dirs.
+// Read reads the argument of -c: key.sub=value, a file, or the name of a built-in
+// configuration of mini or mini-swe-agent. It also looks for the file in dirs.
 func Read(arg string, dirs ...string) (Layer, error) {
 	if key, value, ok := strings.Cut(arg, "="); ok {
-		return Setting("-c "+shownSetting(key, value), key, value)
+		return ParseSetting("-c "+settingLabel(key, value), key, value)
 	}
 	if arg == "" {
-		return Layer{}, &mistake{"-c: it is empty; it takes a YAML file or key.sub=value"}
+		return Layer{}, &configError{"-c: it is empty; it takes a YAML file or key.sub=value"}
 	}
 	for _, path := range candidates(arg, dirs) {
 		if l, err := ReadFile(path); !errors.Is(err, os.ErrNotExist) {
@@ -24,22 +23,22 @@ func Read(arg string, dirs ...string) (Layer, error) {
 		}
 	}
 	name := strings.TrimSuffix(filepath.Base(arg), ".yaml")
-	peer, ok := peerConfigs[name]
+	migrated, ok := migratedConfigs[name]
 	switch {
-	case strings.ContainsRune(arg, filepath.Separator): // a path, as ./mini.yaml
-	case peer.shipped != "":
-		return Shipped(peer.shipped)
+	case strings.ContainsRune(arg, filepath.Separator): // a path, for example ./mini.yaml
+	case migrated.builtin != "":
+		return ReadBuiltin(migrated.builtin)
 	case ok:
-		return Layer{}, &mistake{fmt.Sprintf("-c %s: it comes with mini-swe-agent only; %s", arg, peer.answer)}
+		return Layer{}, &configError{fmt.Sprintf("-c %s: only mini-swe-agent has it; %s", arg, migrated.answer)}
 	default:
-		if l, err := Shipped(name); err == nil {
+		if l, err := ReadBuiltin(name); err == nil {
 			return l, nil
 		}
 	}
-	return Layer{}, &mistake{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", shown(arg))}
+	return Layer{}, &configError{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", shown(arg))}
 }
 
-// candidates are the paths that the name of a file may mean.
+// candidates returns the paths to try for a file name.
 func candidates(arg string, dirs []string) []string {
 	names := []string{arg}
 	if filepath.Ext(arg) == "" {
@@ -57,9 +56,9 @@ func candidates(arg string, dirs []string) []string {
 	return paths
 }
 
-// shownSetting is a setting as messages may show it: not at length, and no
-// secret, of which one may stand in a URL.
-func shownSetting(key, value string) string {
+// settingLabel returns a setting for messages, without long values and secrets (a URL
+// may contain one).
+func settingLabel(key, value string) string {
 	if len(value) > 60 || strings.ContainsAny(value, "{[@") || LooksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
 		return key
 	}

@@ -11,46 +11,45 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Route lets several models answer the calls of an attempt.
+// Route uses several models for the calls of an attempt.
 type Route struct {
-	// Kind is "roulette" (one at random for each call), "interleave" (in a fixed
-	// order) or "fallback" (the next where one fails, for the rest of the
-	// attempt). Empty means that there is one model only.
+	// Kind is "roulette" (a random model for each call), "interleave" (in a fixed
+	// order) or "fallback" (the next model if one fails, for the rest of the attempt).
+	// Empty means a single model.
 	Kind string `yaml:"kind" json:"kind"`
-	// Seed is that of the roulette. Each instance has choices of its own.
+	// Seed is the random seed of the roulette. Each instance has its own sequence.
 	Seed uint64 `yaml:"seed" json:"seed,omitempty"`
-	// Sequence is the order of an interleave, by numbers of Models from 0, again
-	// from its beginning when it ends; empty takes each in turn.
+	// Sequence is the order of an interleave, as indexes of Models, repeated; empty means
+	// each in turn.
 	Sequence []int `yaml:"sequence" json:"sequence,omitempty"`
-	// On are the failures that a fallback hands to the next model, as statuses;
-	// empty means all that are a provider's. What may pass is tried again first.
+	// On lists the error statuses after which a fallback uses the next model; empty means
+	// all errors of a provider. Transient errors are retried first.
 	On []string `yaml:"on" json:"on,omitempty"`
-	// Models are the settings that differ from those of the section model.
+	// Models override the settings of the section model.
 	Models []Override `yaml:"models" json:"models,omitempty"`
 }
 
-// Override is some of the keys of Model, and their values.
+// Override is a subset of the keys of Model, with their values.
 type Override map[string]any
 
-// What a route may be, the failures that may be handed on, and bounds.
+// Valid values of a route.
 var (
-	RouteKinds = []string{"roulette", "interleave", "fallback"}
-	handedOn   = []string{
+	RouteKinds       = []string{"roulette", "interleave", "fallback"}
+	fallbackStatuses = []string{
 		string(model.AuthenticationError), string(model.RateLimited), string(model.ProviderError),
 		string(model.BadRequest), string(model.ContextWindowExceeded), string(model.ContentRefused),
 	}
-	// unrouted are settings that no model of a route has to itself.
-	unrouted = []string{"route", "summary", "replies", "delay", "price_file"}
+	// sectionOnly are settings that an entry of a route cannot override.
+	sectionOnly = []string{"route", "summary", "replies", "delay", "price_file"}
 )
 
 const (
-	routeKey    = "model.route"
-	maxRouted   = 50
-	maxSequence = 10_000
+	routeKey       = "model.route"
+	maxRouteModels = 50
+	maxSequence    = 10_000
 )
 
-// KeyEnv is the variable that the key for a class of models is in, where nobody
-// says otherwise.
+// KeyEnv returns the default environment variable for the API key of a class of models.
 func KeyEnv(class string) string {
 	if class == "anthropic" {
 		return "ANTHROPIC_API_KEY"
@@ -58,37 +57,36 @@ func KeyEnv(class string) string {
 	return "OPENAI_API_KEY"
 }
 
-// Routed are the configurations of the models of a route, in its order; the
-// configuration itself where there is no route. In each the section model has the
-// settings of that model, and no route.
-func (r *Resolved) Routed() []*Resolved {
+// RouteConfigs returns a configuration for each model of a route, in order, or r itself
+// without a route. The section model of each has the settings of that model and no route.
+func (r *Resolved) RouteConfigs() []*Resolved {
 	if r.Model.Route.Kind == "" {
 		return []*Resolved{r}
 	}
 	var all []*Resolved
 	for i := range r.Model.Route.Models {
-		one, _ := r.routed(i) // validate has seen to it
+		one, _ := r.routeConfig(i) // validate reported an error
 		all = append(all, one)
 	}
 	return all
 }
 
-// routed lays one entry over the section. What belongs to a provider is not
-// handed to another one: another class begins with its own.
-func (r *Resolved) routed(i int) (*Resolved, error) {
-	return r.overlaid(fmt.Sprintf("%s.models[%d]", routeKey, i), r.Model.Route.Models[i])
+// routeConfig applies one entry to the section model. If its class differs, settings of
+// the provider are reset, so that they are not sent to another provider.
+func (r *Resolved) routeConfig(i int) (*Resolved, error) {
+	return r.withOverride(fmt.Sprintf("%s.models[%d]", routeKey, i), r.Model.Route.Models[i])
 }
 
-// overlaid is the configuration with some keys of the section model set by an
-// entry, which errors name.
-func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
-	one := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), entry: name}
+// withOverride returns the configuration with an override of the section model; name is
+// the override's key, for errors.
+func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) {
+	one := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), section: name}
 	m := &one.Model
 	m.Route = Route{}
 	m.Kwargs, m.Headers = maps.Clone(m.Kwargs), maps.Clone(m.Headers)
 	set := Override{}
 	for key, value := range entry {
-		if value != nil { // which changes nothing
+		if value != nil { // null changes nothing
 			set[key] = value
 		}
 	}
@@ -97,7 +95,7 @@ func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
 		m.APIKeyEnv = KeyEnv(fmt.Sprint(class))
 		delete(one.origins, "model.base_url")
 	}
-	for key := range set { // Origin says where the values of this model are from
+	for key := range set { // for Origin
 		one.origins["model."+key] = r.origins[name+"."+key]
 	}
 	if set["price"] != nil || set["price_as"] != nil {
@@ -110,23 +108,23 @@ func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
 	return one, err
 }
 
-// validateRoute holds the models of a route to what one model is held to.
+// validateRoute validates the route and its models.
 func (r *Resolved) validateRoute() []error {
 	route := r.Model.Route
 	switch {
 	case route.Kind == "" && (len(route.Models) > 0 || len(route.Sequence) > 0 || len(route.On) > 0):
-		return []error{r.errorf(routeKey+".models", "a route of which kind? Set %s.kind to one of %s", routeKey, strings.Join(RouteKinds, ", "))}
+		return []error{r.errorf(routeKey+".models", "set %s.kind to one of %s", routeKey, strings.Join(RouteKinds, ", "))}
 	case route.Kind == "":
 		return nil
 	}
-	errs := slices.Concat(r.class(routeKey+".kind", route.Kind, RouteKinds, ""), r.validateOrder())
+	errs := slices.Concat(r.oneOf(routeKey+".kind", route.Kind, RouteKinds, ""), r.validateOrder())
 	switch n := len(route.Models); {
 	case n == 0:
-		errs = append(errs, r.errorf(routeKey+".models", "there is none; a route is a list of models, as [{model_name: A}, {model_name: B}]"))
-	case n > maxRouted:
-		return append(errs, r.errorf(routeKey+".models", "%d are more than %d", n, maxRouted))
+		errs = append(errs, r.errorf(routeKey+".models", "the list of models is empty; set it to, for example, [{model_name: A}, {model_name: B}]"))
+	case n > maxRouteModels:
+		return append(errs, r.errorf(routeKey+".models", "%d models; at most %d are allowed", n, maxRouteModels))
 	case r.Model.Class == "scripted":
-		return append(errs, r.errorf("model.model_class", "the scripted model has its replies written down for each instance, and takes no route"))
+		return append(errs, r.errorf("model.model_class", "the scripted model cannot be used with a route, because its replies are fixed for each instance"))
 	}
 	return append(errs, r.validateRouted()...)
 }
@@ -137,34 +135,34 @@ func (r *Resolved) validateRouted() []error {
 	names := map[string]bool{}
 	unpriced := false
 	for i, entry := range r.Model.Route.Models {
-		one, err := r.routed(i)
+		one, err := r.routeConfig(i)
 		if err != nil {
-			errs = append(errs, r.errorf(routeKey+".models", "number %d: %s", i, yamlReason(err)))
+			errs = append(errs, r.errorf(routeKey+".models", "number %d: %s", i, firstYAMLError(err)))
 			continue
 		}
-		for _, key := range unrouted {
+		for _, key := range sectionOnly {
 			if _, ok := entry[key]; ok {
-				errs = append(errs, one.errorf("model."+key, "it is none of a model in a route"))
+				errs = append(errs, one.errorf("model."+key, "it cannot be set for a model of a route"))
 			}
 		}
 		if one.Model.Class == "scripted" {
-			errs = append(errs, one.errorf("model.model_class", "the scripted model takes no part in a route"))
+			errs = append(errs, one.errorf("model.model_class", "the scripted model cannot be part of a route"))
 			continue
 		}
 		names[one.Model.Name] = true
 		unpriced = unpriced || entry["price"] == nil && entry["price_as"] == nil
 		for _, err := range one.validateModel() {
-			// What is wrong with the section is said of it, and once.
-			if !saidOf(section, one.entry, err) {
+			// Errors of the section model are reported once, without the entry.
+			if !isReported(section, one.section, err) {
 				errs = append(errs, err)
 			}
 		}
 	}
-	const several = "it is the price of one model, and the route has several; set it in the entry of each"
+	const several = "it is the price of one model, but the route has several; set it in each entry"
 	if !unpriced || len(names) < 2 {
 		return errs
 	}
-	if p := r.Model.Price; p.Known() && !p.Free {
+	if p := r.Model.Price; p.IsKnown() && !p.Free {
 		errs = append(errs, r.errorf("model.price", several))
 	}
 	if r.Model.PriceAs != "" {
@@ -173,13 +171,13 @@ func (r *Resolved) validateRouted() []error {
 	return errs
 }
 
-// saidOf says whether a mistake of an entry is among those of the section.
-func saidOf(section []error, entry string, err error) bool {
-	_, said, _ := strings.Cut(err.Error(), entry+".")
-	return slices.ContainsFunc(section, func(e error) bool { return strings.HasSuffix(e.Error(), "model."+said) })
+// isReported reports whether an error of an entry is among those of the section model.
+func isReported(section []error, entry string, err error) bool {
+	_, message, _ := strings.Cut(err.Error(), entry+".")
+	return slices.ContainsFunc(section, func(e error) bool { return strings.HasSuffix(e.Error(), "model."+message) })
 }
 
-// validateOrder is about which model is asked when.
+// validateOrder validates the settings that select a model.
 func (r *Resolved) validateOrder() []error {
 	var errs []error
 	route := r.Model.Route
@@ -192,38 +190,38 @@ func (r *Resolved) validateOrder() []error {
 		{"on", "fallback", len(route.On) > 0},
 	} {
 		if only.set && route.Kind != only.kind {
-			errs = append(errs, r.errorf(routeKey+"."+only.key, "it is for the kind %s; leave it out", only.kind))
+			errs = append(errs, r.errorf(routeKey+"."+only.key, "only the kind %s uses it; leave it out", only.kind))
 		}
 	}
 	if len(route.Sequence) > maxSequence {
-		return append(errs, r.errorf(routeKey+".sequence", "%d numbers are more than %d", len(route.Sequence), maxSequence))
+		return append(errs, r.errorf(routeKey+".sequence", "%d items; at most %d are allowed", len(route.Sequence), maxSequence))
 	}
 	for _, n := range route.Sequence {
 		if n < 0 || n >= len(route.Models) {
-			errs = append(errs, r.errorf(routeKey+".sequence", "%d is none of the %d models, which begin with 0", n, len(route.Models)))
+			errs = append(errs, r.errorf(routeKey+".sequence", "%d is not an index of the %d models, which starts at 0", n, len(route.Models)))
 			break
 		}
 	}
 	for _, status := range route.On {
-		errs = append(errs, r.class(routeKey+".on", status, handedOn, "")...)
+		errs = append(errs, r.oneOf(routeKey+".on", status, fallbackStatuses, "")...)
 	}
 	return errs
 }
 
-// maxWindow is far above what any model takes.
+// maxWindow is far above the context window of any model.
 const maxWindow = 1 << 40
 
 func (r *Resolved) validateWindow() []error {
 	var errs []error
 	m := r.Model
 	if m.Window < 0 || m.Window > maxWindow {
-		errs = append(errs, r.errorf("model.context_window", "%d is no number of tokens; 0 means what is known of the model", m.Window))
+		errs = append(errs, r.errorf("model.context_window", "%d is not a number of tokens; 0 means the window of a known model", m.Window))
 	}
 	if m.Reserve < 0 || m.Reserve > maxWindow {
-		errs = append(errs, r.errorf("model.context_reserve", "%d is no number of tokens; 0 means what a reply may need", m.Reserve))
+		errs = append(errs, r.errorf("model.context_reserve", "%d is not a number of tokens; 0 means the default", m.Reserve))
 	}
 	if m.Window > 0 && m.Reserve >= m.Window {
-		errs = append(errs, r.errorf("model.context_reserve", "%d leaves nothing of the window of %d tokens", m.Reserve, m.Window))
+		errs = append(errs, r.errorf("model.context_reserve", "%d leaves no room for the prompt in the window of %d tokens", m.Reserve, m.Window))
 	}
 	return errs
 }

@@ -27,7 +27,7 @@ model:
 func TestRouted(t *testing.T) {
 	cfg := merged(t, "swebench", file(t, "two.yaml", twoModels), "model.headers={}")
 	before := cfg.Config
-	all := cfg.Routed()
+	all := cfg.RouteConfigs()
 	if len(all) != 2 {
 		t.Fatalf("%d models", len(all))
 	}
@@ -49,7 +49,7 @@ func TestRouted(t *testing.T) {
 		t.Errorf("the section changed: %s", diff)
 	}
 	one := merged(t, "swebench")
-	if all := one.Routed(); len(all) != 1 || all[0] != one {
+	if all := one.RouteConfigs(); len(all) != 1 || all[0] != one {
 		t.Error("without a route there is another configuration than the only one")
 	}
 }
@@ -57,7 +57,7 @@ func TestRouted(t *testing.T) {
 // TestRouteIsShownAndReadBack keeps `mini config show` a file for -c.
 func TestRouteIsShownAndReadBack(t *testing.T) {
 	cfg := merged(t, "swebench", file(t, "two.yaml", twoModels))
-	data, err := cfg.Explained()
+	data, err := cfg.AnnotatedYAML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,35 +69,35 @@ func TestRouteIsShownAndReadBack(t *testing.T) {
 func TestRoutesThatMakeNoSense(t *testing.T) {
 	const two = "models: [{model_name: a}, {model_name: b}]"
 	tests := map[string]struct{ route, want string }{
-		"no kind":                 {two, "bad.yaml:3: model.route.models: a route of which kind? Set model.route.kind to one of roulette, interleave, fallback"},
+		"no kind":                 {two, "bad.yaml:3: model.route.models: set model.route.kind to one of roulette, interleave, fallback"},
 		"another kind":            {"kind: roulete, " + two, `model.route.kind: "roulete" is not one of roulette, interleave, fallback; did you mean roulette?`},
-		"no models":               {"kind: roulette", "model.route.models: there is none"},
-		"an index beyond":         {"kind: interleave, sequence: [0, 2], " + two, "model.route.sequence: 2 is none of the 2 models, which begin with 0"},
-		"an index before":         {"kind: interleave, sequence: [-1], " + two, "model.route.sequence: -1 is none"},
+		"no models":               {"kind: roulette", "model.route.models: the list of models is empty"},
+		"an index beyond":         {"kind: interleave, sequence: [0, 2], " + two, "model.route.sequence: 2 is not an index of the 2 models, which starts at 0"},
+		"an index before":         {"kind: interleave, sequence: [-1], " + two, "model.route.sequence: -1 is not an index"},
 		"an index that is none":   {"kind: interleave, sequence: [a], " + two, "model.route.sequence: "},
 		"a status":                {"kind: fallback, on: [RateLimit], " + two, `model.route.on: "RateLimit" is not one of AuthenticationError, RateLimited`},
-		"a seed for a fallback":   {"kind: fallback, seed: 3, " + two, "model.route.seed: it is for the kind roulette"},
-		"a sequence for roulette": {"kind: roulette, sequence: [0], " + two, "model.route.sequence: it is for the kind interleave"},
-		"on for interleave":       {"kind: interleave, on: [RateLimited], " + two, "model.route.on: it is for the kind fallback"},
-		"a negative seed":         {"kind: roulette, seed: -1, " + two, "model.route.seed: a whole number is needed"},
-		"a script":                {"kind: roulette, models: [{model_name: a}, {model_class: scripted}]", "model.route.models[1].model_class: the scripted model takes no part in a route"},
+		"a seed for a fallback":   {"kind: fallback, seed: 3, " + two, "model.route.seed: only the kind roulette uses it"},
+		"a sequence for roulette": {"kind: roulette, sequence: [0], " + two, "model.route.sequence: only the kind interleave uses it"},
+		"on for interleave":       {"kind: interleave, on: [RateLimited], " + two, "model.route.on: only the kind fallback uses it"},
+		"a negative seed":         {"kind: roulette, seed: -1, " + two, "model.route.seed: it must be a whole number"},
+		"a script":                {"kind: roulette, models: [{model_name: a}, {model_class: scripted}]", "model.route.models[1].model_class: the scripted model cannot be part of a route"},
 		"a class":                 {"kind: roulette, models: [{model_class: opena}]", `model.route.models[0].model_class: "opena" is not one of openai, anthropic, scripted; did you mean openai?`},
 		"a key nobody knows":      {"kind: roulette, models: [{model_nam: a}]", "unknown key model.route.models[0].model_nam; did you mean model.route.models[0].model_name?"},
-		"a wrong type":            {"kind: roulette, models: [{stream: maybe}]", `model.route.models[0].stream: true or false is needed, "maybe" is not`},
-		"no mapping":              {"kind: roulette, models: [a]", "model.route.models[0]: keys and values are needed"},
-		"no list":                 {"kind: roulette, models: a", "model.route.models: a list of keys and values is needed"},
-		"a route in a route":      {"kind: roulette, models: [{route: {kind: roulette}}]", "model.route.models[0].route: it is none of a model in a route"},
-		"replies":                 {"kind: roulette, models: [{replies: a.yaml}]", "model.route.models[0].replies: it is none of a model in a route"},
-		"a key in the kwargs":     {"kind: roulette, models: [{model_kwargs: {api_key: k}}]", "model.route.models[0].model_kwargs.api_key: keys are never part of the configuration"},
-		"an address":              {"kind: roulette, models: [{base_url: 'ftp://a'}]", "bad.yaml:3: model.route.models[0].base_url: it begins with neither"},
+		"a wrong type":            {"kind: roulette, models: [{stream: maybe}]", `model.route.models[0].stream: it must be true or false, not "maybe"`},
+		"no mapping":              {"kind: roulette, models: [a]", "model.route.models[0]: it must be a mapping"},
+		"no list":                 {"kind: roulette, models: a", "model.route.models: it must be a list of mappings"},
+		"a route in a route":      {"kind: roulette, models: [{route: {kind: roulette}}]", "model.route.models[0].route: it cannot be set for a model of a route"},
+		"replies":                 {"kind: roulette, models: [{replies: a.yaml}]", "model.route.models[0].replies: it cannot be set for a model of a route"},
+		"a key in the kwargs":     {"kind: roulette, models: [{model_kwargs: {api_key: k}}]", "model.route.models[0].model_kwargs.api_key: do not put keys in the configuration"},
+		"an address":              {"kind: roulette, models: [{base_url: 'ftp://a'}]", "bad.yaml:3: model.route.models[0].base_url: it must start with"},
 		"another class's setting": {"kind: roulette, models: [{cache: 1h}]", "model.route.models[0].cache: only model_class: anthropic"},
-		"one price for two":       {"kind: roulette, " + two + "}, price: {input: 1", "model.price: it is the price of one model, and the route has several"},
+		"one price for two":       {"kind: roulette, " + two + "}, price: {input: 1", "model.price: it is the price of one model, but the route has several"},
 		"one name for two":        {"kind: roulette, " + two + "}, price_as: gpt-5, headers: {", "model.price_as: it is the price of one model"},
-		"a scripted section":      {"kind: roulette, " + two + "}, model_class: scripted, headers: {", "model.model_class: the scripted model has its replies written down"},
+		"a scripted section":      {"kind: roulette, " + two + "}, model_class: scripted, headers: {", "model.model_class: the scripted model cannot be used with a route"},
 		"the section's mistake":   {"kind: roulette, " + two + "}, max_wait: 0, headers: {", "model.max_wait: 0 is not a number of seconds"},
-		"a window":                {"}, context_window: -1, headers: {", "model.context_window: -1 is no number of tokens"},
-		"a reserve":               {"}, context_window: 100, context_reserve: 100, headers: {", "model.context_reserve: 100 leaves nothing of the window of 100 tokens"},
-		"a reserve of an entry":   {"kind: roulette, models: [{context_window: 10, context_reserve: 20}]", "model.route.models[0].context_reserve: 20 leaves nothing"},
+		"a window":                {"}, context_window: -1, headers: {", "model.context_window: -1 is not a number of tokens"},
+		"a reserve":               {"}, context_window: 100, context_reserve: 100, headers: {", "model.context_reserve: 100 leaves no room for the prompt in the window of 100 tokens"},
+		"a reserve of an entry":   {"kind: roulette, models: [{context_window: 10, context_reserve: 20}]", "model.route.models[0].context_reserve: 20 leaves no room"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestRoutesThatMakeNoSense(t *testing.T) {
 		})
 	}
 	free := merged(t, "swebench", file(t, "free.yaml", "model: {price: {free: true}, route: {kind: roulette, "+two+"}}"))
-	if !free.Routed()[1].Model.Price.Free {
+	if !free.RouteConfigs()[1].Model.Price.Free {
 		t.Error("free is not free for all")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Sections are the top-level keys, in the order of Config.
+// Sections returns the top-level keys, in the order of Config.
 func Sections() []string {
 	var names []string
 	for f := range settings(reflect.TypeFor[Config]()) {
@@ -15,9 +15,8 @@ func Sections() []string {
 	return names
 }
 
-// Keys are the dotted names of all settings, in the order of Config. Those
-// that are mappings (environment.env, model.model_kwargs) have keys of the
-// user's own below them.
+// Keys returns the dotted names of all settings, in the order of Config. Mappings such
+// as environment.env and model.model_kwargs have arbitrary keys below them.
 func Keys() []string {
 	var keys []string
 	walkKeys(reflect.TypeFor[Config](), "", func(key string, _ reflect.Type) { keys = append(keys, key) })
@@ -55,10 +54,9 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// Under returns the keys that a prefix of whole parts names: a section, or a
-// setting, or one below a mapping. For a prefix that names none, the error
-// says what is near.
-func Under(prefix string) ([]string, error) {
+// KeysUnder returns the keys selected by a prefix: a section, a setting, or a key of a
+// mapping. The error for an unknown prefix suggests a similar one.
+func KeysUnder(prefix string) ([]string, error) {
 	var under []string
 	for _, key := range Keys() {
 		if key == prefix || strings.HasPrefix(key, prefix+".") || isMapping(key) && strings.HasPrefix(prefix, key+".") {
@@ -76,14 +74,14 @@ func Under(prefix string) ([]string, error) {
 	if !ok {
 		parent, last, fields = "", prefix, fieldsOf(reflect.TypeFor[Config]())
 	}
-	return nil, &mistake{"unknown key " + shown(prefix) + suggest(last, parent, fields)}
+	return nil, &configError{"unknown key " + shown(prefix) + suggest(last, parent, fields)}
 }
 
 func isMapping(key string) bool {
 	return slices.Contains([]string{"model.model_kwargs", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits"}, key)
 }
 
-// fieldsAt are the keys of a section; ok is false for what is none.
+// fieldsAt returns the keys of a section; ok is false if it is not a section.
 func fieldsAt(path string) (map[string]reflect.Type, bool) {
 	t := reflect.TypeFor[Config]()
 	for part := range strings.SplitSeq(path, ".") {

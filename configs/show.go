@@ -7,11 +7,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Hidden stands where a value was left out.
-const Hidden = "(not shown)"
+// RedactedValue replaces a value that is not shown.
+const RedactedValue = "(not shown)"
 
-// Redacted is the configuration with every value left out whose name says that
-// it is a secret; it is what may be written to files.
+// Redacted returns the configuration without the values whose names suggest a secret.
+// Only redacted configurations may be written to files.
 func (c Config) Redacted() Config {
 	c.Environment.Env = redact(c.Environment.Env)
 	return c
@@ -21,18 +21,18 @@ func redact(m map[string]string) map[string]string {
 	m = maps.Clone(m)
 	for name := range m {
 		if LooksSecret(name) {
-			m[name] = Hidden
+			m[name] = RedactedValue
 		}
 	}
 	return m
 }
 
-// YAML is the redacted configuration as a file that can be read again.
+// YAML returns the redacted configuration as a file that ReadFile accepts.
 func (c Config) YAML() ([]byte, error) {
 	return yaml.Marshal(c.Redacted())
 }
 
-// LooksSecret goes by the name of a setting or variable.
+// LooksSecret reports whether the name of a setting or variable suggests a secret.
 func LooksSecret(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, end := range []string{"key", "token", "auth", "credentials"} {

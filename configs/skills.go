@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minibench/mini/agent/skills"
+	"github.com/minibench/mini/agent/tools/skills"
 )
 
-// maxSkillPaths bounds skills.paths.
+// maxSkillPaths limits skills.paths.
 const maxSkillPaths = 50
 
-// validateSkills finds names that no skill can have, and folders that are none.
-// Whether a skill is there is found by whoever loads them.
+// validateSkills finds invalid names and paths. The skills loader reports missing
+// skills.
 func (r *Resolved) validateSkills() []error {
 	var errs []error
 	for i, name := range r.Skills.Use {
@@ -22,22 +22,22 @@ func (r *Resolved) validateSkills() []error {
 		case bad != nil:
 			errs = append(errs, r.errorf("skills.use", "%.80q: %v", name, bad))
 		case slices.Contains(r.Skills.Use[:i], name):
-			errs = append(errs, r.errorf("skills.use", "%s is there twice", name))
+			errs = append(errs, r.errorf("skills.use", "%s is listed twice", name))
 		}
 	}
 	if n := len(r.Skills.Paths); n > maxSkillPaths {
-		errs = append(errs, r.errorf("skills.paths", "%d folders are more than %d", n, maxSkillPaths))
+		errs = append(errs, r.errorf("skills.paths", "%d directories; at most %d are allowed", n, maxSkillPaths))
 	}
 	for _, path := range r.Skills.Paths {
 		if path == "" || strings.ContainsRune(path, 0) {
-			errs = append(errs, r.errorf("skills.paths", "%.80q is no name of a folder", path))
+			errs = append(errs, r.errorf("skills.paths", "%.80q is not a valid directory name", path))
 		}
 	}
 	return errs
 }
 
-// SkillPaths are the folders of skills.paths: ~ is the user's home, and what is
-// no whole path is found from the file that it stands in, as prompts are.
+// SkillPaths returns skills.paths as absolute paths: ~ is the user's home directory,
+// and other paths are relative to the file that sets them.
 func (r *Resolved) SkillPaths() []string {
 	var paths []string
 	o, _ := r.Origin("skills.paths")
@@ -47,7 +47,7 @@ func (r *Resolved) SkillPaths() []string {
 				path = filepath.Join(home, rest)
 			}
 		}
-		if !filepath.IsAbs(path) && o.Line > 0 && !o.Shipped() {
+		if !filepath.IsAbs(path) && o.Line > 0 && !o.IsBuiltin() {
 			path = filepath.Join(filepath.Dir(o.Layer), path)
 		}
 		paths = append(paths, path)

@@ -13,14 +13,14 @@ import (
 
 func TestSkillsThatCannotBe(t *testing.T) {
 	for name, tt := range map[string]struct{ section, want string }{
-		"a name in capitals": {"{use: [Bisect]}", `mine.yaml:1: skills.use: "Bisect": the name of a skill is made of small letters, digits and single hyphens between them`},
-		"a name upwards":     {`{use: ["../x"]}`, `skills.use: "../x": the name of a skill is made of`},
+		"a name in capitals": {"{use: [Bisect]}", `mine.yaml:1: skills.use: "Bisect": the name of a skill must consist of lower-case letters, digits and single hyphens`},
+		"a name upwards":     {`{use: ["../x"]}`, `skills.use: "../x": the name of a skill must consist of`},
 		"no name":            {`{use: [""]}`, `skills.use: "": the name of a skill is empty`},
-		"twice":              {"{use: [a, a]}", "skills.use: a is there twice"},
-		"no folder":          {`{paths: [""]}`, `skills.paths: "" is no name of a folder`},
-		"no list":            {"{use: {a: b}}", "skills.use: a list of texts is needed"},
+		"twice":              {"{use: [a, a]}", "skills.use: a is listed twice"},
+		"no folder":          {`{paths: [""]}`, `skills.paths: "" is not a valid directory name`},
+		"no list":            {"{use: {a: b}}", "skills.use: it must be a list of strings"},
 		"another key":        {"{used: [a]}", "unknown key skills.used; did you mean skills.use?"},
-		"too many folders":   {"{paths: [" + strings.Repeat("a,", 51) + "]}", "skills.paths: 51 folders are more than 50"},
+		"too many folders":   {"{paths: [" + strings.Repeat("a,", 51) + "]}", "skills.paths: 51 directories; at most 50 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := configs.ReadFile(file(t, "mine.yaml", "skills: "+tt.section+"\n"))

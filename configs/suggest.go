@@ -9,18 +9,17 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// suggest says what to write instead of a key that does not exist at path: the
-// answer to a key of mini-swe-agent, the section the key belongs under, the
-// nearest key there, or, where nothing is near, all of them.
+// suggest returns a hint for an unknown key at path: for a key of mini-swe-agent how
+// mini names it, else the section that has the key, the closest key, or all keys.
 func suggest(key, path string, fields map[string]reflect.Type) string {
 	list, _, isItem := strings.Cut(path, "[")
-	if answer, ok := peerItems[list][key]; ok && isItem {
+	if answer, ok := migratedItems[list][key]; ok && isItem {
 		return "; " + answer
 	}
-	if answer, ok := peerKeys[key]; ok {
+	if answer, ok := migratedKeys[key]; ok {
 		return "; " + answer
 	}
-	if places := placesOf(key); len(places) > 0 {
+	if places := sectionsOf(key); len(places) > 0 {
 		return fmt.Sprintf("; %s belongs under %s", key, strings.Join(places, " or "))
 	}
 	names := make([]string, 0, len(fields))
@@ -28,7 +27,7 @@ func suggest(key, path string, fields map[string]reflect.Type) string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if best := Nearest(key, names); best != "" {
+	if best := ClosestName(key, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", strings.TrimPrefix(path+"."+best, "."))
 	}
 	for _, name := range names { // model.name for model.model_name
@@ -36,34 +35,34 @@ func suggest(key, path string, fields map[string]reflect.Type) string {
 			return fmt.Sprintf("; did you mean %s.%s?", path, name)
 		}
 	}
-	for _, full := range Keys() { // a slip in the key and another section
+	for _, full := range Keys() { // a typo, and the wrong section
 		name := full[strings.LastIndexByte(full, '.')+1:]
 		if len(key) > 3 && levenshtein.ComputeDistance(key, name) <= 2 {
 			return fmt.Sprintf("; did you mean %s?", full)
 		}
 	}
-	return fmt.Sprintf("; %s has %s", orTop(path), strings.Join(names, ", "))
+	return fmt.Sprintf("; %s has %s", orFile(path), strings.Join(names, ", "))
 }
 
-// placesOf are the sections that have a key.
-func placesOf(key string) []string {
-	var places []string
+// sectionsOf returns the sections that have a key.
+func sectionsOf(key string) []string {
+	var sections []string
 	for _, full := range Keys() {
 		if section, ok := strings.CutSuffix(full, "."+key); ok {
-			places = append(places, section)
+			sections = append(sections, section)
 		}
 	}
-	return places
+	return sections
 }
 
-// Nearest is what somebody who typed key may have meant: the only name that
-// begins with it, or the one that takes the fewest letters to come to; "" where
-// that is more than half of the key.
-func Nearest(key string, names []string) string {
+// ClosestName returns the name that the user may have meant: the only name with the prefix
+// key, or the one with the smallest edit distance. It returns "" if that is more than
+// half of the length of key.
+func ClosestName(key string, names []string) string {
 	if len(key) > 80 {
-		return "" // no slip, and the distance would take its time
+		return "" // not a typo, and the distance would take long to compute
 	}
-	if name := onlyWith(key, names); len(key) > 1 && name != "" {
+	if name := uniqueMatch(key, names); len(key) > 1 && name != "" {
 		return name
 	}
 	best, distance := "", len(key)/2+1
@@ -72,18 +71,18 @@ func Nearest(key string, names []string) string {
 			best, distance = name, d
 		}
 	}
-	if best == "" && len(key) > alike {
-		return onlyWith(key[:alike], names)
+	if best == "" && len(key) > minPrefix {
+		return uniqueMatch(key[:minPrefix], names)
 	}
 	return best
 }
 
-// alike is how many letters at the beginning make two names related, where
-// nothing else does: steps and step_limit.
-const alike = 4
+// minPrefix is the length of a common prefix that makes two names similar, for example
+// steps and step_limit.
+const minPrefix = 4
 
-// onlyWith is the name that begins with a prefix, where it is the only one.
-func onlyWith(prefix string, names []string) string {
+// uniqueMatch returns the only name with a prefix; "" if there are none or several.
+func uniqueMatch(prefix string, names []string) string {
 	found := ""
 	for _, name := range names {
 		if strings.HasPrefix(name, prefix) {

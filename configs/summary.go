@@ -1,42 +1,40 @@
 package configs
 
-// summaryKey is where the model that makes summaries is set.
+// summaryKey is the section of the model that writes summaries.
 const summaryKey = "model.summary"
 
-// Summarizing is the configuration of the model that makes summaries: in it the
-// section model has that one's settings. It is nil where none is set: then the
-// model that answers makes them.
-func (r *Resolved) Summarizing() *Resolved {
+// SummaryModel returns a configuration whose section model has the settings of the
+// model that writes summaries, or nil if there is none.
+func (r *Resolved) SummaryModel() *Resolved {
 	if len(r.Model.Summary) == 0 {
 		return nil
 	}
-	one, err := r.overlaid(summaryKey, r.Model.Summary)
+	one, err := r.withOverride(summaryKey, r.Model.Summary)
 	if err != nil {
-		return nil // validate has said so
+		return nil // validate reported it
 	}
 	one.Model.Summary = nil
 	return one
 }
 
-// validateSummary holds the model that makes summaries to what every model is held
-// to.
+// validateSummary validates the model that writes summaries.
 func (r *Resolved) validateSummary() []error {
 	if len(r.Model.Summary) == 0 {
 		return nil
 	}
-	one, err := r.overlaid(summaryKey, r.Model.Summary)
+	one, err := r.withOverride(summaryKey, r.Model.Summary)
 	if err != nil {
-		return []error{r.errorf(summaryKey, "%s", yamlReason(err))}
+		return []error{r.errorf(summaryKey, "%s", firstYAMLError(err))}
 	}
 	for _, key := range []string{"route", "summary"} {
 		if _, ok := r.Model.Summary[key]; ok {
-			return []error{r.errorf(summaryKey, "%s is none of its settings", key)}
+			return []error{r.errorf(summaryKey, "%s cannot be set here", key)}
 		}
 	}
 	var errs []error
-	said := r.validateModel()
+	reported := r.validateModel()
 	for _, err := range one.validateModel() {
-		if !saidOf(said, one.entry, err) { // it is said of the section
+		if !isReported(reported, one.section, err) { // reported for the section model
 			errs = append(errs, err)
 		}
 	}

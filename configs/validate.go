@@ -12,38 +12,39 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/minibench/mini/agent/memory"
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/agent/tools/memory"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Known names of classes; the command line turns them into implementations.
+// Names of classes; the packages env/open and model/open implement them.
 var (
 	ModelClasses       = []string{"openai", "anthropic", "scripted"}
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// keeping are the values of run.keep, syncing those of run.fsync, evalNetworks those of eval.network,
-// caching those of model.cache, imagesTaken those of model.images, modes those of agent.mode.
+// Valid values of settings: cacheDurations of model.cache, keepModes of run.keep,
+// fsyncModes of run.fsync, evalNetworks of eval.network, imageModes of model.images, modes
+// of agent.mode.
 var (
-	caching      = []string{"", "5m", "1h", "off"}
-	keeping      = []string{"none", "failed", "all"}
-	syncing      = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
-	evalNetworks = []string{"bridge", "none"}
-	imagesTaken  = []string{"auto", "yes", "no"}
-	modes        = []string{"confirm", "yolo", "human"}
+	cacheDurations = []string{"", "5m", "1h", "off"}
+	keepModes      = []string{"none", "failed", "all"}
+	fsyncModes     = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
+	evalNetworks   = []string{"bridge", "none"}
+	imageModes     = []string{"auto", "yes", "no"}
+	modes          = []string{"confirm", "yolo", "human"}
 )
 
-// maxAttempts bounds run.attempts, as runner.MaxSamples does.
+// maxAttempts limits run.attempts, like runner.MaxRepetitions.
 const maxAttempts = 10_000
 
-// validate finds values of the right type that make no sense, and gives the
-// agent what it needs of the other sections.
+// validate finds invalid values of the right type, and copies to the section agent the
+// settings that it needs from other sections.
 func (r *Resolved) validate() error {
 	errs := slices.Concat(
 		r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(),
-		r.optional("agent.mode", r.Agent.Mode, modes), r.foreignTemplates(), r.validateAbilities(), r.validateAgents(),
+		r.optionalOneOf("agent.mode", r.Agent.Mode, modes), r.checkJinja(), r.validateTools(), r.validateAgents(),
 	)
 	for _, f := range []struct {
 		key   string
@@ -60,23 +61,23 @@ func (r *Resolved) validate() error {
 	}
 	errs = slices.Concat(errs,
 		notNegative(r, "run.max_starts", r.Run.MaxStarts, "0 means twice the cores"),
-		notNegative(r, "run.total_cost_limit", r.Run.TotalCostLimit, "0 means no bound"),
-		notNegative(r, "run.total_calls", r.Run.TotalCalls, "0 means no bound"),
-		notNegative(r, "run.max_consecutive_provider_failures", r.Run.MaxProviderFailures, "0 means that they never stop a batch"),
+		notNegative(r, "run.total_cost_limit", r.Run.TotalCostLimit, "0 means no limit"),
+		notNegative(r, "run.total_calls", r.Run.TotalCalls, "0 means no limit"),
+		notNegative(r, "run.max_consecutive_provider_failures", r.Run.MaxProviderFailures, "0 means no limit"),
 	)
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
 	errs = slices.Concat(
-		errs, r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(),
-		r.validateReplay(), r.validatePolicy(), r.optional("memory.notes", r.Memory.Notes, memory.Keeping), r.validateSkills(),
+		errs, r.oneOf("run.fsync", string(r.Run.Fsync), fsyncModes, ""), r.validateImages(), r.validateEval(),
+		r.validateReplay(), r.validatePolicy(), r.optionalOneOf("memory.notes", r.Memory.Notes, memory.NotesModes), r.validateSkills(),
 	)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
-	return joined(errs)
+	return join(errs)
 }
 
-// notNegative finds a number below zero, and says what to write instead.
+// notNegative returns an error if n is negative, with the meaning of 0 as the hint.
 func notNegative[N int | int64 | float64](r *Resolved, key string, n N, instead string) []error {
 	if n >= 0 {
 		return nil
@@ -84,105 +85,104 @@ func notNegative[N int | int64 | float64](r *Resolved, key string, n N, instead 
 	return []error{r.errorf(key, "%v is negative; %s", n, instead)}
 }
 
-// variable matches names of environment variables.
+// variable matches the names of environment variables.
 var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// IsVariable says whether an environment variable may have this name.
+// IsVariable reports whether name is a valid name of an environment variable.
 func IsVariable(name string) bool { return variable.MatchString(name) }
 
 func (r *Resolved) validateModel() []error {
 	m := r.Model
-	errs := r.class("model.model_class", m.Class, ModelClasses, peerClass(m.Class, true))
-	if m.APIKeyEnv != "" && !variable.MatchString(m.APIKeyEnv) { // maybe the key itself, so it is not repeated
+	errs := r.oneOf("model.model_class", m.Class, ModelClasses, migratedClass(m.Class, true))
+	if m.APIKeyEnv != "" && !variable.MatchString(m.APIKeyEnv) { // it may be the key itself: do not repeat it
 		errs = append(errs, r.errorf("model.api_key_env",
-			"it is the name of the environment variable that has the key, as OPENAI_API_KEY; what stands there is no such name"))
+			"not a valid name; it names the environment variable with the key, for example OPENAI_API_KEY"))
 	}
 	if key := secretIn(m.Kwargs, "model.model_kwargs"); key != "" {
 		errs = append(errs, r.errorf(key,
-			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
+			"do not put keys in the configuration, which is written to files; set an environment variable and name it in model.api_key_env"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Kwargs)) {
 		offered := name == "parallel_tool_calls" && r.Agent.Protocol == protocol.Tools
-		if answer, ok := peerKwargs[name]; ok && !offered {
+		if answer, ok := migratedKwargs[name]; ok && !offered {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}
 	errs = append(errs, slices.Concat(r.validateProvider(), r.validateWindow())...)
 	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
-		errs = append(errs, r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files"))
+		errs = append(errs, r.errorf("model.base_url", "not a plain URL; it is written to files, so remove user name, password and query"))
 	}
 	if m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://") {
-		errs = append(errs, r.errorf("model.base_url", "it begins with neither http:// nor https://"))
+		errs = append(errs, r.errorf("model.base_url", "it must start with http:// or https://"))
 	}
 	const priced = "it is in dollars per million tokens"
 	errs = slices.Concat(errs,
 		notNegative(r, "model.price.input", m.Price.Input, priced), notNegative(r, "model.price.cached", m.Price.Cached, priced),
-		notNegative(r, "model.price.output", m.Price.Output, priced), r.optional("model.images", m.Images, imagesTaken))
+		notNegative(r, "model.price.output", m.Price.Output, priced), r.optionalOneOf("model.images", m.Images, imageModes))
 	if m.Delay > 0 && m.Class != "scripted" {
-		errs = append(errs, r.errorf("model.delay", "only the scripted model takes its time on purpose; leave it out"))
+		errs = append(errs, r.errorf("model.delay", "only the scripted model has a delay; leave it out"))
 	}
 	if m.Delay < 0 || m.Delay > maxSeconds {
-		errs = append(errs, r.errorf("model.delay", "%v is not a number of seconds from 0 on", m.Delay))
+		errs = append(errs, r.errorf("model.delay", "%v is not a positive number of seconds", m.Delay))
 	}
-	const allowed = "0 means no bound but the provider's own"
+	const allowed = "0 means only the limits of the provider"
 	return slices.Concat(errs, notNegative(r, "model.requests_per_minute", m.RequestsPerMinute, allowed),
 		notNegative(r, "model.tokens_per_minute", m.TokensPerMinute, allowed), notNegative(r, "model.max_concurrent", m.MaxConcurrent, allowed),
 		r.positive("model.timeout", m.Timeout), r.positive("model.stream_idle", m.StreamIdle), r.positive("model.max_wait", m.MaxWait))
 }
 
-// validateProvider is about the settings that only some classes heed: nobody is
-// to believe that they have an effect elsewhere.
+// validateProvider reports settings that have no effect for the class of the model.
 func (r *Resolved) validateProvider() []error {
 	m := r.Model
 	var errs []error
 	switch {
-	case m.Class == "anthropic" && !slices.Contains(caching, m.Cache):
-		errs = append(errs, r.errorf("model.cache", "%.20q is not one of %s", m.Cache, strings.Join(caching[1:], ", ")))
+	case m.Class == "anthropic" && !slices.Contains(cacheDurations, m.Cache):
+		errs = append(errs, r.errorf("model.cache", "%.20q is not one of %s", m.Cache, strings.Join(cacheDurations[1:], ", ")))
 	case m.Class != "anthropic" && m.Cache != "":
-		errs = append(errs, r.errorf("model.cache", "only model_class: anthropic is told what to cache; leave it out"))
+		errs = append(errs, r.errorf("model.cache", "only model_class: anthropic has it; leave it out"))
 	}
 	if m.SendReasoning && m.Class != "openai" {
-		errs = append(errs, r.errorf("model.send_reasoning", "only model_class: openai can be told to; leave it out"))
+		errs = append(errs, r.errorf("model.send_reasoning", "only model_class: openai has it; leave it out"))
 	}
 	if len(m.Headers) > 0 && m.Class == "scripted" {
-		errs = append(errs, r.errorf("model.headers", "the scripted model sends none; leave them out"))
+		errs = append(errs, r.errorf("model.headers", "the scripted model sends no requests; leave them out"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if LooksSecret(name) {
 			errs = append(errs, r.errorf("model.headers."+name,
-				"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
+				"do not put keys in the configuration, which is written to files; set an environment variable and name it in model.api_key_env"))
 		}
 	}
 	return errs
 }
 
-// class finds a name that is none of the known ones; answer is what to say of
-// it, if anything is known.
-func (r *Resolved) class(key, name string, known []string, answer string) []error {
+// oneOf returns an error if a value is not among the known ones. hint is optional; the
+// default is the closest known value.
+func (r *Resolved) oneOf(key, name string, known []string, hint string) []error {
 	if slices.Contains(known, name) {
 		return nil
 	}
 	text := fmt.Sprintf("%.60q is not one of %s", name, strings.Join(known, ", "))
-	if answer == "" {
-		if best := Nearest(name, known); best != "" {
-			answer = fmt.Sprintf("did you mean %s?", best)
+	if hint == "" {
+		if best := ClosestName(name, known); best != "" {
+			hint = fmt.Sprintf("did you mean %s?", best)
 		}
 	}
-	if answer != "" {
-		text += "; " + answer
+	if hint != "" {
+		text += "; " + hint
 	}
 	return []error{r.errorf(key, "%s", text)}
 }
 
-// optional is class for a setting that need not be set.
-func (r *Resolved) optional(key, name string, known []string) []error {
+// optionalOneOf is oneOf for a setting that may be empty.
+func (r *Resolved) optionalOneOf(key, name string, known []string) []error {
 	if name == "" {
 		return nil
 	}
-	return r.class(key, name, known, "")
+	return r.oneOf(key, name, known, "")
 }
 
-// secretIn is the dotted key of something secret in nested settings.
+// secretIn returns the dotted key of a secret in nested settings; "" if there is none.
 func secretIn(v any, path string) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -205,12 +205,11 @@ func secretIn(v any, path string) string {
 	return ""
 }
 
-// validateImages is about the settings of a run that concern images and what
-// stays of sandboxes.
+// validateImages validates the settings about images and kept sandboxes.
 func (r *Resolved) validateImages() []error {
-	errs := append(r.class("run.keep", r.Run.Keep, keeping, ""), notNegative(r, "run.prefetch", r.Run.Prefetch, "0 pulls nothing ahead")...)
+	errs := append(r.oneOf("run.keep", r.Run.Keep, keepModes, ""), notNegative(r, "run.prefetch", r.Run.Prefetch, "0 disables it")...)
 	if n := r.Run.PullsPerMinute; !(n >= 0) || n > 1e6 {
-		errs = append(errs, r.errorf("run.pulls_per_minute", "%v is not a number of pulls; 0 means no bound", n))
+		errs = append(errs, r.errorf("run.pulls_per_minute", "%v is not a number of pulls; 0 means no limit", n))
 	}
 	for _, f := range []struct{ key, size string }{{"run.image_budget", r.Run.ImageBudget}, {"run.min_free_disk", r.Run.MinFreeDisk}} {
 		if _, err := DiskSize(f.size); err != nil {
@@ -220,17 +219,17 @@ func (r *Resolved) validateImages() []error {
 	return errs
 }
 
-// maxReruns bounds how often a failure is run again: more says nothing more.
+// maxReruns limits eval.rerun_failed.
 const maxReruns = 100
 
 func (r *Resolved) validateReplay() (errs []error) {
 	for _, text := range r.Replay.Ignore {
 		re, err := regexp.Compile(text)
 		if err == nil && re.MatchString("") {
-			err = errors.New("it matches an empty text, and so every line")
+			err = errors.New("it matches the empty string, and so every line")
 		}
 		if err != nil {
-			errs = append(errs, r.errorf("replay.ignore", "%q is no pattern that can be used: %v", text, err))
+			errs = append(errs, r.errorf("replay.ignore", "%q is not a valid pattern: %v", text, err))
 		}
 	}
 	return errs
@@ -238,7 +237,7 @@ func (r *Resolved) validateReplay() (errs []error) {
 
 func (r *Resolved) validateEval() []error {
 	e := r.Eval
-	errs := slices.Concat(r.class("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout),
+	errs := slices.Concat(r.oneOf("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout),
 		notNegative(r, "eval.workers", e.Workers, "0 means half of the cores"))
 	if e.RerunFailed < 0 || e.RerunFailed > maxReruns {
 		errs = append(errs, r.errorf("eval.rerun_failed", "%d is not a number from 0 to %d", e.RerunFailed, maxReruns))
@@ -246,8 +245,8 @@ func (r *Resolved) validateEval() []error {
 	return errs
 }
 
-// DiskSize is Size for disks, whose makers count in thousands: "80GB" is
-// 80,000,000,000 bytes. Empty and "0" are 0.
+// DiskSize parses a size in decimal units, as disks have it: "80GB" is 80,000,000,000
+// bytes. Empty and "0" are 0.
 func DiskSize(s string) (int64, error) {
 	if s == "" || s == "0" {
 		return 0, nil
@@ -259,7 +258,7 @@ func DiskSize(s string) (int64, error) {
 	return n, err
 }
 
-// Size is a number of bytes as people write it: "512m", "4g". Empty is 0.
+// Size parses a number of bytes in binary units: "512m", "4g". Empty is 0.
 func Size(s string) (int64, error) {
 	if s == "" {
 		return 0, nil

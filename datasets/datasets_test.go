@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := set.Instances[0]
-			got := []any{len(set.Instances), in.ID, in.ProblemStatement, in.FailToPass, in.PassToPass, in.Version, len(set.Editions[0].SHA256)}
+			got := []any{len(set.Instances), in.ID, in.ProblemStatement, in.FailToPass, in.PassToPass, in.Version, len(set.Sources[0].SHA256)}
 			want := []any{1, "a__b-1", "p", []string{"t::x "}, []string{"y", "y"}, "12.5", 64}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("row (-want +got):\n%s", diff)
@@ -52,28 +52,28 @@ func TestReadNamesTheRow(t *testing.T) {
 	ok := func(id string) string { return `{"instance_id":"` + id + `","problem_statement":""}` }
 	tests := []struct{ name, text, want string }{
 		{"not JSON", ok("a") + "\n{", "x.jsonl: row 2: not JSON"},
-		{"one object", "{\n  \"instance_id\": \"a\"\n}", "an object over several lines; a row a line is needed"},
-		{"not an object", "[1]", "x.jsonl: row 1: an object is needed, found a number"},
+		{"one object", "{\n  \"instance_id\": \"a\"\n}", "an object over several lines; use one row per line"},
+		{"not an object", "[1]", "x.jsonl: row 1: it must be an object, not a number"},
 		{"null", "null", "row 1: not an object"},
-		{"wrong kind", `{"instance_id":7}`, "row 1: instance_id: a string is needed, found a number"},
-		{"tests", `{"instance_id":"a","problem_statement":"","FAIL_TO_PASS":"x"}`, "row 1: FAIL_TO_PASS: a list of strings is needed"},
+		{"wrong kind", `{"instance_id":7}`, "row 1: instance_id: it must be a string, not a number"},
+		{"tests", `{"instance_id":"a","problem_statement":"","FAIL_TO_PASS":"x"}`, "row 1: FAIL_TO_PASS: it must be a list of strings"},
 		{"no id", `{"problem_statement":""}`, "row 1: instance_id is missing"},
 		{"no problem", `{"instance_id":"a"}`, `row 1: problem_statement is missing (instance "a")`},
 		{"twice", ok("a") + "\n" + ok("b") + "\n" + ok("a"), `rows 1 and 3 have the same instance_id "a"`},
-		{"a list that does not end", "[" + ok("a"), "after row 1: the list does not end"},
+		{"a list that does not end", "[" + ok("a"), "after row 1: the list is not closed"},
 		{"empty", "", "x.jsonl: no rows"},
 		{"empty list", "[]", "no rows"},
 		{"up", ok("../x"), "has a slash"},
 		{"slash", ok("a/b"), "has a slash"},
 		{"backslash", ok(`a\\b`), "has a slash"},
-		{"NUL", ok(`a\u0000b`), "cannot be printed"},
-		{"escape", ok(`a\u001b[2J`), "cannot be printed"},
-		{"dot", ok(".."), "begins with ."},
-		{"flag", ok("-rf"), "begins with . or -"},
+		{"NUL", ok(`a\u0000b`), "has an unprintable character"},
+		{"escape", ok(`a\u001b[2J`), "has an unprintable character"},
+		{"dot", ok(".."), "starts with ."},
+		{"flag", ok("-rf"), "starts with . or -"},
 		{"long", ok(strings.Repeat("x", 201)), "longer than 200"},
-		{"a file of the run", ok("Preds.json"), "the run's own files"},
-		{"a folder of the run", ok("verdicts"), "the run's own files"},
-		{"reordering", ok("a\u202eb"), "cannot be printed"},
+		{"a file of the run", ok("Preds.json"), "is the name of a file of the run"},
+		{"a folder of the run", ok("verdicts"), "is the name of a file of the run"},
+		{"reordering", ok("a\u202eb"), "has an unprintable character"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestReadSaysWhatItIsInstead(t *testing.T) {
 		"Arrow":            {"x.json", "ARROW1\x00\x00", "as parquet"},
 		"encrypted":        {"x.parquet", "PARE.....", "encrypted"},
 		"parquet, zipped":  {"x.parquet.gz", zipped(t, "PAR1 and so on"), "gunzip"},
-		"gzip, cut off":    {"x.jsonl.gz", zipped(t, row)[:40], "the file is cut off"},
+		"gzip, cut off":    {"x.jsonl.gz", zipped(t, row)[:40], "the file is truncated"},
 		"gzip, damaged":    {"x.jsonl.gz", "\x1f\x8b\x08\xff\xff", "not a gzip file"},
 		"parquet, cut off": {"x.parquet", "PAR1....", "cut off"},
 	} {

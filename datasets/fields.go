@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Fields are the columns of the row as templates see them: every column by its
-// own name, the lists of tests as lists whichever way they were written.
+// Fields returns the columns of the row for templates, by name. Lists of tests are lists,
+// even if the row has them as JSON strings.
 func (in Instance) Fields() map[string]any {
 	fields := map[string]any{}
 	for name, raw := range in.Row {
-		if v, err := decoded(raw); err == nil {
+		if v, err := decodeJSON(raw); err == nil {
 			fields[name] = v
 		}
 	}
@@ -22,12 +22,12 @@ func (in Instance) Fields() map[string]any {
 	return fields
 }
 
-// JSON is the row with every column, as indented JSON with sorted keys and a
-// newline at its end.
+// JSON returns the row with all columns, as indented JSON with sorted keys and a final
+// newline.
 func (in Instance) JSON() ([]byte, error) {
 	row := map[string]any{}
 	for name, raw := range in.Row {
-		v, err := decoded(raw)
+		v, err := decodeJSON(raw)
 		if err != nil {
 			return nil, fmt.Errorf("show row %s: %s: %w", in.ID, name, err)
 		}

@@ -10,19 +10,19 @@ import (
 	"io"
 )
 
-// maxRow bounds one row, in bytes. The largest official row has about 10 MB.
+// maxRow limits one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
 
-// maxSpace bounds white space where a row could be, in bytes: gzip makes 20 GB
-// of it a small file.
+// maxSpace limits white space between rows, in bytes: gzip compresses 20 GB of it to a
+// small file.
 const maxSpace = 1 << 20
 
 var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
-// eachRow calls f with every row of a text of JSON, numbered from 1. The bytes
-// are valid during the call only. It goes by the first byte, not by the name:
-// many a .json file has a row a line, and the other way round. Errors name the
-// row, not the file; those of f end the reading, and are returned as they are.
+// eachRow calls f with every row of a JSON text, numbered from 1. The bytes are valid only
+// during the call. The format, lines or a list, is detected from the first byte: file
+// extensions are often wrong. Errors contain the row but not the file; errors of f end
+// the loop and are returned unchanged.
 func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) error) error {
 	first, err := skipSpace(ctx, r)
 	switch {
@@ -31,7 +31,7 @@ func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) e
 	case err != nil:
 		return err
 	case first == '[':
-		return eachOfList(ctx, r, f)
+		return eachItem(ctx, r, f)
 	default:
 		return eachLine(ctx, r, f)
 	}
@@ -39,7 +39,7 @@ func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) e
 
 func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) error {
 	var line []byte
-	blank := 0 // bytes of the blank lines before this one
+	blank := 0 // bytes of preceding blank lines
 	for row := 1; ; row++ {
 		var err error
 		line, err = readLine(r, line[:0])
@@ -48,7 +48,7 @@ func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) e
 			return fmt.Errorf("row %d: %w", row, err)
 		}
 		if row == 1 && !ended && string(bytes.TrimSpace(line)) == "{" {
-			return errors.New("an object over several lines; a row a line is needed, or a list of rows")
+			return errors.New("an object over several lines; use one row per line, or a list of rows")
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			blank = 0
@@ -81,14 +81,14 @@ func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
 	}
 }
 
-// meter fails a read when too much has come since it was last set back.
-type meter struct {
+// rowLimiter fails a read after maxRow bytes since n was last reset.
+type rowLimiter struct {
 	r io.Reader
 	n int
 }
 
 // Read implements io.Reader.
-func (m *meter) Read(p []byte) (int, error) {
+func (m *rowLimiter) Read(p []byte) (int, error) {
 	if m.n > maxRow {
 		return 0, fmt.Errorf("longer than %d MB", maxRow>>20)
 	}
@@ -97,9 +97,9 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func eachOfList(ctx context.Context, r io.Reader, f func(int, []byte) error) error {
-	metered := &meter{r: r}
-	dec := json.NewDecoder(metered)
+func eachItem(ctx context.Context, r io.Reader, f func(int, []byte) error) error {
+	limited := &rowLimiter{r: r}
+	dec := json.NewDecoder(limited)
 	if _, err := dec.Token(); err != nil { // the opening bracket
 		return err
 	}
@@ -107,9 +107,9 @@ func eachOfList(ctx context.Context, r io.Reader, f func(int, []byte) error) err
 	var raw json.RawMessage
 	for dec.More() {
 		row++
-		metered.n = 0
+		limited.n = 0
 		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("row %d: %w", row, explain(err))
+			return fmt.Errorf("row %d: %w", row, jsonError(err))
 		}
 		if err := f(row, raw); err != nil {
 			return err
@@ -119,16 +119,15 @@ func eachOfList(ctx context.Context, r io.Reader, f func(int, []byte) error) err
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("after row %d: the list does not end: %w", row, err)
+		return fmt.Errorf("after row %d: the list is not closed: %w", row, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("after row %d: something follows the end of the list", row)
+		return fmt.Errorf("after row %d: unexpected data after the list", row)
 	}
 	return nil
 }
 
-// skipSpace passes white space and a byte order mark, and peeks at what
-// follows.
+// skipSpace skips white space and a byte order mark, and returns the next byte.
 func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
 		_, _ = r.Discard(3) // just peeked
@@ -140,7 +139,7 @@ func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 		if _, err := r.Peek(1); err != nil {
 			return 0, err
 		}
-		here, _ := r.Peek(r.Buffered()) // what is buffered is there
+		here, _ := r.Peek(r.Buffered()) // cannot fail
 		rest := bytes.TrimLeft(here, " \t\r\n\v\f")
 		if passed += len(here) - len(rest); passed > maxSpace {
 			return 0, errSpace

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 )
 
-// merge makes one row of two with the same id. Columns that both have must
-// mean the same as JSON: the order of keys and the way a number is written do
-// not matter, null is as good as no column, and a list of tests equals a string
-// that holds the list.
-func merge(a, b origin) (origin, error) {
+// merge merges two rows with the same id. Columns in both rows must be equal as JSON: the
+// order of keys and the notation of numbers do not matter, null equals a missing column,
+// and a list of tests equals a string with the list as JSON.
+func merge(a, b sourceRow) (sourceRow, error) {
 	row := maps.Clone(a.Row)
 	var differ []string
 	for name, raw := range b.Row {
@@ -27,19 +25,19 @@ func merge(a, b origin) (origin, error) {
 	}
 	if len(differ) > 0 {
 		slices.Sort(differ)
-		return origin{}, &badData{fmt.Sprintf("instance %s is not the same in %s and in %s: column %s; take one of the two, or rows that are equal (--filter)",
+		return sourceRow{}, &dataError{fmt.Sprintf("instance %s differs between %s and %s: column %s; use one of them, or filter the rows (--filter)",
 			a.ID, a.from, b.from, printable(differ[0]))}
 	}
 	in, err := fromColumns(row)
 	if err != nil {
-		return origin{}, &badData{fmt.Sprintf("instance %s, merged of %s and %s: %v", a.ID, a.from, b.from, err)}
+		return sourceRow{}, &dataError{fmt.Sprintf("instance %s, merged from %s and %s: %v", a.ID, a.from, b.from, err)}
 	}
-	return origin{in, a.from}, nil
+	return sourceRow{in, a.from}, nil
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// sameColumn reads the columns that have two spellings as fromColumns does.
+// sameColumn compares two values; columns with several notations are parsed first.
 func sameColumn(name string, a, b json.RawMessage) bool {
 	switch name {
 	case "FAIL_TO_PASS", "PASS_TO_PASS":
@@ -58,14 +56,14 @@ func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, errX := decoded(a)
-	y, errY := decoded(b)
+	x, errX := decodeJSON(a)
+	y, errY := decodeJSON(b)
 	return errX == nil && errY == nil && sameValue(x, y)
 }
 
-func decoded(raw json.RawMessage) (v any, err error) {
+func decodeJSON(raw json.RawMessage) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber() // a float64 cannot tell large integers apart, and shows numbers in its own way
+	dec.UseNumber() // a float64 would round large integers
 	err = dec.Decode(&v)
 	return v, err
 }
@@ -85,14 +83,15 @@ func sameValue(a, b any) bool {
 	return a == b
 }
 
-// sameNumber compares what is written in two ways, as 1.50e1 and 15, by more
-// digits than any dataset has.
+// sameNumber compares numbers with different notations, for example 1.50e1 and 15. It
+// distinguishes integers that are equal only as float64.
 func sameNumber(a, b json.Number) bool {
-	const bits, longest = 1024, 300
-	if a == b || len(a) > longest || len(b) > longest {
-		return a == b
+	if a == b {
+		return true
 	}
-	x, _, errX := big.ParseFloat(string(a), 10, bits, big.ToNearestEven)
-	y, _, errY := big.ParseFloat(string(b), 10, bits, big.ToNearestEven)
-	return errX == nil && errY == nil && !x.IsInf() && x.Cmp(y) == 0
+	_, intA := a.Int64()
+	_, intB := b.Int64()
+	x, errX := a.Float64()
+	y, errY := b.Float64()
+	return errX == nil && errY == nil && x == y && (intA != nil || intB != nil)
 }

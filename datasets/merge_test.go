@@ -67,7 +67,7 @@ func TestMergeRefusesRowsThatDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := both(t, tt.a, tt.b)
-			want := "instance i is not the same in one and in two: column " + tt.column + ";"
+			want := "instance i differs between one and two: column " + tt.column + ";"
 			if !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}

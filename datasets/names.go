@@ -1,8 +1,8 @@
 package datasets
 
-// The names of what mini puts into the folder of a run beside the folders of its
-// instances, which are named by their ids. Those who write the files take their
-// names from here, so that no id can be one of them.
+// Names of files and directories in the folder of a run, next to the folders of its
+// instances. Code that writes them uses these constants, so that CheckID can reject an
+// instance id with such a name.
 const (
 	RunFile     = "run.json"
 	ConfigFile  = "config.yaml"
@@ -15,5 +15,5 @@ const (
 	VerdictsDir = "verdicts"
 )
 
-// reserved are all of them.
-var reserved = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LogsDir, VerdictsDir}
+// runFiles lists all of them.
+var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LogsDir, VerdictsDir}

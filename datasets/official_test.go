@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 )
 
 // The official sets, where they are at hand beside the project.
 func TestOfficialRows(t *testing.T) {
 	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
 		t.Run(file, func(t *testing.T) {
-			set, err := load(t, corpustest.Beside(t, "swebench/"+file+".jsonl.gz"))
+			set, err := load(t, corpustest.RealData(t, "swebench/"+file+".jsonl.gz"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +40,7 @@ func TestOfficialRows(t *testing.T) {
 // JSON lines. The JSON has the test split only; the rows of dev are looked at
 // for what can be said without it.
 func TestOfficialParquet(t *testing.T) {
-	dir := corpustest.Beside(t, "swebench")
+	dir := corpustest.RealData(t, "swebench")
 	lines := rowsOf(t, filepath.Join(dir, "lite.jsonl.gz"))
 	test := rowsOf(t, filepath.Join(dir, "lite-test.parquet"))
 	dev := rowsOf(t, filepath.Join(dir, "lite-dev.parquet"))

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// idColumn is the one column that is read on its own.
+// idColumn is read separately, before the other columns.
 const idColumn = "instance_id"
 
 // table is an open parquet file.
@@ -18,24 +18,23 @@ type table struct {
 	file *parquet.File
 	from io.ReaderAt
 	size int64
-	id   int // which leaf holds the ids
+	id   int // index of the column of ids
 }
 
-// openTable reads the description at the end of the file.
+// openTable reads the footer of the file.
 func (sh *shard) openTable() (*table, error) {
 	if err := checkFooter(sh.from, sh.size); err != nil {
 		return nil, err
 	}
 	t := &table{from: sh.from, size: sh.size}
-	err := guard(func() (err error) {
-		// The index of pages would let a hostile file point anywhere, past
-		// what checkPages has looked at; rows are read from the start of their
-		// group, which hub files keep small.
+	err := recoverPanic(func() (err error) {
+		// Skip the page index: in a hostile file it can refer to pages that checkPages
+		// did not check. Reading from the start of a row group is fast enough.
 		t.file, err = parquet.OpenFile(sh.from, sh.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
 	if err != nil {
-		return nil, notParquet(err)
+		return nil, parquetError(err)
 	}
 	var names []string
 	for _, c := range t.file.Root().Columns() {
@@ -45,17 +44,19 @@ func (sh *shard) openTable() (*table, error) {
 		}
 		names = append(names, c.Name())
 	}
-	return nil, fmt.Errorf("no text column %s; the columns are %s", idColumn, listed(names))
+	return nil, fmt.Errorf("no text column %s; the columns are %s", idColumn, joinNames(names))
 }
 
-func damaged(err error) error { return fmt.Errorf("damaged; fetch it again (%w)", err) }
+func damagedError(err error) error { return fmt.Errorf("damaged; fetch it again (%w)", err) }
 
-func notParquet(err error) error { return fmt.Errorf("not a parquet file, or a damaged one: %w", err) }
+func parquetError(err error) error {
+	return fmt.Errorf("not a parquet file, or a damaged one: %w", err)
+}
 
-// guard runs code of the parquet library. The file may be hostile, and the
-// library answers some mistakes with a panic; it also reads memory in ways of
-// its own, so that a fault there is to be a panic too.
-func guard(f func() error) (err error) {
+// recoverPanic calls f, which uses the parquet library, and converts a panic to an error.
+// The library panics on some invalid files, and its unsafe code may cause memory faults,
+// which SetPanicOnFault converts to panics.
+func recoverPanic(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,7 +66,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// parquetIDs calls f with the id of every row, and reads that column only.
+// parquetIDs calls f with the id of every row. It reads only the id column.
 func (sh *shard) parquetIDs(ctx context.Context, f func(row int, id string) error) error {
 	t, err := sh.openTable()
 	if err != nil {
@@ -90,14 +91,14 @@ func (sh *shard) parquetIDs(ctx context.Context, f func(row int, id string) erro
 	return nil
 }
 
-// ids reads the ids of one group of rows.
+// ids reads the ids of a row group.
 func (t *table) ids(ctx context.Context, g int) ([]string, error) {
 	group := t.file.RowGroups()[g]
 	if _, err := t.checkPages(ctx, g, t.id); err != nil {
 		return nil, err
 	}
 	var ids []string
-	err := guard(func() error {
+	err := recoverPanic(func() error {
 		pages := group.ColumnChunks()[t.id].Pages()
 		defer pages.Close() //nolint:errcheck // read only
 		values := make([]parquet.Value, 512)
@@ -118,10 +119,10 @@ func (t *table) ids(ctx context.Context, g int) ([]string, error) {
 		return context.Cause(ctx)
 	})
 	if err == nil && int64(len(ids)) != group.NumRows() {
-		err = fmt.Errorf("a group says %d rows and has %d", group.NumRows(), len(ids))
+		err = fmt.Errorf("a row group has %d rows instead of %d", len(ids), group.NumRows())
 	}
 	if err != nil {
-		return nil, damaged(err)
+		return nil, damagedError(err)
 	}
 	return ids, nil
 }
@@ -129,12 +130,12 @@ func (t *table) ids(ctx context.Context, g int) ([]string, error) {
 func appendIDs(ids []string, page parquet.Page, values []parquet.Value) ([]string, error) {
 	r := page.Values()
 	for {
-		n, err := r.ReadValues(values) // gives values and io.EOF together
+		n, err := r.ReadValues(values) // may return values together with io.EOF
 		for _, v := range values[:n] {
 			id := ""
 			if v.Kind() == parquet.ByteArray { // the library does not check
 				b := v.ByteArray()
-				id = string(b[:min(len(b), maxID+1)]) // too long is too long
+				id = string(b[:min(len(b), maxID+1)]) // CheckID rejects a longer id
 			}
 			ids = append(ids, id)
 		}

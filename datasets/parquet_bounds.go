@@ -13,34 +13,34 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Bounds of what a parquet file may claim before the library makes room for it.
-// Those of real sets are far below. The compressed bytes themselves are trusted:
-// downloads are checked by their checksums.
+// Limits on what a parquet file may declare before the library allocates memory for it.
+// Real datasets are far below. Compressed bytes are not limited, because downloads have
+// checksums.
 const (
 	maxFooter = 256 << 20 // bytes
-	maxList   = 1 << 20   // elements of a list in the footer, such as columns in groups of rows
-	maxLeaves = 1000      // columns with values of their own
-	// maxOpen bounds the largest pages of all columns of a group together, in
-	// bytes: rows are put together from one page of every column at a time.
-	// Writers cut pages at about a megabyte; those of large rows have some hundred.
+	maxList   = 1 << 20   // elements of a list in the footer, such as columns of row groups
+	maxLeaves = 1000      // leaf columns
+	// maxOpen limits the sum of the largest page of each column of a row group, in bytes:
+	// the library assembles rows from one page per column. Pages usually have about a
+	// megabyte, or some hundred for large rows.
 	maxOpen   = 512 << 20
-	maxValues = 1 << 24 // in a page
+	maxValues = 1 << 24 // per page
 )
 
-// advice is for a file that is right, and too large in one of its parts.
-const advice = "; write it with smaller groups of rows, or as .jsonl"
+// sizeHint is the hint for a valid file with too large parts.
+const sizeHint = "; write it with smaller groups of rows, or as .jsonl"
 
 var (
-	errCut      = errors.New("not a parquet file, or cut off; fetch it again")
-	errTooLarge = fmt.Errorf("its pages unpack to more than %d MB at a time"+advice, maxOpen>>20)
+	errTruncated = errors.New("not a parquet file, or cut off; fetch it again")
+	errTooLarge  = fmt.Errorf("its pages unpack to more than %d MB at a time"+sizeHint, maxOpen>>20)
 )
 
-// checkFooter decodes the footer with bounds before the library decodes it
-// without: memory that is not there ends a Go program at once.
+// checkFooter decodes the footer with limits, before the library decodes it without: a Go
+// program cannot recover from running out of memory.
 func checkFooter(r io.ReaderAt, size int64) error {
 	var tail [8]byte
 	if size < 12 {
-		return errCut
+		return errTruncated
 	}
 	if _, err := r.ReadAt(tail[:], size-8); err != nil {
 		return fmt.Errorf("read the footer: %w", err)
@@ -50,7 +50,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	case string(tail[4:]) == "PARE":
 		return errors.New("an encrypted parquet file; mini cannot read it")
 	case string(tail[4:]) != "PAR1" || length > size-12:
-		return errCut
+		return errTruncated
 	case length > maxFooter:
 		return fmt.Errorf("the footer is longer than %d MB; write it without statistics, or as .jsonl", maxFooter>>20)
 	}
@@ -60,7 +60,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	}
 	var meta format.FileMetaData
 	if err := decodeThrift(bytes.NewReader(footer), &meta); err != nil {
-		return notParquet(err)
+		return parquetError(err)
 	}
 	if meta.NumRows > maxRows {
 		return fmt.Errorf("more than %d rows", maxRows)
@@ -78,11 +78,11 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// boundedLists refuses a list that claims more elements than any dataset needs:
-// the decoder makes room for all of them before it reads the first.
+// boundedLists rejects a list that declares more elements than any dataset needs: the
+// decoder allocates memory for all of them before it reads the first.
 type boundedLists struct{ thriftReader }
 
-// thriftReader has another name than the method that it has.
+// thriftReader renames the embedded field, which has a method of the same name.
 type thriftReader = thrift.Reader
 
 // ReadList implements thrift.Reader.
@@ -95,13 +95,12 @@ func (r boundedLists) ReadList() (thrift.List, error) {
 }
 
 func decodeThrift(r io.Reader, v any) error {
-	return guard(func() error {
+	return recoverPanic(func() error {
 		return thrift.NewDecoder(boundedLists{new(thrift.CompactProtocol).NewReader(r)}).Decode(v)
 	})
 }
 
-// checkRows looks at the page headers of all columns of a group before any page
-// is read.
+// checkRows checks the page headers of all columns of a row group before pages are read.
 func (t *table) checkRows(ctx context.Context, group int) error {
 	sum := int64(0)
 	for column := range t.file.Schema().Columns() {
@@ -116,22 +115,22 @@ func (t *table) checkRows(ctx context.Context, group int) error {
 	return nil
 }
 
-// checkPages reads the page headers of a column in a group, refuses what claims
-// more than any machine should give, and returns the size of the largest page.
+// checkPages checks the page headers of a column in a row group against the limits, and
+// returns the size of the largest page.
 func (t *table) checkPages(ctx context.Context, group, column int) (largest int64, err error) {
 	var chunk *format.ColumnMetaData
-	if err := guard(func() error {
+	if err := recoverPanic(func() error {
 		chunk = &t.file.Metadata().RowGroups[group].Columns[column].MetaData
 		return nil
 	}); err != nil {
-		return 0, damaged(err)
+		return 0, damagedError(err)
 	}
 	start, size := chunk.DataPageOffset, chunk.TotalCompressedSize
 	if chunk.DictionaryPageOffset != 0 {
 		start = chunk.DictionaryPageOffset
 	}
 	if start < 0 || size < 0 || start > t.size-size {
-		return 0, errCut
+		return 0, errTruncated
 	}
 	pages := io.NewSectionReader(t.from, start, size)
 	buf := bufio.NewReaderSize(nil, 4096)
@@ -143,7 +142,7 @@ func (t *table) checkPages(ctx context.Context, group, column int) (largest int6
 		buf.Reset(rest)
 		var h format.PageHeader
 		if err := decodeThrift(buf, &h); err != nil {
-			return 0, damaged(fmt.Errorf("page header: %w", err))
+			return 0, damagedError(fmt.Errorf("page header: %w", err))
 		}
 		read, err := rest.Seek(0, io.SeekCurrent)
 		if err != nil {
@@ -159,20 +158,20 @@ func (t *table) checkPages(ctx context.Context, group, column int) (largest int6
 	return largest, nil
 }
 
-// checkPage refuses a page that claims too much, or more than the left bytes.
+// checkPage checks the sizes in a page header; left is the number of remaining bytes.
 func checkPage(h *format.PageHeader, left int64) error {
 	v2 := h.DataPageHeaderV2.V
 	values := max(h.DataPageHeader.V.NumValues, v2.NumValues, h.DictionaryPageHeader.V.NumValues)
 	levels := int64(v2.RepetitionLevelsByteLength) + int64(v2.DefinitionLevelsByteLength)
 	switch {
 	case h.CompressedPageSize < 0, h.UncompressedPageSize < 0:
-		return damaged(errors.New("a page of negative size"))
+		return damagedError(errors.New("a page of negative size"))
 	case h.UncompressedPageSize > maxOpen:
 		return errTooLarge
 	case int64(h.CompressedPageSize) > left, levels > int64(h.CompressedPageSize):
-		return errCut
+		return errTruncated
 	case values > maxValues:
-		return fmt.Errorf("a page of more than %d values"+advice, maxValues)
+		return fmt.Errorf("a page of more than %d values"+sizeHint, maxValues)
 	}
 	return nil
 }

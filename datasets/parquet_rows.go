@@ -9,13 +9,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetRows calls f with the wanted rows. Groups without any are passed over.
+// parquetRows calls f with the wanted rows. It skips row groups without any.
 func (sh *shard) parquetRows(ctx context.Context, want func(string) bool, f func(Instance) bool) error {
 	t, err := sh.openTable()
 	if err != nil {
 		return err
 	}
-	row := 0 // how many came before this group
+	row := 0 // rows before this group
 	for g := range t.file.RowGroups() {
 		ids, err := t.ids(ctx, g)
 		if err != nil {
@@ -34,13 +34,13 @@ func (sh *shard) parquetRows(ctx context.Context, want func(string) bool, f func
 			}
 			in, err := t.instance(values)
 			if err == nil && in.ID != ids[i] {
-				err = errors.New("the columns are not in step")
+				err = errors.New("the id column differs from the row")
 			}
 			if err != nil {
 				return fmt.Errorf("row %d: %w", row+i+1, err)
 			}
 			if !f(in) {
-				return errEnough
+				return errStop
 			}
 			return nil
 		})
@@ -52,10 +52,10 @@ func (sh *shard) parquetRows(ctx context.Context, want func(string) bool, f func
 	return nil
 }
 
-// batch is how many rows are read at once: a row may have megabytes.
-const batch = 8
+// batchSize is how many rows to read at once: a row may have megabytes.
+const batchSize = 8
 
-// rows calls f with the first n rows of a group.
+// rows calls f with the first n rows of a row group.
 func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet.Row) error) error {
 	if n == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 		return err
 	}
 	var rows parquet.Rows
-	err := guard(func() error {
+	err := recoverPanic(func() error {
 		rows = t.file.RowGroups()[g].Rows()
 		return nil
 	})
@@ -72,14 +72,14 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // read only
-	buf := make([]parquet.Row, batch)
+	buf := make([]parquet.Row, batchSize)
 	for i := 0; i < n; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		got := 0
 		ended := false
-		err := guard(func() (err error) {
+		err := recoverPanic(func() (err error) {
 			got, err = rows.ReadRows(buf) // gives rows and io.EOF together
 			if ended = errors.Is(err, io.EOF); ended {
 				return nil
@@ -87,7 +87,7 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 			return err
 		})
 		if err != nil {
-			return damaged(err)
+			return damagedError(err)
 		}
 		for _, row := range buf[:min(got, n-i)] {
 			if err := f(i, row); err != nil {
@@ -96,7 +96,7 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 			i++
 		}
 		if i < n && (ended || got == 0) {
-			return damaged(fmt.Errorf("a group of rows ends after %d of %d", i, n))
+			return damagedError(fmt.Errorf("a row group ends after %d of %d rows", i, n))
 		}
 	}
 	return nil

@@ -242,7 +242,7 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 		"a page of 2 GB":      {huge(t, good), "more than 512 MB"},
 		"a list of 2^28":      {footed(t, listOf28), "claims 268435456 elements"},
 		"a list of 2^31":      {footed(t, listOf31), "claims 2147483647 elements"},
-		"a map":               {table(t, []mapped{{plainRows(1)[0], map[string]string{"k": "v"}}}), "column map: a map, which mini does not read"},
+		"a map":               {table(t, []mapped{{plainRows(1)[0], map[string]string{"k": "v"}}}), "column map: mini cannot read columns of type map"},
 		"many columns":        {wide(t, 1001), "more than 1000 columns"},
 		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "damaged one"},
 	} {

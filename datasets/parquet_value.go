@@ -17,19 +17,19 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// instance makes an instance of a row's values, as if it had been JSON.
+// instance converts the values of a row to an instance, as if they were JSON.
 func (t *table) instance(values parquet.Row) (Instance, error) {
 	columns := map[string]any{}
-	err := guard(func() error { return t.file.Schema().Reconstruct(&columns, values) })
+	err := recoverPanic(func() error { return t.file.Schema().Reconstruct(&columns, values) })
 	if err != nil {
-		return Instance{}, damaged(err)
+		return Instance{}, damagedError(err)
 	}
 	row := map[string]json.RawMessage{}
 	for _, c := range t.file.Root().Columns() {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		err := guard(func() error { // a list may have another shape than the usual
+		err := recoverPanic(func() error { // a list may have an unusual schema
 			v, err := jsonValue(c, columns[c.Name()])
 			if err != nil {
 				return err
@@ -47,15 +47,15 @@ func (t *table) instance(values parquet.Row) (Instance, error) {
 	return fromColumns(row)
 }
 
-var errMap = errors.New("a map, which mini does not read; write it as a group, or as text")
+var errMap = errors.New("mini cannot read columns of type map; write it as a group or as a string")
 
-// jsonValue is a value of a column as encoding/json writes it in the form of the
-// hub. What JSON has no number for becomes null, and bytes that are no text
-// base64.
+// jsonValue converts a value of a column to the form that the Hugging Face hub uses in
+// JSON. Numbers that JSON cannot represent become null, and bytes that are not UTF-8
+// become base64.
 func jsonValue(c *parquet.Column, v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
-		if _, ok := logical(c).(*format.MapType); ok {
+		if _, ok := logicalType(c).(*format.MapType); ok {
 			return nil, errMap
 		}
 		for _, child := range c.Columns() {
@@ -65,7 +65,7 @@ func jsonValue(c *parquet.Column, v any) (any, error) {
 			}
 		}
 	case []any:
-		if _, ok := logical(c).(*format.ListType); ok {
+		if _, ok := logicalType(c).(*format.ListType); ok {
 			c = c.Columns()[0].Columns()[0]
 		}
 		for i, e := range v {
@@ -75,61 +75,61 @@ func jsonValue(c *parquet.Column, v any) (any, error) {
 			}
 		}
 	case string:
-		return text8([]byte(v)), nil
+		return textOrBase64([]byte(v)), nil
 	case []byte:
-		if _, ok := logical(c).(*format.UUIDType); ok && len(v) == 16 {
+		if _, ok := logicalType(c).(*format.UUIDType); ok && len(v) == 16 {
 			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), nil
 		}
-		return text8(v), nil
+		return textOrBase64(v), nil
 	case float32:
-		return finite(v), nil
+		return finiteOrNil(v), nil
 	case float64:
-		return finite(v), nil
+		return finiteOrNil(v), nil
 	case *big.Float:
 		return json.Number(v.Text('f', -1)), nil
 	case int32:
-		return integer(logical(c), int64(v), uint64(uint32(v))), nil
+		return integerOrTime(logicalType(c), int64(v), uint64(uint32(v))), nil
 	case int64:
-		return integer(logical(c), v, uint64(v)), nil
+		return integerOrTime(logicalType(c), v, uint64(v)), nil
 	case deprecated.Int96:
-		return moment(impala(v), false), nil
+		return formatTime(int96Time(v), false), nil
 	}
 	return v, nil
 }
 
-// logical is what the file says that the values of a column mean; nil if nothing.
-func logical(c *parquet.Column) format.LogicalTypeValue {
+// logicalType returns the logical type of a column; nil if it has none.
+func logicalType(c *parquet.Column) format.LogicalTypeValue {
 	if t := c.Type().LogicalType(); t != nil {
 		return t.Value
 	}
 	return nil
 }
 
-func text8(b []byte) string {
+func textOrBase64(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-func finite[F float32 | float64](f F) any {
+func finiteOrNil[F float32 | float64](f F) any {
 	if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
 		return nil
 	}
 	return f
 }
 
-// integer is a number, or a time that is written as one. Times have the form
-// that the hub gives them in JSON: 2024-05-06T07:08:09.000010, with Z where the
-// file says that they are UTC.
-func integer(meaning format.LogicalTypeValue, n int64, unsigned uint64) any {
+// integerOrTime returns a number, or a time that is stored as a number. Times have the
+// form of the Hugging Face hub: 2024-05-06T07:08:09.000010, followed by Z if the column
+// is adjusted to UTC.
+func integerOrTime(meaning format.LogicalTypeValue, n int64, unsigned uint64) any {
 	switch m := meaning.(type) {
 	case *format.TimestampType:
-		return moment(since(n, m.Unit), m.IsAdjustedToUTC)
+		return formatTime(sinceEpoch(n, m.Unit), m.IsAdjustedToUTC)
 	case *format.DateType:
 		return time.Unix(n*86400, 0).UTC().Format(time.DateOnly)
 	case *format.TimeType:
-		at := since(n, m.Unit)
+		at := sinceEpoch(n, m.Unit)
 		return at.Format(time.TimeOnly) + fraction(at)
 	case *format.IntType:
 		if !m.IsSigned {
@@ -139,8 +139,8 @@ func integer(meaning format.LogicalTypeValue, n int64, unsigned uint64) any {
 	return n
 }
 
-// since is the time n units after 1970.
-func since(n int64, unit format.TimeUnit) time.Time {
+// sinceEpoch returns the time n units after 1970.
+func sinceEpoch(n int64, unit format.TimeUnit) time.Time {
 	switch unit.Value.(type) {
 	case *format.MilliSeconds:
 		return time.UnixMilli(n).UTC()
@@ -150,8 +150,8 @@ func since(n int64, unit format.TimeUnit) time.Time {
 	return time.Unix(n/1e9, n%1e9).UTC()
 }
 
-// impala is a time of the old 96-bit kind: nanoseconds of a Julian day.
-func impala(i deprecated.Int96) time.Time {
+// int96Time converts the deprecated 96-bit timestamp: nanoseconds of a Julian day.
+func int96Time(i deprecated.Int96) time.Time {
 	const epoch = 2440588 // the Julian day of 1970-01-01
 	var b [8]byte
 	binary.LittleEndian.PutUint32(b[:], i[0])
@@ -160,7 +160,7 @@ func impala(i deprecated.Int96) time.Time {
 	return time.Unix((int64(i[2])-epoch)*86400+nanos/1e9, nanos%1e9).UTC()
 }
 
-func moment(t time.Time, utc bool) string {
+func formatTime(t time.Time, utc bool) string {
 	s := t.Format("2006-01-02T15:04:05") + fraction(t)
 	if utc {
 		s += "Z"
@@ -168,7 +168,7 @@ func moment(t time.Time, utc bool) string {
 	return s
 }
 
-// fraction has six digits, or nine where six would lose something.
+// fraction returns six digits, or nine if necessary.
 func fraction(t time.Time) string {
 	switch n := t.Nanosecond(); {
 	case n == 0:

@@ -5,7 +5,6 @@ package datasets_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,33 +111,8 @@ func TestPipeEndsBeforeContext(t *testing.T) {
 	})
 }
 
-// TestRedirect reads what a shell has opened: a file, without the name it had.
-func TestRedirect(t *testing.T) {
-	f, err := os.Open(filepath.Join(files(t, map[string]string{"no-ending": line("a") + line("b")}), "no-ending"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, name := range []string{"/dev/fd/%d", "/proc/self/fd/%d"} {
-		name = fmt.Sprintf(name, f.Fd())
-		if _, err := os.Stat(name); err != nil {
-			t.Logf("not here: %v", err)
-			continue
-		}
-		src, err := datasets.Local(name, "")
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"})
-		if err != nil || set.Rows != 2 || set.Editions[0].Name != name {
-			t.Errorf("%s: %+v, %v", name, set, err)
-		}
-	}
-}
-
 func TestDevicesAreNoDatasets(t *testing.T) {
-	if _, err := datasets.Local(os.DevNull, ""); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "neither a file nor a folder") {
+	if _, err := datasets.Local(os.DevNull, ""); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "not a file, a directory") {
 		t.Errorf("got %v", err)
 	}
 }

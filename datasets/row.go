@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// columnsOf reads one row of JSON, and the id that it has.
+// columnsOf parses a row in JSON and returns its columns and its id.
 func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err error) {
 	if err := json.Unmarshal(data, &row); err != nil {
-		return nil, "", explain(err)
+		return nil, "", jsonError(err)
 	}
 	if row == nil {
 		return nil, "", errors.New("not an object")
@@ -24,9 +24,8 @@ func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err erro
 	return row, id, CheckID(id)
 }
 
-// fromColumns makes an instance of one row. Columns may be missing, except
-// instance_id and problem_statement; those that are there must be of their
-// kind.
+// fromColumns converts a row to an instance. Only instance_id and problem_statement are
+// required; the other columns must have the right type if they are present.
 func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	in := Instance{Row: row}
 	for _, c := range []struct {
@@ -76,19 +75,20 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	return in, nil
 }
 
-// text reads a column that holds a string; null and a missing one are empty.
+// text reads a string column; null and a missing column are "".
 func text(row map[string]json.RawMessage, name string, into *string) error {
 	raw, ok := row[name]
 	if !ok || string(raw) == "null" {
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%s: a string is needed, found %s", name, kind(raw))
+		return fmt.Errorf("%s: it must be a string, not %s", name, jsonKind(raw))
 	}
 	return nil
 }
 
-// version is a string in the official sets and a number in some others.
+// version reads a version, which is a string in the official datasets and a number in
+// some others.
 func version(raw json.RawMessage) (string, error) {
 	var s string
 	var n json.Number
@@ -100,10 +100,10 @@ func version(raw json.RawMessage) (string, error) {
 	case json.Unmarshal(raw, &n) == nil:
 		return n.String(), nil
 	}
-	return "", fmt.Errorf("version: a string is needed, found %s", kind(raw))
+	return "", fmt.Errorf("version: it must be a string, not %s", jsonKind(raw))
 }
 
-// testNames reads a list, or a string that holds one as JSON.
+// testNames reads a list of strings, or a string with the list as JSON.
 func testNames(row map[string]json.RawMessage, name string) ([]string, error) {
 	raw, ok := row[name]
 	if !ok || string(raw) == "null" {
@@ -118,12 +118,12 @@ func testNames(row map[string]json.RawMessage, name string) ([]string, error) {
 	}
 	var names []string
 	if err := json.Unmarshal(raw, &names); err != nil {
-		return nil, fmt.Errorf("%s: a list of strings is needed, or a string that holds one as JSON", name)
+		return nil, fmt.Errorf("%s: it must be a list of strings, or a string with such a list as JSON", name)
 	}
 	return names, nil
 }
 
-func kind(raw json.RawMessage) string {
+func jsonKind(raw json.RawMessage) string {
 	switch c := bytes.TrimSpace(raw)[0]; c {
 	case '{':
 		return "an object"
@@ -138,10 +138,10 @@ func kind(raw json.RawMessage) string {
 	}
 }
 
-// explain says what encoding/json found, without Go's type names.
-func explain(err error) error {
+// jsonError replaces Go's type names in an error of encoding/json.
+func jsonError(err error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("an object is needed, found a %s", t.Value)
+		return fmt.Errorf("it must be an object, not a %s", t.Value)
 	}
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("not JSON (byte %d): %w", s.Offset, err)
@@ -149,11 +149,11 @@ func explain(err error) error {
 	return err
 }
 
-// maxID leaves room for the endings of files named after an instance.
+// maxID leaves room for suffixes of file names.
 const maxID = 200
 
-// CheckID refuses ids that could not be, or should not be, the name of a
-// folder: they come from files of strangers.
+// CheckID rejects ids that are invalid or unsafe as the name of a directory. Datasets are
+// untrusted.
 func CheckID(id string) error {
 	bad := func(why string) error { return fmt.Errorf("instance_id %.100q %s", id, why) }
 	switch {
@@ -164,20 +164,20 @@ func CheckID(id string) error {
 	case !utf8.ValidString(id):
 		return bad("is not UTF-8")
 	case strings.ContainsAny(id, `/\`):
-		return bad("has a slash, and would leave the run's folder")
+		return bad("has a slash; it would be a path outside the run folder")
 	case strings.HasPrefix(id, "."), strings.HasPrefix(id, "-"):
-		return bad("begins with . or -")
+		return bad("starts with . or -")
 	case strings.TrimSpace(id) != id:
-		return bad("begins or ends with white space")
-	case strings.ContainsFunc(id, unprintable):
-		return bad("has a character that cannot be printed")
+		return bad("starts or ends with white space")
+	case strings.ContainsFunc(id, isUnprintable):
+		return bad("has an unprintable character")
 	}
-	for _, name := range reserved {
+	for _, name := range runFiles {
 		if strings.EqualFold(id, name) {
-			return bad("is the name of one of the run's own files")
+			return bad("is the name of a file of the run")
 		}
 	}
 	return nil
 }
 
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }

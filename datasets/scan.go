@@ -9,51 +9,50 @@ import (
 	"io"
 )
 
-// Edition says which bytes a dataset was.
-type Edition struct {
-	Name     string `json:"name"` // what the user called it
+// SourceInfo identifies the content of a source.
+type SourceInfo struct {
+	Name     string `json:"name"` // as the user typed it
 	Revision string `json:"revision,omitempty"`
 	Split    string `json:"split,omitempty"`
-	// SHA256 is that of the file, in hex. Of several files it is that of the
-	// text that sha256sum prints for them, in the order of their rows: a line
-	// "<sha256 of the file>  <slash-separated name within the dataset>" each.
+	// SHA256 is the checksum of the file, in hex. For several files it is the checksum
+	// of the output of sha256sum for them, in order: one line
+	// "<sha256 of the file>  <slash-separated name within the dataset>" per file.
 	SHA256 string `json:"sha256"`
 	Files  int    `json:"files"`
 	Rows   int    `json:"rows"`
 }
 
-// maxRows bounds the ids held in memory. The largest set of the family has
-// some 60,000 rows.
+// maxRows limits the ids in memory. The largest dataset has about 60,000 rows.
 const maxRows = 5_000_000
 
-// scan reads the ids of a source and, where the edition is wanted, every byte.
-func (s Source) scan(ctx context.Context, edition bool) ([]string, Edition, error) {
-	e := Edition{Name: s.Name, Revision: s.Revision, Split: s.Split, Files: s.count()}
-	c := collector{source: s, seen: map[string]place{}}
+// scan reads the ids of a source and, if info is true, computes its checksum.
+func (s Source) scan(ctx context.Context, info bool) ([]string, SourceInfo, error) {
+	e := SourceInfo{Name: s.Name, Revision: s.Revision, Split: s.Split, Files: s.count()}
+	c := collector{source: s, seen: map[string]position{}}
 	var sums []byte
 	for i := range s.count() {
 		sum := hash.Hash(nil)
-		if edition {
+		if info {
 			sum = sha256.New()
 		}
 		if err := c.file(ctx, i, sum); err != nil {
-			return nil, Edition{}, err
+			return nil, SourceInfo{}, err
 		}
-		if !edition {
+		if !info {
 			continue
 		}
 		e.SHA256 = hex.EncodeToString(sum.Sum(nil))
 		if err := s.verify(i, e.SHA256); err != nil {
-			return nil, Edition{}, err
+			return nil, SourceInfo{}, err
 		}
 		if s.count() > 1 {
 			sums = fmt.Appendf(sums, "%s  %s\n", e.SHA256, s.sumName(i))
 		}
 	}
 	if len(c.ids) == 0 {
-		return nil, Edition{}, &badData{s.all() + ": no rows"}
+		return nil, SourceInfo{}, &dataError{s.all() + ": no rows"}
 	}
-	if edition && s.count() > 1 {
+	if info && s.count() > 1 {
 		sum := sha256.Sum256(sums)
 		e.SHA256 = hex.EncodeToString(sum[:])
 	}
@@ -61,7 +60,7 @@ func (s Source) scan(ctx context.Context, edition bool) ([]string, Edition, erro
 	return c.ids, e, nil
 }
 
-// all is what the files of the source are called together.
+// all returns the name of the source for messages.
 func (s Source) all() string {
 	if s.count() == 1 {
 		return s.label(0)
@@ -69,40 +68,40 @@ func (s Source) all() string {
 	return printable(s.Name)
 }
 
-// place is where a row is.
-type place struct{ file, row int32 }
+// position is the file and the number of a row.
+type position struct{ file, row int32 }
 
-// collector gathers the ids of a source and refuses the second one of a kind.
+// collector collects the ids of a source and rejects duplicates.
 type collector struct {
 	source Source
 	ids    []string
-	seen   map[string]place
+	seen   map[string]position
 }
 
-// file reads one file; all its bytes go to sum, unless that is nil.
+// file reads one file and writes its bytes to sum, which may be nil.
 func (c *collector) file(ctx context.Context, i int, sum hash.Hash) error {
 	sh, err := c.source.open(ctx, i)
 	if err != nil {
 		return err
 	}
 	defer sh.close() //nolint:errcheck // read only
-	return c.source.blame(ctx, i, sh, c.rows(ctx, i, sh, sum))
+	return c.source.checkDamage(ctx, i, sh, c.rows(ctx, i, sh, sum))
 }
 
 func (c *collector) rows(ctx context.Context, i int, sh *shard, sum hash.Hash) error {
-	kind, err := sh.content()
+	kind, err := sh.kind()
 	if err != nil {
 		return err
 	}
 	add := func(row int, id string) error { return c.add(i, row, id) }
-	if kind == rowsParquet {
-		if err := sh.wrong(ctx, sh.parquetIDs(ctx, add)); err != nil || sum == nil {
+	if kind == kindParquet {
+		if err := sh.wrapError(ctx, sh.parquetIDs(ctx, add)); err != nil || sum == nil {
 			return err
 		}
-		_, err := io.Copy(sum, &heedful{ctx, sh.all()})
-		return sh.wrong(ctx, err)
+		_, err := io.Copy(sum, &ctxReader{ctx, sh.all()})
+		return sh.wrapError(ctx, err)
 	}
-	return sh.wrong(ctx, sh.jsonIDs(ctx, kind, sum, add))
+	return sh.wrapError(ctx, sh.jsonIDs(ctx, kind, sum, add))
 }
 
 func (c *collector) add(file, row int, id string) error {
@@ -111,23 +110,23 @@ func (c *collector) add(file, row int, id string) error {
 	case dup && int(first.file) == file:
 		return fmt.Errorf("rows %d and %d have the same instance_id %q", first.row, row, id)
 	case dup:
-		return &badData{fmt.Sprintf("%s row %d and %s row %d have the same instance_id %q; name the one file that is meant",
+		return &dataError{fmt.Sprintf("%s row %d and %s row %d have the same instance_id %q; use only one of the files",
 			c.source.label(int(first.file)), first.row, c.source.label(file), row, id)}
 	case len(c.ids) == maxRows:
 		return fmt.Errorf("more than %d rows", maxRows)
 	}
-	c.seen[id] = place{int32(file), int32(row)}
+	c.seen[id] = position{int32(file), int32(row)}
 	c.ids = append(c.ids, id)
 	return nil
 }
 
-// jsonIDs calls f with the id of every row; all bytes of the file go to sum,
-// unless that is nil.
-func (sh *shard) jsonIDs(ctx context.Context, kind content, sum io.Writer, f func(row int, id string) error) error {
+// jsonIDs calls f with the id of every row and writes all bytes of the file to sum, which
+// may be nil.
+func (sh *shard) jsonIDs(ctx context.Context, kind fileKind, sum io.Writer, f func(row int, id string) error) error {
 	if sum == nil {
 		sum = io.Discard
 	}
-	seen := &counter{w: sum}
+	seen := &countWriter{w: sum}
 	r, err := sh.text(kind, seen)
 	if err != nil {
 		return err
@@ -142,26 +141,26 @@ func (sh *shard) jsonIDs(ctx context.Context, kind content, sum io.Writer, f fun
 	if err != nil {
 		return err
 	}
-	// What follows the rows, unread so far, is part of the file.
+	// Include the rest of the file in the checksum.
 	_, err = io.Copy(sum, io.NewSectionReader(sh.from, seen.n, sh.size-seen.n))
 	return err
 }
 
-// counter counts what is written.
-type counter struct {
+// countWriter counts the bytes written.
+type countWriter struct {
 	w io.Writer
 	n int64
 }
 
 // Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
+func (c *countWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
 }
 
 // jsonRows calls f with the wanted rows.
-func (sh *shard) jsonRows(ctx context.Context, kind content, want func(string) bool, f func(Instance) bool) error {
+func (sh *shard) jsonRows(ctx context.Context, kind fileKind, want func(string) bool, f func(Instance) bool) error {
 	r, err := sh.text(kind, io.Discard)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (sh *shard) jsonRows(ctx context.Context, kind content, want func(string) b
 			return fmt.Errorf("row %d: %w", row, err)
 		}
 		if !f(in) {
-			return errEnough
+			return errStop
 		}
 		return nil
 	})

@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// Selection says which rows a run takes, in the order of its fields: named
-// rows, then shuffled, then filtered, then sliced. The zero value takes all.
+// Selection selects the rows of a run: the named rows, shuffled, filtered, then sliced.
+// The zero value selects all.
 type Selection struct {
-	IDs     []string `json:"instances,omitempty"` // exactly these, in the dataset's order
-	Shuffle bool     `json:"shuffle,omitempty"`   // sort by id, then mix with Seed: the same order everywhere
+	IDs     []string `json:"instances,omitempty"` // only these, in the dataset's order
+	Shuffle bool     `json:"shuffle,omitempty"`   // sort by id, then shuffle with Seed: reproducible
 	Seed    uint64   `json:"seed,omitempty"`
-	Filter  string   `json:"filter,omitempty"` // regular expression; must match from the start of the id
-	Slice   string   `json:"slice,omitempty"`  // Python's start:stop:step
+	Filter  string   `json:"filter,omitempty"` // regular expression; must match at the start of the id
+	Slice   string   `json:"slice,omitempty"`  // start:stop:step, as in Python
 }
 
-// Apply returns the ids of the selected rows, in the order they are run. The
-// error names the field that is wrong, and wraps ErrData.
+// Apply returns the ids of the selected rows, in order. The error wraps ErrData.
 func (s Selection) Apply(ids []string) ([]string, error) {
-	ids, err := s.named(slices.Clone(ids))
+	ids, err := s.selectIDs(slices.Clone(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +37,16 @@ func (s Selection) Apply(ids []string) ([]string, error) {
 		if err != nil {
 			why := err.Error()
 			if e, ok := errors.AsType[*syntax.Error](err); ok {
-				why = e.Code.String() // without the expression, which is not as it was typed
+				why = e.Code.String() // the full text contains the modified expression
 			}
-			return nil, &badData{fmt.Sprintf("--filter %q: not a regular expression: %s", s.Filter, why)}
+			return nil, &dataError{fmt.Sprintf("--filter %q: not a regular expression: %s", s.Filter, why)}
 		}
 		ids = slices.DeleteFunc(ids, func(id string) bool { return !re.MatchString(id) })
 	}
 	return slice(ids, s.Slice)
 }
 
-func (s Selection) named(ids []string) ([]string, error) {
+func (s Selection) selectIDs(ids []string) ([]string, error) {
 	if len(s.IDs) == 0 {
 		return ids, nil
 	}
@@ -64,16 +63,16 @@ func (s Selection) named(ids []string) ([]string, error) {
 	}
 	for _, id := range s.IDs {
 		if missing[id] {
-			return nil, &badData{fmt.Sprintf("--instance %q: no row has this id%s", id, near(id, ids))}
+			return nil, &dataError{fmt.Sprintf("--instance %q: no row has this id%s", id, suggestID(id, ids))}
 		}
 	}
 	return kept, nil
 }
 
-// near names an id that may have been meant, or one that there is.
-func near(typed string, ids []string) string {
-	if near := Near(typed, ids, 1); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %s?", near[0])
+// suggestID returns a hint for an unknown id: a similar one, or else the first.
+func suggestID(typed string, ids []string) string {
+	if suggestID := ClosestIDs(typed, ids, 1); len(suggestID) > 0 {
+		return fmt.Sprintf("; did you mean %s?", suggestID[0])
 	}
 	if len(ids) > 0 {
 		return fmt.Sprintf("; the first is %s", ids[0])
@@ -81,13 +80,13 @@ func near(typed string, ids []string) string {
 	return ""
 }
 
-// slice has the meaning of Python's rows[start:stop:step].
+// slice implements Python's rows[start:stop:step].
 func slice(rows []string, spec string) ([]string, error) {
 	if spec == "" {
 		return rows, nil
 	}
 	parts := strings.Split(spec, ":")
-	bad := &badData{fmt.Sprintf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)}
+	bad := &dataError{fmt.Sprintf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)}
 	if len(parts) < 2 || len(parts) > 3 {
 		return nil, bad
 	}
@@ -109,8 +108,8 @@ func slice(rows []string, spec string) ([]string, error) {
 	if step == 0 {
 		return nil, bad
 	}
-	step = min(max(step, -len(rows)-1), len(rows)+1) // farther is the same, and cannot overflow
-	low, high := 0, len(rows)                        // where start and stop are held, going up
+	step = min(max(step, -len(rows)-1), len(rows)+1) // a larger step has the same result, but may overflow
+	low, high := 0, len(rows)                        // limits of start and stop
 	if step < 0 {
 		low, high = -1, len(rows)-1
 	}

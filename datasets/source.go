@@ -12,45 +12,40 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Source is a dataset that can be read again and again: one split of it, in
-// one file or several. What a file holds is told from its first bytes (parquet,
-// gzip, JSON), so that files of a cache may have any name.
+// Source is one split of a dataset, in one or more files. The format of a file is
+// detected from its first bytes (parquet, gzip, JSON), so cached files may have any name.
 type Source struct {
-	Name     string   // what the user called it
-	Revision string   // of a dataset that has revisions, else empty
-	Split    string   // empty where the files tell no splits apart
-	Files    []string // paths, in the order of their rows
-	// Names are what the files are called within the dataset, slash-separated,
-	// one for each of Files. They are for messages and for Edition.SHA256; nil
-	// means the paths themselves, and their last parts.
+	Name     string   // as the user typed it
+	Revision string   // empty if the dataset has no revisions
+	Split    string   // empty if the files have no split in their names
+	Files    []string // paths, in the order of the rows
+	// Names are the slash-separated names of Files within the dataset, for messages and
+	// SourceInfo.SHA256. If nil, messages use the paths, and SHA256 their last elements.
 	Names []string
-	// SHA256 are the checksums, in hex, that the files had when they were
-	// fetched, one for each of Files; nil or "" where nobody knows. Where a
-	// file is not what it was, Load says so, and names Mend, the command that
-	// brings it anew.
+	// SHA256 are the checksums of Files, in hex, from when they were downloaded; nil or
+	// "" if unknown. If a file has changed, Load fails and suggests the command in Hint,
+	// which downloads it again.
 	SHA256 []string
-	Mend   string
+	Hint   string
 
 	data  []byte // of an embedded dataset, which has no files
-	spool *spool // of a pipe, which gives its bytes only once
+	spool *spool // of a pipe, which can be read only once
 }
 
-// Embedded is a dataset within the program, of JSON lines or a JSON list.
+// Embedded returns a dataset in memory, as JSON lines or a JSON list.
 func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
 
-// maxFiles bounds the files of a folder that are looked at: a mistyped "/" is
-// to end with a message, and not with the last file of the machine.
+// maxFiles limits how many files Local looks at in a directory, in case the user typed
+// "/" by mistake.
 const maxFiles = 20_000
 
-// Local is the dataset in a file, or in a folder of shards, which is searched
-// with the folders in it. Endings are .parquet, .jsonl (a row a line) and .json
-// (a list of rows), also with .gz; a pipe may hold any of them. Hidden files
-// are ignored, and so is what has another ending. Stdin is what comes from
-// there, a pipe or a file without any ending.
+// Local returns the dataset in a file, a pipe, or a directory of shards, which is
+// searched recursively. The extensions are .parquet, .jsonl (one row per line) and .json
+// (a list of rows), optionally followed by .gz. Hidden files and files with other
+// extensions are ignored. Stdin, a pipe and an open file descriptor need no extension.
 //
-// Where the file names tell splits apart (see Splits), split says which one is
-// meant; empty means "test", or the only one. The rows are not read yet, but
-// for what can be known now an error is returned that wraps ErrData.
+// If the file names contain splits (see Splits), split selects one; empty means "test",
+// or the only one. Local does not read rows. Its errors wrap ErrData.
 func Local(name, split string) (Source, error) {
 	at, stat := name, os.Stat
 	if IsStdin(name) {
@@ -58,56 +53,56 @@ func Local(name, split string) (Source, error) {
 	}
 	info, err := stat(name)
 	if err != nil {
-		return Source{}, notThere(name, err)
+		return Source{}, statError(name, err)
 	}
 	piped := info.Mode()&fs.ModeNamedPipe != 0
 	switch {
 	case piped:
 	case !info.Mode().IsRegular() && IsStdin(name):
-		return Source{}, &badData{"nothing that could be rows comes from stdin; write --subset - < rows.jsonl, or pipe them in"}
+		return Source{}, &dataError{"stdin is neither a file nor a pipe; write --subset - < rows.jsonl, or pipe the rows"}
 	case info.IsDir():
-		return folder(name, split)
+		return localDir(name, split)
 	case !info.Mode().IsRegular():
-		return Source{}, &badData{printable(name) + ": neither a file nor a folder nor a pipe"}
+		return Source{}, &dataError{printable(name) + ": not a file, a directory or a pipe"}
 	case info.Size() == 0:
-		return Source{}, &badData{printable(name) + ": the file is empty"}
+		return Source{}, &dataError{printable(name) + ": the file is empty"}
 	}
-	// The name of a pipe, and of what is open already, says nothing of its form.
-	if _, ok := stem(name); !ok && !piped && !descriptor.MatchString(at) {
-		return Source{}, &badData{printable(name) + ": not a dataset; .parquet, .jsonl and .json files are read, also with .gz"}
+	// A pipe or an open file descriptor has no meaningful extension.
+	if _, ok := stem(name); !ok && !piped && !descriptorPath.MatchString(at) {
+		return Source{}, &dataError{printable(name) + ": not a dataset; use a .parquet, .jsonl or .json file, or one of these with .gz"}
 	}
-	its := splitOf(filepath.Base(name))
-	if split != "" && split != its {
-		return Source{}, fmt.Errorf("%s: %w", printable(name), noSplit(split, []string{its}))
+	fileSplit := splitOf(filepath.Base(name))
+	if split != "" && split != fileSplit {
+		return Source{}, fmt.Errorf("%s: %w", printable(name), splitError(split, []string{fileSplit}))
 	}
-	src := Source{Name: name, Split: its, Files: []string{at}}
+	src := Source{Name: name, Split: fileSplit, Files: []string{at}}
 	if piped {
 		src.spool = &spool{path: at}
 	}
 	return src, nil
 }
 
-// notThere is for a name that leads to nothing that can be looked at.
-func notThere(name string, err error) error {
+// statError returns the error for a name that cannot be opened.
+func statError(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Lstat(name); err == nil {
-			return &badData{printable(name) + ": a link to something that is gone"}
+			return &dataError{printable(name) + ": a broken link"}
 		}
-		if near := NearFile(name); near != "" {
-			return &badData{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
+		if near := ClosestFile(name); near != "" {
+			return &dataError{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
 		}
-		return &badData{printable(name) + ": no such file or folder"}
+		return &dataError{printable(name) + ": no such file or folder"}
 	case errors.Is(err, fs.ErrPermission):
-		return &badData{printable(name) + ": this user may not read it; chmod +r, or ask its owner"}
+		return &dataError{printable(name) + ": permission denied; run chmod +r, or ask its owner"}
 	}
-	return &badData{printable(name) + ": " + cause(err)}
+	return &dataError{printable(name) + ": " + cause(err)}
 }
 
-// descriptor matches what Unix calls files that are open already.
-var descriptor = lazyregexp.New(`^/(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)$`)
+// descriptorPath matches paths of open file descriptors.
+var descriptorPath = lazyregexp.New(`^/(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)$`)
 
-func folder(root, split string) (Source, error) {
+func localDir(root, split string) (Source, error) {
 	names, err := dataFiles(root)
 	if err != nil {
 		return Source{}, err
@@ -115,7 +110,7 @@ func folder(root, split string) (Source, error) {
 	splits := Splits(names)
 	picked, err := PickSplit(splits, split)
 	if err == nil {
-		err = missingShard(splits[picked])
+		err = checkShards(splits[picked])
 	}
 	if err != nil {
 		return Source{}, fmt.Errorf("%s: %w", printable(root), err)
@@ -127,29 +122,29 @@ func folder(root, split string) (Source, error) {
 	return src, nil
 }
 
-// dataFiles walks a folder and returns the names of its data files, relative
-// and slash-separated. A link to a file is followed, since the caches of other
-// programs are made of them; a link to a folder could lead in a circle.
+// dataFiles returns the data files below a directory, as relative slash-separated names.
+// It follows links to files, which caches of other programs use, but not links to
+// directories, which may form a cycle.
 func dataFiles(root string) ([]string, error) {
 	seen := 0
 	var names []string
 	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return &badData{printable(at) + ": " + cause(err)}
+			return &dataError{printable(at) + ": " + cause(err)}
 		}
 		if seen++; seen > maxFiles {
-			return &badData{fmt.Sprintf("%s: more than %d files; is this the folder of a dataset?", printable(root), maxFiles)}
+			return &dataError{fmt.Sprintf("%s: more than %d files; check that this is the directory of a dataset", printable(root), maxFiles)}
 		}
 		switch {
 		case at == root:
 			return nil
-		case d.IsDir() && hidden(d.Name()):
+		case d.IsDir() && isHidden(d.Name()):
 			return filepath.SkipDir
-		case d.IsDir() || !IsData(d.Name()):
+		case d.IsDir() || !IsDataFile(d.Name()):
 			return nil
 		}
 		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
-			return &badData{printable(at) + ": not a file that can be read; is it a link to something that is gone?"}
+			return &dataError{printable(at) + ": not a readable file; it may be a broken link"}
 		}
 		rel, err := filepath.Rel(root, at)
 		if err != nil {
@@ -161,10 +156,10 @@ func dataFiles(root string) ([]string, error) {
 	return names, err
 }
 
-// count is how many files the source has; embedded rows count as one.
+// count returns the number of files; an embedded dataset counts as one.
 func (s Source) count() int { return max(1, len(s.Files)) }
 
-// label is what a file of the source is called in messages.
+// label returns the name of a file for messages.
 func (s Source) label(i int) string {
 	switch {
 	case len(s.Files) == 0:
@@ -175,8 +170,7 @@ func (s Source) label(i int) string {
 	return printable(s.Files[i])
 }
 
-// sumName is the name of a file in the text that an edition of several files
-// is known by.
+// sumName returns the name of a file for SourceInfo.SHA256.
 func (s Source) sumName(i int) string {
 	if i < len(s.Names) {
 		return s.Names[i]
@@ -184,20 +178,19 @@ func (s Source) sumName(i int) string {
 	return path.Base(filepath.ToSlash(s.Files[i]))
 }
 
-// printable is a name of foreign origin as messages show it.
+// printable shortens and quotes a name for messages.
 func printable(name string) string {
 	const most = 200
 	if len(name) > most {
 		name = name[:most] + "..."
 	}
-	if strings.ContainsFunc(name, unprintable) {
+	if strings.ContainsFunc(name, isUnprintable) {
 		return fmt.Sprintf("%q", name)
 	}
 	return name
 }
 
-// cause is the reason of a failed operation without the path, which the
-// message has already.
+// cause returns the text of an error without the path.
 func cause(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err

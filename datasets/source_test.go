@@ -71,12 +71,12 @@ func TestLocalRefuses(t *testing.T) {
 		"a slip":                {map[string]string{"lite.jsonl": line("a"), "other.jsonl": line("a")}, "lite.jsom", "", "lite.jsom: no such file; did you mean "},
 		"no ending":             {map[string]string{"elite.jsonl": line("a"), "lite.json.gz": line("a")}, "lite", "", "/lite.json.gz?"},
 		"nothing like it":       {map[string]string{"rows.jsonl": line("a"), "nop.txt": "x"}, "nope.jsonl", "", "nope.jsonl: no such file or folder"},
-		"a file of no kind":     {map[string]string{"rows.csv": "a,b"}, "rows.csv", "", "not a dataset; .parquet, .jsonl and .json"},
+		"a file of no kind":     {map[string]string{"rows.csv": "a,b"}, "rows.csv", "", "not a dataset; use a .parquet, .jsonl or .json"},
 		"an empty file":         {map[string]string{"rows.jsonl": ""}, "rows.jsonl", "", "rows.jsonl: the file is empty"},
 		"an empty folder":       {nil, ".", "", "no data files"},
-		"another split":         {map[string]string{"dev.jsonl": line("a")}, "dev.jsonl", "test", `no split "test"; there is dev`},
-		"a split of no name":    {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "test", "leave --split away"},
-		"which split":           {map[string]string{"dev.jsonl": line("a"), "train.jsonl": line("b")}, ".", "", "which split? there are dev, train"},
+		"another split":         {map[string]string{"dev.jsonl": line("a")}, "dev.jsonl", "test", `no split "test"; the splits are dev`},
+		"a split of no name":    {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "test", "leave out --split"},
+		"which split":           {map[string]string{"dev.jsonl": line("a"), "train.jsonl": line("b")}, ".", "", "there are several splits, dev, train"},
 		"half a download":       {map[string]string{"test-00000-of-00003.jsonl": line("a"), "test-00002-of-00003.jsonl": line("b")}, ".", "", "test-00001-of-00003 is missing"},
 		"the end of a download": {map[string]string{"data/test-00000-of-00002.jsonl": line("a")}, ".", "", "data/test-00001-of-00002 is missing"},
 		"a name for a terminal": {map[string]string{"a\x1b[2Jb.csv": "x"}, "a\x1b[2Jb.csv", "", `a\x1b[2Jb.csv": not a dataset`},
@@ -96,7 +96,7 @@ func TestLoadNamesFiles(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"in two files":  {map[string]string{"1.jsonl": line("x") + line("a"), "2.jsonl": line("a")}, `1.jsonl row 2 and %s/2.jsonl row 1 have the same instance_id "a"; name the one file`},
+		"in two files":  {map[string]string{"1.jsonl": line("x") + line("a"), "2.jsonl": line("a")}, `1.jsonl row 2 and %s/2.jsonl row 1 have the same instance_id "a"; use only one of the files`},
 		"a broken row":  {map[string]string{"1.jsonl": line("a"), "d/2.jsonl": line("b") + "{"}, "%s/d/2.jsonl: row 2: not JSON"},
 		"no rows":       {map[string]string{"1.json": "[]", "2.json": " "}, "%s: no rows"},
 		"one is no row": {map[string]string{"1.jsonl": line("a"), "2.parquet": "x"}, "%s/2.parquet: not a parquet file"},
@@ -119,7 +119,7 @@ func TestDanglingLink(t *testing.T) {
 			t.Skipf("no links here: %v", err)
 		}
 	}
-	for name, want := range map[string]string{"rows.jsonl": ": a link to something that is gone", "zzwx.jsonl": ": no such file or folder"} {
+	for name, want := range map[string]string{"rows.jsonl": ": a broken link", "zzwx.jsonl": ": no such file or folder"} {
 		path := filepath.Join(dir, name)
 		if _, err := datasets.Local(path, ""); !errors.Is(err, datasets.ErrData) || err.Error() != path+want {
 			t.Errorf("got %v, want %s", err, want)
@@ -139,7 +139,7 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "blobs", "0a1b")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(t, dir); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "a link to something that is gone") {
+	if _, err := load(t, dir); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "a broken link") {
 		t.Errorf("dangling: %v", err)
 	}
 }
@@ -154,29 +154,15 @@ func TestEdition(t *testing.T) {
 	}
 	// What `cd DIR && sha256sum data/test-*` prints.
 	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.json.gz\n"
-	want := []datasets.Edition{
+	want := []datasets.SourceInfo{
 		{Name: dir, Split: "test", SHA256: sum(printed), Files: 2, Rows: 2},
 		{Name: filepath.Join(dir, "rows.jsonl"), SHA256: sum(one), Files: 1, Rows: 1},
 	}
-	if diff := cmp.Diff(want, set.Editions); diff != "" {
+	if diff := cmp.Diff(want, set.Sources); diff != "" {
 		t.Errorf("editions (-want +got):\n%s", diff)
 	}
 	if set.Rows != 2 {
 		t.Errorf("%d rows, want the 2 different ones", set.Rows)
-	}
-}
-
-// TestEditionIsOfEveryByte: what the rows do not need is hashed as well.
-func TestEditionIsOfEveryByte(t *testing.T) {
-	parquet := string(table(t, plainRows(3)))
-	for _, text := range []string{line("a") + "   \n", "[" + line("a") + "]  ", parquet} {
-		set, err := read(t, "x", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); set.Editions[0].SHA256 != want {
-			t.Errorf("%.40q: sha256 %s, want %s", text, set.Editions[0].SHA256, want)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package datasets_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -37,17 +36,5 @@ func TestWhiteSpace(t *testing.T) {
 				t.Errorf("%s, packed %t: got %v, want %q", name, packed, err, tt.want)
 			}
 		}
-	}
-}
-
-// TestWhiteSpaceIsLeft: who is interrupted in the middle of it does not read on
-// to the row.
-func TestWhiteSpaceIsLeft(t *testing.T) {
-	why := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	src := datasets.Embedded("x", []byte("  "+line("a")))
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
-		t.Errorf("got %v, want %v", err, why)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Splits sorts the data files among names (see IsData), which are
-// slash-separated and relative, into splits, each with its files in the order
-// of their rows, and without doubles (see OneForm). Files whose names say no
-// split are under "": one such file is a whole dataset.
+// Splits groups the data files among names (see IsDataFile), which are slash-separated
+// and relative, by split. The files of a split are in the order of their rows, without
+// duplicates (see RemoveDuplicates). Files without a split in their names are under "".
 //
 // The conventions are those of the Hugging Face hub ("File names and splits"
 // in its documentation of datasets, and its branch refs/convert/parquet):
@@ -25,24 +24,24 @@ import (
 //	test.jsonl, lite-test.jsonl.gz        a word that is known as a split
 //	test/0000.parquet, default/test/0000.parquet   a folder
 //
-// A split keeps the name it was found under: "dev" is not made "validation".
+// A split keeps the name in the file names: "dev" is not renamed to "validation".
 func Splits(names []string) map[string][]string {
 	splits := map[string][]string{}
 	for _, name := range names {
-		if IsData(name) {
+		if IsDataFile(name) {
 			split := splitOf(name)
 			splits[split] = append(splits[split], name)
 		}
 	}
 	for split, files := range splits {
-		splits[split] = OneForm(files)
-		slices.SortFunc(splits[split], Natural)
+		splits[split] = RemoveDuplicates(files)
+		slices.SortFunc(splits[split], CompareNatural)
 	}
 	return splits
 }
 
-// PickSplit chooses one of the splits: the wanted one, else "test", else the
-// only one. The error lists what there is, and wraps ErrData.
+// PickSplit returns the wanted split, or "test", or the only one. The error lists the
+// splits and wraps ErrData.
 func PickSplit(splits map[string][]string, wanted string) (string, error) {
 	names := slices.Sorted(maps.Keys(splits))
 	name := cmp.Or(wanted, "test")
@@ -50,29 +49,29 @@ func PickSplit(splits map[string][]string, wanted string) (string, error) {
 		return name, nil
 	}
 	if wanted != "" {
-		return "", noSplit(wanted, names)
+		return "", splitError(wanted, names)
 	}
 	switch len(names) {
 	case 0:
-		return "", &badData{"no data files: .parquet, .jsonl and .json are read, also with .gz"}
+		return "", &dataError{"no data files; mini reads .parquet, .jsonl and .json, also with .gz"}
 	case 1:
 		return names[0], nil
 	}
-	return "", &badData{"which split? there are " + listed(names) + "; choose with --split"}
+	return "", &dataError{"there are several splits, " + joinNames(names) + "; choose one with --split"}
 }
 
-func noSplit(wanted string, names []string) error {
+func splitError(wanted string, names []string) error {
 	switch {
 	case len(names) == 0:
-		return &badData{fmt.Sprintf("no split %.40q, and no data files at all", wanted)}
+		return &dataError{fmt.Sprintf("no split %.40q, and no data files", wanted)}
 	case len(names) == 1 && names[0] == "":
-		return &badData{fmt.Sprintf("no split %.40q: the file names tell no splits apart; leave --split away", wanted)}
+		return &dataError{fmt.Sprintf("no split %.40q: the file names contain no splits; leave out --split", wanted)}
 	}
-	return &badData{fmt.Sprintf("no split %.40q; there is %s", wanted, listed(names))}
+	return &dataError{fmt.Sprintf("no split %.40q; the splits are %s", wanted, joinNames(names))}
 }
 
-// listed names splits for a person; there may be any number, of any spelling.
-func listed(names []string) string {
+// joinNames lists names for a message; the names are untrusted.
+func joinNames(names []string) string {
 	const most = 8
 	var shown []string
 	for _, name := range names[:min(len(names), most)] {
@@ -89,41 +88,42 @@ func listed(names []string) string {
 }
 
 var (
-	shardName = lazyregexp.New(`^(.+)-(\d{5})-of-(\d{5})(?:-[0-9a-f]{6,64})?$`)
-	word      = lazyregexp.New(`^\w+(?:\.\w+)*$`)
-	converted = lazyregexp.New(`^(?:partial-)?([A-Za-z]\w*)/\d{4,}\.parquet$`) // the hub converts only the start of what is very large
+	shardPattern = lazyregexp.New(`^(.+)-(\d{5})-of-(\d{5})(?:-[0-9a-f]{6,64})?$`)
+	wordPattern  = lazyregexp.New(`^\w+(?:\.\w+)*$`)
+	// convertedPattern also matches partial conversions of very large datasets.
+	convertedPattern = lazyregexp.New(`^(?:partial-)?([A-Za-z]\w*)/\d{4,}\.parquet$`)
 )
 
-// splitWords are the words that mean a split wherever they stand in a name.
+// splitWords mark a split anywhere in a name.
 var splitWords = []string{"train", "training", "test", "testing", "eval", "evaluation", "validation", "valid", "val", "dev"}
 
 func splitOf(name string) string {
 	base, _ := stem(name)
 	folders := strings.Split(path.Dir(name), "/")
-	shard := shardName.FindStringSubmatch(base)
+	shard := shardPattern.FindStringSubmatch(base)
 	if shard != nil {
 		base = shard[1]
 	}
-	switch found := wordIn(base); {
+	switch found := splitWord(base); {
 	case found != "":
 		return found
-	case shard != nil && word.MatchString(base):
+	case shard != nil && wordPattern.MatchString(base):
 		return base
 	}
-	tail := converted.FindStringSubmatch(path.Join(folders[len(folders)-1], path.Base(name)))
+	tail := convertedPattern.FindStringSubmatch(path.Join(folders[len(folders)-1], path.Base(name)))
 	if tail != nil && tail[1] != "data" && tail[1] != "default" {
 		return tail[1]
 	}
 	for _, folder := range slices.Backward(folders) {
-		if found := wordIn(folder); found != "" {
+		if found := splitWord(folder); found != "" {
 			return found
 		}
 	}
 	return ""
 }
 
-// wordIn finds the last word of text that means a split.
-func wordIn(text string) string {
+// splitWord returns the last word of text that names a split.
+func splitWord(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, w := range slices.Backward(words) {
 		if slices.Contains(splitWords, w) {
@@ -133,11 +133,11 @@ func wordIn(text string) string {
 	return ""
 }
 
-// Natural compares names as people do: shard 10 follows shard 9, however many digits
-// they were given.
-func Natural(a, b string) int {
+// CompareNatural compares names with numbers by value: shard 10 follows shard 9, with any
+// number of leading zeros.
+func CompareNatural(a, b string) int {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
-		x, y := run(a[i:]), run(b[j:])
+		x, y := digitRun(a[i:]), digitRun(b[j:])
 		i, j = i+len(x), j+len(y)
 		if isDigit(x[0]) && isDigit(y[0]) {
 			x, y := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
@@ -155,8 +155,8 @@ func Natural(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// run is the longest start of s that is all digits, or has none.
-func run(s string) string {
+// digitRun returns the longest prefix of s that consists only of digits, or of none.
+func digitRun(s string) string {
 	n := 1
 	for n < len(s) && isDigit(s[n]) == isDigit(s[0]) {
 		n++
@@ -164,13 +164,13 @@ func run(s string) string {
 	return s[:n]
 }
 
-// missingShard says which shard is not there, of files that are numbered as
-// shards; a folder may hold half of a download.
-func missingShard(files []string) error {
+// checkShards returns an error if a shard is missing, for example after an incomplete
+// download.
+func checkShards(files []string) error {
 	have := map[string]map[string]bool{}
 	for _, file := range files {
 		base, _ := stem(file)
-		if m := shardName.FindStringSubmatch(base); m != nil {
+		if m := shardPattern.FindStringSubmatch(base); m != nil {
 			set := path.Join(path.Dir(file), m[1]) + "-%05d-of-" + m[3]
 			if have[set] == nil {
 				have[set] = map[string]bool{}
@@ -183,7 +183,7 @@ func missingShard(files []string) error {
 		for i := range len(have[set]) + 1 {
 			number := fmt.Sprintf("%05d", i)
 			if number < of && !have[set][number] {
-				return &badData{fmt.Sprintf("%s is missing beside the other shards", printable(strings.Replace(set, "%05d", number, 1)))}
+				return &dataError{fmt.Sprintf("%s is missing beside the other shards", printable(strings.Replace(set, "%05d", number, 1)))}
 			}
 		}
 	}

@@ -68,12 +68,12 @@ func TestPickSplit(t *testing.T) {
 		"test":                     {files("dev", "test", ""), "", "test", ""},
 		"the only one":             {files("dev"), "", "dev", ""},
 		"the only one has no name": {files(""), "", "", ""},
-		"wanted, not there":        {files("dev", "train"), "test", "", `no split "test"; there is dev, train`},
-		"wanted, no names":         {files(""), "test", "", "leave --split away"},
-		"several":                  {files("dev", "train", ""), "", "", "which split? there are files without a split in their names, dev, train; choose with --split"},
+		"wanted, not there":        {files("dev", "train"), "test", "", `no split "test"; the splits are dev, train`},
+		"wanted, no names":         {files(""), "test", "", "leave out --split"},
+		"several":                  {files("dev", "train", ""), "", "", "there are several splits, files without a split in their names, dev, train; choose one with --split"},
 		"none":                     {nil, "", "", "no data files"},
 		"none of what is wanted":   {nil, "test", "", `no split "test", and no data files`},
-		"hostile":                  {files("a\x1b[2J", "b"), "", "", `there are "a\x1b[2J", b`},
+		"hostile":                  {files("a\x1b[2J", "b"), "", "", `several splits, "a\x1b[2J", b`},
 		"many":                     {files(strings.Split("a b c d e f g h i j k", " ")...), "", "", "h, 3 more"},
 	} {
 		t.Run(name, func(t *testing.T) {

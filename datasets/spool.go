@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// maxSpool bounds what is copied from a pipe, in bytes.
+// maxSpool limits how much is copied from a pipe, in bytes.
 const maxSpool = 64 << 30
 
-// spool keeps what came out of a pipe, so that it can be read twice: in a
-// temporary file without a name, which is gone with the process, whichever way
-// that ends.
+// spool copies a pipe to a temporary file, so that it can be read twice. The file is
+// unlinked at once, so it disappears when the process exits.
 type spool struct {
 	path string
 
@@ -25,7 +24,7 @@ type spool struct {
 	size int64
 }
 
-// open returns the bytes of the pipe, which it empties the first time.
+// open returns the content of the pipe. The first call reads it.
 func (s *spool) open(ctx context.Context) (*io.SectionReader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,11 +36,11 @@ func (s *spool) open(ctx context.Context) (*io.SectionReader, error) {
 	return io.NewSectionReader(s.file, 0, s.size), nil
 }
 
-// fill copies what comes out of the pipe until its end, or that of the context.
+// fill copies the pipe until its end, or until ctx ends.
 func (s *spool) fill(ctx context.Context) error {
 	file, err := os.CreateTemp("", "mini-rows-")
 	if err != nil {
-		return fmt.Errorf("keep what %s gives: %w", printable(s.path), err)
+		return fmt.Errorf("create temporary file for %s: %w", printable(s.path), err)
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		return errors.Join(err, file.Close())
@@ -51,16 +50,16 @@ func (s *spool) fill(ctx context.Context) error {
 		err  error
 	}
 	done := make(chan copied, 1)
-	// This ends with the writer. One that still waits when the context ends is
-	// left behind: what has been interrupted is about to end.
+	// The goroutine ends when the writer closes the pipe. If ctx ends first, it is
+	// abandoned, because the process is about to exit.
 	stdin := os.Stdin
 	go func() {
-		size, err := s.drain(file, stdin)
+		size, err := s.copyPipe(file, stdin)
 		done <- copied{size, err}
 	}()
 	select {
 	case c := <-done:
-		settle(ctx)
+		waitForCancel(ctx)
 		s.size, err = c.size, c.err
 	case <-ctx.Done():
 		return fmt.Errorf("read %s: %w", printable(s.path), context.Cause(ctx))
@@ -69,9 +68,9 @@ func (s *spool) fill(ctx context.Context) error {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("read %s: %w", printable(s.path), context.Cause(ctx))
 	case err == nil && s.size > maxSpool:
-		err = &badData{fmt.Sprintf("%s: more than %d GB came out of the pipe", printable(s.path), maxSpool>>30)}
+		err = &dataError{fmt.Sprintf("%s: more than %d GB in the pipe", printable(s.path), maxSpool>>30)}
 	case err != nil:
-		err = fmt.Errorf("keep what %s gives in %s: %w", printable(s.path), os.TempDir(), err)
+		err = fmt.Errorf("copy %s to %s: %w", printable(s.path), os.TempDir(), err)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -80,13 +79,12 @@ func (s *spool) fill(ctx context.Context) error {
 	return nil
 }
 
-// drain copies the pipe. Standard input is open already: to open it by its name
-// anew would wait for a writer who may be done, and needs rights that whoever
-// opened it had.
-func (s *spool) drain(to io.Writer, pipe *os.File) (int64, error) {
+// copyPipe copies the pipe. It does not reopen standard input by name: that would wait
+// for another writer, and may need more permissions.
+func (s *spool) copyPipe(to io.Writer, pipe *os.File) (int64, error) {
 	if !IsStdin(s.path) {
 		var err error
-		if pipe, err = os.Open(s.path); err != nil { // takes until somebody writes
+		if pipe, err = os.Open(s.path); err != nil { // blocks until a writer opens the pipe
 			return 0, err
 		}
 		defer pipe.Close() //nolint:errcheck // read only
@@ -94,14 +92,14 @@ func (s *spool) drain(to io.Writer, pipe *os.File) (int64, error) {
 	return io.Copy(to, io.LimitReader(pipe, maxSpool+1))
 }
 
-// settleTime is how far the end of a writer may be ahead of the news why.
-const settleTime = 50 * time.Millisecond
+// cancelDelay is how long after the end of the pipe a signal may arrive.
+const cancelDelay = 50 * time.Millisecond
 
-// settle waits whether the context ends too: Ctrl-C goes to a whole pipeline,
-// and the end of its first part may be seen before the signal. What came so
-// far is then not all there was to come.
-func settle(ctx context.Context) {
-	t := time.NewTimer(settleTime)
+// waitForCancel waits briefly for ctx to end. Ctrl-C interrupts all processes of a
+// pipeline, and the pipe may close before this process receives the signal; the data is
+// then incomplete.
+func waitForCancel(ctx context.Context) {
+	t := time.NewTimer(cancelDelay)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -109,28 +107,27 @@ func settle(ctx context.Context) {
 	}
 }
 
-// heedful ends a copy when its context does.
-type heedful struct {
-	ctx context.Context // stored, but for one call of io.Copy only
+// ctxReader is a reader that fails when its context ends.
+type ctxReader struct {
+	ctx context.Context // for one call of io.Copy
 	r   io.Reader
 }
 
 // Read implements io.Reader.
-func (h *heedful) Read(p []byte) (int, error) {
+func (h *ctxReader) Read(p []byte) (int, error) {
 	if h.ctx.Err() != nil {
 		return 0, context.Cause(h.ctx)
 	}
 	return h.r.Read(p)
 }
 
-// Stdin is the name for Local of what comes from standard input.
+// Stdin is the name of standard input for Local.
 const Stdin = "-"
 
-// stdinPath is what standard input is called in messages.
+// stdinPath is the name of standard input in messages.
 const stdinPath = "/dev/stdin"
 
-// IsStdin says whether a name means standard input, which gives its bytes only
-// once.
+// IsStdin reports whether a name means standard input.
 func IsStdin(name string) bool {
 	return slices.Contains([]string{Stdin, stdinPath, "/dev/fd/0", "/proc/self/fd/0"}, name)
 }

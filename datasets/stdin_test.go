@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -58,26 +56,9 @@ func TestStdinIsOpen(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "1:"})
 		cancel()
-		if err != nil || set.Rows != 2 || set.Editions[0].Name != name {
+		if err != nil || set.Rows != 2 || set.Sources[0].Name != name {
 			t.Errorf("%s: %+v, %v", name, set, err)
 		}
-	}
-}
-
-// TestStdinOfAFile is read from its start, as often as it takes.
-func TestStdinOfAFile(t *testing.T) {
-	path := filepath.Join(files(t, map[string]string{"x": line("a") + line("b")}), "x")
-	f, err := os.Open(path)
-	if err = errors.Join(err, os.Remove(path)); err != nil {
-		t.Fatal(err)
-	}
-	asStdin(t, f)
-	src, err := datasets.Local(datasets.Stdin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{}); err != nil || len(set.Instances) != 2 {
-		t.Errorf("%+v, %v", set, err)
 	}
 }
 
@@ -112,17 +93,5 @@ func TestStdinWithoutEnd(t *testing.T) {
 	defer timer.Stop()
 	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
 		t.Errorf("got %v, want %v", err, why)
-	}
-}
-
-// TestPipesHaveNoSplit as long as their names say none.
-func TestPipesHaveNoSplit(t *testing.T) {
-	r, w := blocking(t)
-	asStdin(t, r)
-	defer w.Close()
-	for _, name := range []string{datasets.Stdin, "/dev/stdin", fifo(t)} {
-		if _, err := datasets.Local(name, "dev"); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "leave --split away") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

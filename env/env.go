@@ -1,15 +1,15 @@
-// Package env says what a sandbox is: a place where the commands of one
-// attempt run, one after another, each in a new shell.
+// Package env defines the sandbox interface: an Environment runs the commands of one
+// attempt, one after another, each in a new shell.
 //
-// The package holds types and one small interface; the sandboxes themselves
-// live beside it (local, docker), one folder each, and pass the same
-// conformance suite (envtest). It imports the standard library only, and knows
-// neither models nor agents.
+// The package holds types and one small interface. The implementations live in its
+// subfolders (local, bubblewrap, docker, kubernetes) and pass the same conformance
+// suite (envtest). The package imports the standard library only and does not depend
+// on models or agents.
 //
-//	box, err := engine.Start(ctx, docker.Config{Image: "mini-base"})
+//	sandbox, err := engine.Start(ctx, docker.Config{Image: "mini-base"})
 //	if err != nil { ... }
-//	defer box.Close(ctx)
-//	res, err := box.Execute(ctx, env.Command{Script: "git status", Timeout: time.Minute})
+//	defer sandbox.Close(ctx)
+//	res, err := sandbox.Execute(ctx, env.Command{Script: "git status", Timeout: time.Minute})
 package env
 
 import (
@@ -18,221 +18,219 @@ import (
 	"time"
 )
 
-// Environment is a sandbox that is up and running.
+// Environment is a running sandbox.
 //
-// A command that fails, times out, is killed or cannot be started by its
-// shell is a Result, never an error: the agent is told and goes on. An error
-// says that the sandbox itself is lost (see Error), that Command.Sink failed
-// (see ErrSink) or that ctx ended; when ctx ends in mid-command everything the command started is killed before
-// Execute returns, and the partial Result comes with the context's cause.
+// A command that fails, times out, is killed or cannot be started is a Result, not an
+// error: the agent sees it and continues. An error means that the sandbox is lost (see
+// Error), that Command.Sink failed (see ErrSink), or that ctx ended. When ctx ends
+// while a command runs, Execute kills every process that the command started and
+// returns the partial Result with the context's cause.
 //
-// Methods are safe for concurrent use, but commands run one at a time: a
-// second Execute waits for the first.
+// Methods are safe for concurrent use, but commands run one at a time: a second
+// Execute waits for the first.
 type Environment interface {
-	// Execute runs one command to its end and returns what it did.
+	// Execute runs one command, waits for it and returns its result.
 	Execute(ctx context.Context, c Command) (Result, error)
-	// Info describes the sandbox from within; it is known once the sandbox
-	// is up and does not change.
+	// Info describes the sandbox. It does not change while the sandbox runs.
 	Info() Info
-	// Close ends every process in the sandbox and removes what was created
-	// for it. A second call returns nil. Execute after Close is an error.
+	// Close kills every process in the sandbox and removes the sandbox's resources. A
+	// second call returns nil. Execute after Close is an error.
 	Close(ctx context.Context) error
 }
 
-// Files is implemented by environments that carry files in and out, past the
-// shell: any name and any content travels byte for byte. A tree travels as a
-// tar stream (PAX), as "docker cp -" has it; env/files makes and reads them.
-// Put and Get take turns with commands.
+// Files is implemented by environments that can copy files in and out without a shell:
+// any file name and any content is copied byte for byte. A tree is copied as a tar
+// stream (PAX), the format of "docker cp -"; package env/files reads and writes it.
+// Put and Get wait for a running command, as Execute does.
 type Files interface {
-	// Put unpacks a tar stream below dir, an absolute path, which is made when
-	// it is missing. Files that are there are replaced, a symbolic link is
-	// never followed on the way, and owners are those that commands run as.
+	// Put unpacks a tar stream into dir, an absolute path, and creates dir if it does
+	// not exist. Existing files are replaced, symbolic links in the path are not
+	// followed, and the new files belong to the user that commands run as.
 	Put(ctx context.Context, dir string, tree io.Reader) error
-	// Get writes path as a tar stream: a file by its base name, a directory as
-	// its base name and all below it. Symbolic links stay links. An error that
-	// wraps fs.ErrNotExist says that there is no such path.
+	// Get writes path as a tar stream: a file under its base name, a directory under
+	// its base name with its contents. Symbolic links stay links. The error wraps
+	// fs.ErrNotExist if path does not exist.
 	Get(ctx context.Context, path string, tree io.Writer) error
 }
 
-// FilesOf is e as Files, or the nearest environment that e stands around, which it
-// says by a method Unwrap() Environment.
-func FilesOf(e Environment) (f Files, ok bool) {
+// AsFiles returns e as Files, or the first environment in its chain of Unwrap()
+// Environment methods that implements Files.
+func AsFiles(e Environment) (f Files, ok bool) {
 	for {
 		if f, ok = e.(Files); ok {
 			return f, true
 		}
-		around, is := e.(interface{ Unwrap() Environment })
-		if !is {
+		wrapper, ok := e.(interface{ Unwrap() Environment })
+		if !ok {
 			return nil, false
 		}
-		e = around.Unwrap()
+		e = wrapper.Unwrap()
 	}
 }
 
-// Limits every environment keeps, whatever a command asks for.
+// Limits that every environment enforces.
 const (
-	// MaxScript is the longest command text, in bytes. A longer one is not
-	// run; the Result says so.
+	// MaxScript is the maximum length of a command text, in bytes. A longer text is
+	// not run, and the Result says so.
 	MaxScript = 10 << 20
-	// DefaultOutputLimit is how many bytes of output are kept when
-	// Command.OutputLimit is zero: its beginning and its end, half of each as
-	// long as MaxTail allows.
+	// DefaultOutputLimit is the number of bytes of output kept when
+	// Command.OutputLimit is zero: half from the beginning and half from the end, but
+	// at most MaxTail from the end.
 	DefaultOutputLimit = 256 << 10
-	// MinOutputLimit is the smallest limit that is honoured: below it the
-	// head and tail of an observation could cut a character.
+	// MinOutputLimit is the smallest effective output limit, in bytes. Smaller limits
+	// are raised to it, because the head and tail of a short output could cut a
+	// character.
 	MinOutputLimit = 64 << 10
-	// SubmissionLimit is how many bytes are kept of an output that begins
-	// with one of Command.Markers.
+	// SubmissionLimit is the number of bytes kept of an output that begins with one of
+	// Command.SubmissionMarkers.
 	SubmissionLimit = 100 << 20
-	// MaxTail bounds the end that is kept, in bytes: it has to be held until it
-	// is known what the end is. A larger limit goes to the beginning.
+	// MaxTail is the maximum number of bytes kept from the end of an output. The tail
+	// is buffered until the command ends, so a larger limit extends the head instead.
 	MaxTail = 8 << 20
-	// SinkLimit is the largest limit that is honoured for a command with a
-	// Sink; without one it is SubmissionLimit.
+	// SinkLimit is the largest output limit, in bytes, for a command with a Sink.
+	// Without a Sink it is SubmissionLimit.
 	SinkLimit = 1 << 30
 )
 
-// Command is one action: a text for the shell and the bounds it runs in.
+// Command is one command of the agent: a shell script and its limits.
 type Command struct {
-	// Script is the text for the interpreter ("bash -c" unless the
-	// environment was configured otherwise), at most MaxScript bytes. Any
-	// size is passed whole; a text with a NUL byte cannot be run and gives a
-	// Result that says so.
+	// Script is passed to the interpreter ("bash -c" unless the environment is
+	// configured otherwise), at most MaxScript bytes. A text with a NUL byte cannot be
+	// run and gives a Result that says so.
 	Script string
-	// Dir is the working directory; empty means the environment's own.
+	// Dir is the working directory; empty means the environment's default.
 	Dir string
-	// Env is added to the environment's variables and wins over them.
+	// Env adds variables to those of the environment and overrides them.
 	Env map[string]string
-	// Interpreter replaces the environment's for this command; empty keeps it.
+	// Interpreter overrides the environment's interpreter for this command.
 	Interpreter []string
-	// Timeout bounds the command. Zero means the environment's default.
+	// Timeout limits the run time of the command. Zero means the environment's
+	// default.
 	Timeout time.Duration
-	// OutputLimit is how many bytes of output are kept (head and tail);
-	// zero means DefaultOutputLimit.
+	// OutputLimit is the number of bytes of output to keep (head and tail); zero means
+	// DefaultOutputLimit.
 	OutputLimit int
-	// Markers lift the output limit to SubmissionLimit when the first line
-	// of the output, leading white space aside, equals one of them: a patch
-	// must never be shortened.
-	Markers []string
-	// Sink, where it is not nil, is given the kept output as it comes, from
-	// another goroutine than the caller's, and Result.Output stays empty: a long
-	// log takes no memory. Nothing is written to it after Execute has returned.
+	// SubmissionMarkers raise the output limit to SubmissionLimit when the first line
+	// of the output, without leading white space, equals one of them. A submitted
+	// patch must not be truncated.
+	SubmissionMarkers []string
+	// Sink, if not nil, receives the kept output while the command runs, and
+	// Result.Output stays empty, so that a long log needs no memory. It is called from
+	// another goroutine. Execute waits for the last Write; none follows its return.
 	//
-	// A Sink that fails, or takes nothing for long (sink.Patience), ends the
-	// command as the end of ctx does; the error wraps ErrSink and the sandbox
-	// stays usable. One that never returns from Write keeps a goroutine.
+	// An error from Sink cancels the command, as the end of ctx does. The returned
+	// error wraps ErrSink, and the sandbox stays usable.
 	Sink io.Writer
-	// Watch, where it is not nil, is shown the kept output as it comes, beside
-	// Result.Output or the Sink: all pieces together are that. It may be
-	// called from another goroutine than the caller's, one call at a time, and
-	// is not after Execute has returned. The piece is only valid during the call, and
-	// not to be changed. The call must be quick, and use no method of the
-	// environment: the output, and with it the command, waits for it.
+	// OnOutput, if not nil, is called with each chunk of the kept output while the
+	// command runs, in addition to Result.Output or Sink; the chunks together are the
+	// kept output. It may be called from another goroutine, one call at a time, and
+	// not after Execute has returned. The chunk is valid only during the call and must
+	// not be modified. The call must return quickly and must not use the environment:
+	// the command waits for it.
 	//
-	// The beginning of an output, which is half of the limit or more, comes as
-	// it is written. What comes after it is held at its source, for only when the
-	// command is over is it known what its end is; the end comes then, in one
-	// go (see Result.Head). An output that begins with a marker comes whole.
-	Watch func(piece []byte)
-	// Tools, where it is not nil, is what the command can ask for. Environments
-	// without Info.Tools do not heed it.
+	// The head of the output, at least half of the limit, arrives as it is written.
+	// The tail arrives in one piece when the command ends, because only then is it
+	// known (see Result.Head). An output that begins with a submission marker arrives
+	// completely.
+	OnOutput func(piece []byte)
+	// Tools, if not nil, lets the command call mini-tool. Environments without
+	// Info.Tools ignore it.
 	Tools *Tools
 }
 
-// Result is what a command did. Stdout and stderr share one pipe, so Output
-// has them in the order in which they were written. As JSON a helper reports it
+// Result is the outcome of a command. Stdout and stderr share one pipe, so Output has
+// them in the order in which they were written. The JSON form is what the helper sends
 // (see helper.Exit), after the output.
 type Result struct {
-	// Output is the bytes as written, byte for byte. When Truncated, it is
-	// the first Head bytes and the last len(Output)-Head bytes. It is empty
-	// where Command.Sink got them.
+	// Output is the output as written, byte for byte. If Truncated, it is the first
+	// Head bytes and the last len(Output)-Head bytes of the output. It is empty if
+	// Command.Sink received the output.
 	Output    []byte `json:"-"`
 	Head      int    `json:"head"`
 	Truncated bool   `json:"truncated,omitempty"`
-	// Bytes and Chars count the whole output, kept or not. A character is a
-	// Unicode code point; every byte that is not part of valid UTF-8 counts
-	// as one.
+	// Bytes and Chars count the whole output, including what was not kept. A character
+	// is a Unicode code point; each byte that is not part of valid UTF-8 counts as
+	// one.
 	Bytes int64 `json:"bytes"`
 	Chars int64 `json:"chars"`
-	// ExitCode is the shell's; 128+n when signal n killed it (Signal says
-	// which), -1 when the command timed out or never ran.
+	// ExitCode is the exit code of the shell: 128+n if signal n killed it (then Signal
+	// is n), -1 if the command timed out or was not run.
 	ExitCode int           `json:"exit_code"`
 	Signal   int           `json:"signal,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
-	// TimedOut says that the timeout ended the command; all it had started
-	// was killed. Survivors counts processes that could not be killed: 0
-	// unless the kernel would not let go of them.
+	// TimedOut reports that the command was killed at its timeout, with every process
+	// it had started. Survivors is the number of processes that could not be killed,
+	// which is 0 unless they hang in a system call.
 	TimedOut  bool `json:"timed_out,omitempty"`
 	Survivors int  `json:"survivors,omitempty"`
-	// Killed counts the processes that were killed at a timeout or cancel.
+	// Killed is the number of processes killed at the timeout or cancellation.
 	Killed int `json:"killed,omitempty"`
-	// Collateral says that processes of earlier commands were killed: the kill at
-	// a timeout had to go beyond the command, or they had left no process for
-	// this command to be started in.
-	Collateral bool `json:"collateral,omitempty"`
-	// Background lists processes that the command left running after a
-	// normal end, oldest first, at most MaxBackground of them.
+	// KilledEarlier reports that processes of earlier commands were killed too,
+	// because the kill could not tell them apart, or because they had left no free
+	// process slot to start this command.
+	KilledEarlier bool `json:"collateral,omitempty"`
+	// Background lists the processes that the command left running when it ended
+	// normally, oldest first, at most MaxBackground.
 	Background []Process `json:"background,omitempty"`
-	// OOMKilled counts processes the kernel killed for want of memory while
-	// the command ran; -1 where that cannot be known.
+	// OOMKilled is the number of processes that the kernel's OOM killer killed while
+	// the command ran; -1 if unknown.
 	OOMKilled int `json:"oom_killed"`
-	// RootFull says that the file system of "/" had no room left when the
-	// command had ended: in a container, the disk of its engine. Commands on the
-	// host change other file systems, and classes of the host do not tell.
-	RootFull bool `json:"root_full,omitempty"`
-	// Failure says in a sentence why a command never ran (no shell, working
-	// directory missing, NUL byte, text too long); empty when it did run.
+	// DiskFull reports that the file system of "/" was full when the command ended. It
+	// matters in containers only, where "/" is on the disk of the container engine.
+	DiskFull bool `json:"root_full,omitempty"`
+	// Failure is a sentence that says why the command was not run (no shell, missing
+	// working directory, NUL byte, text too long); empty if it was run.
 	Failure string `json:"failure,omitempty"`
 }
 
-// MaxBackground bounds Result.Background.
+// MaxBackground is the maximum length of Result.Background.
 const MaxBackground = 32
 
-// Process is a process left running by a command.
+// Process is a process that a command left running.
 type Process struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"` // the kernel's short name (comm), 15 bytes at most
 }
 
-// Info is what a sandbox says of itself, asked inside it.
+// Info describes a sandbox, as seen from inside it.
 type Info struct {
-	// System, Node, Release, Version and Machine are uname's fields.
+	// System, Node, Release, Version and Machine are the fields of uname(2).
 	System  string `json:"system"`
 	Node    string `json:"node"`
 	Release string `json:"release"`
 	Version string `json:"version"`
 	Machine string `json:"machine"`
-	// Dir is the working directory commands start in. It differs from the
-	// configured one where that does not exist; Warnings then says so.
+	// Dir is the working directory in which commands start. If the configured
+	// directory does not exist, it is another one, and Warnings says so.
 	Dir string `json:"cwd"`
-	// Network says whether commands can reach a network.
+	// Network reports whether commands can use a network.
 	Network bool `json:"network"`
-	// Tools says that commands can ask, see Command.Tools.
+	// Tools reports whether commands can call mini-tool (see Command.Tools).
 	Tools bool `json:"tools,omitempty"`
-	// Disposable says that Dir, and all below it, is the sandbox's own and goes
-	// with it; in a container (see Image) so do all files that commands can
-	// change. On the host, what lies around Dir is somebody's, and commands may
-	// reach it. The user's own folder is not disposable, nor is a container that
-	// can write to a folder of the host's.
+	// Disposable reports that Dir is deleted with the sandbox. In a container (see
+	// Image) this applies to every file that commands can change. On the host,
+	// commands can still change files outside Dir. The user's own folder is not
+	// disposable, nor is a container with a writable mount of a host folder.
 	Disposable bool `json:"disposable,omitempty"`
-	// Image, ImageID and ImageDigest name what a container was made from; empty
-	// elsewhere. The digest is the registry's; an image made here has none. One
-	// digest may stand for images of several processors: ImageArch says which
-	// this is, in Go's names.
+	// Image, ImageID and ImageDigest identify the image of a container; empty for
+	// other sandboxes. ImageDigest is the registry's digest; locally built images have
+	// none. One digest may stand for images for several architectures; ImageArch is
+	// the architecture of this one, as in GOARCH.
 	Image       string `json:"image,omitempty"`
 	ImageID     string `json:"image_id,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`
 	ImageArch   string `json:"image_arch,omitempty"`
-	// Warnings are sentences for the user about what is unusual here.
+	// Warnings are sentences for the user about unusual properties of the sandbox.
 	Warnings []string `json:"warnings,omitempty"`
-	// Prepared says what was done to the image beforehand; nil where nothing was.
-	Prepared *Prepared `json:"-"`
+	// Prepared describes the preparation of the image; nil if there was none.
+	Prepared *ImagePreparation `json:"-"`
 }
 
-// Prepared is work that was done once on an image, for all its sandboxes.
-type Prepared struct {
-	// Note is what the work left for the sandboxes.
+// ImagePreparation describes work that was done once on an image, for all sandboxes
+// started from it.
+type ImagePreparation struct {
+	// Note is the text that the preparation stored for later sandboxes.
 	Note string
-	// Waited is how long the start of this sandbox waited for the work.
+	// Waited is how long the start of this sandbox waited for the preparation.
 	Waited time.Duration
 }

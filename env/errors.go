@@ -2,30 +2,31 @@ package env
 
 import "errors"
 
-// Status names why a sandbox failed; it becomes the exit status of the
+// Status names the reason why a sandbox failed. It becomes the exit status of the
 // attempt, so the names are part of the file format.
 type Status string
 
-// The ways a sandbox fails. Each belongs to the outcome class "environment":
-// the attempt does not count and may be tried again.
+// The reasons why a sandbox fails. All belong to the outcome class "environment": the
+// attempt does not count and may be retried.
 const (
-	ImageNotFound     Status = "ImageNotFound"     // neither here nor in the registry
-	PullFailed        Status = "PullFailed"        // the registry has it, or might, but it did not arrive
-	DaemonUnavailable Status = "DaemonUnavailable" // the container engine does not answer
+	ImageNotFound     Status = "ImageNotFound"     // neither on this machine nor in the registry
+	PullFailed        Status = "PullFailed"        // the download of the image failed
+	DaemonUnavailable Status = "DaemonUnavailable" // the container engine does not respond
 	StartFailed       Status = "StartFailed"       // the sandbox could not be created or started
-	ContainerDied     Status = "ContainerDied"     // it ended before it was closed
-	ContainerPaused   Status = "ContainerPaused"   // it was paused, and not resumed in time
-	ProtocolViolation Status = "ProtocolViolation" // what came out of it was not the helper's word
-	HostDiskFull      Status = "HostDiskFull"      // the host has no room for it
-	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed, or its repository is unfit
-	DiffFailed        Status = "DiffFailed"        // the work is done, and its diff could not be taken
+	ContainerDied     Status = "ContainerDied"     // the container exited before it was closed
+	ContainerPaused   Status = "ContainerPaused"   // the container was paused and not resumed in time
+	ProtocolViolation Status = "ProtocolViolation" // the sandbox sent data that breaks the helper protocol
+	HostDiskFull      Status = "HostDiskFull"      // the disk of the host is full
+	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed, or its repository is unusable
+	DiffFailed        Status = "DiffFailed"        // the agent finished, but its diff could not be created
 )
 
-// Error is the loss of a sandbox. Callers find it with errors.AsType.
+// Error reports that a sandbox failed and is lost. Callers test for it with
+// errors.AsType.
 type Error struct {
 	Status Status
-	Op     string // what was being done: "pull image x", "start container"
-	Hint   string // what the user can do about it; may be empty
+	Op     string // the failed operation: "pull image x", "start container"
+	Hint   string // what the user can do; may be empty
 	Err    error
 }
 
@@ -39,9 +40,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrSink is wrapped by errors of Execute that are those of Command.Sink: the
-// command was ended, and the sandbox lives.
-var ErrSink = errors.New("the output cannot be passed on")
+// ErrSink is wrapped by the error of Execute when Command.Sink failed. The command was
+// killed, and the sandbox stays usable.
+var ErrSink = errors.New("write output to sink")
 
 // ErrClosed is returned by Execute after Close.
 var ErrClosed = errors.New("environment is closed")

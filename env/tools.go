@@ -2,66 +2,63 @@ package env
 
 import "context"
 
-// ToolProgram is the name of the program that commands ask by.
+// ToolProgram is the name of the program with which commands call tools.
 const ToolProgram = "mini-tool"
 
-// Bounds of what commands ask, in bytes.
+// Limits of tool calls, in bytes.
 const (
-	// MaxToolRequest bounds arguments, folder and input of a request together.
+	// MaxToolRequest is the maximum size of a request: arguments, directory and
+	// standard input together.
 	MaxToolRequest = 128 << 10
-	// MaxToolAnswer bounds output and errors of an answer together; what is longer
-	// is cut by whoever carries it, with a word that says so.
-	MaxToolAnswer = 1 << 20
+	// MaxToolResponse is the maximum size of a response: Stdout and Stderr together.
+	// The helper's client truncates a longer response and adds a note.
+	MaxToolResponse = 1 << 20
 )
 
-// Tools are what a command can ask of whoever runs it, by calling
-// "mini-tool NAME ARGS...". Environments whose Info says so put that program on
-// the PATH of such a command, whatever the shell's start-up files make of PATH,
-// and of no other command.
+// Tools handles the tool calls of a command: "mini-tool NAME ARGS...". Environments
+// with Info.Tools put mini-tool on the PATH of a command with Tools, even if the
+// shell's start-up files reset PATH, and of no other command.
 //
-// Whoever answers bounds how often a command may ask: its time does not.
-//
-// The timeout of a command stands still while Answer works for it, but for the
-// time in which a command runs inside of it; whatever Answer waits for needs a
-// bound of its own. A process can ask as long as the command that it belongs to
-// runs: by a token of that command's, which no other sandbox and no later command
-// knows. Some requests can be under way at once (16); more are refused, and so is
-// what no process of the sandbox sends.
+// The command's timeout is paused while Handle works, except while a nested command
+// runs (see ToolRequest.Nested); anything else that Handle waits for needs its own
+// timeout. Handle must also limit the number of calls. A process can call tools as
+// long as the command that it belongs to runs. It authenticates with a token that is
+// unique to the command. At most 16 requests of a command are handled at once; more
+// are rejected, as are requests from processes outside the sandbox.
 type Tools struct {
-	// Answer answers a request. It may be called from several goroutines at once,
-	// and not any more once Execute has returned: that waits for it. ctx, which
-	// has the values of Execute's, ends when nobody is left to be answered, as at
-	// the end or the timeout of the command, or when mini-tool was killed; Answer
-	// must return then. One that panics has answered so, with exit code 1.
-	Answer func(ctx context.Context, r ToolRequest) ToolAnswer
-	// Local are the tools that mini-tool has in the sandbox, without a word to
-	// Answer: of "read", "write" and "edit", those named here.
+	// Handle handles one request. It may be called from several goroutines at once.
+	// Execute waits for all calls before it returns. ctx carries the values of
+	// Execute's context. It is cancelled when the command ends or times out, or when
+	// mini-tool is killed; Handle must return then. A panic in Handle becomes a
+	// response with exit code 1.
+	Handle func(ctx context.Context, r ToolRequest) ToolResponse
+	// Local names the tools that mini-tool runs inside the sandbox, without a call of
+	// Handle: a subset of "read", "write" and "edit".
 	Local []string
 }
 
 // ToolRequest is one call of mini-tool.
 type ToolRequest struct {
-	// Args are its arguments as they stood; the first one names the tool. There
-	// may be none.
+	// Args are the arguments of mini-tool; the first one names the tool. Args may be
+	// empty.
 	Args []string
-	// Dir is where it was called.
+	// Dir is the working directory of the caller.
 	Dir string
-	// Input is what came on its standard input, where one of Args is "-".
-	Input []byte
-	// Inside runs commands within the asking one, one at a time for a request, and
-	// is of no use when that is over: Execute returns an error that wraps
-	// ErrClosed, and so it does for a command that was still running. They die with
-	// the asking one; at their own timeouts nothing dies but what they started. They
-	// may ask in turn, eight deep. Info is that of the environment, and Close does
-	// nothing.
-	Inside Environment
+	// Stdin is the standard input of mini-tool; it is read only if one of Args is "-".
+	Stdin []byte
+	// Nested runs commands inside the command that made this request, one at a time.
+	// When that command ends, nested commands are killed, and Execute returns an error
+	// that wraps ErrClosed. The timeout of a nested command kills only its own
+	// processes. Nested commands may call tools in turn, up to eight levels deep. Info
+	// is that of the environment, and Close does nothing.
+	Nested Environment
 }
 
-// ToolAnswer is what the caller of mini-tool gets: Output on its standard output,
-// Errors on its standard error, and an exit code, 2 for mistakes in the
+// ToolResponse is the response to the caller of mini-tool: what mini-tool writes to
+// its standard output and standard error, and its exit code, which is 2 for invalid
 // arguments.
-type ToolAnswer struct {
-	Output   []byte
-	Errors   []byte
+type ToolResponse struct {
+	Stdout   []byte
+	Stderr   []byte
 	ExitCode int
 }

@@ -2,54 +2,54 @@ package model
 
 import "context"
 
-// Delta is a piece of a reply that is being written, in the order in which it
-// comes. What is joined of the pieces of a Query need not be its Reply to the
-// letter: that is what counts.
+// Delta is a part of a reply that is still being generated. Deltas arrive in
+// order. The joined deltas of a Query may differ from its Reply; the Reply is
+// authoritative.
 type Delta struct {
 	Text      string
-	Reasoning string // what the model thinks, where the provider shows it
-	// Restart says that the pieces until now are void, as the model is asked
-	// again, or another one; it stands before the texts.
+	Reasoning string // the model's thinking, where the provider shows it
+	// Restart reports that all deltas so far are void: the request is retried,
+	// or another model is asked. A Delta with Restart has no text.
 	Restart bool
 }
 
-// deltasKey is where a context has who listens.
-type deltasKey struct{}
+// deltaListenerKey is the context key of the function set by WithDeltas.
+type deltaListenerKey struct{}
 
-// WithDeltas returns a context whose calls tell of replies piece by piece, as
-// far as the provider streams. listen is called by the goroutine of Query, never
-// after that has returned, and holds up the reply while it runs. No piece has a
-// key in it, nor do two together. A nil listen changes nothing.
-func WithDeltas(ctx context.Context, listen func(Delta)) context.Context {
-	if listen == nil {
+// WithDeltas returns a context that makes Query call listener with each Delta, if
+// the provider streams. Query's goroutine calls listener, never after Query has
+// returned; a slow listener delays the reply. Deltas contain no keys, not even
+// split over several deltas. If listener is nil, ctx is returned.
+func WithDeltas(ctx context.Context, listener func(Delta)) context.Context {
+	if listener == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, deltasKey{}, listen)
+	return context.WithValue(ctx, deltaListenerKey{}, listener)
 }
 
-// Deltas is who listens to the calls of a context, nil where nobody does.
-func Deltas(ctx context.Context) func(Delta) {
-	listen, _ := ctx.Value(deltasKey{}).(func(Delta))
-	return listen
+// DeltaListener returns the function set by WithDeltas, or nil.
+func DeltaListener(ctx context.Context) func(Delta) {
+	listener, _ := ctx.Value(deltaListenerKey{}).(func(Delta))
+	return listener
 }
 
-// Restarts is for those who ask a model more than once within a call. With the
-// context that it returns the model is asked; restart, called before it is asked
-// again, makes void what was told of the reply, if anything was.
-func Restarts(ctx context.Context) (within context.Context, restart func()) {
-	listen := Deltas(ctx)
-	if listen == nil {
+// WithRestart is for models that may send several requests per Query. Send the
+// requests with the returned context, and call restart before each further
+// request: it voids the deltas sent so far, if there are any.
+func WithRestart(ctx context.Context) (within context.Context, restart func()) {
+	listener := DeltaListener(ctx)
+	if listener == nil {
 		return ctx, func() {}
 	}
-	told := false
+	sent := false
 	within = WithDeltas(ctx, func(d Delta) {
-		told = d.Text != "" || d.Reasoning != "" || told && !d.Restart
-		listen(d)
+		sent = d.Text != "" || d.Reasoning != "" || sent && !d.Restart
+		listener(d)
 	})
 	return within, func() {
-		if told {
-			told = false
-			listen(Delta{Restart: true})
+		if sent {
+			sent = false
+			listener(Delta{Restart: true})
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Status names how a provider failed; it becomes the exit status of the
-// attempt, so the names are part of the file format.
+// Status names a kind of failure. It becomes the exit status of the attempt, so
+// the names are part of the file format.
 type Status string
 
-// The failures mini tells apart. ContextWindowExceeded and ContentRefused are
-// the model's doing and end an attempt with a result (outcome class "limit");
-// the others are the provider's, and the attempt may be tried again.
+// The kinds of failure. ContextWindowExceeded and ContentRefused are caused by
+// the agent's conversation and end an attempt with a result (outcome class
+// "limit"). The others are the provider's; the attempt may be retried.
 const (
 	AuthenticationError   Status = "AuthenticationError"
 	RateLimited           Status = "RateLimited"
@@ -19,30 +19,30 @@ const (
 	BadRequest            Status = "BadRequest"
 	ContextWindowExceeded Status = "ContextWindowExceeded"
 	ContentRefused        Status = "ContentRefused"
-	// ScriptExhausted is the scripted model's: it has no reply left. Nothing
-	// scores 0 because a script is too short.
+	// ScriptExhausted reports that a script has no reply left. It is not a
+	// result: a script that is too short must not score 0.
 	ScriptExhausted Status = "ScriptExhausted"
 )
 
-// Error is a failed request, or what is left of a call when all its tries
-// failed. Callers find it with errors.AsType. Its text never holds a key.
+// Error is a failed request, or the last failure of a call whose tries all
+// failed. Callers find it with errors.AsType. Its text contains no keys.
 type Error struct {
 	Status Status
-	// Code is the HTTP status; 0 when no answer came.
+	// Code is the HTTP status; 0 if there was no response.
 	Code int
-	// Retryable says that the same request may succeed later; RetryAfter is
-	// how long the provider asked to wait, 0 if it did not say.
+	// Retryable reports that the same request may succeed later. RetryAfter is
+	// how long the provider asked to wait; 0 if it did not say.
 	Retryable  bool
 	RetryAfter time.Duration
-	// AtOnce says that the next request will be another one, which has nothing
-	// to wait for.
-	AtOnce bool
-	// Suspect says that a wrong setting looks the same: nobody answers at the
-	// address, or somebody with a web page. Until there was a good answer, that
-	// is not tried for long.
-	Suspect bool
-	Hint    string // what the user can do about it; may be empty
-	Err     error
+	// RetryNow reports that the next request will be a different one (for
+	// example, not streamed) and need not wait.
+	RetryNow bool
+	// MaybeMisconfigured reports that a wrong base URL would fail like this: no
+	// server answers, or it answers with a web page. Such failures are retried
+	// only a few times until the first good answer.
+	MaybeMisconfigured bool
+	Hint               string // what the user can do; may be empty
+	Err                error
 }
 
 func (e *Error) Error() string {
@@ -54,10 +54,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Overloaded says that the provider wants fewer requests, rather than this one
-// another time.
-func (e *Error) Overloaded() bool {
-	const siteOverloaded = 529 // Anthropic's, and of some proxies
+// IsOverloaded reports whether the provider asks for fewer requests, rather
+// than for the same request again.
+func (e *Error) IsOverloaded() bool {
+	const siteOverloaded = 529 // used by Anthropic and some proxies
 	return e.Retryable && (e.Status == RateLimited || e.Code == siteOverloaded ||
 		e.Code == http.StatusServiceUnavailable && e.RetryAfter > 0)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role string
 
 // The roles of the chat completion APIs.
@@ -16,50 +16,50 @@ const (
 	Tool      Role = "tool"
 )
 
-// Message is one turn of a conversation, in the form every provider shares.
-// Its JSON is that of OpenAI's chat completions, with what others need beside.
+// Message is one message of a conversation, in a provider-independent form. Its
+// JSON is OpenAI's chat completion message with a few extra fields.
 type Message struct {
 	Role    Role   `json:"role"`
 	Content string `json:"content"`
-	// Images stand after the content, in their order.
+	// Images follow the content, in order.
 	Images []Image `json:"images,omitempty"`
-	// Reasoning is the thinking a provider shows beside the content; it is
-	// recorded, and sent back only where a provider asks for it.
+	// Reasoning is the model's thinking, if the provider returns it. It is
+	// recorded, and sent back only to providers that require it.
 	Reasoning string `json:"reasoning_content,omitempty"`
-	// Calls are the tools that an assistant wants to use, in its order.
-	Calls []Call `json:"tool_calls,omitempty"`
-	// CallID is the Call that a message of the role Tool answers.
-	CallID string `json:"tool_call_id,omitempty"`
-	// Kept is what the provider wants back unchanged when this message, which
-	// is its own, is sent to it again: thinking with its signature, encrypted
-	// reasoning. Only the package that made it knows what it is.
-	Kept json.RawMessage `json:"kept,omitempty"`
+	// ToolCalls are the calls an assistant makes, in order.
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	// ToolCallID is the ToolCall that a message of role Tool answers.
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	// ProviderData must be sent back unchanged with this message, to the same
+	// provider: signed thinking, encrypted reasoning. Only the provider's
+	// package interprets it.
+	ProviderData json.RawMessage `json:"kept,omitempty"`
 }
 
-// Image is a picture in a message.
+// Image is an image in a message.
 type Image struct {
-	MediaType string `json:"media_type"` // as "image/png"
-	Data      []byte `json:"data"`       // the file; base64 in JSON
+	MediaType string `json:"media_type"` // for example "image/png"
+	Data      []byte `json:"data"`       // the file's contents; base64 in JSON
 }
 
-// Definition is a tool that a model may call. Its JSON is that of a "function"
-// of OpenAI's.
-type Definition struct {
+// ToolDefinition is a tool that a model may call. Its JSON is OpenAI's
+// "function" object.
+type ToolDefinition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema of the arguments
 }
 
-// Call is one use of a tool.
-type Call struct {
+// ToolCall is one call of a tool.
+type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments are JSON as the model wrote it, which need not be valid.
+	// Arguments is JSON as the model wrote it, and may be invalid.
 	Arguments string
 }
 
-// call is a Call as OpenAI writes it.
-type call struct {
+// toolCallJSON is a ToolCall in OpenAI's form.
+type toolCallJSON struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -68,9 +68,9 @@ type call struct {
 	} `json:"function"`
 }
 
-// MarshalJSON implements json.Marshaler, in OpenAI's form.
-func (c Call) MarshalJSON() ([]byte, error) {
-	out := call{ID: c.ID, Type: "function"}
+// MarshalJSON implements json.Marshaler in OpenAI's form.
+func (c ToolCall) MarshalJSON() ([]byte, error) {
+	out := toolCallJSON{ID: c.ID, Type: "function"}
 	out.Function.Name, out.Function.Arguments = c.Name, c.Arguments
 	data, err := json.Marshal(out)
 	if err != nil {
@@ -80,11 +80,11 @@ func (c Call) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *Call) UnmarshalJSON(data []byte) error {
-	var in call
+func (c *ToolCall) UnmarshalJSON(data []byte) error {
+	var in toolCallJSON
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("read tool call: %w", err)
 	}
-	*c = Call{ID: in.ID, Name: in.Function.Name, Arguments: in.Function.Arguments}
+	*c = ToolCall{ID: in.ID, Name: in.Function.Name, Arguments: in.Function.Arguments}
 	return nil
 }

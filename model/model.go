@@ -1,10 +1,10 @@
-// Package model says what a language model is to mini: something that answers
-// a list of messages, and says what the answer cost.
+// Package model defines Model, the interface of language models, with the
+// messages, replies, usage and errors that all providers share.
 //
-// Types and one interface, standard library only. Providers live beside it
-// (openai, scripted), one folder each, and know nothing of agents or sandboxes.
-// A provider makes one request a Query; what is done about its failures, and
-// how many requests go out at once, is put around it (retry, governor).
+// It depends on the standard library only. Each provider is a package below it
+// (openai, anthropic, scripted) and knows nothing of agents or sandboxes. A
+// provider sends one request per Query; retry and rate limiting are separate
+// Models that wrap it (retry, ratelimit).
 //
 //	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: key})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
@@ -17,92 +17,93 @@ import (
 )
 
 // Model answers conversations. Implementations are safe for concurrent use
-// unless they say otherwise, and never change the messages they are given.
+// unless documented otherwise, and do not modify the messages.
 //
-// Query returns when the reply is complete, or with an error that wraps
-// *Error, or with ctx's cause. A reply cut short by the token limit is a
-// reply (Finish is FinishLength), not an error. Beside an error the Reply says
-// what the call took all the same: usage, cost, attempts.
+// Query returns the complete reply, an error that wraps *Error, or ctx's cause.
+// A reply cut off by the token limit is not an error; its FinishReason is
+// FinishLength. With an error, the Reply still reports what the call used:
+// Usage, Cost, Requests.
 type Model interface {
 	Query(ctx context.Context, messages []Message) (Reply, error)
 }
 
-// Finish says why a reply ended.
-type Finish string
+// FinishReason says why a reply ended.
+type FinishReason string
 
-// The reasons mini tells apart. Providers' other words are kept as they are.
+// The finish reasons that mini interprets. Others are kept as the provider
+// wrote them.
 const (
-	FinishStop   Finish = "stop"
-	FinishLength Finish = "length"         // the token limit cut the reply
-	FinishTools  Finish = "tool_calls"     // the model waits for its tools
-	FinishFilter Finish = "content_filter" // the provider withheld it
+	FinishStop          FinishReason = "stop"
+	FinishLength        FinishReason = "length"         // cut off by the token limit
+	FinishToolCalls     FinishReason = "tool_calls"     // waits for the results of tool calls
+	FinishContentFilter FinishReason = "content_filter" // withheld by the provider
 )
 
-// Reply is one answer of a model.
+// Reply is the answer of a model.
 type Reply struct {
-	Message Message
-	Finish  Finish
-	Usage   Usage
-	Cost    Cost
-	// Model is the name the provider gave for what answered; may be empty.
+	Message      Message
+	FinishReason FinishReason
+	Usage        Usage
+	Cost         Cost
+	// Model is the name the provider reported; may be empty.
 	Model string
-	// Raw is the provider's own response where it is at hand.
+	// Raw is the provider's response, if available.
 	Raw json.RawMessage
-	// Tries counts the requests made, failed ones included: at least 1, but for
-	// a call that was given up before its first. Waited is the time spent
-	// before and between them.
+	// Tries is the number of requests sent, including failed ones. It is 0 only
+	// if the call was cancelled before the first. Waited is the time spent
+	// waiting before and between requests.
 	Tries  int
 	Waited time.Duration
-	// Attempts are the requests, one by one, where a policy was at work. Usage
-	// and Cost are those of all.
-	Attempts []Attempt
-	// Limits are what the provider says it allows.
-	Limits Limits
+	// Requests describes each request if the model retries. Usage and Cost are
+	// the totals of all requests.
+	Requests []Request
+	// RateLimits are the limits that the provider reported.
+	RateLimits RateLimits
 }
 
-// Attempt is one request of a call.
-type Attempt struct {
-	// Model is who was asked, where there are several.
+// Request is one request of a call.
+type Request struct {
+	// Model is the model asked, if there are several.
 	Model string
-	// Queued was waited before the request, for its turn; Waited after it,
-	// before the next one.
+	// Queued is how long the request waited for the rate limiter, Waited the
+	// pause between it and the next request.
 	Queued  time.Duration
 	Start   time.Time
 	Elapsed time.Duration
 	Waited  time.Duration
-	// Status, Code, RetryAfter and Error are those of the failure; empty where
-	// the request was answered. The text is bounded.
+	// Status, Code, RetryAfter and Error describe the failure; they are empty if
+	// the request succeeded. The length of Error is bounded.
 	Status     Status
 	Code       int
 	RetryAfter time.Duration
 	Error      string
-	// Usage and Cost are there also for an answer that was of no use, where
-	// the provider says what it took.
+	// Usage and Cost are also set for unusable answers, if the provider reports
+	// them.
 	Usage Usage
 	Cost  Cost
 }
 
-// Limits bound the requests and tokens of a minute; 0 is not known.
-type Limits struct{ Requests, Tokens int64 }
+// RateLimits are requests and tokens per minute; 0 means unknown.
+type RateLimits struct{ RequestsPerMinute, TokensPerMinute int64 }
 
-// Usage counts the tokens of one call, or of many added up. Prompt includes
-// CacheRead and CacheWrite, CacheWrite includes CacheWriteHour, and Completion
-// includes Reasoning.
+// Usage counts the tokens of one call or of several. Prompt includes CacheRead
+// and CacheWrite, CacheWrite includes CacheWriteHour, Completion includes
+// Reasoning.
 type Usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	CacheRead  int64 `json:"cached_tokens,omitempty"`
-	// CacheWrite were written into the provider's cache, where that is billed;
-	// CacheWriteHour of them for an hour rather than for minutes.
+	// CacheWrite counts tokens written to the provider's cache, if it bills
+	// them; CacheWriteHour those with a lifetime of an hour.
 	CacheWrite     int64 `json:"cache_write_tokens,omitempty"`
 	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
 	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
-	// Unpriced counts calls whose cost nobody knows: a sum of costs is short of
-	// what these took.
+	// Unpriced counts calls of unknown cost. If it is not 0, a sum of costs is
+	// incomplete.
 	Unpriced int64 `json:"unpriced_calls,omitempty"`
 }
 
-// Add returns the sum of both.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Prompt:         u.Prompt + v.Prompt,
@@ -115,11 +116,12 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Cost is money, in US dollars: as much of it as is known (see Usage.Unpriced).
+// Cost is an amount in US dollars, excluding calls of unknown cost (see
+// Usage.Unpriced).
 type Cost float64
 
-// Known is the cost of a usage, or nil where nobody knows any part of it.
-func (c Cost) Known(u Usage) *Cost {
+// IfKnown returns the cost of a usage, or nil if none of it is known.
+func (c Cost) IfKnown(u Usage) *Cost {
 	if c == 0 && u.Unpriced > 0 {
 		return nil
 	}

@@ -2,27 +2,27 @@ package model
 
 import "cmp"
 
-// Price is what tokens cost, in US dollars per million. A zero Price means
-// that the price is not known, which is not the same as free.
+// Price holds prices in US dollars per million tokens. The zero Price means that
+// the price is unknown, not that it is free.
 type Price struct {
 	Input  float64 `yaml:"input" json:"input"`
 	Output float64 `yaml:"output" json:"output"` // completion tokens, reasoning included
-	// Cached are prompt tokens read from the provider's cache, CacheWrite those
-	// written into it, for an hour CacheWriteHour. 0 means that these cost what
-	// the others do: Input, Input and CacheWrite.
+	// Cached applies to prompt tokens read from the provider's cache, CacheWrite
+	// and CacheWriteHour to those written to it. The defaults are Input, Input
+	// and CacheWrite.
 	Cached         float64 `yaml:"cached" json:"cached"`
 	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty"`
 	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty"`
-	// Free says that a price of nothing is meant, as of a server of one's own.
+	// Free declares that a price of 0 is intended, as for a self-hosted server.
 	Free bool `yaml:"free" json:"free,omitempty"`
-	// Long is what all tokens of a call cost whose prompt is longer than its
-	// Tokens; nil where length does not matter.
-	Long *LongPrice `yaml:"long" json:"long,omitempty"`
+	// Long applies to all tokens of a call whose prompt exceeds its Threshold;
+	// nil if the price does not depend on the length.
+	Long *LongContextPrice `yaml:"long" json:"long,omitempty"`
 }
 
-// LongPrice is the price of calls with long prompts.
-type LongPrice struct {
-	Tokens         int64   `yaml:"tokens" json:"tokens"` // the longest prompt that is not long
+// LongContextPrice is the price of calls with long prompts.
+type LongContextPrice struct {
+	Threshold      int64   `yaml:"tokens" json:"tokens"` // longest prompt at the normal price
 	Input          float64 `yaml:"input" json:"input"`
 	Output         float64 `yaml:"output" json:"output"`
 	Cached         float64 `yaml:"cached" json:"cached"`
@@ -30,12 +30,12 @@ type LongPrice struct {
 	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty"`
 }
 
-// Known says whether there is a price at all.
-func (p Price) Known() bool { return p != Price{} }
+// IsKnown reports whether p is a known price.
+func (p Price) IsKnown() bool { return p != Price{} }
 
-// Of returns the cost of one call.
-func (p Price) Of(u Usage) Cost {
-	if l := p.Long; l != nil && u.Prompt > l.Tokens {
+// CostOf returns the cost of one call.
+func (p Price) CostOf(u Usage) Cost {
+	if l := p.Long; l != nil && u.Prompt > l.Threshold {
 		p = Price{Input: l.Input, Output: l.Output, Cached: l.Cached, CacheWrite: l.CacheWrite, CacheWriteHour: l.CacheWriteHour}
 	}
 	cached, written := cmp.Or(p.Cached, p.Input), cmp.Or(p.CacheWrite, p.Input)

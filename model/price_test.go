@@ -7,12 +7,12 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Each cost is computed by hand in the comment beside it.
+// Each cost is computed by hand in the comment next to it.
 func TestCost(t *testing.T) {
 	gpt := model.Price{Input: 1.25, Cached: 0.125, Output: 10}
 	claude := model.Price{
 		Input: 3, Cached: 0.30, CacheWrite: 3.75, CacheWriteHour: 6, Output: 15,
-		Long: &model.LongPrice{Tokens: 200_000, Input: 6, Cached: 0.60, CacheWrite: 7.50, Output: 22.50},
+		Long: &model.LongContextPrice{Threshold: 200_000, Input: 6, Cached: 0.60, CacheWrite: 7.50, Output: 22.50},
 	}
 	tests := map[string]struct {
 		price model.Price
@@ -69,12 +69,12 @@ func TestCost(t *testing.T) {
 		"a provider that counts wrong": {
 			gpt,
 			model.Usage{Prompt: 10, CacheRead: 20_000},
-			0.0025, // nothing is taken off for the 19,990 that cannot be: 0.02 M x 0.125
+			0.0025, // the excess of 19,990 gives no refund: 0.02 M x 0.125
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := float64(test.price.Of(test.usage)); math.Abs(got-test.want) > 1e-9 {
+			if got := float64(test.price.CostOf(test.usage)); math.Abs(got-test.want) > 1e-9 {
 				t.Errorf("cost = %.6f, want %.6f", got, test.want)
 			}
 		})
@@ -82,15 +82,15 @@ func TestCost(t *testing.T) {
 }
 
 func TestUnknownPriceIsNotFree(t *testing.T) {
-	if (model.Price{}).Known() {
+	if (model.Price{}).IsKnown() {
 		t.Error("no price at all is known")
 	}
-	if !(model.Price{Free: true}).Known() || !(model.Price{Output: 1}).Known() {
+	if !(model.Price{Free: true}).IsKnown() || !(model.Price{Output: 1}).IsKnown() {
 		t.Error("a price is not known")
 	}
 }
 
-// TestAddUsage finds a field that a sum forgets.
+// TestAddUsage finds fields that Add forgets.
 func TestAddUsage(t *testing.T) {
 	u := model.Usage{Prompt: 1, Completion: 2, CacheRead: 3, CacheWrite: 4, CacheWriteHour: 5, Reasoning: 6, Unpriced: 7}
 	want := model.Usage{Prompt: 2, Completion: 4, CacheRead: 6, CacheWrite: 8, CacheWriteHour: 10, Reasoning: 12, Unpriced: 14}

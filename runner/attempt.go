@@ -12,11 +12,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// attempt runs the agent once on an instance. How it ended is in the journal
-// and the outcome; the error says that the run's folder cannot be written.
-func (b *Batch) attempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
+// startAttempt runs a new attempt of a task. Its outcome is returned and in the
+// journal; the error is about the run's folder.
+func (b *Batch) startAttempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
-	header.InstanceID, header.Attempt, header.Sample, header.ModelName = t.ID, n, t.sample, b.ModelName
+	header.InstanceID, header.Attempt, header.Repetition, header.ModelName = t.ID, n, t.repetition, b.ModelName
 	if header.EnvironmentClass == "docker" && header.Image == "" {
 		header.Image = t.ImageName()
 	}
@@ -24,85 +24,85 @@ func (b *Batch) attempt(ctx context.Context, t task, n int) (int, trajectories.O
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
-	journal, err := b.begin(path, header)
+	journal, err := b.createJournal(path, header)
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
-	journal.Sync(b.Sync)
-	return b.sit(ctx, t, n, journal)
+	journal.SetSyncPolicy(b.Sync)
+	return b.runAttempt(ctx, t, n, journal)
 }
 
-// begin makes the journal of a new attempt, or of one that branches off.
-func (b *Batch) begin(path string, header trajectories.Header) (opened, error) {
+// createJournal creates the journal of a new attempt or of a branch.
+func (b *Batch) createJournal(path string, header trajectories.Header) (attemptJournal, error) {
 	if b.Branch != nil {
 		if p, ok := b.Branch.Parents[header.InstanceID]; ok {
-			return b.fork(path, header, p)
+			return b.branchJournal(path, header, p)
 		}
 	}
 	journal, err := b.Folder.newJournal(path, func(f *os.File) (*trajectories.Journal, error) {
-		return trajectories.CreateIn(f, header)
+		return trajectories.NewJournal(f, header)
 	})
-	return opened{Journal: journal}, err
+	return attemptJournal{Journal: journal}, err
 }
 
-// sit works on an attempt until it ends, or ends again.
-func (b *Batch) sit(ctx context.Context, t task, n int, journal opened) (int, trajectories.Outcome, error) {
+// runAttempt runs an attempt, new or resumed, to its end.
+func (b *Batch) runAttempt(ctx context.Context, t task, n int, journal attemptJournal) (int, trajectories.Outcome, error) {
 	b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
-	if journal.past != nil {
-		b.resuming(t, n, journal.past)
+	if journal.resumeState != nil {
+		b.reportResume(t, n, journal.resumeState)
 	}
-	b.Log.Emit(t.event(Event{Type: Doing, Phase: Starting, Attempt: n}))
-	out := b.solve(ctx, t, n, journal)
+	b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: Starting, Attempt: n}))
+	out := b.runAgent(ctx, t, n, journal)
 	return n, out, journal.Close()
 }
 
-// solve is the trial of an attempt.
-func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) trajectories.Outcome {
+// runAgent runs the agent of an attempt.
+func (b *Batch) runAgent(ctx context.Context, t task, n int, journal attemptJournal) trajectories.Outcome {
 	in := t.Instance
-	o := &observer{log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
-	if past := journal.past; past != nil {
-		o.step, o.cost = past.Steps, float64(past.Total().Cost)
+	o := &observer{log: b.Log, budget: b.spending, breaker: &b.breaker, task: t, attempt: n}
+	if restored := journal.resumeState; restored != nil {
+		o.step, o.cost = restored.Steps, float64(restored.Total().Cost)
 	}
 	var bus *events.Bus
-	if b.Events != nil {
+	if b.NewBus != nil {
 		var done func()
-		bus, done = b.Events(in, n)
+		bus, done = b.NewBus(in, n)
 		defer done()
 	}
 	s := agent.Session{
-		Events:   bus,
-		Opening:  events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
-		Recorder: journal, Observer: o,
-		Allow: b.purse.take, Afford: b.purse.afford,
-		Past: journal.past, States: true,
+		Events:     bus,
+		StartEvent: events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
+		Recorder:   journal, Observer: o,
+		ReserveCall: b.spending.reserveCall, CheckBudget: b.spending.checkCost,
+		Resume: journal.resumeState, RecordTreeHashes: true,
 	}
-	if b.Supervise != nil {
-		s.Supervisor = b.Supervise(in)
+	if b.NewApprover != nil {
+		s.Approver = b.NewApprover(in)
 	}
-	trial := Trial{
-		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: countedModels{b.Models, &b.strikes}, Instance: in, Session: s,
-		Tools: func() (agent.Toolbox, error) {
-			var tools agent.Toolbox
+	attemptRunner := AttemptRunner{
+		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: monitoredModels{b.Models, &b.breaker}, Instance: in, Session: s,
+		Tools: func() (agent.ToolServer, error) {
+			var tools agent.ToolServer
 			var err error
-			if b.Tools != nil {
-				tools, err = b.Tools(in, filepath.Dir(b.Folder.Journal(in.ID, n)))
+			if b.NewTools != nil {
+				tools, err = b.NewTools(in, filepath.Dir(b.Folder.Journal(in.ID, n)))
 			}
-			if err == nil && journal.past != nil {
-				journal.past.Rebuild = b.rebuild(o, journal, tools)
+			if err == nil && journal.resumeState != nil {
+				journal.resumeState.Rebuild = b.rebuild(o, journal, tools)
 			}
 			return tools, err
 		},
-		Ready: func(info env.Info, took time.Duration) {
-			b.Folder.sawImage(info)
+		OnReady: func(info env.Info, took time.Duration) {
+			b.Folder.recordImage(info)
 			b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: took.Seconds(), Warnings: info.Warnings}))
 		},
-		Done: func(ctx context.Context, box env.Environment, out trajectories.Outcome) error {
-			o.Began(Closing, "")
-			b.keep(ctx, box, t, n, out)
+		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
+			o.PhaseStarted(Closing, "")
+			b.keepSandbox(ctx, sandbox, t, n, out)
 			return nil
 		},
 	}
-	out, err := trial.Run(ctx)
+	out, err := attemptRunner.Run(ctx)
 	if err != nil {
 		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
 	}

@@ -10,51 +10,51 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Branch is where the attempts of a batch begin, if not at their beginning: at a
-// point of others. Their history is repeated in the new journal, and their
-// commands are run again in the new sandbox.
+// Branch makes the attempts of a batch continue other attempts from a given step.
+// The history is copied to the new journal, and its commands are rerun in the new
+// sandbox.
 type Branch struct {
-	// Parents are what is gone on from, by instance.
+	// Parents are the attempts to continue, by instance.
 	Parents map[string]Parent
-	// Force goes on also where a command of the history does something else now.
+	// Force continues even if a rerun command diverges from the history.
 	Force bool
 }
 
-// Parent is an attempt up to the record that its Origin names.
+// Parent is an attempt up to the record named by its Origin.
 type Parent struct {
 	Origin  trajectories.Origin
 	Records iter.Seq2[trajectories.Record, error]
 }
 
-// NewParent finds the point after so many model calls of an attempt. What the
-// last of them asked for must have been done, and told: else the history would
-// end in the middle of a step.
+// NewParent finds the last record of step origin.Step. All commands of that step
+// must have been executed and their output recorded: a history must not end
+// within a step.
 func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (Parent, error) {
 	p := Parent{Origin: origin, Records: records}
-	t, err := trajectories.Gather(records)
+	t, err := trajectories.BuildTranscript(records)
 	if err != nil {
 		return p, err
 	}
-	p.Origin.Record, err = endOf(t, origin.Step)
+	p.Origin.Record, err = lastRecordOf(t, origin.Step)
 	if err != nil {
 		return p, err
 	}
-	past, err := agent.Recall(p.history())
-	if err == nil && past.Record < p.Origin.Record {
+	restored, err := agent.ReadResumeState(p.history())
+	if err == nil && restored.LastRecord < p.Origin.Record {
 		err = errUnfinished(origin.Step)
 	}
-	if err == nil && past.Delegated {
+	if err == nil && restored.UsedSubagents {
 		err = errDelegated
 	}
 	return p, err
 }
 
-// errDelegated is why an attempt is not branched off from: the numbers of its
-// children are those of journals that stay with it.
-var errDelegated = errors.New("its commands had children (mini-tool delegate), whose journals would not go with the branch")
+// errDelegated is why an attempt with subagents cannot be branched: its records
+// refer to subagent journals by number, and these are not copied.
+var errDelegated = errors.New("its commands started subagents (mini-tool delegate), whose journals a branch does not include")
 
-// endOf is the last record of a step.
-func endOf(t *trajectories.Transcript, step int) (int, error) {
+// lastRecordOf returns the last record of a step.
+func lastRecordOf(t *trajectories.Transcript, step int) (int, error) {
 	steps, last, answered := 0, 0, false
 	for _, e := range t.Entries {
 		reply := e.Cause == trajectories.CauseReply
@@ -67,9 +67,9 @@ func endOf(t *trajectories.Transcript, step int) (int, error) {
 	}
 	switch {
 	case step < 1 || steps < step:
-		return 0, fmt.Errorf("there is no step %d: it has %d", step, steps)
+		return 0, fmt.Errorf("no step %d: the attempt has %d", step, steps)
 	case steps == step && t.Outcome != nil && t.Outcome.Class == trajectories.Submitted:
-		return 0, fmt.Errorf("step %d handed in the work; go on from an earlier one", step)
+		return 0, fmt.Errorf("step %d submitted the work; branch from an earlier step", step)
 	case !answered:
 		return 0, errUnfinished(step)
 	}
@@ -77,10 +77,10 @@ func endOf(t *trajectories.Transcript, step int) (int, error) {
 }
 
 func errUnfinished(step int) error {
-	return fmt.Errorf("step %d was not brought to its end; go on from an earlier one", step)
+	return fmt.Errorf("step %d is incomplete; branch from an earlier step", step)
 }
 
-// history are the records up to the point.
+// history returns the records up to the branching point.
 func (p Parent) history() iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range p.Records {
@@ -91,18 +91,18 @@ func (p Parent) history() iter.Seq2[trajectories.Record, error] {
 	}
 }
 
-// fork begins a journal with the history of a parent.
-func (b *Batch) fork(path string, h trajectories.Header, p Parent) (opened, error) {
+// branchJournal creates a journal that starts with the history of a parent.
+func (b *Batch) branchJournal(path string, h trajectories.Header, p Parent) (attemptJournal, error) {
 	h.Origin = &p.Origin
 	j, err := b.Folder.newJournal(path, func(f *os.File) (*trajectories.Journal, error) {
-		return trajectories.ForkIn(f, h, p.Records)
+		return trajectories.NewFork(f, h, p.Records)
 	})
 	if err != nil {
-		return opened{}, err
+		return attemptJournal{}, err
 	}
-	past, err := agent.Recall(trajectories.Read(path))
+	restored, err := agent.ReadResumeState(trajectories.Read(path))
 	if err != nil {
-		return opened{}, errors.Join(err, j.Close())
+		return attemptJournal{}, errors.Join(err, j.Close())
 	}
-	return opened{j, past}, nil
+	return attemptJournal{j, restored}, nil
 }

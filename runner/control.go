@@ -10,253 +10,257 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Action is what a person can have a run do while it goes on.
+// Action is an action on a running batch.
 type Action string
 
-// What a run does when it is told so.
+// Actions on a running batch.
 const (
-	// Pause starts nothing more, no further try either; what runs goes on.
+	// Pause starts no attempts or retries; running attempts continue.
 	Pause Action = "pause"
-	// Resume ends a pause, and a drain while something still runs.
+	// Resume ends a pause, or a drain while attempts are still running.
 	Resume Action = "resume"
-	// Drain ends the run when what runs has ended. What is left stays pending.
+	// Drain ends the run when the running attempts have ended. The other
+	// instances stay pending.
 	Drain Action = "drain"
-	// Kill ends one instance: its attempt in good order, or before there is one.
-	// This run does not try it again.
+	// Kill ends one task: its attempt is interrupted, or never started. This run
+	// does not retry it.
 	Kill Action = "kill"
-	// Requeue puts one instance at the end of the queue, where it begins anew:
-	// what runs is ended first, and what has a result is done again. All attempts
-	// stay.
+	// Requeue starts one task again, at the end of the queue: a running attempt
+	// is interrupted first, and an ended task gets a new attempt. All attempts
+	// are kept.
 	Requeue Action = "requeue"
 )
 
-// Order is an action that somebody asks for.
-type Order struct {
+// ControlRequest is a request for an action.
+type ControlRequest struct {
 	Action Action
-	// Who is the instance of a Kill or Requeue, or one sample of it: "id#2".
-	// The id alone means all of its samples.
-	Who string
-	// By says who asks, for those who read of it.
-	By string
+	// TaskID is the task of a Kill or Requeue: an instance ID, or "ID#2" for one
+	// of several repetitions. The ID alone means all of them.
+	TaskID string
+	// Source says where the request comes from, for the event log.
+	Source string
 }
 
-// Who gives orders.
+// Sources of requests.
 const (
-	ByView = "view" // the live view
-	ByCtl  = "ctl"  // mini ctl
+	SourceLiveView = "view" // the live view
+	SourceCtl      = "ctl"  // mini ctl
 )
 
-// Whose names for people who gave an order.
-func Whose(by string) string {
+// SourceName returns the name of a source for the user.
+func SourceName(by string) string {
 	switch by {
-	case ByView:
+	case SourceLiveView:
 		return "live view"
-	case ByCtl:
+	case SourceCtl:
 		return "mini ctl"
 	}
 	return by
 }
 
-// Why an order cannot be followed.
+// Errors of requests.
 var (
-	ErrNotRunning = errors.New("the run is over, or has not begun")
-	ErrEnded      = errors.New("has ended")
+	ErrNotRunning   = errors.New("the run has ended or has not started")
+	ErrAlreadyEnded = errors.New("has ended")
 )
 
-// UnknownError says that a run has no such instance.
-type UnknownError struct {
-	Who string
-	// Known are those that it has.
+// UnknownTaskError reports that a run has no such task.
+type UnknownTaskError struct {
+	TaskID string
+	// Known are the tasks of the run.
 	Known []string
 }
 
-func (e *UnknownError) Error() string { return fmt.Sprintf("the run has no instance %.80q", e.Who) }
-
-// Control is where orders to a run come in. The zero value is ready; it belongs to
-// one Batch, and its methods are safe for concurrent use.
-type Control struct {
-	queue atomic.Pointer[queue] // of the run that goes on; nil while none does
+func (e *UnknownTaskError) Error() string {
+	return fmt.Sprintf("the run has no instance %.80q", e.TaskID)
 }
 
-// Do follows an order and says in a sentence what comes of it.
-func (c *Control) Do(o Order) (said string, err error) {
+// Control accepts requests for one Batch. The zero value is ready to use. Its
+// methods are safe for concurrent use.
+type Control struct {
+	queue atomic.Pointer[queue] // of the current run; nil if none is running
+}
+
+// Do executes a request and describes the effect in one sentence.
+func (c *Control) Do(o ControlRequest) (effect string, err error) {
 	q := c.queue.Load()
 	if q == nil {
 		return "", ErrNotRunning
 	}
-	return q.do(o)
+	return q.apply(o)
 }
 
-// Standing says how far the run is; false while none goes on.
-func (c *Control) Standing() (Standing, bool) {
+// QueueStatus returns the state of the queue; false if no run is in progress.
+func (c *Control) QueueStatus() (QueueStatus, bool) {
 	q := c.queue.Load()
 	if q == nil {
-		return Standing{}, false
+		return QueueStatus{}, false
 	}
-	return q.standing(), true
+	return q.status(), true
 }
 
-// serves hands a run over, and takes it back with nil.
-func (c *Control) serves(q *queue) {
+// attach sets the queue of the current run, or nil.
+func (c *Control) attach(q *queue) {
 	if c != nil {
 		c.queue.Store(q)
 	}
 }
 
-// Standing is how far a run is.
-type Standing struct {
+// QueueStatus is the progress of a run.
+type QueueStatus struct {
 	Paused   bool `json:"paused,omitempty"`
 	Draining bool `json:"draining,omitempty"`
-	Total    int  `json:"total"` // that this run is to work on
-	Done     int  `json:"done"`  // of them
+	Total    int  `json:"total"` // tasks of this run
+	Done     int  `json:"done"`  // of Total
 	Skipped  int  `json:"skipped"`
-	// Working are those that workers have, Waiting those in the queue, in order.
+	// Working have a worker; Waiting are queued, in order.
 	Working []string `json:"working"`
 	Waiting []string `json:"waiting"`
-	// Ended are those that have ended, or had a result before.
+	// Ended have ended in this run or had a result before.
 	Ended []string `json:"ended"`
-	// Dropped were killed before they came to an attempt.
+	// Dropped were killed before an attempt.
 	Dropped []string `json:"dropped,omitempty"`
-	// Classes are how those that are done have ended.
+	// Classes counts the outcomes of the tasks done.
 	Classes map[trajectories.Class]int `json:"classes"`
 }
 
-// do follows an order. What happens is told while the lock is held, so that those
-// who watch hear of it in the order in which it happened.
-func (q *queue) do(o Order) (string, error) {
+// apply executes a request. It emits events while holding the lock, so that they
+// are in order.
+func (q *queue) apply(o ControlRequest) (string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.over {
+	if q.closed {
 		return "", ErrNotRunning
 	}
 	defer q.changed.Broadcast()
 	switch o.Action {
 	case Pause:
 		if q.paused {
-			return "it is paused already", nil
+			return "already paused", nil
 		}
 		q.paused = true
-		return q.tell(o, nil, "paused: nothing more is started, and what runs goes on"), nil
+		return q.report(o, nil, "paused: running attempts continue, no new ones start"), nil
 	case Resume:
 		if !q.paused && !q.draining {
-			return "it is not paused", nil
+			return "not paused", nil
 		}
 		q.paused, q.draining = false, false
-		return q.tell(o, nil, "resumed"), nil
+		return q.report(o, nil, "resumed"), nil
 	case Drain:
 		if q.draining {
-			return "it is draining already", nil
+			return "already draining", nil
 		}
 		q.draining = true
-		return q.tell(o, nil, "draining: nothing more is started, and the run ends with what runs"), nil
+		return q.report(o, nil, "draining: running attempts continue, then the run ends"), nil
 	case Kill:
-		return q.each(o, q.kill)
+		return q.forEach(o, q.kill)
 	case Requeue:
-		return q.each(o, q.requeue)
+		return q.forEach(o, q.requeue)
 	}
-	return "", fmt.Errorf("there is no action %.40q", o.Action)
+	return "", fmt.Errorf("unknown action %.40q", o.Action)
 }
 
-// each follows an order for all that it names. Among several samples those for
-// which there is nothing to do are passed over.
-func (q *queue) each(o Order, f func(Order, *job) (string, error)) (string, error) {
-	named := q.named(o.Who)
+// forEach applies f to the tasks named by a request. With several repetitions,
+// errors are returned only if all fail.
+func (q *queue) forEach(o ControlRequest, f func(ControlRequest, *job) (string, error)) (string, error) {
+	named := q.find(o.TaskID)
 	if len(named) == 0 {
-		return "", q.unknown(o.Who)
+		return "", q.unknownTask(o.TaskID)
 	}
-	var said []string
+	var effects []string
 	var failed error
 	for _, j := range named {
 		text, err := f(o, j)
 		if err != nil {
-			failed = fmt.Errorf("%s %w", j.who, err)
+			failed = fmt.Errorf("%s %w", j.taskID, err)
 			continue
 		}
-		said = append(said, j.who+" "+text)
+		effects = append(effects, j.taskID+" "+text)
 	}
-	if len(said) == 0 {
+	if len(effects) == 0 {
 		return "", failed
 	}
-	return strings.Join(said, "\n"), nil
+	return strings.Join(effects, "\n"), nil
 }
 
-func (q *queue) kill(o Order, j *job) (string, error) {
-	switch j.at {
-	case queued:
-		q.forget(j)
+func (q *queue) kill(o ControlRequest, j *job) (string, error) {
+	switch j.state {
+	case stateQueued:
+		q.remove(j)
 		q.total--
-		return q.tell(o, j, "is killed: it is not started in this run"), nil
-	case resting:
-		j.at = dropped
+		return q.report(o, j, "is killed: it will not start in this run"), nil
+	case stateBackoff:
+		j.state = stateDropped
 		q.total--
-		j.stop(&stopped{"killed", o.By})
-		return q.tell(o, j, "is killed: it is not tried again in this run"), nil
-	case working:
+		j.stop(&stopError{"killed", o.Source})
+		return q.report(o, j, "is killed: it will not be retried in this run"), nil
+	case stateRunning:
 		if j.killed {
-			return "is ending already", nil
+			return "is already ending", nil
 		}
-		j.killed, j.again = true, false
-		j.stop(&stopped{"killed", o.By})
-		return q.tell(o, j, "is killed: its attempt ends, and its work is kept"), nil
-	case dropped:
-		return "was killed before", nil
+		j.killed, j.requeued = true, false
+		j.stop(&stopError{"killed", o.Source})
+		return q.report(o, j, "is killed: its attempt ends, and its work is kept"), nil
+	case stateDropped:
+		return "was already killed", nil
 	}
-	if j.again { // it has ended, and was asked to begin again
-		j.at, j.again = dropped, false
+	if j.requeued { // ended, but requeued
+		j.state, j.requeued = stateDropped, false
 		q.total--
-		return q.tell(o, j, "is killed: it is not started in this run"), nil
+		return q.report(o, j, "is killed: it will not start in this run"), nil
 	}
-	return "", ErrEnded
+	return "", ErrAlreadyEnded
 }
 
-func (q *queue) requeue(o Order, j *job) (string, error) {
-	if j.again {
-		return "goes to the end of the queue already", nil
+func (q *queue) requeue(o ControlRequest, j *job) (string, error) {
+	if j.requeued {
+		return "is already requeued", nil
 	}
-	switch j.at {
-	case queued:
-		q.forget(j)
+	switch j.state {
+	case stateQueued:
+		q.remove(j)
 		q.append(j)
-		return q.tell(o, j, "goes to the end of the queue"+q.unless()), nil
-	case working, resting:
-		j.again, j.killed = true, false
-		j.stop(&stopped{"requeued", o.By})
-		return q.tell(o, j, "is ended, and goes to the end of the queue"+q.unless()), nil
-	case dropped:
+		return q.report(o, j, "is moved to the end of the queue"+q.drainNote()), nil
+	case stateRunning, stateBackoff:
+		j.requeued, j.killed = true, false
+		j.stop(&stopError{"requeued", o.Source})
+		return q.report(o, j, "is stopped and requeued"+q.drainNote()), nil
+	case stateDropped:
 		q.total++
-		if j.held {
-			j.again = true
+		if j.hasWorker {
+			j.requeued = true
 		} else {
 			q.append(j)
 		}
-		return q.tell(o, j, "is in the queue again"+q.unless()), nil
+		return q.report(o, j, "is queued again"+q.drainNote()), nil
 	}
-	if j.class == "" { // it had its result before
+	if j.class == "" { // had its result before this run
 		q.total++
 		q.skipped--
 	}
-	said := q.tell(o, j, "is tried again, at the end of the queue; what it has stays"+q.unless())
+	effect := q.report(o, j, "is requeued; its earlier attempts are kept"+q.drainNote())
 	if j.class != "" {
 		q.done--
 	}
-	j.class, j.anew = "", true
-	if j.again = j.held; !j.held {
+	j.class, j.forceNew = "", true
+	if j.requeued = j.hasWorker; !j.hasWorker {
 		q.append(j)
 	}
-	return said, nil
+	return effect, nil
 }
 
-// unless says that what is queued will not be begun. The lock is held.
-func (q *queue) unless() string {
+// drainNote notes that a drained run does not start queued tasks. The caller holds
+// the lock.
+func (q *queue) drainNote() string {
 	if q.draining {
-		return "; but the run drains, and begins it only after a resume"
+		return "; the run is draining and starts it only after a resume"
 	}
 	return ""
 }
 
-// tell makes an event of what an order led to.
-func (q *queue) tell(o Order, j *job, text string) string {
-	e := Event{Type: Controlled, Action: o.Action, By: o.By, Text: text, Total: q.total}
+// report emits an event with the effect of a request.
+func (q *queue) report(o ControlRequest, j *job, text string) string {
+	e := Event{Type: Controlled, Action: o.Action, Source: o.Source, Text: text, Total: q.total}
 	if j != nil {
 		e = j.event(e)
 		e.Class = j.class
@@ -265,37 +269,37 @@ func (q *queue) tell(o Order, j *job, text string) string {
 	return text
 }
 
-// named are the tasks that somebody means: one, or all samples of an instance.
-func (q *queue) named(who string) []*job {
+// find returns the tasks with an ID: one, or all repetitions of an instance.
+func (q *queue) find(taskID string) []*job {
 	var all []*job
 	for _, j := range q.jobs {
-		if j.who == who {
+		if j.taskID == taskID {
 			return []*job{j}
 		}
-		if j.ID == who {
+		if j.ID == taskID {
 			all = append(all, j)
 		}
 	}
 	return all
 }
 
-func (q *queue) unknown(who string) error {
-	e := &UnknownError{Who: who}
+func (q *queue) unknownTask(taskID string) error {
+	e := &UnknownTaskError{TaskID: taskID}
 	for _, j := range q.jobs {
-		e.Known = append(e.Known, j.who)
+		e.Known = append(e.Known, j.taskID)
 	}
 	return e
 }
 
-// stopped is why an attempt ends before its end: somebody wants it.
-type stopped struct{ what, by string }
+// stopError is the cause of an attempt that a request has ended.
+type stopError struct{ action, source string }
 
-func (s *stopped) Error() string {
-	if s.by == "" {
-		return s.what
+func (s *stopError) Error() string {
+	if s.source == "" {
+		return s.action
 	}
-	return s.what + " (" + Whose(s.by) + ")"
+	return s.action + " (" + SourceName(s.source) + ")"
 }
 
-// Unwrap makes it an interruption: the working diff is kept.
-func (s *stopped) Unwrap() error { return agent.ErrInterrupted }
+// Unwrap makes it an interruption: the working diff is saved.
+func (s *stopError) Unwrap() error { return agent.ErrInterrupted }

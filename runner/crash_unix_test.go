@@ -28,12 +28,12 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// mortal is the variable that makes the test binary a mini that works in a
-// folder, and says each record on its standard output.
-const mortal = "MINI_TEST_MORTAL_RUN"
+// crashVariable is the environment variable that makes the test binary run a batch in a
+// folder and print each record.
+const crashVariable = "MINI_TEST_MORTAL_RUN"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(mortal); dir != "" {
+	if dir := os.Getenv(crashVariable); dir != "" {
 		if err := workAloud(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// crashScript changes a file with every command, so that one that is run twice, or
-// not at all, shows in what is submitted.
+// crashScript changes a file with every command, so that a command that ran twice or
+// never shows in the submission.
 const crashScript = `
 - "` + "```bash\\necho one >> file\\n```" + `"
 - "no command"
@@ -60,7 +60,7 @@ type script struct{ *scripted.Script }
 
 func (s script) For(in datasets.Instance) (model.Model, error) { return s.Script.For(in.ID) }
 
-// folders are sandboxes on this machine, each in a folder of its own.
+// localFolders are local sandboxes, each in its own folder.
 func localFolders(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
 	dir, err := os.MkdirTemp("", "mini-crash-")
 	if err != nil {
@@ -69,12 +69,11 @@ func localFolders(ctx context.Context, _ datasets.Instance) (env.Environment, er
 	return local.New(ctx, local.Config{Dir: dir, Disposable: true})
 }
 
-// crashBatch is a batch that goes on inside attempts, ready in a folder.
+// crashBatch returns a batch that resumes attempts in a folder.
 func crashBatch(dir string, watch func(runner.Event)) (*runner.Batch, error) {
 	folder, err := runner.Open(dir)
 	for errors.As(err, new(*runner.LockedError)) {
-		// What a mini was starting as it was killed has its lock, until it is another
-		// program.
+		// A program that the killed process was starting holds the lock until its exec.
 		folder, err = runner.Open(dir)
 	}
 	if err != nil {
@@ -106,7 +105,7 @@ func workAloud(dir string) error {
 	return err
 }
 
-// finish lets another mini go on, and says in which attempt it came to its end.
+// finish resumes the run in another process and returns the attempt that ended.
 func finish(t *testing.T, dir string) int {
 	t.Helper()
 	b, err := crashBatch(dir, nil)
@@ -128,9 +127,9 @@ func crashJournal(dir string) string {
 	return filepath.Join(dir, "a", "attempts", "1", "journal.jsonl")
 }
 
-// A journal that was cut anywhere loads, and the attempt comes to the end that it
-// had, inside itself: without its header alone is it nobody's.
-func TestGoingOnFromAJournalCutAnywhere(t *testing.T) {
+// A journal truncated anywhere can be loaded, and the attempt is resumed and ends as
+// before. Only without its header is it ignored.
+func TestResumeFromTruncatedJournal(t *testing.T) {
 	dir := t.TempDir()
 	if n := finish(t, dir); n != 1 {
 		t.Fatalf("finished in attempt %d", n)
@@ -176,9 +175,8 @@ func TestGoingOnFromAJournalCutAnywhere(t *testing.T) {
 	}
 }
 
-// So does one whose mini was killed while it worked, and killed again as it went
-// on.
-func TestGoingOnAfterKills(t *testing.T) {
+// The same after kills at any time, also while resuming.
+func TestResumeAfterKills(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -201,11 +199,11 @@ func TestGoingOnAfterKills(t *testing.T) {
 	}
 }
 
-// killAfter lets a mini work until it has said so many lines.
+// killAfter kills the process after a number of printed lines.
 func killAfter(t *testing.T, self, dir string, lines int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), mortal+"="+dir)
+	cmd.Env = append(os.Environ(), crashVariable+"="+dir)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -221,7 +219,7 @@ func killAfter(t *testing.T, self, dir string, lines int) {
 			break
 		}
 	}
-	_ = cmd.Process.Kill() // it may have come to its end
+	_ = cmd.Process.Kill() // it may have ended
 	if err := cmd.Wait(); err != nil && said.Len() > 0 {
 		t.Fatalf("%v: %s", err, &said)
 	}

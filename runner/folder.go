@@ -15,45 +15,45 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Folder is the folder of a run, held by one mini at a time.
+// Folder is the folder of a run, locked by one process.
 type Folder struct {
-	dir    string
-	root   *rootdir.Dir // nil in a folder that is only read
-	lock   *flock.Flock
-	own    func(verdicts.Record) bool // of verdicts; see OwnVerdicts
-	events *os.File
+	dir          string
+	root         *rootdir.Dir // nil in a folder opened for reading
+	lock         *flock.Flock
+	isOwnVerdict func(verdicts.Record) bool // reports whether a verdict record is the user's; see SetVerdictFilter
+	events       *os.File
 
-	eventsSize int64 // up to here events has whole lines; Log.mu guards it
+	eventsSize int64 // length of events in complete lines; guarded by Log.mu
 
-	mu        sync.Mutex
-	eventFail error
-	images    map[string]string             // name -> id, as they are seen
-	verdicts  map[string][]verdicts.Verdict // instance -> its verdicts, as far as they were read
+	mu          sync.Mutex
+	eventsError error
+	images      map[string]string             // name -> digest or ID
+	verdicts    map[string][]verdicts.Verdict // by instance; read on demand
 }
 
-// LockedError says that another mini holds the folder.
+// LockedError reports that another process has locked the folder.
 type LockedError struct {
 	Dir string
-	PID string // as that mini wrote it; may be empty
+	PID string // of that process; may be empty
 }
 
 func (e *LockedError) Error() string {
-	who := "another mini"
+	holder := "another mini"
 	if e.PID != "" {
-		who += " (process " + e.PID + ")"
+		holder += " (process " + e.PID + ")"
 	}
-	return fmt.Sprintf("%s: %s is working in this folder; wait for it, or give another one with -o", e.Dir, who)
+	return fmt.Sprintf("%s: %s is working in this folder; wait for it, or give another one with -o", e.Dir, holder)
 }
 
-// ErrNotRun says that a folder belongs to something else.
-var ErrNotRun = errors.New("is not empty and not the folder of a run")
+// ErrNotEmpty reports that a folder has other contents than a run.
+var ErrNotEmpty = errors.New("is not empty and not the folder of a run")
 
-// The files of a run, within its folder.
+// Files in the folder of a run.
 const (
 	lockFile    = ".lock"
 	eventsFile  = datasets.EventsFile
@@ -65,20 +65,20 @@ const (
 	attemptsDir = "attempts"
 )
 
-// Open takes the folder of a run, making it where there is none. It fails with
-// a *LockedError when another mini has it. A folder that is not empty must be
-// a run's.
+// Open locks the folder of a run, and creates it if necessary. It fails with a
+// *LockedError if another process has locked it, and with ErrNotEmpty if it has
+// other contents.
 func Open(dir string) (*Folder, error) {
-	if err := Fit(dir); err != nil {
+	if err := CheckFolder(dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	path := filepath.Join(dir, lockFile)
-	for _, name := range []string{lockFile, eventsFile} { // a pipe would hang it, a link leads elsewhere
+	for _, name := range []string{lockFile, eventsFile} { // a pipe would block, a link may lead elsewhere
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s %w: its %s is no file; give a new one with -o", dir, ErrNotRun, name)
+			return nil, fmt.Errorf("%s %w: its %s is no file; give a new one with -o", dir, ErrNotEmpty, name)
 		}
 	}
 	lock := flock.New(path)
@@ -87,7 +87,7 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("lock run %s: %w", dir, err)
 	}
 	if !ok {
-		return nil, &LockedError{Dir: dir, PID: lockedBy(dir)}
+		return nil, &LockedError{Dir: dir, PID: lockHolder(dir)}
 	}
 	f := &Folder{dir: dir, lock: lock, images: map[string]string{}}
 	if err := f.open(); err != nil {
@@ -96,7 +96,7 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// open opens what a folder is worked in with.
+// open writes the PID and opens the files for writing.
 func (f *Folder) open() (err error) {
 	if err := os.WriteFile(f.lock.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return err
@@ -108,15 +108,15 @@ func (f *Folder) open() (err error) {
 	if f.events, err = f.root.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644); err != nil {
 		return err
 	}
-	if f.eventsSize, err = wholeLines(f.events); err != nil {
+	if f.eventsSize, err = completeLength(f.events); err != nil {
 		return err
 	}
-	return f.events.Truncate(f.eventsSize) // a line that is torn is of a mini that was killed
+	return f.events.Truncate(f.eventsSize) // a killed process may have left a partial line
 }
 
-// Fit says whether a folder may become a run, or is one: it is not there, it is
-// empty, or it is a run's. Else the error wraps ErrNotRun.
-func Fit(dir string) error {
+// CheckFolder checks that a folder is missing, empty or the folder of a run. Other
+// errors wrap ErrNotEmpty.
+func CheckFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -131,16 +131,16 @@ func Fit(dir string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s %w; give a new one with -o", dir, ErrNotRun)
+	return fmt.Errorf("%s %w; give a new one with -o", dir, ErrNotEmpty)
 }
 
-// Dir is the folder's path.
+// Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
-// Root is the folder for those who change files in it: no link in it leads out.
+// Root returns the folder for writing; it does not follow links out of it.
 func (f *Folder) Root() *rootdir.Dir { return f.root }
 
-// Close gives the folder up.
+// Close releases the folder.
 func (f *Folder) Close() error {
 	var err error
 	if f.events != nil {
@@ -152,7 +152,7 @@ func (f *Folder) Close() error {
 	return errors.Join(err, f.lock.Unlock())
 }
 
-// newAttempt makes the folder of an attempt and returns the journal's path.
+// newAttempt creates the folder of an attempt and returns the journal's path.
 func (f *Folder) newAttempt(id string, n int) (string, error) {
 	dir := filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n))
 	if err := f.root.MkdirAll(dir); err != nil {
@@ -161,20 +161,20 @@ func (f *Folder) newAttempt(id string, n int) (string, error) {
 	return filepath.Join(dir, journalFile), nil
 }
 
-// newJournal makes the file of a journal, and leaves none where begin fails.
-func (f *Folder) newJournal(path string, begin func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
+// newJournal creates the file of a journal and removes it if create fails.
+func (f *Folder) newJournal(path string, create func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
 	file, err := f.root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	j, err := begin(file)
+	j, err := create(file)
 	if err != nil {
 		return nil, errors.Join(err, f.root.Remove(path))
 	}
 	return j, nil
 }
 
-// continueJournal opens the journal of an attempt that goes on.
+// continueJournal opens the journal of a resumed attempt.
 func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajectories.Journal, error) {
 	info, err := f.root.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -187,22 +187,22 @@ func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajec
 	if err != nil {
 		return nil, fmt.Errorf("continue journal: %w", err)
 	}
-	return trajectories.ContinueIn(file, from)
+	return trajectories.ReopenFile(file, from)
 }
 
-// Journal is where the journal of an attempt is.
+// Journal returns the path of an attempt's journal.
 func (f *Folder) Journal(id string, n int) string {
 	return filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n), journalFile)
 }
 
-func (f *Folder) traj(id string) string {
+func (f *Folder) trajectoryPath(id string) string {
 	return filepath.Join(f.dir, id, id+".traj.json")
 }
 
-// attempts are the numbers of an instance's attempts, ascending.
+// attempts returns the numbers of an instance's attempts, ascending.
 func (f *Folder) attempts(id string) ([]int, error) {
 	look, read := os.Lstat, os.ReadDir
-	if f.root != nil { // what is read here is written to
+	if f.root != nil { // the folder will be written to
 		look, read = f.root.Lstat, f.root.ReadDir
 	}
 	dir := filepath.Join(f.dir, id, attemptsDir)
@@ -210,7 +210,7 @@ func (f *Folder) attempts(id string) ([]int, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && !info.IsDir() { // a link could lead to the attempts of another run
+	if err == nil && !info.IsDir() { // a link could lead to another run
 		err = fmt.Errorf("%s is not a folder; replace it by one", dir)
 	}
 	var entries []os.DirEntry
@@ -230,8 +230,8 @@ func (f *Folder) attempts(id string) ([]int, error) {
 	return numbers, nil
 }
 
-// ids are the instances that have attempts in this folder.
-func (f *Folder) ids() ([]string, error) {
+// instanceIDs returns the instances with attempts in this folder.
+func (f *Folder) instanceIDs() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
@@ -245,9 +245,8 @@ func (f *Folder) ids() ([]string, error) {
 	return ids, nil
 }
 
-// writeEvent appends to events.jsonl. The run goes on when that fails, and
-// says so at its end: the journals are the truth. What was written of the line
-// is cut off, so that the next event begins on a line of its own.
+// writeEvent appends to events.jsonl. A write error is reported at the end of the
+// run: the journals are authoritative. A partial line is removed.
 func (f *Folder) writeEvent(e Event, redact func([]byte) []byte) {
 	line, err := e.Line()
 	if err == nil && redact != nil {
@@ -264,13 +263,13 @@ func (f *Folder) writeEvent(e Event, redact func([]byte) []byte) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.eventFail == nil && err != nil {
-		f.eventFail = fmt.Errorf("write events: %w", err)
+	if f.eventsError == nil && err != nil {
+		f.eventsError = fmt.Errorf("write events: %w", err)
 	}
 }
 
-// wholeLines is how many bytes of a file are lines with their end.
-func wholeLines(file *os.File) (int64, error) {
+// completeLength returns the length of a file up to its last newline.
+func completeLength(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return 0, err
@@ -293,11 +292,11 @@ func wholeLines(file *os.File) (int64, error) {
 func (f *Folder) eventsErr() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.eventFail
+	return f.eventsError
 }
 
-// sawImage remembers what a sandbox was made from, for run.json.
-func (f *Folder) sawImage(info env.Info) {
+// recordImage saves the image of a sandbox for run.json.
+func (f *Folder) recordImage(info env.Info) {
 	if info.Image == "" {
 		return
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// TestEventsOnAFullDisk: an event that does not fit leaves nothing of its line,
-// so that the next one is not lost with it. The disk is a small tmpfs, which
-// needs the right to mount.
+// TestEventsOnAFullDisk: a partially written event is removed, so that the next one
+// is not lost. The disk is a small tmpfs; mounting it needs privileges.
 func TestEventsOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("mini-test", dir, "tmpfs", 0, "size=64k"); err != nil {

@@ -14,29 +14,28 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Importer takes attempts that were made elsewhere into the folder of a run,
-// each beside those that its instance has.
+// Importer imports attempts from other files into the folder of a run.
 type Importer struct {
-	version string // of this mini
-	book    *book
-	have    map[Origin]string // what is here already -> the attempt it became
+	version  string // of mini
+	store    *resultStore
+	imported map[ImportSource]string // imported already -> name of the attempt
 }
 
-// Origin is the file, and the place in it, that an attempt was made from.
-type Origin struct {
+// ImportSource is the file, and the row in it, that an attempt comes from.
+type ImportSource struct {
 	SHA256 string // of the file, in hex
-	Row    int    // in a file of several, from 1 on
+	Row    int    // in a file with several attempts, from 1
 }
 
-// Importer reads what the folder has. version is that of this mini, which stands
-// in the headers of what it takes in.
+// Importer returns an importer into the folder. version is mini's version for the
+// headers of imported attempts.
 func (f *Folder) Importer(version string) (*Importer, error) {
-	book, err := f.openBook("")
+	store, err := f.openResultStore("")
 	if err != nil {
 		return nil, err
 	}
-	i := &Importer{version: version, book: book, have: map[Origin]string{}}
-	ids, err := f.ids()
+	i := &Importer{version: version, store: store, imported: map[ImportSource]string{}}
+	ids, err := f.instanceIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +46,7 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 		}
 		for _, n := range numbers {
 			if from, ok := importOf(f.Journal(id, n)); ok {
-				i.have[Origin{from.SHA256, from.Row}] = attemptName(id, n)
+				i.imported[ImportSource{from.SHA256, from.Row}] = attemptName(id, n)
 			}
 		}
 	}
@@ -56,7 +55,7 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 
 func attemptName(id string, n int) string { return fmt.Sprintf("attempt %d of %s", n, id) }
 
-// importOf is the import record of a journal; it is the second one.
+// importOf returns the import record of a journal, its second record.
 func importOf(journal string) (trajectories.Import, bool) {
 	var from trajectories.Import
 	n := 0
@@ -71,48 +70,47 @@ func importOf(journal string) (trajectories.Import, bool) {
 	return from, false
 }
 
-// Has says which attempt was made of a file before, in words; "" where none was.
-func (i *Importer) Has(o Origin) string { return i.have[o] }
+// FindAttempt returns the name of the attempt imported from a source, or "".
+func (i *Importer) FindAttempt(o ImportSource) string { return i.imported[o] }
 
-// Imported is an attempt as it was taken in.
-type Imported struct {
+// ImportedAttempt is an imported attempt.
+type ImportedAttempt struct {
 	Attempt int
-	// Outcome is nil where the file does not say how the attempt ended.
+	// Outcome is nil if the file does not have it.
 	Outcome *trajectories.Outcome
 }
 
-// Add writes the journal of an attempt, and what is derived from it. The header
-// gets the attempt's number, and a sample of its own: nobody ran them again
-// because one failed. The id comes from a file and is checked.
-func (i *Importer) Add(id string, o Origin, records iter.Seq2[trajectories.Record, error]) (Imported, error) {
+// Add writes the journal of an attempt and updates the derived files. The header
+// gets the next attempt number and a repetition of its own, since the attempts are
+// not retries of each other. Add validates the id.
+func (i *Importer) Add(id string, o ImportSource, records iter.Seq2[trajectories.Record, error]) (ImportedAttempt, error) {
 	if err := datasets.CheckID(id); err != nil {
-		return Imported{}, err
+		return ImportedAttempt{}, err
 	}
-	n, k := i.book.nextSample(id)
-	path, err := i.book.folder.newAttempt(id, n)
+	n, rep := i.store.nextRepetition(id)
+	path, err := i.store.folder.newAttempt(id, n)
 	if err != nil {
-		return Imported{}, err
+		return ImportedAttempt{}, err
 	}
-	if err := i.writeWhole(path, i.numbered(records, id, n, k)); err != nil {
-		i.book.giveBack(id, n)
-		return Imported{}, errors.Join(err, i.book.folder.dropEmpty(filepath.Dir(path)))
+	if err := i.writeJournal(path, i.withHeader(records, id, n, rep)); err != nil {
+		i.store.releaseAttempt(id, n)
+		return ImportedAttempt{}, errors.Join(err, i.store.folder.removeEmpty(filepath.Dir(path)))
 	}
-	i.have[o] = attemptName(id, n)
-	return i.enter(id, n, k)
+	i.imported[o] = attemptName(id, n)
+	return i.finish(id, n, rep)
 }
 
-// AddChildren writes the journals of an attempt's children beside its own. They
-// keep their numbers; a second one of the same number, and one that has none, is an
-// error.
-func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[trajectories.Record, error]) error {
-	dir := filepath.Join(filepath.Dir(i.book.folder.Journal(id, in.Attempt)), trajectories.ChildrenFolder)
+// AddChildren writes the journals of an attempt's subagents. They keep their
+// numbers, which must be present and unique.
+func (i *Importer) AddChildren(id string, in ImportedAttempt, children []iter.Seq2[trajectories.Record, error]) error {
+	dir := filepath.Join(filepath.Dir(i.store.folder.Journal(id, in.Attempt)), trajectories.ChildrenFolder)
 	for _, records := range children {
 		n := 0
 		for r, err := range records {
 			if err != nil {
 				return err
 			}
-			h, err := trajectories.HeaderOf(r)
+			h, err := trajectories.DecodeHeader(r)
 			if err != nil {
 				return err
 			}
@@ -122,41 +120,41 @@ func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[traj
 			break
 		}
 		if n < 1 {
-			return errors.New("import child: its header does not say whose it is")
+			return errors.New("import child: its header has no parent")
 		}
 		path := filepath.Join(dir, strconv.Itoa(n), trajectories.ChildJournal)
 		if exists(path) {
-			return fmt.Errorf("import child: there are two of number %d", n)
+			return fmt.Errorf("import child: duplicate number %d", n)
 		}
-		if err := i.book.folder.root.MkdirAll(filepath.Dir(path)); err != nil {
+		if err := i.store.folder.root.MkdirAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("import child: %w", err)
 		}
-		if err := i.writeWhole(path, i.numbered(records, id, in.Attempt, 0)); err != nil {
+		if err := i.writeJournal(path, i.withHeader(records, id, in.Attempt, 0)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeWhole makes a journal that is there whole or not at all.
-func (i *Importer) writeWhole(path string, records iter.Seq2[trajectories.Record, error]) error {
-	err := i.book.folder.root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
+// writeJournal writes a journal atomically.
+func (i *Importer) writeJournal(path string, records iter.Seq2[trajectories.Record, error]) error {
+	err := i.store.folder.root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil
 }
 
-// numbered are the records with a header for their place in this run.
-func (i *Importer) numbered(records iter.Seq2[trajectories.Record, error], id string, n, k int) iter.Seq2[trajectories.Record, error] {
+// withHeader sets the attempt's id and numbers in the header.
+func (i *Importer) withHeader(records iter.Seq2[trajectories.Record, error], id string, n, rep int) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
 			if err == nil && r.Type == trajectories.TypeHeader {
 				var h trajectories.Header
-				if h, err = trajectories.HeaderOf(r); err == nil {
-					h.InstanceID, h.Attempt, h.Sample = id, n, k
+				if h, err = trajectories.DecodeHeader(r); err == nil {
+					h.InstanceID, h.Attempt, h.Repetition = id, n, rep
 					h.MiniVersion = cmp.Or(h.MiniVersion, i.version)
-					r.Data, err = trajectories.Encode(h)
+					r.Data, err = trajectories.EncodeJSON(h)
 				}
 			}
 			if !yield(r, err) {
@@ -166,20 +164,20 @@ func (i *Importer) numbered(records iter.Seq2[trajectories.Record, error], id st
 	}
 }
 
-// giveBack frees the number of an attempt that was not made.
-func (b *book) giveBack(id string, n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.entries[id]; e != nil && e.last == n {
-		if e.last--; e.last == 0 {
-			delete(b.entries, id)
+// releaseAttempt releases the number of an attempt that was not created.
+func (rs *resultStore) releaseAttempt(id string, n int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if ir := rs.instances[id]; ir != nil && ir.lastAttempt == n {
+		if ir.lastAttempt--; ir.lastAttempt == 0 {
+			delete(rs.instances, id)
 		}
 	}
 }
 
-// dropEmpty removes the folder of an attempt that was not made, and those above
-// it that hold nothing, up to the run's.
-func (f *Folder) dropEmpty(dir string) error {
+// removeEmpty removes the folder of an attempt that was not created, and its
+// parents that are empty, up to the run's folder.
+func (f *Folder) removeEmpty(dir string) error {
 	for dir != f.dir {
 		entries, err := f.root.ReadDir(dir)
 		if err != nil || len(entries) > 0 {
@@ -193,19 +191,19 @@ func (f *Folder) dropEmpty(dir string) error {
 	return nil
 }
 
-// enter takes the attempt into the book. The first sample is the instance's
-// trajectory, also where it does not say how it ended.
-func (i *Importer) enter(id string, n, k int) (Imported, error) {
-	in := Imported{Attempt: n}
-	if err := i.book.recall(id, n); err != nil {
+// finish adds the attempt to the results. The first repetition becomes the
+// instance's trajectory, even without an outcome.
+func (i *Importer) finish(id string, n, rep int) (ImportedAttempt, error) {
+	in := ImportedAttempt{Attempt: n}
+	if err := i.store.load(id, n); err != nil {
 		return in, err
 	}
-	if k == 1 {
-		if err := i.book.writeTraj(id, n); err != nil {
+	if rep == 1 {
+		if err := i.store.writeTrajectory(id, n); err != nil {
 			return in, err
 		}
 	}
-	out, ended, err := trajectories.Last(i.book.folder.Journal(id, n))
+	out, ended, err := trajectories.ReadOutcome(i.store.folder.Journal(id, n))
 	if err != nil {
 		return in, fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}
@@ -216,4 +214,4 @@ func (i *Importer) enter(id string, n, k int) (Imported, error) {
 }
 
 // Close writes results.json and preds.json.
-func (i *Importer) Close() error { return i.book.flush() }
+func (i *Importer) Close() error { return i.store.flush() }

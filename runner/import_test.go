@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// made are the records of an attempt that somebody else ran.
-func made(t *testing.T, hash, status string) iter.Seq2[trajectories.Record, error] {
+// importedRecords are the records of an imported attempt.
+func importedRecords(t *testing.T, hash, status string) iter.Seq2[trajectories.Record, error] {
 	t.Helper()
 	return func(yield func(trajectories.Record, error) bool) {
 		for i, data := range []any{
@@ -22,7 +22,7 @@ func made(t *testing.T, hash, status string) iter.Seq2[trajectories.Record, erro
 			trajectories.Import{Format: "x", SHA256: hash},
 			trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: status, Submission: trajectories.Bytes("diff " + status)},
 		} {
-			raw, err := trajectories.Encode(data)
+			raw, err := trajectories.EncodeJSON(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,11 +34,11 @@ func made(t *testing.T, hash, status string) iter.Seq2[trajectories.Record, erro
 	}
 }
 
-func TestImporterAddsAttemptsBesideOthers(t *testing.T) {
+func TestImporterAddsAttempts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	first, again := runner.Origin{SHA256: "1"}, runner.Origin{SHA256: "2", Row: 3}
-	taken := map[runner.Origin]string{}
-	for n, o := range []runner.Origin{first, again} {
+	first, again := runner.ImportSource{SHA256: "1"}, runner.ImportSource{SHA256: "2", Row: 3}
+	taken := map[runner.ImportSource]string{}
+	for n, o := range []runner.ImportSource{first, again} {
 		folder, err := runner.Open(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -47,11 +47,11 @@ func TestImporterAddsAttemptsBesideOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := in.Add("org__a-1", o, made(t, o.SHA256, o.SHA256))
+		got, err := in.Add("org__a-1", o, importedRecords(t, o.SHA256, o.SHA256))
 		if err != nil || got.Attempt != n+1 || got.Outcome == nil || got.Outcome.ExitStatus != o.SHA256 {
 			t.Fatalf("%+v; %v", got, err)
 		}
-		taken[o] = in.Has(o)
+		taken[o] = in.FindAttempt(o)
 		if err := errors.Join(in.Close(), folder.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestImporterAddsAttemptsBesideOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			var h trajectories.Header
-			if err := json.Unmarshal(r.Data, &h); err != nil || h.InstanceID != "org__a-1" || h.Attempt != n || h.Sample != n || h.MiniVersion != "9.9" {
+			if err := json.Unmarshal(r.Data, &h); err != nil || h.InstanceID != "org__a-1" || h.Attempt != n || h.Repetition != n || h.MiniVersion != "9.9" {
 				t.Errorf("attempt %d: %+v; %v", n, h, err)
 			}
 			break
@@ -76,12 +76,12 @@ func TestImporterAddsAttemptsBesideOthers(t *testing.T) {
 	if err = errors.Join(err, json.Unmarshal(preds, &all)); err != nil || all["org__a-1"].Model != "maker/small" {
 		t.Errorf("predictions %v; %v", all, err)
 	}
-	if run, err := runner.ReadRun(dir); err != nil || len(run.Unread) > 0 || len(run.Instances) != 1 || len(run.Instances[0].Attempts) != 2 {
+	if run, err := runner.ReadRun(dir); err != nil || len(run.ReadErrors) > 0 || len(run.Instances) != 1 || len(run.Instances[0].Attempts) != 2 {
 		t.Errorf("%+v; %v", run, err)
 	}
 }
 
-func TestImporterLeavesNothingOfWhatFails(t *testing.T) {
+func TestImporterRemovesFailedAttempt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	folder, err := runner.Open(dir)
 	if err != nil {
@@ -93,9 +93,9 @@ func TestImporterLeavesNothingOfWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	torn := errors.New("torn")
-	o := runner.Origin{SHA256: "1"}
+	o := runner.ImportSource{SHA256: "1"}
 	broken := func(yield func(trajectories.Record, error) bool) {
-		for r, err := range made(t, "1", "x") {
+		for r, err := range importedRecords(t, "1", "x") {
 			if r.ID == 3 {
 				err = torn
 			}
@@ -104,18 +104,18 @@ func TestImporterLeavesNothingOfWhatFails(t *testing.T) {
 			}
 		}
 	}
-	if _, err := in.Add("a", o, broken); !errors.Is(err, torn) || in.Has(o) != "" {
-		t.Errorf("error %v, taken in as %q", err, in.Has(o))
+	if _, err := in.Add("a", o, broken); !errors.Is(err, torn) || in.FindAttempt(o) != "" {
+		t.Errorf("error %v, taken in as %q", err, in.FindAttempt(o))
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder stays: %v", err)
 	}
 	for _, id := range []string{"", "../a", "preds.json", "a\x1bb"} {
-		if _, err := in.Add(id, o, made(t, "1", "x")); err == nil {
+		if _, err := in.Add(id, o, importedRecords(t, "1", "x")); err == nil {
 			t.Errorf("%q was taken for a name", id)
 		}
 	}
-	if got, err := in.Add("a", o, made(t, "1", "x")); err != nil || got.Attempt != 1 {
+	if got, err := in.Add("a", o, importedRecords(t, "1", "x")); err != nil || got.Attempt != 1 {
 		t.Errorf("%+v; %v", got, err)
 	}
 	if err := in.Close(); err != nil {

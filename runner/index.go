@@ -13,33 +13,32 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Index is what the folder of a run says of its attempts without their journals:
-// what results.json has, and which journals are there. It is read at once, however
-// large these are.
+// Index is the list of a run's attempts from results.json and the names of the
+// journals. Reading it is fast because journals are not opened.
 type Index struct {
 	Dir      string
 	Manifest Manifest
-	// Worker is the process that holds the folder; 0 where none does.
-	Worker int
-	// Attempts are in the order of instances, and then of numbers.
-	Attempts []Indexed
-	// Unread says what could not be read, a sentence each.
-	Unread []string
+	// WorkerPID is the process that has locked the folder; 0 if none.
+	WorkerPID int
+	// Attempts are ordered by instance and number.
+	Attempts []IndexedAttempt
+	// ReadErrors describe what could not be read.
+	ReadErrors []string
 }
 
-// Indexed is an attempt of an index.
-type Indexed struct {
+// IndexedAttempt is an attempt in an index.
+type IndexedAttempt struct {
 	ID string
 	Attempt
-	// Selected says that it is the one that counts, of its sample. Those that are
-	// not have no result here: ReadAttempt has it.
+	// Selected reports that the attempt counts for its repetition. Other
+	// attempts have no Result; ReadAttempt reads it.
 	Selected bool
-	// Newest says that no later attempt at the instance is there.
+	// Newest reports that the attempt is the instance's last.
 	Newest bool
 }
 
-// ReadIndex reads run.json and results.json, and the names of journals. What
-// ReadRun says of strangers' folders and of errors holds here too.
+// ReadIndex reads run.json, results.json and the names of the journals. Errors and
+// untrusted folders are handled as in ReadRun.
 func ReadIndex(dir string) (*Index, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -48,12 +47,12 @@ func ReadIndex(dir string) (*Index, error) {
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == runFile || e.Name() == resultsFile || e.Name() == lockFile
 	}) {
-		return nil, fmt.Errorf("%s is %w: it has no %s and no %s", dir, ErrNoRun, runFile, resultsFile)
+		return nil, fmt.Errorf("%s is %w: it has no %s and no %s", dir, ErrNotRunFolder, runFile, resultsFile)
 	}
 	r := &Run{Dir: dir}
 	results := r.readResults()
 	if !r.readManifest() && results.Format != trajectories.Format {
-		return nil, errors.Join(fmt.Errorf("%s is %w: neither %s nor %s is one of mini's", dir, ErrNoRun, runFile, resultsFile))
+		return nil, errors.Join(fmt.Errorf("%s is %w: neither %s nor %s is one of mini's", dir, ErrNotRunFolder, runFile, resultsFile))
 	}
 	x := &Index{Dir: dir, Manifest: r.Manifest}
 	f := &Folder{dir: dir}
@@ -63,51 +62,51 @@ func ReadIndex(dir string) (*Index, error) {
 		}
 		numbers, err := f.attempts(e.Name())
 		if err != nil {
-			r.unread(err)
+			r.addReadError(err)
 		}
 		res := results.Instances[e.Name()]
 		delete(results.Instances, e.Name())
 		x.add(f, e.Name(), numbers, res)
 	}
-	for id, res := range results.Instances { // journals that were not copied along
+	for id, res := range results.Instances { // journals were not copied with it
 		x.add(nil, id, nil, res)
 	}
-	slices.SortStableFunc(x.Attempts, func(a, b Indexed) int {
-		return cmp.Or(datasets.Natural(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
+	slices.SortStableFunc(x.Attempts, func(a, b IndexedAttempt) int {
+		return cmp.Or(datasets.CompareNatural(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
 	})
 	if n := len(x.Manifest.Sessions); n > 0 && x.Manifest.Sessions[n-1].Ended == nil {
-		x.Worker = worker(dir)
+		x.WorkerPID = workerPID(dir)
 	}
-	x.Unread = r.Unread
+	x.ReadErrors = r.ReadErrors
 	return x, nil
 }
 
-// add takes in an instance. A result without a journal is an attempt too, as
-// results.json may be all that was kept.
+// add adds an instance. A result without a journal counts as an attempt:
+// results.json may have been copied alone.
 func (x *Index) add(f *Folder, id string, numbers []int, res Result) {
 	in := Instance{ID: id}
-	in.take(res)
+	in.setResults(res)
 	for i, n := range numbers {
-		a := Indexed{ID: id, Attempt: Attempt{Number: n, Journal: f.Journal(id, n), Sample: 1}, Newest: i == len(numbers)-1}
-		for j := range in.Samples {
-			if s := &in.Samples[j]; s.Attempt == n {
-				a.Selected, a.Result, a.Sample = true, s, max(1, s.Sample)
+		a := IndexedAttempt{ID: id, Attempt: Attempt{Number: n, Journal: f.Journal(id, n), Repetition: 1}, Newest: i == len(numbers)-1}
+		for j := range in.Repetitions {
+			if s := &in.Repetitions[j]; s.Attempt == n {
+				a.Selected, a.Result, a.Repetition = true, s, max(1, s.Repetition)
 			}
 		}
 		x.Attempts = append(x.Attempts, a)
 	}
-	for j := range in.Samples {
-		if s := &in.Samples[j]; !slices.Contains(numbers, s.Attempt) {
-			x.Attempts = append(x.Attempts, Indexed{
-				ID: id, Attempt: Attempt{Number: s.Attempt, Sample: max(1, s.Sample), Result: s}, Selected: true, Newest: len(numbers) == 0,
+	for j := range in.Repetitions {
+		if s := &in.Repetitions[j]; !slices.Contains(numbers, s.Attempt) {
+			x.Attempts = append(x.Attempts, IndexedAttempt{
+				ID: id, Attempt: Attempt{Number: s.Attempt, Repetition: max(1, s.Repetition), Result: s}, Selected: true, Newest: len(numbers) == 0,
 			})
 		}
 	}
 }
 
-// Has says whether a file or folder is within the run's own, and which instance
-// and attempt it is of; zero where it is of all.
-func (x *Index) Has(path string) (id string, attempt int, ok bool) {
+// Locate returns the instance and attempt that a path in the run's folder belongs
+// to; zero if it belongs to all. ok is false outside the folder.
+func (x *Index) Locate(path string) (id string, attempt int, ok bool) {
 	root, err := filepath.Abs(x.Dir)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -131,8 +130,8 @@ func (x *Index) Has(path string) (id string, attempt int, ok bool) {
 	return "", 0, true
 }
 
-// ReadAttempt completes an attempt from the two ends of its journal, or from all
-// of it where it has no outcome.
+// ReadAttempt reads an attempt from the start and the end of its journal, or from
+// all of it if it has no outcome.
 func ReadAttempt(journal string, number int) (Attempt, error) {
 	a, _, err := readAttempt(journal, number)
 	if err != nil {

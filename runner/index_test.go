@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// An index is read without the journals: it knows of them all, and what
-// results.json says.
+// An index lists all journals without reading them, with the contents of
+// results.json.
 func TestReadIndex(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -24,7 +24,7 @@ func TestReadIndex(t *testing.T) {
 		}
 		return path
 	}
-	if _, err := runner.ReadIndex(dir); !errors.Is(err, runner.ErrNoRun) {
+	if _, err := runner.ReadIndex(dir); !errors.Is(err, runner.ErrNotRunFolder) {
 		t.Fatalf("an empty folder: %v", err)
 	}
 	write("results.json", `{"format":"mini-1","instances":{
@@ -37,7 +37,7 @@ func TestReadIndex(t *testing.T) {
 	journal := write("a-2/attempts/1/journal.jsonl", "")
 	write("verdicts/x/y.json", "{}")
 	x, err := runner.ReadIndex(dir)
-	if err != nil || len(x.Unread) > 0 {
+	if err != nil || len(x.ReadErrors) > 0 {
 		t.Fatal(err, x)
 	}
 	type row struct {
@@ -48,7 +48,7 @@ func TestReadIndex(t *testing.T) {
 	}
 	var got []row
 	for _, a := range x.Attempts {
-		r := row{a.ID, a.Number, a.Sample, a.Selected, a.Newest, ""}
+		r := row{a.ID, a.Number, a.Repetition, a.Selected, a.Newest, ""}
 		if a.Result != nil {
 			r.class = a.Result.Class
 		}
@@ -73,12 +73,12 @@ func TestReadIndex(t *testing.T) {
 		journal: {id: "a-2", number: 1}, filepath.Dir(journal): {id: "a-2", number: 1},
 		filepath.Join(dir, "a-10"): {id: "a-10"}, dir: {},
 	} {
-		id, n, ok := x.Has(path)
+		id, n, ok := x.Locate(path)
 		if !ok || id != want.id || n != want.number {
 			t.Errorf("%s is of %s, attempt %d, %t", path, id, n, ok)
 		}
 	}
-	if _, _, ok := x.Has(filepath.Dir(dir)); ok {
+	if _, _, ok := x.Locate(filepath.Dir(dir)); ok {
 		t.Error("the folder above is said to be within")
 	}
 	if a, err := runner.ReadAttempt(journal, 1); err != nil || a.Result != nil {

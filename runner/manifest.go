@@ -16,38 +16,37 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Manifest is run.json: what was run, on what, with which mini.
+// Manifest is run.json: the configuration, dataset and version of a run.
 type Manifest struct {
 	Format string `json:"format"`
-	// Sessions are the times mini worked in this folder, oldest first. The
-	// fields beside it are the newest session's.
-	Sessions    []Worked `json:"sessions"`
-	MiniVersion string   `json:"mini_version"`
-	ConfigHash  string   `json:"config_sha256"` // of config.yaml
-	Dataset     Dataset  `json:"dataset"`
-	Model       Named    `json:"model"`
-	Environment Named    `json:"environment"`
-	// Profile is the bundle of settings that was asked for by name.
+	// Sessions are the starts of mini on this folder, oldest first. The other
+	// fields describe the newest one.
+	Sessions    []Session    `json:"sessions"`
+	MiniVersion string       `json:"mini_version"`
+	ConfigHash  string       `json:"config_sha256"` // SHA-256 of config.yaml
+	Dataset     Dataset      `json:"dataset"`
+	Model       ClassAndName `json:"model"`
+	Environment ClassAndName `json:"environment"`
+	// Profile is the name of the configuration profile.
 	Profile string `json:"profile,omitempty"`
-	// Abilities are what there was beside the shell; null where there was nothing.
-	Abilities *Abilities        `json:"abilities,omitempty"`
-	Images    map[string]string `json:"images,omitempty"` // name -> digest, or id where it has none; of all sessions
+	// Capabilities are the agent's features beyond the shell; null if none.
+	Capabilities *Capabilities     `json:"abilities,omitempty"`
+	Images       map[string]string `json:"images,omitempty"` // name -> digest, or ID without one; of all sessions
 }
 
-// Worked is one session.
-type Worked struct {
+// Session is one session.
+type Session struct {
 	MiniVersion string `json:"mini_version"`
 	ConfigHash  string `json:"config_sha256"`
-	// Selected is how many instances it was asked for; 0 in files that are
-	// older than this field.
-	Selected int                `json:"selected,omitempty"`
-	Editions []datasets.Edition `json:"editions,omitempty"` // the rows came from
-	Started  time.Time          `json:"started"`
-	Ended    *time.Time         `json:"ended"` // null while it works, or when it was killed
-	Summary  *Summary           `json:"summary,omitempty"`
+	// Selected is the number of instances requested; 0 in older files.
+	Selected int                   `json:"selected,omitempty"`
+	Editions []datasets.SourceInfo `json:"editions,omitempty"` // the datasets of the rows
+	Started  time.Time             `json:"started"`
+	Ended    *time.Time            `json:"ended"` // null while running, or if mini was killed
+	Summary  *Summary              `json:"summary,omitempty"`
 }
 
-// Selected is the most instances that a session in the folder was asked for.
+// Selected returns the largest number of instances requested by a session.
 func (m Manifest) Selected() int {
 	most := m.Dataset.Selected
 	for _, s := range m.Sessions {
@@ -59,57 +58,57 @@ func (m Manifest) Selected() int {
 	return most
 }
 
-// Samples is the most results an instance was to have, of all sessions that came
-// to their end; at least 1.
-func (m Manifest) Samples() int {
+// Repetitions returns the largest number of repetitions of the completed sessions;
+// at least 1.
+func (m Manifest) Repetitions() int {
 	most := 1
 	for _, s := range m.Sessions {
 		if s.Summary != nil {
-			most = max(most, min(s.Summary.Samples, MaxSamples))
+			most = max(most, min(s.Summary.Repetitions, MaxRepetitions))
 		}
 	}
 	return most
 }
 
-// Dataset says which rows were taken from where.
+// Dataset describes the selected rows and their source.
 type Dataset struct {
-	Name      string             `json:"name"`
-	Editions  []datasets.Edition `json:"editions"` // one for each dataset that was given
-	Rows      int                `json:"rows"`     // different ids in all of them
-	Selected  int                `json:"selected"`
-	Selection any                `json:"selection,omitempty"`
+	Name      string                `json:"name"`
+	Editions  []datasets.SourceInfo `json:"editions"` // one for each dataset
+	Rows      int                   `json:"rows"`     // distinct IDs in all of them
+	Selected  int                   `json:"selected"`
+	Selection any                   `json:"selection,omitempty"`
 }
 
-// Named is a class and the name within it.
-type Named struct {
+// ClassAndName is the class of a component and its name.
+type ClassAndName struct {
 	Class string `json:"class"`
 	Name  string `json:"name,omitempty"`
 }
 
-// Begin writes run.json and config.yaml for a new session. changed names what
-// the session before had otherwise and what matters to results: settings of its
-// configuration, its dataset.
-func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) {
-	old, err := f.manifest()
+// StartSession writes run.json and config.yaml for a new session. changed lists
+// the differences from the previous session that affect results: settings,
+// dataset, capabilities.
+func (f *Folder) StartSession(m Manifest, config []byte) (changed []string, err error) {
+	old, err := f.readManifest()
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(config)
 	m.Format = trajectories.Format
 	m.ConfigHash = hex.EncodeToString(sum[:])
-	m.Sessions = append(old.Sessions, Worked{
+	m.Sessions = append(old.Sessions, Session{
 		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Selected: m.Dataset.Selected,
 		Editions: m.Dataset.Editions, Started: time.Now(),
 	})
 	m.Images = old.Images
-	before, readErr := f.root.ReadFile(filepath.Join(f.dir, configFile), maxManifest)
+	oldConfig, readErr := f.root.ReadFile(filepath.Join(f.dir, configFile), maxManifest)
 	if err := f.root.WriteFile(filepath.Join(f.dir, configFile), config); err != nil {
 		return nil, fmt.Errorf("write %s: %w", configFile, err)
 	}
 	if old.ConfigHash != "" && old.ConfigHash != m.ConfigHash {
 		what := "configuration"
 		if readErr == nil {
-			what = changedConfig(before, config)
+			what = changedConfig(oldConfig, config)
 		}
 		if what != "" {
 			changed = append(changed, what)
@@ -119,20 +118,20 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 		changed = append(changed, "dataset ("+old.Dataset.Name+", now "+m.Dataset.Name+")")
 	}
 	if len(old.Sessions) > 0 {
-		changed = append(changed, changedAbilities(old.Abilities, m.Abilities)...)
+		changed = append(changed, changedCapabilities(old.Capabilities, m.Capabilities)...)
 	}
 	return changed, f.writeJSON(runFile, m)
 }
 
-// Begun says whether the folder has a run.json: a session began in it.
-func (f *Folder) Begun() bool {
+// HasManifest reports whether the folder has a run.json.
+func (f *Folder) HasManifest() bool {
 	_, err := os.Lstat(filepath.Join(f.dir, runFile))
 	return err == nil
 }
 
-// End completes run.json after a session.
-func (f *Folder) End(s Summary) error {
-	m, err := f.manifest()
+// EndSession completes run.json after a session.
+func (f *Folder) EndSession(s Summary) error {
+	m, err := f.readManifest()
 	if err != nil {
 		return err
 	}
@@ -149,7 +148,7 @@ func (f *Folder) End(s Summary) error {
 	return f.writeJSON(runFile, m)
 }
 
-func (f *Folder) manifest() (Manifest, error) {
+func (f *Folder) readManifest() (Manifest, error) {
 	var m Manifest
 	data, err := f.root.ReadFile(filepath.Join(f.dir, runFile), maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
@@ -159,7 +158,7 @@ func (f *Folder) manifest() (Manifest, error) {
 		err = json.Unmarshal(data, &m)
 	}
 	if err != nil {
-		return m, fmt.Errorf("read %s: %w; move it away to go on without it, or give another folder with -o", filepath.Join(f.dir, runFile), err)
+		return m, fmt.Errorf("read %s: %w; move it away to continue without it, or choose another folder with -o", filepath.Join(f.dir, runFile), err)
 	}
 	return m, nil
 }

@@ -4,34 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/trajectories"
 )
 
-// told runs a batch of one and returns what was told: the phases by their
-// names, with the command where there is one, and the other events by type.
-func told(t *testing.T, dir string, start starter) []string {
+// runEvents runs a batch of one instance and returns its events: phases by name, with the
+// command, and other events by type.
+func runEvents(t *testing.T, dir string, start starter) []string {
 	t.Helper()
 	var got []string
 	b := batch(t, dir, start)
 	b.Log = runner.NewLog(b.Folder, func(e runner.Event) {
 		text := string(e.Type)
-		if e.Transient() {
+		if e.IsTransient() {
 			text = strings.TrimSpace(string(e.Phase) + " " + e.Command)
 			if e.Instance != "a" || (e.Phase == runner.Thinking && e.Step == 0) {
 				t.Errorf("phase %+v", e)
@@ -43,51 +37,6 @@ func told(t *testing.T, dir string, start starter) []string {
 		t.Fatal(err)
 	}
 	return got
-}
-
-// caller asks for several commands in each reply.
-type caller struct{}
-
-func (m caller) For(datasets.Instance) (model.Model, error) { return m, nil }
-
-func (m caller) Query(context.Context, []model.Message) (model.Reply, error) {
-	return model.Reply{Message: protocol.NewTools(false).Write("", "look", "work"), Finish: model.FinishTools, Tries: 1}, nil
-}
-
-// Each command of a reply is told of, and reading an image is none.
-func TestPhasesOfSeveralCommands(t *testing.T) {
-	folder, err := runner.Open(filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = folder.Close() })
-	a, err := agent.New(agent.Config{
-		Protocol: protocol.Tools, SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
-		StepLimit: 1, Timeout: time.Minute, Images: agent.Images{Marker: "IMG:", Taken: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	b := &runner.Batch{
-		Folder: folder, Agent: a, Models: caller{}, ModelName: "m", Workers: 1, MaxTries: 1,
-		Sandboxes: starter(func(context.Context, datasets.Instance) (env.Environment, error) {
-			return &room{output: "IMG: a.png\n"}, nil
-		}),
-		Header: trajectories.Header{Config: json.RawMessage(`{}`)},
-		Log: runner.NewLog(folder, func(e runner.Event) {
-			if e.Phase != "" {
-				got = append(got, strings.TrimSpace(string(e.Phase)+" "+e.Command))
-			}
-		}),
-	}
-	if _, err := b.Run(t.Context(), rows("a")); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"starting", "thinking", "running look", "running work", "closing", "left"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
 }
 
 func TestPhases(t *testing.T) {
@@ -123,7 +72,7 @@ func TestPhases(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
-				if diff := cmp.Diff(tt.want, told(t, dir, tt.start)); diff != "" {
+				if diff := cmp.Diff(tt.want, runEvents(t, dir, tt.start)); diff != "" {
 					t.Errorf("told (-want +got):\n%s", diff)
 				}
 				var written []string
@@ -160,31 +109,4 @@ func eventsOf(t *testing.T, dir string) []runner.Event {
 		events = append(events, e)
 	}
 	return events
-}
-
-// patient waits for its provider before it answers.
-type patient struct{ talker }
-
-func (p patient) For(datasets.Instance) (model.Model, error) { return p, nil }
-
-func (p patient) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	model.Pause(ctx)()
-	return p.talker.Query(ctx, messages)
-}
-
-func TestWaitsForTheProviderAreTold(t *testing.T) {
-	var got []string
-	b := batch(t, filepath.Join(t.TempDir(), "run"), submits)
-	b.Models = patient{}
-	b.Log = runner.NewLog(b.Folder, func(e runner.Event) {
-		if e.Phase == runner.Thinking || e.Phase == runner.Waiting {
-			got = append(got, fmt.Sprintf("%s %d", e.Phase, e.Step))
-		}
-	})
-	if _, err := b.Run(t.Context(), rows("a")); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"thinking 1", "waiting 1", "thinking 1"}, got); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
 }

@@ -8,66 +8,65 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// queue hands the tasks of a run to its workers, in order, as long as nobody has
-// paused it. Its lock is held while it tells the log of something, and the log
-// must not come back.
+// queue assigns the tasks of a run to workers, in order, unless it is paused. It
+// emits events while holding its lock, so the log must not call it.
 type queue struct {
-	log   *Log
-	spent func() bool // nothing is left to pay with
+	log           *Log
+	isBudgetSpent func() bool // reports whether the budget is spent
 
-	mu      sync.Mutex
-	changed sync.Cond // of mu
-	jobs    []*job    // all that were asked for
-	waiting []*job    // of them, the next first
-	held    int       // that workers have
-	// paused and draining are as somebody wishes; over says that no worker takes
-	// anything more.
-	paused, draining, over bool
-	total, done, skipped   int // of this run, as those who watch count them
+	mu       sync.Mutex
+	changed  sync.Cond
+	jobs     []*job // all tasks
+	waiting  []*job // tasks waiting for a worker, next first
+	assigned int    // number of tasks that have a worker
+	// paused and draining are set by requests; closed means that no task is
+	// assigned any more.
+	paused, draining, closed bool
+	total, done, skipped     int // of this run, as reported to the user
 }
 
-// place is where a task is.
-type place int
+// jobState is the state of a task.
+type jobState int
 
 const (
-	settled place = iota // it has ended, or had its result before
-	queued               // it waits for a worker
-	working              // an attempt goes on
-	resting              // it failed, and its worker waits before it tries again
-	dropped              // somebody killed it before it came to an attempt, or to another
+	stateEnded   jobState = iota // has ended, or had a result before this run
+	stateQueued                  // waits for a worker
+	stateRunning                 // has a running attempt
+	stateBackoff                 // failed; its worker waits before a retry
+	stateDropped                 // killed before an attempt or a retry
 )
 
-// job is a task and what becomes of it. The queue's lock guards it, but for tries
-// and told, which are of whoever works on it.
+// job is a task with its state. The queue's lock guards it, except tries and
+// reported, which belong to the worker.
 type job struct {
 	task
-	who    string
-	at     place
-	held   bool // a worker has it, also when its attempt is over
-	killed bool
-	again  bool // it is to go to the end of the queue
-	class  trajectories.Class
-	cancel context.CancelCauseFunc // of its attempts, while a worker has it
-	tries  int
-	told   int // the attempt whose submission was told of
+	taskID    string
+	state     jobState
+	hasWorker bool // has a worker, possibly between attempts
+	killed    bool
+	requeued  bool // moves to the end of the queue when its worker releases it
+	class     trajectories.Class
+	cancel    context.CancelCauseFunc // cancels its attempts; nil without a worker
+	tries     int
+	reported  int // the attempt last passed to OnSubmission
 }
 
-// stop ends what the task's worker does.
-func (j *job) stop(why error) {
+// stop interrupts the task's attempt.
+func (j *job) stop(cause error) {
 	if j.cancel != nil {
-		j.cancel(why)
+		j.cancel(cause)
 	}
 }
 
-// newQueue makes the queue of a run: what needs no work is only known.
-func newQueue(log *Log, spent func() bool, all, todo []task) *queue {
-	q := &queue{log: log, spent: spent, total: len(todo), skipped: len(all) - len(todo)}
+// newQueue returns the queue of a run. Tasks in all but not in todo are done.
+func newQueue(log *Log, isBudgetSpent func() bool, all, todo []task) *queue {
+	q := &queue{log: log, isBudgetSpent: isBudgetSpent, total: len(todo), skipped: len(all) - len(todo)}
 	q.changed.L = &q.mu
 	next := 0
 	for _, t := range all {
-		j := &job{task: t, who: t.event(Event{}).Who()}
+		j := &job{task: t, taskID: t.event(Event{}).TaskID()}
 		q.jobs = append(q.jobs, j)
-		if next < len(todo) && todo[next].ID == t.ID && todo[next].sample == t.sample {
+		if next < len(todo) && todo[next].ID == t.ID && todo[next].repetition == t.repetition {
 			next++
 			q.append(j)
 		}
@@ -76,138 +75,137 @@ func newQueue(log *Log, spent func() bool, all, todo []task) *queue {
 }
 
 func (q *queue) append(j *job) {
-	j.at, j.again, j.killed = queued, false, false
+	j.state, j.requeued, j.killed = stateQueued, false, false
 	q.waiting = append(q.waiting, j)
 }
 
-// forget takes a task out of the queue.
-func (q *queue) forget(j *job) {
-	j.at = dropped
+// remove removes a task from the queue.
+func (q *queue) remove(j *job) {
+	j.state = stateDropped
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
 }
 
-// next waits for a task that may be begun, and hands it over with a context of its
-// own. nil says that there is none any more: the run is stopped, or all is done and
-// nobody is left who could be asked to begin again.
+// next waits for a task that may start and returns it with its context. It returns
+// nil if the run is stopped or all tasks have ended.
 func (q *queue) next(ctx context.Context) (*job, context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		switch {
-		case q.over || ctx.Err() != nil || q.spent():
+		case q.closed || ctx.Err() != nil || q.isBudgetSpent():
 			return nil, nil
-		case len(q.waiting) > 0 && q.open():
+		case len(q.waiting) > 0 && q.canStart():
 			j := q.waiting[0]
 			q.waiting = slices.Delete(q.waiting, 0, 1)
-			j.at, j.held = working, true
-			q.held++
-			mine, cancel := context.WithCancelCause(ctx)
+			j.state, j.hasWorker = stateRunning, true
+			q.assigned++
+			jobCtx, cancel := context.WithCancelCause(ctx)
 			j.cancel = cancel
-			return j, mine
-		case q.held == 0 && (q.draining || len(q.waiting) == 0):
-			q.finish()
+			return j, jobCtx
+		case q.assigned == 0 && (q.draining || len(q.waiting) == 0):
+			q.closeLocked()
 			return nil, nil
 		}
 		q.changed.Wait()
 	}
 }
 
-// open says whether something may be started. The lock is held.
-func (q *queue) open() bool { return !q.paused && !q.draining }
+// canStart reports whether tasks may start. The caller holds the lock.
+func (q *queue) canStart() bool { return !q.paused && !q.draining }
 
-// finish lets no worker take anything more, and nobody ask for it. The lock is held.
-func (q *queue) finish() {
-	q.over = true
+// closeLocked stops the assignment of tasks. The caller holds the lock.
+func (q *queue) closeLocked() {
+	q.closed = true
 	q.changed.Broadcast()
 }
 
-// finished is how an attempt at a task ended: it is told, in one piece with what
-// somebody wants to become of it. again says that it may be tried again, and the
-// result whether its worker is to do that.
-func (q *queue) finished(j *job, n int, out trajectories.Outcome, again bool) bool {
+// attemptFinished emits the end of an attempt and decides, together with pending
+// requests, whether the task is retried. retry says that it may be; the result,
+// that this worker should do so.
+func (q *queue) attemptFinished(j *job, n int, out trajectories.Outcome, retry bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	again = again && !j.killed && !q.draining || j.again
-	q.log.Emit(j.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, Again: again}))
+	retry = retry && !j.killed && !q.draining || j.requeued
+	q.log.Emit(j.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, WillRetry: retry}))
 	switch {
-	case !again:
-		j.at, j.class = settled, out.Class
+	case !retry:
+		j.state, j.class = stateEnded, out.Class
 		q.done++
-	case !j.again:
-		j.at = resting
+	case !j.requeued:
+		j.state = stateBackoff
 	}
-	return again && !j.again
+	return retry && !j.requeued
 }
 
-// goesOn says, when a worker has waited to try a task again, whether it may. If not,
-// the task is the next once the pause is over.
-func (q *queue) goesOn(j *job) bool {
+// mayRetry reports whether a worker that has waited may retry its task. If the run
+// is paused, the task goes to the front of the queue instead.
+func (q *queue) mayRetry(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if j.at != resting || j.again || !q.open() {
+	if j.state != stateBackoff || j.requeued || !q.canStart() {
 		return false
 	}
-	j.at = working
+	j.state = stateRunning
 	return true
 }
 
-// giveBack ends a worker's time with a task.
-func (q *queue) giveBack(j *job) {
+// release takes a task from its worker.
+func (q *queue) release(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j.cancel(nil)
-	j.cancel, j.held = nil, false
-	q.held--
+	j.cancel, j.hasWorker = nil, false
+	q.assigned--
 	switch {
-	case j.again:
-		j.anew, j.tries = true, 0
+	case j.requeued:
+		j.forceNew, j.tries = true, 0
 		q.append(j)
-	case j.at == resting:
-		j.at = queued
+	case j.state == stateBackoff:
+		j.state = stateQueued
 		q.waiting = slices.Insert(q.waiting, 0, j)
-	case j.at == working: // the folder cannot be written, and the run ends
-		j.at = dropped
+	case j.state == stateRunning: // the folder cannot be written; the run ends
+		j.state = stateDropped
 	}
 	q.changed.Broadcast()
 }
 
-// wake has the workers look again.
+// wake makes waiting workers check the state again.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.changed.Broadcast()
 }
 
-// close ends the queue with its run, and says whether it was drained.
+// close closes the queue at the end of the run and reports whether it was drained.
 func (q *queue) close() (drained bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.finish()
+	q.closeLocked()
 	return q.draining
 }
 
-func (q *queue) standing() Standing {
+func (q *queue) status() QueueStatus {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := Standing{
+	s := QueueStatus{
 		Paused: q.paused, Draining: q.draining, Total: q.total, Done: q.done, Skipped: q.skipped,
 		Working: []string{}, Waiting: []string{}, Ended: []string{}, Classes: map[trajectories.Class]int{},
 	}
 	for _, j := range q.jobs {
 		switch {
-		case j.held && j.at != settled:
-			s.Working = append(s.Working, j.who)
-		case j.at == dropped:
-			s.Dropped = append(s.Dropped, j.who)
-		case j.at == settled:
-			s.Ended = append(s.Ended, j.who)
+		case j.hasWorker && j.state != stateEnded:
+			s.Working = append(s.Working, j.taskID)
+		case j.state == stateDropped:
+			s.Dropped = append(s.Dropped, j.taskID)
+		case j.state == stateEnded:
+			s.Ended = append(s.Ended, j.taskID)
 		}
 		if j.class != "" {
 			s.Classes[j.class]++
 		}
 	}
 	for _, j := range q.waiting {
-		s.Waiting = append(s.Waiting, j.who)
+		s.Waiting = append(s.Waiting, j.taskID)
 	}
 	return s
 }

@@ -13,70 +13,68 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ErrNoRun says that a folder holds nothing that a run leaves.
-var ErrNoRun = errors.New("not the folder of a run")
+// ErrNotRunFolder reports that a folder is not the folder of a run.
+var ErrNotRunFolder = errors.New("not the folder of a run")
 
-// Run is what the folder of a run holds, as it was when it was read.
+// Run is the contents of a run's folder when it was read.
 type Run struct {
 	Dir string
-	// Manifest is run.json; its Format is empty where there is none.
+	// Manifest is run.json; its Format is empty if the file is missing.
 	Manifest Manifest
-	// Instances are those with an attempt or a line in results.json, by id.
+	// Instances have an attempt or a line in results.json; ordered by ID.
 	Instances []Instance
-	// Worker is the process that holds the folder; 0 where none does.
-	Worker int
-	// Unread says what could not be read, a sentence each.
-	Unread []string
+	// WorkerPID is the process that has locked the folder; 0 if none.
+	WorkerPID int
+	// ReadErrors describe what could not be read.
+	ReadErrors []string
 }
 
-// Instance is what a run holds of one instance.
+// Instance is one instance of a run.
 type Instance struct {
 	ID string
-	// Result is that of the selected attempt, at the first sample where several
-	// were asked for; nil while no attempt at it has ended.
+	// Result is the result of the selected attempt of the first repetition; nil
+	// until an attempt has ended.
 	Result *Result
-	// Samples are the results of all samples of which an attempt has ended, in
-	// order, the first too.
-	Samples []Result
-	// Attempts are in order. There are none where only results.json is left.
+	// Repetitions are the results of all repetitions with an ended attempt, in
+	// order, including the first.
+	Repetitions []Result
+	// Attempts are in order; empty if only results.json is present.
 	Attempts []Attempt
 }
 
-// Attempt is one attempt and where its journal is.
+// Attempt is one attempt and its journal.
 type Attempt struct {
-	Number  int
-	Sample  int // which of those that were asked for it is a try of, from 1 on
-	Journal string
-	// Result is nil for an attempt that has not ended, or never will: its
-	// mini was killed.
+	Number     int
+	Repetition int // from 1; an attempt and its retries have the same repetition
+	Journal    string
+	// Result is nil if the attempt has not ended, or never will because its
+	// process was killed.
 	Result *Result
-	// So far is what an attempt without a result has come to.
-	SoFar Tally
+	// Progress is the usage so far of an attempt without a result.
+	Progress Totals
 }
 
-// Missing is how many of so many results, each for a sample of its own, an
-// instance does not have.
-func (in Instance) Missing(samples int) int {
+// Missing returns how many of the repetitions 1 to n have no result.
+func (in Instance) Missing(repetitions int) int {
 	n := 0
-	for k := 1; k <= samples; k++ {
-		if r := in.result(k); r == nil || !r.Class.Counts() {
+	for rep := 1; rep <= repetitions; rep++ {
+		if r := in.result(rep); r == nil || !r.Class.Counts() {
 			n++
 		}
 	}
 	return n
 }
 
-func (in Instance) result(sample int) *Result {
-	for i := range in.Samples {
-		if in.Samples[i].Sample == sample {
-			return &in.Samples[i]
+func (in Instance) result(rep int) *Result {
+	for i := range in.Repetitions {
+		if in.Repetitions[i].Repetition == rep {
+			return &in.Repetitions[i]
 		}
 	}
 	return nil
 }
 
-// Model is what an attempt was made with, by its journal; empty where that does
-// not say.
+// Model returns the model of an attempt from its journal; "" if unknown.
 func (in Instance) Model(attempt int) string {
 	for _, a := range in.Attempts {
 		if a.Number == attempt {
@@ -86,27 +84,26 @@ func (in Instance) Model(attempt int) string {
 	return ""
 }
 
-// Bounds on the files of a run that are read whole, in bytes.
+// Limits on the size of files that are read whole, in bytes.
 const (
 	maxManifest = 16 << 20
 	maxResults  = 512 << 20
 )
 
-// ReadRun reads the folder of a run without taking it: a mini may be working
-// there. The journals are the truth; results.json adds what they do not say,
-// and stands in for those that are missing. What cannot be read is left out
-// and named in Unread. The error wraps ErrNoRun where the folder is something
-// else.
+// ReadRun reads the folder of a run without locking it; a run may be in progress.
+// The journals are authoritative; results.json supplies verdicts, and results whose
+// journals are missing. ReadErrors lists what could not be read. The error wraps
+// ErrNotRunFolder if the folder is something else.
 func ReadRun(dir string) (*Run, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file, and %w", dir, ErrNoRun)
+		return nil, fmt.Errorf("%s is a file, and %w", dir, ErrNotRunFolder)
 	}
 	f := &Folder{dir: dir}
-	ids, err := f.ids()
+	ids, err := f.instanceIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -114,20 +111,20 @@ func ReadRun(dir string) (*Run, error) {
 	results := r.readResults()
 	known := r.readManifest() || len(ids) > 0 || results.Format == trajectories.Format
 	if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil && !known {
-		return nil, fmt.Errorf("%s is %w: it has no %s, no %s and no attempts of instances", dir, ErrNoRun, runFile, resultsFile)
+		return nil, fmt.Errorf("%s is %w: it has no %s, no %s and no attempts of instances", dir, ErrNotRunFolder, runFile, resultsFile)
 	}
 	for _, id := range ids {
 		r.Instances = append(r.Instances, r.readInstance(f, id, results.Instances))
 		delete(results.Instances, id)
 	}
-	for id, res := range results.Instances { // journals that were not copied along
+	for id, res := range results.Instances { // journals were not copied with it
 		in := Instance{ID: id}
-		in.take(res)
+		in.setResults(res)
 		r.Instances = append(r.Instances, in)
 	}
-	slices.SortFunc(r.Instances, func(a, b Instance) int { return datasets.Natural(a.ID, b.ID) })
+	slices.SortFunc(r.Instances, func(a, b Instance) int { return datasets.CompareNatural(a.ID, b.ID) })
 	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.Sessions[n-1].Ended == nil {
-		r.Worker = worker(dir)
+		r.WorkerPID = workerPID(dir)
 	}
 	return r, nil
 }
@@ -136,7 +133,7 @@ func (r *Run) readManifest() bool {
 	err := readJSON(filepath.Join(r.Dir, runFile), maxManifest, &r.Manifest)
 	if err != nil {
 		r.Manifest = Manifest{}
-		r.unread(err)
+		r.addReadError(err)
 	}
 	return r.Manifest.Format != ""
 }
@@ -144,111 +141,111 @@ func (r *Run) readManifest() bool {
 func (r *Run) readResults() Results {
 	var res Results
 	if err := readJSON(filepath.Join(r.Dir, resultsFile), maxResults, &res); err != nil {
-		r.unread(err)
+		r.addReadError(err)
 		return Results{}
 	}
 	return res
 }
 
-// readInstance selects among attempts as a run does.
+// readInstance selects attempts by the same rule as a run.
 func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Instance {
 	in := Instance{ID: id}
 	numbers, err := f.attempts(id)
 	if err != nil {
-		r.unread(err)
+		r.addReadError(err)
 	}
-	e := &entry{samples: map[int]*sample{}}
+	ir := &instanceResults{repetitions: map[int]*repetition{}}
 	for _, n := range numbers {
 		a, out, err := readAttempt(f.Journal(id, n), n)
 		switch {
 		case err != nil:
-			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
+			r.addReadError(fmt.Errorf("attempt %d of %s: %w", n, id, err))
 		case a.Result != nil:
-			e.take(a.Sample, n, out)
+			ir.add(a.Repetition, n, out)
 		}
 		in.Attempts = append(in.Attempts, a)
 	}
 	written, ok := results[id]
 	switch {
-	case len(e.samples) > 0:
-		e.last = numbers[len(numbers)-1]
-		in.take(e.result())
-		in.adopt(written)
+	case len(ir.repetitions) > 0:
+		ir.lastAttempt = numbers[len(numbers)-1]
+		in.setResults(ir.result())
+		in.copyVerdicts(written)
 	case ok && len(in.Attempts) == 0:
-		in.take(written)
+		in.setResults(written)
 	}
 	return in
 }
 
-// readAttempt reads the two ends of a journal, and all of one without an outcome.
+// readAttempt reads the start and end of a journal, or all of it if it has no
+// outcome.
 func readAttempt(journal string, n int) (Attempt, trajectories.Outcome, error) {
-	a := Attempt{Number: n, Journal: journal, Sample: 1}
-	out, ok, err := last(journal)
+	a := Attempt{Number: n, Journal: journal, Repetition: 1}
+	out, ok, err := lastOutcome(journal)
 	if err != nil {
 		return a, out, err
 	}
 	h := headerOf(journal)
-	a.Sample = sampleOf(h)
+	a.Repetition = repetitionOf(h)
 	switch {
 	case ok && h.Format == "":
-		return a, out, errors.New("it counts for nothing: its journal has no header")
+		return a, out, errors.New("ignored: its journal has no header")
 	case ok:
-		a.Result = brief((&sample{selected: n, outcome: out}).result(n))
+		a.Result = withoutPatch((&repetition{attempt: n, outcome: out}).result(n))
 	default:
-		a.SoFar = tally(journal)
+		a.Progress = sumJournal(journal)
 	}
 	return a, out, nil
 }
 
-// take takes over what stands in results.json, without the patches: a run may
-// have thousands. It may be anybody's.
-func (in *Instance) take(res Result) {
-	in.Samples = slices.DeleteFunc(res.Samples, func(r Result) bool { return r.Sample < 1 || r.Sample > MaxSamples })
-	res.Samples = nil
-	for i := range in.Samples {
-		in.Samples[i].PartialPatch = nil
+// setResults sets the results from results.json, without patches, which may be
+// many. The file is not trusted.
+func (in *Instance) setResults(res Result) {
+	in.Repetitions = slices.DeleteFunc(res.Repetitions, func(r Result) bool { return r.Repetition < 1 || r.Repetition > MaxRepetitions })
+	res.Repetitions = nil
+	for i := range in.Repetitions {
+		in.Repetitions[i].PartialPatch = nil
 	}
 	if res.Class == "" {
 		return
 	}
-	in.Result = brief(res)
-	if len(in.Samples) == 0 {
+	in.Result = withoutPatch(res)
+	if len(in.Repetitions) == 0 {
 		first := *in.Result
-		first.Sample = 1
-		in.Samples = []Result{first}
+		first.Repetition = 1
+		in.Repetitions = []Result{first}
 	}
 }
 
-// brief is a result without its patch.
-func brief(res Result) *Result {
+// withoutPatch returns a result without its patch.
+func withoutPatch(res Result) *Result {
 	res.PartialPatch = nil
 	return &res
 }
 
-// adopt takes over the verdicts that results.json has, where they are on the
-// same attempts.
-func (in *Instance) adopt(written Result) {
-	for _, w := range append(written.Samples, written) {
+// copyVerdicts copies the verdicts in results.json on the same attempts.
+func (in *Instance) copyVerdicts(written Result) {
+	for _, w := range append(written.Repetitions, written) {
 		if w.Class == "" {
 			continue
 		}
 		if in.Result != nil && in.Result.Attempt == w.Attempt {
 			in.Result.Verdict = w.Verdict
 		}
-		for i := range in.Samples {
-			if s := &in.Samples[i]; s.Attempt == w.Attempt {
+		for i := range in.Repetitions {
+			if s := &in.Repetitions[i]; s.Attempt == w.Attempt {
 				s.Verdict = w.Verdict
 			}
 		}
 	}
 }
 
-// last is trajectories.Last for a folder that may come from a stranger, whose
-// journal could be a pipe that nobody writes to.
-func last(journal string) (trajectories.Outcome, bool, error) {
+// lastOutcome is trajectories.ReadOutcome for untrusted folders, where a journal could be
+// a pipe.
+func lastOutcome(journal string) (trajectories.Outcome, bool, error) {
 	info, err := os.Lstat(journal)
 	if errors.Is(err, os.ErrNotExist) {
-		return trajectories.Outcome{}, false, nil // about to be made
+		return trajectories.Outcome{}, false, nil // about to be created
 	}
 	if err != nil {
 		return trajectories.Outcome{}, false, err
@@ -256,49 +253,55 @@ func last(journal string) (trajectories.Outcome, bool, error) {
 	if !info.Mode().IsRegular() {
 		return trajectories.Outcome{}, false, errors.New("its journal is not a plain file")
 	}
-	return trajectories.Last(journal)
+	return trajectories.ReadOutcome(journal)
 }
 
-// unread notes an error. That a file is not there is none.
-func (r *Run) unread(err error) {
+// addReadError records an error, unless a file is missing.
+func (r *Run) addReadError(err error) {
 	if !errors.Is(err, os.ErrNotExist) {
-		r.Unread = append(r.Unread, err.Error())
+		r.ReadErrors = append(r.ReadErrors, err.Error())
 	}
 }
 
-// readJSON reads a file of at most limit bytes.
+// readJSON reads a JSON file of at most limit bytes.
 func readJSON(path string, limit int64, v any) error {
-	info, err := os.Lstat(path)
+	data, err := readRegularFile(path, limit)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return fmt.Errorf("%s is not a plain file of at most %d MB", path, limit>>20)
-	}
-	f, err := os.Open(path) //nolint:gosec // the folder is the user's choice
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	if err == nil {
-		err = json.Unmarshal(data, v)
-	}
-	if err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
 }
 
-// Files are the paths a user may want to open, those that exist.
+// readRegularFile reads a file of at most limit bytes. It rejects links and pipes:
+// the folder is not trusted.
+func readRegularFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("%s is not a plain file of at most %d MB", path, max(limit>>20, 1))
+	}
+	f, err := os.Open(path) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// Files returns the existing paths of an instance that a user may want to open.
 func (r *Run) Files(in Instance) []string {
 	var paths []string
 	if len(in.Attempts) == 0 {
-		return nil // the id is only a word in results.json, and no path
+		return nil // the id is from results.json and must not be used as a path
 	}
 	f := &Folder{dir: r.Dir}
-	if info, err := os.Lstat(f.traj(in.ID)); err == nil && info.Mode().IsRegular() {
-		paths = append(paths, f.traj(in.ID))
+	if info, err := os.Lstat(f.trajectoryPath(in.ID)); err == nil && info.Mode().IsRegular() {
+		paths = append(paths, f.trajectoryPath(in.ID))
 	}
 	for _, a := range in.Attempts {
 		paths = append(paths, a.Journal)

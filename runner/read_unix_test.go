@@ -16,9 +16,9 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// A folder from a stranger may hold anything under the names of a run.
+// An untrusted folder may contain anything under the names of a run's files.
 func TestReadHostileRun(t *testing.T) {
-	dir, _ := ran(t)
+	dir, _ := finishedRun(t)
 	pipe := filepath.Join(dir, "pipe", "attempts", "1")
 	if err := os.MkdirAll(pipe, 0o755); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestReadHostileRun(t *testing.T) {
 	if diff := cmp.Diff([]string{"../../etc", "a", "b", "linked", "odd", "pipe"}, ids); diff != "" {
 		t.Error(diff)
 	}
-	if text := fmt.Sprint(run.Unread); !strings.Contains(text, "attempt 1 of pipe: its journal is not a plain file") {
+	if text := fmt.Sprint(run.ReadErrors); !strings.Contains(text, "attempt 1 of pipe: its journal is not a plain file") {
 		t.Errorf("unread: %s", text)
 	}
 	x, err := runner.ReadIndex(dir)
@@ -59,15 +59,14 @@ func TestReadHostileRun(t *testing.T) {
 			t.Errorf("the index has an attempt through a link: %+v", a)
 		}
 	}
-	for _, unread := range [][]string{run.Unread, x.Unread} {
+	for _, unread := range [][]string{run.ReadErrors, x.ReadErrors} {
 		if text := fmt.Sprint(unread); !strings.Contains(text, filepath.Join("linked", "attempts")+" is not a folder") {
 			t.Errorf("unread: %s", text)
 		}
 	}
 }
 
-// What stands where the lock should be is not waited for, nor read to an end
-// that it may not have.
+// A pipe or an endless file in place of the lock is not read.
 func TestReadHostileLock(t *testing.T) {
 	tests := []struct {
 		name string
@@ -84,8 +83,8 @@ func TestReadHostileLock(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, b := ran(t)
-			if _, err := b.Folder.Begin(runner.Manifest{}, nil); err != nil {
+			dir, b := finishedRun(t)
+			if _, err := b.Folder.StartSession(runner.Manifest{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			lock := filepath.Join(dir, ".lock")
@@ -95,29 +94,29 @@ func TestReadHostileLock(t *testing.T) {
 			if err := tt.make(lock); err != nil {
 				t.Skip(err)
 			}
-			if run := readRun(t, dir); run.Worker != 0 {
-				t.Errorf("worker %d", run.Worker)
+			if run := readRun(t, dir); run.WorkerPID != 0 {
+				t.Errorf("worker %d", run.WorkerPID)
 			}
 		})
 	}
 }
 
-// A pipe in the place of the folder of attempts is not waited for.
+// A pipe in place of the attempts' folder does not block.
 func TestReadHostileAttempts(t *testing.T) {
-	dir, _ := ran(t)
+	dir, _ := finishedRun(t)
 	if err := os.MkdirAll(filepath.Join(dir, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "x", "attempts"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	if run := readRun(t, dir); !strings.Contains(fmt.Sprint(run.Unread), "read attempts") {
-		t.Errorf("unread: %q", run.Unread)
+	if run := readRun(t, dir); !strings.Contains(fmt.Sprint(run.ReadErrors), "read attempts") {
+		t.Errorf("unread: %q", run.ReadErrors)
 	}
 }
 
-// A folder to work in may be a stranger's too: nothing is written through its
-// links, and no pipe is waited for.
+// An untrusted folder can be used for a run: links are not followed, pipes do not
+// block.
 func TestOpenHostileFolder(t *testing.T) {
 	for _, name := range []string{".lock", "events.jsonl"} {
 		for kind, make := range map[string]func(path string) error{
@@ -134,7 +133,7 @@ func TestOpenHostileFolder(t *testing.T) {
 				if err == nil {
 					t.Error("opened", f.Close())
 				}
-				if !errors.Is(err, runner.ErrNotRun) || !strings.Contains(err.Error(), name) {
+				if !errors.Is(err, runner.ErrNotEmpty) || !strings.Contains(err.Error(), name) {
 					t.Errorf("error %v, want ErrNotRun that names %s", err, name)
 				}
 			})

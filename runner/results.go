@@ -21,54 +21,53 @@ type Results struct {
 	Instances map[string]Result `json:"instances"`
 }
 
-// Result is one instance in results.json: how its selected attempt ended. Where
-// several were asked for it is that of the first, which no verdict has chosen.
+// Result is the result of one instance in results.json: that of its selected
+// attempt at the first repetition.
 type Result struct {
-	// Class is empty where no attempt at the first sample has ended yet, and
-	// others are in Samples.
+	// Class is empty if only other repetitions have an ended attempt.
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
-	Verdict       *string            `json:"verdict"` // the class of an evaluation; null before there is one
+	Verdict       *string            `json:"verdict"` // class of the verdict; null before evaluation
 	Attempt       int                `json:"attempt"`
 	Attempts      int                `json:"attempts,omitempty"`
 	Steps         int                `json:"steps"`
 	Usage         model.Usage        `json:"usage"`
-	Cost          *model.Cost        `json:"cost"` // null where nobody knows any of it
+	Cost          *model.Cost        `json:"cost"` // null if no cost is known
 	Start         time.Time          `json:"start"`
 	End           time.Time          `json:"end"`
 	Seconds       float64            `json:"seconds"`
-	Times         trajectories.Times `json:"times,omitzero"` // where they went
+	Times         trajectories.Times `json:"times,omitzero"`
 	Autosubmitted bool               `json:"autosubmitted,omitempty"`
 	PatchBytes    int                `json:"patch_bytes"`
 	PartialPatch  trajectories.Bytes `json:"partial_patch,omitempty"`
 	Error         string             `json:"error,omitempty"`
 	Hint          string             `json:"hint,omitempty"`
 	Warnings      []string           `json:"warnings,omitempty"`
-	// Sample is there in Samples, which are all that were asked for, where that
-	// is more than one.
-	Sample  int      `json:"sample,omitempty"`
-	Samples []Result `json:"samples,omitempty"`
+	// Repetition is set in Repetitions, the results of all repetitions if
+	// there are several.
+	Repetition  int      `json:"sample,omitempty"`
+	Repetitions []Result `json:"samples,omitempty"`
 }
 
-// flush writes results.json and preds.json as they are now.
-func (b *book) flush() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.written = time.Now()
+// flush writes results.json and preds.json.
+func (rs *resultStore) flush() error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.written = time.Now()
 	results := Results{Format: trajectories.Format, Instances: map[string]Result{}}
 	preds := map[string]trajectories.Prediction{}
-	for id, e := range b.entries {
-		if p, ok := b.prediction(id, 1); ok {
+	for id, ir := range rs.instances {
+		if p, ok := rs.prediction(id, 1); ok {
 			preds[id] = p
 		}
-		if res, ok := b.result(id, e); ok {
+		if res, ok := rs.result(id, ir); ok {
 			results.Instances[id] = res
 		}
 	}
-	if err := b.folder.writeJSON(resultsFile, results); err != nil {
+	if err := rs.folder.writeJSON(resultsFile, results); err != nil {
 		return err
 	}
-	err := b.folder.root.Replace(filepath.Join(b.folder.dir, predsFile), func(w io.Writer) error {
+	err := rs.folder.root.Replace(filepath.Join(rs.folder.dir, predsFile), func(w io.Writer) error {
 		return trajectories.EncodePredictions(w, preds)
 	})
 	if err != nil {
@@ -77,82 +76,83 @@ func (b *book) flush() error {
 	return nil
 }
 
-// result is an instance with its verdicts; false where no attempt at it has
-// ended. The caller holds the lock.
-func (b *book) result(id string, e *entry) (Result, bool) {
-	if len(e.samples) == 0 {
+// result returns an instance with its verdicts; false if no attempt has ended. The
+// caller holds the lock.
+func (rs *resultStore) result(id string, ir *instanceResults) (Result, bool) {
+	if len(ir.repetitions) == 0 {
 		return Result{}, false
 	}
-	res := e.result()
-	for i := range res.Samples {
-		if p, ok := b.prediction(id, res.Samples[i].Sample); ok {
-			res.Samples[i].Verdict = b.folder.verdict(p)
+	res := ir.result()
+	for i := range res.Repetitions {
+		if p, ok := rs.prediction(id, res.Repetitions[i].Repetition); ok {
+			res.Repetitions[i].Verdict = rs.folder.verdict(p)
 		}
 	}
-	if p, ok := b.prediction(id, 1); ok {
-		res.Verdict = b.folder.verdict(p)
+	if p, ok := rs.prediction(id, 1); ok {
+		res.Verdict = rs.folder.verdict(p)
 	}
 	return res, true
 }
 
-// prediction is what a sample of an instance has submitted; false where it has
-// no result. Its caller holds the lock.
-func (b *book) prediction(id string, k int) (trajectories.Prediction, bool) {
-	e := b.entries[id]
-	if e == nil || e.samples[k] == nil || !e.samples[k].outcome.Class.Counts() {
+// prediction returns the submission of a repetition; false if it has no result.
+// The caller holds the lock.
+func (rs *resultStore) prediction(id string, rep int) (trajectories.Prediction, bool) {
+	ir := rs.instances[id]
+	if ir == nil || ir.repetitions[rep] == nil || !ir.repetitions[rep].outcome.Class.Counts() {
 		return trajectories.Prediction{}, false
 	}
-	s := e.samples[k]
+	s := ir.repetitions[rep]
 	return trajectories.Prediction{
-		Model: cmp.Or(s.model, b.modelName), InstanceID: id, Patch: asText(s.outcome.Submission),
+		Model: cmp.Or(s.model, rs.modelName), InstanceID: id, Patch: asText(s.outcome.Submission),
 	}, true
 }
 
-// result is that of the first sample, with the others beside it.
-func (e *entry) result() Result {
-	res := Result{Attempts: e.last}
-	if first := e.samples[1]; first != nil {
-		if res = first.result(e.last); len(e.samples) == 1 {
+// result returns the result of the first repetition, with all of them if there
+// are several.
+func (ir *instanceResults) result() Result {
+	res := Result{Attempts: ir.lastAttempt}
+	if first := ir.repetitions[1]; first != nil {
+		if res = first.result(ir.lastAttempt); len(ir.repetitions) == 1 {
 			return res
 		}
 	}
-	res.Samples = e.results()
+	res.Repetitions = ir.results()
 	return res
 }
 
-// results are those of all samples of which an attempt has ended, in order.
-func (e *entry) results() []Result {
+// results returns the results of all repetitions with an ended attempt, in order.
+func (ir *instanceResults) results() []Result {
 	var all []Result
-	for _, k := range slices.Sorted(maps.Keys(e.samples)) {
-		s := e.samples[k].result(0)
-		s.Sample = k
+	for _, rep := range slices.Sorted(maps.Keys(ir.repetitions)) {
+		s := ir.repetitions[rep].result(0)
+		s.Repetition = rep
 		all = append(all, s)
 	}
 	return all
 }
 
-func (s *sample) result(attempts int) Result {
+func (s *repetition) result(attempts int) Result {
 	o := s.outcome
 	return Result{
-		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.selected, Attempts: attempts,
-		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.Known(o.Usage),
-		Start: o.Start, End: o.End, Seconds: o.Took().Seconds(), Times: o.Times,
+		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.attempt, Attempts: attempts,
+		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.IfKnown(o.Usage),
+		Start: o.Start, End: o.End, Seconds: o.ActiveDuration().Seconds(), Times: o.Times,
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
 		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
 	}
 }
 
-// Spent is the cost, as far as it is known.
-func (r Result) Spent() model.Cost {
+// KnownCost returns the cost, or 0 if it is unknown.
+func (r Result) KnownCost() model.Cost {
 	if r.Cost == nil {
 		return 0
 	}
 	return *r.Cost
 }
 
-// asText is a submission as a prediction file can hold it. The agent has made
-// a binary patch of what is not UTF-8; where it could not, the outcome has a
-// warning and the journal the bytes.
+// asText converts a submission for a prediction file. The agent encodes files
+// that are not UTF-8 as a binary patch; if it could not, the outcome has a warning
+// and the journal has the bytes.
 func asText(patch []byte) string {
 	if utf8.Valid(patch) {
 		return string(patch)
@@ -160,7 +160,7 @@ func asText(patch []byte) string {
 	return string([]rune(string(patch)))
 }
 
-// writeJSON replaces one of the folder's own files in one piece.
+// writeJSON replaces a file of the folder atomically.
 func (f *Folder) writeJSON(name string, v any) error {
 	data, err := text.JSON(v)
 	if err == nil {

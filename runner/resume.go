@@ -15,51 +15,51 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// opened is the journal of an attempt that is being made.
-type opened struct {
+// attemptJournal is the journal of a running attempt.
+type attemptJournal struct {
 	*trajectories.Journal
-	past *agent.Past // what it goes on from; nil in a new attempt
+	resumeState *agent.ResumeState // the state to resume from; nil in a new attempt
 }
 
-// goOn makes an attempt for a sample: inside its newest one, where that was
-// stopped in the middle and can be gone on with; else a new one.
-func (b *Batch) goOn(ctx context.Context, t task, book *book) (int, trajectories.Outcome, error) {
-	n := book.newest(t)
-	if !b.ResumeAttempts || b.Redo || t.anew || n == 0 || !b.stopped(t.ID, n) {
-		return b.attempt(ctx, t, book.nextAttempt(t))
+// resumeOrStart resumes the newest attempt of a task if it was interrupted and can
+// be resumed; otherwise it starts a new attempt.
+func (b *Batch) resumeOrStart(ctx context.Context, t task, store *resultStore) (int, trajectories.Outcome, error) {
+	n := store.newestAttempt(t)
+	if !b.ResumeAttempts || b.Redo || t.forceNew || n == 0 || !b.isResumable(t.ID, n) {
+		return b.startAttempt(ctx, t, store.nextAttempt(t))
 	}
 	journal, err := b.reopen(t, n)
 	if err != nil {
-		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: fmt.Sprintf("attempt %d cannot go on, and a new one is made: %v", n, err)}))
-		return b.attempt(ctx, t, book.nextAttempt(t))
+		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: fmt.Sprintf("attempt %d cannot be resumed, starting a new one: %v", n, err)}))
+		return b.startAttempt(ctx, t, store.nextAttempt(t))
 	}
-	book.carry(journal.past)
-	n, out, err := b.sit(ctx, t, n, journal)
+	store.discount(journal.resumeState)
+	n, out, err := b.runAttempt(ctx, t, n, journal)
 	if err != nil || out.ExitStatus != agent.ErrDiverged.Error() || ctx.Err() != nil {
 		return n, out, err
 	}
-	b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, Again: true}))
-	if err := book.enter(t.ID, t.sample, n, out); err != nil {
+	b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, WillRetry: true}))
+	if err := store.record(t.ID, t.repetition, n, out); err != nil {
 		return n, out, err
 	}
-	return b.attempt(ctx, t, book.nextAttempt(t))
+	return b.startAttempt(ctx, t, store.nextAttempt(t))
 }
 
-// stopped says whether an attempt was, before its agent was done.
-func (b *Batch) stopped(id string, n int) bool {
-	out, ended, err := last(b.Folder.Journal(id, n))
+// isResumable reports whether an attempt ended before its agent was done.
+func (b *Batch) isResumable(id string, n int) bool {
+	out, ended, err := lastOutcome(b.Folder.Journal(id, n))
 	if err != nil || !ended {
 		return err == nil && exists(b.Folder.Journal(id, n))
 	}
-	return goesOn(out.Class, out.ExitStatus)
+	return isResumableOutcome(out.Class, out.ExitStatus)
 }
 
-// goesOn says of how an attempt ended whether it can be gone on with.
-func goesOn(class trajectories.Class, status string) bool {
+// isResumableOutcome reports whether an attempt with this outcome can be resumed.
+func isResumableOutcome(class trajectories.Class, status string) bool {
 	switch class {
 	case trajectories.Interrupted:
 		return status != agent.ErrDiverged.Error()
-	case trajectories.Provider: // what it refuses may be the conversation
+	case trajectories.Provider: // the conversation may be the cause
 		return status != string(model.BadRequest)
 	case trajectories.Environment:
 		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull, env.ContainerDied}, env.Status(status))
@@ -67,21 +67,21 @@ func goesOn(class trajectories.Class, status string) bool {
 	return false
 }
 
-// Stopped are the attempts that a batch of so many samples would go on inside of,
-// where ResumeAttempts is set and they were made as it makes them.
-func (in Instance) Stopped(samples int) (all []Attempt) {
-	for k := 1; k <= samples; k++ {
-		if r := in.result(k); r != nil && r.Class.Counts() {
+// Resumable returns the attempts that a batch with n repetitions would resume, if
+// its configuration matches.
+func (in Instance) Resumable(repetitions int) (all []Attempt) {
+	for rep := 1; rep <= repetitions; rep++ {
+		if r := in.result(rep); r != nil && r.Class.Counts() {
 			continue
 		}
 		for _, a := range slices.Backward(in.Attempts) {
-			if a.Sample != k {
+			if a.Repetition != rep {
 				continue
 			}
-			if a.Result == nil || goesOn(a.Result.Class, a.Result.ExitStatus) {
+			if a.Result == nil || isResumableOutcome(a.Result.Class, a.Result.ExitStatus) {
 				all = append(all, a)
 			}
-			break // the newest of the sample
+			break // only the newest of the repetition
 		}
 	}
 	return all
@@ -92,29 +92,29 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// reopen opens the journal of a stopped attempt to go on, if what is to be run
-// now is what it was made with. The error says why not.
-func (b *Batch) reopen(t task, n int) (opened, error) {
+// reopen opens the journal of an interrupted attempt to resume it. It fails if the
+// configuration does not match.
+func (b *Batch) reopen(t task, n int) (attemptJournal, error) {
 	path := b.Folder.Journal(t.ID, n)
-	past, err := agent.Recall(trajectories.Read(path))
+	restored, err := agent.ReadResumeState(trajectories.Read(path))
 	if err != nil {
-		return opened{}, err
+		return attemptJournal{}, err
 	}
-	if err := b.suits(past.Header, t, n); err != nil {
-		return opened{}, err
+	if err := b.checkHeader(restored.Header, t, n); err != nil {
+		return attemptJournal{}, err
 	}
-	j, err := b.Folder.continueJournal(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record, Redact: b.Header.Redact})
+	j, err := b.Folder.continueJournal(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: restored.LastRecord, Redact: b.Header.Redact})
 	if err != nil {
-		return opened{}, err
+		return attemptJournal{}, err
 	}
-	j.Sync(b.Sync)
-	return opened{j, past}, nil
+	j.SetSyncPolicy(b.Sync)
+	return attemptJournal{j, restored}, nil
 }
 
-// suits says what would be another attempt under the same name.
-func (b *Batch) suits(h trajectories.Header, t task, n int) error {
+// checkHeader returns an error if a resumed attempt would differ from a new one.
+func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
 	switch {
-	case h.InstanceID != t.ID || h.Attempt != n || sampleOf(h) != t.sample:
+	case h.InstanceID != t.ID || h.Attempt != n || repetitionOf(h) != t.repetition:
 		return fmt.Errorf("its journal is that of attempt %d of %.80q", h.Attempt, h.InstanceID)
 	case h.ModelName != b.ModelName:
 		return fmt.Errorf("it was made with the model %.80q, and this is %.80q", h.ModelName, b.ModelName)
@@ -129,48 +129,48 @@ func (b *Batch) suits(h trajectories.Header, t task, n int) error {
 	return nil
 }
 
-// rebuild makes a sandbox what it was: every command of the past is run again, in
-// its order, and held against what it did. What it asked for by mini-tool is
-// answered from the record.
+// rebuild returns a function that restores a sandbox by rerunning the attempt's
+// commands in order and comparing their results. Tool calls of a command are
+// answered from the journal.
 //
-// An output that differs is listed. A command that ends otherwise, or leaves other
-// files, is a divergence, unless Force is set. So is one that ends the sandbox: the
-// attempt would never come further.
-func (b *Batch) rebuild(o *observer, journal opened, tools agent.Toolbox) func(context.Context, env.Environment, *worktree.Tree) error {
-	return func(ctx context.Context, box env.Environment, tree *worktree.Tree) error {
-		past := journal.past
-		compare, force := replay.Examine, b.Force || b.Branch != nil && b.Branch.Force
-		var differ outputs
-		var asked *replay.Tools // the agent has prepared the sandbox for them
+// Differing outputs are counted in a warning. A command with another exit code, or
+// that leaves other files, is a divergence, unless Force is set; so is one that
+// kills the sandbox, since the attempt could never get past it.
+func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolServer) func(context.Context, env.Environment, *worktree.Tree) error {
+	return func(ctx context.Context, sandbox env.Environment, tree *worktree.Tree) error {
+		restored := journal.resumeState
+		compare, force := replay.Compare, b.Force || b.Branch != nil && b.Branch.Force
+		var diffs outputDiffs
+		var recorded *replay.Tools // prepared in the sandbox by the agent
 		if tools != nil {
-			children := replay.Children{
+			children := replay.SubagentReplayer{
 				Journals: trajectories.ChildJournals(b.Folder.Journal(o.task.ID, o.attempt)),
-				Command:  b.Agent.Command, Local: tools.Abilities().Local,
+				Command:  b.Agent.Command, Local: tools.Capabilities().Local,
 				Ignore: b.Ignore, Force: force,
 			}
-			asked = &replay.Tools{Local: children.Local, Again: children.Again}
+			recorded = &replay.Tools{Local: children.Local, Rerun: children.Rerun}
 		}
-		if past.Foreign {
-			compare = replay.ExamineImported
+		if restored.Foreign {
+			compare = replay.CompareImported
 		}
-		for i, x := range past.Executions {
-			o.rebuilding(i+1, len(past.Executions), x.Command)
-			if past.Foreign && x.Command == "" {
-				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output, and not the command"}
+		for i, x := range restored.Executions {
+			o.reportRebuild(i+1, len(restored.Executions), x.Command)
+			if restored.Foreign && x.Command == "" {
+				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output but not the command"}
 			}
 			c := b.Agent.Command(x.Command)
 			if !x.TimedOut {
-				c.Timeout *= replay.Patience
+				c.Timeout *= replay.TimeoutFactor
 			}
-			c.Tools = asked.For(&x.Ran)
-			res, err := box.Execute(ctx, c)
+			c.Tools = recorded.For(&x.RecordedExecution)
+			res, err := sandbox.Execute(ctx, c)
 			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
 				return &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: err.Error()}
 			}
 			if err != nil {
 				return err
 			}
-			found, err := compare(x.Execution, res, b.Ignore).WithTree(ctx, tree, x.Tree)
+			found, err := compare(x.Execution, res, b.Ignore).CompareTree(ctx, tree, x.Tree)
 			if err != nil {
 				return err
 			}
@@ -180,30 +180,30 @@ func (b *Batch) rebuild(o *observer, journal opened, tools agent.Toolbox) func(c
 			if err != nil {
 				return err
 			}
-			differ.add(b.Log, x, found)
+			diffs.add(b.Log, x, found)
 			if found.Match == replay.Diverged {
 				d := &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: found.Difference}
 				if !force {
 					return d
 				}
-				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: d.Error() + "; it goes on all the same"}))
+				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: d.Error() + "; continuing because of --force"}))
 			}
 		}
-		if differ.n > 0 {
-			b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: differ.String()}))
+		if diffs.n > 0 {
+			b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: diffs.String()}))
 		}
-		past.Executions = nil // their outputs are not needed any more
+		restored.Executions = nil // outputs are no longer needed
 		return nil
 	}
 }
 
-// outputs counts those that differ from the recorded ones, and keeps the first.
-type outputs struct {
+// outputDiffs counts outputs that differ from the recorded ones.
+type outputDiffs struct {
 	n     int
 	first string
 }
 
-func (o *outputs) add(log *Log, x agent.Executed, f replay.Finding) {
+func (o *outputDiffs) add(log *Log, x agent.ExecutedCommand, f replay.Finding) {
 	if f.Match != replay.OutputDiffers {
 		return
 	}
@@ -212,16 +212,16 @@ func (o *outputs) add(log *Log, x agent.Executed, f replay.Finding) {
 	}
 }
 
-func (o *outputs) String() string {
+func (o *outputDiffs) String() string {
 	if o.n == 1 {
-		return "the output of a command that was run again differs, " + o.first
+		return "the output of a rerun command differs, " + o.first
 	}
-	return fmt.Sprintf("the outputs of %d commands that were run again differ, the first %s", o.n, o.first)
+	return fmt.Sprintf("the outputs of %d rerun commands differ, the first %s", o.n, o.first)
 }
 
-// divergence is why an attempt cannot go on.
+// divergence is why an attempt cannot be resumed.
 type divergence struct {
-	branch              bool // the history is another attempt's
+	branch              bool // the history is the parent's
 	step                int
 	command, difference string
 }
@@ -234,28 +234,28 @@ func (d *divergence) Error() string {
 	return fmt.Sprintf("could not be %s: in step %d, %s: %s", what, d.step, d.command, d.difference)
 }
 
-// Unwrap makes it an interruption, of an attempt that is over.
+// Unwrap makes it an interruption that cannot be resumed.
 func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
-// newest is the highest attempt for a sample; 0 where there is none.
-func (b *book) newest(t task) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.entry(t.ID).newest[t.sample]
+// newestAttempt returns the last attempt of a task; 0 if there is none.
+func (rs *resultStore) newestAttempt(t task) int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.instance(t.ID).newestAttempts[t.repetition]
 }
 
-// carry takes note of what an attempt that goes on has come to before: entering
-// it counts all of that again, which this run has not spent, or has counted.
-func (b *book) carry(past *agent.Past) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cost, b.unpriced = b.cost-past.Total().Cost, b.unpriced-past.Total().Usage.Unpriced
+// discount subtracts what a resumed attempt cost before: recording its outcome adds
+// the total again.
+func (rs *resultStore) discount(restored *agent.ResumeState) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.cost, rs.unpriced = rs.cost-restored.Total().Cost, rs.unpriced-restored.Total().Usage.Unpriced
 }
 
-// resuming tells that an attempt goes on, and after which step.
-func (b *Batch) resuming(t task, n int, past *agent.Past) {
+// reportResume emits that an attempt is resumed.
+func (b *Batch) reportResume(t task, n int, restored *agent.ResumeState) {
 	b.Log.Emit(t.event(Event{
-		Type: AttemptResumed, Attempt: n, Step: past.Steps, Cost: float64(past.Total().Cost),
-		Total: len(past.Executions), Elapsed: past.Idle.Seconds(),
+		Type: AttemptResumed, Attempt: n, Step: restored.Steps, Cost: float64(restored.Total().Cost),
+		Total: len(restored.Executions), Elapsed: restored.Idle.Seconds(),
 	}))
 }

@@ -18,19 +18,19 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// turns is a model that goes by how far the conversation has come, and fails at
-// some calls.
-type turns struct {
+// scriptedModel is a model that replies by the length of the conversation, and fails for some
+// calls.
+type scriptedModel struct {
 	replies []string
-	fails   map[int]error // by call, from 1, of all instances
+	fails   map[int]error // by call, from 1, over all instances
 
 	mu    sync.Mutex
 	calls int
 }
 
-func (m *turns) For(datasets.Instance) (model.Model, error) { return m, nil }
+func (m *scriptedModel) For(datasets.Instance) (model.Model, error) { return m, nil }
 
-func (m *turns) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
+func (m *scriptedModel) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
@@ -44,23 +44,23 @@ func (m *turns) Query(_ context.Context, messages []model.Message) (model.Reply,
 		}
 	}
 	return model.Reply{
-		Message: model.Message{Role: model.Assistant, Content: "```bash\n" + m.replies[n] + "\n```"},
-		Finish:  model.FinishStop, Cost: 1, Tries: 1,
+		Message:      model.Message{Role: model.Assistant, Content: "```bash\n" + m.replies[n] + "\n```"},
+		FinishReason: model.FinishStop, Cost: 1, Tries: 1,
 	}, nil
 }
 
-// echoing is a sandbox whose commands say what they are, and submit when asked.
-type echoing struct {
-	room
-	twist string // added to what they say
-	code  int    // they end with
+// echoSandbox is a sandbox whose commands print their names, and submit on request.
+type echoSandbox struct {
+	fakeSandbox
+	twist string // appended to the output
+	code  int    // exit code
 	err   error
 	ran   []string
 }
 
-func (e *echoing) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (e *echoSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if strings.Contains(c.Script, "rev-parse") {
-		return e.room.Execute(ctx, c)
+		return e.fakeSandbox.Execute(ctx, c)
 	}
 	e.ran = append(e.ran, c.Script)
 	out := c.Script + e.twist
@@ -74,11 +74,11 @@ func quiet(folder *runner.Folder, events *[]runner.Event) *runner.Log {
 	return runner.NewLog(folder, func(e runner.Event) { *events = append(*events, e) })
 }
 
-// resumeRun runs one instance, and with another mini goes on.
+// resumeRun runs one instance and resumes it in another session.
 type resumeRun struct {
 	dir    string
 	boxes  starter
-	model  *turns
+	model  *scriptedModel
 	events []runner.Event
 	change func(*runner.Batch)
 }
@@ -98,15 +98,17 @@ func (r *resumeRun) run(t *testing.T, resume bool) runner.Summary {
 	return sum
 }
 
-func echoes(twist string) starter {
-	return func(context.Context, datasets.Instance) (env.Environment, error) { return &echoing{twist: twist}, nil }
+func echoSandboxes(twist string) starter {
+	return func(context.Context, datasets.Instance) (env.Environment, error) {
+		return &echoSandbox{twist: twist}, nil
+	}
 }
 
-// Which endings are gone on from, and what that comes to.
-func TestWhichAttemptsGoOn(t *testing.T) {
+// The outcomes from which an attempt is resumed.
+func TestResumableAttempts(t *testing.T) {
 	script := []string{"one", "two", "submit"}
 	dies := func(context.Context, datasets.Instance) (env.Environment, error) {
-		return &echoing{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil // after the command
+		return &echoSandbox{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil // after the command
 	}
 	noStart := func(context.Context, datasets.Instance) (env.Environment, error) {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start"}
@@ -119,23 +121,23 @@ func TestWhichAttemptsGoOn(t *testing.T) {
 		inside bool
 		steps  int
 	}{
-		"the budget was spent":             {echoes(""), nil, broke, true, 3},
-		"the user stopped it":              {echoes(""), agent.ErrInterrupted, nil, true, 4},
-		"the provider was busy":            {echoes(""), &model.Error{Status: model.RateLimited}, nil, true, 4},
-		"the key was wrong":                {echoes(""), &model.Error{Status: model.AuthenticationError}, nil, true, 4},
-		"the provider refused the history": {echoes(""), &model.Error{Status: model.BadRequest}, nil, false, 3},
-		"a defect":                         {echoes(""), errors.New("surprise"), nil, false, 3},
+		"the budget was spent":             {echoSandboxes(""), nil, broke, true, 3},
+		"the user stopped it":              {echoSandboxes(""), agent.ErrInterrupted, nil, true, 4},
+		"the provider was busy":            {echoSandboxes(""), &model.Error{Status: model.RateLimited}, nil, true, 4},
+		"the key was wrong":                {echoSandboxes(""), &model.Error{Status: model.AuthenticationError}, nil, true, 4},
+		"the provider refused the history": {echoSandboxes(""), &model.Error{Status: model.BadRequest}, nil, false, 3},
+		"a defect":                         {echoSandboxes(""), errors.New("surprise"), nil, false, 3},
 		"the sandbox did not start":        {noStart, nil, nil, true, 3},
 		"the sandbox died":                 {dies, nil, nil, true, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &resumeRun{dir: t.TempDir(), boxes: tt.boxes, model: &turns{replies: script, fails: map[int]error{3: tt.fails}}, change: tt.change}
+			r := &resumeRun{dir: t.TempDir(), boxes: tt.boxes, model: &scriptedModel{replies: script, fails: map[int]error{3: tt.fails}}, change: tt.change}
 			if sum := r.run(t, false); sum.Complete() {
 				t.Fatalf("the first session was not stopped: %+v", sum)
 			}
 			before := r.model.calls
-			r.boxes, r.model.fails, r.change = echoes(""), nil, nil
+			r.boxes, r.model.fails, r.change = echoSandboxes(""), nil, nil
 			sum := r.run(t, true)
 			res := results(t, r.dir)["a"]
 			want := 2
@@ -148,42 +150,28 @@ func TestWhichAttemptsGoOn(t *testing.T) {
 			if got := preds(t, r.dir)["a"]; got != "one two submit" {
 				t.Errorf("in the sandbox were run %q", got)
 			}
-			if got, want := float64(sum.Spent()), float64(r.model.calls-before); got != want {
+			if got, want := float64(sum.KnownCost()), float64(r.model.calls-before); got != want {
 				t.Errorf("this session cost $%v by the summary, and made calls for $%v", got, want)
 			}
 		})
 	}
 }
 
-// Tried again in the same run, a failure of the provider costs no step twice.
-func TestTriesGoOnInsideAnAttempt(t *testing.T) {
-	r := &resumeRun{
-		dir: t.TempDir(), boxes: echoes(""),
-		model:  &turns{replies: []string{"one", "submit"}, fails: map[int]error{2: &model.Error{Status: model.RateLimited}}},
-		change: func(b *runner.Batch) { b.MaxTries = 2 },
-	}
-	sum := r.run(t, true)
-	res := results(t, r.dir)["a"]
-	if !sum.Complete() || res.Attempts != 1 || res.Steps != 3 || float64(sum.Spent()) != 2.5 {
-		t.Errorf("%+v, %+v", sum, res)
-	}
-}
-
-// failing starts one sandbox whose commands say something else and fail, and then
-// sandboxes as before.
+// failing starts one sandbox whose commands fail with a different output, and then
+// normal ones.
 func failing() starter {
 	started := false
 	return func(context.Context, datasets.Instance) (env.Environment, error) {
 		if started {
-			return &echoing{}, nil
+			return &echoSandbox{}, nil
 		}
 		started = true
-		return &echoing{twist: " today", code: 1}, nil
+		return &echoSandbox{twist: " today", code: 1}, nil
 	}
 }
 
-// An output that differs is listed, and the attempt goes on; so does one that
-// diverges, where that is forced.
+// A differing output is reported and the attempt is resumed; so is a divergence with
+// Force.
 func TestOutputsThatDiffer(t *testing.T) {
 	tests := map[string]struct {
 		boxes starter
@@ -191,12 +179,12 @@ func TestOutputsThatDiffer(t *testing.T) {
 		said  string
 		match string
 	}{
-		"another output": {echoes(" today"), false, `the outputs of 2 commands that were run again differ, the first in step 1, one: line 1 is "one today"`, "output differs"},
+		"another output": {echoSandboxes(" today"), false, `the outputs of 2 rerun commands differ, the first in step 1, one: line 1 is "one today"`, "output differs"},
 		"forced":         {failing(), true, "could not be resumed: in step 1, one: exit code 1, recorded exit code 0", "diverged"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
+			r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 			r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 			r.run(t, false)
 			r.boxes, r.change, r.events = tt.boxes, func(b *runner.Batch) { b.Force = tt.force }, nil
@@ -228,14 +216,14 @@ func TestOutputsThatDiffer(t *testing.T) {
 	}
 }
 
-// A command that was running when its sandbox died is not run again: the model is
-// told.
-func TestACommandThatEndedItsSandbox(t *testing.T) {
+// A command that was running when its sandbox died is not rerun, and the model is
+// runEvents so.
+func TestCommandKillsSandbox(t *testing.T) {
 	boxes := 0
-	r := &resumeRun{dir: t.TempDir(), model: &turns{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
 		boxes++
-		return &dying{echoing{}, boxes == 1}, nil
+		return &dyingSandbox{echoSandbox{}, boxes == 1}, nil
 	}
 	r.run(t, false)
 	sum := r.run(t, true)
@@ -243,7 +231,7 @@ func TestACommandThatEndedItsSandbox(t *testing.T) {
 		t.Errorf("%+v, %+v, %q", sum, res, preds(t, r.dir)["a"])
 	}
 	told := ""
-	tr, err := trajectories.Gather(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,27 +243,27 @@ func TestACommandThatEndedItsSandbox(t *testing.T) {
 	}
 }
 
-// dying ends with the command two.
-type dying struct {
-	echoing
+// dyingSandbox is a sandbox that dies in command two.
+type dyingSandbox struct {
+	echoSandbox
 	dies bool
 }
 
-func (m *dying) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (m *dyingSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if m.dies && c.Script == "two" {
 		return env.Result{ExitCode: -1}, &env.Error{Status: env.ContainerDied, Op: "run", Err: errors.New("out of memory")}
 	}
-	return m.echoing.Execute(ctx, c)
+	return m.echoSandbox.Execute(ctx, c)
 }
 
-// An attempt whose past ends its sandbox again is not gone on with for ever.
-func TestAPastThatEndsItsSandbox(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"two", "submit"}, fails: map[int]error{2: agent.ErrInterrupted}}}
+// An attempt whose history kills its sandbox again is not resumed forever.
+func TestHistoryKillsSandbox(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"two", "submit"}, fails: map[int]error{2: agent.ErrInterrupted}}}
 	r.run(t, false)
 	boxes := 0
 	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
 		boxes++
-		return &dying{echoing{}, boxes == 1}, nil
+		return &dyingSandbox{echoSandbox{}, boxes == 1}, nil
 	}
 	sum := r.run(t, true)
 	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempt != 2 {
@@ -283,20 +271,20 @@ func TestAPastThatEndsItsSandbox(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatDiverges(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
+func TestDivergingAttempt(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	r.boxes, r.change, r.events = failing(), nil, nil
 	sum := r.run(t, true)
 	res := results(t, r.dir)["a"]
-	if !sum.Complete() || res.Attempt != 2 || res.Steps != 3 || float64(sum.Spent()) != 3 {
+	if !sum.Complete() || res.Attempt != 2 || res.Steps != 3 || float64(sum.KnownCost()) != 3 {
 		t.Errorf("%+v, %+v", sum, res)
 	}
 	var said []string
 	for _, e := range r.events {
 		if e.Type == runner.AttemptFinished || e.Phase == runner.Rebuilding {
-			said = append(said, fmt.Sprintf("%d %v %s %d/%d", e.Attempt, e.Again, e.Text, e.Done, e.Total))
+			said = append(said, fmt.Sprintf("%d %v %s %d/%d", e.Attempt, e.WillRetry, e.Text, e.Done, e.Total))
 		}
 	}
 	want := []string{"1 false  1/2", "1 true could not be resumed: in step 1, one: ", "2 false  0/0"}
@@ -311,16 +299,16 @@ func TestAnAttemptThatDiverges(t *testing.T) {
 	if !strings.Contains(said[1], "exit code 1, recorded exit code 0") || !strings.Contains(said[1], "one today") {
 		t.Errorf("what differs is not said: %q", said[1])
 	}
-	// It is over for good.
-	out, ended, err := trajectories.Last(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl"))
+	// It cannot be resumed again.
+	out, ended, err := trajectories.ReadOutcome(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl"))
 	if err != nil || !ended || out.Class != trajectories.Interrupted || out.ExitStatus != "Diverged" || out.Steps != 2 {
 		t.Errorf("%+v, %v, %v", out, ended, err)
 	}
 }
 
-// A session that never comes to its agent leaves the totals as they were.
-func TestASandboxThatDoesNotStartLosesNothing(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
+// A session that fails before its agent starts does not change the totals.
+func TestSandboxFailsToStart(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	r.change = nil
@@ -328,18 +316,18 @@ func TestASandboxThatDoesNotStartLosesNothing(t *testing.T) {
 		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "start"}
 	}
 	r.run(t, true)
-	if res := results(t, r.dir)["a"]; res.Attempts != 1 || res.Steps != 2 || float64(res.Spent()) != 2 {
+	if res := results(t, r.dir)["a"]; res.Attempts != 1 || res.Steps != 2 || float64(res.KnownCost()) != 2 {
 		t.Errorf("%+v", res)
 	}
-	r.boxes = echoes("")
-	if sum := r.run(t, true); !sum.Complete() || results(t, r.dir)["a"].Attempts != 1 || float64(results(t, r.dir)["a"].Spent()) != 3 {
+	r.boxes = echoSandboxes("")
+	if sum := r.run(t, true); !sum.Complete() || results(t, r.dir)["a"].Attempts != 1 || float64(results(t, r.dir)["a"].KnownCost()) != 3 {
 		t.Errorf("%+v, %+v", sum, results(t, r.dir)["a"])
 	}
 }
 
-// A journal in the wrong place is nobody's to go on with.
-func TestAJournalOfAnotherInstance(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
+// A journal of another instance is not resumed.
+func TestJournalOfAnotherInstance(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	path := filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")

@@ -1,10 +1,10 @@
-// Package runner works a batch: it takes instances from a queue, gives each a
-// sandbox and a model, lets the agent work, and keeps what comes of it in the
-// folder of the run. It knows sandboxes and models by interfaces only.
+// Package runner runs a batch: it takes instances from a queue, gives each a
+// sandbox and a model, runs the agent, and stores the results in the run's folder.
+// It uses sandboxes and models through interfaces.
 //
-// The journals of the attempts are the truth; every other file is derived from
-// them and can be made again. Starting again on the same folder goes on where
-// the last run stopped, by the class of each outcome.
+// The journals of the attempts are authoritative; all other files are derived from
+// them. Run on an existing folder continues the run: the class of each outcome
+// decides which instances are attempted again.
 //
 //	folder, err := runner.Open(dir)
 //	defer folder.Close()
@@ -30,169 +30,165 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Sandboxes makes a fresh sandbox for an instance.
+// Sandboxes creates a sandbox for an instance.
 type Sandboxes interface {
 	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
 }
 
-// Expecting is implemented by Sandboxes that can make ready what will be asked
-// for. Expect is told of it in order, and what it starts ends with ctx, or at
-// the latest when stop returns.
-type Expecting interface {
-	Expect(ctx context.Context, todo []datasets.Instance) (stop func())
+// Prefetcher is implemented by Sandboxes that can prepare images in advance.
+// Prefetch gets the instances in order. It runs until ctx ends or stop returns.
+type Prefetcher interface {
+	Prefetch(ctx context.Context, todo []datasets.Instance) (stop func())
 }
 
-// Models gives the model that works on an instance; each call begins anew.
+// Models returns the model for an attempt at an instance, new at each call.
 type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Summaries are Models that have another one to make summaries of what became too
-// long; nil leaves it to the attempt's own.
-type Summaries interface {
-	Summary(in datasets.Instance) (model.Model, error)
+// SummaryModels is implemented by Models with a separate model for summarizing long
+// conversations; a nil model means the attempt's own.
+type SummaryModels interface {
+	SummaryModel(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Samples, Budget, Redo,
-// ResumeAttempts, Force, Ignore, Sync, Keep, Submitted, Control and MaxProviderFailures.
+// Batch configures and runs a batch. Required fields are Folder, Agent, Sandboxes,
+// Models, Header, ModelName, Workers, MaxTries and Log.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
 	Sandboxes Sandboxes
 	Models    Models
-	// Header is the part of the journals' first record that does not depend
-	// on the attempt.
+	// Header holds the fields of the journals' headers that are the same for all
+	// attempts.
 	Header trajectories.Header
-	// ModelName stands in preds.json.
+	// ModelName is the model's name in preds.json.
 	ModelName string
 	Workers   int
-	// Samples is how many results each instance is to have, 0 for one. They are
-	// made alike and stand side by side; the first stands for the instance.
-	Samples int
-	// MaxTries bounds how often this run tries a sample of an instance whose
-	// sandbox or provider fails; at least 1.
+	// Repetitions is the number of results wanted per instance (pass@k); 0 means
+	// 1. The first one counts where there is room for only one.
+	Repetitions int
+	// MaxTries bounds the attempts of this run at one repetition if the sandbox or
+	// the provider fails; at least 1.
 	MaxTries int
-	// Budget bounds what the run may spend. When it is spent, attempts end before
-	// their next call, as interrupted: with a larger one they are made again.
+	// Budget limits what the run may spend. When it is spent, attempts end as
+	// interrupted before their next call, to be retried with a larger budget.
 	Budget Budget
-	// MaxProviderFailures stops the run when so many instances in a row fail at
-	// the model's provider, without an answer to anybody in between. What is
-	// left stays pending. 0 never stops it.
+	// MaxProviderFailures stops the run after this many consecutive instances
+	// have failed at the model's provider, with no answered call in between. The
+	// others stay pending. 0 means no limit.
 	MaxProviderFailures int
-	// Branch has attempts begin with the history of others; nil has none do so.
+	// Branch makes attempts continue others; nil for none.
 	Branch *Branch
-	// Redo runs instances again that have a result. What they had is kept.
+	// Redo reruns instances that have a result. Earlier attempts are kept.
 	Redo bool
-	// ResumeAttempts goes on inside the newest attempt of an instance, where that
-	// was stopped in the middle, rather than make another one.
+	// ResumeAttempts resumes the newest attempt of an instance if it was
+	// interrupted, instead of starting another.
 	ResumeAttempts bool
-	// Force goes on, with ResumeAttempts, also where a command that is run again
-	// ends otherwise than recorded, or leaves other files.
+	// Force makes ResumeAttempts continue even if a rerun command diverges.
 	Force bool
-	// Ignore is what may differ in the outputs of commands that are run again.
-	Ignore replay.Ignore
-	// Sync says when journals are brought to the disk.
-	Sync trajectories.Sync
-	// Keep picks the attempts whose sandboxes stay when they are done (see
+	// Ignore matches output that may differ in rerun commands.
+	Ignore replay.IgnoreRules
+	// Sync says when journals are synced to disk.
+	Sync trajectories.SyncPolicy
+	// KeepSandbox reports whether to keep the sandbox of an ended attempt (see
 	// Keeper); nil keeps none.
-	Keep func(trajectories.Outcome) bool
-	// Submitted is told of each sample that has a result, those from before first:
-	// what it submitted, as preds.json has it. It is called by the workers, several
-	// at once, and must be quick. nil tells nobody.
-	Submitted func(in datasets.Instance, sample int, p trajectories.Prediction)
-	// Tools makes what the commands of an attempt can ask for by mini-tool; dir is
-	// the folder of its journal. nil, and a nil Toolbox, give them nothing.
-	Tools func(in datasets.Instance, dir string) (agent.Toolbox, error)
-	// Supervise makes what decides on each command of an attempt at an instance;
-	// nil lets all of them run.
-	Supervise func(in datasets.Instance) agent.Supervisor
-	// Events is asked for the bus on which an attempt publishes what it does;
-	// done is called when that is over. nil has nobody listen.
-	Events func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
-	// Control takes orders while the run goes on; nil takes none.
+	KeepSandbox func(trajectories.Outcome) bool
+	// OnSubmission is called with the prediction of each repetition that has a
+	// result, starting with those from earlier sessions. Workers call it
+	// concurrently; it must be quick. It may be nil.
+	OnSubmission func(in datasets.Instance, rep int, p trajectories.Prediction)
+	// NewTools returns the tools of an attempt; dir is the folder of its journal.
+	// NewTools and its result may be nil.
+	NewTools func(in datasets.Instance, dir string) (agent.ToolServer, error)
+	// NewApprover returns the approver of an attempt's commands; nil allows all.
+	NewApprover func(in datasets.Instance) agent.Approver
+	// NewBus returns the bus for an attempt's events; done is called when the
+	// attempt has ended. It may be nil.
+	NewBus func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
+	// Control accepts requests during the run; it may be nil.
 	Control *Control
-	// Log is told what happens.
+	// Log receives the events of the run.
 	Log *Log
 
-	kept    atomic.Int32
-	queue   *queue
-	purse   *purse
-	strikes strikes
+	keptCount atomic.Int32
+	queue     *queue
+	spending  *budgetTracker
+	breaker   circuitBreaker
 }
 
-// Summary is how a run ended.
+// Summary is the result of a run.
 type Summary struct {
-	Instances int                        `json:"instances"`                // that were asked for
-	Samples   int                        `json:"samples,omitempty"`        // of each, where more than one; what follows counts these
-	Skipped   int                        `json:"skipped"`                  // had a result before
-	Classes   map[trajectories.Class]int `json:"classes"`                  // of all that were asked for
-	Unstarted int                        `json:"unstarted"`                // never came to an attempt
-	Kept      int                        `json:"kept,omitempty"`           // sandboxes that stay
-	Cost      *model.Cost                `json:"cost"`                     // of this run's attempts; null where nobody knows any of it
-	Unpriced  int64                      `json:"unpriced_calls,omitempty"` // whose cost is not known
-	Exhausted bool                       `json:"budget_exhausted,omitempty"`
-	Halt      *Halt                      `json:"halt,omitempty"`    // why it was stopped before its end
-	Drained   bool                       `json:"drained,omitempty"` // somebody had it end before all was begun
-	Elapsed   time.Duration              `json:"-"`
+	Instances   int                        `json:"instances"`                // requested
+	Repetitions int                        `json:"samples,omitempty"`        // per instance, if more than one; the next fields count repetitions
+	Skipped     int                        `json:"skipped"`                  // had a result before
+	Classes     map[trajectories.Class]int `json:"classes"`                  // of all requested
+	Unstarted   int                        `json:"unstarted"`                // without an attempt
+	Kept        int                        `json:"kept,omitempty"`           // sandboxes kept
+	Cost        *model.Cost                `json:"cost"`                     // of this run's attempts; null if no cost is known
+	Unpriced    int64                      `json:"unpriced_calls,omitempty"` // calls of unknown cost
+	Exhausted   bool                       `json:"budget_exhausted,omitempty"`
+	Halt        *HaltError                 `json:"halt,omitempty"`    // why the run was stopped
+	Drained     bool                       `json:"drained,omitempty"` // ended early by a drain request
+	Elapsed     time.Duration              `json:"-"`
 }
 
-// Spent is the cost, as far as it is known.
-func (s Summary) Spent() model.Cost {
+// KnownCost returns the cost, or 0 if it is unknown.
+func (s Summary) KnownCost() model.Cost {
 	if s.Cost == nil {
 		return 0
 	}
 	return *s.Cost
 }
 
-// Asked is how many results were asked for.
-func (s Summary) Asked() int { return s.Instances * max(1, s.Samples) }
+// ExpectedResults returns the number of results requested.
+func (s Summary) ExpectedResults() int { return s.Instances * max(1, s.Repetitions) }
 
-// Complete says whether every instance has its results.
+// Complete reports whether all results are present.
 func (s Summary) Complete() bool {
-	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.Asked()
+	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.ExpectedResults()
 }
 
-// tryPause is waited before an instance is tried again, times the tries so far.
-const tryPause = time.Second
+// retryDelay is the wait before the first retry; it grows with each try.
+const retryDelay = time.Second
 
-// Run works through the instances. Cancelling ctx with cause
-// agent.ErrInterrupted stops it in good order: nothing more is started, and
-// what runs ends with its diff kept. The error is about the run's folder; how
-// instances ended is in the summary.
+// Run runs the instances. If ctx is cancelled with cause agent.ErrInterrupted, no
+// attempts are started and running ones end with their diff saved. The error is
+// about the run's folder; the outcomes are in the summary.
 func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary, error) {
 	start := time.Now()
-	book, err := b.Folder.openBook(b.ModelName)
+	store, err := b.Folder.openResultStore(b.ModelName)
 	if err != nil {
 		return Summary{}, err
 	}
-	b.purse = b.newPurse(book)
+	b.spending = b.newBudgetTracker(store)
 	all := b.tasks(instances)
-	todo := b.pending(book, all)
-	b.queue = newQueue(b.Log, b.purse.spent, all, todo)
-	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Sample: b.several()})
+	todo := b.pending(store, all)
+	b.queue = newQueue(b.Log, b.spending.isSpent, all, todo)
+	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Repetition: b.reportedRepetitions()})
 
-	for _, err := range book.unread {
+	for _, err := range store.readErrors {
 		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
 	}
 	for _, j := range b.queue.jobs {
 		if !b.Redo {
-			b.tell(book, j)
+			b.reportSubmission(store, j)
 		}
 	}
-	// What cannot be written stops the run: working on would lose results.
+	// Write errors stop the run: results would be lost.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	b.strikes.begin(b.MaxProviderFailures, stop)
-	if s, ok := b.Sandboxes.(Expecting); ok {
-		defer s.Expect(ctx, instancesOf(todo))()
+	b.breaker.reset(b.MaxProviderFailures, stop)
+	if s, ok := b.Sandboxes.(Prefetcher); ok {
+		defer s.Prefetch(ctx, instancesOf(todo))()
 	}
-	b.Control.serves(b.queue)
-	defer b.Control.serves(nil)
+	b.Control.attach(b.queue)
+	defer b.Control.attach(nil)
 	defer context.AfterFunc(ctx, b.queue.wake)()
 	workers := new(errgroup.Group)
 	for range min(b.Workers, len(all)) {
 		workers.Go(func() error {
-			err := b.takeTurns(ctx, book)
+			err := b.runWorker(ctx, store)
 			if err != nil {
 				stop(agent.ErrInterrupted)
 			}
@@ -201,82 +197,82 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	}
 	err = workers.Wait()
 	drained := b.queue.close()
-	err = errors.Join(err, book.flush())
-	s := book.summary(instances, max(1, b.Samples))
+	err = errors.Join(err, store.flush())
+	s := store.summary(instances, max(1, b.Repetitions))
 	s.Skipped = len(all) - len(todo)
-	s.Kept = int(b.kept.Load())
-	s.Halt = b.strikes.halted()
+	s.Kept = int(b.keptCount.Load())
+	s.Halt = b.breaker.err()
 	s.Elapsed = time.Since(start)
-	s.Exhausted = b.purse.spent()
+	s.Exhausted = b.spending.isSpent()
 	s.Drained = drained && !s.Complete()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
 }
 
-// takeTurns works on one task after the other, until there is none to be begun.
-func (b *Batch) takeTurns(ctx context.Context, book *book) error {
+// runWorker runs one task after the other until the queue is empty.
+func (b *Batch) runWorker(ctx context.Context, store *resultStore) error {
 	for {
-		j, mine := b.queue.next(ctx)
+		j, jobCtx := b.queue.next(ctx)
 		if j == nil {
 			return nil
 		}
-		err := b.work(mine, j, book)
-		b.queue.giveBack(j)
+		err := b.runTask(jobCtx, j, store)
+		b.queue.release(j)
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// work tries one sample until it has a result, its failure is not of the kind
-// that passes, the tries are used up, or somebody wants it back in the queue.
-func (b *Batch) work(ctx context.Context, j *job, book *book) error {
-	defer b.Log.Emit(j.event(Event{Type: Doing, Phase: Left}))
+// runTask tries a task until it has a result, its failure is permanent, its tries
+// are used up, or a request stops it.
+func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
+	defer b.Log.Emit(j.event(Event{Type: PhaseChanged, Phase: Released}))
 	t := j.task
 	for {
 		j.tries++
-		n, out, err := b.goOn(ctx, t, book)
+		n, out, err := b.resumeOrStart(ctx, t, store)
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
-		t.anew = false // it was
-		again := out.Class.Retried() && !permanent(out) && !b.strikes.inVain(out) && j.tries < b.MaxTries && ctx.Err() == nil
-		again = b.queue.finished(j, n, out, again)
-		if err := book.enter(t.ID, t.sample, n, out); err != nil {
+		t.forceNew = false
+		retry := out.Class.IsRetryable() && !isPermanent(out) && !b.breaker.isRetryUseless(out) && j.tries < b.MaxTries && ctx.Err() == nil
+		retry = b.queue.attemptFinished(j, n, out, retry)
+		if err := store.record(t.ID, t.repetition, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
-		if !again {
-			b.strikes.ended(out)
-			b.tell(book, j)
+		if !retry {
+			b.breaker.onInstanceEnd(out)
+			b.reportSubmission(store, j)
 			return nil
 		}
-		wait := time.Duration(j.tries) * tryPause
-		b.Log.Emit(t.event(Event{Type: Doing, Phase: Waiting, Attempt: n, Elapsed: wait.Seconds()}))
-		if !pause(ctx, wait) || !b.queue.goesOn(j) {
+		wait := time.Duration(j.tries) * retryDelay
+		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: Waiting, Attempt: n, Elapsed: wait.Seconds()}))
+		if !sleep(ctx, wait) || !b.queue.mayRetry(j) {
 			return nil
 		}
 	}
 }
 
-// tell says what a sample has submitted, if it has and nobody was told.
-func (b *Batch) tell(book *book, j *job) {
-	if b.Submitted == nil {
+// reportSubmission calls OnSubmission if a task has a new submission.
+func (b *Batch) reportSubmission(store *resultStore, j *job) {
+	if b.OnSubmission == nil {
 		return
 	}
-	book.mu.Lock()
-	p, ok := book.prediction(j.ID, j.sample)
+	store.mu.Lock()
+	p, ok := store.prediction(j.ID, j.repetition)
 	if ok {
-		n := book.entries[j.ID].samples[j.sample].selected
-		ok, j.told = n != j.told, n
+		n := store.instances[j.ID].repetitions[j.repetition].attempt
+		ok, j.reported = n != j.reported, n
 	}
-	book.mu.Unlock()
+	store.mu.Unlock()
 	if ok {
-		b.Submitted(j.Instance, j.sample, p)
+		b.OnSubmission(j.Instance, j.repetition, p)
 	}
 }
 
-// permanent says that trying again would meet the same failure.
-func permanent(out trajectories.Outcome) bool {
+// isPermanent reports whether a retry would fail in the same way.
+func isPermanent(out trajectories.Outcome) bool {
 	switch out.ExitStatus {
 	case string(env.ImageNotFound), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
 		return true
@@ -284,8 +280,8 @@ func permanent(out trajectories.Outcome) bool {
 	return false
 }
 
-// pause waits, and says whether the wait came to its end.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleep waits for d. It returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

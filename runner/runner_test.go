@@ -23,16 +23,15 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// room is a sandbox without a shell: every command "succeeds" by saying what
-// the test wants. What is tested here is the batch around it.
-type room struct {
+// fakeSandbox is a sandbox without a shell: every command succeeds with a fixed output.
+type fakeSandbox struct {
 	output string
 	err    error
-	block  bool // commands end with their context only
+	block  bool // commands end only with their context
 	closed func()
 }
 
-func (r *room) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (r *fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if strings.Contains(c.Script, "rev-parse") {
 		return env.Result{ExitCode: 1}, nil // no repository
 	}
@@ -43,9 +42,9 @@ func (r *room) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	return env.Result{Output: []byte(r.output), Chars: int64(len(r.output))}, r.err
 }
 
-func (r *room) Info() env.Info { return env.Info{Dir: "/", Image: "img", ImageID: "sha256:1"} }
+func (r *fakeSandbox) Info() env.Info { return env.Info{Dir: "/", Image: "img", ImageID: "sha256:1"} }
 
-func (r *room) Close(context.Context) error {
+func (r *fakeSandbox) Close(context.Context) error {
 	if r.closed != nil {
 		r.closed()
 	}
@@ -58,20 +57,20 @@ func (s starter) Start(ctx context.Context, in datasets.Instance) (env.Environme
 	return s(ctx, in)
 }
 
-// talker answers every call the same way.
-type talker struct{ err error }
+// constantModel gives the same reply to every call.
+type constantModel struct{ err error }
 
-func (m talker) For(datasets.Instance) (model.Model, error) { return m, nil }
+func (m constantModel) For(datasets.Instance) (model.Model, error) { return m, nil }
 
-func (m talker) Query(context.Context, []model.Message) (model.Reply, error) {
+func (m constantModel) Query(context.Context, []model.Message) (model.Reply, error) {
 	return model.Reply{
-		Message: model.Message{Role: model.Assistant, Content: "```bash\nwork\n```"},
-		Finish:  model.FinishStop, Cost: 0.01, Tries: 1,
+		Message:      model.Message{Role: model.Assistant, Content: "```bash\nwork\n```"},
+		FinishReason: model.FinishStop, Cost: 0.01, Tries: 1,
 	}, m.err
 }
 
 func submits(context.Context, datasets.Instance) (env.Environment, error) {
-	return &room{output: "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\nthe patch\n"}, nil
+	return &fakeSandbox{output: "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\nthe patch\n"}, nil
 }
 
 func batch(t *testing.T, dir string, s starter) *runner.Batch {
@@ -80,7 +79,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = folder.Close() }) // a second time, where the test did
+	t.Cleanup(func() { _ = folder.Close() }) // a second time, if the test has closed it
 	a, err := agent.New(agent.Config{
 		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}{{.exception}}", FormatErrorTemplate: "{{.error}}",
 		StepLimit: 5, Timeout: time.Minute, Autosubmit: true,
@@ -89,7 +88,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 		t.Fatal(err)
 	}
 	return &runner.Batch{
-		Folder: folder, Agent: a, Sandboxes: s, Models: talker{}, ModelName: "m",
+		Folder: folder, Agent: a, Sandboxes: s, Models: constantModel{}, ModelName: "m",
 		Header: trajectories.Header{Config: json.RawMessage(`{}`)}, Workers: 2, MaxTries: 3, Log: runner.NewLog(folder, nil),
 	}
 }
@@ -128,8 +127,8 @@ func preds(t *testing.T, dir string) map[string]string {
 	return patches
 }
 
-// What failed for want of a sandbox or a provider is tried three times, except
-// where the next try can only meet the same failure.
+// Failures of sandboxes and providers are tried three times, unless a retry would
+// fail in the same way.
 func TestTries(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -142,7 +141,7 @@ func TestTries(t *testing.T) {
 			return nil, &env.Error{Status: env.StartFailed, Op: "start"}
 		}, nil, 3, "StartFailed"},
 		{"sandbox dies", func(context.Context, datasets.Instance) (env.Environment, error) {
-			return &room{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil
+			return &fakeSandbox{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil
 		}, nil, 3, "ContainerDied"},
 		{"missing image", func(context.Context, datasets.Instance) (env.Environment, error) {
 			return nil, &env.Error{Status: env.ImageNotFound, Op: "pull"}
@@ -157,7 +156,7 @@ func TestTries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
 				b := batch(t, dir, tt.start)
-				b.Models = talker{tt.model}
+				b.Models = constantModel{tt.model}
 				sum, err := b.Run(t.Context(), rows("a"))
 				if err != nil {
 					t.Fatal(err)
@@ -170,7 +169,7 @@ func TestTries(t *testing.T) {
 					t.Errorf("complete %v, predictions %v", sum.Complete(), preds(t, dir))
 				}
 				for n := 1; n <= tt.attempts; n++ {
-					if _, ok, err := trajectories.Last(filepath.Join(dir, "a", "attempts", fmt.Sprint(n), "journal.jsonl")); !ok || err != nil {
+					if _, ok, err := trajectories.ReadOutcome(filepath.Join(dir, "a", "attempts", fmt.Sprint(n), "journal.jsonl")); !ok || err != nil {
 						t.Errorf("attempt %d has no outcome: %v", n, err)
 					}
 				}
@@ -179,7 +178,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-func TestStartingAgain(t *testing.T) {
+func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	b := batch(t, dir, submits)
 	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
@@ -189,7 +188,7 @@ func TestStartingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// As a killed mini leaves it: c without an outcome, derived files gone.
+	// As left by a kill: c without an outcome, derived files missing.
 	torn := filepath.Join(dir, "c", "attempts", "1")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
@@ -237,10 +236,10 @@ func TestInterrupt(t *testing.T) {
 		closed := 0
 		var mu sync.Mutex
 		b := batch(t, dir, func(context.Context, datasets.Instance) (env.Environment, error) {
-			return &room{block: true, closed: func() { mu.Lock(); closed++; mu.Unlock() }}, nil
+			return &fakeSandbox{block: true, closed: func() { mu.Lock(); closed++; mu.Unlock() }}, nil
 		})
 		go func() {
-			synctest.Wait() // both workers are in mid-command
+			synctest.Wait() // both workers are running a command
 			cancel(agent.ErrInterrupted)
 		}()
 		sum, err := b.Run(ctx, rows("a", "b", "c", "d"))
@@ -253,7 +252,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-func TestOneMiniPerFolder(t *testing.T) {
+func TestFolderLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	batch(t, dir, submits)
 	_, err := runner.Open(dir)
@@ -263,7 +262,7 @@ func TestOneMiniPerFolder(t *testing.T) {
 	}
 }
 
-func TestManifestTellsSessionsApart(t *testing.T) {
+func TestManifestSessions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	b := batch(t, dir, submits)
 	for i, session := range []struct {
@@ -279,8 +278,8 @@ func TestManifestTellsSessionsApart(t *testing.T) {
 		{"agent: {step_limit: 4}\nmodel: {name: m, b: 1, c: [1]}\n", "e", "y", []string{"configuration (agent.cost_limit, model.b, model.c and 1 more)"}},
 		{"not: [yaml", "e", "y", []string{"configuration"}},
 	} {
-		changed, err := b.Folder.Begin(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{
-			Name: session.name, Editions: []datasets.Edition{{SHA256: session.sum}},
+		changed, err := b.Folder.StartSession(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{
+			Name: session.name, Editions: []datasets.SourceInfo{{SHA256: session.sum}},
 		}}, []byte(session.config))
 		if diff := cmp.Diff(session.changed, changed); err != nil || diff != "" {
 			t.Errorf("session %d: changed (-want +got):\n%s%v", i, diff, err)
@@ -289,7 +288,7 @@ func TestManifestTellsSessionsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Folder.End(sum); err != nil {
+		if err := b.Folder.EndSession(sum); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,24 +15,26 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// withClerk are models with another one for summaries.
-type withClerk struct {
-	talker
+// modelsWithSummary are models with a separate model for summaries.
+type modelsWithSummary struct {
+	constantModel
 	asked *int
 }
 
-func (m withClerk) Summary(datasets.Instance) (model.Model, error) { return clerk{m.asked}, nil }
+func (m modelsWithSummary) SummaryModel(datasets.Instance) (model.Model, error) {
+	return summaryModel{m.asked}, nil
+}
 
-type clerk struct{ asked *int }
+type summaryModel struct{ asked *int }
 
-func (c clerk) Query(context.Context, []model.Message) (model.Reply, error) {
+func (c summaryModel) Query(context.Context, []model.Message) (model.Reply, error) {
 	*c.asked++
 	return model.Reply{Message: model.Message{Role: model.Assistant, Content: "in short"}, Cost: 1, Tries: 1}, nil
 }
 
-// What a summary costs is the run's to pay: its budget ends before the next call,
-// the step is not made, and whoever opens the folder again knows of the money.
-func TestSummariesArePaid(t *testing.T) {
+// Summaries count towards the budget: it ends before the next call, and the cost is
+// read again from the folder.
+func TestSummariesAreCharged(t *testing.T) {
 	a, err := agent.New(agent.Config{
 		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
 		StepLimit: 50, Timeout: time.Minute, Compaction: agent.CompactSummarize, CompactionTokens: 2000, CompactionKeep: 2, SummaryTemplate: "short",
@@ -42,10 +44,10 @@ func TestSummariesArePaid(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	b := batch(t, dir, func(context.Context, datasets.Instance) (env.Environment, error) {
-		return &room{output: strings.Repeat("much to read\n", 100)}, nil
+		return &fakeSandbox{output: strings.Repeat("much to read\n", 100)}, nil
 	})
 	asked := 0
-	b.Agent, b.Models, b.Budget = a, withClerk{asked: &asked}, runner.Budget{Cost: 0.5}
+	b.Agent, b.Models, b.Budget = a, modelsWithSummary{asked: &asked}, runner.Budget{Cost: 0.5}
 	sum, err := b.Run(t.Context(), rows("a"))
 	if err != nil {
 		t.Fatal(err)

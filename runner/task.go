@@ -2,59 +2,59 @@ package runner
 
 import "github.com/minibench/mini/datasets"
 
-// MaxSamples bounds how many results an instance can have.
-const MaxSamples = 10_000
+// MaxRepetitions bounds the number of repetitions.
+const MaxRepetitions = 10_000
 
-// task is one result that a run is to have: a sample of an instance.
+// task is one repetition of an instance to be run.
 type task struct {
 	datasets.Instance
-	sample int  // from 1 on
-	one    bool // nobody asked for more than one
-	anew   bool // a new attempt is made, whatever there is
+	repetition int  // from 1
+	single     bool // only one repetition is requested
+	forceNew   bool // start a new attempt even if there is a result or a resumable one
 }
 
-// tasks are those of a run, in order. The samples of an instance stand together:
-// its image is pulled once.
+// tasks returns the tasks of a run in order. The repetitions of an instance are
+// adjacent, so that its image is pulled once.
 func (b *Batch) tasks(instances []datasets.Instance) []task {
-	n := max(1, b.Samples)
+	n := max(1, b.Repetitions)
 	all := make([]task, 0, n*len(instances))
 	for _, in := range instances {
-		for k := 1; k <= n; k++ {
-			all = append(all, task{Instance: in, sample: k, one: n == 1})
+		for rep := 1; rep <= n; rep++ {
+			all = append(all, task{Instance: in, repetition: rep, single: n == 1})
 		}
 	}
 	return all
 }
 
-// several is how many results each instance is to have, 0 where it is one.
-func (b *Batch) several() int {
-	if b.Samples <= 1 {
+// reportedRepetitions returns the number of repetitions, or 0 for one.
+func (b *Batch) reportedRepetitions() int {
+	if b.Repetitions <= 1 {
 		return 0
 	}
-	return b.Samples
+	return b.Repetitions
 }
 
-// event says whose it is.
+// event sets the event's instance and repetition.
 func (t task) event(e Event) Event {
 	e.Instance = t.ID
-	if !t.one {
-		e.Sample = t.sample
+	if !t.single {
+		e.Repetition = t.repetition
 	}
 	return e
 }
 
-// pending leaves out what has a result, unless that is to be done again.
-func (b *Batch) pending(book *book, all []task) []task {
+// pending returns the tasks without a result, or all of them with Redo.
+func (b *Batch) pending(store *resultStore, all []task) []task {
 	var todo []task
 	for _, t := range all {
-		if b.Redo || !book.counts(t.ID, t.sample) {
+		if b.Redo || !store.hasResult(t.ID, t.repetition) {
 			todo = append(todo, t)
 		}
 	}
 	return todo
 }
 
-// instancesOf are the instances of tasks, in order, each once.
+// instancesOf returns the distinct instances of tasks, in order.
 func instancesOf(tasks []task) []datasets.Instance {
 	var all []datasets.Instance
 	for _, t := range tasks {

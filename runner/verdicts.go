@@ -10,26 +10,26 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// OwnVerdicts sets what tells the records of verdicts that the user made: the
-// folder may come with others. It is called before the folder is worked in;
-// without it no record is the user's.
-func (f *Folder) OwnVerdicts(own func(verdicts.Record) bool) { f.own = own }
+// SetVerdictFilter sets the function that reports whether a verdict record is the
+// user's own: the folder may contain others. Without it no record is. Call it
+// before using the folder.
+func (f *Folder) SetVerdictFilter(own func(verdicts.Record) bool) { f.isOwnVerdict = own }
 
-// judged forgets what is known of an instance's verdicts: there is a new one.
-func (f *Folder) judged(id string) {
+// forgetVerdicts drops the cached verdicts of an instance.
+func (f *Folder) forgetVerdicts(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.verdicts, id)
 }
 
-// verdict is the class of the verdict on a prediction that counts, as of newest;
-// nil where there is none.
+// verdict returns the class of the newest verdict on a prediction; nil if there is
+// none.
 func (f *Folder) verdict(p trajectories.Prediction) *string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, ok := f.verdicts[p.InstanceID]
 	if !ok {
-		all = verdicts.OfInstance(f.dir, p.InstanceID, f.own)
+		all = verdicts.ReadInstance(f.dir, p.InstanceID, f.isOwnVerdict)
 		if f.verdicts == nil {
 			f.verdicts = map[string][]verdicts.Verdict{}
 		}
@@ -43,10 +43,10 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 	return &class
 }
 
-// enterFurther gives the samples of an instance their verdicts.
-func (f *Folder) enterFurther(id string, samples []Result) {
-	for i := range samples {
-		s := &samples[i]
+// updateRepetitions sets the verdicts of an instance's repetitions.
+func (f *Folder) updateRepetitions(id string, repetitions []Result) {
+	for i := range repetitions {
+		s := &repetitions[i]
 		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.Journal(id, s.Attempt)}}}
 		if p, err := in.prediction(s.Attempt); err == nil && s.Class.Counts() {
 			s.Verdict = f.verdict(p)
@@ -54,10 +54,9 @@ func (f *Folder) enterFurther(id string, samples []Result) {
 	}
 }
 
-// EnterVerdicts writes results.json anew with the verdicts that evaluations
-// have left in the folder. Nothing else in it changes, and a folder without
-// results stays without.
-func (f *Folder) EnterVerdicts() error {
+// UpdateVerdicts sets the verdicts in results.json from the records of evaluations.
+// It changes nothing else, and does nothing without results.json.
+func (f *Folder) UpdateVerdicts() error {
 	var results Results
 	err := readJSON(filepath.Join(f.dir, resultsFile), maxResults, &results)
 	if errors.Is(err, os.ErrNotExist) {
@@ -79,9 +78,9 @@ func (f *Folder) EnterVerdicts() error {
 			results.Instances[p.InstanceID] = r
 		}
 	}
-	for id, r := range results.Instances { // the slices are the map's
-		if datasets.CheckID(id) == nil { // it names files
-			f.enterFurther(id, r.Samples)
+	for id, r := range results.Instances { // slices are shared with the map
+		if datasets.CheckID(id) == nil { // it is used in file names
+			f.updateRepetitions(id, r.Repetitions)
 		}
 	}
 	return f.writeJSON(resultsFile, results)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,50 +18,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// heard collects what a batch says was submitted.
-type heard struct {
-	mu    sync.Mutex
-	preds map[string]string
-}
-
-func (s *heard) submitted(in datasets.Instance, _ int, p trajectories.Prediction) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.InstanceID != in.ID {
-		panic("a prediction of " + p.InstanceID + " for " + in.ID)
-	}
-	s.preds[in.ID] += p.Model + ": " + p.Patch
-}
-
-func TestSubmissionsAreToldOf(t *testing.T) {
-	dir := t.TempDir()
-	first := &heard{preds: map[string]string{}}
-	b := batch(t, dir, submits)
-	b.Submitted = first.submitted
-	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{"a": "m: the patch\n", "b": "m: the patch\n"}
-	if diff := cmp.Diff(want, first.preds); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	_ = b.Folder.Close()
-
-	// Those that have a result are told of again, once.
-	second := &heard{preds: map[string]string{}}
-	b = batch(t, dir, submits)
-	b.Submitted = second.submitted
-	if _, err := b.Run(t.Context(), rows("a", "b", "c")); err != nil {
-		t.Fatal(err)
-	}
-	want["c"] = want["a"]
-	if diff := cmp.Diff(want, second.preds); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
-// judge leaves the record of a verdict in a run's folder.
-func judge(t *testing.T, dir, run, model, id, class, patch string, age time.Duration) {
+// writeVerdict writes a verdict record to a run's folder.
+func writeVerdict(t *testing.T, dir, run, model, id, class, patch string, age time.Duration) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(patch))
 	record, err := json.Marshal(map[string]any{
@@ -83,20 +40,20 @@ func judge(t *testing.T, dir, run, model, id, class, patch string, age time.Dura
 	}
 }
 
-func TestVerdictsStandInTheResults(t *testing.T) {
+func TestVerdictsInResults(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
-	b.Submitted = func(in datasets.Instance, _ int, p trajectories.Prediction) {
+	b.OnSubmission = func(in datasets.Instance, _ int, p trajectories.Prediction) {
 		if in.ID == "live" {
-			judge(t, dir, "one", "m", "live", "resolved", p.Patch, 0)
+			writeVerdict(t, dir, "one", "m", "live", "resolved", p.Patch, 0)
 			b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: in.ID, Verdict: "resolved"})
 		}
 	}
 	const patch = "the patch\n"
-	judge(t, dir, "one", "m", "earlier", "unresolved", patch, time.Hour)
-	judge(t, dir, "two", "m", "earlier", "resolved", patch, time.Minute)
-	judge(t, dir, "one", "m", "another-patch", "resolved", strings.ToUpper(patch), 0)
-	judge(t, dir, "one", "gold", "another-model", "resolved", patch, 0)
+	writeVerdict(t, dir, "one", "m", "earlier", "unresolved", patch, time.Hour)
+	writeVerdict(t, dir, "two", "m", "earlier", "resolved", patch, time.Minute)
+	writeVerdict(t, dir, "one", "m", "another-patch", "resolved", strings.ToUpper(patch), 0)
+	writeVerdict(t, dir, "one", "gold", "another-model", "resolved", patch, 0)
 	if err := os.WriteFile(filepath.Join(dir, "verdicts", "one", "m", "torn.json"), []byte(`{"class":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +62,19 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"live": "resolved", "earlier": "resolved"}
-	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, verdictsIn(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 
-	// What is judged after the run is entered by its name.
-	judge(t, dir, "one", "m", "none", "timed_out", patch, 0)
+	// A verdict after the run is added by UpdateVerdicts.
+	writeVerdict(t, dir, "one", "m", "none", "timed_out", patch, 0)
 	b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: "none", Verdict: "timed_out"})
 	before := results(t, dir)
-	if err := b.Folder.EnterVerdicts(); err != nil {
+	if err := b.Folder.UpdateVerdicts(); err != nil {
 		t.Fatal(err)
 	}
 	want["none"] = "timed_out"
-	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, verdictsIn(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	after := results(t, dir)
@@ -129,47 +86,47 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 	}
 }
 
-// TestOwnVerdictsCount: the verdict that the user made stands in the results, and
-// is found, whatever the time of one that came with the folder.
-func TestOwnVerdictsCount(t *testing.T) {
+// TestOnlyOwnVerdictsCount: the user's verdict is in the results, even if an untrusted
+// one in the folder is newer.
+func TestOnlyOwnVerdictsCount(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
 	own := func(r verdicts.Record) bool { return r.Class != verdicts.Resolved }
-	b.Folder.OwnVerdicts(own)
+	b.Folder.SetVerdictFilter(own)
 	const patch = "the patch\n"
-	judge(t, dir, "mini", "m", "a", "timed_out", patch, 2*time.Hour)
-	judge(t, dir, "mini2", "m", "a", "unresolved", patch, time.Hour)
-	judge(t, dir, "aa", "m", "a", "resolved", patch, -time.Hour)
-	judge(t, dir, "zz", "m", "a", "resolved", patch, -time.Hour)
-	judge(t, dir, "zz", "m", "b", "resolved", patch, 0) // there is no other
+	writeVerdict(t, dir, "mini", "m", "a", "timed_out", patch, 2*time.Hour)
+	writeVerdict(t, dir, "mini2", "m", "a", "unresolved", patch, time.Hour)
+	writeVerdict(t, dir, "aa", "m", "a", "resolved", patch, -time.Hour)
+	writeVerdict(t, dir, "zz", "m", "a", "resolved", patch, -time.Hour)
+	writeVerdict(t, dir, "zz", "m", "b", "resolved", patch, 0) // there is no other
 	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"a": "unresolved", "b": "resolved"}
-	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, verdictsIn(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if err := b.Folder.EnterVerdicts(); err != nil {
+	if err := b.Folder.UpdateVerdicts(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, verdictsIn(t, dir)); diff != "" {
 		t.Errorf("entered (-want +got)\n%s", diff)
 	}
 	for id, class := range want {
-		v := verdicts.Newest(verdicts.OfInstance(dir, id, own), trajectories.Prediction{InstanceID: id, Model: "m", Patch: patch})
+		v := verdicts.Newest(verdicts.ReadInstance(dir, id, own), trajectories.Prediction{InstanceID: id, Model: "m", Patch: patch})
 		if v == nil || string(v.Class) != class {
 			t.Errorf("the verdict on %s is %+v, want %s", id, v, class)
 		}
 	}
 }
 
-func TestVerdictsWithoutARun(t *testing.T) {
+func TestVerdictsWithoutRun(t *testing.T) {
 	folder, err := runner.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	if err := folder.EnterVerdicts(); err != nil {
+	if err := folder.UpdateVerdicts(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder.Dir(), "results.json")); err == nil {
@@ -177,8 +134,8 @@ func TestVerdictsWithoutARun(t *testing.T) {
 	}
 }
 
-// entered are the verdicts in results.json.
-func entered(t *testing.T, dir string) map[string]string {
+// verdictsIn returns the verdicts in results.json.
+func verdictsIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for id, r := range results(t, dir) {
@@ -189,9 +146,8 @@ func entered(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestEnterVerdictsOfStrangers: an id of preds.json that leads elsewhere reads no
-// file there.
-func TestEnterVerdictsOfStrangers(t *testing.T) {
+// TestUpdateUntrustedVerdicts: an id in preds.json that is a path reads no file.
+func TestUpdateUntrustedVerdicts(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
 	if _, err := b.Run(t.Context(), rows("a")); err != nil {
@@ -214,7 +170,7 @@ func TestEnterVerdictsOfStrangers(t *testing.T) {
 		hex.EncodeToString(sum[:])+`"}}`)
 	write(filepath.Join(dir, "preds.json"), `{"`+id+`":{"instance_id":"`+id+`","model_name_or_path":"m","model_patch":"the patch\n"}}`)
 	write(filepath.Join(dir, "results.json"), `{"instances":{"`+id+`":{"class":"submitted"}}}`)
-	if err := b.Folder.EnterVerdicts(); err != nil {
+	if err := b.Folder.UpdateVerdicts(); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err != nil || strings.Contains(string(data), "resolved") {
@@ -222,9 +178,9 @@ func TestEnterVerdictsOfStrangers(t *testing.T) {
 	}
 }
 
-// TestTornEvents: a line that a killed mini left half written is cut off before
-// another event follows.
-func TestTornEvents(t *testing.T) {
+// TestPartialEventLine: a partial line of a killed process is removed before the next
+// event.
+func TestPartialEventLine(t *testing.T) {
 	dir := t.TempDir()
 	for _, torn := range []string{"{\"type\":\"war", strings.Repeat("x", 10_000), "{}\n{}\n{\"ty"} {
 		path := filepath.Join(dir, "events.jsonl")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what README.md states, and says of each bar whether it is held.
+# Measures the figures in docs/performance.md, and compares them with their bars.
 # Needs bin/mini and the local images (make build images). PARTS="step flood"
 # measures only these of what needs containers (see cmd/mini-bench). DOCKER_HOST
 # chooses the engine: its storage driver decides much of what a step costs.
@@ -43,7 +43,7 @@ bar "memory of mini --help" "$resident" 18 MB
 bar "bin/mini" "$(stat -c %s bin/mini | awk '{ printf "%.1f", $1 / 1e6 }')" 35 MB
 
 echo "== the live view: 64 workers, 3000 events a second, ten seconds"
-view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/tui | awk '{ for (i = 2; i <= NF; i++) if ($i == "%core") print $(i - 1) }')
+view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/ui/live | awk '{ for (i = 2; i <= NF; i++) if ($i == "%core") print $(i - 1) }')
 : "${view:?the benchmark of the view has no figure}"
 bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
 

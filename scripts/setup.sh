@@ -32,7 +32,7 @@ need git git "repositories are made and compared with it"
 need bash bash "every command of the agent is run by it"
 need python3 python3 "tests run programs in it, and so does the demo without a container engine"
 if [[ $1 == test ]]; then
-  need tmux tmux "the tour of README.md is taken on real terminals"
+  need tmux tmux "tests run the tour of docs/tour.md on real terminals"
   need busybox busybox-static "diffs are taken with its shell too"
   need bwrap bubblewrap "sandboxes without a container engine are made with it"
   need gcc gcc "the race detector needs a C compiler"

@@ -8,29 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes is data that is nearly always text. In JSON it is a string when it is
-// valid UTF-8, and {"base64": "..."} when it is not, so that no byte is lost.
+// Bytes is data that is usually text. In JSON it is a string if it is valid UTF-8,
+// else {"base64": "..."}, so no byte is lost.
 type Bytes []byte
 
-type base64Form struct {
+type base64JSON struct {
 	Base64 []byte `json:"base64"`
 }
 
 // MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) { return encode(b.form()) }
+func (b Bytes) MarshalJSON() ([]byte, error) { return encode(b.jsonValue()) }
 
-// form is what stands in JSON, of types that need no method to be written.
-func (b Bytes) form() any {
+// jsonValue returns a value that encodes like b without a MarshalJSON method.
+func (b Bytes) jsonValue() any {
 	if utf8.Valid(b) {
 		return string(b)
 	}
-	return base64Form{Base64: b}
+	return base64JSON{Base64: b}
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '{' {
-		var f base64Form
+		var f base64JSON
 		if err := json.Unmarshal(data, &f); err != nil {
 			return fmt.Errorf("bytes: %w", err)
 		}
@@ -45,7 +45,7 @@ func (b *Bytes) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Seconds is a duration that is written as a number of seconds.
+// Seconds is a duration that is encoded in JSON as a number of seconds.
 type Seconds time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -63,5 +63,5 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// secondsOf rounds to nanoseconds: a part of one is the float's.
+// secondsOf rounds to nanoseconds, which removes floating-point errors.
 func secondsOf(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }

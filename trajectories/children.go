@@ -8,36 +8,100 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
 )
 
-// ChildJournal is the name of a child's journal, in a folder of its own.
-// ChildrenFolder is the name of the folder of all of them beside their parent's
-// journal, where that is called journal.jsonl too; beside NAME.journal.jsonl it is
-// NAME.children.
+// ChildJournal is the file name of a child's journal. ChildrenFolder is the folder
+// with one folder per child. It is next to the parent's journal if that is named
+// journal.jsonl; the children of NAME.journal.jsonl are in NAME.children.
 const (
 	ChildJournal   = "journal.jsonl"
 	ChildrenFolder = "children"
 )
 
-// IsStep says that a record is a call of a model that counts as a step: of the
-// attempt's own, or of a child's.
+// Parent describes the attempt that delegated a part of its task to a subagent, whose
+// attempt is a child. InstanceID and Attempt in the header of the child are those of
+// the parent.
+type Parent struct {
+	// Child numbers the children of an attempt from 1. Children of children are
+	// numbered in the same sequence.
+	Child int `json:"child"`
+	// Journal is the path of the parent's journal relative to the child's folder;
+	// empty if there is no file.
+	Journal string `json:"journal,omitempty"`
+	// Step is the model call of the parent that started the child. Depth is 1 for a
+	// child of the attempt itself.
+	Step  int `json:"step"`
+	Depth int `json:"depth"`
+	// ParentChild is the number of the child that started this one; 0 if the attempt
+	// itself did. Journal always is the journal of the attempt itself.
+	ParentChild int `json:"of,omitempty"`
+	// Task is the task given to the child. Skill and Profile are set if they were
+	// requested.
+	Task    string `json:"task"`
+	Skill   string `json:"skill,omitempty"`
+	Profile string `json:"profile,omitempty"`
+}
+
+// ChildResult is the result of a child, stored in the details of the tool call that
+// started it.
+type ChildResult struct {
+	Child int `json:"child"`
+	// Name is the name of the step, if the child is a step of a chain.
+	Name string `json:"name,omitempty"`
+	Task string `json:"task"`
+	// Journal is the path of the child's journal relative to the folder of its
+	// parent's, and SHA256 the file's checksum in hex. Both are empty if there is no
+	// file.
+	Journal string `json:"journal,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+	// Class and ExitStatus are from the child's outcome; Steps, Usage and Cost are
+	// its totals.
+	Class      Class       `json:"class"`
+	ExitStatus string      `json:"exit_status"`
+	Steps      int         `json:"steps"`
+	Usage      model.Usage `json:"usage"`
+	Cost       model.Cost  `json:"cost"`
+	// Problem says why there is no usable report.
+	Problem string `json:"problem,omitempty"`
+}
+
+// ChildCall is a model call by a child or its children. It counts as a step of the
+// attempt and against its limits.
+type ChildCall struct {
+	Child int `json:"child"`
+	// Summary is set for a call that summarized messages. It costs money, but is not
+	// a step.
+	Summary bool        `json:"summary,omitempty"`
+	Usage   model.Usage `json:"usage"`
+	Cost    model.Cost  `json:"cost"`
+	Start   time.Time   `json:"start"`
+	// Duration includes Waited, the time spent waiting for the provider.
+	Duration Seconds `json:"duration"`
+	Waited   Seconds `json:"waited,omitempty"`
+}
+
+// IsStep reports whether a record is a model call that counts as a step, of the
+// attempt or of a child.
 func IsStep(r Record) bool {
 	switch r.Type {
 	case TypeCall:
 		return true
-	case TypeSpent:
-		var s Spent
+	case TypeChildCall:
+		var s ChildCall
 		return json.Unmarshal(r.Data, &s) == nil && !s.Summary
 	}
 	return false
 }
 
-// MaxChildren bounds how many journals of children are looked for.
+// MaxChildren bounds the number of child journals that ChildJournals returns.
 const MaxChildren = 1000
 
-// ChildJournals are the journals of the children of an attempt by their number,
-// those of children's children among them. There are none where its journal is no
-// file, or has another name than mini gives.
+// ChildJournals returns the paths of the journals of all children of an attempt,
+// including children of children, by number. It returns none if the journal does not
+// have a name that mini uses.
 func ChildJournals(journal string) map[int]string {
 	stem, ok := strings.CutSuffix(filepath.Base(journal), ChildJournal)
 	if !ok {
@@ -65,9 +129,9 @@ func ChildJournals(journal string) map[int]string {
 	return found
 }
 
-// HoldsChildren says that a folder is that of the children of an attempt, whose
-// journal lies beside it.
-func HoldsChildren(dir string) bool {
+// IsChildrenFolder reports whether dir has the children of an attempt whose journal
+// is next to it.
+func IsChildrenFolder(dir string) bool {
 	stem, ok := strings.CutSuffix(filepath.Base(dir), ChildrenFolder)
 	if !ok {
 		return false
@@ -76,32 +140,33 @@ func HoldsChildren(dir string) bool {
 	return err == nil && info.Mode()&fs.ModeType == 0
 }
 
-// ChildrenOf are the children of a child, by its number; 0 is the attempt itself.
+// ChildrenOf returns the children of a child, sorted by number. Child 0 is the
+// attempt itself.
 func (t *Transcript) ChildrenOf(child int) []*Transcript {
-	var own []*Transcript
+	var children []*Transcript
 	for _, c := range t.Children {
-		if p := c.Header.Parent; p != nil && p.Of == child && p.Child > child {
-			own = append(own, c)
+		if p := c.Header.Parent; p != nil && p.ParentChild == child && p.Child > child {
+			children = append(children, c)
 		}
 	}
-	slices.SortFunc(own, func(a, b *Transcript) int { return a.Header.Parent.Child - b.Header.Parent.Child })
-	return own
+	slices.SortFunc(children, func(a, b *Transcript) int { return a.Header.Parent.Child - b.Header.Parent.Child })
+	return children
 }
 
-// Asked are the calls of tools that made children, by the record of the execution
-// that they were made within.
-func (t *Transcript) Asked() map[int][]Child {
-	asked := map[int][]Child{}
-	add := func(ran []Ran) {
-		for _, r := range ran {
-			for _, c := range r.Tools {
-				asked[r.Record] = append(asked[r.Record], c.Children()...)
+// ChildrenByExecution returns the results of children by the record ID of the
+// execution that started them.
+func (t *Transcript) ChildrenByExecution() map[int][]ChildResult {
+	results := map[int][]ChildResult{}
+	collect := func(executions []RecordedExecution) {
+		for _, r := range executions {
+			for _, c := range r.ToolCalls {
+				results[r.Record] = append(results[r.Record], c.Children()...)
 			}
 		}
 	}
-	add(t.Setup)
+	collect(t.SetupExecutions)
 	for _, e := range t.Entries {
-		add(e.Ran)
+		collect(e.Executions)
 	}
-	return asked
+	return results
 }

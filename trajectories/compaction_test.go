@@ -16,11 +16,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// pages are records by hand.
-type pages []trajectories.Record
+// recordList builds records.
+type recordList []trajectories.Record
 
-func (p *pages) add(t trajectories.Type, data any) int {
-	raw, err := trajectories.Encode(data)
+func (p *recordList) add(t trajectories.Type, data any) int {
+	raw, err := trajectories.EncodeJSON(data)
 	if err != nil {
 		panic(err)
 	}
@@ -29,18 +29,18 @@ func (p *pages) add(t trajectories.Type, data any) int {
 	return n + 1
 }
 
-func (p *pages) say(role model.Role, cause trajectories.Cause, text string) int {
+func (p *recordList) say(role model.Role, cause trajectories.Cause, text string) int {
 	return p.add(trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
 }
 
-// step is a call, its reply and what that gave.
-func (p *pages) step(n int) (reply, answer int) {
-	p.add(trajectories.TypeCall, trajectories.Call{Cost: 1, Tries: 1})
+// step adds a call, its reply and the observation.
+func (p *recordList) step(n int) (reply, answer int) {
+	p.add(trajectories.TypeCall, trajectories.Call{Cost: 1, RequestCount: 1})
 	reply = p.say(model.Assistant, trajectories.CauseReply, fmt.Sprint("reply ", n))
 	return reply, p.say(model.User, trajectories.CauseObservation, fmt.Sprint("output ", n))
 }
 
-func (p pages) all() iter.Seq2[trajectories.Record, error] {
+func (p recordList) all() iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for _, r := range p {
 			if !yield(r, nil) {
@@ -50,9 +50,9 @@ func (p pages) all() iter.Seq2[trajectories.Record, error] {
 	}
 }
 
-// shortened is an attempt with all that compactions can be mixed with.
-func shortened() pages {
-	var p pages
+// compactedAttempt returns an attempt with all kinds of compactions.
+func compactedAttempt() recordList {
+	var p recordList
 	stands := func(from, to int, join bool, text string) trajectories.Replacement {
 		return trajectories.Replacement{From: from, To: to, Join: join, Message: model.Message{Role: model.User, Content: text}}
 	}
@@ -62,27 +62,27 @@ func shortened() pages {
 	first, second := p.step(1)
 	p.say(model.User, trajectories.CauseSteer, "steer")
 	_, third := p.step(2)
-	// One output is elided: nothing else changes.
+	// One output is elided.
 	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", Replaced: []trajectories.Replacement{stands(second, second, false, "[1]")}})
 	_, fourth := p.step(3)
-	// Steps 1 and 2 are summed up, around the word of a person.
-	p.add(trajectories.TypeSummary, trajectories.Call{Cost: 5, Tries: 1})
+	// Steps 1 and 2 are summarized, except for a user message.
+	p.add(trajectories.TypeSummary, trajectories.Call{Cost: 5, RequestCount: 1})
 	compaction := p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{
 		stands(first, second, true, "sum 1"), stands(third-1, third, true, "sum 2"),
 	}})
-	// A call that is lost, and a compaction that is left behind.
+	// A failed call, and an abandoned compaction.
 	p.step(99)
 	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(first, fourth, true, "never")}})
 	p.add(trajectories.TypeResume, trajectories.Resume{Record: compaction})
 	p[len(p)-1].Parent = compaction
-	// A tail, which joins the output; and one policy's choice of what is shown.
+	// A tail, which is joined to the output, and a context policy.
 	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 2, To: fourth}}, Tail: "tail"})
 	_, fifth := p.step(4)
 	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{
 		{From: 2, To: 2}, {From: 3, To: third}, {Message: &model.Message{Role: model.Assistant, Content: "own"}},
 	}, Tail: "tail 2"})
 	p.step(5)
-	// What stands for steps is replaced again, with more.
+	// Replacements are replaced again, with more messages.
 	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(third-1, fifth, true, "sum 3")}})
 	p.step(6)
 	return p
@@ -119,17 +119,17 @@ func line(messages []model.Message) string {
 }
 
 func TestPromptsAfterCompactions(t *testing.T) {
-	p := shortened()
+	p := compactedAttempt()
 	if diff := cmp.Diff(shortenedPrompts, promptsOf(t, p.all())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A transcript says for each reply what was sent for it, so that nobody who reads
-// contexts has to know of compactions; and the records made of it say the same.
+// A transcript has the prompt of each reply without references to compactions, and so
+// have the records made from it.
 func TestTranscriptsAfterCompactions(t *testing.T) {
-	p := shortened()
-	tr, err := trajectories.Gather(p.all())
+	p := compactedAttempt()
+	tr, err := trajectories.BuildTranscript(p.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTranscriptsAfterCompactions(t *testing.T) {
 				sent = append(sent, m.Message.Message)
 			}
 		} else {
-			at, own := e.Context.Picked(records[:i])
+			at, own := e.Context.Resolve(records[:i])
 			for _, n := range at {
 				if n >= 0 {
 					sent = append(sent, tr.Entries[n].Message.Message)
@@ -160,27 +160,27 @@ func TestTranscriptsAfterCompactions(t *testing.T) {
 		}
 		got = append(got, line(sent))
 	}
-	want := slices.Delete(slices.Clone(shortenedPrompts), 3, 4) // whose reply is left behind
+	want := slices.Delete(slices.Clone(shortenedPrompts), 3, 4) // its reply is abandoned
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("by contexts (-want +got):\n%s", diff)
 	}
-	// The call that was lost comes last.
+	// The failed call comes last.
 	again := promptsOf(t, tr.Records())
 	if diff := cmp.Diff(want, again[:len(again)-1]); diff != "" {
 		t.Errorf("by the records of the transcript (-want +got):\n%s", diff)
 	}
 }
 
-// The .traj.json has the whole conversation, and says of each reply whether it was
-// asked with less; what summaries took is part of the cost.
-func TestDeriveAfterCompactions(t *testing.T) {
-	p := shortened()
+// The .traj.json has the whole conversation and the number of compactions before each
+// reply. The cost includes summaries.
+func TestTrajAfterCompactions(t *testing.T) {
+	p := compactedAttempt()
 	dir := t.TempDir()
 	journal, out := filepath.Join(dir, "journal.jsonl"), filepath.Join(dir, "a.traj.json")
-	if err := trajectories.Write(journal, p.all()); err != nil {
+	if err := trajectories.WriteJournal(journal, p.all()); err != nil {
 		t.Fatal(err)
 	}
-	if err := trajectories.Derive(journal, out); err != nil {
+	if err := trajectories.WriteTrajFile(journal, out); err != nil {
 		t.Fatal(err)
 	}
 	var traj struct {
@@ -216,7 +216,7 @@ func TestDeriveAfterCompactions(t *testing.T) {
 	}
 }
 
-// Whatever stands in a compaction of somebody's journal, reading it ends.
+// Reading terminates for any compaction in a journal.
 func TestHostileCompactions(t *testing.T) {
 	for name, replaced := range map[string]string{
 		"backwards":   `[{"from":9,"to":2,"message":{"role":"user","content":"x"}}]`,
@@ -226,7 +226,7 @@ func TestHostileCompactions(t *testing.T) {
 		"null":        `null`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := shortened()
+			p := compactedAttempt()
 			for i, r := range p {
 				if r.Type == trajectories.TypeCompaction {
 					p[i].Data = json.RawMessage(`{"policy":"p","replaced":` + replaced + `}`)
@@ -235,7 +235,7 @@ func TestHostileCompactions(t *testing.T) {
 			if n := len(promptsOf(t, p.all())); n != len(shortenedPrompts) {
 				t.Errorf("%d prompts", n)
 			}
-			if _, err := trajectories.Gather(p.all()); err != nil {
+			if _, err := trajectories.BuildTranscript(p.all()); err != nil {
 				t.Error(err)
 			}
 		})

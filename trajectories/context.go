@@ -8,40 +8,41 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Context is what the next call was sent, where that was not every message so
-// far, as compactions have left them. A message stands in the journal once, whole,
-// and in a Context only where it stands nowhere else.
+// Context is the prompt of the next call, if it is not all messages with compactions
+// applied. It refers to messages of the journal by record, and contains other
+// messages.
 type Context struct {
 	Sent []ContextPart `json:"sent"`
-	// Tail is a text that stood at the end, in this call alone: in the last
-	// message, after an empty line, where that is the user's; else in a message of
-	// the user's own.
+	// Tail is text at the end of the prompt of this call only. It is appended to the
+	// last message, after an empty line, if that is a user message; otherwise it is a
+	// user message of its own.
 	Tail string `json:"tail,omitempty"`
 }
 
-// ContextPart is a message of its own, or those that are shown of the records From
-// to To. What stands for messages of which only some are among these is left out.
+// ContextPart is either a message or the shown messages of the records From to To,
+// inclusive. A replacement for messages of which only some are in the range is left
+// out.
 type ContextPart struct {
 	From    int            `json:"from,omitempty"`
 	To      int            `json:"to,omitempty"`
 	Message *model.Message `json:"message,omitempty"`
 }
 
-// Prompt is what one call of the model was sent.
+// Prompt is the prompt of one model call.
 type Prompt struct {
-	Record   int // of the call
+	Record   int // record ID of the call
 	Messages []model.Message
 }
 
-// Prompts are what the model was sent, call by call, as the records of a journal
-// say it. The first error ends the sequence.
+// Prompts yields the prompt of each model call in the records of a journal. The first
+// error ends the sequence.
 func Prompts(records iter.Seq2[Record, error]) iter.Seq2[Prompt, error] {
 	return func(yield func(Prompt, error) bool) {
-		var s sent
+		var b promptBuilder
 		for r, err := range records {
 			var p *Prompt
 			if err == nil {
-				p, err = s.next(r)
+				p, err = b.add(r)
 			}
 			if err != nil {
 				yield(Prompt{}, err)
@@ -54,32 +55,32 @@ func Prompts(records iter.Seq2[Record, error]) iter.Seq2[Prompt, error] {
 	}
 }
 
-// sent is what is known of a conversation at a record.
-type sent struct {
+// promptBuilder is the state of Prompts.
+type promptBuilder struct {
 	view    View
 	context *Context
 }
 
-func (s *sent) next(r Record) (*Prompt, error) {
+func (b *promptBuilder) add(r Record) (*Prompt, error) {
 	var err error
 	switch r.Type {
 	case TypeMessage:
 		var m Message
 		err = json.Unmarshal(r.Data, &m)
-		s.view.Add(r.ID, m.Message)
+		b.view.Add(r.ID, m.Message)
 	case TypeCompaction:
 		var c Compaction
 		err = json.Unmarshal(r.Data, &c)
-		s.view.Compact(r.ID, c)
+		b.view.Compact(r.ID, c)
 	case TypeResume:
-		s.view.Rewind(r.Parent)
-		s.context = nil
+		b.view.Rewind(r.Parent)
+		b.context = nil
 	case TypeContext:
-		s.context = &Context{}
-		err = json.Unmarshal(r.Data, s.context)
+		b.context = &Context{}
+		err = json.Unmarshal(r.Data, b.context)
 	case TypeCall:
-		p := &Prompt{Record: r.ID, Messages: s.view.Send(s.context)}
-		s.context = nil
+		p := &Prompt{Record: r.ID, Messages: b.view.SentMessages(b.context)}
+		b.context = nil
 		return p, nil
 	}
 	if err != nil {
@@ -88,20 +89,20 @@ func (s *sent) next(r Record) (*Prompt, error) {
 	return nil, nil
 }
 
-// Picked are the positions, among the records of all messages so far, of what
-// was sent, in its order; -1 stands for a message of the context's own, which
-// are returned beside them.
-func (c *Context) Picked(records []int) (at []int, own []model.Message) {
+// Resolve returns the indexes of the sent messages in records, which are the record
+// IDs of all messages so far. Index -1 stands for the next message of own, the
+// messages in the context itself.
+func (c *Context) Resolve(records []int) (indexes []int, own []model.Message) {
 	for _, part := range c.Sent {
 		if part.Message != nil {
-			at, own = append(at, -1), append(own, *part.Message)
+			indexes, own = append(indexes, -1), append(own, *part.Message)
 			continue
 		}
 		for i, id := range records {
 			if part.From <= id && id <= part.To {
-				at = append(at, i)
+				indexes = append(indexes, i)
 			}
 		}
 	}
-	return at, own
+	return indexes, own
 }

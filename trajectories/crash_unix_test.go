@@ -17,14 +17,14 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// deadly is a file whose process is killed in the middle of a write, when so many
-// bytes are in it.
-type deadly struct {
+// killerFile is a file that kills its process in the middle of a write, after a
+// number of bytes.
+type killerFile struct {
 	*os.File
 	left int
 }
 
-func (d *deadly) Write(p []byte) (int, error) {
+func (d *killerFile) Write(p []byte) (int, error) {
 	if len(p) < d.left {
 		d.left -= len(p)
 		return d.File.Write(p)
@@ -34,12 +34,12 @@ func (d *deadly) Write(p []byte) (int, error) {
 	select {}
 }
 
-// mortal is the variable that makes the test binary a process that writes the
+// killVariable is the environment variable that makes the test binary write the
 // journal at a path until it is killed: "BYTES PATH".
-const mortal = "MINI_TEST_MORTAL"
+const killVariable = "MINI_TEST_MORTAL"
 
 func TestMain(m *testing.M) {
-	if size, path, ok := strings.Cut(os.Getenv(mortal), " "); ok {
+	if size, path, ok := strings.Cut(os.Getenv(killVariable), " "); ok {
 		if err := writeUntilKilled(size, path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -58,7 +58,7 @@ func writeUntilKilled(size, path string) error {
 		return err
 	}
 	if f, ok := j.file.(*os.File); ok {
-		j.file = &deadly{File: f, left: limit - int(j.size)}
+		j.file = &killerFile{File: f, left: limit - int(j.size)}
 	}
 	for i := 0; ; i++ {
 		if _, err := j.Append(testRecord(i)); err != nil {
@@ -67,7 +67,8 @@ func writeUntilKilled(size, path string) error {
 	}
 }
 
-// testRecord is the i-th record of such a journal, of any length.
+// testRecord returns the i-th record of such a journal. Records have different
+// lengths.
 func testRecord(i int) (Type, any) {
 	text := strings.Repeat("é\xff\n\"", i*i%997)
 	switch i % 3 {
@@ -79,9 +80,9 @@ func testRecord(i int) (Type, any) {
 	return TypeExecution, Execution{Command: "c", Output: Bytes(text), Bytes: int64(len(text))}
 }
 
-// A mini that is killed in the middle of a write loses the record that it was
-// writing, and no other; and its journal goes on.
-func TestTwoHundredKills(t *testing.T) {
+// If mini is killed during a write, only the record being written is lost, and the
+// journal can be continued.
+func TestKilledDuringWrite(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func TestTwoHundredKills(t *testing.T) {
 		path := filepath.Join(dir, strconv.Itoa(i))
 		size := 400 + rand.N(100_000)
 		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", mortal, size, path))
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", killVariable, size, path))
 		out, err := cmd.CombinedOutput()
 		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 		if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
@@ -108,7 +109,7 @@ func TestTwoHundredKills(t *testing.T) {
 	}
 }
 
-// checkAfterCrash holds a journal to what its whole lines say, and goes on.
+// checkAfterCrash checks that a journal has its complete lines and can be continued.
 func checkAfterCrash(t *testing.T, path string, lines, whole int) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -121,20 +122,20 @@ func checkAfterCrash(t *testing.T, path string, lines, whole int) {
 			t.Fatalf("%d bytes do not load: %v", len(before), err)
 		}
 		if n++; r.ID != n {
-			t.Fatalf("record %d stands in line %d", r.ID, n)
+			t.Fatalf("record %d is in line %d", r.ID, n)
 		}
 	}
-	if n != lines && n != lines+1 { // its line feed alone may be missing
+	if n != lines && n != lines+1 { // only its newline may be missing
 		t.Fatalf("%d bytes: %d records, of %d whole lines", len(before), n, lines)
 	}
-	if _, ended, err := Last(path); ended || err != nil {
+	if _, ended, err := ReadOutcome(path); ended || err != nil {
 		t.Fatalf("%d bytes: ended %v, %v", len(before), ended, err)
 	}
-	j, err := Continue(path, Resume{Record: n})
+	j, err := Reopen(path, Resume{Record: n})
 	if err != nil {
 		t.Fatalf("%d bytes do not go on: %v", len(before), err)
 	}
-	j.Sync(SyncNever)
+	j.SetSyncPolicy(SyncNever)
 	if _, err := j.Append(TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,19 +147,19 @@ func checkAfterCrash(t *testing.T, path string, lines, whole int) {
 		t.Fatal(err)
 	}
 	if !bytes.HasPrefix(after, before[:whole]) {
-		t.Fatalf("%d bytes: what was whole has changed", len(before))
+		t.Fatalf("%d bytes: complete lines have changed", len(before))
 	}
 	m := 0
-	for _, err := range Branch(path) {
+	for _, err := range ReadCurrentBranch(path) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		m++
 	}
-	if out, ended, err := Last(path); m != n+2 || !ended || err != nil || out.Class != Submitted {
-		t.Fatalf("%d bytes: went on to %d records from %d, ended %v, %v", len(before), m, n, ended, err)
+	if out, ended, err := ReadOutcome(path); m != n+2 || !ended || err != nil || out.Class != Submitted {
+		t.Fatalf("%d bytes: continued to %d records from %d, ended %v, %v", len(before), m, n, ended, err)
 	}
-	if err := Derive(path, path+".traj.json"); err != nil {
+	if err := WriteTrajFile(path, path+".traj.json"); err != nil {
 		t.Fatal(err)
 	}
 }

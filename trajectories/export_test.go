@@ -2,7 +2,7 @@ package trajectories
 
 import "testing"
 
-// SetMaxPatch lets a test meet the bound with less.
+// SetMaxPatch sets maxPatch for a test.
 func SetMaxPatch(t *testing.T, bytes int) {
 	old := maxPatch
 	maxPatch = bytes

@@ -7,31 +7,31 @@ import (
 	"os"
 )
 
-// ForkIn makes a new journal that goes on from a point of another one: after a
-// header of its own, which says where it branches off, it has the other's records
-// up to there, as they are. So it can be read alone, and every record keeps its
-// number. It takes the file as CreateIn does.
-func ForkIn(f *os.File, h Header, past iter.Seq2[Record, error]) (*Journal, error) {
+// NewFork creates a journal that continues from a point of another one. It writes the
+// header h, whose Origin identifies that point, and copies the records of past up to
+// it. So the new journal is complete by itself, and records keep their IDs. The file
+// is handled as by NewJournal.
+func NewFork(f *os.File, h Header, records iter.Seq2[Record, error]) (*Journal, error) {
 	if h.Origin == nil {
-		return nil, errors.Join(errors.New("fork journal: the header does not say where from"), f.Close())
+		return nil, errors.Join(errors.New("fork journal: header has no origin"), f.Close())
 	}
-	j, err := CreateIn(f, h)
+	j, err := NewJournal(f, h)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.repeat(past, h.Origin.Record); err != nil {
+	if err := j.copyRecords(records, h.Origin.Record); err != nil {
 		return nil, errors.Join(fmt.Errorf("fork journal: %w", err), j.Close())
 	}
 	return j, nil
 }
 
-// repeat writes records that stand in another journal, the header left out, up
-// to one of them.
-func (j *Journal) repeat(past iter.Seq2[Record, error], to int) error {
+// copyRecords copies the records of another journal up to record to, without the
+// header.
+func (j *Journal) copyRecords(records iter.Seq2[Record, error], to int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := tree{}
-	for r, err := range past {
+	for r, err := range records {
 		if err != nil {
 			return err
 		}
@@ -54,11 +54,11 @@ func (j *Journal) repeat(past iter.Seq2[Record, error], to int) error {
 		j.last = r.ID
 	}
 	if j.last != to {
-		return fmt.Errorf("there is no record %d", to)
+		return fmt.Errorf("no record %d", to)
 	}
 	return nil
 }
 
-// Inherited says of a record that it stands in the journal that this one
-// branches off from, too: what it cost was paid there.
-func (h Header) Inherited(record int) bool { return h.Origin != nil && record <= h.Origin.Record }
+// IsInherited reports whether a record was copied from the journal that this one was
+// forked from. Its cost was paid by the original attempt.
+func (h Header) IsInherited(record int) bool { return h.Origin != nil && record <= h.Origin.Record }

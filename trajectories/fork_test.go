@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// parent is a journal of three messages and an outcome.
+// parent writes a journal with three messages and an outcome.
 func parent(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "parent.jsonl")
@@ -32,14 +32,14 @@ func parent(t *testing.T) string {
 	return path
 }
 
-// fork makes a journal at a path that branches off another one.
+// fork writes a fork of a journal.
 func fork(t *testing.T, path string, h trajectories.Header, from string) (*trajectories.Journal, error) {
 	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trajectories.ForkIn(f, h, trajectories.Read(from))
+	return trajectories.NewFork(f, h, trajectories.Read(from))
 }
 
 func TestFork(t *testing.T) {
@@ -66,12 +66,12 @@ func TestFork(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.ID == 1 {
-			if h, err = trajectories.HeaderOf(r); err != nil || h.Attempt != 2 || h.Origin == nil || h.Origin.SHA256 != "ab" {
+			if h, err = trajectories.DecodeHeader(r); err != nil || h.Attempt != 2 || h.Origin == nil || h.Origin.SHA256 != "ab" {
 				t.Errorf("%v, header %+v", err, h)
 			}
 		}
-		if h.Inherited(r.ID) != (r.ID <= 4) {
-			t.Errorf("record %d: inherited %t", r.ID, h.Inherited(r.ID))
+		if h.IsInherited(r.ID) != (r.ID <= 4) {
+			t.Errorf("record %d: inherited %t", r.ID, h.IsInherited(r.ID))
 		}
 	}
 }
@@ -97,9 +97,9 @@ func lines(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// A branch that was killed has a trajectory too, and what its parent paid is not
-// in it.
-func TestDeriveOfABranchWithoutAnEnd(t *testing.T) {
+// A fork that was killed has a trajectory too, without the cost of the original
+// attempt.
+func TestTrajOfUnfinishedFork(t *testing.T) {
 	dir := t.TempDir()
 	made := func(name string, h trajectories.Header, past string) string {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestDeriveOfABranchWithoutAnEnd(t *testing.T) {
 	}
 	first := made("parent", trajectories.Header{InstanceID: "x"}, "")
 	branch := made("branch", trajectories.Header{InstanceID: "x", Origin: &trajectories.Origin{Record: 3, Step: 1}}, first)
-	if err := trajectories.Derive(branch, branch+".traj.json"); err != nil {
+	if err := trajectories.WriteTrajFile(branch, branch+".traj.json"); err != nil {
 		t.Fatal(err)
 	}
 	data := string(mustRead(t, branch+".traj.json"))

@@ -11,52 +11,52 @@ import (
 	"time"
 )
 
-// maxLine bounds one line of a journal, in bytes. The largest thing an attempt
-// writes is a submission (100 MB), which may grow sixfold in JSON at worst.
+// maxLine bounds a line of a journal, in bytes. The largest record is an outcome with
+// a submission of 100 MB, which JSON escapes can make six times as long.
 const maxLine = 512 << 20
 
 // ErrClosed is returned by Append after Close.
 var ErrClosed = errors.New("journal is closed")
 
-// Journal appends the records of one attempt to a file. It is safe for
-// concurrent use. A record costs one write call, whatever stands before it.
+// Journal appends the records of one attempt to a file. It is safe for concurrent
+// use. Each record is written by one write call.
 type Journal struct {
 	mu   sync.Mutex
 	file file
-	size int64 // up to here the file holds whole lines
-	last int   // the newest record's id
-	err  error // why nothing more can be written
-	sync Sync
+	size int64 // size of the file up to its last complete line
+	last int   // ID of the newest record
+	err  error // error of an earlier write, after which Append fails
+	sync SyncPolicy
 
 	redact func(text []byte) []byte // nil changes nothing
 }
 
-// file is what a Journal needs of an *os.File.
+// file is the part of *os.File that a Journal needs.
 type file interface {
 	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
 }
 
-// Create makes a new journal and writes its header; Format is filled in. It
-// fails when the file exists: an attempt is never overwritten. The file can be
-// read by whom the umask allows, as the other files of a run.
+// Create creates a journal and writes its header, with Header.Format set. It fails if
+// the file exists, so an attempt is never overwritten. The umask determines who can
+// read the file.
 func Create(path string, h Header) (*Journal, error) {
 	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // G302: results are shared; the umask decides
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	j, err := CreateIn(f, h)
+	j, err := NewJournal(f, h)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
 	}
 	return j, nil
 }
 
-// CreateIn is Create in a file that is open for appending, new and empty. The
-// journal closes it, and so does an error.
-func CreateIn(f *os.File, h Header) (*Journal, error) {
+// NewJournal is Create for a new, empty file that is open for appending. The journal
+// closes the file; NewJournal closes it if it fails.
+func NewJournal(f *os.File, h Header) (*Journal, error) {
 	j := &Journal{file: f, redact: h.Redact}
 	h.Format = Format
 	if _, err := j.Append(TypeHeader, h); err != nil {
@@ -65,13 +65,14 @@ func CreateIn(f *os.File, h Header) (*Journal, error) {
 	return j, nil
 }
 
-// Append adds a record that follows the newest one, and returns it. Data that
-// has no JSON form is refused and changes nothing. After a write that failed
-// (a full disk) the file is cut back to its last whole line, and this and
-// every later Append fail: a torn line is never followed by another.
+// Append adds a record after the newest one and returns it. If data cannot be encoded
+// as JSON, Append fails and the journal is unchanged. If the write fails (for
+// example, because the disk is full), the file is truncated to its last complete line
+// and all later calls of Append fail, so a partial line is never followed by another
+// line.
 func (j *Journal) Append(t Type, data any) (Record, error) {
 	if x, ok := data.(Execution); ok {
-		data = x.form()
+		data = x.jsonValue()
 	}
 	body, err := encode(data)
 	if err != nil {
@@ -82,7 +83,7 @@ func (j *Journal) Append(t Type, data any) (Record, error) {
 	return j.append(t, j.last, body)
 }
 
-// append adds a record that follows any other; the lock is held.
+// append adds a record after any other record. The caller holds j.mu.
 func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
 	if j.err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, j.err)
@@ -118,26 +119,26 @@ func (j *Journal) write(line []byte) error {
 	return j.err
 }
 
-// Sync says when a journal is brought to the disk. What was written outlives its
-// mini whatever it says; it is for a machine that loses power.
-type Sync string
+// SyncPolicy says when a journal is flushed to disk with fsync. Without fsync,
+// records survive a crash of mini, but not a power failure.
+type SyncPolicy string
 
-// The policies of Sync.
+// The sync policies.
 const (
-	SyncNever   Sync = "never"   // when the system finds the time
-	SyncAttempt Sync = "attempt" // on Close; the default
-	SyncRecord  Sync = "record"  // with every record, before anything follows from it
+	SyncNever   SyncPolicy = "never"   // leave it to the operating system
+	SyncAttempt SyncPolicy = "attempt" // on Close; the default
+	SyncRecord  SyncPolicy = "record"  // after each record
 )
 
-// Sync sets the policy.
-func (j *Journal) Sync(s Sync) {
+// SetSyncPolicy sets the policy.
+func (j *Journal) SetSyncPolicy(s SyncPolicy) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sync = s
 }
 
-// Close closes the journal, and brings it to the disk before, as far as its Sync
-// asks for that. A second Close does nothing.
+// Close flushes the journal to disk, unless the policy is SyncNever, and closes it.
+// Further calls do nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -155,8 +156,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// line is the record as it stands in the file. The data is spliced in, not
-// encoded again: it is the bulk of a line.
+// line returns the record as a line of the file. Data is copied, not encoded again,
+// since it can be large.
 func (r Record) line() ([]byte, error) {
 	head, err := encode(struct {
 		ID     int       `json:"id"`
@@ -179,8 +180,8 @@ func (r Record) line() ([]byte, error) {
 	return append(line, end...), nil
 }
 
-// encode is json.Marshal without the escapes for HTML, which would make
-// patches and shell commands hard to read and search.
+// encode is json.Marshal without HTML escapes, which would make patches and shell
+// commands hard to read and search.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

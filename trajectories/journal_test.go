@@ -19,8 +19,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// sample writes the journal of a short finished attempt: a format error, a
-// command with bytes that are no text, and a submission.
+// sample writes the journal of a short finished attempt with a format error, binary
+// output, and a submission.
 func sample(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
@@ -39,10 +39,10 @@ func sample(t testing.TB) string {
 	}
 	say(model.System, trajectories.CausePrompt, "You fix <software> & more.")
 	say(model.User, trajectories.CausePrompt, "Fix it.")
-	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25, Tries: 1, Usage: model.Usage{Prompt: 10, Completion: 5}})
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25, RequestCount: 1, Usage: model.Usage{Prompt: 10, Completion: 5}})
 	say(model.Assistant, trajectories.CauseReply, "no block")
 	say(model.User, trajectories.CauseFormatError, "write one block")
-	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.5, Tries: 1, Raw: json.RawMessage(`{"id":"x"}`)})
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.5, RequestCount: 1, Raw: json.RawMessage(`{"id":"x"}`)})
 	say(model.Assistant, trajectories.CauseReply, "```bash\ncat data\n```", "cat data")
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{
 		Command: "cat data", Output: trajectories.Bytes("caf\xe9 <b>\r\n\x00"), Bytes: 11, Chars: 11, ExitCode: 3,
@@ -77,7 +77,7 @@ func records(t testing.TB, path string) []trajectories.Record {
 	return all
 }
 
-func TestJournalKeepsEveryByte(t *testing.T) {
+func TestBinaryOutput(t *testing.T) {
 	path := sample(t)
 	all := records(t, path)
 	if len(all) != 11 {
@@ -107,32 +107,6 @@ func TestJournalKeepsEveryByte(t *testing.T) {
 	}
 }
 
-func TestBytes(t *testing.T) {
-	tests := map[string]struct{ in, want string }{
-		"text":         {"a <b> & \"c\"\n", `"a <b> & \"c\"\n"`},
-		"empty":        {"", `""`},
-		"not UTF-8":    {"\xff\x00", `{"base64":"/wA="}`},
-		"replacement":  {"\ufffd", `"` + "\ufffd" + `"`},
-		"line feeds":   {"\u2028\r\n", `"\u2028\r\n"`},
-		"looks base64": {`{"base64":"AA"}`, `"{\"base64\":\"AA\"}"`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			b, err := trajectories.Bytes(test.in).MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, string(b)); diff != "" {
-				t.Error(diff)
-			}
-			var back trajectories.Bytes
-			if err := json.Unmarshal(b, &back); err != nil || string(back) != test.in {
-				t.Errorf("came back as %q, %v", back, err)
-			}
-		})
-	}
-}
-
 func TestCreateRefusesAnExistingFile(t *testing.T) {
 	path := sample(t)
 	before := mustRead(t, path)
@@ -145,7 +119,7 @@ func TestCreateRefusesAnExistingFile(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatHasNoJSON(t *testing.T) {
+func TestAppendRefusesUnencodable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, err := trajectories.Create(path, trajectories.Header{})
 	if err != nil {
@@ -193,7 +167,7 @@ func TestAppendFromManyGoroutines(t *testing.T) {
 	}
 }
 
-// Cutting a journal anywhere loses the record that was cut, and no other.
+// Truncating a journal loses only the record that was truncated.
 func TestTruncationAtEveryByte(t *testing.T) {
 	whole, err := os.ReadFile(sample(t))
 	if err != nil {
@@ -206,17 +180,17 @@ func TestTruncationAtEveryByte(t *testing.T) {
 		}
 		full := bytes.Count(whole[:n], []byte("\n"))
 		if n < len(whole) && whole[n] == '\n' {
-			full++ // only the line feed is missing
+			full++ // only the newline is missing
 		}
 		if got := len(records(t, path)); got != full {
 			t.Fatalf("cut at %d: %d records, want %d", n, got, full)
 		}
-		_, ended, err := trajectories.Last(path)
+		_, ended, err := trajectories.ReadOutcome(path)
 		if err != nil || ended != (n >= len(whole)-1) {
 			t.Fatalf("cut at %d: ended %v, %v", n, ended, err)
 		}
 		if n%251 == 0 && n > 0 {
-			if err := trajectories.Derive(path, path+".traj.json"); err != nil {
+			if err := trajectories.WriteTrajFile(path, path+".traj.json"); err != nil {
 				t.Fatalf("cut at %d: %v", n, err)
 			}
 		}
@@ -249,9 +223,9 @@ func TestReadNamesTheLine(t *testing.T) {
 	}
 }
 
-// Bytes after the outcome's end, and blocks larger than one read, are what
-// reading backwards can get wrong.
-func TestLast(t *testing.T) {
+// Data after the outcome, and lines longer than one block, are the difficult cases of
+// reading backwards.
+func TestReadOutcome(t *testing.T) {
 	outcome := trajectories.Outcome{Class: trajectories.Limit, ExitStatus: "LimitsExceeded"}
 	for _, size := range []int{0, 1, 60 << 10, 64 << 10, 65<<10 + 1, 1 << 20} {
 		path := filepath.Join(t.TempDir(), "j")
@@ -260,7 +234,7 @@ func TestLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		add(t, j, trajectories.TypeDiff, strings.Repeat("y", size))
-		if _, ended, err := trajectories.Last(path); ended || err != nil {
+		if _, ended, err := trajectories.ReadOutcome(path); ended || err != nil {
 			t.Errorf("size %d: ended %v, %v before the outcome", size, ended, err)
 		}
 		outcome.Submission = bytes.Repeat([]byte("z"), size)
@@ -268,7 +242,7 @@ func TestLast(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got, ended, err := trajectories.Last(path)
+		got, ended, err := trajectories.ReadOutcome(path)
 		if err != nil || !ended {
 			t.Fatalf("size %d: ended %v, %v", size, ended, err)
 		}
@@ -276,7 +250,7 @@ func TestLast(t *testing.T) {
 			t.Errorf("size %d: got %s %s with %d bytes", size, got.Class, got.ExitStatus, len(got.Submission))
 		}
 	}
-	if _, _, err := trajectories.Last(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := trajectories.ReadOutcome(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 }
@@ -310,8 +284,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// BenchmarkAppend measures what saving a step costs; make bench holds it against a
-// bar. The cost does not grow with the steps before it.
+// BenchmarkAppend measures appending a step, which must not depend on the number of
+// earlier steps. It is part of make bench.
 func BenchmarkAppend(b *testing.B) {
 	observation := trajectories.Execution{Output: bytes.Repeat([]byte("0123456789abcde\n"), 640)}
 	for _, steps := range []int{50, 800} {
@@ -336,8 +310,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// What a journal keeps of an execution is all that is in it.
-func TestExecutionsComeBack(t *testing.T) {
+// All fields of an execution are read back.
+func TestExecutionRoundTrip(t *testing.T) {
 	for _, output := range []string{"plain <text> & \"more\"\n", "caf\xe9\x00", ""} {
 		want := trajectories.Execution{
 			Command: "c", Output: trajectories.Bytes(output), Head: 3, Truncated: true, Bytes: 70, Chars: 60, ExitCode: 4, Signal: 5,

@@ -9,24 +9,24 @@ import (
 	"github.com/minibench/mini/internal/atomicfile"
 )
 
-// maxFile bounds the derived and foreign files that are read whole, in bytes.
+// maxFile bounds derived files and files of other tools that are read whole, in
+// bytes.
 const maxFile = 512 << 20
 
-// Prediction is a submission in the form that the SWE-bench harness and sb-cli
-// read. The patch is kept to the byte, the last newline included.
+// Prediction is a submission in the format of the SWE-bench harness and sb-cli. The
+// patch is unchanged, including its last newline.
 type Prediction struct {
 	Model      string `json:"model_name_or_path"`
 	InstanceID string `json:"instance_id"`
 	Patch      string `json:"model_patch"`
-	// Null says that the file had null for a patch, or none at all; Patch is
-	// empty then. Verdicts tell it from an empty one.
-	Null bool `json:"-"`
+	// IsNull is set if the file has null for the patch, or no patch. Patch is empty
+	// then. Evaluation treats a null patch differently from an empty one.
+	IsNull bool `json:"-"`
 }
 
-// WritePredictions writes preds.json: an object from instance id to
-// prediction, sorted by id, replaced atomically. A patch has to be valid UTF-8,
-// for JSON has no other text; the caller makes a binary patch of what is not. A null
-// patch is written as an empty one.
+// WritePredictions writes preds.json atomically: an object from instance ID to
+// prediction, sorted by ID. Patches must be valid UTF-8; the caller converts others
+// to binary patches. A null patch is written as an empty one.
 func WritePredictions(path string, preds map[string]Prediction) error {
 	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return EncodePredictions(w, preds) })
 	if err != nil {
@@ -35,11 +35,11 @@ func WritePredictions(path string, preds map[string]Prediction) error {
 	return nil
 }
 
-// EncodePredictions writes what WritePredictions does.
+// EncodePredictions writes predictions to w in the format of WritePredictions.
 func EncodePredictions(w io.Writer, preds map[string]Prediction) error {
 	for id, p := range preds {
 		if id == "" || p.InstanceID != id {
-			return fmt.Errorf("prediction of %q stands under %q", p.InstanceID, id)
+			return fmt.Errorf("prediction of %q is stored under %q", p.InstanceID, id)
 		}
 		if !utf8.ValidString(p.Patch) {
 			return fmt.Errorf("the patch of %s is not valid UTF-8", id)

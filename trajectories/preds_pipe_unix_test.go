@@ -14,14 +14,14 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A pipe that nobody writes to is not waited for; one that somebody does is
-// read to its end, as in -p <(jq ...).
-func TestPredictionsOfAPipe(t *testing.T) {
+// A pipe without a writer is not waited for. A pipe with a writer is read to its end,
+// as for -p <(jq ...).
+func TestPredictionsFromPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trajectories.ReadPredictions(path); err == nil || !strings.Contains(err.Error(), "nothing was written to this pipe") {
+	if _, err := trajectories.ReadPredictions(path); err == nil || !strings.Contains(err.Error(), "pipe is empty") {
 		t.Errorf("without a writer: %v", err)
 	}
 	out, in, err := os.Pipe()
@@ -29,7 +29,7 @@ func TestPredictionsOfAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	patch := strings.Repeat("x", 1<<20) // more than a pipe holds
+	patch := strings.Repeat("x", 1<<20) // larger than a pipe buffer
 	written := make(chan error, 1)
 	go func() {
 		_, err := fmt.Fprintf(in, `[{"instance_id":"a","model_patch":"%s"}]`, patch)

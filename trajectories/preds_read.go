@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -17,45 +16,43 @@ import (
 // MaxPatch bounds the patch of a prediction, in bytes.
 const MaxPatch = 100 << 20
 
-// maxPatch is MaxPatch, but in tests, for which so much text takes minutes.
+// maxPatch is MaxPatch, except in tests: text of that size would take minutes.
 var maxPatch = MaxPatch
 
-// Predictions is what a file of predictions says.
+// Predictions is the content of a predictions file.
 type Predictions struct {
-	// List has one prediction for each id, in the order in which ids first
-	// appear. Where an id comes again, the last one counts, in the place of
-	// the first: the official harness has it so.
+	// List has one prediction per instance ID, in the order of first appearance. If
+	// an ID appears again, the last prediction replaces the first one in its
+	// position, as in the SWE-bench harness.
 	List []Prediction
-	// Warnings are sentences about what was odd and read all the same; they
-	// name the line.
+	// Warnings describe unusual input that was accepted. Each names a line.
 	Warnings []string
 }
 
-// ByID are the predictions by instance id.
+// ByID returns the predictions by instance ID.
 func (p Predictions) ByID() map[string]Prediction {
 	m := make(map[string]Prediction, len(p.List))
-	for _, one := range p.List {
-		m[one.InstanceID] = one
+	for _, pred := range p.List {
+		m[pred.InstanceID] = pred
 	}
 	return m
 }
 
-// ReadPredictions reads a file in any of the forms in use: an object of
-// predictions, by id as a rule, a list, or one prediction a line. Whether a
-// dataset has the ids is not asked. Errors name the file and the line. Files
-// over 512 MB are refused, patches over MaxPatch, and more than a million
-// predictions.
+// ReadPredictions reads a predictions file: an object of predictions, usually by ID,
+// a list, or JSON lines. It does not check IDs against a dataset. Errors name the
+// file and the line. It refuses files over 512 MB, patches over MaxPatch, and more
+// than a million predictions.
 func ReadPredictions(path string) (Predictions, error) {
-	data, err := readForeign(path, maxFile)
+	data, err := readBounded(path, maxFile)
 	if err != nil {
 		return Predictions{}, fmt.Errorf("read predictions: %w", err)
 	}
 	return ParsePredictions(path, data)
 }
 
-// readForeign reads a file that may be anything, of at most so many bytes. A
-// pipe is read where somebody writes to it; else its opening would never end.
-func readForeign(path string, most int64) ([]byte, error) {
+// readBounded reads a file of at most limit bytes. It fails for a pipe without a
+// writer instead of blocking.
+func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
 		return nil, err
@@ -65,200 +62,251 @@ func readForeign(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrong := func(why string) error { return &fs.PathError{Op: "read", Path: path, Err: errors.New(why)} }
+	pathError := func(reason string) error { return &fs.PathError{Op: "read", Path: path, Err: errors.New(reason)} }
 	var data bytes.Buffer
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return nil, wrong("it is a folder")
-	case mode.IsRegular() && info.Size() > most:
-		return nil, wrong(fmt.Sprintf("more than %d bytes", most))
+		return nil, pathError("is a folder")
+	case mode.IsRegular() && info.Size() > limit:
+		return nil, pathError(fmt.Sprintf("more than %d bytes", limit))
 	case mode.IsRegular():
-		data.Grow(int(info.Size()) + bytes.MinRead) // and no more than that
+		data.Grow(int(info.Size()) + bytes.MinRead) // avoids reallocation
 	}
-	if _, err := data.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, err
 	}
 	switch {
-	case int64(data.Len()) > most:
-		return nil, wrong(fmt.Sprintf("more than %d bytes", most))
+	case int64(data.Len()) > limit:
+		return nil, pathError(fmt.Sprintf("more than %d bytes", limit))
 	case data.Len() == 0 && info.Mode()&fs.ModeNamedPipe != 0:
-		return nil, wrong("nothing was written to this pipe")
+		return nil, pathError("pipe is empty")
 	}
 	return data.Bytes(), nil
 }
 
-// ParsePredictions is ReadPredictions for bytes that come from elsewhere; name
-// stands in errors.
+// ParsePredictions is ReadPredictions for data in memory. Errors contain name.
 func ParsePredictions(name string, data []byte) (Predictions, error) {
 	if len(data) > maxFile {
 		return Predictions{}, fmt.Errorf("read predictions %s: more than %d bytes", name, maxFile)
 	}
 	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
-		return Predictions{}, fmt.Errorf("read predictions %s: it is packed; unpack it with gunzip first", name)
+		return Predictions{}, fmt.Errorf("read predictions %s: file is compressed; decompress it with gunzip", name)
 	}
-	r := predReader{place: map[string]int{}, from: map[string]jsonValue{}}
-	err := eachValue(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), r.value)
-	if err != nil {
+	r := predReader{data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), index: map[string]int{}, offset: map[string]int64{}}
+	if err := r.readAll(); err != nil {
 		return Predictions{}, fmt.Errorf("read predictions %s: %w", name, err)
 	}
-	return r.read, nil
+	return r.result, nil
 }
 
-// predReader collects predictions.
+// predReader collects predictions. Positions are byte offsets in data; error messages
+// have line numbers.
 type predReader struct {
-	read  Predictions
-	place map[string]int       // id -> index in the list
-	from  map[string]jsonValue // id -> the prediction that counts so far
+	data   []byte
+	dec    *json.Decoder
+	result Predictions
+	index  map[string]int   // instance ID -> index in the list
+	offset map[string]int64 // instance ID -> offset of its newest prediction
 }
 
-// value takes one value of the file: a prediction, a list, or an object of
-// them.
-func (r *predReader) value(v jsonValue) error {
-	switch v.kind() {
-	case "a list":
-		for _, item := range v.members() {
-			if err := r.add("", item); err != nil {
+// readAll reads all values of the file.
+func (r *predReader) readAll() error {
+	n := 0
+	for line := range bytes.Lines(r.data) {
+		if n++; !utf8.Valid(line) {
+			return fmt.Errorf("line %d: not UTF-8", n)
+		}
+	}
+	r.dec = json.NewDecoder(bytes.NewReader(r.data))
+	for {
+		at := r.next("")
+		if at == int64(len(r.data)) {
+			return nil
+		}
+		err := r.value(at)
+		if err == nil {
+			continue
+		}
+		if _, hasLine := errors.AsType[*lineError](err); hasLine {
+			return err
+		}
+		// The decoder does not report the offset of a syntax error, but Unmarshal
+		// does.
+		if s, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.data[at:], new(json.RawMessage))); ok {
+			return r.errorAt(at+max(0, s.Offset-1), "%w", s)
+		}
+		return r.errorAt(at, "%w", err)
+	}
+}
+
+// next returns the offset of the next token, skipping white space and the given
+// separators.
+func (r *predReader) next(marks string) int64 {
+	return int64(len(r.data) - len(bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n"+marks)))
+}
+
+// lineError is an error with a line number.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+
+// Unwrap returns the error without the line number.
+func (e *lineError) Unwrap() error { return e.err }
+
+func (r *predReader) errorAt(at int64, format string, args ...any) error {
+	return &lineError{r.line(at), fmt.Errorf(format, args...)}
+}
+
+func (r *predReader) line(at int64) int { return 1 + bytes.Count(r.data[:at], []byte("\n")) }
+
+// value reads one value of the file: a prediction, a list, or an object of
+// predictions.
+func (r *predReader) value(at int64) error {
+	t, err := r.dec.Token()
+	switch {
+	case err != nil:
+		return err
+	case t == json.Delim('['):
+		for r.dec.More() {
+			at := r.next(",")
+			var raw json.RawMessage
+			if err := r.dec.Decode(&raw); err != nil {
+				return err
+			}
+			if err := r.add("", raw, at); err != nil {
 				return err
 			}
 		}
-		return nil
-	case "an object":
-	default:
-		return v.wrong("an object or a list of predictions is needed, found %s", v.kind())
+		_, err := r.dec.Token()
+		return err
+	case t == json.Delim('{'):
+		return r.object(at)
 	}
-	members, objects := 0, 0
-	for key, m := range v.members() {
-		if key == "instance_id" {
-			return r.add("", v)
+	return r.errorAt(at, "an object or a list of predictions expected, got %s", JSONKind(r.data[at:]))
+}
+
+// object reads a prediction, or an object of predictions by instance ID.
+func (r *predReader) object(at int64) error {
+	type member struct {
+		key string
+		raw json.RawMessage
+		at  int64
+	}
+	var members []member
+	isPrediction, objects := false, 0
+	for r.dec.More() {
+		key, err := r.dec.Token()
+		if err != nil {
+			return err
 		}
-		members++
-		if m.kind() == "an object" {
+		m := member{key: key.(string), at: r.next(":")} //nolint:errcheck,forcetypeassert // a key is a string
+		if err := r.dec.Decode(&m.raw); err != nil {
+			return err
+		}
+		isPrediction = isPrediction || m.key == "instance_id"
+		if JSONKind(m.raw) == "an object" {
 			objects++
 		}
+		members = append(members, m)
 	}
-	if objects == 0 && members > 0 {
-		return v.wrong("instance_id is missing")
+	if _, err := r.dec.Token(); err != nil {
+		return err
 	}
-	for key, m := range v.members() {
-		if err := r.add(key, m); err != nil {
+	if isPrediction {
+		return r.add("", r.data[at:r.dec.InputOffset()], at)
+	}
+	if objects == 0 && len(members) > 0 {
+		return r.errorAt(at, "instance_id is missing")
+	}
+	for _, m := range members {
+		if err := r.add(m.key, m.raw, m.at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add takes one prediction; key is the id it stands under, or empty.
-func (r *predReader) add(key string, v jsonValue) error {
-	p, err := readPrediction(v)
-	if err != nil {
-		return err
-	}
+// add adds one prediction. key is the ID it was stored under, or empty.
+func (r *predReader) add(key string, raw json.RawMessage, from int64) error {
+	p, err := readPrediction(raw)
 	switch {
+	case err != nil:
+		return r.errorAt(from, "%w", err)
 	case p.InstanceID == "" && key == "":
-		return v.wrong("instance_id is missing or empty")
+		return r.errorAt(from, "instance_id is missing or empty")
 	case p.InstanceID == "":
 		p.InstanceID = key
 	case key != "" && key != p.InstanceID:
-		// Keys may be anything to the official harness.
-		r.warn(v, "the prediction under %.100q has the instance_id %.100q, which counts", key, p.InstanceID)
+		// The SWE-bench harness ignores the keys.
+		r.warn(from, "the prediction under %.100q has the instance_id %.100q, which is used", key, p.InstanceID)
 	}
-	at, again := r.place[p.InstanceID]
-	if again {
-		r.warn(v, "%.100q is predicted again; this one counts, not the one of line %d", p.InstanceID, lineAt(v.text, r.from[p.InstanceID].from))
-		r.read.List[at] = p
+	at, exists := r.index[p.InstanceID]
+	if exists {
+		r.warn(from, "%.100q is predicted again; this prediction replaces the one in line %d", p.InstanceID, r.line(r.offset[p.InstanceID]))
+		r.result.List[at] = p
 	} else {
-		if len(r.read.List) == maxPredictions {
-			return v.wrong("more than %d predictions", maxPredictions)
+		if len(r.result.List) == maxPredictions {
+			return r.errorAt(from, "more than %d predictions", maxPredictions)
 		}
-		r.place[p.InstanceID] = len(r.read.List)
-		r.read.List = append(r.read.List, p)
+		r.index[p.InstanceID] = len(r.result.List)
+		r.result.List = append(r.result.List, p)
 	}
-	r.from[p.InstanceID] = v
+	r.offset[p.InstanceID] = from
 	return nil
 }
 
-// maxPredictions bounds what is held of a file: a prediction takes far more memory
-// than the few bytes that it may take there.
+// maxPredictions bounds memory use: a prediction needs far more memory than its
+// shortest form in the file.
 const maxPredictions = 1_000_000
 
-// maxWarnings bounds what a file can make us say.
+// maxWarnings bounds the warnings of one file.
 const maxWarnings = 100
 
-func (r *predReader) warn(v jsonValue, format string, args ...any) {
-	switch n := len(r.read.Warnings); {
+func (r *predReader) warn(at int64, format string, args ...any) {
+	switch n := len(r.result.Warnings); {
 	case n < maxWarnings:
-		r.read.Warnings = append(r.read.Warnings, v.wrong(format, args...).Error())
+		r.result.Warnings = append(r.result.Warnings, r.errorAt(at, format, args...).Error())
 	case n == maxWarnings:
-		r.read.Warnings = append(r.read.Warnings, v.wrong("more is odd from here on").Error())
+		r.result.Warnings = append(r.result.Warnings, r.errorAt(at, "further warnings are not shown").Error())
 	}
 }
 
-func readPrediction(v jsonValue) (Prediction, error) {
-	if v.kind() != "an object" {
-		return Prediction{}, v.wrong("a prediction is an object, found %s", v.kind())
+func readPrediction(raw json.RawMessage) (Prediction, error) {
+	if kind := JSONKind(raw); kind != "an object" {
+		return Prediction{}, fmt.Errorf("a prediction must be an object, got %s", kind)
 	}
 	var p Prediction
-	known := []struct {
+	var fields map[string]json.RawMessage // exact names, and the last duplicate wins, as in Python
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return p, err
+	}
+	for _, field := range []struct {
 		name string
 		into *string
-	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}}
-	fields := map[string]json.RawMessage{} // the last of each name counts, as in Python
-	for key, m := range v.members() {
-		if key == known[0].name || key == known[1].name || key == known[2].name {
-			fields[key] = m.data()
-		}
-	}
-	for _, f := range known {
-		raw, kind := fields[f.name], KindOf(fields[f.name])
+	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}} {
+		name, dest := field.name, field.into
+		raw, kind := fields[name], JSONKind(fields[name])
 		if kind == "nothing" || kind == "null" {
-			p.Null = p.Null || f.into == &p.Patch
+			p.IsNull = p.IsNull || dest == &p.Patch
 			continue
 		}
 		if kind != "a string" {
-			return p, v.wrong("%s: a string is needed, found %s", f.name, kind)
+			return p, fmt.Errorf("%s: a string expected, got %s", name, kind)
 		}
-		if err := json.Unmarshal(raw, f.into); err != nil {
-			return p, v.wrong("%s: %w", f.name, err)
+		if err := json.Unmarshal(raw, dest); err != nil {
+			return p, fmt.Errorf("%s: %w", name, err)
 		}
-		if strings.ContainsRune(*f.into, utf8.RuneError) && halfRune(raw) {
-			return p, v.wrong("%s: half of a surrogate pair, which is no text", f.name)
+		// Go decodes half a surrogate pair as U+FFFD, which would change the patch.
+		const replacement = "\ufffd"
+		if inFile := bytes.Count(raw, []byte(replacement)) + bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`)); strings.Count(*dest, replacement) > inFile {
+			return p, fmt.Errorf("%s: half of a surrogate pair is not valid text", name)
 		}
 	}
 	if len(p.Patch) > maxPatch {
-		return p, v.wrong("model_patch: more than %d bytes", maxPatch)
+		return p, fmt.Errorf("model_patch: more than %d bytes", maxPatch)
 	}
 	return p, nil
-}
-
-// halfRune tells whether a JSON string has an escape that is half of a
-// character. Go would put another character in its place, and the patch would
-// be a different one.
-func halfRune(raw []byte) bool {
-	unit := func(at int) rune { // the UTF-16 unit of an escape there, else -1
-		if at+6 > len(raw) || raw[at] != '\\' || raw[at+1] != 'u' {
-			return -1
-		}
-		n, err := strconv.ParseUint(string(raw[at+2:at+6]), 16, 16)
-		if err != nil {
-			return -1
-		}
-		return rune(n)
-	}
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		switch r := unit(i); {
-		case r >= 0xd800 && r <= 0xdbff:
-			if low := unit(i + 6); low < 0xdc00 || low > 0xdfff {
-				return true
-			}
-			i += 11
-		case r >= 0xdc00 && r <= 0xdfff:
-			return true
-		default:
-			i++ // whatever is escaped, such as another backslash
-		}
-	}
-	return false
 }

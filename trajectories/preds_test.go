@@ -17,7 +17,7 @@ func TestPredictionsRoundTrip(t *testing.T) {
 		"b__b-2": {Model: "m", InstanceID: "b__b-2", Patch: "--- <a>\r\n+é & \u2028\n\n"},
 		"a__a-1": {Model: "m", InstanceID: "a__a-1", Patch: ""},
 	}
-	for range 2 { // the second time over an existing file
+	for range 2 { // the second time the file exists
 		if err := trajectories.WritePredictions(path, want); err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,8 @@ func TestWritePredictionsRefuses(t *testing.T) {
 		preds map[string]trajectories.Prediction
 		want  string
 	}{
-		"bytes that are no text": {map[string]trajectories.Prediction{"a": {InstanceID: "a", Patch: "\xff"}}, "a is not valid UTF-8"},
-		"another id":             {map[string]trajectories.Prediction{"a": {InstanceID: "b"}}, `"b" stands under "a"`},
+		"invalid UTF-8": {map[string]trajectories.Prediction{"a": {InstanceID: "a", Patch: "\xff"}}, "a is not valid UTF-8"},
+		"another id":    {map[string]trajectories.Prediction{"a": {InstanceID: "b"}}, `"b" is stored under "a"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-// Read goes through the records of a journal, which may still be growing. A
-// last line that was torn by a crash is left out. The first error ends the
-// sequence; it names file and line.
+// Read yields the records of a journal, which may still be growing. An incomplete
+// last line, written by a process that crashed, is skipped. The first error ends the
+// sequence; it names the file and the line.
 func Read(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
@@ -30,7 +30,7 @@ func Read(path string) iter.Seq2[Record, error] {
 	}
 }
 
-// Scan is Read for bytes that come from elsewhere; name stands in errors.
+// Scan is Read for a reader. Errors contain name.
 func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for l, err := range scan(name, r) {
@@ -41,15 +41,15 @@ func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 	}
 }
 
-// scannedRecord is a record with the bytes of its line. Only the last line of a
-// file may have no line feed.
+// scannedRecord is a record with the size of its line. Only the last line of a file
+// may lack a newline.
 type scannedRecord struct {
 	Record
-	size   int64
-	closed bool // by a line feed
+	size       int64
+	terminated bool // the line ends with a newline
 }
 
-// scan holds one line at a time.
+// scan reads one line at a time into memory.
 func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 	return func(yield func(scannedRecord, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -69,7 +69,7 @@ func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 				if closed || errors.Is(err, errFormat) {
 					yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				}
-				return // torn
+				return // incomplete
 			}
 			if !yield(scannedRecord{rec, int64(len(line)), closed}, nil) || !closed {
 				return
@@ -81,11 +81,11 @@ func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 	}
 }
 
-// keptBuffer is the largest buffer for lines that is used again, in bytes.
+// keptBuffer is the largest line buffer that is reused, in bytes.
 const keptBuffer = 1 << 20
 
-// ReadLine appends the next line to buf, with its line feed; io.EOF means that
-// it has none. A line of more than limit bytes is an error.
+// ReadLine appends the next line to buf, including its newline. It returns io.EOF if
+// the line has no newline, and an error if it is longer than limit bytes.
 func ReadLine(in *bufio.Reader, buf []byte, limit int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -119,10 +119,10 @@ func parseRecord(line []byte, first bool) (Record, error) {
 	return r, nil
 }
 
-// Last returns how a finished attempt ended, in its newest session; false means
-// that its journal has no outcome (yet). Only the end of the file is read, so that
-// asking a large run what is left to do is quick.
-func Last(path string) (Outcome, bool, error) {
+// ReadOutcome returns the outcome of a finished attempt, or false if its newest
+// session has none yet. It reads only the end of the file, so checking the state of a
+// large run is fast.
+func ReadOutcome(path string) (Outcome, bool, error) {
 	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
 		return Outcome{}, false, fmt.Errorf("read journal: %w", err)
@@ -133,7 +133,7 @@ func Last(path string) (Outcome, bool, error) {
 		return Outcome{}, false, fmt.Errorf("read end of %s: %w", path, err)
 	}
 	line, start, err := lastLine(f, end)
-	if err == nil && start > 0 && !json.Valid(line) { // torn
+	if err == nil && start > 0 && !json.Valid(line) { // incomplete
 		line, _, err = lastLine(f, start)
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func Last(path string) (Outcome, bool, error) {
 	}
 	var r Record
 	if json.Unmarshal(line, &r) != nil || r.Type != TypeOutcome {
-		return Outcome{}, false, nil // the attempt did not end
+		return Outcome{}, false, nil // the attempt has not ended
 	}
 	var o Outcome
 	if err := json.Unmarshal(r.Data, &o); err != nil {
@@ -150,8 +150,8 @@ func Last(path string) (Outcome, bool, error) {
 	return o, true, nil
 }
 
-// lastLine is the line that ends at an offset, and where it begins. It reads
-// backwards, a block at a time.
+// lastLine returns the line that ends at offset end, and the offset of its start. It
+// reads backwards in blocks.
 func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	const block = 64 << 10
 	start := end
@@ -161,7 +161,7 @@ func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 			return nil, 0, err
 		}
 		part := buf[:n]
-		if start == end { // the line feed at the very end belongs to the line
+		if start == end { // the final newline belongs to the line
 			part = bytes.TrimSuffix(part, []byte("\n"))
 		}
 		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
@@ -181,22 +181,22 @@ func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	return line, start, err
 }
 
-// ReadHeader reads the header of a journal, and nothing after it.
+// ReadHeader reads the header of a journal.
 func ReadHeader(path string) (Header, error) {
 	for r, err := range Read(path) {
 		if err != nil {
 			return Header{}, err
 		}
-		return HeaderOf(r)
+		return DecodeHeader(r)
 	}
-	return Header{}, fmt.Errorf("%s: there is nothing in it", path)
+	return Header{}, fmt.Errorf("%s: file is empty", path)
 }
 
-// HeaderOf is the header that the first record of a journal holds.
-func HeaderOf(r Record) (Header, error) {
+// DecodeHeader returns the header in the first record of a journal.
+func DecodeHeader(r Record) (Header, error) {
 	var h Header
 	if err := json.Unmarshal(r.Data, &h); err != nil || r.Type != TypeHeader {
-		return Header{}, errors.Join(fmt.Errorf("record %d is no header", r.ID), err)
+		return Header{}, errors.Join(fmt.Errorf("record %d is not a header", r.ID), err)
 	}
 	return h, nil
 }

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 )
 
-// RedactJSON returns a JSON value without what redact takes out of its texts.
-// Where redact finds nothing, which is nearly always, that is data itself.
+// RedactJSON applies redact to all strings of a JSON value. It returns data itself if
+// nothing changes, which is the common case.
 func RedactJSON(data []byte, redact func([]byte) []byte) ([]byte, error) {
 	if bytes.Equal(redact(data), data) {
 		return data, nil
 	}
-	// Text by text: a key may stand in Bytes that are in base64.
+	// Redact each string, since Bytes in base64 may contain a key too.
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var v any

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A key is in no record, also where a text is in base64 since it is no UTF-8, and
-// every record can still be read.
+// Keys are removed from all records, including base64 text, and every record can
+// still be read.
 func TestJournalRedacts(t *testing.T) {
 	key := []byte("sk-0123456789")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")

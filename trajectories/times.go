@@ -1,27 +1,27 @@
 package trajectories
 
-// Times say where the time of an attempt went. Start is before the outcome's
-// start; what is none of these is in no field.
+// Times break down the duration of an attempt. Start precedes Outcome.Start. Time
+// that fits no field is not counted.
 type Times struct {
-	Start    Seconds `json:"start"`    // making the sandbox: pulls, and commands that were run again
-	Scrub    Seconds `json:"scrub"`    // of the repository
-	Model    Seconds `json:"model"`    // calls, with the waits for the provider
-	Commands Seconds `json:"commands"` // those of replies, and the start-up command
-	Diff     Seconds `json:"diff"`     // the working diff, and checks of submissions
+	Start    Seconds `json:"start"`    // creating the sandbox: pulls, and replayed commands
+	Scrub    Seconds `json:"scrub"`    // scrubbing the repository
+	Model    Seconds `json:"model"`    // model calls, including waits for the provider
+	Commands Seconds `json:"commands"` // commands of replies, and the start-up command
+	Diff     Seconds `json:"diff"`     // the working tree diff, and patch checks
 }
 
-// Add counts the duration of a record of this type.
-func (t *Times) Add(kind Type, took Seconds) {
+// Add adds the duration of a record of type t.
+func (t *Times) Add(kind Type, d Seconds) {
 	switch kind {
 	case TypeReplay:
-		t.Start += took
+		t.Start += d
 	case TypeScrub:
-		t.Scrub += took
+		t.Scrub += d
 	case TypeCall, TypeSummary:
-		t.Model += took
+		t.Model += d
 	case TypeExecution:
-		t.Commands += took
-	case TypeCheck, TypeDiff:
-		t.Diff += took
+		t.Commands += d
+	case TypePatchCheck, TypeDiff:
+		t.Diff += d
 	}
 }

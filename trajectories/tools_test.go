@@ -14,8 +14,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// asking is a journal whose commands ask for tools.
-func asking(t *testing.T) string {
+// withTools writes a journal with tool requests.
+func withTools(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
@@ -26,7 +26,7 @@ func asking(t *testing.T) string {
 		add(t, j, trajectories.TypeTool, trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(name + "\xff"), Details: json.RawMessage(`{"n":1}`)})
 	}
 	ran := func(command string, person bool) {
-		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command, Person: person})
+		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command, ByUser: person})
 	}
 	say := func(role model.Role, c trajectories.Cause, actions ...string) {
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role}, Cause: c, Actions: actions})
@@ -41,14 +41,14 @@ func asking(t *testing.T) string {
 	ran("two", false)
 	say(model.User, trajectories.CauseObservation)
 	say(model.Assistant, trajectories.CauseReply, "three")
-	asks("lost") // in mid-command
+	asks("lost") // interrupted
 	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 11})
 	asks("found")
 	ran("three", false)
 	say(model.User, trajectories.CauseObservation)
 	asks("own")
 	ran("! mini-tool own", true)
-	say(model.User, trajectories.CauseCommand, "mini-tool own")
+	say(model.User, trajectories.CauseUserCommand, "mini-tool own")
 	asks("last")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -56,56 +56,55 @@ func asking(t *testing.T) string {
 	return path
 }
 
-// belongs says which calls belong to which command.
-func belongs(tr *trajectories.Transcript) string {
+// toolsByCommand describes which requests belong to which command.
+func toolsByCommand(tr *trajectories.Transcript) string {
 	var all []string
-	list := func(ran []trajectories.Ran) {
+	list := func(ran []trajectories.RecordedExecution) {
 		for _, r := range ran {
 			line := r.Command + ":"
-			for _, c := range r.Tools {
+			for _, c := range r.ToolCalls {
 				line += " " + strings.Join(append([]string{c.Name}, c.Args...), ",")
 			}
 			all = append(all, line)
 		}
 	}
-	list(tr.Setup)
+	list(tr.SetupExecutions)
 	for _, e := range tr.Entries {
-		list(e.Ran)
+		list(e.Executions)
 	}
-	for _, r := range tr.Others {
+	for _, r := range tr.OtherRecords {
 		all = append(all, "other: "+string(r.Type))
 	}
 	return strings.Join(all, "\n")
 }
 
-func TestGatherTools(t *testing.T) {
-	tr, err := trajectories.Gather(trajectories.Read(asking(t)))
+func TestTranscriptTools(t *testing.T) {
+	tr, err := trajectories.BuildTranscript(trajectories.Read(withTools(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := "mini-tool setup: setup\none: note,add,x notes\ntwo:\nthree: found\n! mini-tool own: own"
-	if diff := cmp.Diff(commands+"\nother: tool\nother: resume\nother: tool", belongs(tr)); diff != "" {
+	commands := "mini-tool setup: setup\none: note,add,x notes\ntwo:\nthree: found\n! mini-tool own: own\nother: tool\nother: resume\nother: tool"
+	if diff := cmp.Diff(commands, toolsByCommand(tr)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	again, err := trajectories.Gather(tr.Records())
+	again, err := trajectories.BuildTranscript(tr.Records())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(commands, belongs(again)); diff != "" {
+	if diff := cmp.Diff(commands, toolsByCommand(again)); diff != "" {
 		t.Errorf("made again (-want +got):\n%s", diff)
 	}
 	same := cmpopts.EquateEmpty()
-	if diff := cmp.Diff(tr.Entries[0].Ran, again.Entries[0].Ran, same); diff != "" {
+	if diff := cmp.Diff(tr.Entries[0].Executions, again.Entries[0].Executions, same); diff != "" {
 		t.Errorf("made again (-want +got):\n%s", diff)
 	}
 }
 
-// TestDeriveTools has the calls in the extra of what the command printed, and
-// nowhere else.
-func TestDeriveTools(t *testing.T) {
-	journal := asking(t)
+// TestTrajTools checks that requests are in the extra of the observation only.
+func TestTrajTools(t *testing.T) {
+	journal := withTools(t)
 	file := filepath.Join(t.TempDir(), "t")
-	if err := trajectories.Derive(journal, file); err != nil {
+	if err := trajectories.WriteTrajFile(journal, file); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)

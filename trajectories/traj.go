@@ -12,53 +12,57 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// FormatV2 and FormatV1 name the layouts of mini-swe-agent's .traj.json files,
-// releases 2 and 1. Derive writes the newer one.
+// FormatV2 and FormatV1 are the formats of mini-swe-agent's .traj.json files,
+// releases 2 and 1. WriteTraj writes FormatV2.
 const (
 	FormatV2 = "mini-swe-agent-1.1"
 	FormatV1 = "mini-swe-agent-1"
 )
 
-// Derive writes the .traj.json of a journal, for the tools that read
-// mini-swe-agent's. It goes through the journal more than once and holds one
-// record at a time. What was left behind when an interrupted attempt went on is
-// not in it, but for what it cost. An attempt that never ended has no exit
-// message and an empty exit status. Bytes that are not UTF-8 become U+FFFD; the
-// journal keeps them, and the provider's own responses, which the file has only
-// where the attempt's configuration asks for them (run.traj_response).
-func Derive(journal, path string) error {
-	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return DeriveTo(w, journal) })
+// WriteTrajFile writes the .traj.json file of a journal, for tools that read
+// trajectories of mini-swe-agent. It reads the journal twice and holds one record at
+// a time in memory.
+//
+// Abandoned records are left out, but their cost is included. An attempt that did not
+// end has no exit message and an empty exit status. Bytes that are not UTF-8 become
+// U+FFFD. The file has the provider's responses only if the configuration of the
+// attempt asks for them (run.traj_response).
+func WriteTrajFile(journal, path string) error {
+	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return WriteTraj(w, journal) })
 }
 
-// DeriveTo is Derive to a writer.
-func DeriveTo(w io.Writer, journal string) error { return derive(w, Read(journal), Branch(journal)) }
-
-// DeriveFrom is Derive for records that can be gone through twice.
-func DeriveFrom(records iter.Seq2[Record, error], path string) error {
-	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return derive(w, records, records) })
+// WriteTraj is WriteTrajFile for a writer.
+func WriteTraj(w io.Writer, journal string) error {
+	return writeTraj(w, Read(journal), ReadCurrentBranch(journal))
 }
 
-// derive counts all records, and writes those of the conversation.
-func derive(w io.Writer, all, conversation iter.Seq2[Record, error]) error {
-	s, err := summarize(all)
+// WriteTrajRecords is WriteTrajFile for records, which it reads twice.
+func WriteTrajRecords(records iter.Seq2[Record, error], path string) error {
+	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return writeTraj(w, records, records) })
+}
+
+// writeTraj computes totals from all records, and messages from those of the
+// conversation.
+func writeTraj(w io.Writer, all, conversation iter.Seq2[Record, error]) error {
+	s, err := summarizeTraj(all)
 	if err == nil {
 		err = s.write(w, conversation)
 	}
 	if err != nil {
-		return fmt.Errorf("derive trajectory: %w", err)
+		return fmt.Errorf("write .traj.json: %w", err)
 	}
 	return nil
 }
 
-// summary is what stands at the head of the file and is known at its end.
-type summary struct {
+// trajSummary is the data about the attempt as a whole.
+type trajSummary struct {
 	header  Header
-	source  *Import // where the attempt was another agent's
-	outcome Outcome // its totals are counted where the attempt never ended
+	source  *Import // set if the attempt was imported
+	outcome Outcome // with totals computed from the calls if the attempt did not end
 }
 
-func summarize(records iter.Seq2[Record, error]) (summary, error) {
-	var s summary
+func summarizeTraj(records iter.Seq2[Record, error]) (trajSummary, error) {
+	var s trajSummary
 	var calls int
 	var cost model.Cost
 	var usage model.Usage
@@ -73,7 +77,7 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 		case TypeImport:
 			s.source = &Import{}
 			err = json.Unmarshal(r.Data, s.source)
-		case TypeCall, TypeSummary, TypeSpent:
+		case TypeCall, TypeSummary, TypeChildCall:
 			var c struct {
 				Cost  model.Cost  `json:"cost"`
 				Usage model.Usage `json:"usage"`
@@ -82,10 +86,10 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 			if IsStep(r) {
 				calls++
 			}
-			if !s.header.Inherited(r.ID) { // else it was paid for there
+			if !s.header.IsInherited(r.ID) { // otherwise the original attempt paid for it
 				cost, usage = cost+c.Cost, usage.Add(c.Usage)
 			}
-		case TypeResume: // the end before it was none
+		case TypeResume: // the attempt continued after this outcome
 			ended, s.outcome = false, Outcome{}
 		case TypeOutcome:
 			ended = true
@@ -101,10 +105,10 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 	return s, nil
 }
 
-// trajInfo is the "info" of the file.
+// trajInfo is the "info" object of the file.
 type trajInfo struct {
 	Stats struct {
-		Cost  *model.Cost `json:"instance_cost"` // null where nobody knows any of it
+		Cost  *model.Cost `json:"instance_cost"` // null if unknown
 		Calls int         `json:"api_calls"`
 	} `json:"model_stats"`
 	Config struct {
@@ -120,13 +124,15 @@ type trajInfo struct {
 	Submission  string `json:"submission"`
 	Exception   string `json:"exception_str,omitempty"`
 	Traceback   string `json:"traceback,omitempty"`
-	// PartialPatch is mini's own: the work of an attempt that does not count.
+	// PartialPatch is an extension of mini: the diff of an attempt that does not
+	// count.
 	PartialPatch string `json:"partial_patch,omitempty"`
-	// Autosubmitted is mini's own too: the submission is the working diff at a limit.
+	// Autosubmitted is an extension of mini: the submission was taken from the
+	// working tree at a limit.
 	Autosubmitted bool `json:"autosubmitted,omitempty"`
 }
 
-func (s summary) info() (trajInfo, error) {
+func (s trajSummary) info() (trajInfo, error) {
 	var i trajInfo
 	if len(s.header.Config) > 0 {
 		if err := json.Unmarshal(s.header.Config, &i.Config); err != nil {
@@ -136,7 +142,7 @@ func (s summary) info() (trajInfo, error) {
 	i.Config.AgentType = "mini"
 	i.MiniVersion = s.header.MiniVersion
 	if s.source != nil {
-		i.attribute(*s.source, s.header.ModelName)
+		i.setSource(*s.source, s.header.ModelName)
 	}
 	for _, part := range []*json.RawMessage{&i.Config.Agent, &i.Config.Model, &i.Config.Environment} {
 		if len(*part) == 0 {
@@ -145,15 +151,15 @@ func (s summary) info() (trajInfo, error) {
 	}
 	i.Config.ModelType = cmp.Or(s.header.ModelClass, i.Config.ModelType)
 	i.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, i.Config.EnvironmentType)
-	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.Known(s.outcome.Usage), s.outcome.Steps
+	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.IfKnown(s.outcome.Usage), s.outcome.Steps
 	i.ExitStatus, i.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
 	i.PartialPatch, i.Autosubmitted = string(s.outcome.PartialPatch), s.outcome.Autosubmitted
 	i.Exception, i.Traceback = s.outcome.Error, s.outcome.Stack
 	return i, nil
 }
 
-// responses says whether the attempt was to show the provider's own.
-func (s summary) responses() bool {
+// withResponses reports whether the file is to have the provider's responses.
+func (s trajSummary) withResponses() bool {
 	var config struct {
 		Run struct {
 			Response bool `json:"traj_response"`
@@ -162,30 +168,31 @@ func (s summary) responses() bool {
 	return json.Unmarshal(s.header.Config, &config) == nil && config.Run.Response
 }
 
-// attribute gives an attempt of another agent back to it.
-func (i *trajInfo) attribute(source Import, modelName string) {
-	var said struct {
+// setSource restores the configuration and the agent of an imported attempt.
+func (i *trajInfo) setSource(source Import, modelName string) {
+	var original struct {
 		Config json.RawMessage `json:"config"`
 	}
 	if strings.HasPrefix(source.Format, "mini-swe-agent-") {
-		// What another agent's file says may have any form; then it is left out.
-		if json.Unmarshal(source.Extra, &said) == nil && len(said.Config) > 0 {
-			own := i.Config
-			if json.Unmarshal(said.Config, &i.Config) != nil {
-				i.Config = own
+		// The file of another agent may have any configuration; ignore one of a
+		// different form.
+		if json.Unmarshal(source.Extra, &original) == nil && len(original.Config) > 0 {
+			saved := i.Config
+			if json.Unmarshal(original.Config, &i.Config) != nil {
+				i.Config = saved
 			}
 		}
 		i.MiniVersion = source.AgentVersion
 	} else {
 		i.Config.AgentType = source.Agent
 	}
-	if named, err := encode(map[string]string{"model_name": modelName}); len(i.Config.Model) == 0 && modelName != "" && err == nil {
-		i.Config.Model = named
+	if modelJSON, err := encode(map[string]string{"model_name": modelName}); len(i.Config.Model) == 0 && modelName != "" && err == nil {
+		i.Config.Model = modelJSON
 	}
 }
 
-// write puts one message on a line: readable by people, and cheap to stream.
-func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
+// write writes each message on its own line, for readability and streaming.
+func (s trajSummary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	info, err := s.info()
 	if err != nil {
 		return err
@@ -193,33 +200,33 @@ func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
 		return err
 	}
-	t := translator{responses: s.responses(), imported: s.source != nil}
-	before := "\n"
+	t := trajConverter{responses: s.withResponses(), imported: s.source != nil}
+	separator := "\n"
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
-		m, err := t.translate(r)
+		m, err := t.convert(r)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
 		if m == nil {
 			continue
 		}
-		if err := writeJSON(w, before, m, ""); err != nil {
+		if err := writeJSON(w, separator, m, ""); err != nil {
 			return err
 		}
-		before = ",\n"
+		separator = ",\n"
 	}
 	return writeJSON(w, "\n],\n\"trajectory_format\": \""+FormatV2+"\",\n\"instance_id\": ", s.header.InstanceID, "}\n")
 }
 
-func writeJSON(w io.Writer, before string, v any, after string) error {
+func writeJSON(w io.Writer, prefix string, v any, suffix string) error {
 	b, err := encode(v)
 	if err != nil {
 		return err
 	}
-	for _, part := range []string{before, string(b), after} {
+	for _, part := range []string{prefix, string(b), suffix} {
 		if _, err := io.WriteString(w, part); err != nil {
 			return err
 		}

@@ -9,19 +9,18 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// translator turns records into messages. A message takes its extras from the
-// call or the execution that stands before it, once: what follows another
-// message is not its.
-type translator struct {
-	responses bool // with those of the provider
-	imported  bool // another agent's: its file may be all that is left, so all of it is kept
-	call      *Call
-	reply     *Message // the newest
-	shortened int      // compactions so far
-	answered  bool     // it was told of something by the user
-	execution *Execution
-	called    []ToolCall // by the command whose execution has not come yet
-	tools     []ToolCall // by that of execution
+// trajConverter converts records to messages. A message gets its extra fields from
+// the call or execution before it; each is used once.
+type trajConverter struct {
+	responses    bool // include the provider's responses
+	imported     bool // imported attempts keep all data, since the original file may be lost
+	call         *Call
+	reply        *Message // the newest reply
+	compactions  int      // number of compactions so far
+	answered     bool     // a user message has followed the reply
+	execution    *Execution
+	pendingTools []ToolCall // tool calls without an execution so far
+	tools        []ToolCall // tool calls of execution
 }
 
 type trajAction struct {
@@ -32,23 +31,23 @@ type trajAction struct {
 type replyExtra struct {
 	Actions   []trajAction    `json:"actions"`
 	Response  json.RawMessage `json:"response,omitempty"`
-	Model     string          `json:"model,omitempty"` // who answered
-	Cost      *model.Cost     `json:"cost"`            // null where nobody knows it
+	Model     string          `json:"model,omitempty"` // the model that answered
+	Cost      *model.Cost     `json:"cost"`            // null if unknown
 	Timestamp *float64        `json:"timestamp,omitempty"`
-	// Compactions is how many had shortened what the model was shown for this reply:
-	// it did not see all messages before it. The journal says what it saw.
+	// Compactions is the number of compactions before this reply. If it is not 0, the
+	// model was not shown all messages before it.
 	Compactions int `json:"compactions,omitempty"`
 }
 
-// observationExtra is also part of the exit message, where the last command's
-// output was told to nobody.
+// observationExtra is also part of the exit message, since no message reports the
+// output of the last command.
 type observationExtra struct {
 	RawOutput  string   `json:"raw_output"`
-	ReturnCode *int     `json:"returncode"` // null where nobody wrote it down
+	ReturnCode *int     `json:"returncode"` // null if unknown
 	Timestamp  *float64 `json:"timestamp,omitempty"`
 	Exception  string   `json:"exception_info"`
-	TimedOut   bool     `json:"timed_out,omitempty"` // of another agent's alone; mini's exceptions say it
-	// Tools are what the command asked for by mini-tool, as the journal has it.
+	TimedOut   bool     `json:"timed_out,omitempty"` // only for imported attempts; Exception says it for others
+	// Tools are the mini-tool requests of the command, as in the journal.
 	Tools []ToolCall `json:"tools,omitempty"`
 }
 
@@ -56,11 +55,11 @@ type interruptExtra struct {
 	Type          string   `json:"interrupt_type"`
 	Actions       *int     `json:"n_actions,omitempty"`
 	ModelResponse *string  `json:"model_response,omitempty"`
-	Timestamp     *float64 `json:"timestamp,omitempty"` // of another agent's messages alone
+	Timestamp     *float64 `json:"timestamp,omitempty"` // only for imported attempts
 }
 
-// plainExtra is what else is known of a message of another agent's: agents differ
-// in what a user's turn is.
+// plainExtra is the extra data of other messages of imported attempts, since agents
+// use user messages differently.
 type plainExtra struct {
 	Timestamp *float64 `json:"timestamp,omitempty"`
 	Cause     Cause    `json:"cause"`
@@ -75,28 +74,28 @@ type exitExtra struct {
 // roleExit is the role of the last message of a finished attempt.
 const roleExit model.Role = "exit"
 
-// translate returns nil for records that are no message by themselves.
-func (t *translator) translate(r Record) (*trajMessage, error) {
+// convert converts a record. It returns nil for records that are not a message.
+func (t *trajConverter) convert(r Record) (*trajMessage, error) {
 	switch r.Type {
 	case TypeCall:
 		t.call = &Call{}
 		return nil, json.Unmarshal(r.Data, t.call)
 	case TypeCompaction:
-		t.shortened++
+		t.compactions++
 		return nil, nil
 	case TypeExecution:
 		t.execution = &Execution{}
-		t.tools, t.called = t.called, nil
+		t.tools, t.pendingTools = t.pendingTools, nil
 		return nil, json.Unmarshal(r.Data, t.execution)
 	case TypeTool:
 		var c ToolCall
 		if err := json.Unmarshal(r.Data, &c); err != nil {
 			return nil, err
 		}
-		t.called = append(t.called, c)
+		t.pendingTools = append(t.pendingTools, c)
 		return nil, nil
 	case TypeResume:
-		t.called = nil // their command was left behind
+		t.pendingTools = nil // the command was abandoned
 		return nil, nil
 	case TypeMessage:
 		var m Message
@@ -109,12 +108,12 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 		if err := json.Unmarshal(r.Data, &o); err != nil {
 			return nil, err
 		}
-		return t.exit(o), nil
+		return t.exitMessage(o), nil
 	}
 	return nil, nil
 }
 
-func (t *translator) exit(o Outcome) *trajMessage {
+func (t *trajConverter) exitMessage(o Outcome) *trajMessage {
 	text := cmp.Or(string(o.Submission), o.ExitStatus)
 	extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
 	if x := t.execution; t.imported && x != nil && t.reply != nil {
@@ -124,10 +123,10 @@ func (t *translator) exit(o Outcome) *trajMessage {
 	return newTrajMessage(model.Message{Role: roleExit, Content: text}, extra)
 }
 
-func (t *translator) extra(m Message, at time.Time) any {
+func (t *trajConverter) extra(m Message, at time.Time) any {
 	switch m.Cause {
 	case CauseReply:
-		e := t.answer(m, at)
+		e := t.replyExtra(m, at)
 		t.reply, t.answered, t.call, t.execution = &m, false, nil, nil
 		return e
 	case CauseObservation, CauseMalformedPatch:
@@ -146,67 +145,68 @@ func (t *translator) extra(m Message, at time.Time) any {
 	case CauseNotRun:
 		return t.interrupt("NotRun", m, at)
 	case CauseInterruption, CauseSteer:
-		return interruptExtra{Type: "UserInterruption", Timestamp: stamp(at)}
+		return interruptExtra{Type: "UserInterruption", Timestamp: timestamp(at)}
 	case CauseFollowUp:
-		return interruptExtra{Type: "UserNewTask", Timestamp: stamp(at)}
-	case CauseCommand:
-		return t.ownCommand(m, at)
+		return interruptExtra{Type: "UserNewTask", Timestamp: timestamp(at)}
+	case CauseUserCommand:
+		return t.userCommand(m, at)
 	}
 	if t.imported {
-		return plainExtra{stamp(at), m.Cause}
+		return plainExtra{timestamp(at), m.Cause}
 	}
 	return nil
 }
 
-// commandExtra is that of a command that a person ran, and of what it did.
+// commandExtra is the extra data of a user command.
 type commandExtra struct {
 	Actions []trajAction `json:"actions"`
 	*observationExtra
 }
 
-func (t *translator) ownCommand(m Message, at time.Time) commandExtra {
+func (t *trajConverter) userCommand(m Message, at time.Time) commandExtra {
 	e := commandExtra{Actions: []trajAction{}}
 	for _, command := range m.Actions {
 		e.Actions = append(e.Actions, trajAction{Command: command})
 	}
 	if x := t.execution; x != nil {
-		told := x.observation(at)
-		told.Tools = t.tools
-		e.observationExtra, t.execution = &told, nil
+		observation := x.observation(at)
+		observation.Tools = t.tools
+		e.observationExtra, t.execution = &observation, nil
 	}
 	return e
 }
 
-func (t *translator) answer(m Message, at time.Time) replyExtra {
-	e := replyExtra{Actions: []trajAction{}, Timestamp: stamp(at), Compactions: t.shortened}
+func (t *trajConverter) replyExtra(m Message, at time.Time) replyExtra {
+	e := replyExtra{Actions: []trajAction{}, Timestamp: timestamp(at), Compactions: t.compactions}
 	if c := t.call; c != nil {
-		e.Model, e.Cost = c.Model, c.Cost.Known(c.Usage)
+		e.Model, e.Cost = c.Model, c.Cost.IfKnown(c.Usage)
 		if t.responses || t.imported {
 			e.Response = c.Raw
 		}
 		if t.imported && len(c.Raw) == 0 {
-			e.Response = c.response()
+			e.Response = c.usageResponse()
 		}
 	}
-	ids := ActionIDs(m)
+	ids := ActionCallIDs(m)
 	for i, command := range m.Actions {
 		e.Actions = append(e.Actions, trajAction{Command: command, CallID: ids[i]})
 	}
 	return e
 }
 
-// ActionIDs are the tool calls that a reply's actions were found in: one each,
-// in order, or else those that hold their commands.
-func ActionIDs(m Message) []string {
+// ActionCallIDs returns the tool call IDs of a reply's actions. If there are as many
+// calls as actions, they correspond in order; otherwise calls are matched by their
+// command.
+func ActionCallIDs(m Message) []string {
 	ids := make([]string, len(m.Actions))
-	if len(m.Calls) == len(m.Actions) {
-		for i, c := range m.Calls {
+	if len(m.ToolCalls) == len(m.Actions) {
+		for i, c := range m.ToolCalls {
 			ids[i] = c.ID
 		}
 		return ids
 	}
 	next := 0
-	for _, c := range m.Calls {
+	for _, c := range m.ToolCalls {
 		var args struct {
 			Command *string `json:"command"`
 		}
@@ -221,8 +221,9 @@ func ActionIDs(m Message) []string {
 	return ids
 }
 
-// response is as much as is known of the provider's: its usage.
-func (c *Call) response() json.RawMessage {
+// usageResponse returns a provider response that has only the usage, for attempts whose
+// responses were not recorded.
+func (c *Call) usageResponse() json.RawMessage {
 	if c.Usage.Prompt == 0 && c.Usage.Completion == 0 {
 		return nil
 	}
@@ -242,32 +243,33 @@ func (c *Call) response() json.RawMessage {
 	return raw
 }
 
-// interrupt answers a reply. One that is not in the journal is not quoted: a
-// call may be answered several times, but only right after its reply.
-func (t *translator) interrupt(kind string, m Message, at time.Time) interruptExtra {
+// interrupt returns the extra data of a message that rejects a reply. It quotes the
+// reply only for the first message after it, since several messages may reject one
+// reply.
+func (t *trajConverter) interrupt(kind string, m Message, at time.Time) interruptExtra {
 	e := interruptExtra{Type: kind}
 	if t.imported {
-		e.Timestamp = stamp(at)
+		e.Timestamp = timestamp(at)
 	}
 	if t.reply == nil || t.answered && m.Role != model.Tool {
 		return e
 	}
-	asked := max(len(t.reply.Actions), len(t.reply.Calls))
-	e.Actions, e.ModelResponse = &asked, &t.reply.Content
-	t.answered = m.Role != model.Tool // else its other calls are answered as well
+	count := max(len(t.reply.Actions), len(t.reply.ToolCalls))
+	e.Actions, e.ModelResponse = &count, &t.reply.Content
+	t.answered = m.Role != model.Tool // other calls of the reply may be rejected too
 	return e
 }
 
 func (x *Execution) observation(at time.Time) observationExtra {
-	e := observationExtra{RawOutput: x.text(), Timestamp: stamp(at), Exception: x.Exception}
-	if !x.CodeUnknown {
+	e := observationExtra{RawOutput: x.text(), Timestamp: timestamp(at), Exception: x.Exception}
+	if !x.ExitCodeUnknown {
 		e.ReturnCode = &x.ExitCode
 	}
 	return e
 }
 
-// stamp is a time in seconds since 1970; nil where nobody knows it.
-func stamp(at time.Time) *float64 {
+// timestamp returns a time in seconds since 1970, or nil for the zero time.
+func timestamp(at time.Time) *float64 {
 	if at.IsZero() {
 		return nil
 	}
@@ -275,11 +277,12 @@ func stamp(at time.Time) *float64 {
 	return &s
 }
 
-// text is the output, with a line where some of it was not kept.
+// text returns the output. If it was truncated, it has a line with the number of
+// missing bytes.
 func (x *Execution) text() string {
 	if !x.Truncated || x.Head < 0 || x.Head > len(x.Output) {
 		return string(x.Output)
 	}
-	left := strconv.FormatInt(x.Bytes-int64(len(x.Output)), 10)
-	return string(x.Output[:x.Head]) + "\n[" + left + " bytes were not kept]\n" + string(x.Output[x.Head:])
+	omitted := strconv.FormatInt(x.Bytes-int64(len(x.Output)), 10)
+	return string(x.Output[:x.Head]) + "\n[" + omitted + " bytes were not kept]\n" + string(x.Output[x.Head:])
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-func TestDeriveHasTheFieldsOfTheFormat(t *testing.T) {
+func TestTrajFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.traj.json")
-	if err := trajectories.Derive(sample(t), path); err != nil {
+	if err := trajectories.WriteTrajFile(sample(t), path); err != nil {
 		t.Fatal(err)
 	}
-	// Times are checked for being there, not for their value.
+	// Only the presence of times is checked.
 	text := regexp.MustCompile(`"timestamp":1[0-9]{9}\.?[0-9]*`).ReplaceAllString(string(mustRead(t, path)), `"timestamp":"now"`)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -62,26 +62,7 @@ func TestDeriveHasTheFieldsOfTheFormat(t *testing.T) {
 	}
 }
 
-func TestDeriveWhatNeverEnded(t *testing.T) {
-	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
-	dir := t.TempDir()
-	journal, path := filepath.Join(dir, "j"), filepath.Join(dir, "t")
-	if err := os.WriteFile(journal, []byte(strings.Join(lines[:10], "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := trajectories.Derive(journal, path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Info.ExitStatus != "" || got.Info.Calls != 2 || got.Info.Cost != 0.75 || len(got.Turns) != 6 {
-		t.Errorf("status %q, %d calls, cost %v, %d turns", got.Info.ExitStatus, got.Info.Calls, got.Info.Cost, len(got.Turns))
-	}
-}
-
-func TestDeriveLeavesTheOldFileWhenItFails(t *testing.T) {
+func TestTrajWriteFailure(t *testing.T) {
 	dir := t.TempDir()
 	journal, path := filepath.Join(dir, "j"), filepath.Join(dir, "t")
 	whole := string(mustRead(t, sample(t)))
@@ -91,7 +72,7 @@ func TestDeriveLeavesTheOldFileWhenItFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := trajectories.Derive(journal, path)
+	err := trajectories.WriteTrajFile(journal, path)
 	if err == nil || !strings.Contains(err.Error(), "record 10") {
 		t.Errorf("error %v, want one that names record 10", err)
 	}
@@ -103,7 +84,7 @@ func TestDeriveLeavesTheOldFileWhenItFails(t *testing.T) {
 	}
 }
 
-func TestDeriveMarksWhatWasNotKept(t *testing.T) {
+func TestTrajTruncatedOutput(t *testing.T) {
 	dir := t.TempDir()
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{})
 	if err != nil {
@@ -118,20 +99,20 @@ func TestDeriveMarksWhatWasNotKept(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := trajectories.Derive(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
+	if err := trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := load(filepath.Join(dir, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Turns[0].Result.Output); diff != "" {
+	if diff := cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Messages[0].Extra.RawOutput); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The provider's own responses are in the file where that is asked for.
-func TestDeriveWithResponses(t *testing.T) {
+// The provider's responses are in the file if the configuration asks for them.
+func TestTrajResponses(t *testing.T) {
 	const response = `{"id":"chatcmpl-1","usage":{}}`
 	for config, want := range map[string]bool{
 		`{"run":{"traj_response":true}}`:  true,
@@ -147,7 +128,7 @@ func TestDeriveWithResponses(t *testing.T) {
 		}
 		add(t, j, trajectories.TypeCall, trajectories.Call{Raw: json.RawMessage(response)})
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: model.Assistant, Content: "x"}, Cause: trajectories.CauseReply})
-		if err := errors.Join(j.Close(), trajectories.Derive(journal, path)); err != nil {
+		if err := errors.Join(j.Close(), trajectories.WriteTrajFile(journal, path)); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(mustRead(t, path)), `"response":`+response); got != want {
@@ -159,9 +140,9 @@ func TestDeriveWithResponses(t *testing.T) {
 	}
 }
 
-// TestDeriveInventsNothingForOthers: what another agent did not write down is
-// not there either, and a reply that is not in the journal is not quoted.
-func TestDeriveInventsNothingForOthers(t *testing.T) {
+// TestTrajOfImport checks that data missing in an imported file
+// stays missing, and that replies outside of the journal are not quoted.
+func TestTrajOfImport(t *testing.T) {
 	dir := t.TempDir()
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{InstanceID: "a", ModelName: "maker/small"})
 	if err != nil {
@@ -173,7 +154,7 @@ func TestDeriveInventsNothingForOthers(t *testing.T) {
 		Message: model.Message{Role: model.Assistant, Content: "look"}, Cause: trajectories.CauseReply, Actions: []string{"ls"},
 	}
 	add(t, j, trajectories.TypeMessage, reply)
-	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "ls", Output: trajectories.Bytes("a"), CodeUnknown: true})
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "ls", Output: trajectories.Bytes("a"), ExitCodeUnknown: true})
 	add(t, j, trajectories.TypeMessage, trajectories.Message{
 		Message: model.Message{Role: model.User, Content: "a"}, Cause: trajectories.CauseObservation,
 	})
@@ -188,7 +169,7 @@ func TestDeriveInventsNothingForOthers(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := trajectories.Derive(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
+	if err := trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile(`"timestamp":-?[0-9]+\.?[0-9]*`).ReplaceAllString(string(mustRead(t, filepath.Join(dir, "t"))), `"timestamp":0`)

@@ -8,164 +8,165 @@ import (
 	"time"
 )
 
-// Transcript is one attempt in memory: the records of its journal, put together
-// as what reads a conversation wants them. It is for what looks at an attempt
-// as a whole; what only passes by goes through Read.
+// Transcript is an attempt in memory: the records of its journal, grouped by message.
+// Use Read instead to process records one at a time.
 type Transcript struct {
 	Header Header
-	// Import is there where the attempt was another agent's.
+	// Import is set if the attempt was made by another agent.
 	Import *Import
 	// Entries are the messages, in order.
 	Entries []Entry
-	// Failed are the calls of the model that no reply came of, and those whose
-	// replies were left behind when an interrupted attempt went on.
-	Failed []Call
-	// Setup are executions before the first reply: the start-up command.
-	Setup []Ran
-	Diff  *Diff
-	// Compactions are those that hold, in order. Their records are among Others.
-	Compactions []Compacted
-	// Others are the records of which nothing above is made, in order; a context
-	// whose call failed is one, and so is a summary. Compactions that were left
-	// behind are not.
-	Others []Record
-	// Outcome is nil where the attempt has not ended, or never will.
+	// FailedCalls are model calls without a reply, and calls whose replies were
+	// abandoned when the attempt was resumed.
+	FailedCalls []Call
+	// SetupExecutions are the executions before the first reply: the start-up
+	// command.
+	SetupExecutions []RecordedExecution
+	Diff            *Diff
+	// Compactions are those in effect, in order. Their records are among
+	// OtherRecords.
+	Compactions []RecordedCompaction
+	// OtherRecords are the records that no other field represents, in order. They
+	// include the contexts of failed calls and summaries, but no abandoned
+	// compactions.
+	OtherRecords []Record
+	// Outcome is nil if the attempt has not ended.
 	Outcome *Outcome
-	// Children are what children did, and children of those, where whoever read the
-	// attempt read them, too: Gather does not.
+	// Children are the transcripts of all subagents. BuildTranscript does not fill it
+	// in.
 	Children []*Transcript
 }
 
-// Foreign says that the attempt was made of another agent's file, which may say
-// less of it than a journal of mini's.
-func (t *Transcript) Foreign() bool { return t.Import != nil && t.Import.Format != Format }
+// IsForeign reports whether the attempt was imported from another agent's file, which
+// may contain less than a journal.
+func (t *Transcript) IsForeign() bool { return t.Import != nil && t.Import.Format != Format }
 
-// Entry is a message with what belongs to it.
+// Entry is a message with related records.
 type Entry struct {
-	Record int // of the message, in the journal
+	Record int // record ID of the message
 	Time   time.Time
 	Message
-	// Call is what it took to get a reply; nil for other messages, and for
-	// replies of agents that did not say.
+	// Call is the model call of a reply. It is nil for other messages, and for
+	// replies of agents that do not record calls.
 	Call *Call
-	// Context is what a reply's call was sent, where that was not every message
-	// before it: what compactions left, and what a policy made of that. It names
-	// messages of the journal only as they are; those that stand for others are in
-	// it. Recorded is the context record of it, where there is one.
-	Context, Recorded *Context
-	// Ran are the commands that a reply's actions came to, in order; fewer than
-	// its Actions where not all were run. Of a message that tells of a person's
-	// command it is that one.
-	Ran []Ran
+	// Context is the prompt of a reply's call, if it was not all messages before it.
+	// Records in it refer to unchanged messages; messages that replace others are
+	// included by value. ContextRecord is the context record, if there is one.
+	Context, ContextRecord *Context
+	// Executions are the executed actions of a reply, in order. Not all actions need
+	// to be executed. For a message about a user command it is that command.
+	Executions []RecordedExecution
 }
 
-// Ran is a command that was run.
-type Ran struct {
-	Record int // of the execution, in the journal
+// RecordedExecution is an execution with related records.
+type RecordedExecution struct {
+	Record int // record ID of the execution
 	Execution
-	// Told is the index of the entry that told the model of it; -1 where none
-	// did, as after the command that handed in the work.
-	Told int
-	// Tools are what it asked for by mini-tool, in the order of the answers.
-	Tools []Called
-	// Tree is git's hash of the working tree after it, from the call that followed;
-	// empty where it is not on record.
+	// ObservationEntry is the index of the entry that reports the result to the
+	// model, or -1 if none does, as for the command that submits the work.
+	ObservationEntry int
+	// ToolCalls are the mini-tool requests of the command, in the order of their
+	// responses.
+	ToolCalls []RecordedToolCall
+	// Tree is git's hash of the working tree after the command, taken from the next
+	// call; empty if it was not recorded.
 	Tree string
 }
 
-// Called is what a command asked for.
-type Called struct {
-	Record int // in the journal
+// RecordedToolCall is a tool call with its record ID.
+type RecordedToolCall struct {
+	Record int // record ID
 	ToolCall
 }
 
-// Gather reads a whole attempt. The first error of the records ends it, with
-// what was read so far: of a damaged journal the beginning is still there.
-func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
-	g := gatherer{reply: -1, t: &Transcript{}}
+// BuildTranscript builds a transcript from the records of an attempt. On an error it
+// returns the transcript of the records before it, so that the beginning of a damaged
+// journal can be read.
+func BuildTranscript(records iter.Seq2[Record, error]) (*Transcript, error) {
+	b := transcriptBuilder{reply: -1, t: &Transcript{}}
 	for r, err := range records {
 		if err == nil {
-			err = g.take(r)
+			err = b.add(r)
 		}
 		if err != nil {
-			return g.t, err
+			return b.t, err
 		}
 	}
-	g.uncalled()
-	g.untold()
-	return g.t, nil
+	b.dropToolCalls()
+	b.attachUserCommands()
+	return b.t, nil
 }
 
-// gatherer is what is known on the way through a journal.
-type gatherer struct {
-	t       *Transcript
-	call    *Call    // whose reply has not come yet
-	context *Context // of the call
-	sent    Record   // that holds the context
-	reply   int      // the entry whose actions are being run; -1 before the first
-	next    int      // of the reply's executions, the first that nobody was told of
-	own     []Ran    // a person's commands, whose message has not come yet
-	called  []Called // by a command whose execution has not come yet
-	calls   []Record // the same, as they stand there
-	view    View
+// transcriptBuilder is the state while records are read.
+type transcriptBuilder struct {
+	t               *Transcript
+	call            *Call               // call without a reply so far
+	context         *Context            // context of the next call
+	contextRecord   Record              // the record of context
+	reply           int                 // entry of the current reply; -1 before the first
+	nextUnreported  int                 // the first execution of the reply without an observation
+	userCommands    []RecordedExecution // user commands without a message so far
+	toolCalls       []RecordedToolCall  // tool calls without an execution so far
+	toolCallRecords []Record            // their records
+	view            View
 }
 
-func (g *gatherer) take(r Record) error {
+func (b *transcriptBuilder) add(r Record) error {
 	var err error
 	switch r.Type {
 	case TypeHeader:
-		err = json.Unmarshal(r.Data, &g.t.Header)
+		err = json.Unmarshal(r.Data, &b.t.Header)
 	case TypeImport:
-		g.t.Import = &Import{}
-		err = json.Unmarshal(r.Data, g.t.Import)
+		b.t.Import = &Import{}
+		err = json.Unmarshal(r.Data, b.t.Import)
 	case TypeMessage:
 		e := Entry{Record: r.ID, Time: r.Time}
 		if err = json.Unmarshal(r.Data, &e.Message); err == nil {
-			g.message(e)
+			b.addMessage(e)
 		}
 	case TypeCall:
-		g.failed()
-		g.call = &Call{}
-		if err = json.Unmarshal(r.Data, g.call); err == nil && g.call.Tree != "" {
-			g.left(g.call.Tree)
+		b.dropCall()
+		b.call = &Call{}
+		if err = json.Unmarshal(r.Data, b.call); err == nil && b.call.Tree != "" {
+			b.setTree(b.call.Tree)
 		}
 	case TypeContext:
-		g.failed()
-		g.context, g.sent = &Context{}, r
-		err = json.Unmarshal(r.Data, g.context)
+		b.dropCall()
+		b.context, b.contextRecord = &Context{}, r
+		err = json.Unmarshal(r.Data, b.context)
 	case TypeCompaction:
-		g.failed()
-		c := Compacted{Record: r.ID}
+		b.dropCall()
+		c := RecordedCompaction{Record: r.ID}
 		err = json.Unmarshal(r.Data, &c.Compaction)
-		g.view.Compact(r.ID, c.Compaction)
-		g.t.Compactions, g.t.Others = append(g.t.Compactions, c), append(g.t.Others, r)
+		b.view.Compact(r.ID, c.Compaction)
+		b.t.Compactions, b.t.OtherRecords = append(b.t.Compactions, c), append(b.t.OtherRecords, r)
 	case TypeExecution:
-		ran := Ran{Record: r.ID, Told: -1}
-		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
-			ran.Tools, g.called, g.calls = g.called, nil, nil
-			g.execution(ran)
+		x := RecordedExecution{Record: r.ID, ObservationEntry: -1}
+		if err = json.Unmarshal(r.Data, &x.Execution); err == nil {
+			x.ToolCalls, b.toolCalls, b.toolCallRecords = b.toolCalls, nil, nil
+			b.addExecution(x)
 		}
 	case TypeTool:
-		c := Called{Record: r.ID}
+		c := RecordedToolCall{Record: r.ID}
 		if err = json.Unmarshal(r.Data, &c.ToolCall); err == nil {
-			g.called, g.calls = append(g.called, c), append(g.calls, r)
+			b.toolCalls, b.toolCallRecords = append(b.toolCalls, c), append(b.toolCallRecords, r)
 		}
 	case TypeDiff:
-		g.t.Diff = &Diff{}
-		err = json.Unmarshal(r.Data, g.t.Diff)
+		b.t.Diff = &Diff{}
+		err = json.Unmarshal(r.Data, b.t.Diff)
 	case TypeResume:
-		g.failed()
-		g.uncalled()
-		g.rewind(r.Parent)
-		g.t.Others = append(g.t.Others, r)
+		b.dropCall()
+		b.dropToolCalls()
+		b.rewind(r.Parent)
+		b.t.OtherRecords = append(b.t.OtherRecords, r)
 	case TypeOutcome:
-		g.failed()
-		g.uncalled()
-		g.untold()
-		g.t.Outcome = &Outcome{}
-		err = json.Unmarshal(r.Data, g.t.Outcome)
+		b.dropCall()
+		b.dropToolCalls()
+		b.attachUserCommands()
+		b.t.Outcome = &Outcome{}
+		err = json.Unmarshal(r.Data, b.t.Outcome)
 	default:
-		g.t.Others = append(g.t.Others, r)
+		b.t.OtherRecords = append(b.t.OtherRecords, r)
 	}
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.ID, err)
@@ -173,130 +174,130 @@ func (g *gatherer) take(r Record) error {
 	return nil
 }
 
-// left gives the newest command the tree that it left.
-func (g *gatherer) left(tree string) {
-	if n := len(g.own); n > 0 {
-		g.own[n-1].Tree = tree
+// setTree sets the working tree of the newest execution.
+func (b *transcriptBuilder) setTree(tree string) {
+	if n := len(b.userCommands); n > 0 {
+		b.userCommands[n-1].Tree = tree
 		return
 	}
-	for i := len(g.t.Entries) - 1; i >= 0; i-- {
-		if n := len(g.t.Entries[i].Ran); n > 0 {
-			g.t.Entries[i].Ran[n-1].Tree = tree
+	for i := len(b.t.Entries) - 1; i >= 0; i-- {
+		if n := len(b.t.Entries[i].Executions); n > 0 {
+			b.t.Entries[i].Executions[n-1].Tree = tree
 			return
 		}
 	}
-	if n := len(g.t.Setup); n > 0 {
-		g.t.Setup[n-1].Tree = tree
+	if n := len(b.t.SetupExecutions); n > 0 {
+		b.t.SetupExecutions[n-1].Tree = tree
 	}
 }
 
-// rewind forgets what stands after a record, but for what it cost: the attempt
-// goes on from there.
-func (g *gatherer) rewind(to int) {
-	after := func(e Entry) bool { return e.Record > to }
-	g.t.Diff, g.t.Outcome, g.own = nil, nil, nil
-	if n := slices.IndexFunc(g.t.Entries, after); n >= 0 {
-		for _, e := range g.t.Entries[n:] {
+// rewind removes everything after a record, except for the calls, whose cost still
+// counts.
+func (b *transcriptBuilder) rewind(to int) {
+	isAfter := func(e Entry) bool { return e.Record > to }
+	b.t.Diff, b.t.Outcome, b.userCommands = nil, nil, nil
+	if n := slices.IndexFunc(b.t.Entries, isAfter); n >= 0 {
+		for _, e := range b.t.Entries[n:] {
 			if e.Call != nil {
-				g.t.Failed = append(g.t.Failed, *e.Call)
+				b.t.FailedCalls = append(b.t.FailedCalls, *e.Call)
 			}
 		}
-		g.t.Entries = g.t.Entries[:n]
+		b.t.Entries = b.t.Entries[:n]
 	}
-	g.t.Compactions = slices.DeleteFunc(g.t.Compactions, func(c Compacted) bool { return c.Record > to })
-	g.t.Others = slices.DeleteFunc(g.t.Others, func(r Record) bool { return r.Type == TypeCompaction && r.ID > to })
-	g.view.Rewind(to)
-	g.t.Setup = slices.DeleteFunc(g.t.Setup, func(x Ran) bool { return x.Record > to })
-	g.reply, g.next = -1, 0
-	for i := range g.t.Entries {
-		e := &g.t.Entries[i]
-		e.Ran = slices.DeleteFunc(e.Ran, func(x Ran) bool { return x.Record > to })
-		for j := range e.Ran {
-			if e.Ran[j].Told >= len(g.t.Entries) {
-				e.Ran[j].Told = -1
+	b.t.Compactions = slices.DeleteFunc(b.t.Compactions, func(c RecordedCompaction) bool { return c.Record > to })
+	b.t.OtherRecords = slices.DeleteFunc(b.t.OtherRecords, func(r Record) bool { return r.Type == TypeCompaction && r.ID > to })
+	b.view.Rewind(to)
+	b.t.SetupExecutions = slices.DeleteFunc(b.t.SetupExecutions, func(x RecordedExecution) bool { return x.Record > to })
+	b.reply, b.nextUnreported = -1, 0
+	for i := range b.t.Entries {
+		e := &b.t.Entries[i]
+		e.Executions = slices.DeleteFunc(e.Executions, func(x RecordedExecution) bool { return x.Record > to })
+		for j := range e.Executions {
+			if e.Executions[j].ObservationEntry >= len(b.t.Entries) {
+				e.Executions[j].ObservationEntry = -1
 			}
 		}
 		if e.Cause == CauseReply {
-			g.reply, g.next = i, 0
+			b.reply, b.nextUnreported = i, 0
 		}
 	}
-	for _, x := range g.ran() {
-		if x.Told >= 0 {
-			g.next++
-		}
-	}
-}
-
-// failed puts away a call that no reply came of.
-func (g *gatherer) failed() {
-	if g.call != nil {
-		g.t.Failed = append(g.t.Failed, *g.call)
-		g.call = nil
-		if g.context != nil {
-			g.t.Others = append(g.t.Others, g.sent)
-			g.context = nil
+	for _, x := range b.executions() {
+		if x.ObservationEntry >= 0 {
+			b.nextUnreported++
 		}
 	}
 }
 
-// uncalled puts away what a command asked for that never came to its end.
-func (g *gatherer) uncalled() {
-	g.t.Others = append(g.t.Others, g.calls...)
-	g.called, g.calls = nil, nil
+// dropCall stores a call without a reply.
+func (b *transcriptBuilder) dropCall() {
+	if b.call != nil {
+		b.t.FailedCalls = append(b.t.FailedCalls, *b.call)
+		b.call = nil
+		if b.context != nil {
+			b.t.OtherRecords = append(b.t.OtherRecords, b.contextRecord)
+			b.context = nil
+		}
+	}
 }
 
-func (g *gatherer) message(e Entry) {
-	at := len(g.t.Entries)
+// dropToolCalls stores tool calls whose command never finished.
+func (b *transcriptBuilder) dropToolCalls() {
+	b.t.OtherRecords = append(b.t.OtherRecords, b.toolCallRecords...)
+	b.toolCalls, b.toolCallRecords = nil, nil
+}
+
+func (b *transcriptBuilder) addMessage(e Entry) {
+	at := len(b.t.Entries)
 	switch e.Cause {
-	case CauseCommand:
-		e.Ran, g.own = g.own, nil
-		for i := range e.Ran {
-			e.Ran[i].Told = at
+	case CauseUserCommand:
+		e.Executions, b.userCommands = b.userCommands, nil
+		for i := range e.Executions {
+			e.Executions[i].ObservationEntry = at
 		}
 	case CauseReply:
-		g.untold()
-		e.Call, g.call = g.call, nil
-		e.Context, e.Recorded, g.context = g.view.explained(g.context), g.context, nil
-		g.reply, g.next = at, 0
+		b.attachUserCommands()
+		e.Call, b.call = b.call, nil
+		e.Context, e.ContextRecord, b.context = b.view.resolve(b.context), b.context, nil
+		b.reply, b.nextUnreported = at, 0
 	case CauseObservation, CauseMalformedPatch:
-		if ran := g.ran(); g.next < len(ran) {
-			ran[g.next].Told = at
-			g.next++
+		if executions := b.executions(); b.nextUnreported < len(executions) {
+			executions[b.nextUnreported].ObservationEntry = at
+			b.nextUnreported++
 		}
 	}
-	g.t.Entries = append(g.t.Entries, e)
-	g.view.Add(e.Record, e.Message.Message)
+	b.t.Entries = append(b.t.Entries, e)
+	b.view.Add(e.Record, e.Message.Message)
 }
 
-// untold gives a person's commands that the model was never told of to whatever
-// stands before them.
-func (g *gatherer) untold() {
-	if g.reply < 0 {
-		g.t.Setup = append(g.t.Setup, g.own...)
-	} else if len(g.own) > 0 {
-		e := &g.t.Entries[g.reply]
-		e.Ran = append(e.Ran, g.own...)
+// attachUserCommands attaches user commands that the model was not told about to the
+// preceding reply.
+func (b *transcriptBuilder) attachUserCommands() {
+	if b.reply < 0 {
+		b.t.SetupExecutions = append(b.t.SetupExecutions, b.userCommands...)
+	} else if len(b.userCommands) > 0 {
+		e := &b.t.Entries[b.reply]
+		e.Executions = append(e.Executions, b.userCommands...)
 	}
-	g.own = nil
+	b.userCommands = nil
 }
 
-// ran are the executions of the current reply.
-func (g *gatherer) ran() []Ran {
-	if g.reply < 0 {
+// executions returns the executions of the current reply.
+func (b *transcriptBuilder) executions() []RecordedExecution {
+	if b.reply < 0 {
 		return nil
 	}
-	return g.t.Entries[g.reply].Ran
+	return b.t.Entries[b.reply].Executions
 }
 
-func (g *gatherer) execution(ran Ran) {
-	if ran.Person {
-		g.own = append(g.own, ran)
+func (b *transcriptBuilder) addExecution(x RecordedExecution) {
+	if x.ByUser {
+		b.userCommands = append(b.userCommands, x)
 		return
 	}
-	if g.reply < 0 {
-		g.t.Setup = append(g.t.Setup, ran)
+	if b.reply < 0 {
+		b.t.SetupExecutions = append(b.t.SetupExecutions, x)
 		return
 	}
-	e := &g.t.Entries[g.reply]
-	e.Ran = append(e.Ran, ran)
+	e := &b.t.Entries[b.reply]
+	e.Executions = append(e.Executions, x)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-func TestGather(t *testing.T) {
-	tr, err := trajectories.Gather(trajectories.Read(sample(t)))
+func TestBuildTranscript(t *testing.T) {
+	tr, err := trajectories.BuildTranscript(trajectories.Read(sample(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +27,10 @@ func TestGather(t *testing.T) {
 		t.Errorf("instance %q", got)
 	}
 	bad, good := tr.Entries[2], tr.Entries[4]
-	if bad.Call == nil || bad.Call.Cost != 0.25 || bad.Ran != nil {
+	if bad.Call == nil || bad.Call.Cost != 0.25 || bad.Executions != nil {
 		t.Errorf("the reply with the format error: %+v", bad)
 	}
-	if good.Call == nil || good.Call.Cost != 0.5 || len(good.Ran) != 1 || good.Ran[0].Told != 5 || good.Ran[0].Command != "cat data" {
+	if good.Call == nil || good.Call.Cost != 0.5 || len(good.Executions) != 1 || good.Executions[0].ObservationEntry != 5 || good.Executions[0].Command != "cat data" {
 		t.Errorf("the reply with a command: %+v", good)
 	}
 	if tr.Outcome == nil || tr.Outcome.ExitStatus != "Submitted" {
@@ -38,9 +38,9 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGatherBelongings puts together replies of several calls, of which the last
-// is not told of, a call that failed, and an attempt that was gone on with.
-func TestGatherBelongings(t *testing.T) {
+// TestTranscriptExecutions tests replies with several calls, a failed call, and a resumed
+// attempt.
+func TestTranscriptExecutions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
 	if err != nil {
@@ -62,31 +62,31 @@ func TestGatherBelongings(t *testing.T) {
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Interrupted})
 	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 8})
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "three"})
-	tr, err := trajectories.Gather(trajectories.Read(path))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tr.Setup) != 1 || tr.Setup[0].Command != "pip install" || tr.Setup[0].Told != -1 {
-		t.Errorf("set-up %+v", tr.Setup)
+	if len(tr.SetupExecutions) != 1 || tr.SetupExecutions[0].Command != "pip install" || tr.SetupExecutions[0].ObservationEntry != -1 {
+		t.Errorf("set-up %+v", tr.SetupExecutions)
 	}
-	if len(tr.Failed) != 1 || tr.Failed[0].Error != "429" {
-		t.Errorf("failed calls %+v", tr.Failed)
+	if len(tr.FailedCalls) != 1 || tr.FailedCalls[0].Error != "429" {
+		t.Errorf("failed calls %+v", tr.FailedCalls)
 	}
 	if tr.Outcome != nil || tr.Diff != nil {
 		t.Errorf("an end that was none: %+v %+v", tr.Outcome, tr.Diff)
 	}
 	var where []int
-	for _, ran := range tr.Entries[0].Ran {
-		where = append(where, ran.Told)
+	for _, ran := range tr.Entries[0].Executions {
+		where = append(where, ran.ObservationEntry)
 	}
 	if diff := cmp.Diff([]int{1, 2, -1}, where); diff != "" {
-		t.Errorf("who told of the commands (-want +got):\n%s", diff)
+		t.Errorf("observations of commands (-want +got):\n%s", diff)
 	}
 }
 
-// TestGatherContexts keeps what was sent with the call that it was sent to, and
-// with the others what nothing is made of.
-func TestGatherContexts(t *testing.T) {
+// TestTranscriptContexts checks that contexts are stored with their call, and unused
+// records with the others.
+func TestTranscriptContexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
 	if err != nil {
@@ -104,7 +104,7 @@ func TestGatherContexts(t *testing.T) {
 	add(t, j, trajectories.TypeMessage, reply)
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 2})
 	add(t, j, trajectories.TypeMessage, reply)
-	tr, err := trajectories.Gather(trajectories.Read(path))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +112,10 @@ func TestGatherContexts(t *testing.T) {
 		t.Errorf("contexts %v, %v", c, tr.Entries[1].Context)
 	}
 	var others []int
-	for _, r := range tr.Others {
+	for _, r := range tr.OtherRecords {
 		others = append(others, r.ID)
 	}
-	if diff := cmp.Diff([]int{2, 3}, others); diff != "" || len(tr.Failed) != 1 {
+	if diff := cmp.Diff([]int{2, 3}, others); diff != "" || len(tr.FailedCalls) != 1 {
 		t.Errorf("others (-want +got):\n%s", diff)
 	}
 }

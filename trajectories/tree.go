@@ -9,11 +9,10 @@ import (
 	"os"
 )
 
-// Branch is Read without what was left behind: where an interrupted attempt went
-// on from an earlier record, the end that stood after that one is passed over.
-// The file is looked through once before, for where its records follow another
-// one than the last.
-func Branch(path string) iter.Seq2[Record, error] {
+// ReadCurrentBranch is Read without abandoned records: if an interrupted attempt was
+// resumed from an earlier record, the records after that one are skipped. The file is
+// read twice.
+func ReadCurrentBranch(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
 		if err != nil {
@@ -21,7 +20,7 @@ func Branch(path string) iter.Seq2[Record, error] {
 			return
 		}
 		defer func() { _ = f.Close() }()
-		s, err := look(path, f)
+		s, err := scanTree(path, f)
 		if err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
@@ -29,14 +28,13 @@ func Branch(path string) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		dead := s.dead()
-		// What was appended in the meantime may leave more behind: it is for the
-		// next time.
-		for r, err := range Scan(path, io.LimitReader(f, s.whole)) {
-			for len(dead) > 0 && r.ID > dead[0].last {
-				dead = dead[1:]
+		abandoned := s.abandoned()
+		// Records appended since the first pass may abandon more; they are ignored.
+		for r, err := range Scan(path, io.LimitReader(f, s.size)) {
+			for len(abandoned) > 0 && r.ID > abandoned[0].last {
+				abandoned = abandoned[1:]
 			}
-			if err == nil && len(dead) > 0 && r.ID >= dead[0].first {
+			if err == nil && len(abandoned) > 0 && r.ID >= abandoned[0].first {
 				continue
 			}
 			if !yield(r, err) {
@@ -46,10 +44,10 @@ func Branch(path string) iter.Seq2[Record, error] {
 	}
 }
 
-// Ordered passes on the records of somebody's journal as long as they form a
-// tree, as Continue and Branch want it: ids count up, and nothing but a resume
-// record follows another one than the last.
-func Ordered(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
+// CheckOrder yields records as long as they form a valid tree: IDs count up, and only
+// a resume record may have another parent than the preceding record. It yields an
+// error for the first record that breaks this.
+func CheckOrder(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var t tree
 		for r, err := range records {
@@ -63,33 +61,32 @@ func Ordered(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	}
 }
 
-// tree is how the records of a journal follow each other.
+// tree checks and stores the order of the records of a journal.
 type tree struct {
-	last  int // the newest record
+	last  int // ID of the newest record
 	jumps []jump
 }
 
-// jump is a record that follows another one than the one before it.
+// jump is a record whose parent is not the preceding record.
 type jump struct{ id, parent int }
 
-// span are records, the first and the last included.
+// span is a range of record IDs, inclusive.
 type span struct{ first, last int }
 
-// add takes the next record. Ids count up, and nothing but a resume record
-// follows another record than the one before it: so there are no circles, and
-// whoever reads on knows at once what was left behind.
+// add checks and adds the next record. Since IDs count up and only resume records
+// jump back, there are no cycles and abandoned records are known at once.
 func (t *tree) add(r Record) error {
 	switch {
 	case r.ID != t.last+1:
-		return fmt.Errorf("record %d stands where record %d has its place", r.ID, t.last+1)
+		return fmt.Errorf("record %d found, want record %d", r.ID, t.last+1)
 	case r.Type == TypeHeader && r.ID > 1:
-		return fmt.Errorf("record %d is another header: these are two journals in one file", r.ID)
+		return fmt.Errorf("record %d is a second header: the file contains two journals", r.ID)
 	case r.ID == 1 && r.Parent != 0:
-		return fmt.Errorf("the first record follows record %d, and there is none before it", r.Parent)
+		return fmt.Errorf("the first record has parent %d, want 0", r.Parent)
 	case r.Parent >= r.ID || r.Parent < 1 && r.ID > 1:
-		return fmt.Errorf("record %d follows record %d, which does not stand before it", r.ID, r.Parent)
+		return fmt.Errorf("record %d has parent %d, which is not an earlier record", r.ID, r.Parent)
 	case r.Parent != t.last && r.Type != TypeResume:
-		return fmt.Errorf("record %d (%s) follows record %d; only a resume record follows another one than the last", r.ID, r.Type, r.Parent)
+		return fmt.Errorf("record %d (%s) has parent %d; only a resume record may not follow the record before it", r.ID, r.Type, r.Parent)
 	}
 	if r.Parent != t.last {
 		t.jumps = append(t.jumps, jump{r.ID, r.Parent})
@@ -98,8 +95,8 @@ func (t *tree) add(r Record) error {
 	return nil
 }
 
-// dead are the records that are not on the way from the newest one to the first.
-func (t *tree) dead() []span {
+// abandoned returns the records that are not ancestors of the newest one.
+func (t *tree) abandoned() []span {
 	var spans []span
 	at := t.last
 	for i := len(t.jumps) - 1; i >= 0; i-- {
@@ -111,72 +108,72 @@ func (t *tree) dead() []span {
 	return spans
 }
 
-// survey is what is found by looking through the lines of a journal.
-type survey struct {
+// scanResult is the result of scanning a journal.
+type scanResult struct {
 	tree
-	whole  int64 // bytes of the lines that are records
-	closed bool  // the last of them has its end
+	size       int64 // size in bytes of all complete records
+	terminated bool  // whether the last record ends with a newline
 }
 
-// look goes through a journal, and checks that its records form a tree.
-func look(name string, r io.Reader) (survey, error) {
-	s := survey{closed: true}
+// scanTree reads a journal and checks that its records form a tree.
+func scanTree(name string, r io.Reader) (scanResult, error) {
+	result := scanResult{terminated: true}
 	n := 0
 	for rec, err := range scan(name, r) {
 		if err != nil {
-			return s, err
+			return result, err
 		}
 		n++
-		if err := s.add(rec.Record); err != nil {
-			return s, fmt.Errorf("%s:%d: %w", name, n, err)
+		if err := result.add(rec.Record); err != nil {
+			return result, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		s.whole, s.closed = s.whole+rec.size, rec.closed
+		result.size, result.terminated = result.size+rec.size, rec.terminated
 	}
-	return s, nil
+	return result, nil
 }
 
-// Continue opens the journal of an interrupted attempt to go on after the record
-// that the Resume names. What stands between is left behind (see Branch), and is
-// still there. A torn last line is cut off: the one change that is ever made to a
-// journal.
-func Continue(path string, from Resume) (*Journal, error) {
+// Reopen opens the journal of an interrupted attempt and continues it after
+// from.Record. Later records stay in the file but are abandoned, see
+// ReadCurrentBranch. Reopen truncates an incomplete last line; no other operation
+// changes existing bytes.
+func Reopen(path string, from Resume) (*Journal, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a plain file")
+		err = errors.New("not a regular file")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("continue journal %s: %w", path, err)
+		return nil, fmt.Errorf("reopen journal %s: %w", path, err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // G304: going on with the named file is the purpose
 	if err != nil {
-		return nil, fmt.Errorf("continue journal: %w", err)
+		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
-	return ContinueIn(f, from)
+	return ReopenFile(f, from)
 }
 
-// ContinueIn is Continue in a plain file that is open for reading and appending.
-// The journal closes it, and so does an error.
-func ContinueIn(f *os.File, from Resume) (*Journal, error) {
-	j, err := goOn(f.Name(), f, from)
+// ReopenFile is Reopen for a regular file that is open for reading and appending. The
+// journal closes the file; ReopenFile closes it if it fails.
+func ReopenFile(f *os.File, from Resume) (*Journal, error) {
+	j, err := reopen(f.Name(), f, from)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("continue journal: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("reopen journal: %w", err), f.Close())
 	}
 	return j, nil
 }
 
-func goOn(path string, f *os.File, from Resume) (*Journal, error) {
-	s, err := look(path, f)
+func reopen(path string, f *os.File, from Resume) (*Journal, error) {
+	s, err := scanTree(path, f)
 	if err != nil {
 		return nil, err
 	}
 	if from.Record < 1 || from.Record > s.last {
-		return nil, fmt.Errorf("%s has %d records, and no record %d to go on from", path, s.last, from.Record)
+		return nil, fmt.Errorf("%s has %d records; cannot resume from record %d", path, s.last, from.Record)
 	}
-	if err := f.Truncate(s.whole); err != nil {
+	if err := f.Truncate(s.size); err != nil {
 		return nil, err
 	}
-	j := &Journal{file: f, size: s.whole, last: s.last, redact: from.Redact}
-	if !s.closed {
+	j := &Journal{file: f, size: s.size, last: s.last, redact: from.Redact}
+	if !s.terminated {
 		if err := j.write([]byte("\n")); err != nil {
 			return nil, err
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// stopped writes the journal of an attempt that was interrupted and went on
-// twice. What is left of it, in ids, is 1-5, 9 and 12-16.
-func stopped(t testing.TB) string {
+// resumed writes the journal of an attempt that was interrupted and resumed twice.
+// The IDs that are not abandoned are 1-5, 9 and 12-16.
+func resumed(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "demo__a-1", Attempt: 1})
@@ -38,10 +38,10 @@ func stopped(t testing.TB) string {
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "sleep 600"})
 	say(model.Tool, trajectories.CauseNotRun, "over") // 7
 	add(t, j, trajectories.TypeOutcome, interrupted)
-	j = again(t, path, j, 5) // 9
+	j = reopen(t, path, j, 5) // 9
 	add(t, j, trajectories.TypeReplay, trajectories.Replay{Record: 6})
 	add(t, j, trajectories.TypeOutcome, interrupted)
-	j = again(t, path, j, 9) // 12
+	j = reopen(t, path, j, 9) // 12
 	say(model.Tool, trajectories.CauseObservation, "done")
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25})
 	say(model.Assistant, trajectories.CauseReply, "two") // 15
@@ -52,12 +52,12 @@ func stopped(t testing.TB) string {
 	return path
 }
 
-func again(t testing.TB, path string, j *trajectories.Journal, record int) *trajectories.Journal {
+func reopen(t testing.TB, path string, j *trajectories.Journal, record int) *trajectories.Journal {
 	t.Helper()
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: "0.1.0", Record: record})
+	j, err := trajectories.Reopen(path, trajectories.Resume{MiniVersion: "0.1.0", Record: record})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func again(t testing.TB, path string, j *trajectories.Journal, record int) *traj
 func ids(t testing.TB, path string) []int {
 	t.Helper()
 	var all []int
-	for r, err := range trajectories.Branch(path) {
+	for r, err := range trajectories.ReadCurrentBranch(path) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,20 +76,20 @@ func ids(t testing.TB, path string) []int {
 	return all
 }
 
-func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
-	path := stopped(t)
+func TestAbandonedRecords(t *testing.T) {
+	path := resumed(t)
 	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 9, 12, 13, 14, 15, 16}, ids(t, path)); diff != "" {
 		t.Errorf("records of the branch:\n%s", diff)
 	}
 	if n := len(records(t, path)); n != 16 {
 		t.Errorf("%d records in all, want 16", n)
 	}
-	if out, ended, err := trajectories.Last(path); err != nil || !ended || out.Class != trajectories.Submitted {
+	if out, ended, err := trajectories.ReadOutcome(path); err != nil || !ended || out.Class != trajectories.Submitted {
 		t.Errorf("the end is %v %v %v", out.Class, ended, err)
 	}
 
 	want := []string{"system", "task", "one", "done", "two"}
-	tr, err := trajectories.Gather(trajectories.Read(path))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +100,8 @@ func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" || tr.Outcome == nil || tr.Outcome.Class != trajectories.Submitted {
 		t.Errorf("gathered, %+v:\n%s", tr.Outcome, diff)
 	}
-	if ran := tr.Entries[2].Ran; len(ran) > 0 {
-		t.Errorf("a command that was left behind belongs to a reply: %+v", ran)
+	if ran := tr.Entries[2].Executions; len(ran) > 0 {
+		t.Errorf("an abandoned command belongs to a reply: %+v", ran)
 	}
 
 	var prompts []int
@@ -116,7 +116,7 @@ func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
 	}
 
 	traj := filepath.Join(t.TempDir(), "x.traj.json")
-	if err := trajectories.Derive(path, traj); err != nil {
+	if err := trajectories.WriteTrajFile(path, traj); err != nil {
 		t.Fatal(err)
 	}
 	derived, err := load(traj)
@@ -124,7 +124,7 @@ func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	said = nil
-	for _, turn := range derived.Turns {
+	for _, turn := range derived.Messages {
 		said = append(said, turn.Content)
 	}
 	if diff := cmp.Diff(append(want, "Submitted"), said); diff != "" {
@@ -132,16 +132,17 @@ func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
 	}
 }
 
-// A session that is under way, or was killed, is not the one before it.
-func TestAResumedAttemptHasNoEndYet(t *testing.T) {
-	path := stopped(t)
+// A session that is running, or was killed, has no outcome, although the one before
+// it has.
+func TestResumedAttemptHasNoOutcome(t *testing.T) {
+	path := resumed(t)
 	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
 	for n, ended := range map[int]bool{8: true, 9: false, 10: false, 11: true, 12: false, 15: false, 16: true} {
 		write(t, path, bytes.Join(lines[:n], nil))
-		if _, got, err := trajectories.Last(path); got != ended || err != nil {
+		if _, got, err := trajectories.ReadOutcome(path); got != ended || err != nil {
 			t.Errorf("%d records: ended %v, %v", n, got, err)
 		}
-		if err := trajectories.Derive(path, path+".traj.json"); err != nil {
+		if err := trajectories.WriteTrajFile(path, path+".traj.json"); err != nil {
 			t.Fatal(err)
 		}
 		traj, err := load(path + ".traj.json")
@@ -152,9 +153,9 @@ func TestAResumedAttemptHasNoEndYet(t *testing.T) {
 			t.Errorf("%d records: derived with the status %q", n, traj.Info.ExitStatus)
 		}
 	}
-	// Torn as it went on: the end before is still the end.
+	// If the resume record is incomplete, the earlier outcome is still the last.
 	write(t, path, append(bytes.Join(lines[:8], nil), lines[8][:20]...))
-	if out, ended, err := trajectories.Last(path); !ended || err != nil || out.Class != trajectories.Interrupted {
+	if out, ended, err := trajectories.ReadOutcome(path); !ended || err != nil || out.Class != trajectories.Interrupted {
 		t.Errorf("torn: %v %v %v", out.Class, ended, err)
 	}
 }
@@ -166,8 +167,8 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// Going on changes nothing of what is whole, wherever the file was cut.
-func TestContinueAfterACutAnywhere(t *testing.T) {
+// Reopening a truncated journal keeps all complete lines.
+func TestReopenTruncated(t *testing.T) {
 	whole := mustRead(t, sample(t))
 	path := filepath.Join(t.TempDir(), "cut")
 	first := bytes.IndexByte(whole, '\n')
@@ -178,18 +179,18 @@ func TestContinueAfterACutAnywhere(t *testing.T) {
 	for n := first; n <= len(whole); n += stride {
 		write(t, path, whole[:n])
 		before := records(t, path)
-		j, err := trajectories.Continue(path, trajectories.Resume{Record: 1})
+		j, err := trajectories.Reopen(path, trajectories.Resume{Record: 1})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
-		j.Sync(trajectories.SyncNever)
+		j.SetSyncPolicy(trajectories.SyncNever)
 		add(t, j, trajectories.TypeDiff, trajectories.Diff{})
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
 		after := records(t, path)
 		if diff := cmp.Diff(before, after[:len(before)]); diff != "" {
-			t.Fatalf("cut at %d, what was there changed:\n%s", n, diff)
+			t.Fatalf("cut at %d, existing records changed:\n%s", n, diff)
 		}
 		if len(after) != len(before)+2 || after[len(before)].Parent != 1 || after[len(before)+1].ID != len(after) {
 			t.Fatalf("cut at %d: %d records of %d, %+v", n, len(after), len(before), after[len(before)])
@@ -200,20 +201,20 @@ func TestContinueAfterACutAnywhere(t *testing.T) {
 	}
 	for _, n := range []int{0, first / 2} {
 		write(t, path, whole[:n])
-		if _, err := trajectories.Continue(path, trajectories.Resume{Record: 1}); err == nil {
-			t.Errorf("cut at %d: went on without a header", n)
+		if _, err := trajectories.Reopen(path, trajectories.Resume{Record: 1}); err == nil {
+			t.Errorf("cut at %d: continued without a header", n)
 		}
 	}
 }
 
-func TestContinueRefusesABadJournal(t *testing.T) {
+func TestReopenRefusesBadJournals(t *testing.T) {
 	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
 	parent := func(line, id string) string {
 		head, rest, _ := strings.Cut(line, `"parent_id":`)
 		_, rest, _ = strings.Cut(rest, ",")
 		return head + `"parent_id":` + id + "," + rest
 	}
-	spelled := func(line string) string { // as another program may write it
+	spelled := func(line string) string { // in the format of another writer
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatal(err)
@@ -230,64 +231,64 @@ func TestContinueRefusesABadJournal(t *testing.T) {
 		return strings.Join(all, "")
 	}
 	tests := map[string]struct{ content, want string }{
-		"itself as parent":       {swap(func(l []string) { l[3] = parent(l[3], "4") }), ":4: record 4 follows record 4, which does not stand before it"},
-		"a circle":               {swap(func(l []string) { l[2], l[3] = parent(l[2], "4"), parent(l[3], "3") }), ":3: record 3 follows record 4, which does not stand before it"},
-		"a later parent":         {swap(func(l []string) { l[4] = parent(l[4], "9") }), ":5: record 5 follows record 9"},
-		"no parent":              {swap(func(l []string) { l[4] = parent(l[4], "0") }), ":5: record 5 follows record 0"},
-		"a parent below nothing": {swap(func(l []string) { l[4] = parent(l[4], "-3") }), ":5: record 5 follows record -3"},
+		"itself as parent":       {swap(func(l []string) { l[3] = parent(l[3], "4") }), ":4: record 4 has parent 4, which is not an earlier record"},
+		"a circle":               {swap(func(l []string) { l[2], l[3] = parent(l[2], "4"), parent(l[3], "3") }), ":3: record 3 has parent 4, which is not an earlier record"},
+		"a later parent":         {swap(func(l []string) { l[4] = parent(l[4], "9") }), ":5: record 5 has parent 9"},
+		"no parent":              {swap(func(l []string) { l[4] = parent(l[4], "0") }), ":5: record 5 has parent 0"},
+		"a parent below nothing": {swap(func(l []string) { l[4] = parent(l[4], "-3") }), ":5: record 5 has parent -3"},
 		"a number beyond all":    {swap(func(l []string) { l[4] = parent(l[4], "99999999999999999999") }), ":5: not a record"},
-		"an earlier parent":      {swap(func(l []string) { l[4] = parent(l[4], "2") }), ":5: record 5 (message) follows record 2; only a resume record"},
-		"a first with a parent":  {swap(func(l []string) { l[0] = parent(l[0], "1") }), ":1: the first record follows record 1"},
-		"records out of order":   {swap(func(l []string) { l[3], l[4] = l[4], l[3] }), ":4: record 5 stands where record 4"},
-		"a record twice":         {swap(func(l []string) { l[4] = l[3] }), ":5: record 4 stands where record 5"},
-		"a record missing":       {swap(func(l []string) { l[4] = "" }), ":5: record 6 stands where record 5"},
-		"two journals":           {strings.Join(lines, "") + strings.Join(lines, ""), ":12: record 1 stands where record 12"},
+		"an earlier parent":      {swap(func(l []string) { l[4] = parent(l[4], "2") }), ":5: record 5 (message) has parent 2; only a resume record"},
+		"a first with a parent":  {swap(func(l []string) { l[0] = parent(l[0], "1") }), ":1: the first record has parent 1"},
+		"records out of order":   {swap(func(l []string) { l[3], l[4] = l[4], l[3] }), ":4: record 5 found, want record 4"},
+		"a record twice":         {swap(func(l []string) { l[4] = l[3] }), ":5: record 4 found, want record 5"},
+		"a record missing":       {swap(func(l []string) { l[4] = "" }), ":5: record 6 found, want record 5"},
+		"two journals":           {strings.Join(lines, "") + strings.Join(lines, ""), ":12: record 1 found, want record 12"},
 		"another header": {
 			strings.Join(lines[:1], "") + strings.Replace(parent(lines[0], "1"), `"id":1`, `"id":2`, 1),
-			":2: record 2 is another header",
+			":2: record 2 is a second header",
 		},
-		"otherwise spelled": {swap(func(l []string) { l[4] = spelled(parent(l[4], "9")) }), ":5: record 5 follows record 9"},
+		"otherwise spelled": {swap(func(l []string) { l[4] = spelled(parent(l[4], "9")) }), ":5: record 5 has parent 9"},
 		"no JSON":           {swap(func(l []string) { l[4] = "{\n" }), ":5: not a record"},
 		"something else":    {"hello\n", ":1: not a record"},
-		"nothing":           {"", "no record 3 to go on from"},
-		"too short":         {lines[0] + lines[1], "has 2 records, and no record 3"},
+		"nothing":           {"", "cannot resume from record 3"},
+		"too short":         {lines[0] + lines[1], "has 2 records; cannot resume from record 3"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j")
 			write(t, path, []byte(test.content))
-			_, err := trajectories.Continue(path, trajectories.Resume{Record: 3})
+			_, err := trajectories.Reopen(path, trajectories.Resume{Record: 3})
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
 			if got := string(mustRead(t, path)); got != test.content {
 				t.Error("the journal changed")
 			}
-			for _, err := range trajectories.Branch(path) { // ends
+			for _, err := range trajectories.ReadCurrentBranch(path) { // terminates
 				if err != nil && !strings.Contains(err.Error(), path) {
 					t.Errorf("an error without its file: %v", err)
 				}
 			}
 		})
 	}
-	if _, err := trajectories.Continue(filepath.Join(t.TempDir(), "none"), trajectories.Resume{Record: 1}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := trajectories.Reopen(filepath.Join(t.TempDir(), "none"), trajectories.Resume{Record: 1}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := trajectories.Continue(t.TempDir(), trajectories.Resume{Record: 1}); err == nil {
+	if _, err := trajectories.Reopen(t.TempDir(), trajectories.Resume{Record: 1}); err == nil {
 		t.Error("a folder was continued")
 	}
 }
 
-// Whatever parents a journal claims, going through it ends, and gives each
-// record at most once and after its parent.
+// Reading terminates for any parents, and yields each record at most once, after its
+// parent.
 func FuzzBranch(f *testing.F) {
-	f.Add(mustRead(f, stopped(f)))
+	f.Add(mustRead(f, resumed(f)))
 	f.Add(mustRead(f, sample(f)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "j")
 		write(t, path, data)
 		seen := map[int]bool{0: true}
-		for r, err := range trajectories.Branch(path) {
+		for r, err := range trajectories.ReadCurrentBranch(path) {
 			if err != nil {
 				return
 			}
@@ -300,17 +301,17 @@ func FuzzBranch(f *testing.F) {
 }
 
 func TestSyncPolicies(t *testing.T) {
-	for _, policy := range []trajectories.Sync{"", trajectories.SyncNever, trajectories.SyncAttempt, trajectories.SyncRecord} {
+	for _, policy := range []trajectories.SyncPolicy{"", trajectories.SyncNever, trajectories.SyncAttempt, trajectories.SyncRecord} {
 		path := filepath.Join(t.TempDir(), "j")
 		j, err := trajectories.Create(path, trajectories.Header{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Sync(policy)
+		j.SetSyncPolicy(policy)
 		for i := range 3 {
 			add(t, j, trajectories.TypeDiff, fmt.Sprint(i))
 		}
-		if n := len(records(t, path)); n != 4 { // before Close: they are in the file
+		if n := len(records(t, path)); n != 4 { // already written before Close
 			t.Errorf("%q: %d records, want 4", policy, n)
 		}
 		if err := j.Close(); err != nil {
@@ -319,14 +320,14 @@ func TestSyncPolicies(t *testing.T) {
 	}
 }
 
-// A journal that goes on from an earlier record while it is read is the one it
-// was when its reader began, and not half of each.
-func TestBranchOfAJournalThatGoesOn(t *testing.T) {
-	path := stopped(t)
+// A reader of a journal that is resumed in the meantime gets the records of one
+// state.
+func TestReadWhileResumed(t *testing.T) {
+	path := resumed(t)
 	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
 	write(t, path, bytes.Join(lines[:8], nil))
 	var ids []int
-	for r, err := range trajectories.Branch(path) {
+	for r, err := range trajectories.ReadCurrentBranch(path) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,145 +6,173 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// View is a conversation as the model is shown it: the messages so far, after the
-// compactions so far. Whoever writes a journal and whoever reads it have the same
-// from it, byte for byte. The zero value is an empty one.
+// View computes the conversation that the model is shown: the messages, with
+// compactions applied. It gives the same messages when a journal is written and when
+// it is read. The zero value is an empty conversation.
 type View struct {
-	records  []int // of the messages, and growing
-	messages []model.Message
-	made     []Compacted
-	replaced []Replacement // in force, by From
-	// shown are the messages in their present form, spans where each is from.
+	records      []int // record IDs of messages, ascending
+	messages     []model.Message
+	compactions  []RecordedCompaction
+	replacements []Replacement // not superseded by later ones, sorted by From
+	// shown are the messages with replacements applied, spans their records. Both are
+	// nil if there are no replacements.
 	shown []model.Message
 	spans []shownSpan
 }
 
-// shownSpan are the records of a message that is shown; own says that it is none
-// of the journal's messages.
+// shownSpan is the range of records that a shown message comes from. synthetic is set
+// if the message is not in the journal.
 type shownSpan struct {
-	from, to int
-	own      bool
+	from, to  int
+	synthetic bool
 }
 
-// Add appends a message, whose record is a later one than all before.
+// Add appends a message. record must be greater than all before.
 func (v *View) Add(record int, m model.Message) {
 	v.records, v.messages = append(v.records, record), append(v.messages, m)
-	v.shown, v.spans = append(v.shown, m), append(v.spans, shownSpan{record, record, false})
+	if v.replacements != nil {
+		v.shown, v.spans = append(v.shown, m), append(v.spans, shownSpan{record, record, false})
+	}
 }
 
-// Compact puts other messages in place of some, from a record on.
+// Compact applies a compaction.
 func (v *View) Compact(record int, c Compaction) {
-	v.made = append(v.made, Compacted{record, c})
+	v.compactions = append(v.compactions, RecordedCompaction{record, c})
 	v.replace(c.Replaced)
-	v.arrange()
+	v.rebuild()
 }
 
-// Rewind forgets what came after a record.
+// Rewind removes everything after a record.
 func (v *View) Rewind(record int) {
-	records, messages, made := v.records, v.messages, v.made
+	records, messages, compactions := v.records, v.messages, v.compactions
 	*v = View{}
 	for i, id := range records {
 		if id > record {
 			break
 		}
-		for len(made) > 0 && made[0].Record < id {
-			v.Compact(made[0].Record, made[0].Compaction)
-			made = made[1:]
+		for len(compactions) > 0 && compactions[0].Record < id {
+			v.Compact(compactions[0].Record, compactions[0].Compaction)
+			compactions = compactions[1:]
 		}
 		v.Add(id, messages[i])
 	}
-	for len(made) > 0 && made[0].Record <= record {
-		v.Compact(made[0].Record, made[0].Compaction)
-		made = made[1:]
+	for len(compactions) > 0 && compactions[0].Record <= record {
+		v.Compact(compactions[0].Record, compactions[0].Compaction)
+		compactions = compactions[1:]
 	}
 }
 
-// Messages are those that are shown. They are not to be changed; what is added to
-// the view later is not among them.
-func (v *View) Messages() []model.Message { return v.shown[:len(v.shown):len(v.shown)] }
-
-// Span are the records that a message of Messages stands for.
-func (v *View) Span(i int) (from, to int) { return v.spans[i].from, v.spans[i].to }
-
-// Block is a piece of a view before pieces are joined: a message of the journal,
-// or what stands for some.
-type Block struct {
-	From, To int // records
-	model.Message
-	Replaced bool
+// Messages returns the messages that are shown. The caller must not change them.
+// Later changes of the view do not affect the result.
+func (v *View) Messages() []model.Message {
+	if v.replacements == nil {
+		return slices.Clip(v.messages)
+	}
+	return slices.Clip(v.shown)
 }
 
-// Blocks are the view piece by piece.
+// AllMessages returns the messages without compactions applied. The caller must not
+// change them.
+func (v *View) AllMessages() []model.Message { return slices.Clip(v.messages) }
+
+// Records returns the record IDs of AllMessages.
+func (v *View) Records() []int { return slices.Clip(v.records) }
+
+// Span returns the range of records that Messages()[i] comes from.
+func (v *View) Span(i int) (from, to int) {
+	s := v.span(i)
+	return s.from, s.to
+}
+
+func (v *View) span(i int) shownSpan {
+	if v.replacements == nil {
+		return shownSpan{v.records[i], v.records[i], false}
+	}
+	return v.spans[i]
+}
+
+// Block is an element of a view before messages are joined: a message of the journal
+// or a replacement.
+type Block struct {
+	From, To int // record IDs
+	model.Message
+	IsReplacement bool
+}
+
+// Blocks returns the elements of the view.
 func (v *View) Blocks() []Block {
 	var blocks []Block
 	v.each(func(b Block, _ bool) { blocks = append(blocks, b) })
 	return blocks
 }
 
-// each passes the pieces on, in order, and says which are to be joined.
+// each calls f for every element, in order. join reports whether it is to be joined
+// with adjacent user messages.
 func (v *View) each(f func(b Block, join bool)) {
-	next := 0 // of the replacements
+	next := 0 // index in replacements
 	for i, id := range v.records {
-		for next < len(v.replaced) && v.replaced[next].To < id {
+		for next < len(v.replacements) && v.replacements[next].To < id {
 			next++
 		}
-		if next == len(v.replaced) || id < v.replaced[next].From {
+		if next == len(v.replacements) || id < v.replacements[next].From {
 			f(Block{id, id, v.messages[i], false}, false)
 			continue
 		}
-		r := v.replaced[next]
-		if i == 0 || v.records[i-1] < r.From { // its first
+		r := v.replacements[next]
+		if i == 0 || v.records[i-1] < r.From { // the first message of the replacement
 			f(Block{r.From, r.To, r.Message, true}, r.Join)
 		}
 	}
 }
 
-// replace takes in replacements; what they overlap with is not in force any more.
-func (v *View) replace(all []Replacement) {
-	kept := v.replaced[:0:0]
-	for _, old := range v.replaced {
-		if !slices.ContainsFunc(all, func(r Replacement) bool { return r.From <= old.To && old.From <= r.To }) {
-			kept = append(kept, old)
+// replace adds replacements. It removes older ones that overlap with them.
+func (v *View) replace(replacements []Replacement) {
+	result := v.replacements[:0:0]
+	for _, old := range v.replacements {
+		if !slices.ContainsFunc(replacements, func(r Replacement) bool { return r.From <= old.To && old.From <= r.To }) {
+			result = append(result, old)
 		}
 	}
-	for _, r := range all {
+	for _, r := range replacements {
 		if r.From <= r.To {
-			kept = append(kept, r)
+			result = append(result, r)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Replacement) int { return a.From - b.From })
-	v.replaced = kept
+	slices.SortStableFunc(result, func(a, b Replacement) int { return a.From - b.From })
+	v.replacements = result
 }
 
-// arrange makes the messages that are shown of the pieces.
-func (v *View) arrange() {
+// rebuild computes the messages that are shown.
+func (v *View) rebuild() {
 	v.shown, v.spans = nil, nil
-	open := false // the last message takes in those of the user that follow
+	if v.replacements == nil {
+		return
+	}
+	open := false // following user messages are joined to the last message
 	v.each(func(b Block, join bool) {
 		n := len(v.shown)
 		user := b.Role == model.User
 		if n > 0 && user && (open || join && v.shown[n-1].Role == model.User) {
-			v.shown[n-1] = Joined(v.shown[n-1], b.Message)
-			v.spans[n-1].to, v.spans[n-1].own = b.To, true
+			v.shown[n-1] = JoinMessages(v.shown[n-1], b.Message)
+			v.spans[n-1].to, v.spans[n-1].synthetic = b.To, true
 			open = true
 			return
 		}
-		v.shown, v.spans = append(v.shown, b.Message), append(v.spans, shownSpan{b.From, b.To, b.Replaced})
+		v.shown, v.spans = append(v.shown, b.Message), append(v.spans, shownSpan{b.From, b.To, b.IsReplacement})
 		open = join && user
 	})
 }
 
-// Joined is two messages as one: the first, with the text and the images of the
-// second after its own.
-func Joined(a, b model.Message) model.Message {
+// JoinMessages returns a with the text and the images of b appended.
+func JoinMessages(a, b model.Message) model.Message {
 	a.Content += "\n\n" + b.Content
 	a.Images = slices.Concat(a.Images, b.Images)
 	return a
 }
 
-// Send are the messages that a call was sent by a context record; without one,
-// those that are shown.
-func (v *View) Send(c *Context) []model.Message {
+// SentMessages returns the messages that a call sent according to a context record.
+// If c is nil, these are all shown messages.
+func (v *View) SentMessages(c *Context) []model.Message {
 	if c == nil {
 		return v.Messages()
 	}
@@ -154,17 +182,17 @@ func (v *View) Send(c *Context) []model.Message {
 			sent = append(sent, *part.Message)
 			continue
 		}
-		for i, s := range v.spans {
-			if part.From <= s.from && s.to <= part.To {
-				sent = append(sent, v.shown[i])
+		for i, m := range v.Messages() {
+			if from, to := v.Span(i); part.From <= from && to <= part.To {
+				sent = append(sent, m)
 			}
 		}
 	}
 	return sent
 }
 
-// parts are those of a context, and its tail as the last of them. A tail goes
-// into the last message where that is the user's, else it is one of its own.
+// parts returns the parts of a context, with the tail appended. The tail is joined to
+// the last message if that is a user message.
 func (v *View) parts(c *Context) []ContextPart {
 	if c.Tail == "" {
 		return c.Sent
@@ -179,55 +207,57 @@ func (v *View) parts(c *Context) []ContextPart {
 		if last.Message.Role != model.User {
 			return append(parts, ContextPart{Message: &tail})
 		}
-		joined := Joined(*last.Message, tail)
+		joined := JoinMessages(*last.Message, tail)
 		parts[n-1].Message = &joined
 		return parts
 	}
+	shown := v.Messages()
 	at := -1 // the last message of the last part
-	for i, s := range v.spans {
-		if parts[n-1].From <= s.from && s.to <= parts[n-1].To {
+	for i := range shown {
+		if from, to := v.Span(i); parts[n-1].From <= from && to <= parts[n-1].To {
 			at = i
 		}
 	}
-	if at < 0 || v.shown[at].Role != model.User {
+	if at < 0 || shown[at].Role != model.User {
 		return append(parts, ContextPart{Message: &tail})
 	}
-	joined := Joined(v.shown[at], tail)
-	parts[n-1].To = v.spans[at].from - 1
+	joined := JoinMessages(shown[at], tail)
+	parts[n-1].To = v.span(at).from - 1
 	return append(parts, ContextPart{Message: &joined})
 }
 
-// explained is what a call was sent in parts that need no compaction to be
-// understood: the journal's own messages by their records, others as they are.
-// It is nil where that is every message so far.
-func (v *View) explained(c *Context) *Context {
-	if len(v.replaced) == 0 && (c == nil || c.Tail == "") {
+// resolve returns the context of a call in a form that does not depend on
+// compactions: messages of the journal by record, others by value. It returns nil if
+// the call sent all messages.
+func (v *View) resolve(c *Context) *Context {
+	if len(v.replacements) == 0 && (c == nil || c.Tail == "") {
 		return c
 	}
 	parts := []ContextPart{{From: 1, To: int(^uint(0) >> 1)}}
 	if c != nil {
 		parts = v.parts(c)
 	}
-	e := &Context{}
+	resolved := &Context{}
 	for _, part := range parts {
 		if part.Message != nil {
-			e.Sent = append(e.Sent, part)
+			resolved.Sent = append(resolved.Sent, part)
 			continue
 		}
-		before := -1 // the message before, where it is the journal's own
-		for i, s := range v.spans {
+		previous := -1 // index of the preceding message, if it is in the journal
+		for i := range v.Messages() {
+			s := v.span(i)
 			if s.from < part.From || s.to > part.To {
 				continue
 			}
-			switch n := len(e.Sent); {
-			case s.own:
-				e.Sent = append(e.Sent, ContextPart{Message: &v.shown[i]})
-			case before >= 0 && before == i-1:
-				e.Sent[n-1].To, before = s.to, i
+			switch n := len(resolved.Sent); {
+			case s.synthetic:
+				resolved.Sent = append(resolved.Sent, ContextPart{Message: &v.shown[i]})
+			case previous >= 0 && previous == i-1:
+				resolved.Sent[n-1].To, previous = s.to, i
 			default:
-				e.Sent, before = append(e.Sent, ContextPart{From: s.from, To: s.to}), i
+				resolved.Sent, previous = append(resolved.Sent, ContextPart{From: s.from, To: s.to}), i
 			}
 		}
 	}
-	return e
+	return resolved
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Bus passes on what is published to whoever has subscribed. Its methods are
-// safe for concurrent use. A nil Bus publishes nothing.
+// Bus delivers published events to subscribers. Its methods are safe for
+// concurrent use. A nil Bus publishes nothing.
 type Bus struct {
-	listeners atomic.Int32 // the length of subs, for those who only look
+	subscriberCount atomic.Int32 // len(subs), readable without the lock
 
 	mu     sync.Mutex
 	seq    uint64
@@ -21,15 +21,15 @@ type Bus struct {
 // NewBus returns a bus without subscribers.
 func NewBus() *Bus { return &Bus{} }
 
-// Wanted says whether anybody listens. It is for those to whom an event is
-// some work to make.
-func (b *Bus) Wanted() bool { return b != nil && b.listeners.Load() > 0 }
+// HasSubscribers reports whether there is a subscriber. Callers use it to avoid
+// building events that no one receives.
+func (b *Bus) HasSubscribers() bool { return b != nil && b.subscriberCount.Load() > 0 }
 
-// Publish passes an event on to the subscribers' queues, and never waits for
-// one of them. What e points to is not to be changed afterwards. Events of one
-// goroutine come in its order.
+// Publish adds an event to the queues of all subscribers without blocking. The
+// caller must not change what e points to. Events of one goroutine stay in
+// order.
 func (b *Bus) Publish(e Event) {
-	if b.Wanted() {
+	if b.HasSubscribers() {
 		b.publish(e)
 	}
 }
@@ -41,15 +41,14 @@ func (b *Bus) publish(e Event) {
 		return
 	}
 	b.seq++
-	s := Stamped{Seq: b.seq, Time: time.Now(), Event: e}
+	s := Envelope{Seq: b.seq, Time: time.Now(), Event: e}
 	for _, sub := range b.subs {
 		sub.push(s)
 	}
 }
 
-// Newest is the number of the newest event: a subscriber that was there all the
-// time and has read it has read all that was published before.
-func (b *Bus) Newest() uint64 {
+// LastSeq returns the sequence number of the newest event.
+func (b *Bus) LastSeq() uint64 {
 	if b == nil {
 		return 0
 	}
@@ -58,32 +57,31 @@ func (b *Bus) Newest() uint64 {
 	return b.seq
 }
 
-// DefaultSize is how many events a queue holds for a subscriber that names no
-// number.
-const DefaultSize = 1024
+// DefaultQueueSize is the default number of events in a subscriber's queue.
+const DefaultQueueSize = 1024
 
-// MaxBytes is about how many bytes of texts and outputs the queue of a
-// subscriber holds. One event that is longer is held all the same.
-const MaxBytes = 4 << 20
+// MaxQueueBytes is the approximate limit of a subscriber's queue, in bytes of
+// texts and outputs. A single larger event is still queued.
+const MaxQueueBytes = 4 << 20
 
-// Subscribe returns what is published from now on, through a queue of so many
-// events; 0 or less is DefaultSize. The queue takes no memory before it is
-// needed. Whoever subscribes closes the subscription, or the bus.
+// Subscribe returns a subscription to all later events, with a queue of size
+// events; 0 or less means DefaultQueueSize. The queue grows on demand. The
+// caller must close the subscription or the bus.
 func (b *Bus) Subscribe(size int) *Subscription {
 	s := newSubscription(size)
 	if b == nil {
-		s.end()
+		s.finish()
 		return s
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		s.end()
+		s.finish()
 		return s
 	}
-	s.leave = func() { b.remove(s) }
+	s.unsubscribe = func() { b.remove(s) }
 	b.subs = append(b.subs, s)
-	b.listeners.Add(1)
+	b.subscriberCount.Add(1)
 	return s
 }
 
@@ -92,12 +90,12 @@ func (b *Bus) remove(s *Subscription) {
 	defer b.mu.Unlock()
 	if i := slices.Index(b.subs, s); i >= 0 {
 		b.subs = slices.Delete(b.subs, i, i+1)
-		b.listeners.Add(-1)
+		b.subscriberCount.Add(-1)
 	}
 }
 
-// Close ends the subscriptions, each once its subscriber has read what waits
-// for it. What is published later goes nowhere. A second call does nothing.
+// Close ends all subscriptions. Subscribers can still read their queued events.
+// Later events are discarded. A second call does nothing.
 func (b *Bus) Close() {
 	if b == nil {
 		return
@@ -105,9 +103,9 @@ func (b *Bus) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.listeners.Store(0)
+	b.subscriberCount.Store(0)
 	for _, s := range b.subs {
-		s.end()
+		s.finish()
 	}
 	b.subs = nil
 }

@@ -1,10 +1,10 @@
-// Package events tells whoever listens what an agent does, as it does it: a
-// terminal, a log, a program that embeds mini.
+// Package events publishes what an agent does, as it happens, to terminals,
+// logs and programs that embed mini.
 //
-// The agent publishes to a Bus; each subscriber has a queue of its own, bounded
-// in number and in bytes. Publishing never waits for anybody: a subscriber that
-// does not keep up loses pieces of texts and outputs first, is told how many
-// (Lost), and always learns how the attempt ended (Ended).
+// The agent publishes to a Bus. Each subscriber has its own queue, bounded in
+// events and bytes. Publishing never blocks. A slow subscriber first loses
+// pieces of texts and outputs; a Dropped event counts the loss. It always
+// receives the outcome (RunEnded).
 //
 //	bus := events.NewBus()
 //	defer bus.Close()
@@ -18,7 +18,7 @@
 //	}()
 //	out := a.Run(ctx, agent.Session{Events: bus, ...})
 //
-// What is on record is the journal's affair (trajectories): events are for
-// those who watch, and a run is the same with and without them. As JSON lines
-// they are written by a Writer, and read by Decode; see docs/events.md.
+// The journal (trajectories) is the permanent record; events do not change a
+// run. Writer writes events as JSON lines, and Decode reads them; see
+// docs/events.md.
 package events

@@ -8,9 +8,9 @@ import (
 	"github.com/minibench/mini/agent/events"
 )
 
-// TestTheLinesOfTheManual: each example is a line as it is written, and there is
+// The examples in docs/events.md are lines as Encode writes them, with at least
 // one of every kind.
-func TestTheLinesOfTheManual(t *testing.T) {
+func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/events.md")
 	if err != nil {
 		t.Fatal(err)

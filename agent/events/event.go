@@ -9,10 +9,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Kind names a type of event; it is the "type" of a line of JSON.
+// Kind is the type of an event, the "type" of its JSON line.
 type Kind string
 
-// The kinds, in about the order in which they are first seen.
+// The kinds, roughly in order of their first occurrence.
 const (
 	KindRunStarted    Kind = "run_started"
 	KindScrubStarted  Kind = "scrub_started"
@@ -25,29 +25,28 @@ const (
 	KindOutputChunk   Kind = "output_chunk"
 	KindActionEnded   Kind = "action_ended"
 	KindFormatError   Kind = "format_error"
-	KindTold          Kind = "told"
+	KindUserMessage   Kind = "told"
 	KindLimitReached  Kind = "limit_reached"
 	KindToolCalled    Kind = "tool_called"
-	KindChildWorked   Kind = "child_worked"
+	KindChildProgress Kind = "child_worked"
 	KindCompacted     Kind = "compacted"
-	KindEnded         Kind = "ended"
-	KindLost          Kind = "lost"
+	KindRunEnded      Kind = "ended"
+	KindDropped       Kind = "lost"
 )
 
-// Event is one of the structs of this package, by value. An event is never
-// changed once it is published, nor is what it points to.
+// Event is one of the structs of this package, by value. A published event is
+// never changed, nor is what it points to.
 type Event interface{ Kind() Kind }
 
-// Stamped is an event as subscribers get it.
-type Stamped struct {
-	// Seq counts what was published on the bus while anybody listened, from 1.
-	// A subscriber sees numbers grow. What is missing between two was either
-	// joined to the piece that follows, or is counted by the Lost that follows.
+// Envelope is an event with its number, time and origin.
+type Envelope struct {
+	// Seq numbers the events that were published while the bus had subscribers,
+	// from 1. A missing number belongs to a piece that was merged into the next
+	// one, or is counted by the next Dropped.
 	Seq  uint64
 	Time time.Time
-	// Instance and Attempt say whose event it is, where events of several
-	// sessions are in one place, as in the file of a batch. A bus does not set
-	// them.
+	// Instance and Attempt identify the session where events of several
+	// sessions are mixed, as in the file of a batch. A Bus does not set them.
 	Instance string
 	Attempt  int
 	Event    Event
@@ -56,165 +55,162 @@ type Stamped struct {
 // RunStarted is the first event of a session.
 type RunStarted struct {
 	Task string `json:"task"`
-	// Instance is the id of the dataset's row; empty for a task of a person's.
+	// Instance is the id of the dataset row; empty for a single task.
 	Instance string `json:"instance,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// Environment is the sandbox's kind, Dir the folder in it in which commands
-	// start.
+	// Environment is the environment class, Dir the working directory of
+	// commands.
 	Environment string `json:"environment,omitempty"`
 	Dir         string `json:"dir,omitempty"`
-	// Step is how many turns there were before: not 0 where a session goes on
-	// from an earlier one.
+	// Step is the number of earlier steps; not 0 if the session resumes an
+	// earlier one.
 	Step int `json:"step,omitempty"`
 }
 
-// ScrubStarted says that what came after HEAD is about to be removed from the
+// ScrubStarted says that history after HEAD is about to be removed from the
 // repository, which may take seconds.
 type ScrubStarted struct{}
 
-// Scrubbed says what the scrub of the repository came to, as the journal has it.
+// Scrubbed is the result of the scrub, as in the journal.
 type Scrubbed struct {
 	OK             bool                 `json:"ok"`
-	Prepared       bool                 `json:"prepared,omitempty"` // it was done in the image before
+	Prepared       bool                 `json:"prepared,omitempty"` // scrubbed earlier, in the image
 	ObjectsRemoved int                  `json:"objects_removed,omitempty"`
 	RefsRemoved    int                  `json:"refs_removed,omitempty"`
 	Duration       trajectories.Seconds `json:"duration"`
 }
 
-// TurnStarted says that the model is about to be asked. Steps count from 1.
+// TurnStarted says that the model is about to be called. Steps count from 1.
 type TurnStarted struct {
 	Step int `json:"step"`
 }
 
-// TextDelta is the next piece of a reply that is being written. There are none
-// where the model does not stream, and none of tool calls: a Replied with the
-// whole follows in any case, unless the call fails.
+// TextDelta is a piece of a streamed reply. There are none if the model does
+// not stream, and none for tool calls. A Replied with the whole reply follows
+// unless the call fails.
 type TextDelta struct {
 	Step int    `json:"step"`
 	Text string `json:"text"`
-	// Thinking says that the piece belongs to what the model thinks, where it
-	// shows that, and not to its reply.
+	// Thinking marks a piece of the model's reasoning.
 	Thinking bool `json:"thinking,omitempty"`
-	// Restart says that the pieces of this step until now are void, since the
-	// model is asked again; Text may be empty then.
+	// Restart invalidates the earlier pieces of this step, because the model is
+	// called again. Text may be empty then.
 	Restart bool `json:"restart,omitempty"`
 }
 
-// Replied is the whole reply of a model.
+// Replied is a complete reply of the model.
 type Replied struct {
 	Step      int    `json:"step"`
 	Text      string `json:"text"`
 	Reasoning string `json:"reasoning,omitempty"`
-	// Model is who answered, as the provider has it.
+	// Model is the name of the model as the provider reports it.
 	Model string      `json:"model,omitempty"`
 	Usage model.Usage `json:"usage"`
 	Cost  model.Cost  `json:"cost"`
-	// TotalUsage and TotalCost are those of the attempt, this call included.
+	// TotalUsage and TotalCost are those of the attempt, including this call.
 	TotalUsage model.Usage          `json:"total_usage"`
 	TotalCost  model.Cost           `json:"total_cost"`
 	Duration   trajectories.Seconds `json:"duration,omitempty"`
-	Commands   []string             `json:"commands,omitempty"` // that it asks for
+	Commands   []string             `json:"commands,omitempty"` // of the reply
 }
 
-// Decided says what supervision made of a command, before it runs or does not.
+// Decided is the approver's decision on a command.
 type Decided struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
-	// Action is "allow" or "deny"; By and Rule say who decided, and by what.
+	// Action is "allow" or "deny". By and Rule say who or which rule decided.
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
 	Rule   string `json:"rule,omitempty"`
 }
 
-// ActionStarted says that a command begins to run.
+// ActionStarted says that a command starts.
 type ActionStarted struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
-	// User says that it is a person's own command, and not the model's.
+	// User marks a command of the user, not of the model.
 	User bool `json:"user,omitempty"`
 }
 
-// OutputChunk is the next piece of the output of the command that runs. The
-// chunks of a command, one after the other, are what is kept of its output (see
-// env.Command.Watch): the beginning comes as it is written, an end that is
-// further away than may be kept comes in one go when the command is over.
+// OutputChunk is a piece of the running command's output. The chunks of a
+// command together are its kept output (see env.Command.OnOutput). The start of
+// the output is sent as it is written; the kept end of a long output is sent
+// when the command ends.
 type OutputChunk struct {
 	Step int                `json:"step"`
 	Data trajectories.Bytes `json:"data"`
 }
 
-// ActionEnded says what a command did.
+// ActionEnded is the result of a command.
 type ActionEnded struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
 	User    bool   `json:"user,omitempty"`
-	// ExitCode is 128+Signal after a signal, and -1 where the command timed out
-	// or never ran.
+	// ExitCode is 128+Signal after a signal, and -1 if the command timed out or
+	// did not run.
 	ExitCode int                  `json:"exit_code"`
 	Signal   int                  `json:"signal,omitempty"`
 	TimedOut bool                 `json:"timed_out,omitempty"`
 	Duration trajectories.Seconds `json:"duration"`
-	// Bytes is the length of the whole output. When Truncated, the chunks have
-	// its first Head bytes, and then its end.
+	// Bytes is the length of the whole output. If Truncated, the chunks contain
+	// its first Head bytes and then its end.
 	Bytes     int64 `json:"bytes"`
 	Truncated bool  `json:"truncated,omitempty"`
 	Head      int   `json:"head,omitempty"`
-	// Exception says in words what kept the command from running to its end.
+	// Exception says why the command did not run to its end.
 	Exception string `json:"exception,omitempty"`
 }
 
-// FormatError says that a reply could not be acted on; Text is what the model
-// is told, or what is wrong where the attempt ends with it.
+// FormatError says that a reply was invalid. Text is the message to the model,
+// or the problem alone if the attempt ends.
 type FormatError struct {
 	Step int    `json:"step"`
 	Text string `json:"text"`
 }
 
-// Told is what the model is told by a person: Cause says on what occasion, as
-// in the journal.
-type Told struct {
+// UserMessage is a message of the user to the model. Cause is the one in the
+// journal.
+type UserMessage struct {
 	Step  int                `json:"step"`
 	Cause trajectories.Cause `json:"cause"`
 	Text  string             `json:"text"`
 }
 
-// The values of LimitReached.Which.
+// Values of LimitReached.Limit.
 const (
 	LimitSteps = "steps"
 	LimitCost  = "cost"
 	LimitTime  = "time"
 )
 
-// LimitReached says that the attempt has come to a limit. It ends, unless the
+// LimitReached says that the attempt has reached a limit. It ends unless the
 // limit was raised.
 type LimitReached struct {
-	Which string `json:"which"`
-	// Steps and Cost are the limits that hold from now on; 0 is none.
+	Limit string `json:"which"`
+	// Steps and Cost are the limits from now on; 0 means none.
 	Steps  int        `json:"steps,omitempty"`
 	Cost   model.Cost `json:"cost,omitempty"`
 	Raised bool       `json:"raised,omitempty"`
 }
 
-// ToolCalled says that a command asked for something by mini-tool, and was
-// answered.
+// ToolCalled is a mini-tool call of the running command and its result.
 type ToolCalled struct {
 	Step     int                  `json:"step"`
 	Name     string               `json:"name"`
 	Args     []string             `json:"args,omitempty"`
 	ExitCode int                  `json:"exit_code"`
 	Duration trajectories.Seconds `json:"duration"`
-	// Details are what the tool says for people and programs, beside its answer.
+	// Details is extra output of the tool, as JSON.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// ChildWorked says what a child does that the command under way asked for: that
-// it began (Task), that it is about to run a command (Command), or how it ended
-// (ExitStatus).
-type ChildWorked struct {
-	Step int `json:"step"` // the parent's
-	// Child is its number within the attempt, Depth 1 for a child of the attempt
-	// itself.
+// ChildProgress reports on a subagent of the running command: it started
+// (Task), is about to run a command (Command) or ended (ExitStatus).
+type ChildProgress struct {
+	Step int `json:"step"` // of the parent
+	// Child is the subagent's number within the attempt. Depth is 1 for a
+	// subagent of the attempt itself.
 	Child      int        `json:"child"`
 	Depth      int        `json:"depth"`
 	Task       string     `json:"task,omitempty"`
@@ -224,9 +220,9 @@ type ChildWorked struct {
 	Cost       model.Cost `json:"cost,omitempty"`
 }
 
-// Text is the event as a line for people. Its parts are a model's: whoever shows it
-// makes it fit for a terminal.
-func (e ChildWorked) Text() string {
+// Text returns the event as a line of text. It contains text of the model;
+// sanitize it before printing it to a terminal.
+func (e ChildProgress) Text() string {
 	switch {
 	case e.ExitStatus != "":
 		return fmt.Sprintf("child %d ended: %s, steps: %d", e.Child, e.ExitStatus, e.Steps)
@@ -236,11 +232,11 @@ func (e ChildWorked) Text() string {
 	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
 }
 
-// Compacted says that the model no longer gets the whole history, but other
-// messages in place of some. Tokens are about how many the prompt has.
+// Compacted says that the prompt no longer has the whole history: some messages
+// were replaced. Token counts are estimates.
 type Compacted struct {
 	Step int `json:"step"`
-	// Policy is how the history was made shorter: "elide" or "summarize".
+	// Policy is "elide" or "summarize".
 	Policy         string `json:"policy"`
 	MessagesBefore int    `json:"messages_before"`
 	MessagesAfter  int    `json:"messages_after"`
@@ -248,16 +244,14 @@ type Compacted struct {
 	TokensAfter    int64  `json:"tokens_after,omitempty"`
 }
 
-// Ended is the last event of a session. It reaches every subscriber that reads
-// on, however many events that one lost.
-type Ended struct {
+// RunEnded is the last event of a session. It is never dropped.
+type RunEnded struct {
 	Outcome trajectories.Outcome `json:"outcome"`
 }
 
-// Lost stands where events were that a subscriber was too slow for; its number
-// is that of the newest of them. Nobody publishes it: each subscriber has its
-// own.
-type Lost struct {
+// Dropped counts events that a slow subscriber missed. Its number is that of
+// the newest of them. Each subscriber gets its own; it is never published.
+type Dropped struct {
 	Count int `json:"count"`
 }
 
@@ -295,7 +289,7 @@ func (ActionEnded) Kind() Kind { return KindActionEnded }
 func (FormatError) Kind() Kind { return KindFormatError }
 
 // Kind implements Event.
-func (Told) Kind() Kind { return KindTold }
+func (UserMessage) Kind() Kind { return KindUserMessage }
 
 // Kind implements Event.
 func (LimitReached) Kind() Kind { return KindLimitReached }
@@ -304,13 +298,13 @@ func (LimitReached) Kind() Kind { return KindLimitReached }
 func (ToolCalled) Kind() Kind { return KindToolCalled }
 
 // Kind implements Event.
-func (ChildWorked) Kind() Kind { return KindChildWorked }
+func (ChildProgress) Kind() Kind { return KindChildProgress }
 
 // Kind implements Event.
 func (Compacted) Kind() Kind { return KindCompacted }
 
 // Kind implements Event.
-func (Ended) Kind() Kind { return KindEnded }
+func (RunEnded) Kind() Kind { return KindRunEnded }
 
 // Kind implements Event.
-func (Lost) Kind() Kind { return KindLost }
+func (Dropped) Kind() Kind { return KindDropped }

@@ -12,8 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// head is what every line begins with.
-type head struct {
+// lineHeader has the fields at the start of every line.
+type lineHeader struct {
 	Seq      uint64    `json:"seq"`
 	Time     time.Time `json:"time"`
 	Type     Kind      `json:"type"`
@@ -21,18 +21,18 @@ type head struct {
 	Attempt  int       `json:"attempt,omitempty"`
 }
 
-// Encode is an event as one line of JSON, with its end of line:
+// Encode returns an event as one line of JSON, including the newline:
 //
 //	{"seq":7,"time":"2026-11-20T09:30:00.5Z","type":"turn_started","step":2}
 //
-// Outputs are text where they are valid UTF-8, and {"base64": "..."} where not.
-// What is no visible sign is escaped, so that a line does nothing to a terminal.
-func Encode(s Stamped) ([]byte, error) {
+// Outputs are strings if they are valid UTF-8, else {"base64": "..."}.
+// Invisible characters are escaped, so that a line has no effect on a terminal.
+func Encode(s Envelope) ([]byte, error) {
 	if s.Event == nil {
 		return nil, errors.New("encode event: there is none")
 	}
-	h := head{Seq: s.Seq, Time: s.Time, Type: s.Event.Kind(), Instance: s.Instance, Attempt: s.Attempt}
-	if r, ok := s.Event.(RunStarted); ok && h.Instance != "" { // a name stands once in an object
+	h := lineHeader{Seq: s.Seq, Time: s.Time, Type: s.Event.Kind(), Instance: s.Instance, Attempt: s.Attempt}
+	if r, ok := s.Event.(RunStarted); ok && h.Instance != "" { // the header has the instance already
 		r.Instance = ""
 		s.Event = r
 	}
@@ -43,29 +43,29 @@ func Encode(s Stamped) ([]byte, error) {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	line.Truncate(line.Len() - len("}\n"))
-	begun := line.Len()
+	headerLen := line.Len()
 	if err := e.Encode(s.Event); err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	b := line.Bytes()
-	if b[begun+1] == '}' { // an event without fields
-		return append(b[:begun], "}\n"...), nil
+	if b[headerLen+1] == '}' { // the event has no fields
+		return append(b[:headerLen], "}\n"...), nil
 	}
-	b[begun] = ','
-	return visible(b), nil
+	b[headerLen] = ','
+	return escapeInvisible(b), nil
 }
 
-// visible escapes what the encoder leaves as it is and is no sign by itself:
-// controls beyond ASCII, what turns the direction of texts, what goes onto the
-// sign before it. It stands in strings only.
-func visible(line []byte) []byte {
-	if !bytes.ContainsFunc(line, hidden) {
+// escapeInvisible escapes characters that the encoder leaves and that can
+// change the display: controls beyond ASCII, bidirectional controls, combining
+// marks. They occur only inside strings.
+func escapeInvisible(line []byte) []byte {
+	if !bytes.ContainsFunc(line, isInvisible) {
 		return line
 	}
 	var b bytes.Buffer
 	for _, r := range string(line) {
 		switch {
-		case !hidden(r):
+		case !isInvisible(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -77,33 +77,33 @@ func visible(line []byte) []byte {
 	return b.Bytes()
 }
 
-func hidden(r rune) bool {
+func isInvisible(r rune) bool {
 	switch {
 	case r < 0x7f:
 		return false
-	case r >= 0x1160 && r <= 0x11ff, r >= 0xd7b0 && r <= 0xd7ff, // parts of Korean syllables
-		r >= 0x1f3fb && r <= 0x1f3ff: // colours of skin
+	case r >= 0x1160 && r <= 0x11ff, r >= 0xd7b0 && r <= 0xd7ff, // Hangul jamo
+		r >= 0x1f3fb && r <= 0x1f3ff: // skin tone modifiers
 		return true
 	}
 	return !unicode.IsPrint(r) || unicode.In(r, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// ErrKind is what Decode says of lines of a kind that it does not know, as of a
-// later mini.
-var ErrKind = errors.New("no known kind of event")
+// ErrUnknownKind is wrapped by Decode's error for lines of an unknown kind, for
+// example of a later version of mini.
+var ErrUnknownKind = errors.New("unknown kind of event")
 
-// Decode reads a line that Encode made. Fields that it does not know are passed
-// over; where it does not know the kind the error wraps ErrKind, and what it
-// returns has all but the event.
-func Decode(line []byte) (Stamped, error) {
-	var h head
+// Decode reads a line that Encode wrote. It ignores unknown fields. If the kind
+// is unknown, the error wraps ErrUnknownKind, and the result has all but the
+// event.
+func Decode(line []byte) (Envelope, error) {
+	var h lineHeader
 	if err := json.Unmarshal(line, &h); err != nil {
-		return Stamped{}, fmt.Errorf("decode event: %w", err)
+		return Envelope{}, fmt.Errorf("decode event: %w", err)
 	}
-	s := Stamped{Seq: h.Seq, Time: h.Time, Instance: h.Instance, Attempt: h.Attempt}
-	read, ok := readers[h.Type]
+	s := Envelope{Seq: h.Seq, Time: h.Time, Instance: h.Instance, Attempt: h.Attempt}
+	read, ok := decoders[h.Type]
 	if !ok {
-		return s, fmt.Errorf("decode event: %w: %.60q", ErrKind, h.Type)
+		return s, fmt.Errorf("decode event: %w: %.60q", ErrUnknownKind, h.Type)
 	}
 	e, err := read(line)
 	if err != nil {
@@ -113,48 +113,47 @@ func Decode(line []byte) (Stamped, error) {
 	return s, nil
 }
 
-// readers is never changed.
-var readers = map[Kind]func([]byte) (Event, error){
-	KindRunStarted:    reader[RunStarted],
-	KindScrubStarted:  reader[ScrubStarted],
-	KindScrubbed:      reader[Scrubbed],
-	KindTurnStarted:   reader[TurnStarted],
-	KindTextDelta:     reader[TextDelta],
-	KindReplied:       reader[Replied],
-	KindDecided:       reader[Decided],
-	KindActionStarted: reader[ActionStarted],
-	KindOutputChunk:   reader[OutputChunk],
-	KindActionEnded:   reader[ActionEnded],
-	KindFormatError:   reader[FormatError],
-	KindTold:          reader[Told],
-	KindLimitReached:  reader[LimitReached],
-	KindToolCalled:    reader[ToolCalled],
-	KindChildWorked:   reader[ChildWorked],
-	KindCompacted:     reader[Compacted],
-	KindEnded:         reader[Ended],
-	KindLost:          reader[Lost],
+var decoders = map[Kind]func([]byte) (Event, error){
+	KindRunStarted:    decode[RunStarted],
+	KindScrubStarted:  decode[ScrubStarted],
+	KindScrubbed:      decode[Scrubbed],
+	KindTurnStarted:   decode[TurnStarted],
+	KindTextDelta:     decode[TextDelta],
+	KindReplied:       decode[Replied],
+	KindDecided:       decode[Decided],
+	KindActionStarted: decode[ActionStarted],
+	KindOutputChunk:   decode[OutputChunk],
+	KindActionEnded:   decode[ActionEnded],
+	KindFormatError:   decode[FormatError],
+	KindUserMessage:   decode[UserMessage],
+	KindLimitReached:  decode[LimitReached],
+	KindToolCalled:    decode[ToolCalled],
+	KindChildProgress: decode[ChildProgress],
+	KindCompacted:     decode[Compacted],
+	KindRunEnded:      decode[RunEnded],
+	KindDropped:       decode[Dropped],
 }
 
-func reader[E Event](line []byte) (Event, error) {
+func decode[E Event](line []byte) (Event, error) {
 	var e E
 	err := json.Unmarshal(line, &e)
 	return e, err
 }
 
-// Writer writes events as lines of JSON, each with one Write and at once. It is
-// safe for concurrent use.
+// Writer writes events as lines of JSON, one Write call each, without
+// buffering. It is safe for concurrent use.
 type Writer struct {
 	mu  sync.Mutex
 	w   io.Writer
-	err error // the first failure; nothing is written after it
+	err error // first error; nothing is written after it
 }
 
-// NewWriter writes to w.
+// NewWriter returns a Writer that writes to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes one line. After a failure nothing more is written, and the same
-// error is returned: half a line may be the last of what there is.
-func (w *Writer) Write(s Stamped) error {
+// Write writes one line. After an error it writes nothing more and returns the
+// same error, because the last line may be incomplete.
+func (w *Writer) Write(s Envelope) error {
 	line, err := Encode(s)
 	if err != nil {
 		return err

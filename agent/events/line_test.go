@@ -19,7 +19,7 @@ import (
 
 var at = time.Date(2026, 11, 20, 9, 30, 0, 500_000_000, time.UTC)
 
-// all has one event of each kind, with every field set.
+// all has one event of each kind, with all fields set.
 var all = []events.Event{
 	events.RunStarted{Task: "fix\n<it>", Instance: "a__b-1", Model: "m", Environment: "docker", Dir: "/testbed", Step: 3},
 	events.ScrubStarted{},
@@ -39,15 +39,15 @@ var all = []events.Event{
 		Bytes: 9, Truncated: true, Head: 4, Exception: "x",
 	},
 	events.FormatError{Step: 4, Text: "x"},
-	events.Told{Step: 4, Cause: trajectories.CauseRejection, Text: "no"},
-	events.LimitReached{Which: events.LimitCost, Steps: 50, Cost: 3, Raised: true},
+	events.UserMessage{Step: 4, Cause: trajectories.CauseRejection, Text: "no"},
+	events.LimitReached{Limit: events.LimitCost, Steps: 50, Cost: 3, Raised: true},
 	events.ToolCalled{Step: 4, Name: "note", Args: []string{"add", "x"}, ExitCode: 2, Duration: trajectories.Seconds(time.Second), Details: []byte(`{"id":1}`)},
-	events.ChildWorked{Step: 4, Child: 2, Depth: 1, Task: "find it", Command: "ls", ExitStatus: "Submitted", Steps: 3, Cost: 0.5},
+	events.ChildProgress{Step: 4, Child: 2, Depth: 1, Task: "find it", Command: "ls", ExitStatus: "Submitted", Steps: 3, Cost: 0.5},
 	events.Compacted{Step: 4, Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30},
-	events.Ended{Outcome: trajectories.Outcome{
+	events.RunEnded{Outcome: trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: []byte("diff\xff"), Steps: 4, Start: at, End: at,
 	}},
-	events.Lost{Count: 3},
+	events.Dropped{Count: 3},
 }
 
 func TestLines(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLines(t *testing.T) {
 				t.Errorf("%T: the field %s is not tested", e, reflect.TypeOf(e).Field(f).Name)
 			}
 		}
-		s := events.Stamped{Seq: uint64(i + 1), Time: at, Event: e}
+		s := events.Envelope{Seq: uint64(i + 1), Time: at, Event: e}
 		line, err := events.Encode(s)
 		if err != nil {
 			t.Fatal(err)
@@ -72,13 +72,13 @@ func TestLines(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 		got, err := events.Decode(line)
-		if r, ok := e.(events.RunStarted); ok { // whose it is stands in the event
+		if r, ok := e.(events.RunStarted); ok { // the event itself has the instance
 			s.Instance = r.Instance
 		}
 		if diff := cmp.Diff(s, got); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
-		// In the file of a batch each says whose it is.
+		// In the file of a batch each line has the instance.
 		s.Instance, s.Attempt = "a__b-1", 2
 		line, err = events.Encode(s)
 		if n := bytes.Count(line, []byte(`"instance":`)); err != nil || n != 1 {
@@ -94,26 +94,12 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestLine(t *testing.T) {
-	for want, s := range map[string]events.Stamped{
-		`{"seq":7,"time":"2026-11-20T09:30:00.5Z","type":"turn_started","step":2}`:                                {Seq: 7, Time: at, Event: events.TurnStarted{Step: 2}},
-		`{"seq":8,"time":"2026-11-20T09:30:00.5Z","type":"text_delta","step":2,"text":"<b>"}`:                     {Seq: 8, Time: at, Event: events.TextDelta{Step: 2, Text: "<b>"}},
-		`{"seq":9,"time":"2026-11-20T09:30:00.5Z","type":"output_chunk","step":2,"data":{"base64":"/w=="}}`:       {Seq: 9, Time: at, Event: events.OutputChunk{Step: 2, Data: []byte{0xff}}},
-		`{"seq":1,"time":"2026-11-20T09:30:00.5Z","type":"lost","instance":"x","attempt":1,"count":2}`:            {Seq: 1, Time: at, Instance: "x", Attempt: 1, Event: events.Lost{Count: 2}},
-		`{"seq":1,"time":"2026-11-20T09:30:00.5Z","type":"action_started","step":1,"command":"a\nb","user":true}`: {Seq: 1, Time: at, Event: events.ActionStarted{Step: 1, Command: "a\nb", User: true}},
-	} {
-		if got, err := events.Encode(s); err != nil || string(got) != want+"\n" {
-			t.Errorf("%s\nwant %s, %v", got, want, err)
-		}
-	}
-}
-
-func TestDecodeWhatIsNot(t *testing.T) {
-	if _, err := events.Encode(events.Stamped{}); err == nil {
+func TestDecodeErrors(t *testing.T) {
+	if _, err := events.Encode(events.Envelope{}); err == nil {
 		t.Error("no event has a line")
 	}
 	s, err := events.Decode([]byte(`{"seq":3,"time":"2026-11-20T09:30:00Z","type":"of_tomorrow","x":1}`))
-	if !errors.Is(err, events.ErrKind) || s.Seq != 3 || s.Event != nil {
+	if !errors.Is(err, events.ErrUnknownKind) || s.Seq != 3 || s.Event != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 	s, err = events.Decode([]byte(`{"seq":3,"time":"2026-11-20T09:30:00Z","type":"turn_started","step":1,"new":true}`))
@@ -121,14 +107,14 @@ func TestDecodeWhatIsNot(t *testing.T) {
 		t.Errorf("a field of tomorrow: %+v, %v", s, err)
 	}
 	for _, bad := range []string{"", "{", "[]", `{"type":"turn_started","step":"x"}`, `{"type":"output_chunk","data":7}`} {
-		if _, err := events.Decode([]byte(bad)); err == nil || errors.Is(err, events.ErrKind) {
+		if _, err := events.Decode([]byte(bad)); err == nil || errors.Is(err, events.ErrUnknownKind) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }
 
-// full takes some bytes, and then no more.
-type full struct {
+// fullDisk is a writer with limited space.
+type fullDisk struct {
 	strings.Builder
 	left  int
 	calls int
@@ -136,7 +122,7 @@ type full struct {
 
 var errFull = errors.New("no space left on device")
 
-func (f *full) Write(p []byte) (int, error) {
+func (f *fullDisk) Write(p []byte) (int, error) {
 	f.calls++
 	n := min(len(p), f.left)
 	f.left -= n
@@ -148,13 +134,13 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestWriter(t *testing.T) {
-	f := &full{left: 1 << 20}
+	f := &fullDisk{left: 1 << 20}
 	w := events.NewWriter(f)
 	var writers sync.WaitGroup
 	for range 10 {
 		writers.Go(func() {
 			for _, e := range all {
-				if err := w.Write(events.Stamped{Seq: 1, Time: at, Event: e}); err != nil {
+				if err := w.Write(events.Envelope{Seq: 1, Time: at, Event: e}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -170,11 +156,11 @@ func TestWriter(t *testing.T) {
 		}
 	}
 
-	f = &full{left: 100}
+	f = &fullDisk{left: 100}
 	w = events.NewWriter(f)
 	failures := 0
 	for range 10 {
-		if err := w.Write(events.Stamped{Seq: 1, Time: at, Event: turn}); errors.Is(err, errFull) {
+		if err := w.Write(events.Envelope{Seq: 1, Time: at, Event: turn}); errors.Is(err, errFull) {
 			failures++
 		}
 	}

@@ -2,124 +2,125 @@ package events
 
 import "slices"
 
-// queue holds events for one subscriber, in their order and within bounds. When
-// there are too many, the oldest pieces of texts and outputs go first, then the
-// oldest of the others, and endings last; where something went there is a Lost.
+// queue holds the events of one subscriber in order and within bounds. If there
+// are too many, it drops the oldest pieces of texts and outputs first, then the
+// oldest other events, then RunEnded events. Each gap has a Dropped event.
 type queue struct {
 	size  int
-	items []Stamped
-	count int // of items that are no Lost
+	items []Envelope
+	count int // number of items that are not Dropped
 	bytes int
 }
 
-// rank is the order in which events go.
-type rank int
+// priority is the order in which events are dropped.
+type priority int
 
 const (
-	piece  rank = iota // a delta, a chunk
-	common             // what is no other
-	ending             // Ended
-	gone               // Lost
+	streamed priority = iota // TextDelta, OutputChunk
+	ordinary                 // all others
+	final                    // RunEnded
+	dropped                  // Dropped
 )
 
-func rankOf(e Event) rank {
+func priorityOf(e Event) priority {
 	switch e.(type) {
 	case TextDelta, OutputChunk:
-		return piece
-	case Ended:
-		return ending
-	case Lost:
-		return gone
+		return streamed
+	case RunEnded:
+		return final
+	case Dropped:
+		return dropped
 	}
-	return common
+	return ordinary
 }
 
 func (q *queue) empty() bool { return len(q.items) == 0 }
 
-// add puts an event at the end, and lets go what is too much.
-func (q *queue) add(s Stamped) {
-	if q.count < q.size || !q.join(s) {
+// add appends an event and drops events beyond the bounds.
+func (q *queue) add(s Envelope) {
+	if q.count < q.size || !q.merge(s) {
 		q.items = append(q.items, s)
 		q.count++
 		q.bytes += size(s.Event)
 	}
-	if q.count > q.size || q.bytes > MaxBytes {
-		for r := piece; r <= ending; r++ {
+	if q.count > q.size || q.bytes > MaxQueueBytes {
+		for r := streamed; r <= final; r++ {
 			q.drop(r)
 		}
 	}
 }
 
-// drop lets events of a rank go until there is some room: each takes a walk over
-// the queue, which is not made for every event. One event stays in any case, so
-// that something is told however long it is.
-func (q *queue) drop(r rank) {
-	kept := q.items[:0]
+// drop drops events of a priority until an eighth of the queue is free, so that
+// it does not scan the queue for every event. It always keeps one event,
+// however large.
+func (q *queue) drop(r priority) {
+	remaining := q.items[:0]
 	for _, s := range q.items {
-		if rankOf(s.Event) == r && q.count > 1 && (q.count > q.size-q.size/8 || q.bytes > MaxBytes-MaxBytes/8) {
-			q.forget(s)
-			s.Event = Lost{Count: 1}
+		if priorityOf(s.Event) == r && q.count > 1 && (q.count > q.size-q.size/8 || q.bytes > MaxQueueBytes-MaxQueueBytes/8) {
+			q.subtract(s)
+			s.Event = Dropped{Count: 1}
 		}
-		if n := len(kept); n > 0 {
-			before, ok := kept[n-1].Event.(Lost)
-			if l, ok2 := s.Event.(Lost); ok && ok2 { // one for several in a row
-				s.Event = Lost{Count: before.Count + l.Count}
-				kept = kept[:n-1]
+		if n := len(remaining); n > 0 {
+			previous, ok := remaining[n-1].Event.(Dropped)
+			if l, ok2 := s.Event.(Dropped); ok && ok2 { // merge consecutive gaps
+				s.Event = Dropped{Count: previous.Count + l.Count}
+				remaining = remaining[:n-1]
 			}
 		}
-		kept = append(kept, s)
+		remaining = append(remaining, s)
 	}
-	clear(q.items[len(kept):])
-	q.items = kept
+	clear(q.items[len(remaining):])
+	q.items = remaining
 }
 
-func (q *queue) forget(s Stamped) {
+func (q *queue) subtract(s Envelope) {
 	q.count--
 	q.bytes -= size(s.Event)
 }
 
-// take is the oldest of all.
-func (q *queue) take() (Stamped, bool) {
+// pop removes and returns the oldest event.
+func (q *queue) pop() (Envelope, bool) {
 	if q.empty() {
-		return Stamped{}, false
+		return Envelope{}, false
 	}
 	s := q.items[0]
-	q.items[0] = Stamped{}
+	q.items[0] = Envelope{}
 	q.items = q.items[1:]
-	if rankOf(s.Event) != gone {
-		q.forget(s)
+	if priorityOf(s.Event) != dropped {
+		q.subtract(s)
 	}
 	return s, true
 }
 
-// joint bounds what pieces are joined to, in bytes: joining copies.
-const joint = 4 << 10
+// maxMerged bounds merged pieces, in bytes, because merging copies.
+const maxMerged = 4 << 10
 
-// join adds a piece to the newest item, where that is its beginning.
-func (q *queue) join(s Stamped) bool {
+// merge appends a piece to the newest item if both belong to the same text or
+// output.
+func (q *queue) merge(s Envelope) bool {
 	if q.empty() {
 		return false
 	}
 	last := &q.items[len(q.items)-1]
 	before := size(last.Event)
-	if before+size(s.Event) > joint {
+	if before+size(s.Event) > maxMerged {
 		return false
 	}
 	switch e := s.Event.(type) {
 	case TextDelta:
-		begun, ok := last.Event.(TextDelta)
-		if !ok || begun.Step != e.Step || begun.Thinking != e.Thinking || e.Restart {
+		previous, ok := last.Event.(TextDelta)
+		if !ok || previous.Step != e.Step || previous.Thinking != e.Thinking || e.Restart {
 			return false
 		}
-		begun.Text += e.Text
-		last.Event = begun
+		previous.Text += e.Text
+		last.Event = previous
 	case OutputChunk:
-		begun, ok := last.Event.(OutputChunk)
-		if !ok || begun.Step != e.Step {
+		previous, ok := last.Event.(OutputChunk)
+		if !ok || previous.Step != e.Step {
 			return false
 		}
-		begun.Data = slices.Concat(begun.Data, e.Data) // others have the old one
-		last.Event = begun
+		previous.Data = slices.Concat(previous.Data, e.Data) // other subscribers share the old slice
+		last.Event = previous
 	default:
 		return false
 	}
@@ -128,14 +129,14 @@ func (q *queue) join(s Stamped) bool {
 	return true
 }
 
-// overhead is about what an event takes beside its texts.
+// overhead is the approximate size of an event without its texts, in bytes.
 const overhead = 256
 
-// size is about what an event takes, in bytes.
+// size returns the approximate size of an event in bytes.
 func size(e Event) int {
 	n := overhead
 	switch e := e.(type) {
-	case Lost:
+	case Dropped:
 		return 0
 	case RunStarted:
 		n += len(e.Task)
@@ -153,8 +154,8 @@ func size(e Event) int {
 		n += len(e.Command)
 	case FormatError:
 		n += len(e.Text)
-	case Told:
+	case UserMessage:
 		n += len(e.Text)
 	}
-	return n // an Ended stays whatever it takes, and is to push nothing out
+	return n // a RunEnded counts as small so that it does not displace others
 }

@@ -7,34 +7,34 @@ import (
 	"sync"
 )
 
-// Subscription is what one subscriber has not read yet. Its methods are safe
-// for concurrent use.
+// Subscription is a subscriber's queue of events. Its methods are safe for
+// concurrent use.
 type Subscription struct {
-	leave func()        // the bus; nil without one
-	ready chan struct{} // of capacity one: a token says that there may be something
+	unsubscribe func()        // removes it from the bus; nil without a bus
+	ready       chan struct{} // capacity 1: a token means that there may be an event
 
 	mu    sync.Mutex
 	queue queue
-	ended bool // nothing more will come
+	ended bool // no more events will come
 }
 
 func newSubscription(size int) *Subscription {
 	if size <= 0 {
-		size = DefaultSize
+		size = DefaultQueueSize
 	}
 	return &Subscription{ready: make(chan struct{}, 1), queue: queue{size: size}}
 }
 
 // push is called by the bus.
-func (s *Subscription) push(e Stamped) {
+func (s *Subscription) push(e Envelope) {
 	s.mu.Lock()
 	s.queue.add(e)
 	s.mu.Unlock()
 	s.wake()
 }
 
-// end lets what waits be read, and then io.EOF.
-func (s *Subscription) end() {
+// finish lets the subscriber read the queued events, and then io.EOF.
+func (s *Subscription) finish() {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
@@ -44,42 +44,42 @@ func (s *Subscription) end() {
 func (s *Subscription) wake() {
 	select {
 	case s.ready <- struct{}{}:
-	default: // whoever takes the token finds this, too
+	default: // a token is pending already
 	}
 }
 
-// Next waits for the next event. The error is io.EOF when there will be no
-// other, or the context's cause.
-func (s *Subscription) Next(ctx context.Context) (Stamped, error) {
+// Next waits for the next event. The error is io.EOF if there will be none, or
+// the cause of ctx's end.
+func (s *Subscription) Next(ctx context.Context) (Envelope, error) {
 	for {
 		if e, ok, ended := s.take(); ok {
 			return e, nil
 		} else if ended {
-			return Stamped{}, io.EOF
+			return Envelope{}, io.EOF
 		}
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
-			return Stamped{}, context.Cause(ctx)
+			return Envelope{}, context.Cause(ctx)
 		}
 	}
 }
 
-// take is the next event, if there is one, or whether there will be none. It
-// passes the token on to others that wait.
-func (s *Subscription) take() (e Stamped, ok, ended bool) {
+// take returns the next event, if there is one, and whether the subscription
+// has ended. It passes the token on to other waiting goroutines.
+func (s *Subscription) take() (e Envelope, ok, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok = s.queue.take()
+	e, ok = s.queue.pop()
 	if !s.queue.empty() || s.ended {
 		s.wake()
 	}
 	return e, ok, s.ended
 }
 
-// All are the events until there are no more, or ctx ends.
-func (s *Subscription) All(ctx context.Context) iter.Seq[Stamped] {
-	return func(yield func(Stamped) bool) {
+// All yields the events until there are no more or ctx ends.
+func (s *Subscription) All(ctx context.Context) iter.Seq[Envelope] {
+	return func(yield func(Envelope) bool) {
 		for {
 			e, err := s.Next(ctx)
 			if err != nil || !yield(e) {
@@ -89,13 +89,14 @@ func (s *Subscription) All(ctx context.Context) iter.Seq[Stamped] {
 	}
 }
 
-// Close drops what was not read, and gets no more. A second call does nothing.
+// Close discards the queued events and ends the subscription. A second call
+// does nothing.
 func (s *Subscription) Close() {
-	if s.leave != nil {
-		s.leave()
+	if s.unsubscribe != nil {
+		s.unsubscribe()
 	}
 	s.mu.Lock()
 	s.queue = queue{size: s.queue.size}
 	s.mu.Unlock()
-	s.end()
+	s.finish()
 }

@@ -14,134 +14,137 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// rule is a Rule that is ready to be held against parts.
+// rule is a compiled Rule.
 type rule struct {
 	Rule
-	do        agent.Verb
-	label     string // how records name it
+	action    agent.DecisionAction
+	label     string // name in records
 	by        string
 	pattern   *regexp.Regexp
-	anchored  bool // the pattern is matched from the beginning
+	anchored  bool // the pattern matches only at the start
 	arguments []*regexp.Regexp
-	paths     []sided
-	reads     []sided
-	writes    []sided
+	paths     []pathPattern
+	reads     []pathPattern
+	writes    []pathPattern
 	steps     comparison
 	cost      comparison
 }
 
-// sided is one value of Paths, Reads or Writes.
-type sided struct {
-	word string // "outside" or "inside", else
-	glob *regexp.Regexp
-	base bool // the pattern is one of names, at any depth
+// pathPattern is one value of Rule.Paths, Rule.Reads or Rule.Writes.
+type pathPattern struct {
+	keyword    string         // "outside", "inside" or empty
+	glob       *regexp.Regexp // if keyword is empty
+	anyElement bool           // the pattern matches any element of the path
 }
 
-// Check finds the mistakes of a configuration; classes are the environments
-// there are.
-func Check(c Config, classes []string) []Wrong {
-	var wrong []Wrong
-	bad := func(key, format string, args ...any) {
-		wrong = append(wrong, Wrong{Key: key, Text: fmt.Sprintf(format, args...)})
+// Check returns the mistakes in a configuration. classes are the known sandbox
+// classes.
+func Check(c Config, classes []string) []ConfigError {
+	var problems []ConfigError
+	report := func(key, format string, args ...any) {
+		problems = append(problems, ConfigError{Key: key, Text: fmt.Sprintf(format, args...)})
 	}
-	word := func(key, given string, known ...string) {
+	oneOf := func(key, given string, known ...string) {
 		if !slices.Contains(known, given) {
-			wrong = append(wrong, Wrong{Key: key, Text: fmt.Sprintf("%.60q is not one of %s", given, strings.Join(known, ", ")), Given: given, Known: known})
+			problems = append(problems, ConfigError{
+				Key: key, Text: fmt.Sprintf("%.60q is not one of %s", given, strings.Join(known, ", ")), Value: given, Allowed: known,
+			})
 		}
 	}
 	if c.Default != "" {
-		word("default", c.Default, verbs...)
+		oneOf("default", c.Default, actions...)
 	}
 	if c.Unattended != "" {
-		word("unattended", c.Unattended, string(agent.Deny), string(agent.Allow))
+		oneOf("unattended", c.Unattended, string(agent.Deny), string(agent.Allow))
 	}
 	for _, list := range []struct {
 		key   string
 		rules []Rule
 	}{{"rules", c.Rules}, {"default_rules", c.DefaultRules}} {
 		if len(list.rules) > maxRules {
-			bad(list.key, "%d rules are more than %d", len(list.rules), maxRules)
+			report(list.key, "%d rules exceed the maximum of %d", len(list.rules), maxRules)
 			continue
 		}
 		for i, r := range list.rules {
 			key := fmt.Sprintf("%s[%d]", list.key, i)
-			if r.Do == "" {
-				bad(key, "what is it to do? Add do: allow, ask or deny")
+			if r.Action == "" {
+				report(key, "do is missing: add do: allow, ask or deny")
 			} else {
-				word(key+".do", r.Do, verbs...)
+				oneOf(key+".do", r.Action, actions...)
 			}
 			for _, class := range r.Environments {
-				word(key+".environments", class, classes...)
+				oneOf(key+".environments", class, classes...)
 			}
 			_, errs := compile(r, "", "")
 			for _, w := range errs {
-				bad(key+"."+w.Key, "%s", w.Text)
+				report(key+"."+w.Key, "%s", w.Text)
 			}
 		}
 	}
 	for i, text := range c.Whitelist {
-		if _, err := prefix(text); err != nil {
-			bad("whitelist_actions", "number %d: %s", i, err)
+		if _, err := compilePrefix(text); err != nil {
+			report("whitelist_actions", "entry %d: %s", i, err)
 		}
 	}
-	for _, dir := range c.Inside {
+	for _, dir := range c.ExtraDirs {
 		if !path.IsAbs(dir) && dir != "~" && !strings.HasPrefix(dir, "~/") {
-			bad("inside", "%.60q is no absolute path; write /tmp or ~/.cache", dir)
+			report("inside", "%.60q is not an absolute path; write a path like /tmp or ~/.cache", dir)
 		}
 	}
-	return append(wrong, c.Decider.check(word)...)
+	return append(problems, c.Decider.check(oneOf)...)
 }
 
-func (d Decider) check(word func(string, string, ...string)) []Wrong {
-	var wrong []Wrong
-	bad := func(key, text string) { wrong = append(wrong, Wrong{Key: "decider." + key, Text: text}) }
+func (d DeciderConfig) check(oneOf func(string, string, ...string)) []ConfigError {
+	var problems []ConfigError
+	report := func(key, text string) { problems = append(problems, ConfigError{Key: "decider." + key, Text: text}) }
 	for _, when := range d.When {
-		word("decider.when", when, verbs...)
+		oneOf("decider.when", when, actions...)
 	}
 	if d.OnFailure != "" {
-		word("decider.on_failure", d.OnFailure, string(agent.Deny), string(agent.Ask))
+		oneOf("decider.on_failure", d.OnFailure, string(agent.Deny), string(agent.Ask))
 	}
 	switch u, err := url.Parse(d.URL); {
 	case len(d.Command) > 0 && d.URL != "":
-		bad("url", "there is a command, too; a decider is one of them")
+		report("url", "command is set, too; set only one of them")
 	case d.URL == "":
 	case err != nil || u.User != nil || u.RawQuery != "":
-		bad("url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files (see token_env)")
+		report("url", "the URL must not contain a user name, password or query, because the configuration is written to files; use token_env")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		bad("url", "it begins with neither http:// nor https://, or names no server")
+		report("url", "the URL must begin with http:// or https:// and name a host")
 	}
 	switch {
 	case len(d.Command) > 0 && d.Command[0] == "":
-		bad("command", "the name of the program is empty")
+		report("command", "the program name is empty")
 	case d.URL == "" && (d.TokenEnv != "" || d.TokenHeader != ""):
-		bad("token_env", "it is for a url; a command has its own ways to keys")
+		report("token_env", "a token is sent to a url only; a command must read its keys itself")
 	case d.TokenHeader != "" && d.TokenEnv == "":
-		bad("token_header", "which value goes into it? Name its variable in token_env")
+		report("token_header", "token_env is missing: name the variable that holds the header's value")
 	case strings.ContainsAny(d.TokenEnv, "= \x00"):
-		bad("token_env", "it is the name of a variable, and never the token itself")
-	case strings.Trim(d.TokenHeader, headerLetters) != "":
-		bad("token_header", "it is no name of a header")
+		report("token_env", "the value must be the name of an environment variable, not the token")
+	case strings.Trim(d.TokenHeader, headerNameChars) != "":
+		report("token_header", "the value is not a valid header name")
 	}
 	if !(d.Timeout >= 0) || d.Timeout > maxTimeout {
-		bad("timeout", fmt.Sprintf("%v is not a number of seconds up to %d", d.Timeout, maxTimeout))
+		report("timeout", fmt.Sprintf("%v is not a number of seconds up to %d", d.Timeout, maxTimeout))
 	}
-	return wrong
+	return problems
 }
 
-// headerLetters are the characters of a header's name.
-const headerLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
+// headerNameChars are the characters that a header's name may have.
+const headerNameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
 
-// maxTimeout bounds an answer of a decider, in seconds: people may be behind it.
+// maxTimeout bounds DeciderConfig.Timeout, in seconds. It is long because a
+// person may decide.
 const maxTimeout = 24 * 3600
 
-// compile makes a rule ready.
-func compile(r Rule, label, by string) (rule, []Wrong) {
-	var wrong []Wrong
-	out := rule{Rule: r, do: agent.Verb(r.Do), label: label, by: by}
+// compile compiles a rule and returns the mistakes in it.
+func compile(r Rule, label, by string) (rule, []ConfigError) {
+	var problems []ConfigError
+	out := rule{Rule: r, action: agent.DecisionAction(r.Action), label: label, by: by}
 	regex := func(key, text string) *regexp.Regexp {
-		re, err := expression(text)
+		re, err := compileRegexp(text)
 		if err != nil {
-			wrong = append(wrong, Wrong{Key: key, Text: err.Error()})
+			problems = append(problems, ConfigError{Key: key, Text: err.Error()})
 		}
 		return re
 	}
@@ -157,18 +160,18 @@ func compile(r Rule, label, by string) (rule, []Wrong) {
 			if slices.Contains(r.PipesInto, name) {
 				key = "pipes_into"
 			}
-			wrong = append(wrong, Wrong{Key: key, Text: fmt.Sprintf("%.60q is no name of a program, without its folder, and no pattern of names", name)})
+			problems = append(problems, ConfigError{Key: key, Text: fmt.Sprintf("%.60q is neither a program name (without a directory) nor a pattern of names", name)})
 		}
 	}
 	for _, f := range []struct {
 		key   string
-		words Words
-		to    *[]sided
+		words StringList
+		to    *[]pathPattern
 	}{{"paths", r.Paths, &out.paths}, {"reads", r.Reads, &out.reads}, {"writes", r.Writes, &out.writes}} {
 		for _, word := range f.words {
-			s, err := side(word)
+			s, err := compilePathPattern(word)
 			if err != nil {
-				wrong = append(wrong, Wrong{Key: f.key, Text: err.Error()})
+				problems = append(problems, ConfigError{Key: f.key, Text: err.Error()})
 			}
 			*f.to = append(*f.to, s)
 		}
@@ -178,44 +181,45 @@ func compile(r Rule, label, by string) (rule, []Wrong) {
 		to        *comparison
 	}{{"steps", r.Steps, &out.steps}, {"cost", r.Cost, &out.cost}} {
 		var err error
-		if *f.to, err = compare(f.text); err != nil {
-			wrong = append(wrong, Wrong{Key: f.key, Text: err.Error()})
+		if *f.to, err = parseComparison(f.text); err != nil {
+			problems = append(problems, ConfigError{Key: f.key, Text: err.Error()})
 		}
 	}
-	return out, wrong
+	return out, problems
 }
 
-// prefix is a regular expression that is matched from the beginning.
-func prefix(text string) (*regexp.Regexp, error) {
-	if _, err := expression(text); err != nil {
+// compilePrefix compiles a regular expression that matches at the start only.
+func compilePrefix(text string) (*regexp.Regexp, error) {
+	if _, err := compileRegexp(text); err != nil {
 		return nil, err
 	}
-	return expression("^(?:" + text + ")")
+	return compileRegexp("^(?:" + text + ")")
 }
 
-// expression is a regular expression of the user's.
-func expression(text string) (*regexp.Regexp, error) {
+// compileRegexp compiles a user's regular expression. It accepts \Z, as Python
+// spells \z.
+func compileRegexp(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
-		return nil, fmt.Errorf("the expression is longer than %d bytes", maxPattern)
+		return nil, fmt.Errorf("the regular expression is longer than %d bytes", maxPattern)
 	}
 	re, err := regexp.Compile(strings.ReplaceAll(text, `\Z`, `\z`))
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		hint := ""
 		if e.Code == syntax.ErrInvalidPerlOp || e.Code == syntax.ErrInvalidEscape {
-			hint = "; lookarounds and backreferences are not to be had"
+			hint = "; lookarounds and backreferences are not supported"
 		}
 		return nil, fmt.Errorf("%s: %.60q%s", e.Code, e.Expr, hint)
 	}
 	return re, err
 }
 
-// side reads a value of Paths, Reads or Writes.
-func side(word string) (sided, error) {
+// compilePathPattern compiles one value of Paths, Reads or Writes.
+func compilePathPattern(word string) (pathPattern, error) {
 	switch {
 	case word == "outside" || word == "inside":
-		return sided{word: word}, nil
+		return pathPattern{keyword: word}, nil
 	case word == "" || len(word) > 1000 || strings.ContainsAny(word, "\n\x00"):
-		return sided{}, fmt.Errorf("%.60q is neither outside nor inside nor a pattern of paths", word)
+		return pathPattern{}, fmt.Errorf("%.60q is not outside, inside or a path pattern", word)
 	}
 	var b strings.Builder
 	for i := 0; i < len(word); i++ {
@@ -235,16 +239,16 @@ func side(word string) (sided, error) {
 		}
 	}
 	re, err := regexp.Compile("(?s)^" + strings.TrimSuffix(b.String(), "/") + "(?:/.*)?$")
-	return sided{glob: re, base: !strings.Contains(strings.TrimSuffix(word, "/"), "/")}, err
+	return pathPattern{glob: re, anyElement: !strings.Contains(strings.TrimSuffix(word, "/"), "/")}, err
 }
 
-// comparison is ">50"; the zero one always holds.
+// comparison is a condition such as ">50". The zero value is always true.
 type comparison struct {
 	op string
 	n  float64
 }
 
-func compare(text string) (comparison, error) {
+func parseComparison(text string) (comparison, error) {
 	if text == "" {
 		return comparison{}, nil
 	}
@@ -256,10 +260,10 @@ func compare(text string) (comparison, error) {
 			}
 		}
 	}
-	return comparison{}, fmt.Errorf(`%.60q compares with nothing; write ">50" (or >=, <, <=)`, text)
+	return comparison{}, fmt.Errorf(`%.60q is not a comparison; write ">50" (or >=, <, <=)`, text)
 }
 
-func (c comparison) holds(x float64) bool {
+func (c comparison) isTrue(x float64) bool {
 	switch c.op {
 	case ">":
 		return x > c.n

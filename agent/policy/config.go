@@ -1,17 +1,17 @@
-// Package policy decides on commands by rules: allow, ask or deny, with a reason
-// that the model is told.
+// Package policy decides about commands by rules: allow, ask or deny, with a
+// reason that the model sees.
 //
-// A command is read as a shell would (agent/policy/shell), and each of its parts
-// is held against the rules in their order: the first that fits decides on the
-// part, and the strictest decision over all parts on the command. What nobody
-// can tell before the command runs is asked about, wherever a rule that asks or
-// denies might fit.
+// A command is parsed as a shell would parse it (agent/policy/shell). Each of
+// its parts is compared with the rules in order, and the first rule that
+// matches decides about the part. The strictest decision of all parts decides
+// about the command. If a rule that asks or denies may match, but that is known
+// only when the command runs, the policy asks.
 //
-// A policy is for accidents. It is no sandbox: a program that is allowed may do
-// anything that its user may.
+// A policy prevents accidents. It is not a sandbox: an allowed program can do
+// anything that its user can.
 //
-//	p, err := policy.New(cfg, policy.Options{Environment: "local", Home: home, Resolve: policy.OnHost})
-//	session.Supervisor = policy.Unattended(p.For("my-instance"), agent.Deny)
+//	p, err := policy.New(cfg, policy.Options{Environment: "local", Home: home, Resolve: policy.ResolveSymlinks})
+//	session.Approver = policy.Unattended(p.ForInstance("my-instance"), agent.Deny)
 package policy
 
 import (
@@ -20,115 +20,115 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// Config is the section policy.
+// Config is the section policy of a configuration.
 type Config struct {
-	// Default is what becomes of a part that no rule fits: "allow", "ask" or
+	// Default is the action for a part that no rule matches: "allow", "ask" or
 	// "deny".
 	Default string `yaml:"default" json:"default"`
-	// Unattended is what becomes of a question where there is nobody to be asked:
-	// "deny" or "allow".
+	// Unattended replaces "ask" when no person is present: "deny" or "allow".
 	Unattended string `yaml:"unattended" json:"unattended"`
-	// Rules are looked at first, then Whitelist, then DefaultRules, which are
-	// those that mini comes with.
+	// Rules apply first, then Whitelist, then DefaultRules (mini's built-in
+	// rules).
 	Rules []Rule `yaml:"rules" json:"rules,omitempty"`
-	// Whitelist are regular expressions, matched from the beginning of a command.
-	// What begins within the matched text is allowed.
+	// Whitelist are regular expressions, anchored at the start of the command.
+	// A part that begins within the match is allowed.
 	Whitelist    []string `yaml:"whitelist_actions" json:"whitelist_actions,omitempty"`
 	DefaultRules []Rule   `yaml:"default_rules" json:"default_rules,omitempty"`
-	// Inside are folders that count as the workspace, too.
-	Inside  []string `yaml:"inside" json:"inside,omitempty"`
-	Decider Decider  `yaml:"decider" json:"decider,omitzero"`
+	// ExtraDirs are directories that count as part of the workspace.
+	ExtraDirs []string      `yaml:"inside" json:"inside,omitempty"`
+	Decider   DeciderConfig `yaml:"decider" json:"decider,omitzero"`
 }
 
-// Decider is a program, or a server, that is asked.
-type Decider struct {
-	// Command is run for each question, and URL is sent it; one of them.
+// DeciderConfig configures an external program or server that decides.
+type DeciderConfig struct {
+	// Command is the program to run for each question; URL is the server to
+	// send it to. Only one of them may be set.
 	Command []string `yaml:"command" json:"command,omitempty"`
 	URL     string   `yaml:"url" json:"url,omitempty"`
-	// TokenEnv names a variable whose value goes with each request, as "Bearer
-	// VALUE" in Authorization, or as it is in the header TokenHeader.
+	// TokenEnv names an environment variable. Its value is sent with each
+	// request: as "Bearer VALUE" in Authorization, or unchanged in the header
+	// TokenHeader.
 	TokenEnv    string `yaml:"token_env" json:"token_env,omitempty"`
 	TokenHeader string `yaml:"token_header" json:"token_header,omitempty"`
 	// Timeout bounds an answer, in seconds.
 	Timeout float64 `yaml:"timeout" json:"timeout,omitempty"`
-	// When are the decisions of rules that it is asked about, and may change.
-	// Empty is "ask" alone.
-	When Words `yaml:"when" json:"when,omitempty"`
-	// OnFailure is what becomes of a command when there is no answer: "deny", or
-	// "ask" a person.
+	// When are the actions of rules that the decider is asked about and may
+	// change. Empty means "ask".
+	When StringList `yaml:"when" json:"when,omitempty"`
+	// OnFailure is the action if the decider gives no answer: "deny", or "ask"
+	// for a person.
 	OnFailure string `yaml:"on_failure" json:"on_failure,omitempty"`
 }
 
-// Set says that there is a decider.
-func (d Decider) Set() bool { return len(d.Command) > 0 || d.URL != "" }
+// IsSet reports whether a decider is configured.
+func (d DeciderConfig) IsSet() bool { return len(d.Command) > 0 || d.URL != "" }
 
-// Rule says what becomes of the parts of a command that it fits. It fits where
-// all that it says holds; several values of one key are alternatives.
+// Rule decides about the parts of a command that it matches. A rule matches if
+// all of its conditions hold; several values of one key are alternatives.
 type Rule struct {
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
-	// Programs are names, or patterns of them, as "pip*".
-	Programs Words `yaml:"programs,omitempty,flow" json:"programs,omitempty"`
-	// Arguments are regular expressions, all of which are found in the arguments,
-	// joined by single spaces.
-	Arguments Words `yaml:"arguments,omitempty,flow" json:"arguments,omitempty"`
-	// Paths, Reads and Writes are "outside", "inside" (all are), or patterns of
-	// paths.
-	Paths  Words `yaml:"paths,omitempty,flow" json:"paths,omitempty"`
-	Reads  Words `yaml:"reads,omitempty,flow" json:"reads,omitempty"`
-	Writes Words `yaml:"writes,omitempty,flow" json:"writes,omitempty"`
-	// What a part does, or does not: see shell.Part.
+	// Programs are names or patterns of path.Match, such as "pip*".
+	Programs StringList `yaml:"programs,omitempty,flow" json:"programs,omitempty"`
+	// Arguments are regular expressions. Each must match the arguments, joined
+	// by single spaces.
+	Arguments StringList `yaml:"arguments,omitempty,flow" json:"arguments,omitempty"`
+	// Paths, Reads and Writes are "outside" (one path is), "inside" (all paths
+	// are), or patterns of paths.
+	Paths  StringList `yaml:"paths,omitempty,flow" json:"paths,omitempty"`
+	Reads  StringList `yaml:"reads,omitempty,flow" json:"reads,omitempty"`
+	Writes StringList `yaml:"writes,omitempty,flow" json:"writes,omitempty"`
+	// The properties of a part; see shell.Part.
 	Network         *bool `yaml:"network,omitempty" json:"network,omitempty"`
 	Sudo            *bool `yaml:"sudo,omitempty" json:"sudo,omitempty"`
 	RecursiveDelete *bool `yaml:"recursive_delete,omitempty" json:"recursive_delete,omitempty"`
 	System          *bool `yaml:"system,omitempty" json:"system,omitempty"`
-	// Undecided says that nobody can tell what the part runs.
+	// Undecided matches parts for which it is unknown what they run.
 	Undecided *bool `yaml:"undecided,omitempty" json:"undecided,omitempty"`
-	// PipesInto are programs that what it prints is given to.
-	PipesInto Words `yaml:"pipes_into,omitempty,flow" json:"pipes_into,omitempty"`
-	// Pattern is a regular expression, found anywhere in the text of the command.
-	// One that allows covers what begins within the text it matched.
+	// PipesInto are programs that read the part's output through a pipe.
+	PipesInto StringList `yaml:"pipes_into,omitempty,flow" json:"pipes_into,omitempty"`
+	// Pattern is a regular expression that matches anywhere in the command. In
+	// a rule that allows, it covers the parts that begin within the match.
 	Pattern string `yaml:"pattern,omitempty" json:"pattern,omitempty"`
-	// Steps and Cost compare the calls of the model so far, and their price in
-	// US dollars, with a number: ">50", "<=2.5".
+	// Steps and Cost compare the number of model calls so far, and their cost
+	// in US dollars, with a number: ">50", "<=2.5".
 	Steps string `yaml:"steps,omitempty" json:"steps,omitempty"`
 	Cost  string `yaml:"cost,omitempty" json:"cost,omitempty"`
-	// Environments are the classes of sandboxes that the rule is for; empty is
-	// all.
-	Environments Words `yaml:"environments,omitempty,flow" json:"environments,omitempty"`
-	// Do is "allow", "ask" or "deny", and Reason is what the model is told.
-	Do     string `yaml:"do,omitempty" json:"do"`
+	// Environments are the sandbox classes that the rule applies to; empty
+	// means all.
+	Environments StringList `yaml:"environments,omitempty,flow" json:"environments,omitempty"`
+	// Action is "allow", "ask" or "deny". The model sees Reason.
+	Action string `yaml:"do,omitempty" json:"do"`
 	Reason string `yaml:"reason,omitempty" json:"reason,omitempty"`
 }
 
-// Words are texts; one alone needs no list around it.
-type Words []string
+// StringList is a list of strings. In YAML, a single string is a list of one.
+type StringList []string
 
-// UnmarshalYAML takes a text for a list of one.
-func (w *Words) UnmarshalYAML(unmarshal func(any) error) error {
+// UnmarshalYAML accepts a list of strings or one string.
+func (w *StringList) UnmarshalYAML(unmarshal func(any) error) error {
 	var one string
 	if err := unmarshal(&one); err == nil {
-		*w = Words{one}
+		*w = StringList{one}
 		return nil
 	}
 	return unmarshal((*[]string)(w))
 }
 
-// Wrong is a mistake in a Config.
-type Wrong struct {
-	Key  string // within the section, as "rules[2].pattern"
+// ConfigError is a mistake in a Config.
+type ConfigError struct {
+	Key  string // relative to the section, such as "rules[2].pattern"
 	Text string
-	// Given and Known are the word that is none of the known ones, where that is
-	// the mistake.
-	Given string
-	Known []string
+	// Value is not one of Allowed, if that is the mistake.
+	Value   string
+	Allowed []string
 }
 
-func (w Wrong) Error() string { return fmt.Sprintf("policy.%s: %s", w.Key, w.Text) }
+func (w ConfigError) Error() string { return fmt.Sprintf("policy.%s: %s", w.Key, w.Text) }
 
-// verbs are the values of Rule.Do.
-var verbs = []string{string(agent.Allow), string(agent.Ask), string(agent.Deny)}
+// actions are the values of Rule.Action, least strict first.
+var actions = []string{string(agent.Allow), string(agent.Ask), string(agent.Deny)}
 
-// Bounds of a configuration.
+// Bounds of a configuration; maxPattern is in bytes.
 const (
 	maxRules   = 1000
 	maxPattern = 10_000

@@ -9,50 +9,50 @@ import (
 	"github.com/minibench/mini/agent/policy/shell"
 )
 
-// subject is a command, read.
+// subject is a parsed command and the request that it came with.
 type subject struct {
-	agent.Proposal
-	parts []shell.Part
-	place shell.Place
+	agent.ApprovalRequest
+	parts     []shell.Part
+	workspace shell.Workspace
 }
 
-// fits says whether a rule holds for a part.
-func (r *rule) fits(s *subject, p *shell.Part) shell.Answer {
-	if !r.steps.holds(float64(s.Step)) || !r.cost.holds(float64(s.Cost)) || !r.matches(s, p) {
+// matches reports whether all conditions of r hold for part p.
+func (r *rule) matches(s *subject, p *shell.Part) shell.Tristate {
+	if !r.steps.isTrue(float64(s.Step)) || !r.cost.isTrue(float64(s.Cost)) || !r.matchesText(s, p) {
 		return shell.No
 	}
 	answer := shell.Yes
-	// Of a part that may run anything, everything may hold.
-	holds := func(a shell.Answer) {
+	// An undecided part may run anything, so no condition is certainly false.
+	require := func(a shell.Tristate) {
 		if p.Undecided != "" {
 			a = a.Or(shell.Maybe)
 		}
 		answer = answer.And(a)
 	}
 	if len(r.Programs) > 0 {
-		holds(r.runs(p))
+		require(r.matchesProgram(p))
 	}
 	for _, re := range r.arguments {
-		holds(found(re.MatchString, p.Args))
+		require(matchesArguments(re.MatchString, p.Args))
 	}
 	for _, f := range []struct {
-		sides []sided
-		modes []shell.Mode
+		patterns []pathPattern
+		modes    []shell.Mode
 	}{
 		{r.paths, []shell.Mode{shell.Reads, shell.Writes}},
 		{r.reads, []shell.Mode{shell.Reads}},
 		{r.writes, []shell.Mode{shell.Writes}},
 	} {
-		if len(f.sides) > 0 {
-			holds(touches(f.sides, f.modes, s.place, p.Paths))
+		if len(f.patterns) > 0 {
+			require(matchesPaths(f.patterns, f.modes, s.workspace, p.Paths))
 		}
 	}
 	if len(r.PipesInto) > 0 {
-		holds(pipes(r.PipesInto, p))
+		require(matchesPipe(r.PipesInto, p))
 	}
 	for _, f := range []struct {
 		want *bool
-		is   shell.Answer
+		is   shell.Tristate
 	}{{r.Network, p.Network}, {r.Sudo, p.Sudo}, {r.RecursiveDelete, p.RecursiveDelete}, {r.System, p.System}} {
 		if f.want != nil && *f.want {
 			answer = answer.And(f.is)
@@ -63,19 +63,20 @@ func (r *rule) fits(s *subject, p *shell.Part) shell.Answer {
 	if r.Undecided != nil && *r.Undecided != (p.Undecided != "") {
 		return shell.No
 	}
-	if r.do == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.Undecided != "") {
-		return shell.No // nobody allows these without saying so
+	if r.action == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.Undecided != "") {
+		return shell.No // sudo and undecided parts are allowed only by rules that name them
 	}
 	return answer
 }
 
-// matches holds the pattern against the text. One that allows covers what
-// begins within a match; all others cover the command.
-func (r *rule) matches(s *subject, p *shell.Part) bool {
+// matchesText reports whether the rule's pattern matches the text of the
+// command. For a rule that allows, the part must begin within the match; other
+// rules apply to the whole command.
+func (r *rule) matchesText(s *subject, p *shell.Part) bool {
 	switch {
 	case r.pattern == nil:
 		return true
-	case r.do != agent.Allow:
+	case r.action != agent.Allow:
 		return r.pattern.MatchString(s.Command)
 	case r.anchored:
 		m := r.pattern.FindStringIndex(s.Command)
@@ -89,21 +90,21 @@ func (r *rule) matches(s *subject, p *shell.Part) bool {
 	return false
 }
 
-// maxMatches bounds how often a pattern is looked for in one command.
+// maxMatches bounds the matches of a pattern in one command.
 const maxMatches = 1000
 
-// runs says whether a part runs one of the programs of a rule. What is run by
-// it counts for rules that ask or deny; who allows sudo does not allow what it
-// runs.
-func (r *rule) runs(p *shell.Part) shell.Answer {
+// matchesProgram reports whether a part runs one of the rule's programs.
+// Wrappers (such as sudo) count for rules that ask or deny. They do not count
+// for rules that allow: allowing sudo does not allow what sudo runs.
+func (r *rule) matchesProgram(p *shell.Part) shell.Tristate {
 	names := []string{p.Program}
-	if r.do != agent.Allow {
+	if r.action != agent.Allow {
 		names = append(names, p.Via...)
 	}
 	if !p.Known {
 		names = names[1:]
 	}
-	if slices.ContainsFunc(names, func(name string) bool { return named(r.Programs, name) }) {
+	if slices.ContainsFunc(names, func(name string) bool { return matchesName(r.Programs, name) }) {
 		return shell.Yes
 	}
 	if !p.Known {
@@ -112,31 +113,33 @@ func (r *rule) runs(p *shell.Part) shell.Answer {
 	return shell.No
 }
 
-func named(patterns []string, name string) bool {
+// matchesName reports whether name matches one of the patterns of path.Match.
+func matchesName(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil && name != ""
 	})
 }
 
-// found looks for a text in arguments. Where one of them is known only when the
-// command runs, it may be there.
-func found(match func(string) bool, args []shell.Word) shell.Answer {
-	var run []string
-	all := true
+// matchesArguments reports whether match accepts the arguments, joined by
+// spaces. Arguments that are known only at run time split the text; they may
+// match anything.
+func matchesArguments(match func(string) bool, args []shell.Word) shell.Tristate {
+	var known []string // consecutive known arguments
+	all := true        // whether all arguments are known
 	for i, a := range args {
 		if a.Known {
-			run = append(run, a.Text)
+			known = append(known, a.Text)
 			if i < len(args)-1 {
 				continue
 			}
 		} else {
 			all = false
 		}
-		if match(strings.Join(run, " ")) && (all || len(run) > 0) {
+		if match(strings.Join(known, " ")) && (all || len(known) > 0) {
 			return shell.Yes
 		}
-		run = nil
+		known = nil
 	}
 	switch {
 	case len(args) == 0 && match(""):
@@ -147,33 +150,35 @@ func found(match func(string) bool, args []shell.Word) shell.Answer {
 	return shell.Maybe
 }
 
-func pipes(into []string, p *shell.Part) shell.Answer {
+// matchesPipe reports whether the part's output goes to one of the programs.
+func matchesPipe(into []string, p *shell.Part) shell.Tristate {
 	switch {
-	case slices.ContainsFunc(p.PipesInto, func(name string) bool { return named(into, name) }):
+	case slices.ContainsFunc(p.PipesInto, func(name string) bool { return matchesName(into, name) }):
 		return shell.Yes
-	case p.PipesIntoUnknown():
+	case p.PipesIntoUnknownProgram():
 		return shell.Maybe
 	}
 	return shell.No
 }
 
-// touches says whether paths are on a side, or match a pattern.
-func touches(sides []sided, modes []shell.Mode, at shell.Place, paths []shell.Path) shell.Answer {
+// matchesPaths reports whether one of the patterns matches the paths of a part
+// that have one of the access modes.
+func matchesPaths(patterns []pathPattern, modes []shell.Mode, at shell.Workspace, paths []shell.Path) shell.Tristate {
 	answer := shell.No
-	for _, s := range sides {
+	for _, pattern := range patterns {
 		a := shell.No
 		for _, q := range paths {
 			certain := slices.Contains(modes, q.Mode) || len(modes) > 1
 			if !certain && q.Mode != shell.Uses {
 				continue
 			}
-			one := s.holds(q, at)
+			one := pattern.matches(q, at)
 			if !certain {
 				one = one.And(shell.Maybe)
 			}
 			a = a.Or(one)
 		}
-		if s.word == "inside" { // none is outside
+		if pattern.keyword == "inside" { // no path is outside
 			a = a.Not()
 		}
 		answer = answer.Or(a)
@@ -181,17 +186,18 @@ func touches(sides []sided, modes []shell.Mode, at shell.Place, paths []shell.Pa
 	return answer
 }
 
-// holds is about one path. Of "inside" it says whether the path is not.
-func (s sided) holds(q shell.Path, at shell.Place) shell.Answer {
+// matches reports whether the pattern matches one path. For "inside" it reports
+// whether the path is outside; matchesPaths negates the result.
+func (s pathPattern) matches(q shell.Path, at shell.Workspace) shell.Tristate {
 	switch {
-	case q.Where == shell.Unknown:
+	case q.Location == shell.Unknown:
 		return shell.Maybe
-	case s.glob == nil && q.Where == shell.Outside:
+	case s.glob == nil && q.Location == shell.Outside:
 		return shell.Yes
 	case s.glob == nil:
 		return shell.No
 	}
-	if s.base {
+	if s.anyElement {
 		for part := range strings.SplitSeq(strings.Trim(q.Text, "/"), "/") {
 			if s.glob.MatchString(part) {
 				return shell.Yes
@@ -210,7 +216,7 @@ func (s sided) holds(q shell.Path, at shell.Place) shell.Answer {
 		}
 	}
 	if strings.ContainsAny(q.Text, "*?[") {
-		return shell.Maybe // the names that it stands for are not looked up
+		return shell.Maybe // the glob is not expanded
 	}
 	return shell.No
 }

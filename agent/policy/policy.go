@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/policy/shell"
+	"github.com/minibench/mini/internal/text"
 )
 
-// Who decided, as records name them.
+// The values of agent.Decision.By: what made the decision.
 const (
 	ByRule       = "rule"
 	ByWhitelist  = "whitelist"
@@ -21,109 +21,110 @@ const (
 	ByUnattended = "unattended"
 )
 
-// Options are what a policy needs to know of where commands run.
+// Options describe where commands run and who else decides.
 type Options struct {
-	// Environment is the class of the sandboxes.
+	// Environment is the sandbox class, such as "docker" or "local".
 	Environment string
-	// Home is that of the user who runs commands, where it is known.
+	// Home is the home directory of the user that runs the commands; empty
+	// means unknown.
 	Home string
-	// Resolve follows symbolic links, where commands run on this machine; see
-	// OnHost. nil goes by the text.
+	// Resolve follows symbolic links when commands run on this machine; see
+	// ResolveSymlinks. If nil, paths are compared as text.
 	Resolve func(path string) (string, bool)
-	// Decider is asked about what Config.Decider.When says; nil asks nobody.
-	Decider Asked
+	// Decider is consulted for the decisions listed in Config.Decider.When; nil
+	// means that rules decide alone.
+	Decider Decider
 }
 
-// Asked is a program or a server that decides.
-type Asked interface {
-	// Ask returns a verb and a reason. An error is no answer.
+// Decider is an external program or server that decides about commands.
+type Decider interface {
+	// Ask returns an action and a reason, or an error if the decider gave no
+	// valid answer.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// Question is what a decider is told, as JSON.
+// Question is the JSON document that a decider receives.
 type Question struct {
-	// Version is 1; keys may be added without another one.
+	// Version is 1. New keys may be added without a new version.
 	Version  int     `json:"version"`
 	Instance string  `json:"instance,omitempty"`
 	Command  string  `json:"command"`
 	Dir      string  `json:"dir"`
 	Step     int     `json:"step"`
 	Cost     float64 `json:"cost"`
-	// Decision is what the rules say.
+	// Decision is what the rules decided.
 	Decision agent.Decision `json:"decision"`
 	Programs []string       `json:"programs"`
-	// Writes and Outside are the paths that are written to, and those outside of
-	// the workspace or not known to be inside.
+	// Writes are the paths that the command writes. Outside are the paths that
+	// are outside of the workspace or whose location is unknown.
 	Writes  []string `json:"writes"`
 	Outside []string `json:"outside"`
-	// Parts are the simple commands, at most maxTold of them.
+	// Parts are the simple commands, at most maxQuestionParts of them.
 	Parts        []shell.Part `json:"parts"`
 	PartsLeftOut int          `json:"parts_left_out,omitempty"`
 }
 
-// Answer is what a decider says.
+// Answer is the decider's reply.
 type Answer struct {
-	Action agent.Verb `json:"decision"`
-	Reason string     `json:"reason"`
+	Action agent.DecisionAction `json:"decision"`
+	Reason string               `json:"reason"`
 }
 
-// Policy decides on commands. It has no state and may be asked at any time.
+// Policy decides about commands. It is immutable and safe for concurrent use.
 type Policy struct {
-	rules    []rule
-	last     agent.Verb
-	when     []string
-	failed   agent.Verb
-	place    shell.Place
-	decider  Asked
-	instance string
+	rules         []rule
+	defaultAction agent.DecisionAction
+	deciderWhen   []string             // actions of rules that the decider is asked about
+	onFailure     agent.DecisionAction // action if the decider gives no answer
+	workspace     shell.Workspace
+	decider       Decider
+	instance      string
 }
 
-var _ agent.Supervisor = (*Policy)(nil)
+var _ agent.Approver = (*Policy)(nil)
 
-// New makes a policy of a configuration that Check finds nothing wrong with.
+// New compiles a configuration that Check has accepted.
 func New(c Config, o Options) (*Policy, error) {
 	p := &Policy{
-		last: agent.Verb(c.Default), when: c.Decider.When, failed: agent.Verb(c.Decider.OnFailure), decider: o.Decider,
-		place: shell.Place{Home: o.Home, Inside: c.Inside, Resolve: o.Resolve},
+		defaultAction: agent.DecisionAction(c.Default), deciderWhen: c.Decider.When, onFailure: agent.DecisionAction(c.Decider.OnFailure),
+		decider: o.Decider, workspace: shell.Workspace{Home: o.Home, ExtraDirs: c.ExtraDirs, Resolve: o.Resolve},
 	}
-	if p.last == "" {
-		p.last = agent.Allow
+	if p.defaultAction == "" {
+		p.defaultAction = agent.Allow
 	}
-	if p.failed == "" {
-		p.failed = agent.Deny
+	if p.onFailure == "" {
+		p.onFailure = agent.Deny
 	}
-	if len(p.when) == 0 {
-		p.when = []string{string(agent.Ask)}
+	if len(p.deciderWhen) == 0 {
+		p.deciderWhen = []string{string(agent.Ask)}
 	}
-	var all []Rule
 	add := func(rules []Rule, key string) error {
 		for i, r := range rules {
 			label := r.Name
 			if label == "" {
 				label = fmt.Sprintf("%s[%d]", key, i)
 			}
-			one, wrong := compile(r, label, ByRule)
-			if len(wrong) > 0 {
-				wrong[0].Key = fmt.Sprintf("%s[%d].%s", key, i, wrong[0].Key)
-				return wrong[0]
+			compiled, problems := compile(r, label, ByRule)
+			if len(problems) > 0 {
+				problems[0].Key = fmt.Sprintf("%s[%d].%s", key, i, problems[0].Key)
+				return problems[0]
 			}
 			if len(r.Environments) == 0 || slices.Contains(r.Environments, o.Environment) {
-				p.rules = append(p.rules, one)
+				p.rules = append(p.rules, compiled)
 			}
 		}
-		all = append(all, rules...)
 		return nil
 	}
 	if err := add(c.Rules, "rules"); err != nil {
 		return nil, err
 	}
 	for i, text := range c.Whitelist {
-		re, err := prefix(text)
+		re, err := compilePrefix(text)
 		if err != nil {
-			return nil, Wrong{Key: "whitelist_actions", Text: fmt.Sprintf("number %d: %v", i, err)}
+			return nil, ConfigError{Key: "whitelist_actions", Text: fmt.Sprintf("entry %d: %v", i, err)}
 		}
 		p.rules = append(p.rules, rule{
-			do: agent.Allow, label: fmt.Sprintf("whitelist_actions[%d]", i), by: ByWhitelist, pattern: re, anchored: true,
+			action: agent.Allow, label: fmt.Sprintf("whitelist_actions[%d]", i), by: ByWhitelist, pattern: re, anchored: true,
 		})
 	}
 	if err := add(c.DefaultRules, "default_rules"); err != nil {
@@ -132,102 +133,106 @@ func New(c Config, o Options) (*Policy, error) {
 	return p, nil
 }
 
-// Idle says that the policy allows everything and asks nobody, so that nothing
-// need be recorded of it.
-func (p *Policy) Idle() bool {
-	return len(p.rules) == 0 && p.last == agent.Allow && (p.decider == nil || !slices.Contains(p.when, string(agent.Allow)))
+// AllowsEverything reports whether the policy allows every command without
+// consulting a decider, so that no decisions need to be recorded.
+func (p *Policy) AllowsEverything() bool {
+	return len(p.rules) == 0 && p.defaultAction == agent.Allow && (p.decider == nil || !slices.Contains(p.deciderWhen, string(agent.Allow)))
 }
 
-// For is the policy for the attempts at one instance.
-func (p *Policy) For(instance string) *Policy {
-	one := *p
-	one.instance = instance
-	return &one
+// ForInstance returns the policy for attempts at one instance.
+func (p *Policy) ForInstance(instance string) *Policy {
+	copied := *p
+	copied.instance = instance
+	return &copied
 }
 
-// Decide implements agent.Supervisor. What it returns may be an Ask, which is for
-// a person to answer, or for Unattended.
-func (p *Policy) Decide(ctx context.Context, proposal agent.Proposal) (agent.Decision, error) {
-	d, parts := p.Judge(proposal)
-	if p.decider == nil || !slices.Contains(p.when, string(d.Action)) {
+// Decide implements agent.Approver. The action may be agent.Ask: then a person
+// decides, or Unattended if there is none.
+func (p *Policy) Decide(ctx context.Context, proposal agent.ApprovalRequest) (agent.Decision, error) {
+	d, parts := p.Evaluate(proposal)
+	if p.decider == nil || !slices.Contains(p.deciderWhen, string(d.Action)) {
 		return d, nil
 	}
 	answer, err := p.decider.Ask(ctx, p.question(proposal, d, parts))
 	if ctx.Err() != nil {
 		return agent.Decision{}, context.Cause(ctx)
 	}
-	asked := agent.Decision{Action: answer.Action, Reason: answer.Reason, By: ByDecider, Before: []agent.Decision{d}}
+	asked := agent.Decision{Action: answer.Action, Reason: answer.Reason, By: ByDecider, Previous: []agent.Decision{d}}
 	if err != nil {
-		// The record says what went wrong. The model is not told where to find
-		// who decides on it.
-		asked.Action, asked.Reason = p.failed, "whoever decides on it gave no answer"
-		asked.Before = append(asked.Before, agent.Decision{Action: p.failed, By: ByDecider, Reason: err.Error()})
+		// The error goes into the record only: the model must not learn the
+		// decider's address.
+		asked.Action, asked.Reason = p.onFailure, "whoever decides on it gave no answer"
+		asked.Previous = append(asked.Previous, agent.Decision{Action: p.onFailure, By: ByDecider, Reason: err.Error()})
 	}
 	return asked, nil
 }
 
-// Judge is what the rules alone say, and what the command was read as.
-func (p *Policy) Judge(proposal agent.Proposal) (agent.Decision, []shell.Part) {
-	s := &subject{Proposal: proposal, place: p.place}
-	s.place.Dir = proposal.Dir
-	s.parts = shell.Read(proposal.Command, s.place)
-	if len(s.parts) == 0 { // comments, assignments: nothing is run
-		return p.part(s, &shell.Part{Known: true}), nil
+// Evaluate returns the decision of the rules alone and the parsed command.
+func (p *Policy) Evaluate(proposal agent.ApprovalRequest) (agent.Decision, []shell.Part) {
+	s := &subject{ApprovalRequest: proposal, workspace: p.workspace}
+	s.workspace.Dir = proposal.Dir
+	s.parts = shell.Analyze(proposal.Command, s.workspace)
+	if len(s.parts) == 0 { // only comments and assignments: no program runs
+		return p.decidePart(s, &shell.Part{Known: true}), nil
 	}
-	d := p.part(s, &s.parts[0])
+	d := p.decidePart(s, &s.parts[0])
 	for i := 1; i < len(s.parts) && d.Action != agent.Deny; i++ {
-		if next := p.part(s, &s.parts[i]); strict(next.Action) > strict(d.Action) {
+		if next := p.decidePart(s, &s.parts[i]); strictness(next.Action) > strictness(d.Action) {
 			d = next
 		}
 	}
 	return d, s.parts
 }
 
-// part finds the first rule that fits. One that asks or denies, and may fit or
-// not, asks at least; what comes after it may be stricter.
-func (p *Policy) part(s *subject, part *shell.Part) agent.Decision {
-	var doubt agent.Decision
-	decided := agent.Decision{Action: p.last, By: ByDefault, Reason: explain(&rule{do: p.last}, part, false)}
+// decidePart applies the first rule that matches part. A rule that asks or
+// denies and that only may match (shell.Maybe) makes the decision at least
+// agent.Ask; a later rule may be stricter.
+func (p *Policy) decidePart(s *subject, part *shell.Part) agent.Decision {
+	var uncertain agent.Decision
+	decided := agent.Decision{Action: p.defaultAction, By: ByDefault, Reason: explain(&rule{action: p.defaultAction}, part, false)}
 	for i := range p.rules {
 		r := &p.rules[i]
-		answer := r.fits(s, part)
-		if answer == shell.Yes {
-			decided = agent.Decision{Action: r.do, By: r.by, Rule: r.label, Reason: explain(r, part, false)}
+		matches := r.matches(s, part)
+		if matches == shell.Yes {
+			decided = agent.Decision{Action: r.action, By: r.by, Rule: r.label, Reason: explain(r, part, false)}
 			break
 		}
-		if answer == shell.Maybe && r.do != agent.Allow && doubt.Action == "" {
-			doubt = agent.Decision{Action: agent.Ask, By: r.by, Rule: r.label, Reason: explain(r, part, true)}
+		if matches == shell.Maybe && r.action != agent.Allow && uncertain.Action == "" {
+			uncertain = agent.Decision{Action: agent.Ask, By: r.by, Rule: r.label, Reason: explain(r, part, true)}
 		}
 	}
-	if strict(doubt.Action) > strict(decided.Action) {
-		return doubt
+	if strictness(uncertain.Action) > strictness(decided.Action) {
+		return uncertain
 	}
 	return decided
 }
 
-func strict(v agent.Verb) int { return slices.Index(verbs, string(v)) }
+// strictness orders actions: allow, ask, deny.
+func strictness(v agent.DecisionAction) int { return slices.Index(actions, string(v)) }
 
-// explain puts a reason in words: that of the rule, and the part it is about.
-func explain(r *rule, p *shell.Part, doubt bool) string {
-	if r.do == agent.Allow {
+// explain returns the reason of a decision: the rule's reason, followed by the
+// part and the path that it applies to. uncertain means that the rule may not
+// match.
+func explain(r *rule, p *shell.Part, uncertain bool) string {
+	if r.action == agent.Allow {
 		return ""
 	}
 	text := r.Reason
 	switch {
-	case text == "" && r.do == agent.Deny:
+	case text == "" && r.action == agent.Deny:
 		text = "it is denied here"
 	case text == "":
 		text = "it needs to be asked about"
 	}
-	if doubt {
+	if uncertain {
 		text = "it cannot be told beforehand whether this holds: " + text
 	}
 	if p.Undecided != "" {
 		text += " (" + p.Undecided + ")"
-	} else if command := oneLine(p); command != "" {
+	} else if command := summarize(p); command != "" {
 		text += " (" + command
 		for _, path := range p.Paths {
-			if path.Where != shell.Inside && len(r.paths)+len(r.reads)+len(r.writes) > 0 {
+			if path.Location != shell.Inside && len(r.paths)+len(r.reads)+len(r.writes) > 0 {
 				text += "; " + string(path.Mode) + " " + path.Text
 				break
 			}
@@ -237,31 +242,27 @@ func explain(r *rule, p *shell.Part, doubt bool) string {
 	return text
 }
 
-// oneLine is a part as reasons name it: short, and on one line. A redirection
-// alone is named by its files.
-func oneLine(p *shell.Part) string {
-	const most = 80
-	text := p.Command()
-	if text == "" && len(p.Paths) > 0 {
-		text = "a redirection"
+// summarize returns the command of a part on one line, clipped. A redirection
+// without a program has no command.
+func summarize(p *shell.Part) string {
+	const maxRunes = 80
+	command := p.Command()
+	if command == "" && len(p.Paths) > 0 {
+		command = "a redirection"
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return text
+	return text.ClipRunes(text.OneLine(command), maxRunes)
 }
 
-// maxTold bounds the parts that a decider is told of.
-const maxTold = 200
+// maxQuestionParts bounds the parts in a Question.
+const maxQuestionParts = 200
 
-func (p *Policy) question(proposal agent.Proposal, d agent.Decision, parts []shell.Part) Question {
+func (p *Policy) question(proposal agent.ApprovalRequest, d agent.Decision, parts []shell.Part) Question {
 	q := Question{
 		Version: 1, Instance: p.instance, Command: proposal.Command, Dir: proposal.Dir, Step: proposal.Step, Cost: float64(proposal.Cost),
 		Decision: d, Programs: shell.Programs(parts), Writes: []string{}, Outside: []string{}, Parts: parts,
 	}
-	if len(parts) > maxTold {
-		q.Parts, q.PartsLeftOut = parts[:maxTold], len(parts)-maxTold
+	if len(parts) > maxQuestionParts {
+		q.Parts, q.PartsLeftOut = parts[:maxQuestionParts], len(parts)-maxQuestionParts
 	}
 	if q.Programs == nil {
 		q.Programs = []string{}
@@ -274,7 +275,7 @@ func (p *Policy) question(proposal agent.Proposal, d agent.Decision, parts []she
 			if path.Mode == shell.Writes && !slices.Contains(q.Writes, path.Text) {
 				q.Writes = append(q.Writes, path.Text)
 			}
-			if path.Where != shell.Inside && !slices.Contains(q.Outside, path.Text) {
+			if path.Location != shell.Inside && !slices.Contains(q.Outside, path.Text) {
 				q.Outside = append(q.Outside, path.Text)
 			}
 		}
@@ -282,19 +283,20 @@ func (p *Policy) question(proposal agent.Proposal, d agent.Decision, parts []she
 	return q
 }
 
-// Unattended answers what would be asked, where there is nobody to be asked.
-func Unattended(s agent.Supervisor, answer agent.Verb) agent.Supervisor {
+// Unattended wraps an approver for runs without a person: it replaces the
+// decision agent.Ask by answer.
+func Unattended(s agent.Approver, answer agent.DecisionAction) agent.Approver {
 	return unattended{s, answer}
 }
 
 type unattended struct {
-	agent.Supervisor
-	answer agent.Verb
+	agent.Approver
+	answer agent.DecisionAction
 }
 
-// Decide implements agent.Supervisor.
-func (u unattended) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
-	d, err := u.Supervisor.Decide(ctx, p)
+// Decide implements agent.Approver.
+func (u unattended) Decide(ctx context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
+	d, err := u.Approver.Decide(ctx, p)
 	if err != nil || d.Action == agent.Allow || d.Action == agent.Deny {
 		return d, err
 	}
@@ -303,25 +305,26 @@ func (u unattended) Decide(ctx context.Context, p agent.Proposal) (agent.Decisio
 		out.Action = agent.Deny
 		out.Reason = "it needs the word of a person, and nobody is here to be asked: " + d.Reason
 	}
-	out.Before = append(slices.Clone(d.Before), d)
-	out.Before[len(out.Before)-1].Before = nil
+	out.Previous = append(slices.Clone(d.Previous), d)
+	out.Previous[len(out.Previous)-1].Previous = nil
 	return out, nil
 }
 
-// OnHost follows the symbolic links of a path of this machine, as far as it
-// exists.
-func OnHost(path string) (string, bool) {
+// ResolveSymlinks follows the symbolic links of an absolute path on this
+// machine. The last elements of the path need not exist. ok is false if the
+// links form a loop or cannot be read.
+func ResolveSymlinks(path string) (resolved string, ok bool) {
 	rest, links := "", 0
-	for range maxNames {
+	for range maxPathElements {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil {
 			return filepath.Join(real, rest), true
 		}
 		if info, failed := os.Lstat(path); failed == nil && info.Mode()&os.ModeSymlink != 0 {
 			if links++; links > maxLinks {
-				return "", false // it leads round in a circle
+				return "", false // a loop
 			}
-			target, failed := os.Readlink(path) // it leads to what is not there, yet
+			target, failed := os.Readlink(path) // the target does not exist (yet)
 			if failed != nil {
 				return "", false
 			}
@@ -339,6 +342,6 @@ func OnHost(path string) (string, bool) {
 	return "", false
 }
 
-// maxNames bounds the names in a path, maxLinks the links to nowhere that are
-// followed.
-const maxNames, maxLinks = 500, 10
+// maxPathElements bounds the elements of a path; maxLinks bounds the dangling
+// links that are followed.
+const maxPathElements, maxLinks = 500, 10

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/agent/policy"
 )
 
-// rules makes a policy of YAML, as a configuration has it.
+// rules compiles a policy from YAML.
 func rules(t *testing.T, text string, o policy.Options) *policy.Policy {
 	t.Helper()
 	var c policy.Config
@@ -102,18 +102,18 @@ func TestRules(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := rules(t, test.rules, policy.Options{Environment: "local", Home: "/home/user"})
-			d, parts := p.Judge(agent.Proposal{Command: test.command, Dir: "/work/repo", Step: 3, Cost: 0.5})
+			d, parts := p.Evaluate(agent.ApprovalRequest{Command: test.command, Dir: "/work/repo", Step: 3, Cost: 0.5})
 			if got := strings.TrimSpace(string(d.Action) + " " + d.Rule); got != test.want {
 				t.Errorf("%s: %s (%s), want %s\n%+v", test.command, got, d.Reason, test.want, parts)
 			}
-			if p.For("one").Idle() != (test.rules == "" || test.rules == "default: allow" || name == "another sandbox") {
+			if p.ForInstance("one").AllowsEverything() != (test.rules == "" || test.rules == "default: allow" || name == "another sandbox") {
 				t.Error("whether it has anything to say is wrong")
 			}
 		})
 	}
 }
 
-// TestLinks goes by where paths lead on this machine.
+// TestLinks checks paths with symbolic links on this machine.
 func TestLinks(t *testing.T) {
 	root := t.TempDir()
 	repo, other := filepath.Join(root, "repo"), filepath.Join(root, "other")
@@ -133,7 +133,7 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink(repo, filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	p := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{Resolve: policy.OnHost})
+	p := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{Resolve: policy.ResolveSymlinks})
 	text := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{})
 	for command, want := range map[string]string{
 		"cat a": "allow", "cat out/a": "deny", "cat file": "deny", "echo > nowhere": "deny", "cat in/a/b": "allow",
@@ -145,17 +145,17 @@ func TestLinks(t *testing.T) {
 		"cd sub/up && cat a": "allow", "cd new && cat ../a": "allow", "cd out/..": "allow", "cat " + strings.Repeat("a/", 100_000) + "..": "ask", "git -C sub/up/.. status": "deny",
 	} {
 		for _, dir := range []string{repo, filepath.Join(root, "link")} {
-			if d, parts := p.Judge(agent.Proposal{Command: command, Dir: dir}); string(d.Action) != want {
+			if d, parts := p.Evaluate(agent.ApprovalRequest{Command: command, Dir: dir}); string(d.Action) != want {
 				t.Errorf("%s in %s: %s, want %s\n%+v", command, filepath.Base(dir), d.Action, want, parts)
 			}
 		}
-		if d, _ := text.Judge(agent.Proposal{Command: command, Dir: repo}); d.Action != agent.Allow {
+		if d, _ := text.Evaluate(agent.ApprovalRequest{Command: command, Dir: repo}); d.Action != agent.Allow {
 			t.Errorf("%s by its text alone: %s", command, d.Action)
 		}
 	}
 }
 
-// oracle is a decider that was told what to say.
+// oracle is a decider with a fixed answer.
 type oracle struct {
 	answer policy.Answer
 	err    error
@@ -190,18 +190,18 @@ func TestDecider(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &oracle{answer: test.answer, err: test.err}
-			p := rules(t, base+test.rules, policy.Options{Decider: o}).For("one")
-			d, err := p.Decide(t.Context(), agent.Proposal{Command: test.command, Dir: "/work", Step: 2, Cost: 0.1})
+			p := rules(t, base+test.rules, policy.Options{Decider: o}).ForInstance("one")
+			d, err := p.Decide(t.Context(), agent.ApprovalRequest{Command: test.command, Dir: "/work", Step: 2, Cost: 0.1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := string(d.Action) + " " + d.By; got != test.want || len(o.asked) != test.asked {
 				t.Errorf("%s after %d questions, want %s after %d", got, len(o.asked), test.want, test.asked)
 			}
-			if test.err != nil && (strings.Contains(d.Reason, "gone") || d.Before[1].Reason != "gone") {
+			if test.err != nil && (strings.Contains(d.Reason, "gone") || d.Previous[1].Reason != "gone") {
 				t.Errorf("what went wrong is not where it belongs: %+v", d)
 			}
-			if test.asked > 0 && len(d.Before) == 0 {
+			if test.asked > 0 && len(d.Previous) == 0 {
 				t.Error("the rule is forgotten")
 			}
 		})
@@ -210,8 +210,8 @@ func TestDecider(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	o := &oracle{answer: policy.Answer{Action: agent.Allow}}
-	p := rules(t, "rules: [{network: true, do: ask, reason: it is asked about}]", policy.Options{Decider: o}).For("one")
-	if _, err := p.Decide(t.Context(), agent.Proposal{Command: "curl -s x > a; cat /etc/b", Dir: "/work", Step: 2, Cost: 0.5}); err != nil {
+	p := rules(t, "rules: [{network: true, do: ask, reason: it is asked about}]", policy.Options{Decider: o}).ForInstance("one")
+	if _, err := p.Decide(t.Context(), agent.ApprovalRequest{Command: "curl -s x > a; cat /etc/b", Dir: "/work", Step: 2, Cost: 0.5}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(o.asked[0])
@@ -237,12 +237,12 @@ func TestUnattended(t *testing.T) {
 		"rm x":   {"deny rule", "deny rule"},
 		"curl x": {"deny unattended", "allow unattended"},
 	} {
-		for i, as := range []agent.Verb{agent.Deny, agent.Allow} {
-			d, err := policy.Unattended(p, as).Decide(t.Context(), agent.Proposal{Command: command})
+		for i, as := range []agent.DecisionAction{agent.Deny, agent.Allow} {
+			d, err := policy.Unattended(p, as).Decide(t.Context(), agent.ApprovalRequest{Command: command})
 			if err != nil || string(d.Action)+" "+d.By != want[i] {
 				t.Errorf("%s: %+v, %v; want %s", command, d, err, want[i])
 			}
-			if d.By == policy.ByUnattended && (len(d.Before) != 1 || d.Before[0].Rule != "rules[0]") {
+			if d.By == policy.ByUnattended && (len(d.Previous) != 1 || d.Previous[0].Rule != "rules[0]") {
 				t.Errorf("%+v", d)
 			}
 			if d.By == policy.ByUnattended && as == agent.Deny && !strings.Contains(d.Reason, "nobody is here to be asked: no (curl x)") {

@@ -9,10 +9,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Under the profile reviewer nothing that certainly writes runs on this machine,
-// but below /tmp; in a container, whose files are its own, everything does.
+// The profile reviewer denies commands that write on this machine, except below
+// /tmp. In a container it allows everything.
 func TestReviewerChangesNothing(t *testing.T) {
-	base, err := configs.Shipped("mini")
+	base, err := configs.ReadBuiltin("mini")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestReviewerChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for class, commands := range map[string]map[string]trajectories.Verb{
+	for class, commands := range map[string]map[string]trajectories.DecisionAction{
 		"local": {
 			"sed -n 1,9p a.py | head": agent.Allow, "git log -3 && git diff HEAD~1": agent.Allow, "mini-tool read a.py": agent.Allow,
 			"python -m pytest": agent.Allow, "cp a.py /tmp/b.py": agent.Allow, "cat <<'X'\nCOMPLETE_TASK\nX": agent.Allow,
@@ -39,7 +39,7 @@ func TestReviewerChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for command, want := range commands {
-			if d, _ := p.Judge(agent.Proposal{Command: command, Dir: "/work/repo"}); d.Action != want {
+			if d, _ := p.Evaluate(agent.ApprovalRequest{Command: command, Dir: "/work/repo"}); d.Action != want {
 				t.Errorf("%s: %q is %s (%s), want %s", class, command, d.Action, d.Reason, want)
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// shipped is the policy that mini has in a folder of this machine.
+// shipped returns the default policy of mini.
 func shipped(t testing.TB, o policy.Options) *policy.Policy {
 	t.Helper()
-	l, err := configs.Shipped("mini")
+	l, err := configs.ReadBuiltin("mini")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func shipped(t testing.TB, o policy.Options) *policy.Policy {
 	return p
 }
 
-// TestShippedPolicy holds the policy of mini against a table of commands:
-// decision, rule, command, a line each. \n in a command is a line end.
+// TestShippedPolicy checks the default policy with a table of commands. Each line
+// has a decision, a rule and a command; \n in a command is a line break.
 func TestShippedPolicy(t *testing.T) {
 	p := shipped(t, policy.Options{Environment: "local", Home: "/home/user"})
 	f, err := os.Open(filepath.Join("testdata", "commands.txt"))
@@ -53,7 +53,7 @@ func TestShippedPolicy(t *testing.T) {
 		}
 		n++
 		t.Run(strconv.Itoa(line), func(t *testing.T) {
-			d, parts := p.Judge(agent.Proposal{Command: strings.ReplaceAll(command, `\n`, "\n"), Dir: "/work/repo"})
+			d, parts := p.Evaluate(agent.ApprovalRequest{Command: strings.ReplaceAll(command, `\n`, "\n"), Dir: "/work/repo"})
 			if rule == "-" {
 				rule = ""
 			}

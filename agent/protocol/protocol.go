@@ -1,14 +1,14 @@
-// Package protocol defines the ways in which a model says what it wants to be
-// run, and is told what came of it: text (a fenced block), xml (a tag), and
-// tools (calls of one native tool). Each is one type in one file.
+// Package protocol defines how a model writes commands and receives their
+// results: text (a fenced block), xml (a tag) and tools (native tool calls).
+// Each protocol is one type in one file.
 //
-// What a model is told about its protocol at the beginning is in the prompts
-// (see configs), which ask for it by name; everything else is here. The package
-// runs nothing, and knows no provider.
+// The prompts (see configs) explain the protocol to the model; FormatExample
+// gives them its syntax. The package runs no commands and does not depend on a
+// provider.
 //
 //	p := protocol.NewTools(false)
-//	reading := p.Read(reply, step)
-//	for _, a := range reading.Actions { ...; history = append(history, p.Answer(a, output)) }
+//	parsed := p.Parse(reply, step)
+//	for _, a := range parsed.Actions { ...; history = append(history, p.ResultMessage(a, output)) }
 package protocol
 
 import (
@@ -17,57 +17,57 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// The names of the protocols.
+// Names of the protocols.
 const (
 	Text  = "text"
 	XML   = "xml"
 	Tools = "tools"
 )
 
-// Names are all of them, the default first.
+// Names lists all protocols, the default first.
 var Names = []string{Text, XML, Tools}
 
-// Protocol is how one conversation works.
+// Protocol is one way to write commands.
 type Protocol interface {
-	// Tools are what a request must offer to the model; nil where it needs none.
-	Tools() []model.Definition
-	// Read finds what a reply asks for. n tells the replies of a conversation
-	// apart.
-	Read(reply model.Reply, n int) Reading
-	// Answer is the message that tells what came of an action.
-	Answer(a Action, text string) model.Message
-	// Write is a reply that asks for commands, as a model would write it: the
-	// reverse of Read.
-	Write(thought string, commands ...string) model.Message
+	// Tools returns the tools that a request must offer to the model, if any.
+	Tools() []model.ToolDefinition
+	// Parse finds the commands of a reply. n is the number of the reply in its
+	// conversation; generated call ids contain it.
+	Parse(reply model.Reply, n int) ParsedReply
+	// ResultMessage returns the message with the result of an action.
+	ResultMessage(a Action, text string) model.Message
+	// FormatReply returns a reply with the given commands, as a model would
+	// write it: the reverse of Parse.
+	FormatReply(thought string, commands ...string) model.Message
 }
 
-// Action is one command that a reply asks for.
+// Action is one command of a reply.
 type Action struct {
 	Command string
-	// CallID is the tool call that asks; empty where there are none.
+	// CallID is the id of the tool call; empty in other protocols.
 	CallID string
-	// Problem says what is wrong with the call, in words for the model. There is
-	// no command then.
+	// Problem says what is wrong with the call, worded for the model. Command
+	// is empty then.
 	Problem string
 }
 
-// Reading is what was found in a reply.
-type Reading struct {
-	// Message is the reply as the history is to have it: as the model wrote it,
-	// but for what no server would take back.
+// ParsedReply is the result of parsing a reply.
+type ParsedReply struct {
+	// Message is the reply for the history: unchanged, except for what servers
+	// would reject.
 	Message model.Message
-	// Actions are in the model's order. Nothing is run where Wrong is not
-	// empty: it says why, in words for the model.
+	// Actions are in the order of the reply. If Problem is not empty, it says
+	// what is wrong with the reply, worded for the model, and no action is run.
 	Actions []Action
-	Wrong   string
-	// Cut says that the token limit is what is wrong.
-	Cut bool
-	// Torn says that there is no action, though the reply begins one.
-	Torn bool
+	Problem string
+	// Truncated reports that the reply is invalid because of the token limit.
+	Truncated bool
+	// Incomplete reports that the reply starts a command and has none.
+	Incomplete bool
 }
 
-// Commands are those that were found, also where they are not run.
-func (r Reading) Commands() []string {
+// Commands returns the valid commands, run or not.
+func (r ParsedReply) Commands() []string {
 	var list []string
 	for _, a := range r.Actions {
 		if a.Problem == "" {
@@ -77,12 +77,12 @@ func (r Reading) Commands() []string {
 	return list
 }
 
-// Refuse tells the model that nothing of its reply was run: told says why and
-// what to do. Every call has an answer of its own, since servers refuse a
-// history that lacks one; told stands in that of the first wrong one.
-func Refuse(p Protocol, r Reading, told string) []model.Message {
+// ErrorMessages tells the model that none of the commands of its reply was run.
+// text says why. Every call gets its own answer, because servers reject a
+// history without one; text is the answer to the first invalid call.
+func ErrorMessages(p Protocol, r ParsedReply, text string) []model.Message {
 	if len(r.Actions) == 0 || r.Actions[0].CallID == "" {
-		return []model.Message{p.Answer(Action{}, told)}
+		return []model.Message{p.ResultMessage(Action{}, text)}
 	}
 	first := 0
 	for i, a := range r.Actions {
@@ -93,86 +93,85 @@ func Refuse(p Protocol, r Reading, told string) []model.Message {
 	}
 	answers := make([]model.Message, len(r.Actions))
 	for i, a := range r.Actions {
-		text := "Nothing was run: another call of the same reply is wrong."
+		answer := "Nothing was run: another call of the same reply is wrong."
 		switch {
 		case i == first:
-			text = told
+			answer = text
 		case a.Problem != "":
-			text = "Nothing was run: " + a.Problem + "."
+			answer = "Nothing was run: " + a.Problem + "."
 		case r.Actions[first].Problem == "":
-			text = "Nothing was run: " + r.Wrong + "."
+			answer = "Nothing was run: " + r.Problem + "."
 		}
-		answers[i] = p.Answer(a, text)
+		answers[i] = p.ResultMessage(a, answer)
 	}
 	return answers
 }
 
-// Unrun are the answers to actions that it did not come to. Those that are no
-// calls need none.
-func Unrun(p Protocol, rest []Action, why string) []model.Message {
+// NotRunMessages returns the answers to actions that were not run. Actions that
+// are not tool calls need none.
+func NotRunMessages(p Protocol, actions []Action, text string) []model.Message {
 	var answers []model.Message
-	for _, a := range rest {
+	for _, a := range actions {
 		if a.CallID != "" {
-			answers = append(answers, p.Answer(a, why))
+			answers = append(answers, p.ResultMessage(a, text))
 		}
 	}
 	return answers
 }
 
-// Example is a command as a prompt shows it: in the form in which a model is to
-// write it, or, where it does not write it into its text, indented.
-func Example(p Protocol, command string) string {
-	if written := p.Write("", command).Content; written != "" {
+// FormatExample returns a command as prompts show it: in the syntax of the
+// protocol or, for tool calls, indented.
+func FormatExample(p Protocol, command string) string {
+	if written := p.FormatReply("", command).Content; written != "" {
 		return written
 	}
 	return "    " + strings.ReplaceAll(command, "\n", "\n    ")
 }
 
-// Restate is a reply in the words of p, where it asks for commands in those of
-// another protocol; any other is returned as it is. Replies that were written
-// in advance serve every protocol that way.
-func Restate(p Protocol, m model.Message) model.Message {
-	given := model.Reply{Message: m, Finish: model.FinishStop}
-	native := len(m.Calls) > 0
-	if p.Read(given, 0).Wrong == "" || native && len(p.Tools()) > 0 {
+// Translate rewrites a reply of another protocol in the syntax of p. It returns
+// other replies unchanged. This way scripted replies work with every protocol.
+func Translate(p Protocol, m model.Message) model.Message {
+	reply := model.Reply{Message: m, FinishReason: model.FinishStop}
+	native := len(m.ToolCalls) > 0
+	if p.Parse(reply, 0).Problem == "" || native && len(p.Tools()) > 0 {
 		return m
 	}
 	from := Protocol(defaultText())
 	if native {
 		from = NewTools(false)
 	}
-	r := from.Read(given, 0)
-	if r.Wrong != "" {
+	parsed := from.Parse(reply, 0)
+	if parsed.Problem != "" {
 		return m
 	}
 	thought := m.Content
 	if !native {
 		thought = strings.TrimSpace(defaultText().re.ReplaceAllString(thought, ""))
 	}
-	said := p.Write(thought, r.Commands()...)
-	if p.Read(model.Reply{Message: said}, 0).Wrong != "" { // the thought has a command in it too
-		said = p.Write("", r.Commands()...)
+	translated := p.FormatReply(thought, parsed.Commands()...)
+	if p.Parse(model.Reply{Message: translated}, 0).Problem != "" { // the text contains a command too
+		translated = p.FormatReply("", parsed.Commands()...)
 	}
-	said.Reasoning = m.Reasoning
-	return said
+	translated.Reasoning = m.Reasoning
+	return translated
 }
 
-// wrongCount says that a reply must have one command, and what it has.
-func wrongCount(n int, cut bool) string {
+// countProblem says that a reply must have one command.
+func countProblem(n int, truncated bool) string {
 	switch {
-	case cut:
+	case truncated:
 		return "your reply reached the token limit and was cut off before its command was complete"
 	case n == 0:
 		return "your reply has no command"
 	}
-	return "your reply has " + count(n, "command") + ", and exactly one is needed"
+	return "your reply has " + plural(n, "command") + ", and exactly one is needed"
 }
 
-// withoutCalls is a reply where no tool was offered. Calls that a server made
-// up all the same would want answers; what is kept for it has them too.
-func withoutCalls(m model.Message) model.Message {
-	if len(m.Calls) > 0 {
-		m.Calls, m.Kept = nil, nil
+// dropCalls removes the tool calls of a reply when no tool was offered, because
+// servers would require answers to them. ProviderData contains the calls too.
+func dropCalls(m model.Message) model.Message {
+	if len(m.ToolCalls) > 0 {
+		m.ToolCalls, m.ProviderData = nil, nil
 	}
 	return m
 }

@@ -18,55 +18,56 @@ func all(t *testing.T) map[string]Protocol {
 	return map[string]Protocol{Text: defaultText(), XML: tag, Tools: NewTools(false)}
 }
 
-// What one writes, it reads; and told by another, it is the same command.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// Each protocol parses the replies that it formats, and Translate keeps the
+// commands.
+func TestFormatAndParse(t *testing.T) {
 	for _, command := range []string{"ls", "a\nb\n", "cat <<'X'\n<&>\nX", "echo '\"\\u0000'", "printf 'a\r\n'"} {
 		for name, p := range all(t) {
-			said := p.Write("I look.", command)
-			r := p.Read(model.Reply{Message: said}, 1)
-			if diff := cmp.Diff([]string{command}, r.Commands()); diff != "" || r.Wrong != "" {
-				t.Errorf("%s, %q: %s %s", name, command, diff, r.Wrong)
+			said := p.FormatReply("I look.", command)
+			r := p.Parse(model.Reply{Message: said}, 1)
+			if diff := cmp.Diff([]string{command}, r.Commands()); diff != "" || r.Problem != "" {
+				t.Errorf("%s, %q: %s %s", name, command, diff, r.Problem)
 			}
 			for other, q := range all(t) {
 				if name == XML && other != XML {
-					continue // replies in advance are blocks or calls
+					continue // scripted replies are blocks or calls
 				}
-				again := q.Read(model.Reply{Message: Restate(q, said)}, 1)
-				if diff := cmp.Diff([]string{command}, again.Commands()); diff != "" || again.Wrong != "" {
-					t.Errorf("%s as %s, %q: %s %s", name, other, command, diff, again.Wrong)
+				again := q.Parse(model.Reply{Message: Translate(q, said)}, 1)
+				if diff := cmp.Diff([]string{command}, again.Commands()); diff != "" || again.Problem != "" {
+					t.Errorf("%s as %s, %q: %s %s", name, other, command, diff, again.Problem)
 				}
 			}
 		}
 	}
 }
 
-func TestRestate(t *testing.T) {
-	calls := []model.Call{Call("a"), Call("b")}
+func TestTranslate(t *testing.T) {
+	calls := []model.ToolCall{NewCall("a"), NewCall("b")}
 	tests := map[string]struct {
 		to    string
 		given model.Message
 		want  model.Message
 	}{
 		"a block as a call": {Tools, model.Message{Content: "hm\n\n```bash\nls\n```\n", Reasoning: "r"}, model.Message{
-			Role: model.Assistant, Content: "hm", Reasoning: "r", Calls: []model.Call{Call("ls")},
+			Role: model.Assistant, Content: "hm", Reasoning: "r", ToolCalls: []model.ToolCall{NewCall("ls")},
 		}},
 		"a block as a tag":            {XML, model.Message{Content: "hm\n```bash\nls\n```"}, model.Message{Role: model.Assistant, Content: "hm\n\n<bash>\nls\n</bash>"}},
-		"calls as a block":            {Text, model.Message{Content: "hm", Calls: calls}, model.Message{Role: model.Assistant, Content: "hm\n\n```bash\na\nb\n```"}},
-		"a thought with a block":      {Text, model.Message{Content: "```bash\nx\n```\n```bash\ny\n```", Calls: calls[:1]}, model.Message{Role: model.Assistant, Content: "```bash\na\n```"}},
-		"calls stay calls":            {Tools, model.Message{Calls: []model.Call{{Name: "x"}}}, model.Message{Calls: []model.Call{{Name: "x"}}}},
+		"calls as a block":            {Text, model.Message{Content: "hm", ToolCalls: calls}, model.Message{Role: model.Assistant, Content: "hm\n\n```bash\na\nb\n```"}},
+		"a thought with a block":      {Text, model.Message{Content: "```bash\nx\n```\n```bash\ny\n```", ToolCalls: calls[:1]}, model.Message{Role: model.Assistant, Content: "```bash\na\n```"}},
+		"calls stay calls":            {Tools, model.Message{ToolCalls: []model.ToolCall{{Name: "x"}}}, model.Message{ToolCalls: []model.ToolCall{{Name: "x"}}}},
 		"two blocks are wrong in all": {Tools, model.Message{Content: "```bash\na\n```\n```bash\nb\n```"}, model.Message{Content: "```bash\na\n```\n```bash\nb\n```"}},
 		"no command":                  {XML, model.Message{Content: "hm"}, model.Message{Content: "hm"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Restate(all(t)[tt.to], tt.given)); diff != "" {
+			if diff := cmp.Diff(tt.want, Translate(all(t)[tt.to], tt.given)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestXMLReads(t *testing.T) {
+func TestXML(t *testing.T) {
 	tests := []struct {
 		name, reply string
 		want        []string
@@ -87,15 +88,15 @@ func TestXMLReads(t *testing.T) {
 	p := all(t)[XML]
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := p.Read(model.Reply{Message: model.Message{Content: tt.reply}}, 1)
-			if diff := cmp.Diff(tt.want, r.Commands()); diff != "" || (tt.wrong == "") != (r.Wrong == "") || !strings.Contains(r.Wrong, tt.wrong) {
-				t.Errorf("wrong is %q, commands (-want +got):\n%s", r.Wrong, diff)
+			r := p.Parse(model.Reply{Message: model.Message{Content: tt.reply}}, 1)
+			if diff := cmp.Diff(tt.want, r.Commands()); diff != "" || (tt.wrong == "") != (r.Problem == "") || !strings.Contains(r.Problem, tt.wrong) {
+				t.Errorf("wrong is %q, commands (-want +got):\n%s", r.Problem, diff)
 			}
 		})
 	}
 }
 
-func TestXMLRefusesTags(t *testing.T) {
+func TestInvalidTags(t *testing.T) {
 	for _, tag := range []string{"a b", "<a>", "1a", "-a", strings.Repeat("a", 65), "é"} {
 		if _, err := NewXML(tag); err == nil {
 			t.Errorf("%q is taken", tag)
@@ -103,23 +104,23 @@ func TestXMLRefusesTags(t *testing.T) {
 	}
 }
 
-// A server may send calls that nobody offered; unanswered they would spoil the
-// history.
-func TestCallsThatWereNotOfferedAreDropped(t *testing.T) {
+// Calls of a tool that was not offered are dropped, because without answers
+// servers would reject the history.
+func TestDropCalls(t *testing.T) {
 	for name, p := range all(t) {
-		r := p.Read(model.Reply{Message: model.Message{Content: "x", Calls: []model.Call{Call("ls")}}}, 1)
-		if dropped := len(r.Message.Calls) == 0; dropped != (name != Tools) {
+		r := p.Parse(model.Reply{Message: model.Message{Content: "x", ToolCalls: []model.ToolCall{NewCall("ls")}}}, 1)
+		if dropped := len(r.Message.ToolCalls) == 0; dropped != (name != Tools) {
 			t.Errorf("%s: %+v", name, r.Message)
 		}
 	}
 }
 
-// What a provider wants back must agree with the calls that are answered.
-func TestWhatIsKeptAgreesWithTheCalls(t *testing.T) {
+// ProviderData must agree with the calls that are answered.
+func TestProviderData(t *testing.T) {
 	ids := func(id string) model.Message {
-		c := Call("ls")
+		c := NewCall("ls")
 		c.ID = id
-		return model.Message{Calls: []model.Call{c}, Kept: []byte(`{}`)}
+		return model.Message{ToolCalls: []model.ToolCall{c}, ProviderData: []byte(`{}`)}
 	}
 	for name, tt := range map[string]struct {
 		speaks string
@@ -129,17 +130,17 @@ func TestWhatIsKeptAgreesWithTheCalls(t *testing.T) {
 		"as it came":          {Tools, ids("a"), true},
 		"with another id":     {Tools, ids(""), false},
 		"without its calls":   {Text, ids("a"), false},
-		"no calls to be lost": {Text, model.Message{Content: "x", Kept: []byte(`{}`)}, true},
+		"no calls to be lost": {Text, model.Message{Content: "x", ProviderData: []byte(`{}`)}, true},
 	} {
-		r := all(t)[tt.speaks].Read(model.Reply{Message: tt.given}, 1)
-		if kept := r.Message.Kept != nil; kept != tt.kept {
+		r := all(t)[tt.speaks].Parse(model.Reply{Message: tt.given}, 1)
+		if kept := r.Message.ProviderData != nil; kept != tt.kept {
 			t.Errorf("%s: kept %v", name, kept)
 		}
 	}
 }
 
-// Whatever stands in a reply, a command of a tag is a part of it, and a text
-// without the tags comes back whole.
+// For any reply, the command is a part of it, and a text without tags is
+// formatted and parsed unchanged.
 func FuzzXML(f *testing.F) {
 	for _, s := range []string{"ls", "a\nb", "<bash>", "</bash>", "<bash>a</bash><bash>", "a\r\nb\r", "\xff\x00", "\n"} {
 		f.Add(s)
@@ -149,7 +150,7 @@ func FuzzXML(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, c := range p.Read(model.Reply{Message: model.Message{Content: text}}, 1).Commands() {
+		for _, c := range p.Parse(model.Reply{Message: model.Message{Content: text}}, 1).Commands() {
 			if !strings.Contains(strings.ReplaceAll(text, "\r\n", "\n"), strings.ReplaceAll(c, "\r\n", "\n")) {
 				t.Errorf("command %q is not in the reply %q", c, text)
 			}
@@ -157,9 +158,9 @@ func FuzzXML(f *testing.F) {
 		if strings.Contains(text, "bash>") || strings.Contains(text, "\r") {
 			return
 		}
-		r := p.Read(model.Reply{Message: p.Write("thought", text)}, 1)
-		if len(r.Actions) != 1 || r.Actions[0].Command != text || r.Wrong != "" {
-			t.Errorf("tags around %q give %q, %s", text, r.Commands(), r.Wrong)
+		r := p.Parse(model.Reply{Message: p.FormatReply("thought", text)}, 1)
+		if len(r.Actions) != 1 || r.Actions[0].Command != text || r.Problem != "" {
+			t.Errorf("tags around %q give %q, %s", text, r.Commands(), r.Problem)
 		}
 	})
 }

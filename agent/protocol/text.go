@@ -11,17 +11,17 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// DefaultRegex finds fenced blocks marked bash (or mswea_bash_command, the mark
-// that mini-swe-agent's prompts ask for).
+// DefaultRegex matches fenced blocks marked bash, or mswea_bash_command as in
+// mini-swe-agent's prompts.
 const DefaultRegex = "```(?:bash|mswea_bash_command)[ \\t\\r]*\\n(.*?)\\n```"
 
-// text takes the command from the reply's text; exactly one.
-type text struct{ re *regexp.Regexp }
+// textProtocol takes exactly one command from the text of a reply.
+type textProtocol struct{ re *regexp.Regexp }
 
-var defaultText = sync.OnceValue(func() text { return text{regexp.MustCompile("(?s)" + DefaultRegex)} })
+var defaultText = sync.OnceValue(func() textProtocol { return textProtocol{regexp.MustCompile("(?s)" + DefaultRegex)} })
 
-// NewText is the protocol of commands in the reply's text. The pattern's only
-// group is the command; an empty pattern is DefaultRegex.
+// NewText returns the protocol of commands in the reply's text. The pattern's
+// only group is the command; an empty pattern means DefaultRegex.
 func NewText(pattern string) (Protocol, error) {
 	if pattern == "" {
 		return defaultText(), nil
@@ -31,61 +31,62 @@ func NewText(pattern string) (Protocol, error) {
 		return nil, errors.Unwrap(fmt.Errorf("%w", err))
 	}
 	if re.NumSubexp() != 1 {
-		return nil, fmt.Errorf("the pattern has %d groups; it needs exactly one, which is the command", re.NumSubexp())
+		return nil, fmt.Errorf("the pattern has %d groups; it needs exactly one, for the command", re.NumSubexp())
 	}
-	return text{re}, nil
+	return textProtocol{re}, nil
 }
 
 // Tools implements Protocol.
-func (text) Tools() []model.Definition { return nil }
+func (textProtocol) Tools() []model.ToolDefinition { return nil }
 
-// Read implements Protocol.
-func (p text) Read(reply model.Reply, _ int) Reading {
-	r := Reading{Message: withoutCalls(reply.Message)}
+// Parse implements Protocol.
+func (p textProtocol) Parse(reply model.Reply, _ int) ParsedReply {
+	parsed := ParsedReply{Message: dropCalls(reply.Message)}
 	for _, m := range p.re.FindAllStringSubmatch(reply.Message.Content, -1) {
-		r.Actions = append(r.Actions, Action{Command: unixLines(m[1])})
+		parsed.Actions = append(parsed.Actions, Action{Command: normalizeNewlines(m[1])})
 	}
-	if len(r.Actions) != 1 {
-		r.Cut = reply.Finish == model.FinishLength
-		r.Wrong = wrongCount(len(r.Actions), r.Cut)
-		r.Torn = len(r.Actions) == 0 && p.begins(reply.Message.Content)
+	if len(parsed.Actions) != 1 {
+		parsed.Truncated = reply.FinishReason == model.FinishLength
+		parsed.Problem = countProblem(len(parsed.Actions), parsed.Truncated)
+		parsed.Incomplete = len(parsed.Actions) == 0 && p.startsCommand(reply.Message.Content)
 	}
-	return r
+	return parsed
 }
 
-// defaultMark is what blocks of the default pattern begin with.
-var defaultMark = lazyregexp.New("```(?:bash|mswea_bash_command)\\b")
+// defaultStart matches the start of a block of the default pattern.
+var defaultStart = lazyregexp.New("```(?:bash|mswea_bash_command)\\b")
 
-// begins says whether a text without a command has the beginning of one, as far
-// as the pattern shows what that is.
-func (p text) begins(content string) bool {
+// startsCommand reports whether a text without a command contains the start of
+// one, as far as the pattern has a literal prefix.
+func (p textProtocol) startsCommand(content string) bool {
 	if p == defaultText() {
-		return defaultMark.MatchString(content)
+		return defaultStart.MatchString(content)
 	}
 	mark, _ := p.re.LiteralPrefix()
 	return mark != "" && mark != "```" && strings.Contains(content, mark) // other blocks have the fence, too
 }
 
-// Answer implements Protocol.
-func (text) Answer(_ Action, text string) model.Message {
+// ResultMessage implements Protocol.
+func (textProtocol) ResultMessage(_ Action, text string) model.Message {
 	return model.Message{Role: model.User, Content: text}
 }
 
-// Write implements Protocol. Several commands become the lines of one block.
-func (text) Write(thought string, commands ...string) model.Message {
-	return written(thought, "```bash\n"+strings.Join(commands, "\n")+"\n```")
+// FormatReply implements Protocol. Several commands become the lines of one
+// block.
+func (textProtocol) FormatReply(thought string, commands ...string) model.Message {
+	return formatText(thought, "```bash\n"+strings.Join(commands, "\n")+"\n```")
 }
 
-func written(thought, block string) model.Message {
+func formatText(thought, block string) model.Message {
 	if thought != "" {
 		block = thought + "\n\n" + block
 	}
 	return model.Message{Role: model.Assistant, Content: block}
 }
 
-// unixLines undoes the line ends of a reply that arrived with CRLF throughout;
-// a lone CR inside a command is the author's own and stays.
-func unixLines(command string) string {
+// normalizeNewlines converts the CRLF line ends of a command. A lone CR inside
+// a command stays.
+func normalizeNewlines(command string) string {
 	trimmed, ok := strings.CutSuffix(command, "\r")
 	if !ok {
 		return command

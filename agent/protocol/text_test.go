@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-func TestTextReads(t *testing.T) {
+func TestText(t *testing.T) {
 	tests := []struct {
 		name, reply string
 		want        []string
@@ -45,10 +45,10 @@ func TestTextReads(t *testing.T) {
 }
 
 func commandsOf(p Protocol, reply string) []string {
-	return p.Read(model.Reply{Message: model.Message{Role: model.Assistant, Content: reply}}, 1).Commands()
+	return p.Parse(model.Reply{Message: model.Message{Role: model.Assistant, Content: reply}}, 1).Commands()
 }
 
-func TestTextRefusesPatterns(t *testing.T) {
+func TestInvalidPatterns(t *testing.T) {
 	for name, tt := range map[string]struct{ pattern, want string }{
 		"not a pattern": {"(", "missing closing )"},
 		"no group":      {"```bash", "0 groups"},
@@ -63,8 +63,8 @@ func TestTextRefusesPatterns(t *testing.T) {
 	}
 }
 
-// Whatever a model writes, a command found in it is a part of it, and a reply
-// that is one block around a text gives that text.
+// For any reply, the command is a part of it, and a reply with one block around
+// a text gives that text.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"ls", "a\nb", "```", "```bash\nx\n```", "a\r\nb\r", "\xff\x00"} {
 		f.Add(s)

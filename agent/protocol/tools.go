@@ -7,15 +7,15 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// ToolName is the one tool there is.
+// ToolName is the name of the only tool.
 const ToolName = "bash"
 
-// maxCalls bounds the calls of one reply; more are the work of a loop in the
-// model, and none of them is run.
+// maxCalls bounds the calls of one reply. A reply with more is the work of a
+// model in a loop, and none of its calls is run.
 const maxCalls = 64
 
-// bash is the tool as requests offer it.
-var bash = model.Definition{
+// bashTool is the tool's definition in requests.
+var bashTool = model.ToolDefinition{
 	Name:        ToolName,
 	Description: "Run a command in a new bash shell and get its output and its exit code.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"command":` +
@@ -23,76 +23,76 @@ var bash = model.Definition{
 		`"required":["command"],"additionalProperties":false}`),
 }
 
-// tools takes commands from calls of the tool.
-type tools struct{ one bool }
+// toolsProtocol takes commands from tool calls.
+type toolsProtocol struct{ single bool }
 
-// NewTools is the protocol of native tool calls. The calls of a reply are run
-// in their order; where one is true, a reply may have one only.
-func NewTools(one bool) Protocol { return tools{one} }
+// NewTools returns the protocol of native tool calls. The calls of a reply are
+// run in order. If single is true, a reply may have only one call.
+func NewTools(single bool) Protocol { return toolsProtocol{single} }
 
 // Tools implements Protocol.
-func (tools) Tools() []model.Definition { return []model.Definition{bash} }
+func (toolsProtocol) Tools() []model.ToolDefinition { return []model.ToolDefinition{bashTool} }
 
-// Read implements Protocol. A call that is wrong keeps the others of its reply
-// from being run: they were written in the belief that it would be.
-func (p tools) Read(reply model.Reply, n int) Reading {
-	r := Reading{Message: reply.Message}
-	calls := reply.Message.Calls
-	r.Message.Calls = presentable(calls, n)
+// Parse implements Protocol. If a call is invalid, no call of the reply is run,
+// because the model wrote the others expecting that it would be.
+func (p toolsProtocol) Parse(reply model.Reply, n int) ParsedReply {
+	parsed := ParsedReply{Message: reply.Message}
+	calls := reply.Message.ToolCalls
+	parsed.Message.ToolCalls = sanitizeCalls(calls, n)
 	for i, c := range calls {
-		a := Action{CallID: r.Message.Calls[i].ID}
-		if a.CallID != c.ID { // what is kept has the id that will not be answered
-			r.Message.Kept = nil
+		a := Action{CallID: parsed.Message.ToolCalls[i].ID}
+		if a.CallID != c.ID { // ProviderData refers to the original id, which gets no answer
+			parsed.Message.ProviderData = nil
 		}
-		command, err := command(c)
+		command, err := parseCommand(c)
 		if err != nil {
 			a.Problem = err.Error()
-			if r.Wrong == "" {
-				r.Wrong = a.Problem
+			if parsed.Problem == "" {
+				parsed.Problem = a.Problem
 			}
 		} else {
 			a.Command = command
 		}
-		r.Actions = append(r.Actions, a)
+		parsed.Actions = append(parsed.Actions, a)
 	}
 	limit := maxCalls
-	if p.one {
+	if p.single {
 		limit = 1
 	}
 	switch {
 	case len(calls) == 0:
-		r.Wrong = "your reply has no tool call"
-	case p.one && len(calls) > 1:
-		r.Wrong = fmt.Sprintf("your reply has %d tool calls, and exactly one is needed", len(calls))
+		parsed.Problem = "your reply has no tool call"
+	case p.single && len(calls) > 1:
+		parsed.Problem = fmt.Sprintf("your reply has %d tool calls, and exactly one is needed", len(calls))
 	case len(calls) > limit:
-		r.Wrong = fmt.Sprintf("your reply has %d tool calls, and at most %d are run", len(calls), limit)
+		parsed.Problem = fmt.Sprintf("your reply has %d tool calls, and at most %d are run", len(calls), limit)
 	}
-	if r.Wrong != "" && reply.Finish == model.FinishLength {
-		r.Cut, r.Wrong = true, "your reply reached the token limit and was cut off before its tool call was complete"
+	if parsed.Problem != "" && reply.FinishReason == model.FinishLength {
+		parsed.Truncated, parsed.Problem = true, "your reply reached the token limit and was cut off before its tool call was complete"
 	}
-	return r
+	return parsed
 }
 
-// Answer implements Protocol.
-func (tools) Answer(a Action, text string) model.Message {
+// ResultMessage implements Protocol.
+func (toolsProtocol) ResultMessage(a Action, text string) model.Message {
 	if a.CallID == "" {
 		return model.Message{Role: model.User, Content: text}
 	}
-	return model.Message{Role: model.Tool, CallID: a.CallID, Content: text}
+	return model.Message{Role: model.Tool, ToolCallID: a.CallID, Content: text}
 }
 
-// Write implements Protocol. The calls have no ids; Read gives them some.
-func (tools) Write(thought string, commands ...string) model.Message {
+// FormatReply implements Protocol. The calls have no ids; Parse assigns them.
+func (toolsProtocol) FormatReply(thought string, commands ...string) model.Message {
 	m := model.Message{Role: model.Assistant, Content: thought}
 	for _, c := range commands {
-		m.Calls = append(m.Calls, Call(c))
+		m.ToolCalls = append(m.ToolCalls, NewCall(c))
 	}
 	return m
 }
 
-// Call is a call of the tool, without an id.
-func Call(command string) model.Call {
-	return model.Call{Name: ToolName, Arguments: object("command", command)}
+// NewCall returns a call of the tool, without an id.
+func NewCall(command string) model.ToolCall {
+	return model.ToolCall{Name: ToolName, Arguments: jsonObject("command", command)}
 }
 
-func count(n int, what string) string { return fmt.Sprintf("%d %ss", n, what) }
+func plural(n int, what string) string { return fmt.Sprintf("%d %ss", n, what) }

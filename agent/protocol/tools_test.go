@@ -13,27 +13,27 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-func calling(finish model.Finish, calls ...model.Call) model.Reply {
-	return model.Reply{Message: model.Message{Role: model.Assistant, Calls: calls}, Finish: finish}
+func replyWithCalls(finish model.FinishReason, calls ...model.ToolCall) model.Reply {
+	return model.Reply{Message: model.Message{Role: model.Assistant, ToolCalls: calls}, FinishReason: finish}
 }
 
-func arg(id, arguments string) model.Call {
-	return model.Call{ID: id, Name: "bash", Arguments: arguments}
+func arg(id, arguments string) model.ToolCall {
+	return model.ToolCall{ID: id, Name: "bash", Arguments: arguments}
 }
 
 func TestArguments(t *testing.T) {
 	const ls = `{"command":"ls"}`
 	tests := map[string]struct {
-		call    model.Call
+		call    model.ToolCall
 		command string
-		problem string // must be in it
+		problem string // part of the problem
 	}{
 		"right":               {arg("a", ls), "ls", ""},
 		"spaces around":       {arg("a", " \n{ \"command\" : \"a\\nb\" }\t"), "a\nb", ""},
 		"escapes":             {arg("a", `{"command":"\u0061 \ud83d\ude00 \ufffd"}`), "a 😀 \ufffd", ""},
-		"unknown tool":        {model.Call{Name: "python", Arguments: ls}, "", `no tool "python"; the only one is bash`},
-		"no name":             {model.Call{Arguments: ls}, "", `no tool ""`},
-		"a long name":         {model.Call{Name: strings.Repeat("x", 1e6)}, "", "no tool"},
+		"unknown tool":        {model.ToolCall{Name: "python", Arguments: ls}, "", `no tool "python"; the only one is bash`},
+		"no name":             {model.ToolCall{Arguments: ls}, "", `no tool ""`},
+		"a long name":         {model.ToolCall{Name: strings.Repeat("x", 1e6)}, "", "no tool"},
 		"nothing":             {arg("a", ""), "", "they end too early"},
 		"no JSON":             {arg("a", "ls -la"), "", "no JSON object: invalid character 'l'"},
 		"cut":                 {arg("a", `{"command":"ls`), "", "they end too early"},
@@ -65,22 +65,22 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := NewTools(false).Read(calling(model.FinishTools, tt.call), 3)
+			r := NewTools(false).Parse(replyWithCalls(model.FinishToolCalls, tt.call), 3)
 			if tt.problem == "" {
-				if r.Wrong != "" || len(r.Actions) != 1 || r.Actions[0].Command != tt.command {
-					t.Errorf("read %.200q, %.200v", r.Wrong, r.Actions)
+				if r.Problem != "" || len(r.Actions) != 1 || r.Actions[0].Command != tt.command {
+					t.Errorf("read %.200q, %.200v", r.Problem, r.Actions)
 				}
 				return
 			}
-			if !strings.Contains(r.Wrong, tt.problem) || len(r.Wrong) > 500 || r.Commands() != nil {
-				t.Errorf("wrong is %.600q, commands %.100q; want %q", r.Wrong, r.Commands(), tt.problem)
+			if !strings.Contains(r.Problem, tt.problem) || len(r.Problem) > 500 || r.Commands() != nil {
+				t.Errorf("wrong is %.600q, commands %.100q; want %q", r.Problem, r.Commands(), tt.problem)
 			}
 		})
 	}
 }
 
 func TestRepliesWithCalls(t *testing.T) {
-	many := make([]model.Call, maxCalls+1)
+	many := make([]model.ToolCall, maxCalls+1)
 	for i := range many {
 		many[i] = arg(fmt.Sprint(i), `{"command":"ls"}`)
 	}
@@ -89,27 +89,27 @@ func TestRepliesWithCalls(t *testing.T) {
 		one     bool
 		reply   model.Reply
 		wrong   string
-		answers []string // what each message of Refuse has in it; told is "TOLD"
+		answers []string // part of each message of ErrorMessages; the text is "TOLD"
 		ids     []string
 	}{
-		"none":                       {false, calling(model.FinishStop), "no tool call", []string{"TOLD"}, []string{""}},
-		"none, cut":                  {false, calling(model.FinishLength), "token limit", []string{"TOLD"}, []string{""}},
-		"cut in a call":              {false, calling(model.FinishLength, bad), "token limit", []string{"TOLD"}, []string{"b"}},
-		"cut behind a complete call": {false, calling(model.FinishLength, many[0]), "", nil, nil},
-		"two":                        {false, calling(model.FinishTools, many[:2]...), "", nil, nil},
+		"none":                       {false, replyWithCalls(model.FinishStop), "no tool call", []string{"TOLD"}, []string{""}},
+		"none, cut":                  {false, replyWithCalls(model.FinishLength), "token limit", []string{"TOLD"}, []string{""}},
+		"cut in a call":              {false, replyWithCalls(model.FinishLength, bad), "token limit", []string{"TOLD"}, []string{"b"}},
+		"cut behind a complete call": {false, replyWithCalls(model.FinishLength, many[0]), "", nil, nil},
+		"two":                        {false, replyWithCalls(model.FinishToolCalls, many[:2]...), "", nil, nil},
 		"two where one may be": {
-			true, calling(model.FinishTools, many[:2]...), "2 tool calls, and exactly one",
+			true, replyWithCalls(model.FinishToolCalls, many[:2]...), "2 tool calls, and exactly one",
 			[]string{"TOLD", "2 tool calls"},
 			[]string{"0", "1"},
 		},
-		"too many": {false, calling(model.FinishTools, many...), "at most 64 are run", nil, nil},
+		"too many": {false, replyWithCalls(model.FinishToolCalls, many...), "at most 64 are run", nil, nil},
 		"one wrong of three": {
-			false, calling(model.FinishTools, many[0], bad, many[1]), "end too early",
+			false, replyWithCalls(model.FinishToolCalls, many[0], bad, many[1]), "end too early",
 			[]string{"another call", "TOLD", "another call"},
 			[]string{"0", "b", "1"},
 		},
 		"two wrong": {
-			false, calling(model.FinishTools, bad, model.Call{ID: "c", Name: "x", Arguments: "{}"}), "end too early",
+			false, replyWithCalls(model.FinishToolCalls, bad, model.ToolCall{ID: "c", Name: "x", Arguments: "{}"}), "end too early",
 			[]string{"TOLD", `no tool "x"`},
 			[]string{"b", "c"},
 		},
@@ -117,15 +117,15 @@ func TestRepliesWithCalls(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := NewTools(tt.one)
-			r := p.Read(tt.reply, 1)
-			if (tt.wrong == "") != (r.Wrong == "") || !strings.Contains(r.Wrong, tt.wrong) {
-				t.Fatalf("wrong is %q, want %q", r.Wrong, tt.wrong)
+			r := p.Parse(tt.reply, 1)
+			if (tt.wrong == "") != (r.Problem == "") || !strings.Contains(r.Problem, tt.wrong) {
+				t.Fatalf("wrong is %q, want %q", r.Problem, tt.wrong)
 			}
-			if r.Wrong == "" {
+			if r.Problem == "" {
 				return
 			}
-			answers := Refuse(p, r, "TOLD")
-			if calls := len(tt.reply.Message.Calls); len(answers) != max(1, calls) {
+			answers := ErrorMessages(p, r, "TOLD")
+			if calls := len(tt.reply.Message.ToolCalls); len(answers) != max(1, calls) {
 				t.Fatalf("%d answers to %d calls", len(answers), calls)
 			}
 			for i := range tt.answers {
@@ -133,7 +133,7 @@ func TestRepliesWithCalls(t *testing.T) {
 				if tt.ids[i] == "" {
 					role = model.User
 				}
-				if a := answers[i]; !strings.Contains(a.Content, tt.answers[i]) || a.CallID != tt.ids[i] || a.Role != role {
+				if a := answers[i]; !strings.Contains(a.Content, tt.answers[i]) || a.ToolCallID != tt.ids[i] || a.Role != role {
 					t.Errorf("answer %d is %+v, want %q to %q", i, a, tt.answers[i], tt.ids[i])
 				}
 			}
@@ -141,10 +141,10 @@ func TestRepliesWithCalls(t *testing.T) {
 	}
 }
 
-// No server takes back everything that a model writes.
-func TestCallsAreMadePresentable(t *testing.T) {
+// Servers reject some of what models write.
+func TestSanitizeCalls(t *testing.T) {
 	ls := `{"command":"ls"}`
-	given := []model.Call{
+	given := []model.ToolCall{
 		arg("", ls),
 		arg("x", ls),
 		arg("x", ls),
@@ -162,7 +162,7 @@ func TestCallsAreMadePresentable(t *testing.T) {
 		{ID: "a3", Name: "bash", Arguments: ``},
 		{ID: "a4", Name: "bash", Arguments: ` {"x": 1} `},
 	}
-	want := []model.Call{
+	want := []model.ToolCall{
 		arg("call_7_1", ls), arg("x", ls), arg("call_7_3", ls), arg("call_7_2", ls), arg("call_7_5", ls),
 		arg("call_7_6", ls), arg("call_7_7", ls), arg("call_7_8", ls),
 		{ID: "n1", Name: "bash_channel_json", Arguments: ls},
@@ -172,8 +172,8 @@ func TestCallsAreMadePresentable(t *testing.T) {
 		arg("a1", `{"not_json":"rm `+"\ufffd"+`"}`), arg("a2", `{"not_json":"[1]"}`), arg("a3", `{"not_json":""}`), arg("a4", ` {"x": 1} `),
 	}
 	before := fmt.Sprintf("%q", given)
-	got := NewTools(false).Read(calling(model.FinishTools, given...), 7)
-	if diff := cmp.Diff(want, got.Message.Calls); diff != "" {
+	got := NewTools(false).Parse(replyWithCalls(model.FinishToolCalls, given...), 7)
+	if diff := cmp.Diff(want, got.Message.ToolCalls); diff != "" {
 		t.Error(diff)
 	}
 	if after := fmt.Sprintf("%q", given); after != before {
@@ -186,7 +186,7 @@ func TestCallsAreMadePresentable(t *testing.T) {
 	}
 }
 
-func TestTheToolIsAJSONSchema(t *testing.T) {
+func TestToolSchema(t *testing.T) {
 	for _, d := range NewTools(false).Tools() {
 		if !json.Valid(d.Parameters) || d.Name != ToolName {
 			t.Errorf("%s: %s", d.Name, d.Parameters)
@@ -194,8 +194,8 @@ func TestTheToolIsAJSONSchema(t *testing.T) {
 	}
 }
 
-// Whatever a model writes: a call has one answer, the history can be sent back,
-// and a command is what a lenient reader finds too.
+// For any arguments: a call has one answer, servers accept the history, and a
+// lenient JSON parser finds the same command.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{
 		`{"command":"ls"}`, `{"command":"a\u0000"}`, `{"command":1}`, `{"command":"a","command":"b"}`, `{`, "", `"x"`,
@@ -205,19 +205,19 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, id, arguments string) {
 		p := NewTools(false)
-		c := model.Call{ID: id, Name: name, Arguments: arguments}
-		r := p.Read(calling(model.FinishTools, c, c), 2)
+		c := model.ToolCall{ID: id, Name: name, Arguments: arguments}
+		r := p.Parse(replyWithCalls(model.FinishToolCalls, c, c), 2)
 		if len(r.Actions) != 2 || r.Actions[0].CallID == r.Actions[1].CallID {
 			t.Fatalf("actions %+v", r.Actions)
 		}
-		for i, c := range r.Message.Calls {
-			if c.ID != r.Actions[i].CallID || !goodID.MatchString(c.ID) || !goodName.MatchString(c.Name) || !isObject(c.Arguments) {
+		for i, c := range r.Message.ToolCalls {
+			if c.ID != r.Actions[i].CallID || !validID.MatchString(c.ID) || !validName.MatchString(c.Name) || !isObject(c.Arguments) {
 				t.Errorf("call %d cannot be sent: %q", i, c)
 			}
 		}
-		if r.Wrong != "" {
-			if answers := Refuse(p, r, "told"); len(answers) != 2 || !utf8.ValidString(r.Wrong) {
-				t.Errorf("answers %q, wrong %q", answers, r.Wrong)
+		if r.Problem != "" {
+			if answers := ErrorMessages(p, r, "told"); len(answers) != 2 || !utf8.ValidString(r.Problem) {
+				t.Errorf("answers %q, wrong %q", answers, r.Problem)
 			}
 			return
 		}

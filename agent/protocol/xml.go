@@ -8,57 +8,58 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// DefaultTag is the name of the tag around a command.
+// DefaultTag is the default name of the tag around a command.
 const DefaultTag = "bash"
 
-// xml takes the command from between two tags; exactly one. It is no XML
-// beyond that: what stands between them is the command as it is, since shell
-// commands are full of < and &.
-type xml struct{ begin, end string }
+// xmlProtocol takes exactly one command from between two tags. It does not
+// parse XML: the text between the tags is the command, because shell commands
+// often contain < and &.
+type xmlProtocol struct{ openTag, closeTag string }
 
 var tagName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
-// NewXML is the protocol of commands between tags; an empty name is DefaultTag.
+// NewXML returns the protocol of commands between tags; an empty name means
+// DefaultTag.
 func NewXML(tag string) (Protocol, error) {
 	if tag == "" {
 		tag = DefaultTag
 	}
 	if !tagName.MatchString(tag) {
-		return nil, fmt.Errorf("%.80q is no name of a tag: a letter, then letters, digits, and any of _.-, 64 in all", tag)
+		return nil, fmt.Errorf("%.80q is not a tag name: use a letter, then letters, digits or _.-, at most 64 characters", tag)
 	}
-	return xml{"<" + tag + ">", "</" + tag + ">"}, nil
+	return xmlProtocol{"<" + tag + ">", "</" + tag + ">"}, nil
 }
 
 // Tools implements Protocol.
-func (xml) Tools() []model.Definition { return nil }
+func (xmlProtocol) Tools() []model.ToolDefinition { return nil }
 
-// Read implements Protocol. A tag that is opened twice before it is closed is
-// refused: of the ways to read that, the wrong one runs what nobody meant.
-func (p xml) Read(reply model.Reply, _ int) Reading {
-	r := Reading{Message: withoutCalls(reply.Message)}
+// Parse implements Protocol. It rejects a tag that is opened twice before it is
+// closed, because the command would be ambiguous.
+func (p xmlProtocol) Parse(reply model.Reply, _ int) ParsedReply {
+	parsed := ParsedReply{Message: dropCalls(reply.Message)}
 	nested := false
-	for rest := reply.Message.Content; ; {
-		_, after, opened := strings.Cut(rest, p.begin)
-		command, next, closed := strings.Cut(after, p.end)
+	for remaining := reply.Message.Content; ; {
+		_, after, opened := strings.Cut(remaining, p.openTag)
+		command, next, closed := strings.Cut(after, p.closeTag)
 		if !opened || !closed {
 			break
 		}
-		nested = nested || strings.Contains(command, p.begin)
-		r.Actions = append(r.Actions, Action{Command: unixLines(inner(command))})
-		rest = next
+		nested = nested || strings.Contains(command, p.openTag)
+		parsed.Actions = append(parsed.Actions, Action{Command: normalizeNewlines(trimNewlines(command))})
+		remaining = next
 	}
-	if len(r.Actions) != 1 {
-		r.Cut = reply.Finish == model.FinishLength
-		r.Wrong = wrongCount(len(r.Actions), r.Cut)
-		r.Torn = len(r.Actions) == 0 && strings.Contains(reply.Message.Content, p.begin)
+	if len(parsed.Actions) != 1 {
+		parsed.Truncated = reply.FinishReason == model.FinishLength
+		parsed.Problem = countProblem(len(parsed.Actions), parsed.Truncated)
+		parsed.Incomplete = len(parsed.Actions) == 0 && strings.Contains(reply.Message.Content, p.openTag)
 	} else if nested {
-		r.Wrong = p.begin + " stands in your reply twice before " + p.end + ", so that it is not clear what to run"
+		parsed.Problem = p.openTag + " stands in your reply twice before " + p.closeTag + ", so that it is not clear what to run"
 	}
-	return r
+	return parsed
 }
 
-// inner is what stands between the tags without the line ends beside them.
-func inner(command string) string {
+// trimNewlines removes one line end at the start and one at the end.
+func trimNewlines(command string) string {
 	if rest, ok := strings.CutPrefix(command, "\r\n"); ok {
 		command = rest
 	} else {
@@ -67,12 +68,12 @@ func inner(command string) string {
 	return strings.TrimSuffix(command, "\n")
 }
 
-// Answer implements Protocol.
-func (xml) Answer(_ Action, text string) model.Message {
+// ResultMessage implements Protocol.
+func (xmlProtocol) ResultMessage(_ Action, text string) model.Message {
 	return model.Message{Role: model.User, Content: text}
 }
 
-// Write implements Protocol. Several commands become lines of one.
-func (p xml) Write(thought string, commands ...string) model.Message {
-	return written(thought, p.begin+"\n"+strings.Join(commands, "\n")+"\n"+p.end)
+// FormatReply implements Protocol. Several commands become the lines of one.
+func (p xmlProtocol) FormatReply(thought string, commands ...string) model.Message {
+	return formatText(thought, p.openTag+"\n"+strings.Join(commands, "\n")+"\n"+p.closeTag)
 }

@@ -15,79 +15,78 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Grace is how long a call is waited for after its end: at its timeout, or when
-// nobody is left to be answered. A tool that does not heed its ctx is answered for
-// then. What it still does is done for nobody, and its goroutine ends when it
-// ends: Go has no way to stop it.
-const Grace = 2 * time.Second
+// GracePeriod is how long the registry waits for a call after its context has
+// ended. After that it answers without the tool. The tool's goroutine keeps
+// running until Call returns, because Go cannot stop it.
+const GracePeriod = 2 * time.Second
 
-// Bounds of what is recorded and told beside the output, in bytes.
+// Bounds of errors and details, in bytes.
 const (
 	maxErrors  = 8 << 10
 	maxDetails = 256 << 10
 )
 
-// Answer implements agent.Toolbox.
-func (r *Registry) Answer(ctx context.Context, a agent.Asked) agent.ToolAnswer {
+// Handle implements agent.ToolServer.
+func (r *Registry) Handle(ctx context.Context, a agent.ToolRequest) agent.ToolResponse {
 	if len(a.Args) == 0 {
-		return said(r.listing())
+		return outputAnswer(r.listing())
 	}
 	name, args := a.Args[0], a.Args[1:]
 	switch name {
-	case Help, "--help", "-h":
+	case HelpName, "--help", "-h":
 		return r.help(args)
 	}
 	t := r.find(name)
 	if t == nil {
-		return r.unknown(name)
+		return r.unknownTool(name)
 	}
 	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
-		return said(explained(t.spec))
+		return outputAnswer(describeTool(t.spec))
 	}
 	if t.spec.Local {
-		return failed(name, errors.New("this one runs in the sandbox, and mini-tool did not find it there"))
+		return errorAnswer(name, errors.New("this one runs in the sandbox, and mini-tool did not find it there"))
 	}
-	res, err := r.call(ctx, t, Call{Args: args, Input: a.Input, Dir: a.Dir, Inside: a.Inside, Attempt: a.Attempt})
-	return r.answerOf(t.spec, res, err)
+	res, err := r.call(ctx, t, Call{Args: args, Input: a.Stdin, Dir: a.Dir, Environment: a.Nested, Attempt: a.Attempt})
+	return r.toAnswer(t.spec, res, err)
 }
 
-// outcome is what a call came to.
-type outcome struct {
+// callResult is what Tool.Call returned.
+type callResult struct {
 	res Result
 	err error
 }
 
-// call does a call within its time.
-func (r *Registry) call(ctx context.Context, t *known, c Call) (Result, error) {
+// call runs a tool within its timeout.
+func (r *Registry) call(ctx context.Context, t *registeredTool, c Call) (Result, error) {
 	limit := t.spec.Timeout
 	if limit == 0 {
 		limit = r.config.Timeout
 	}
-	within, cancel := ctx, context.CancelFunc(func() {})
+	callCtx, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {
-		within, cancel = context.WithTimeout(ctx, limit)
+		callCtx, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
-	done := make(chan outcome, 1)
-	go func() { done <- guarded(within, t, c) }()
-	var o outcome
+	done := make(chan callResult, 1)
+	go func() { done <- callRecovered(callCtx, t, c) }()
+	var o callResult
 	select {
 	case o = <-done:
-	case <-within.Done():
+	case <-callCtx.Done():
 		select {
 		case o = <-done:
-		case <-time.After(Grace):
+		case <-time.After(GracePeriod):
 			o.err = errors.New("it was stopped, and did not end")
 		}
 	}
-	if errors.Is(within.Err(), context.DeadlineExceeded) && o.err != nil {
+	if errors.Is(callCtx.Err(), context.DeadlineExceeded) && o.err != nil {
 		o.err = fmt.Errorf("it took longer than the %v that it may take, and was stopped", limit)
 	}
 	return o.res, o.err
 }
 
-// guarded is a call that may panic.
-func guarded(ctx context.Context, t *known, c Call) (o outcome) {
+// callRecovered calls a tool and turns a panic into an error.
+func callRecovered(ctx context.Context, t *registeredTool, c Call) (o callResult) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.err = fmt.Errorf("it broke down, by a defect of its own: %.200v", p)
@@ -98,34 +97,36 @@ func guarded(ctx context.Context, t *known, c Call) (o outcome) {
 	return o
 }
 
-func (r *Registry) answerOf(s Spec, res Result, err error) agent.ToolAnswer {
-	answer := agent.ToolAnswer{Details: details(res.Details)}
-	most := s.MaxOutput
-	if most <= 0 {
-		most = r.config.MaxOutput
+func (r *Registry) toAnswer(s Spec, res Result, err error) agent.ToolResponse {
+	answer := agent.ToolResponse{Details: encodeDetails(res.Details)}
+	limit := s.MaxOutput
+	if limit <= 0 {
+		limit = r.config.MaxOutput
 	}
-	// What carries it has a bound too, which is not to cut off the word of this one.
-	most = min(most, env.MaxToolAnswer-2*maxErrors)
-	answer.Output, answer.ExitCode = []byte(clipped(res.Output, most, res.Size)), res.ExitCode
+	// Stay below the transport's limit, so that it never cuts off the note about
+	// omitted output.
+	limit = min(limit, env.MaxToolResponse-2*maxErrors)
+	answer.Stdout, answer.ExitCode = []byte(clipSized(res.Output, limit, res.Size)), res.ExitCode
 	if err == nil {
 		return answer
 	}
 	if _, ok := errors.AsType[*UsageError](err); ok {
-		answer.Errors, answer.ExitCode = mistake(s.Name, err.Error(), usage(s)), 2
+		answer.Stderr, answer.ExitCode = usageErrorText(s.Name, err.Error(), usageText(s)), 2
 		return answer
 	}
-	bad := failed(s.Name, err)
-	answer.Errors, answer.ExitCode = bad.Errors, bad.ExitCode
+	failed := errorAnswer(s.Name, err)
+	answer.Stderr, answer.ExitCode = failed.Stderr, failed.ExitCode
 	return answer
 }
 
-// details are those of an answer in a form that can be recorded, whatever the tool
-// gave: nothing of it may end the attempt.
-func details(given any) any {
+// encodeDetails returns the details of an answer in a form that can be
+// recorded. Values that cannot be encoded, or are too large, are replaced by a
+// note.
+func encodeDetails(given any) any {
 	if given == nil {
 		return nil
 	}
-	data, err := marshal(given)
+	data, err := json.Marshal(given)
 	switch {
 	case err != nil:
 		return map[string]string{"details_lost": Clip(err.Error(), maxErrors)}
@@ -137,45 +138,35 @@ func details(given any) any {
 	return json.RawMessage(data)
 }
 
-// marshal is json.Marshal, where a method of a tool's own type may panic.
-func marshal(v any) (data []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("they broke down: %.200v", p)
-		}
-	}()
-	return json.Marshal(v)
+func outputAnswer(text string) agent.ToolResponse {
+	return agent.ToolResponse{ToolResponse: env.ToolResponse{Stdout: []byte(text)}}
 }
 
-func said(text string) agent.ToolAnswer {
-	return agent.ToolAnswer{ToolAnswer: env.ToolAnswer{Output: []byte(text)}}
-}
-
-func failed(name string, err error) agent.ToolAnswer {
+func errorAnswer(name string, err error) agent.ToolResponse {
 	text := env.ToolProgram + ": " + name + ": " + strings.TrimRight(err.Error(), "\n")
-	return agent.ToolAnswer{ToolAnswer: env.ToolAnswer{Errors: []byte(Clip(text, maxErrors) + "\n"), ExitCode: 1}}
+	return agent.ToolResponse{ToolResponse: env.ToolResponse{Stderr: []byte(Clip(text, maxErrors) + "\n"), ExitCode: 1}}
 }
 
-// mistake is the answer to a call that is none, with what would be one.
-func mistake(name, text, usage string) []byte {
+// usageErrorText returns the error text of an invalid call, with the usage.
+func usageErrorText(name, text, usage string) []byte {
 	if name != "" {
 		text = name + ": " + text
 	}
 	return []byte(Clip(env.ToolProgram+": "+strings.TrimRight(text, "\n"), maxErrors) + "\n" + Clip(usage, maxErrors))
 }
 
-// Clip is the beginning of a text, most bytes of it at the utmost, with a line that
-// says how much was left out. A character is kept whole or left out.
-func Clip(text string, most int) string { return clipped(text, most, 0) }
+// Clip returns the first most bytes of a text and a line that says how many
+// were left out. It never splits a character.
+func Clip(text string, most int) string { return clipSized(text, most, 0) }
 
-// clipped is Clip for a text that was longer, once; then it had size bytes.
-func clipped(text string, most int, size int64) string {
+// clipSized is Clip for the beginning of a text that had size bytes.
+func clipSized(text string, most int, size int64) string {
 	size = max(size, int64(len(text)))
 	if size <= int64(most) {
 		return text
 	}
 	at := min(max(most, 0), len(text))
-	for back := 0; at > 0 && at < len(text) && back < utf8.UTFMax && !utf8.RuneStart(text[at]); back++ {
+	for n := 0; at > 0 && at < len(text) && n < utf8.UTFMax && !utf8.RuneStart(text[at]); n++ {
 		at--
 	}
 	return fmt.Sprintf("%s\n[%s: the last %d of %d bytes were left out]\n", text[:at], env.ToolProgram, size-int64(at), size)

@@ -6,57 +6,57 @@ import (
 	"strings"
 )
 
-// Flag is one that a tool takes.
+// Flag is a flag that a tool accepts.
 type Flag struct {
-	// Name is without the dashes.
+	// Name has no dashes.
 	Name string
-	// Switch says that it has no value.
-	Switch bool
-	// Repeats says that it may be there more than once.
-	Repeats bool
+	// Boolean says that the flag has no value.
+	Boolean bool
+	// Repeatable says that the flag may be given more than once.
+	Repeatable bool
 }
 
-// Args are the arguments of a call, read.
+// Args are the parsed arguments of a call.
 type Args struct {
-	// Rest are those that are no flags, in order. "-" is one of them.
-	Rest   []string
-	values map[string][]string
+	// Positional are the arguments that are not flags, in order, including "-".
+	Positional []string
+	values     map[string][]string
 }
 
-// ParseArgs reads arguments as all tools do: --name value, --name=value, and
-// --name alone for switches, anywhere before "--", behind which nothing is a flag.
-// "-" and negative numbers are no flags. The error is a *UsageError: a flag that
-// nobody knows, one that is there twice, a value that is missing or too much. A
-// value that begins with "--" must be written behind a "=".
+// ParseArgs parses arguments like all tools do: --name value, --name=value, and
+// --name alone for boolean flags. Flags may stand anywhere before "--". "-" and
+// negative numbers are not flags. A value that begins with "--" must follow
+// "=". The error is a *UsageError for an unknown flag, a repeated flag, or a
+// missing or unexpected value.
 func ParseArgs(args []string, flags ...Flag) (Args, error) {
 	a := Args{values: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
 		case arg == "--":
-			a.Rest = append(a.Rest, args[i+1:]...)
+			a.Positional = append(a.Positional, args[i+1:]...)
 			return a, nil
 		case !isFlag(arg):
-			a.Rest = append(a.Rest, arg)
+			a.Positional = append(a.Positional, arg)
 			continue
 		}
 		name, value, given := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		at := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
 		if at < 0 || !strings.HasPrefix(arg, "--") {
-			return a, unknownFlag(arg, flags)
+			return a, unknownFlagError(arg, flags)
 		}
 		f := flags[at]
 		switch {
-		case f.Switch && given:
+		case f.Boolean && given:
 			return a, Usagef("--%s takes no value", name)
-		case !f.Switch && !given:
+		case !f.Boolean && !given:
 			if i+1 == len(args) || strings.HasPrefix(args[i+1], "--") {
 				return a, Usagef("--%s needs a value", name)
 			}
 			i++
 			value = args[i]
 		}
-		if len(a.values[name]) > 0 && !f.Repeats {
+		if len(a.values[name]) > 0 && !f.Repeatable {
 			return a, Usagef("--%s is there twice", name)
 		}
 		a.values[name] = append(a.values[name], value)
@@ -72,7 +72,7 @@ func isFlag(arg string) bool {
 	return err != nil
 }
 
-func unknownFlag(arg string, flags []Flag) error {
+func unknownFlagError(arg string, flags []Flag) error {
 	name, _, _ := strings.Cut(arg, "=")
 	names := make([]string, len(flags))
 	for i, f := range flags {
@@ -85,10 +85,10 @@ func unknownFlag(arg string, flags []Flag) error {
 	return Usagef("there is no flag %.80q%s", name, hint)
 }
 
-// Has says that a flag is there.
+// Has reports whether a flag is given.
 func (a Args) Has(name string) bool { return len(a.values[name]) > 0 }
 
-// Value is that of a flag; empty where it is not there.
+// Value returns the value of a flag, or "" if it is not given.
 func (a Args) Value(name string) string {
 	if v := a.values[name]; len(v) > 0 {
 		return v[0]
@@ -96,11 +96,11 @@ func (a Args) Value(name string) string {
 	return ""
 }
 
-// Values are those of a flag that repeats.
+// Values returns all values of a repeatable flag.
 func (a Args) Values(name string) []string { return a.values[name] }
 
-// Int is the whole number that a flag has, from least to most; otherwise where it
-// is not there.
+// Int returns the integer value of a flag, which must be between least and
+// most, or otherwise if the flag is not given.
 func (a Args) Int(name string, otherwise, least, most int) (int, error) {
 	if !a.Has(name) {
 		return otherwise, nil
@@ -112,12 +112,12 @@ func (a Args) Int(name string, otherwise, least, most int) (int, error) {
 	return n, nil
 }
 
-// Text is what stands in the arguments, or in the input for "-", without space
-// around it. The error is a *UsageError where that is nothing, or more than most
-// bytes; what names it.
+// Text returns the positional arguments joined by spaces, or the input if the
+// only one is "-", trimmed. The error is a *UsageError if the text is empty or
+// longer than most bytes; what names the text in it.
 func (a Args) Text(c Call, what string, most int) (string, error) {
-	text := strings.Join(a.Rest, " ")
-	if len(a.Rest) == 1 && a.Rest[0] == "-" {
+	text := strings.Join(a.Positional, " ")
+	if len(a.Positional) == 1 && a.Positional[0] == "-" {
 		text = string(c.Input)
 	}
 	text = strings.TrimSpace(text)

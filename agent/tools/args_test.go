@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseArgs(t *testing.T) {
-	flags := []tools.Flag{{Name: "limit"}, {Name: "category"}, {Name: "json", Switch: true}, {Name: "tag", Repeats: true}}
+	flags := []tools.Flag{{Name: "limit"}, {Name: "category"}, {Name: "json", Boolean: true}, {Name: "tag", Repeatable: true}}
 	tests := map[string]struct {
 		args string
 		want string
@@ -50,46 +50,10 @@ func TestParseArgs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("%v [%s] %v %v", a.Rest, a.Value("category"), a.Has("json"), a.Values("tag"))
+			got := fmt.Sprintf("%v [%s] %v %v", a.Positional, a.Value("category"), a.Has("json"), a.Values("tag"))
 			if got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
-	}
-}
-
-func TestArgsValues(t *testing.T) {
-	for value, want := range map[string]string{"5": "5", "1": "1", "9": "9", "0": "not \"0\"", "10": "from 1 to 9", "x": "whole number", "": "not \"\"", "1e3": "not"} {
-		a, err := tools.ParseArgs([]string{"--limit=" + value}, tools.Flag{Name: "limit"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := a.Int("limit", 3, 1, 9)
-		if got := fmt.Sprint(n, err); !strings.Contains(got, want) {
-			t.Errorf("%q is %s, want %s", value, got, want)
-		}
-	}
-	if n, err := (tools.Args{}).Int("limit", 3, 1, 2); n != 3 || err != nil {
-		t.Error(n, err)
-	}
-	for name, test := range map[string]struct {
-		rest  []string
-		input string
-		want  string
-	}{
-		"words":        {[]string{"a", " b "}, "no", "a  b"},
-		"input":        {[]string{"-"}, "a\nb\n", "a\nb"},
-		"one of words": {[]string{"a", "-"}, "no", "a -"},
-		"none":         {nil, "no", "the note is missing"},
-		"empty input":  {[]string{"-"}, " \n", "the note is missing"},
-		"too long":     {[]string{"1234567"}, "", "the note has 7 bytes, and 6 are allowed"},
-	} {
-		text, err := tools.Args{Rest: test.rest}.Text(tools.Call{Input: []byte(test.input)}, "note", 6)
-		if err != nil {
-			text = err.Error()
-		}
-		if text != test.want {
-			t.Errorf("%s: %q, want %q", name, text, test.want)
-		}
 	}
 }

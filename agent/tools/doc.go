@@ -1,13 +1,14 @@
-// Package tools is what the commands of a session can ask for by mini-tool: a
-// registry of tools, each a name, a usage and a call, with what bounds them all:
-// which are allowed, how long they may take, how much they may say.
+// Package tools lets the commands of a session call tools through mini-tool. A
+// Registry holds the tools (each has a name, a usage and a function), and
+// enforces which may be called, for how long, and how much output they may
+// print.
 //
-// A tool gets its arguments as the shell made them of the command line. What it
-// returns as Output is all that the model sees; Details go on record for people
-// and programs. A mistake in the arguments is answered with the usage and exit
-// code 2, a failure with its text and exit code 1: the model reads it and goes
-// on. Nothing that a tool does ends the attempt, not even a panic.
+// A tool receives its arguments as the shell parsed them. The model sees only
+// Result.Output; Result.Details are recorded for people and programs. Invalid
+// arguments are answered with the usage and exit code 2, other failures with
+// the error and exit code 1, so that the model can continue. No tool can end
+// the attempt, not even by a panic.
 //
-//	box, err := tools.New(tools.Config{Tools: []tools.Tool{notes, search}})
-//	out := a.Run(ctx, agent.Session{Tools: box, ...})
+//	registry, err := tools.New(tools.Config{Tools: []tools.Tool{notes, search}})
+//	out := a.Run(ctx, agent.Session{Tools: registry, ...})
 package tools

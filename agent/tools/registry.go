@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agnivade/levenshtein"
@@ -21,43 +22,43 @@ const (
 	DefaultMaxOutput = 64 << 10
 )
 
-// Help is the name that no tool may have: by it the usage is asked for.
-const Help = "help"
+// HelpName is the reserved tool name that prints the usage.
+const HelpName = "help"
 
-// Skill is the name of the tool by which texts of skills are asked for. Where it
-// may not be called, prompts tell of no skills.
-const Skill = "skill"
+// SkillToolName is the name of the tool that prints skills. Prompts mention
+// skills only if it may be called.
+const SkillToolName = "skill"
 
-// Config is what a registry is made of.
+// Config configures a Registry.
 type Config struct {
 	Tools []Tool
-	// Allow names those that may be called; empty means all. Those that may not be
-	// are as if they were not there.
+	// Allow names the tools that may be called; empty allows all. Other tools
+	// are treated as unknown.
 	Allow []string
-	// Timeout and MaxOutput hold for tools that do not say otherwise. 0 stands for
-	// DefaultTimeout and DefaultMaxOutput (bytes).
+	// Timeout and MaxOutput apply to tools that set none. 0 means
+	// DefaultTimeout and DefaultMaxOutput (in bytes).
 	Timeout   time.Duration
 	MaxOutput int
-	// Skills are what prompts tell of beside tools.
-	Skills []agent.Ability
+	// Skills are listed in prompts in addition to the tools.
+	Skills []agent.Capability
 }
 
-// Registry is an agent.Toolbox. It does not change; Restrict makes another one.
+// Registry implements agent.ToolServer. It is immutable.
 type Registry struct {
 	config Config
-	tools  []known // in the order of Config
+	tools  []registeredTool // in the order of Config
 }
 
-// known is a tool, and what it said of itself when it was registered.
-type known struct {
+// registeredTool is a tool and its Spec at registration.
+type registeredTool struct {
 	Tool
 	spec Spec
 }
 
-var _ agent.Toolbox = (*Registry)(nil)
+var _ agent.ToolServer = (*Registry)(nil)
 
-// New makes a registry. Two tools of one name, a name that is none, and an
-// allowed name that nobody has, are errors.
+// New returns a registry. It is an error if two tools have the same name, a
+// name is invalid, or Config.Allow names an unknown tool.
 func New(c Config) (*Registry, error) {
 	c.Timeout, c.MaxOutput = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.MaxOutput, DefaultMaxOutput)
 	r := &Registry{config: c}
@@ -67,55 +68,54 @@ func New(c Config) (*Registry, error) {
 			return nil, err
 		}
 		if r.find(s.Name) != nil {
-			return nil, fmt.Errorf("two tools are called %q: give one of them another name, or switch it off", s.Name)
+			return nil, fmt.Errorf("two tools have the name %q: rename or disable one of them", s.Name)
 		}
-		r.tools = append(r.tools, known{t, s})
+		r.tools = append(r.tools, registeredTool{t, s})
 	}
 	for _, name := range c.Allow {
 		if r.find(name) == nil {
-			return nil, fmt.Errorf("%.80q may be called, and is no tool here%s", name, r.hint(name))
+			return nil, fmt.Errorf("unknown tool %.80q in the list of allowed tools%s", name, r.suggestion(name))
 		}
 	}
 	if len(c.Allow) > 0 {
-		r.keep(c.Allow)
+		r.keepOnly(c.Allow)
 	}
 	return r, nil
 }
 
-var goodName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// CheckName says what is wrong with a name for a tool.
+// CheckName returns an error if a name is not valid for a tool.
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return errors.New("a tool has no name")
+		return errors.New("a tool's name is empty")
 	case len(name) > MaxName:
-		return fmt.Errorf("%.80q is too long for the name of a tool: it has %d bytes, and %d are allowed", name, len(name), MaxName)
-	case name == Help:
-		return fmt.Errorf("no tool may be called %q: that prints the usage of all", name)
-	case !goodName.MatchString(name):
-		return fmt.Errorf("%q is no name for a tool: letters, digits, - and _ are, beginning with a letter or a digit", name)
+		return fmt.Errorf("tool name %.80q is too long: %d bytes, at most %d are allowed", name, len(name), MaxName)
+	case name == HelpName:
+		return fmt.Errorf("tool name %q is reserved: it prints the usage", name)
+	case !validName.MatchString(name):
+		return fmt.Errorf("tool name %q is invalid: use letters, digits, - and _, beginning with a letter or a digit", name)
 	}
 	return nil
 }
 
-// Restrict is a registry with those of the tools that are named, and no others.
-// A name that nobody has is passed over: whoever names it may know tools that are
-// off here.
+// Restrict returns a registry with only the named tools. It ignores unknown
+// names, because the caller may name tools that are disabled.
 func (r *Registry) Restrict(names []string) *Registry {
-	less := &Registry{config: r.config, tools: slices.Clone(r.tools)}
-	less.keep(names)
-	return less
+	restricted := &Registry{config: r.config, tools: slices.Clone(r.tools)}
+	restricted.keepOnly(names)
+	return restricted
 }
 
-func (r *Registry) keep(names []string) {
-	r.tools = slices.DeleteFunc(r.tools, func(t known) bool { return !slices.Contains(names, t.spec.Name) })
-	if r.find(Skill) == nil {
+func (r *Registry) keepOnly(names []string) {
+	r.tools = slices.DeleteFunc(r.tools, func(t registeredTool) bool { return !slices.Contains(names, t.spec.Name) })
+	if r.find(SkillToolName) == nil {
 		r.config.Skills = nil
 	}
 }
 
-// Names are those of the tools, in the order in which they were given.
+// Names returns the names of the tools in the order of Config.Tools.
 func (r *Registry) Names() []string {
 	names := make([]string, len(r.tools))
 	for i, t := range r.tools {
@@ -124,11 +124,11 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// Abilities implements agent.Toolbox.
-func (r *Registry) Abilities() agent.Abilities {
-	a := agent.Abilities{Skills: slices.Clone(r.config.Skills)}
+// Capabilities implements agent.ToolServer.
+func (r *Registry) Capabilities() agent.Capabilities {
+	a := agent.Capabilities{Skills: slices.Clone(r.config.Skills)}
 	for _, t := range r.tools {
-		a.Tools = append(a.Tools, agent.Ability{Name: t.spec.Name, Usage: t.spec.Usage, About: t.spec.About})
+		a.Tools = append(a.Tools, agent.Capability{Name: t.spec.Name, Usage: t.spec.Usage, Description: t.spec.Description})
 		if t.spec.Local {
 			a.Local = append(a.Local, t.spec.Name)
 		}
@@ -136,11 +136,11 @@ func (r *Registry) Abilities() agent.Abilities {
 	return a
 }
 
-// Prepare lets the tools that need it prepare a sandbox.
-func (r *Registry) Prepare(ctx context.Context, box env.Environment) error {
+// Prepare calls the tools that implement Preparer for a new sandbox.
+func (r *Registry) Prepare(ctx context.Context, sandbox env.Environment) error {
 	for _, t := range r.tools {
 		if p, ok := t.Tool.(Preparer); ok {
-			if err := p.Prepare(ctx, box); err != nil {
+			if err := p.Prepare(ctx, sandbox); err != nil {
 				return fmt.Errorf("prepare %s: %w", t.spec.Name, err)
 			}
 		}
@@ -148,30 +148,34 @@ func (r *Registry) Prepare(ctx context.Context, box env.Environment) error {
 	return nil
 }
 
-func (r *Registry) find(name string) *known {
-	i := slices.IndexFunc(r.tools, func(t known) bool { return t.spec.Name == name })
+func (r *Registry) find(name string) *registeredTool {
+	i := slices.IndexFunc(r.tools, func(t registeredTool) bool { return t.spec.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return &r.tools[i]
 }
 
-// hint names the tool that somebody may have meant; it may be empty.
-func (r *Registry) hint(name string) string {
+// suggestion returns "; did you mean ...?" for a similar name, or "".
+func (r *Registry) suggestion(name string) string {
 	if near := Nearest(name, r.Names()); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
 }
 
-// Nearest is the word that was most likely meant; empty where none is near. Long
-// words are not compared: they come from strangers.
+// Nearest returns the most similar of words, or "" if none is similar. A word
+// is similar if it contains the given one or has a small edit distance. Words
+// longer than MaxName are not compared, because they are untrusted.
 func Nearest(word string, words []string) string {
-	if len(word) > MaxName {
+	if word = strings.ToLower(word); len(word) > MaxName {
 		return ""
 	}
 	best, distance := "", max(2, len(word)/3)+1
 	for _, w := range words {
+		if len(word) > 2 && strings.Contains(w, word) {
+			return w
+		}
 		if d := levenshtein.ComputeDistance(word, w); d < distance && d < len(word) {
 			best, distance = w, d
 		}

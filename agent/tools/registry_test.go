@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tool is one that does what the test wants.
+// tool is a tool with configurable behavior.
 type tool struct {
 	spec     tools.Spec
 	call     func(ctx context.Context, c tools.Call) (tools.Result, error)
@@ -40,7 +40,7 @@ func (t tool) Prepare(context.Context, env.Environment) error {
 }
 
 func says(name, text string) tool {
-	return tool{spec: tools.Spec{Name: name, Usage: name + " TEXT", About: "Says " + name + "."}, call: func(context.Context, tools.Call) (tools.Result, error) {
+	return tool{spec: tools.Spec{Name: name, Usage: name + " TEXT", Description: "Says " + name + "."}, call: func(context.Context, tools.Call) (tools.Result, error) {
 		return tools.Result{Output: text}, nil
 	}}
 }
@@ -54,9 +54,9 @@ func registry(t *testing.T, c tools.Config) *tools.Registry {
 	return r
 }
 
-func ask(t *testing.T, r *tools.Registry, args ...string) agent.ToolAnswer {
+func ask(t *testing.T, r *tools.Registry, args ...string) agent.ToolResponse {
 	t.Helper()
-	return r.Answer(t.Context(), agent.Asked{ToolRequest: env.ToolRequest{Args: args}})
+	return r.Handle(t.Context(), agent.ToolRequest{ToolRequest: env.ToolRequest{Args: args}})
 }
 
 func TestNew(t *testing.T) {
@@ -66,18 +66,18 @@ func TestNew(t *testing.T) {
 	}{
 		"fine":            {names: []string{"a", "a-b_C9"}},
 		"none":            {},
-		"twice":           {names: []string{"a", "b", "a"}, err: `two tools are called "a"`},
-		"no name":         {names: []string{""}, err: "no name"},
-		"help":            {names: []string{"help"}, err: `no tool may be called "help"`},
-		"a flag":          {names: []string{"-x"}, err: "is no name"},
-		"a path":          {names: []string{"../x"}, err: "is no name"},
-		"a space":         {names: []string{"a b"}, err: "is no name"},
-		"a line feed":     {names: []string{"a\n"}, err: "is no name"},
+		"twice":           {names: []string{"a", "b", "a"}, err: `two tools have the name "a"`},
+		"no name":         {names: []string{""}, err: "name is empty"},
+		"help":            {names: []string{"help"}, err: `tool name "help" is reserved`},
+		"a flag":          {names: []string{"-x"}, err: "is invalid"},
+		"a path":          {names: []string{"../x"}, err: "is invalid"},
+		"a space":         {names: []string{"a b"}, err: "is invalid"},
+		"a line feed":     {names: []string{"a\n"}, err: "is invalid"},
 		"just short":      {names: []string{strings.Repeat("x", tools.MaxName)}},
 		"too long":        {names: []string{strings.Repeat("x", tools.MaxName+1)}, err: "too long"},
 		"allowed":         {names: []string{"a", "b"}, allow: []string{"b"}},
-		"allowed, no one": {names: []string{"search", "note"}, allow: []string{"serch"}, err: `"serch" may be called, and is no tool here; did you mean "search"?`},
-		"allowed, far":    {names: []string{"search"}, allow: []string{"quux"}, err: `"quux" may be called, and is no tool here`},
+		"allowed, no one": {names: []string{"search", "note"}, allow: []string{"serch"}, err: `unknown tool "serch" in the list of allowed tools; did you mean "search"?`},
+		"allowed, far":    {names: []string{"search"}, allow: []string{"quux"}, err: `unknown tool "quux" in the list of allowed tools`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAllow(t *testing.T) {
 	local := tool{spec: tools.Spec{Name: "read", Local: true}, prepared: &prepared}
 	one, skill := says("one", "1"), says("skill", "s")
 	one.prepared = &prepared
-	c := tools.Config{Tools: []tools.Tool{skill, local, one, says("two", "2")}, Skills: []agent.Ability{{Name: "bisect"}}}
+	c := tools.Config{Tools: []tools.Tool{skill, local, one, says("two", "2")}, Skills: []agent.Capability{{Name: "bisect"}}}
 	all := registry(t, c)
 	c.Allow = []string{"two", "one"}
 	some := registry(t, c)
@@ -123,7 +123,7 @@ func TestAllow(t *testing.T) {
 			if err := test.box.Prepare(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			a := test.box.Abilities()
+			a := test.box.Capabilities()
 			var names []string
 			for _, one := range a.Tools {
 				names = append(names, one.Name)
@@ -154,7 +154,7 @@ func TestAnswer(t *testing.T) {
 		return func(context.Context, tools.Call) (tools.Result, error) { return r, err }
 	}
 	make := func(name string, most int, call func(context.Context, tools.Call) (tools.Result, error)) tools.Tool {
-		return tool{spec: tools.Spec{Name: name, Usage: name + " A\n" + name + " B", About: "Does " + name + ".", MaxOutput: most}, call: call}
+		return tool{spec: tools.Spec{Name: name, Usage: name + " A\n" + name + " B", Description: "Does " + name + ".", MaxOutput: most}, call: call}
 	}
 	r := registry(t, tools.Config{MaxOutput: 10, Tools: []tools.Tool{
 		make("fine", 0, func(_ context.Context, c tools.Call) (tools.Result, error) {
@@ -214,20 +214,20 @@ func TestAnswer(t *testing.T) {
 				}
 				details = string(data)
 			}
-			like(t, "output", string(got.Output), test.output)
-			like(t, "errors", string(got.Errors), test.errors)
+			like(t, "output", string(got.Stdout), test.output)
+			like(t, "errors", string(got.Stderr), test.errors)
 			like(t, "details", details, test.details)
 			if got.ExitCode != test.code {
 				t.Errorf("exit code %d, want %d", got.ExitCode, test.code)
 			}
-			if len(got.Output)+len(got.Errors) > env.MaxToolAnswer || len(got.Errors) > 20<<10 || !utf8.Valid(got.Output) {
-				t.Errorf("%d and %d bytes", len(got.Output), len(got.Errors))
+			if len(got.Stdout)+len(got.Stderr) > env.MaxToolResponse || len(got.Stderr) > 20<<10 || !utf8.Valid(got.Stdout) {
+				t.Errorf("%d and %d bytes", len(got.Stdout), len(got.Stderr))
 			}
 		})
 	}
 }
 
-// like holds a text against parts of it, in order, with a * for what is between.
+// like reports whether a text matches a pattern in which * stands for any text.
 func like(t *testing.T, what, got, want string) {
 	t.Helper()
 	rest, parts := got, strings.Split(want, "*")
@@ -241,9 +241,9 @@ func like(t *testing.T, what, got, want string) {
 	}
 }
 
-// TestTimeouts has no clock but that of the bubble.
+// TestTimeouts runs with the fake clock of synctest.
 func TestTimeouts(t *testing.T) {
-	heeds := func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	obeys := func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 		<-ctx.Done()
 		return tools.Result{}, context.Cause(ctx)
 	}
@@ -254,21 +254,21 @@ func TestTimeouts(t *testing.T) {
 		took   time.Duration
 		errors string
 	}{
-		"heeds the registry's": {call: heeds, took: 5 * time.Second, errors: "mini-tool: x: it took longer than the 5s that it may take, and was stopped\n"},
-		"heeds its own":        {spec: time.Second, call: heeds, took: time.Second, errors: "mini-tool: x: it took longer than the 1s that it may take, and was stopped\n"},
-		"heeds nothing": {call: func(context.Context, tools.Call) (tools.Result, error) {
+		"obeys the registry's": {call: obeys, took: 5 * time.Second, errors: "mini-tool: x: it took longer than the 5s that it may take, and was stopped\n"},
+		"obeys its own":        {spec: time.Second, call: obeys, took: time.Second, errors: "mini-tool: x: it took longer than the 1s that it may take, and was stopped\n"},
+		"obeys nothing": {call: func(context.Context, tools.Call) (tools.Result, error) {
 			time.Sleep(time.Hour)
 			return tools.Result{Output: "late"}, nil
-		}, took: 5*time.Second + tools.Grace, errors: "mini-tool: x: it took longer*"},
+		}, took: 5*time.Second + tools.GracePeriod, errors: "mini-tool: x: it took longer*"},
 		"says something at the end": {call: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 			<-ctx.Done()
 			return tools.Result{Output: "partly"}, nil
 		}, took: 5 * time.Second},
-		"no bound, nobody waits": {spec: -1, call: heeds, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
-		"no bound, heeds nothing": {spec: -1, call: func(context.Context, tools.Call) (tools.Result, error) {
+		"no bound, nobody waits": {spec: -1, call: obeys, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
+		"no bound, obeys nothing": {spec: -1, call: func(context.Context, tools.Call) (tools.Result, error) {
 			time.Sleep(2 * time.Hour)
 			return tools.Result{}, nil
-		}, caller: time.Hour, took: time.Hour + tools.Grace, errors: "mini-tool: x: it was stopped, and did not end\n"},
+		}, caller: time.Hour, took: time.Hour + tools.GracePeriod, errors: "mini-tool: x: it was stopped, and did not end\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -281,15 +281,15 @@ func TestTimeouts(t *testing.T) {
 					time.AfterFunc(test.caller, cancel)
 				}
 				start := time.Now()
-				got := r.Answer(ctx, agent.Asked{ToolRequest: env.ToolRequest{Args: []string{"x"}}})
+				got := r.Handle(ctx, agent.ToolRequest{ToolRequest: env.ToolRequest{Args: []string{"x"}}})
 				if took := time.Since(start); took != test.took {
 					t.Errorf("it took %v, want %v", took, test.took)
 				}
-				like(t, "errors", string(got.Errors), test.errors)
+				like(t, "errors", string(got.Stderr), test.errors)
 				if want := min(len(test.errors), 1); got.ExitCode != want {
 					t.Errorf("exit code %d, want %d", got.ExitCode, want)
 				}
-				time.Sleep(3 * time.Hour) // until the one that heeds nothing is over
+				time.Sleep(3 * time.Hour) // until the one that obeys nothing is over
 			})
 		})
 	}

@@ -6,20 +6,20 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// Tailer is a Tool that has something to say at the end of each prompt, where
-// the configuration has a template for that.
-type Tailer interface {
-	// Tail are variables for the template, by name. It is called between commands,
-	// before each call of the model.
-	Tail(a *agent.Attempt) map[string]any
+// TailProvider is a Tool that provides variables for the template of the
+// prompt's end (tail_template).
+type TailProvider interface {
+	// TailVariables returns template variables by name. It is called before
+	// each model call.
+	TailVariables(a *agent.Attempt) map[string]any
 }
 
-// Tail is what the tools have to say at the end of a prompt.
-func (r *Registry) Tail(a *agent.Attempt) map[string]any {
+// TailVariables returns the variables of all tools.
+func (r *Registry) TailVariables(a *agent.Attempt) map[string]any {
 	all := map[string]any{}
 	for _, t := range r.tools {
-		if tailer, ok := t.Tool.(Tailer); ok {
-			maps.Copy(all, tailer.Tail(a))
+		if tailer, ok := t.Tool.(TailProvider); ok {
+			maps.Copy(all, tailer.TailVariables(a))
 		}
 	}
 	return all

@@ -9,37 +9,38 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Tool is one thing that commands can ask for. It is safe for concurrent use.
+// Tool is a function that commands can call. It is safe for concurrent use.
 type Tool interface {
 	Spec() Spec
-	// Call does it. The error of a mistake in the arguments is a *UsageError; any
-	// other is told to the model as it is. ctx ends at the tool's timeout, and when
-	// nobody waits for the answer any more.
+	// Call runs the tool. For invalid arguments it returns a *UsageError. The
+	// model sees the text of any other error. ctx ends at the tool's timeout or
+	// when the caller no longer waits for the answer.
 	Call(ctx context.Context, c Call) (Result, error)
 }
 
-// Preparer is a Tool that has something to do in a fresh sandbox.
+// Preparer is a Tool that prepares new sandboxes.
 type Preparer interface {
-	Prepare(ctx context.Context, box env.Environment) error
+	Prepare(ctx context.Context, sandbox env.Environment) error
 }
 
-// Spec says what a tool is.
+// Spec describes a tool.
 type Spec struct {
-	// Name is one word: letters, digits, - and _, at most MaxName of them.
+	// Name has letters, digits, - and _, and at most MaxName bytes.
 	Name string
-	// Usage is its command line behind "mini-tool", as "note add TEXT"; several
-	// lines for several forms.
+	// Usage is the command line after "mini-tool", such as "note add TEXT".
+	// Each line is one form.
 	Usage string
-	// About says in a sentence what it is good for.
-	About string
-	// Help is what else is told of it to who asks for it; may be empty.
+	// Description says in one sentence what the tool does.
+	Description string
+	// Help is further text for "mini-tool help NAME"; it may be empty.
 	Help string
-	// Timeout bounds a call; 0 is the registry's. Negative is none, for tools that
-	// end by themselves.
+	// Timeout bounds a call. 0 means the registry's timeout. Negative means
+	// none, for tools that have their own.
 	Timeout time.Duration
-	// MaxOutput bounds the output in bytes; 0 is the registry's.
+	// MaxOutput bounds the output in bytes; 0 means the registry's limit.
 	MaxOutput int
-	// Local says that mini-tool does it in the sandbox, and Call is never called.
+	// Local says that mini-tool runs the tool in the sandbox. Call is then
+	// never called.
 	Local bool
 }
 
@@ -48,36 +49,36 @@ const MaxName = 64
 
 // Call is one call of a tool.
 type Call struct {
-	// Args are those behind the name.
+	// Args are the arguments after the tool's name.
 	Args []string
-	// Input is what an argument "-" stands for.
+	// Input is the standard input, which an argument "-" stands for.
 	Input []byte
-	// Dir is where it was called, in the sandbox.
+	// Dir is the caller's working directory in the sandbox.
 	Dir string
-	// Inside runs commands within the one that asked.
-	Inside env.Environment
-	// Attempt is who asked; nil where that is no agent.
+	// Environment runs commands within the command that called the tool.
+	Environment env.Environment
+	// Attempt is the attempt that called the tool; nil if no agent did.
 	Attempt *agent.Attempt
 }
 
-// Result is what a call came to.
+// Result is the result of a call.
 type Result struct {
 	// Output is what the model sees.
 	Output string
-	// Size is how long the output was, in bytes, where the tool itself did not keep
-	// all of it; 0 where Output is whole.
+	// Size is the full length of the output in bytes if Output holds only its
+	// beginning; 0 if Output is complete.
 	Size int64
-	// ExitCode is mini-tool's; a tool that could not do what it was asked for, and
-	// says so in Output, has another than 0.
+	// ExitCode is the exit code of mini-tool. A tool that fails and explains
+	// why in Output sets it to a value other than 0.
 	ExitCode int
-	// Details are for people and programs; nil, or of a JSON form.
+	// Details are recorded as JSON for people and programs; may be nil.
 	Details any
 }
 
-// UsageError is a mistake in the arguments of a call.
+// UsageError reports invalid arguments of a call.
 type UsageError struct{ Text string }
 
 func (e *UsageError) Error() string { return e.Text }
 
-// Usagef makes a *UsageError.
+// Usagef returns a *UsageError with a formatted text.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }

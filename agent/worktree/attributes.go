@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// attributes marks as binary, in the form of a gitattributes file, every file
-// whose part of the patch is not valid UTF-8, or has a NUL, which no script can.
-func attributes(patch []byte) []byte {
+// binaryAttributes returns a gitattributes file that marks as binary each file
+// whose section of the patch is not valid UTF-8 or contains a NUL.
+func binaryAttributes(patch []byte) []byte {
 	var out []byte
-	for section := range sections(patch) {
+	for section := range fileSections(patch) {
 		if isText(section) {
 			continue
 		}
 		header, _, _ := bytes.Cut(section, []byte("\n"))
 		if name, ok := fileName(string(header)); ok {
-			out = append(out, pattern(name)+" -diff\n"...)
+			out = append(out, attributesPattern(name)+" -diff\n"...)
 		}
 	}
 	return out
@@ -27,8 +27,8 @@ func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 const sectionStart = "diff --git "
 
-// sections yields the parts of a git patch, one per file.
-func sections(patch []byte) func(func([]byte) bool) {
+// fileSections yields the sections of a git patch, one per file.
+func fileSections(patch []byte) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(patch) > 0 {
 			end := bytes.Index(patch, []byte("\n"+sectionStart))
@@ -44,10 +44,9 @@ func sections(patch []byte) func(func([]byte) bool) {
 	}
 }
 
-// fileName reads the new name out of "diff --git a/X b/X", or its quoted form.
-// Renames have different names on both sides; ours are made without them, and
-// in a foreign patch the sides of a rename are found by their quotes or not at
-// all.
+// fileName returns the new name in a line "diff --git a/X b/X", quoted or not.
+// In a patch of this package both names are equal. In other patches a rename is
+// recognized only if the names are quoted.
 func fileName(header string) (string, bool) {
 	names, ok := strings.CutPrefix(strings.TrimSuffix(header, "\r"), sectionStart)
 	if !ok {
@@ -69,9 +68,9 @@ func fileName(header string) (string, bool) {
 	return name, ok
 }
 
-// pattern is a line of gitattributes that matches this file and no other: from
-// the top, with the signs of globs escaped, quoted as git quotes names.
-func pattern(name string) string {
+// attributesPattern returns a gitattributes pattern that matches only this
+// file.
+func attributesPattern(name string) string {
 	var glob strings.Builder
 	for i := range len(name) {
 		if strings.IndexByte(`*?[]\`, name[i]) >= 0 {
@@ -96,8 +95,8 @@ func pattern(name string) string {
 	return s.String()
 }
 
-// excludePattern is a line of gitignore that matches this file or folder and no
-// other. A line can hold no line end.
+// excludePattern returns a gitignore pattern for this file or folder. A newline
+// in the name becomes "?", because a pattern cannot contain one.
 func excludePattern(name string) string {
 	var s strings.Builder
 	s.WriteByte('/')

@@ -1,8 +1,8 @@
-# Prints, each with a NUL after it: the commit at HEAD, or the empty tree of a
-# repository without one; the git directory, the one it shares with other work
-# trees, and the top of the files; then the settings that say how files become
-# objects, as git config -z lists them. They are noted now, because later the
-# agent may have changed them.
+# Prints, each terminated by a NUL: the commit at HEAD, or the empty tree of a
+# repository without a commit; the git directory; the git directory shared with
+# other worktrees; the top of the working tree; the confinement folder. Then it
+# prints the settings on how files become objects, in the format of git config
+# -z. They are read at the start because the agent may change them later.
 set -e
 find_top || { echo "no repository"; exit 98; }
 base=$(g rev-parse --verify --quiet 'HEAD^{commit}' || g hash-object -t tree --stdin </dev/null)

@@ -15,71 +15,71 @@ import (
 //go:embed check.sh
 var checkScript string
 
-// Finding is what became of a patch that was held against the base.
-type Finding struct {
-	// Patch is the one to keep: the given one byte for byte, but with the line
-	// ends that it lacks where it only applies whole with them (Mended), and
-	// made anew, with the same effect, where it was not valid UTF-8, or applies
-	// to the commit and not to the state at the start (Remade).
-	Patch          []byte
-	Mended, Remade bool
-	// Tree is git's hash of the tree that the patch makes of the base.
+// CheckResult is the result of checking a patch against the state at the start.
+type CheckResult struct {
+	// Patch is the patch to keep. It is the given one, unchanged except: with
+	// missing newlines added at its end (NewlineAdded), or regenerated with the
+	// same effect because it was not valid UTF-8 or applied only to the commit
+	// (Regenerated).
+	Patch                     []byte
+	NewlineAdded, Regenerated bool
+	// Tree is git's hash of the tree with the patch applied.
 	Tree string
-	// Refusal is what git apply said of a patch that it does not take, in a
-	// few printable lines; empty for one that it takes.
-	Refusal string
+	// GitError is the error of git apply, in a few sanitized lines; empty if
+	// the patch applies.
+	GitError string
 }
 
-// Check holds a patch against the state at the start. A patch that does not
-// apply is a Finding; an error says that there was no finding out, for want of
-// a repository, say.
-func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
+// Check checks whether a patch applies to the state at the start. A patch that
+// does not apply is not an error. An error means that the check failed, for
+// example because there is no repository.
+func (t *Tree) Check(ctx context.Context, patch []byte) (CheckResult, error) {
 	switch {
 	case t.Base == "":
-		return Finding{}, errors.New("check patch: there is " + t.Missing)
-	case len(patch) > t.maxCheck():
-		return Finding{Refusal: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), t.maxCheck())}, nil
+		return CheckResult{}, errors.New("check patch: there is " + t.Missing)
+	case len(patch) > t.maxCheckedPatch():
+		return CheckResult{GitError: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), t.maxCheckedPatch())}, nil
 	case bytes.IndexByte(patch, 0) >= 0:
-		return Finding{Refusal: "error: it has a NUL byte, so that it is no text"}, nil
+		return CheckResult{GitError: "error: it has a NUL byte, so that it is no text"}, nil
 	case len(bytes.TrimSpace(patch)) == 0:
-		return Finding{Refusal: "error: it is empty"}, nil
+		return CheckResult{GitError: "error: it is empty"}, nil
 	}
-	remake := !utf8.Valid(patch)
-	end, doubtful := missingEnd(patch)
-	vars := fmt.Sprintf("size=%d\nend=%s\ndoubtful=%t\nbinary=%t\n", len(patch), quote(strings.ReplaceAll(end, "\n", `\n`)), doubtful, remake)
-	a, err := t.ask(ctx, file("submission", patch)+vars+checkScript, attributes(patch), timeout)
+	regenerate := !utf8.Valid(patch)
+	end, recheck := missingNewlines(patch)
+	vars := fmt.Sprintf("size=%d\nend=%s\ndoubtful=%t\nbinary=%t\n", len(patch), shellQuote(strings.ReplaceAll(end, "\n", `\n`)), recheck, regenerate)
+	out, err := t.runScript(ctx, shellFunction("submission", patch)+vars+checkScript, binaryAttributes(patch), scriptTimeout)
 	if err != nil {
-		return Finding{}, fmt.Errorf("check patch: %w", err)
+		return CheckResult{}, fmt.Errorf("check patch: %w", err)
 	}
-	f := Finding{Patch: patch, Tree: a.tree, Mended: a.state == "mended", Remade: remake}
-	switch a.state {
+	result := CheckResult{Patch: patch, Tree: out.tree, NewlineAdded: out.state == "mended", Regenerated: regenerate}
+	switch out.state {
 	case "applies":
 	case "rebased":
-		f.Remade = true
+		result.Regenerated = true
 	case "mended":
-		f.Patch = append(bytes.Clone(patch), end...)
+		result.Patch = append(bytes.Clone(patch), end...)
 	case "refused":
-		return Finding{Refusal: printable(a.words)}, nil
+		return CheckResult{GitError: sanitize(out.message)}, nil
 	default:
-		return Finding{}, fmt.Errorf("check patch: %w", errAnswer)
+		return CheckResult{}, fmt.Errorf("check patch: %w", errInvalidOutput)
 	}
-	if !f.Remade {
-		return f, nil
+	if !result.Regenerated {
+		return result, nil
 	}
-	switch f.Patch = a.patch; {
-	case !utf8.Valid(f.Patch):
-		return Finding{Refusal: "error: it names files that are not UTF-8"}, nil
-	case len(f.Patch) == 0:
-		return Finding{Refusal: "error: it has only what was changed before the work began"}, nil
+	switch result.Patch = out.patch; {
+	case !utf8.Valid(result.Patch):
+		return CheckResult{GitError: "error: it names files that are not UTF-8"}, nil
+	case len(result.Patch) == 0:
+		return CheckResult{GitError: "error: it has only what was changed before the work began"}, nil
 	}
-	return f, nil
+	return result, nil
 }
 
-// missingEnd is what a patch may have lost at its end, on its way through a
-// shell's $(...), say: the end of its last line, or the empty line that ends a
-// binary file. Git says nothing of the latter and leaves the file out, so that
-// its word alone is doubtful.
-func missingEnd(patch []byte) (end string, doubtful bool) {
+// missingNewlines returns the newlines that a patch may have lost at its end,
+// for example in a shell's $(...): the end of the last line, or the empty line
+// after a binary file. Without that empty line git omits the file and reports
+// no error; recheck is true then.
+func missingNewlines(patch []byte) (end string, recheck bool) {
 	hasBinary := bytes.Contains(patch, []byte("\nGIT binary patch\n"))
 	switch {
 	case !bytes.HasSuffix(patch, []byte("\n")) && hasBinary:
@@ -90,7 +90,7 @@ func missingEnd(patch []byte) (end string, doubtful bool) {
 	return "\n", hasBinary && !bytes.HasSuffix(patch, []byte("\n\n"))
 }
 
-// maxCheck is the longest patch that fits into a script beside the rest.
-func (t *Tree) maxCheck() int {
-	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.Left))
+// maxCheckedPatch is the size of the largest patch that fits into a script.
+func (t *Tree) maxCheckedPatch() int {
+	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.LeftOut))
 }

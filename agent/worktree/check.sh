@@ -1,8 +1,8 @@
-# Holds a patch of the agent's against the base. Set before: the function
-# submission, which prints it with an end to its last line; size, its own size
-# in bytes; end, the line ends to try it with; doubtful, whether they are to be
-# tried even if it applies as it is; and binary, whether it is to be made anew,
-# as one that holds other text than UTF-8 in binary form.
+# Checks a patch of the agent against the base. Variables: size, the size of
+# the patch in bytes; end, the newlines to try at its end; doubtful, whether to
+# try them even if the patch applies without them; binary, whether to
+# regenerate the patch with text that is not UTF-8 as binary. The function
+# submission prints the patch with a newline at its end.
 submission >"$tmp/submission"
 dd if="$tmp/submission" of="$tmp/patch" bs="$size" count=1 2>/dev/null
 check() {
@@ -10,9 +10,9 @@ check() {
 	applies "$1" || trouble=$?
 	[ $trouble -ne 2 ]
 }
-# rebase is for what git diff prints, which is against the commit, and so has
-# what was changed at the start: each file that it is about takes the place of
-# the one in the base, as it makes it of the commit.
+# rebase handles a patch of git diff, which is against the commit and therefore
+# includes the changes from before the start. Each file of the patch replaces
+# that of the base, with the content that the patch makes of the commit.
 rebase() {
 	at_start=$base base=$commit
 	check "$tmp/patch"

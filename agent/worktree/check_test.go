@@ -8,13 +8,13 @@ import (
 	"github.com/minibench/mini/agent/worktree"
 )
 
-// Which submissions count: what git apply takes on a clean tree, whatever the
-// working tree looks like by then.
+// A patch is accepted if git apply accepts it on a clean tree, whatever the
+// state of the working tree.
 func TestCheck(t *testing.T) {
 	const change = `printf 'two\n2\n' > two; printf 'one\nzwei\nthree\n' > a.txt; printf 'exact\r\nother\r\n' > crlf.txt; { printf '\0'; head -c 300 /dev/urandom; } > blob; chmod +x code.py; git mv link knil; printf 'x = 2' > sub/no-end; `
 	tests := []struct {
-		name, make string // make prints the submission, after change
-		refusal    string // "" for a patch that counts
+		name, make string // make prints the patch, after change
+		refusal    string // "" for an accepted patch
 		mended     bool
 	}{
 		{"git diff", "git add -A; git diff --cached --binary HEAD", "", false},
@@ -61,12 +61,12 @@ func TestCheck(t *testing.T) {
 				t.Errorf("the files changed:\n%s\n%s", before, after)
 			}
 			if tt.refusal != "" {
-				if !strings.Contains(found.Refusal, tt.refusal) || len(found.Refusal) > 2100 || found.Patch != nil {
-					t.Errorf("refusal %q lacks %q", found.Refusal, tt.refusal)
+				if !strings.Contains(found.GitError, tt.refusal) || len(found.GitError) > 2100 || found.Patch != nil {
+					t.Errorf("refusal %q lacks %q", found.GitError, tt.refusal)
 				}
 				return
 			}
-			if found.Refusal != "" || found.Mended != tt.mended || len(found.Tree) != 40 {
+			if found.GitError != "" || found.NewlineAdded != tt.mended || len(found.Tree) != 40 {
 				t.Fatalf("%+v\nof\n%s", found, text)
 			}
 			want := string(text)
@@ -79,14 +79,14 @@ func TestCheck(t *testing.T) {
 			if utf8.Valid(text) && string(found.Patch) != want {
 				t.Errorf("the patch was changed:\n%q\n%q", want, found.Patch)
 			}
-			if !utf8.Valid(found.Patch) || found.Remade == utf8.Valid(text) {
-				t.Errorf("remade %t: %q", found.Remade, found.Patch)
+			if !utf8.Valid(found.Patch) || found.Regenerated == utf8.Valid(text) {
+				t.Errorf("remade %t: %q", found.Regenerated, found.Patch)
 			}
 		})
 	}
 }
 
-func TestCheckWhereItCannotBeFoundOut(t *testing.T) {
+func TestCheckFails(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)
 	tree := open(t, dir)
@@ -109,8 +109,8 @@ printf 'a\r\nb\r\n' > one.crlf; printf 'hello\n' | iconv -t UTF-16 > sub/x.enc; 
 	tree := open(t, dir)
 	text := sh(t, dir, `printf 'a\r\nc\r\n' > one.crlf; printf 'hello\nyou\n' | iconv -t UTF-16 > sub/x.enc; git diff`)
 	found, err := tree.Check(t.Context(), []byte(text))
-	if err != nil || found.Refusal != "" {
-		t.Errorf("%v, %s", err, found.Refusal)
+	if err != nil || found.GitError != "" {
+		t.Errorf("%v, %s", err, found.GitError)
 	}
 	if diff, err := tree.Diff(t.Context()); err != nil || !diff.Exact || diff.Tree != found.Tree {
 		t.Errorf("%v, exact %t: %s", err, diff.Exact, diff.Problem)

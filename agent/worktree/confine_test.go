@@ -15,16 +15,16 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// everything is all that a repository is, to the second of its last change.
-const everything = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f ! -name index | sort | xargs sha256sum"
+// snapshot lists all files of a repository with their times.
+const snapshot = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f ! -name index | sort | xargs sha256sum"
 
-// Whatever leads from the folder of an attempt on the host to a repository of
-// the user's: that one is not touched, and no part of it is in the diff.
-func TestTheUsersRepositoryIsOutOfReach(t *testing.T) {
+// Links and settings that lead from the attempt's folder to the user's
+// repository: it is not changed and not part of the diff.
+func TestUsersRepositoryIsNotChanged(t *testing.T) {
 	for name, tt := range map[string]struct {
-		make string // in the user's repository, which is $PWD; the attempt's folder is $PWD/tmp/own
-		err  error  // of Scrub; any but ErrNoRepository where nil
-		own  bool   // there is a repository in the attempt's folder
+		make string // run in the user's repository; the attempt's folder is $PWD/tmp/own
+		err  error  // of Scrub; nil means any error but ErrNoRepository
+		own  bool   // the attempt's folder has a repository
 	}{
 		"around the folder":           {make: "true", err: worktree.ErrNoRepository},
 		"a folder with a colon":       {make: "mkdir 'tmp/o:n'; mv tmp/own 'tmp/o:n/'; ln -s 'o:n/own' tmp/own", err: worktree.ErrNoRepository},
@@ -38,13 +38,13 @@ func TestTheUsersRepositoryIsOutOfReach(t *testing.T) {
 			t.Parallel()
 			user := t.TempDir()
 			sh(t, user, story+"mkdir -p tmp/own; "+tt.make)
-			before := sh(t, user, everything)
+			before := sh(t, user, snapshot)
 			box := disposable{sandbox(t, local.Config{Dir: filepath.Join(user, "tmp", "own")})}
 			proof, err := worktree.Scrub(t.Context(), box)
 			if err == nil || errors.Is(err, worktree.ErrNoRepository) != errors.Is(tt.err, worktree.ErrNoRepository) {
 				t.Errorf("the error is %v, want %v; %+v", err, tt.err, proof)
 			}
-			if after := sh(t, user, everything); after != before {
+			if after := sh(t, user, snapshot); after != before {
 				t.Errorf("the user's repository was changed:\n%s", cmp.Diff(before, after))
 			}
 			if tt.own {
@@ -58,8 +58,9 @@ func TestTheUsersRepositoryIsOutOfReach(t *testing.T) {
 	}
 }
 
-// A user who has mini work in a folder of a repository has the diff of all of
-// it, as git diff would; below the attempt's own folder the other way round.
+// In a subfolder of the user's repository the diff covers the whole repository,
+// like git diff. In a folder made for the attempt it does not cover anything
+// above.
 func TestOpenBelowTheTop(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)
@@ -72,18 +73,18 @@ func TestOpenBelowTheTop(t *testing.T) {
 		t.Errorf("the diff is %q, %v", d.Patch, err)
 	}
 	proof, err := scrubContained(t, filepath.Join(dir, "sub"))
-	if err != nil || !proof.Holds() || proof.Objects != 9 {
+	if err != nil || !proof.IsClean() || proof.Objects != 9 {
 		t.Errorf("in a container: %+v, %v", proof, err)
 	}
 }
 
-// Started by a git hook, mini finds variables that lead to that repository.
-// Also where they get through to the commands, the scripts do not go there.
-func TestVariablesOfGitLeadNowhere(t *testing.T) {
+// If a git hook starts mini, git's variables lead to that repository. The
+// scripts do not follow them, even if the commands do.
+func TestGitVariablesAreIgnored(t *testing.T) {
 	user, own := t.TempDir(), t.TempDir()
 	sh(t, user, story)
 	sh(t, own, story)
-	before := sh(t, user, everything)
+	before := sh(t, user, snapshot)
 	vars := map[string]string{
 		"GIT_DIR": filepath.Join(user, ".git"), "GIT_WORK_TREE": user, "GIT_COMMON_DIR": filepath.Join(user, ".git"),
 		"GIT_INDEX_FILE": filepath.Join(user, ".git", "index"), "GIT_OBJECT_DIRECTORY": filepath.Join(user, ".git", "objects"),
@@ -97,7 +98,7 @@ func TestVariablesOfGitLeadNowhere(t *testing.T) {
 		}
 		box = disposable{box}
 		proof, err := worktree.Scrub(t.Context(), box)
-		if err != nil || !proof.Holds() {
+		if err != nil || !proof.IsClean() {
 			t.Errorf("%v, %+v", err, proof)
 		}
 		tree, err := worktree.Open(t.Context(), box, worktree.Config{})
@@ -112,16 +113,16 @@ func TestVariablesOfGitLeadNowhere(t *testing.T) {
 	if found := sh(t, own, secrets); found != "" {
 		t.Errorf("the future is still there:\n%s", found)
 	}
-	if after := sh(t, user, everything); after != before {
+	if after := sh(t, user, snapshot); after != before {
 		t.Errorf("the other repository was changed:\n%s", cmp.Diff(before, after))
 	}
 }
 
-// The check in Go holds where the one in the script would not.
-func TestScrubAsksBeforeItActs(t *testing.T) {
+// The check in Go rejects what the check in the script would allow.
+func TestScrubChecksConfinement(t *testing.T) {
 	user := t.TempDir()
 	sh(t, user, story)
-	box := &scripted{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
+	box := &fakeSandbox{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
 	if err := os.Mkdir(box.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -131,20 +132,20 @@ func TestScrubAsksBeforeItActs(t *testing.T) {
 	}
 }
 
-// scripted is a sandbox whose scripts find a repository around its folder.
-type scripted struct {
+// fakeSandbox is a sandbox whose scripts find a repository around its folder.
+type fakeSandbox struct {
 	disposable
 	dir string
 	ran []string
 }
 
-func (s *scripted) Info() env.Info {
+func (s *fakeSandbox) Info() env.Info {
 	info := s.disposable.Info()
 	info.Dir = s.dir
 	return info
 }
 
-func (s *scripted) Execute(_ context.Context, c env.Command) (env.Result, error) {
+func (s *fakeSandbox) Execute(_ context.Context, c env.Command) (env.Result, error) {
 	s.ran = append(s.ran, c.Script)
 	top := filepath.Dir(s.dir)
 	return env.Result{Output: []byte(strings.Repeat("0", 40) + "\x00" + top + "/.git\x00" + top + "/.git\x00" + top + "\x00" + s.dir + "\x00")}, nil

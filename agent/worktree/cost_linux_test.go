@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestScrubCost says what a scrub costs in a repository made by
-// scripts/big-repository.sh: where packs have to be written anew, and where
-// nothing has to go. The memory is that of the largest process.
+// TestScrubCost reports the cost of a scrub in a repository made by
+// scripts/big-repository.sh, with packs to rewrite and with nothing to remove.
+// Memory is that of the largest process.
 func TestScrubCost(t *testing.T) {
 	big := os.Getenv("MINI_BIG_REPOSITORY")
 	if big == "" {
@@ -20,11 +20,11 @@ func TestScrubCost(t *testing.T) {
 	sh(t, ".", "cp -a "+big+" "+dir)
 	before := sh(t, dir, "git status")
 	for _, method := range []string{"repacked", "none"} {
-		_, start := children(t)
+		_, start := childUsage(t)
 		proof, err := scrub(t, dir)
-		memory, cpu := children(t)
+		memory, cpu := childUsage(t)
 		cpu -= start
-		if err != nil || !proof.Holds() || proof.Method != method {
+		if err != nil || !proof.IsClean() || proof.Method != method {
 			t.Fatalf("%v, %+v", err, proof)
 		}
 		t.Logf("%s: %.1f s, of a processor %.1f s, %d objects removed of %d; at most %d MB in one process", method, proof.Duration.Seconds(), cpu,
@@ -42,9 +42,9 @@ func TestScrubCost(t *testing.T) {
 	t.Logf("diff: %.1f s", time.Since(start).Seconds())
 }
 
-// children are the peak of the resident memory of one process, in MB, and the
-// processor time of all, in seconds.
-func children(t *testing.T) (memory int64, cpu float64) {
+// childUsage returns the peak memory of the largest child process, in MB, and
+// the CPU time of all, in seconds.
+func childUsage(t *testing.T) (memory int64, cpu float64) {
 	t.Helper()
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &use); err != nil {

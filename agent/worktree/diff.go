@@ -21,175 +21,176 @@ var diffScript string
 
 // Diff is what changed in a working tree since it was opened.
 type Diff struct {
-	// Patch is what git apply takes, untracked files included, ignored ones
-	// not: binary files as binary patches, and text that is not UTF-8
-	// likewise, so that it is always valid UTF-8. A rename is a deletion and a
-	// new file. Repositories nested in the tree are left out.
+	// Patch is a patch for git apply. It includes untracked files, but not
+	// ignored ones. Binary files and text that is not UTF-8 are binary patches,
+	// so Patch is always valid UTF-8. A rename is a deletion and a new file.
+	// Nested repositories are left out.
 	Patch []byte
-	// Tree is git's hash of the tree that Patch makes of the state at the start.
+	// Tree is git's hash of the tree with Patch applied.
 	Tree string
-	// Exact says that the patch was applied to that state, and gave Tree, byte
-	// for byte. Otherwise Problem says what git said.
+	// Exact reports that applying the patch to the state at the start gave
+	// exactly Tree. If not, Problem is git's message.
 	Exact   bool
 	Problem string
-	// Omitted names files and folders that changed and were left out: those
-	// that are too large, that cannot be read, or that git does not take. At
-	// most maxOmitted are named; OmittedCount counts all.
+	// Omitted lists changed files and folders that the patch leaves out because
+	// they are too large or unreadable, or because git rejects them. At most
+	// maxOmitted are listed; OmittedCount counts all.
 	Omitted      []Omission
 	OmittedCount int
 }
 
-// Omission is a file that was left out, or a folder, which ends with a slash.
+// Omission is an omitted file or folder. The name of a folder ends with a
+// slash.
 type Omission struct{ Name, Reason string }
 
 func (o Omission) String() string { return o.Name + " (" + o.Reason + ")" }
 
 const maxOmitted = 20
 
-// rung is how large new files, and others, may be: bytes, as parts of the size
-// of a patch. A new folder may be four times as large.
-type rung struct{ fresh, old float64 }
+// sizeLimits are the maximum sizes of new and of changed files, as multiples of
+// the maximum size of a patch. A new folder may be four times as large.
+type sizeLimits struct{ newFiles, changedFiles float64 }
 
-// ladder is climbed until the patch is small enough, or can be taken at all:
-// what the agent made (environments, build products, dumps) goes before what
-// it changed, and what is large before what is small.
-var ladder = []rung{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
+// limitSteps are tried in order until the patch is small enough: new files
+// (environments, build products, dumps) are left out before changed ones, and
+// large files before small ones.
+var limitSteps = []sizeLimits{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
 
-// Diff is what changed since the start. It fails where the commit of that time
-// is gone from the repository, where there is no room, and where no part of the
-// change is small enough.
+// Diff returns what changed since the start. It fails if the commit of the
+// start is missing from the repository, if there is no disk space, or if no
+// part of the change is small enough.
 func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	if t.Base == "" {
 		return Diff{}, nil
 	}
-	return climb(ctx, func(r rung) (Diff, error) { return t.diff(ctx, r) })
+	return tryLimits(ctx, func(limits sizeLimits) (Diff, error) { return t.diff(ctx, limits) })
 }
 
-// climb tries with less and less, as long as that may help.
-func climb[T any](ctx context.Context, try func(rung) (T, error)) (result T, failed error) {
-	for _, r := range ladder {
-		result, err := try(r)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, errLarge) && !errors.Is(err, errSlow) {
+// tryLimits calls take with smaller and smaller limits while that may help.
+func tryLimits[T any](ctx context.Context, take func(sizeLimits) (T, error)) (result T, firstErr error) {
+	for _, limits := range limitSteps {
+		result, err := take(limits)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, errTooLarge) && !errors.Is(err, errTimeout) {
 			return result, err
 		}
-		if failed == nil || errors.Is(err, errLarge) {
-			failed = err
+		if firstErr == nil || errors.Is(err, errTooLarge) {
+			firstErr = err
 		}
 	}
-	return result, failed
+	return result, firstErr
 }
 
-var errLarge = errors.New("the change is too large for a patch")
+var errTooLarge = errors.New("the change is too large for a patch")
 
-// take runs a script on the tree of the files as they are, which ends with a
-// patch of at most so many bytes.
-func (t *Tree) take(ctx context.Context, r rung, limit int, script string) (answer, error) {
-	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", limit, int64(float64(limit)*r.fresh), int64(float64(limit)*r.old))
-	script = sizes + t.start.functions() + treeScript + script
-	a, err := t.ask(ctx, script, nil, share(ctx))
-	if err == nil && a.state != "large" && !isText(a.patch) {
-		a, err = t.ask(ctx, script, attributes(a.patch), share(ctx))
+// runOnTree runs a script on the tree of the current files. The script outputs
+// a patch of at most maxPatch bytes.
+func (t *Tree) runOnTree(ctx context.Context, limits sizeLimits, maxPatch int, script string) (output, error) {
+	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", maxPatch, int64(float64(maxPatch)*limits.newFiles), int64(float64(maxPatch)*limits.changedFiles))
+	script = sizes + t.start.shellFunctions() + treeScript + script
+	out, err := t.runScript(ctx, script, nil, tryTimeout(ctx))
+	if err == nil && out.state != "large" && !isText(out.patch) {
+		out, err = t.runScript(ctx, script, binaryAttributes(out.patch), tryTimeout(ctx))
 	}
-	if err == nil && a.state == "large" {
-		err = fmt.Errorf("%w of %d bytes", errLarge, limit)
+	if err == nil && out.state == "large" {
+		err = fmt.Errorf("%w of %d bytes", errTooLarge, maxPatch)
 	}
-	return a, err
+	return out, err
 }
 
-func (t *Tree) diff(ctx context.Context, r rung) (Diff, error) {
-	a, err := t.take(ctx, r, t.cfg.MaxPatch, diffScript)
+func (t *Tree) diff(ctx context.Context, limits sizeLimits) (Diff, error) {
+	out, err := t.runOnTree(ctx, limits, t.cfg.MaxPatch, diffScript)
 	switch {
-	case errors.Is(err, errLarge):
+	case errors.Is(err, errTooLarge):
 		return Diff{}, fmt.Errorf("take diff: %w (agent.max_patch_bytes)", err)
 	case err != nil:
 		return Diff{}, fmt.Errorf("take diff: %w", err)
 	}
-	d := Diff{Patch: a.patch, Tree: a.tree, Exact: a.state == "exact", OmittedCount: a.count}
+	d := Diff{Patch: out.patch, Tree: out.tree, Exact: out.state == "exact", OmittedCount: out.count}
 	if !d.Exact {
-		d.Problem = printable(a.words)
+		d.Problem = sanitize(out.message)
 	}
-	for entry := range bytes.SplitSeq(a.omitted, []byte{0}) {
+	for entry := range bytes.SplitSeq(out.omitted, []byte{0}) {
 		reason, name, ok := bytes.Cut(entry, []byte("\t"))
 		if ok && len(d.Omitted) < maxOmitted {
-			d.Omitted = append(d.Omitted, Omission{printable(bytes.TrimPrefix(name, []byte("./"))), printable(reason)})
+			d.Omitted = append(d.Omitted, Omission{sanitize(bytes.TrimPrefix(name, []byte("./"))), sanitize(reason)})
 		}
 	}
 	return d, nil
 }
 
-// answer is what emit in shadow.sh prints.
-type answer struct {
-	state, tree    string
-	words, omitted []byte
-	patch          []byte
-	count          int
+// output is the parsed output of a script, as printed by emit in shadow.sh.
+type output struct {
+	state, tree      string
+	message, omitted []byte
+	patch            []byte
+	count            int
 }
 
-// share is how long one try may take, so that the smaller ones after it have
-// time: half of what is left.
-func share(ctx context.Context) time.Duration {
+// tryTimeout bounds one try to half of the remaining time, so that there is
+// time for the next one.
+func tryTimeout(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return timeout
+		return scriptTimeout
 	}
-	return max(min(timeout, time.Until(deadline)/2), time.Second)
+	return max(min(scriptTimeout, time.Until(deadline)/2), time.Second)
 }
 
-// rooms are how much has to be free, in KiB, and how much when that was not
-// enough.
-var rooms = []int{32 << 10, 2 << 20}
+// requiredSpace is the free disk space to require, in KiB. The second value is
+// tried if the first was not enough.
+var requiredSpace = []int{32 << 10, 2 << 20}
 
-// ask runs a script on the shadow, for so long.
-func (t *Tree) ask(ctx context.Context, script string, attrs []byte, limit time.Duration) (answer, error) {
+// runScript runs a script on the shadow git directory.
+func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, limit time.Duration) (output, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "marker=%s\ntag=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",
-		marker, t.tag, quote(t.Base), quote(t.start.Tree), quote(t.dir), quote(t.common), quote(t.top))
-	s.WriteString(file("settings", t.settings))
-	s.WriteString(file("attributes", attrs))
-	s.WriteString(file("exclude", []byte(strings.Join(t.cfg.Exclude, "\n"))))
-	s.WriteString(file("junk", t.junk()))
-	s.WriteString(file("start_patch", t.start.Patch))
+		marker, t.tempTag, shellQuote(t.Base), shellQuote(t.start.Tree), shellQuote(t.gitDir), shellQuote(t.commonDir), shellQuote(t.topDir))
+	s.WriteString(shellFunction("settings", t.settings))
+	s.WriteString(shellFunction("attributes", attrs))
+	s.WriteString(shellFunction("exclude", []byte(strings.Join(t.cfg.Exclude, "\n"))))
+	s.WriteString(shellFunction("junk", t.excludeFile()))
+	s.WriteString(shellFunction("start_patch", t.start.Patch))
 	s.WriteString(shadowScript + script)
 	var res env.Result
-	for _, room := range rooms {
+	for _, space := range requiredSpace {
 		var err error
-		res, err = execute(ctx, t.box, fmt.Sprintf("room=%d\n", room)+s.String(), limit)
+		res, err = execute(ctx, t.sandbox, fmt.Sprintf("room=%d\n", space)+s.String(), limit)
 		if err != nil {
-			return answer{}, err
+			return output{}, err
 		}
-		if res.ExitCode == noRoom || !isNoRoom(res) {
+		if res.ExitCode == exitNoSpace || !isNoSpace(res) {
 			break
 		}
 	}
-	if err := fail(res, limit); err != nil {
-		return answer{}, err
+	if err := scriptError(res, limit); err != nil {
+		return output{}, err
 	}
-	return parseAnswer(res.Output)
+	return parseOutput(res.Output)
 }
 
-var errAnswer = errors.New("what the sandbox answered is no patch of ours")
+var errInvalidOutput = errors.New("invalid output of a script in the sandbox")
 
-func parseAnswer(out []byte) (answer, error) {
-	out, ok := bytes.CutPrefix(out, []byte(marker+"\n"))
-	line, rest, cut := bytes.Cut(out, []byte("\n"))
+func parseOutput(data []byte) (output, error) {
+	data, ok := bytes.CutPrefix(data, []byte(marker+"\n"))
+	line, rest, cut := bytes.Cut(data, []byte("\n"))
 	fields := strings.Fields(string(line[:min(len(line), 300)]))
 	if !ok || !cut || len(fields) != 6 {
-		return answer{}, errAnswer
+		return output{}, errInvalidOutput
 	}
 	var n [4]int
 	for i, field := range fields[2:] {
 		var err error
 		if n[i], err = strconv.Atoi(field); err != nil || n[i] < 0 {
-			return answer{}, errAnswer
+			return output{}, errInvalidOutput
 		}
 	}
-	words, omitted, patch, count := n[0], n[1], n[2], n[3]
-	if words > len(rest) || omitted > len(rest)-words || patch != len(rest)-words-omitted {
-		return answer{}, errAnswer
+	message, omitted, patch, count := n[0], n[1], n[2], n[3]
+	if message > len(rest) || omitted > len(rest)-message || patch != len(rest)-message-omitted {
+		return output{}, errInvalidOutput
 	}
-	a := answer{state: fields[0], words: rest[:words], omitted: rest[words : words+omitted], patch: rest[words+omitted:], count: count}
+	parsed := output{state: fields[0], message: rest[:message], omitted: rest[message : message+omitted], patch: rest[message+omitted:], count: count}
 	if isHash(fields[1]) {
-		a.tree = fields[1]
+		parsed.tree = fields[1]
 	}
-	return a, nil
+	return parsed, nil
 }

@@ -1,5 +1,5 @@
 # Takes the patch of everything in the working tree since the start, after
-# tree.sh. Set before: limit, the size of a patch in bytes.
+# tree.sh. Variable: limit, the maximum size of the patch in bytes.
 changes "$base" "$tree" >"$tmp/patch"
 if [ $(wc -c <"$tmp/patch") -gt "$limit" ]; then
 	emit large "$tree"

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// What is in a patch, and what is not, whatever the agent did to git.
-func TestWhatIsInADiff(t *testing.T) {
+// The content of a patch, whatever the agent did to git.
+func TestDiff(t *testing.T) {
 	junk := worktree.Config{Exclude: []string{"__pycache__/", "*.pyc", "/patch.txt", "kept.junk"}}
 	tests := []struct {
 		name, seed, change string
@@ -36,7 +36,7 @@ func TestWhatIsInADiff(t *testing.T) {
 		{"another branch, and the index gone", "", "git checkout -q --orphan o; git rm -rqf --cached .; rm .git/index; echo x >> a.txt", worktree.Config{}, []string{"+x"}, []string{"code.py"}},
 		{"HEAD and refs gone", "", "rm -rf .git/HEAD .git/refs .git/packed-refs; echo x >> a.txt", worktree.Config{}, []string{"+x"}, nil},
 		{"git init in a folder of the repository's", "", "cd sub; git init -q .; printf 'new\n' > n.txt", worktree.Config{}, []string{"b/sub/n.txt"}, []string{"Subproject"}},
-		{"a pipe, a socket, a file nobody may read", "", "mkfifo p; echo x >> a.txt; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", worktree.Config{}, []string{"+x"}, []string{"b/p\n", "b/s\n"}},
+		{"a pipe, a socket, an unreadable file", "", "mkfifo p; echo x >> a.txt; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", worktree.Config{}, []string{"+x"}, []string{"b/p\n", "b/s\n"}},
 		{"folders become links, files folders", "", "rm -rf sub; ln -s /etc sub; rm code.py; mkdir code.py; rm a.txt; mkdir a.txt; echo i > a.txt/i", worktree.Config{}, []string{"120000", "a/sub/latin.txt", "b/a.txt/i", "a/code.py"}, []string{"passwd"}},
 		{"a split index and fsmonitor", "", "git update-index --split-index; git config core.splitIndex true; git config core.fsmonitor true; echo x >> a.txt; git add a.txt; echo y >> a.txt", worktree.Config{}, []string{"+x", "+y"}, nil},
 	}
@@ -68,9 +68,9 @@ func TestWhatIsInADiff(t *testing.T) {
 	}
 }
 
-// A patch stays below its limit; what the agent made goes before what it
-// changed, and is named.
-func TestSizeOfADiff(t *testing.T) {
+// A patch stays below its limit. New files are left out before changed ones,
+// and are listed.
+func TestDiffSize(t *testing.T) {
 	const limit = 100_000
 	tests := []struct {
 		name, change string
@@ -122,7 +122,7 @@ func TestSizeOfADiff(t *testing.T) {
 	}
 }
 
-// The scripts are for any POSIX shell and the tools beside it.
+// The scripts run in any POSIX shell with its usual tools.
 func TestShells(t *testing.T) {
 	shells := map[string]string{"dash": "dash", "bash": "bash", "busybox": "busybox"}
 	for name, program := range shells {
@@ -134,7 +134,7 @@ func TestShells(t *testing.T) {
 			}
 			bin := t.TempDir()
 			if name == "busybox" {
-				// Nothing but busybox and git.
+				// Only busybox and git.
 				sh(t, bin, `busybox --install -s . && ln -sf "$(command -v git)" git`)
 			} else if err := os.Symlink(path, filepath.Join(bin, "sh")); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestShells(t *testing.T) {
 			dir := t.TempDir()
 			sh(t, dir, story+seed)
 			box := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": search}})}
-			if proof, err := worktree.Scrub(t.Context(), box); err != nil || !proof.Holds() || proof.ObjectsRemoved == 0 {
+			if proof, err := worktree.Scrub(t.Context(), box); err != nil || !proof.IsClean() || proof.ObjectsRemoved == 0 {
 				t.Fatalf("%v, %+v", err, proof)
 			}
 			tree, err := worktree.Open(t.Context(), box, worktree.Config{MaxPatch: 100_000, Exclude: []string{"*.pyc"}})
@@ -164,11 +164,11 @@ func TestShells(t *testing.T) {
 				}
 			}
 			for _, patch := range []string{string(diff.Patch), strings.TrimSuffix(string(diff.Patch), "\n")} {
-				if found, err := tree.Check(t.Context(), []byte(patch)); err != nil || found.Refusal != "" || found.Tree != diff.Tree {
-					t.Errorf("%v, %q, tree %s instead of %s", err, found.Refusal, found.Tree, diff.Tree)
+				if found, err := tree.Check(t.Context(), []byte(patch)); err != nil || found.GitError != "" || found.Tree != diff.Tree {
+					t.Errorf("%v, %q, tree %s instead of %s", err, found.GitError, found.Tree, diff.Tree)
 				}
 			}
-			if found, err := tree.Check(t.Context(), []byte("no patch\n")); err != nil || found.Refusal == "" {
+			if found, err := tree.Check(t.Context(), []byte("no patch\n")); err != nil || found.GitError == "" {
 				t.Errorf("%v, %+v", err, found)
 			}
 		})
@@ -192,8 +192,9 @@ func TestWithoutGit(t *testing.T) {
 	}
 }
 
-// One file that git does not take costs no other, and is named with the reason.
-func TestOnlyWhatGitRefusesIsLeftOut(t *testing.T) {
+// A file that git rejects does not affect others, and is listed with the
+// reason.
+func TestFilesThatGitRejects(t *testing.T) {
 	const many = `mkdir many; for i in $(seq 700); do echo $i > many/$i; done; `
 	for name, tt := range map[string]struct {
 		seed, change string
@@ -222,7 +223,7 @@ func TestOnlyWhatGitRefusesIsLeftOut(t *testing.T) {
 			[]string{"b/sub/1\n", "b/sub/60\n"},
 			map[string]string{"sub/1.u": "BOM is required"},
 		},
-		"a folder that is no repository": {
+		"a folder that is not a repository": {
 			"", "mkdir -p new/.git new/deep/.git new/er; echo x > new/f; echo x > new/deep/f; echo x > new/deep/.git/x; echo x > new/er/f",
 			[]string{"b/new/f", "b/new/deep/f", "b/new/er/f"},
 			nil,

@@ -16,9 +16,9 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// In a container, as root over a repository of another user's, with the future
-// packed: what official images look like.
-func TestInAContainer(t *testing.T) {
+// Root in a container, with a repository of another user and packed future
+// commits, as in official images.
+func TestContainer(t *testing.T) {
 	image := dockertest.Image(t)
 	box, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/tmp"})
 	if err != nil {
@@ -41,7 +41,7 @@ func TestInAContainer(t *testing.T) {
 	}
 	in(story + "git remote add origin https://example.org/x; git gc -q; chown -R 1234:1234 /tmp; chmod 755 /tmp")
 	proof, err := worktree.Scrub(t.Context(), disposable{box})
-	if err != nil || !proof.Holds() || proof.Method != "repacked" || proof.Commits != 2 {
+	if err != nil || !proof.IsClean() || proof.Method != "repacked" || proof.Commits != 2 {
 		t.Fatalf("%v, %+v", err, proof)
 	}
 	if owners := in("find /tmp/.git -printf '%u\\n' | sort -u"); owners != "1234\n" {
@@ -61,9 +61,9 @@ func TestInAContainer(t *testing.T) {
 	}
 }
 
-// In a container of an image in which much was done after its commit: the patch
-// has none of it, and applies in another container of that image. /tmp is full.
-func TestADirtyImage(t *testing.T) {
+// An image with uncommitted changes: the patch contains none of them, and
+// applies in another container of the image. /tmp is full.
+func TestImageWithChanges(t *testing.T) {
 	ref := dockertest.Image(t)
 	engine := dockertest.Engine(t)
 	start := func(cfg docker.Config) (*docker.Container, func(script string) string) {
@@ -130,7 +130,7 @@ func TestADirtyImage(t *testing.T) {
 	}
 }
 
-// tarOf is a tar stream of one file.
+// tarOf returns a tar stream with one file.
 func tarOf(t *testing.T, name string, data []byte) io.Reader {
 	t.Helper()
 	var b bytes.Buffer

@@ -11,37 +11,37 @@ import (
 var hashScript string
 
 const (
-	hashTimeout = time.Minute
-	tidyTimeout = 10 * time.Second
+	hashTimeout       = time.Minute
+	removeTempTimeout = 10 * time.Second
 )
 
-// Hash returns git's hash of the working tree as it is now, with what a diff takes:
-// new files, but not the ignored ones. It is the Tree that Diff has of the same
-// files. It is empty where there is no repository.
+// Hash returns git's hash of the current working tree, with the same files as
+// Diff: new ones, but not ignored ones. It equals Diff's Tree for the same
+// files. It is empty if there is no repository.
 //
-// Git reads those files only that are newer than the repository's index, so that it
-// takes little more than a stat of each file. Nothing is left in the sandbox, also
-// where ctx ends it.
+// Git reads only files that are newer than the repository's index, so Hash
+// costs little more than a stat of each file. It leaves nothing in the sandbox,
+// even if ctx ends it.
 func (t *Tree) Hash(ctx context.Context) (string, error) {
 	if t.Base == "" {
 		return "", nil
 	}
-	within, cancel := context.WithTimeout(ctx, hashTimeout)
+	timeoutCtx, cancel := context.WithTimeout(ctx, hashTimeout)
 	defer cancel()
-	a, err := t.take(within, ladder[0], t.cfg.MaxPatch, hashScript)
+	out, err := t.runOnTree(timeoutCtx, limitSteps[0], t.cfg.MaxPatch, hashScript)
 	if err != nil {
-		t.tidy(context.WithoutCancel(ctx))
+		t.removeTemp(context.WithoutCancel(ctx))
 		return "", fmt.Errorf("hash working tree: %w", err)
 	}
-	return a.tree, nil
+	return out.tree, nil
 }
 
-// tidy removes what a script that was killed has left.
-func (t *Tree) tidy(ctx context.Context) {
-	script := "common=" + quote(t.common) + `
+// removeTemp removes the temporary files of a script that was killed.
+func (t *Tree) removeTemp(ctx context.Context) {
+	script := "common=" + shellQuote(t.commonDir) + `
 for place in ${TMPDIR:+"$TMPDIR"} /tmp /var/tmp "$common" /dev/shm; do
-	rm -rf "$place/mini-tmp.` + t.tag + `"*
+	rm -rf "$place/mini-tmp.` + t.tempTag + `"*
 done
 `
-	_, _ = execute(ctx, t.box, script+"exit\n"+hashScript, tidyTimeout) // a sandbox that is lost has nothing left
+	_, _ = execute(ctx, t.sandbox, script+"exit\n"+hashScript, removeTempTimeout) // no error handling: a lost sandbox has no files left
 }

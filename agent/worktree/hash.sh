@@ -1,2 +1,2 @@
-# Prints the hash of the tree that tree.sh sets, and no patch.
+# Prints the hash of the tree that tree.sh sets, without a patch.
 emit exact "$tree"

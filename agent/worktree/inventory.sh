@@ -1,9 +1,9 @@
-# Prints a hash of all that git could find history in: the files of the git
-# directory, what is staged, and the remotes. A pack counts by its size, its head
-# and its end, since its index, which counts whole, names all objects in it with
-# their checksums. The index of staged files counts by what it lists: git
-# refreshes the times in it. Links lead to places that are not listed, so that a
-# git directory with one has no hash.
+# Prints a hash of everything in which git could find history: the files of the
+# git directory, the staged files and the remotes. Of a pack it hashes the
+# size, the start and the end; the pack's index, which is hashed in full, has
+# the checksums of all objects. Of the index of staged files it hashes the
+# listing, because git updates the times in it. A git directory with links has
+# no hash, because links lead to files that are not listed.
 set -e
 find_top || { echo "no repository"; exit 98; }
 dir=$(g rev-parse --absolute-git-dir)

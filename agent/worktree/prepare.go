@@ -17,55 +17,56 @@ import (
 //go:embed inventory.sh
 var inventoryScript string
 
-// inventoryTimeout bounds the check of a prepared repository. Where it takes
-// longer a scrub does.
+// inventoryTimeout bounds the check of a prepared repository. If it takes
+// longer, the repository is scrubbed instead.
 const inventoryTimeout = time.Minute
 
-// PreparationKey names what Prepare does: it changes whenever its scripts do.
+// PreparationKey identifies the version of Prepare. It is a hash of the
+// scripts.
 func PreparationKey() string {
 	sum := sha256.Sum256([]byte(gitScript + scrubScript + inventoryScript))
 	return "scrub-" + hex.EncodeToString(sum[:8])
 }
 
-// prepared is the note that Prepare leaves with an image.
-type prepared struct {
-	Proof     Proof  `json:"proof"`
-	Inventory string `json:"inventory"`
+// preparedNote is the note that Prepare stores with an image.
+type preparedNote struct {
+	Proof     ScrubReport `json:"proof"`
+	Inventory string      `json:"inventory"`
 }
 
-// Prepare scrubs the repository of an image, in a sandbox whose files are then
-// made an image. It returns the note that Scrub in sandboxes of that image gets as
-// env.Info.Prepared; an empty one where there is nothing that can be prepared.
-func Prepare(ctx context.Context, box env.Environment) (note string, err error) {
-	proof, err := Scrub(ctx, box)
+// Prepare scrubs the repository of an image, in a sandbox that is saved as an
+// image afterwards. Scrub receives the returned note as env.Info.Prepared in
+// sandboxes of that image. The note is empty if there is nothing to prepare.
+func Prepare(ctx context.Context, sandbox env.Environment) (note string, err error) {
+	report, err := Scrub(ctx, sandbox)
 	switch {
 	case errors.Is(err, ErrNoRepository), errors.Is(err, ErrNotDisposable):
 		return "", nil
 	case err != nil:
 		return "", err
-	case !proof.Holds():
-		return "", nil // every attempt says so
+	case !report.IsClean():
+		return "", nil // the scrub of each attempt reports it
 	}
-	sum, err := inventory(ctx, box)
+	sum, err := inventory(ctx, sandbox)
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(prepared{proof, sum})
+	text, err := json.Marshal(preparedNote{report, sum})
 	if err != nil {
-		return "", fmt.Errorf("note proof: %w", err)
+		return "", fmt.Errorf("encode scrub report: %w", err)
 	}
 	return string(text), nil
 }
 
-// inventory is a hash of everything in which git could find history.
-func inventory(ctx context.Context, box env.Environment) (string, error) {
-	res, err := execute(ctx, box, inventoryScript, inventoryTimeout)
+// inventory returns a hash of all files in which git could find history.
+func inventory(ctx context.Context, sandbox env.Environment) (string, error) {
+	res, err := execute(ctx, sandbox, inventoryScript, inventoryTimeout)
 	if err == nil {
-		err = fail(res, inventoryTimeout)
+		err = scriptError(res, inventoryTimeout)
 	}
 	sum := strings.TrimSpace(string(res.Output))
 	if err == nil && !isHash(sum) {
-		err = fmt.Errorf("its answer is %.100q", sum)
+		err = fmt.Errorf("invalid hash %.100q", sum)
 	}
 	if err != nil {
 		return "", fmt.Errorf("list git directory: %w", err)
@@ -73,22 +74,22 @@ func inventory(ctx context.Context, box env.Environment) (string, error) {
 	return sum, nil
 }
 
-// stillPrepared returns the proof that a prepared image came with, if the
-// repository is what it was then. An error says that the sandbox is lost.
-func stillPrepared(ctx context.Context, box env.Environment) (p Proof, ok bool, err error) {
-	note := box.Info().Prepared
+// checkPrepared returns the report of a prepared image if its repository has
+// not changed since. An error means that the sandbox is lost.
+func checkPrepared(ctx context.Context, sandbox env.Environment) (p ScrubReport, ok bool, err error) {
+	note := sandbox.Info().Prepared
 	if note == nil {
-		return Proof{}, false, nil
+		return ScrubReport{}, false, nil
 	}
-	var was prepared
-	if json.Unmarshal([]byte(note.Note), &was) != nil || !isHash(was.Inventory) || !was.Proof.Holds() {
-		return Proof{}, false, nil //nolint:nilerr // a note that cannot be read means a scrub
+	var prepared preparedNote
+	if json.Unmarshal([]byte(note.Note), &prepared) != nil || !isHash(prepared.Inventory) || !prepared.Proof.IsClean() {
+		return ScrubReport{}, false, nil //nolint:nilerr // a note that cannot be read means a scrub
 	}
 	start := time.Now()
-	sum, err := inventory(ctx, box)
-	if _, lost := errors.AsType[*env.Error](err); lost || err != nil && ctx.Err() != nil {
-		return Proof{}, false, err
+	sum, err := inventory(ctx, sandbox)
+	if _, isEnvErr := errors.AsType[*env.Error](err); isEnvErr || err != nil && ctx.Err() != nil {
+		return ScrubReport{}, false, err
 	}
-	was.Proof.Prepared, was.Proof.Duration = true, time.Since(start)
-	return was.Proof, err == nil && sum == was.Inventory, nil
+	prepared.Proof.Prepared, prepared.Proof.Duration = true, time.Since(start)
+	return prepared.Proof, err == nil && sum == prepared.Inventory, nil
 }

@@ -9,26 +9,25 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// preparedBox is a sandbox of an image that was prepared.
-type preparedBox struct {
+// preparedSandbox is a sandbox of a prepared image.
+type preparedSandbox struct {
 	env.Environment
 	note string
 }
 
-func (b preparedBox) Info() env.Info {
+func (b preparedSandbox) Info() env.Info {
 	info := b.Environment.Info()
-	info.Prepared = &env.Prepared{Note: b.note}
+	info.Prepared = &env.ImagePreparation{Note: b.note}
 	return info
 }
 
-// A repository that is not as it was prepared is scrubbed and proved in full,
-// wherever something was put.
-func TestScrubOfAPreparedImage(t *testing.T) {
+// A repository that changed after it was prepared is scrubbed.
+func TestScrubPreparedImage(t *testing.T) {
 	const elsewhere = `(git init -q ../other; cd ../other; echo SECRET > s; git add s; git -c user.name=a -c user.email=a@b commit -qm SECRET; git gc -q)
 `
 	for name, tt := range map[string]struct {
 		plant string
-		holds bool // that the preparation still counts
+		holds bool // the preparation is still valid
 	}{
 		"nothing":                {"true", true},
 		"files of the work tree": {"echo SECRET > SECRET; rm one.txt", true},
@@ -59,8 +58,8 @@ func TestScrubOfAPreparedImage(t *testing.T) {
 				t.Fatalf("%q, %v", note, err)
 			}
 			sh(t, dir, tt.plant)
-			proof, err := worktree.Scrub(t.Context(), preparedBox{box, note})
-			if err != nil || !proof.Holds() || proof.Head == "" || proof.Commits != 2 {
+			proof, err := worktree.Scrub(t.Context(), preparedSandbox{box, note})
+			if err != nil || !proof.IsClean() || proof.Head == "" || proof.Commits != 2 {
 				t.Errorf("%v, %+v", err, proof)
 			}
 			if proof.Prepared != tt.holds {
@@ -73,9 +72,9 @@ func TestScrubOfAPreparedImage(t *testing.T) {
 	}
 }
 
-// What no note can be made of is left to each attempt, and no note is believed
-// that is not one.
-func TestPrepareWhereNothingCanBe(t *testing.T) {
+// If there is nothing to prepare, the note is empty. An invalid note is
+// ignored.
+func TestNothingToPrepare(t *testing.T) {
 	dir := t.TempDir()
 	box := disposable{container{sandbox(t, local.Config{Dir: dir})}}
 	if note, err := worktree.Prepare(t.Context(), box); note != "" || err != nil {
@@ -86,8 +85,8 @@ func TestPrepareWhereNothingCanBe(t *testing.T) {
 		t.Errorf("with a link: %q, %v", note, err)
 	}
 	for _, note := range []string{"", "{}", `{"inventory":""}`, "nonsense"} {
-		proof, err := worktree.Scrub(t.Context(), preparedBox{box, note})
-		if err != nil || proof.Prepared || !proof.Holds() {
+		proof, err := worktree.Scrub(t.Context(), preparedSandbox{box, note})
+		if err != nil || proof.Prepared || !proof.IsClean() {
 			t.Errorf("with the note %q: %v, %+v", note, err, proof)
 		}
 	}

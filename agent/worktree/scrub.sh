@@ -1,6 +1,6 @@
-# Removes from a repository everything that is not HEAD, its history, the tags
-# in it, or staged; and prints, as name=value lines, what it did and the proof.
-# HEAD, the index and the files stay as they are.
+# Removes everything from a repository that is neither HEAD, its history, the
+# tags in it, nor staged. Prints what it removed and what is left, as
+# name=value lines. HEAD, the index and the files do not change.
 set -e
 find_top || {
 	[ ! -e "${GIT_DIR:-}" ] || { echo "git cannot read the repository"; exit 4; }
@@ -11,8 +11,8 @@ dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
 objects=$common/objects
 if [ -n "$bound" ]; then
-	# A linked work tree, a submodule, or links in the place of git's own files:
-	# what would be changed is another's repository.
+	# A linked worktree, a submodule, or links in place of git's files: the
+	# changes would affect another repository.
 	for at in "$dir" "$common"; do
 		below "$bound" "$at" || { echo "its git directory $at is not in the work folder"; exit 4; }
 	done
@@ -23,7 +23,7 @@ if [ -n "$bound" ]; then
 fi
 cd "$top"
 
-# What it takes, in KiB: lists of objects, and a pack beside the others.
+# Required space in KiB: lists of objects, and a pack beside the existing ones.
 stats=$(g count-objects -v 2>/dev/null) || stats=
 number() { printf '%s\n' "$stats" | sed -n "s/^$1: //p"; }
 lists=$((4096 + ($(number count) + $(number in-pack) + 0) * 2 / 5))
@@ -44,34 +44,35 @@ finish() {
 trap finish EXIT
 exec 2>"$tmp/err"
 refuse() { echo "$1" >&2; exit 4; }
-# only A B prints the lines of A that B lacks, of sorted lists without
-# doubles. (Not every busybox has comm.)
+# only A B prints the lines of A that B lacks. Both are sorted without
+# duplicates. (Not every busybox has comm.)
 merge=-m
 sort -m </dev/null >/dev/null 2>&1 || merge=
 only() { sort $merge "$1" "$2" "$2" | uniq -u; }
 count() { wc -l <"$1" | tr -d ' '; }
 
-# What a partial clone lacks would be fetched from the remote that goes.
+# Missing objects of a partial clone would be fetched from the remote, which is
+# removed.
 if g config --get-regexp '^(extensions\.partialclone|remote\..*\.promisor)$' >/dev/null || ls "$objects"/pack/*.promisor >/dev/null 2>&1; then
 	refuse "it is a partial clone, which needs its remote"
 fi
 [ -z "$(g config --get extensions.refstorage || true)" ] || refuse "its refs are stored in a way that mini does not know"
 
-# Files that are made keep the owner that the others have.
+# New files get the same owner as the existing ones.
 set -- $(ls -ldn "$common")
 owner=$3:$4
 own() { [ ! -e "$1" ] || chown "$owner" "$1" 2>/dev/null || :; }
 
-# 1. What makes history look longer, shorter or other than it is; caches of it.
+# 1. Remove grafts, replacements and caches, which change the visible history.
 rm -f "$common/info/grafts" "$objects"/pack/multi-pack-index*
 rm -rf "$objects"/info/commit-graph* "$common/refs/replace"
 head=$(g rev-parse --verify --quiet 'HEAD^{commit}' || true)
 branch=$(g symbolic-ref --quiet HEAD || true)
-# Where HEAD was detached, which git knows from its log alone.
+# Remember where HEAD was detached, which only git's reflog records.
 detached=
 [ -n "$branch" ] || detached=$(g branch --no-color | sed -n -e 's/^\* (HEAD detached at \(.*\))$/\1/p' -e 's/^\* (HEAD detached from \(.*\))$/\1/p')
 
-# 2. States, logs and lists that name other commits.
+# 2. Remove states, logs and lists that name other commits.
 for at in "$dir" "$common"; do
 	for name in FETCH_HEAD ORIG_HEAD MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE \
 		CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD SQUASH_MSG COMMIT_EDITMSG \
@@ -85,13 +86,13 @@ for work in "$common"/worktrees/*; do
 done
 rmdir "$common/worktrees" 2>/dev/null || :
 if [ "$dir" != "$common" ]; then
-	# The work is in a linked work tree; the first one has no say.
+	# This is a linked worktree. Reset the main one.
 	rm -f "$common/index"
 	case $(cat "$common/HEAD") in ref:*) ;; *) echo "$head" >"$common/HEAD" ;; esac
 fi
 
-# 3. Refs. Packed ones are written anew, since git finds nothing in a file that
-# is out of order.
+# 3. Refs. Rewrite packed refs, because git finds nothing in a file that is not
+# sorted.
 pair='%(objectname) %(refname)'
 g for-each-ref --format='%(refname)' >"$tmp/list"
 sort "$tmp/list" >"$tmp/refs"
@@ -116,7 +117,7 @@ if [ -s "$tmp/left" ]; then
 	g update-ref --stdin <"$tmp/deletions"
 fi
 [ ! -f "$common/packed-refs" ] || own "$common/packed-refs"
-# Those that git passes over, since they are broken.
+# Remove broken refs, which git ignores.
 for at in "$dir/refs" "$common/refs"; do
 	[ -d "$at" ] || continue
 	find "$at" ! -type d >"$tmp/loose"
@@ -126,7 +127,7 @@ for at in "$dir/refs" "$common/refs"; do
 	find "$at" -depth -type d ! -path "$at" ! -path "$at/heads" ! -path "$at/tags" -exec rmdir {} \; 2>/dev/null || :
 done
 
-# 4. Files of Git LFS, but for those that the index or HEAD points to.
+# 4. Remove Git LFS files, except those that the index or HEAD points to.
 if [ -d "$common/lfs" ]; then
 	for at in "$common/lfs"/*; do
 		[ "$at" = "$common/lfs/objects" ] || rm -rf "$at"
@@ -141,7 +142,7 @@ if [ -d "$common/lfs" ]; then
 	done <"$tmp/list"
 fi
 
-# 5. Remotes, and branches' ties to them.
+# 5. Remove remotes and the branches' settings.
 g config --local --name-only --get-regexp '^(remote|branch)\..*\.' >"$tmp/keys" || :
 while IFS= read -r key; do
 	echo "${key%.*}"
@@ -151,9 +152,9 @@ while IFS= read -r section; do
 done <"$tmp/sections"
 own "$common/config"
 
-# 6. Objects: tips are what is to stay, and reach is all that belongs to them.
-# Lists go through files, since a shell does not hear of what fails in the
-# middle of a pipe.
+# 6. Objects. tips are the objects to keep, and reach is everything reachable
+# from them. Lists are passed in files, because a shell does not see errors
+# inside a pipe.
 {
 	[ -z "$head" ] || echo "$head"
 	cut -d' ' -f1 "$tmp/packed"
@@ -170,7 +171,7 @@ if [ -f "$common/shallow" ]; then
 	[ -s "$common/shallow" ] || rm -f "$common/shallow"
 fi
 if [ -n "$detached" ]; then
-	# One entry, so that git status goes on to say where HEAD was detached.
+	# Keep one entry, so that git status still reports where HEAD was detached.
 	from=$(g rev-parse --verify --quiet "$detached^{commit}" || echo "$head")
 	history
 	grep -qx "$from" "$tmp/history" || from=$head
@@ -180,14 +181,14 @@ if [ -n "$detached" ]; then
 	own "$dir/logs"
 	own "$dir/logs/HEAD"
 fi
-# reach is all that belongs to the tips, and there all that is there. Objects are
-# listed as they lie in a pack, which is several times faster than by name.
+# list_store lists the objects in the store, in pack order, which is several
+# times faster than in name order.
 list_store() {
 	g cat-file --batch-all-objects --unordered --batch-check='%(objectname) %(objecttype)' >"$tmp/found"
 	sort -u "$tmp/found" >"$tmp/store"
 	cut -d' ' -f1 "$tmp/store" >"$tmp/there"
 }
-# count_stray sets stray to how many objects are there that do not belong.
+# count_stray sets stray to the number of objects in the store outside reach.
 count_stray() {
 	only "$tmp/there" "$tmp/reach" >"$tmp/stray"
 	stray=$(count "$tmp/stray")
@@ -203,7 +204,7 @@ before=$stray
 method=none
 rm -rf "$objects"/tmp_* "$objects"/incoming-* "$objects"/pack/tmp_*
 if [ "$stray" -gt 0 ] && [ ! -e "$objects/info/alternates" ]; then
-	# Loose ones cost least.
+	# Loose objects are the cheapest to remove.
 	(cd "$objects" && find . -path './[0-9a-f][0-9a-f]/*' -type f) | sed 's|[./]||g' | sort >"$tmp/loose"
 	sort $merge "$tmp/loose" "$tmp/stray" | uniq -d | sed 's|^..|&/|' >"$tmp/paths"
 	method=loose
@@ -214,9 +215,8 @@ if [ "$stray" -gt 0 ] && [ ! -e "$objects/info/alternates" ]; then
 	fi
 fi
 if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/info/http-alternates" ]; then
-	# A pack with what stays, from wherever it is, is written beside the others
-	# and takes their place. Deltas are taken over and none is looked for, and
-	# the list is there already.
+	# Write a pack with the objects to keep beside the existing packs and
+	# replace these. Existing deltas are reused and no new ones are searched.
 	method=repacked
 	rm -rf "$objects/mini"
 	free=$(free_kib "$objects")
@@ -240,7 +240,7 @@ if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/inf
 	count_stray
 fi
 
-# Lists of refs and packs, for servers that know nothing of git.
+# Update the lists of refs and packs for dumb HTTP servers.
 if [ -f "$common/info/refs" ] || [ -f "$objects/info/packs" ]; then
 	rm -f "$common/info/refs" "$objects/info/packs"
 	g update-server-info
@@ -248,7 +248,7 @@ if [ -f "$common/info/refs" ] || [ -f "$objects/info/packs" ]; then
 	own "$objects/info/packs"
 fi
 
-# 7. The proof, asked of git anew.
+# 7. Ask git again what is left.
 history
 sed -n 's/ commit$//p' "$tmp/store" >"$tmp/commits"
 only "$tmp/commits" "$tmp/history" >"$tmp/strangers"

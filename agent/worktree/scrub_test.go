@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// disposable is a sandbox whose files may be changed for good.
+// disposable is a sandbox that owns its files.
 type disposable struct{ env.Environment }
 
 func (d disposable) Info() env.Info {
@@ -23,19 +23,19 @@ func (d disposable) Info() env.Info {
 	return info
 }
 
-func scrub(t *testing.T, dir string) (worktree.Proof, error) {
+func scrub(t *testing.T, dir string) (worktree.ScrubReport, error) {
 	t.Helper()
 	return worktree.Scrub(t.Context(), disposable{sandbox(t, local.Config{Dir: dir})})
 }
 
-// scrubContained scrubs as in a container, where every file is the sandbox's.
-func scrubContained(t *testing.T, dir string) (worktree.Proof, error) {
+// scrubContained scrubs as in a container, where the sandbox owns every file.
+func scrubContained(t *testing.T, dir string) (worktree.ScrubReport, error) {
 	t.Helper()
 	return worktree.Scrub(t.Context(), disposable{container{sandbox(t, local.Config{Dir: dir})}})
 }
 
-// story is a repository with a past, a present (HEAD, two commits in) and a
-// future, in which the word SECRET stands wherever it can.
+// story is a repository with history, two later commits after HEAD, and the
+// word SECRET in every place that a scrub must clear.
 const story = `git init -q -b main .
 commit() { echo "$1" > "$1.txt"; git add -A; git commit -qm "$1"; }
 commit one; git tag v1; git tag -a -m 'annotated' v1a
@@ -47,23 +47,23 @@ git tag blob $(echo SECRET-blob | git hash-object -w --stdin)
 git checkout -q main; git branch -q old HEAD~1
 `
 
-// status is what a user sees of a repository.
-// What an upstream is told of goes with the remote.
+// status is what a user sees of a repository. Information on the upstream goes
+// with the remote.
 const status = `git status --porcelain=v2 --branch --ignored | grep -v '^# branch.\(upstream\|ab\)'; git status | sed "s|at origin/main|at $(git rev-parse --short HEAD 2>/dev/null)|" | grep -v 'origin\|git pull\|^$'
 git ls-files -s -v; git diff; git diff --cached; git log --oneline --decorate=no; git describe --tags; git symbolic-ref -q HEAD || true`
 
-// lies is where HEAD itself was made to look like something else, so that the
-// truth looks different.
-const lies = "replaced and grafted"
+// misleading are the cases in which HEAD's own history was replaced, so that
+// the scrub changes what is visible.
+const misleading = "replaced and grafted"
 
-// secrets lists every object whose content has the word, and looks in what is no
-// object for it and for a commit named by its branch.
+// secrets lists every object and file with the word, and a commit given by its
+// branch name.
 const secrets = `cd "$(git rev-parse --git-common-dir)"
 GIT_DIR=. git cat-file --batch-all-objects --batch-check='%(objectname)' | while read o; do GIT_DIR=. git cat-file -p $o | grep -q SECRET && echo "object $o"; done || true
 grep -rlI "SECRET\|^[0-9a-f]\{40\}.refs/heads/future" . || true`
 
-// Each way in which a future can be left in a repository is gone after the
-// scrub, with a proof that holds, and nobody who works in it sees a difference.
+// After the scrub nothing of the future is left in any place, the report is
+// clean, and the user sees no difference.
 func TestScrub(t *testing.T) {
 	tests := []struct{ name, more, method string }{
 		{"nothing to do", `git tag -d v3 v3a v3aa blob; git branch -D future old; git update-ref -d refs/notes/commits; rm -rf .git/logs; git prune --expire=now`, "none"},
@@ -82,7 +82,7 @@ func TestScrub(t *testing.T) {
 		{"staged, changed, untracked and ignored", `echo staged > s; git add s; echo more >> one.txt; git rm -q --cached two.txt; echo u > u; echo '*.log' > .gitignore; echo l > x.log; git add -N u`, "loose"},
 		{"an unfinished merge", `git merge -q --no-commit --no-ff future; git merge --abort; git rev-parse future > .git/ORIG_HEAD; git fetch -q . future; mkdir -p .git/rr-cache/x; echo SECRET > .git/rr-cache/x/preimage`, "loose"},
 		{"conflicts in the index", `git checkout -q -b other; echo x > one.txt; git commit -qam x; git checkout -q main; echo y > one.txt; git commit -qam y; git merge -q other || true; rm .git/MERGE_*; rm -f .git/AUTO_MERGE`, "loose"},
-		{lies, `git replace HEAD future; git replace --graft main~1 future 2>/dev/null || true; echo "$(git --no-replace-objects rev-parse HEAD) $(git rev-parse future)" > .git/info/grafts`, "loose"},
+		{misleading, `git replace HEAD future; git replace --graft main~1 future 2>/dev/null || true; echo "$(git --no-replace-objects rev-parse HEAD) $(git rev-parse future)" > .git/info/grafts`, "loose"},
 		{"other work trees", `git worktree add -q ../linked future; cd ../linked; echo SECRET > four; git add four; cd - >/dev/null`, "loose"},
 		{"in a linked work tree", `git worktree add -q ../linked old; git checkout -q future; cd ../linked`, "loose"},
 		{"objects of another repository", `git clone -qs . ../clone; cd ../clone`, "repacked"},
@@ -104,39 +104,39 @@ point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git 
 			before := sh(t, dir, status)
 			scrub := scrub
 			if strings.HasPrefix(tt.name, "in a linked") {
-				scrub = scrubContained // elsewhere the other one is somebody's
+				scrub = scrubContained // outside a container the other worktree may be the user's
 			}
 			proof, err := scrub(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !proof.Holds() || proof.Method != tt.method || proof.Commits == 0 || proof.Head == "" {
+			if !proof.IsClean() || proof.Method != tt.method || proof.Commits == 0 || proof.Head == "" {
 				t.Errorf("%+v, want method %q", proof, tt.method)
 			}
-			if after := sh(t, dir, status); before != after && tt.name != lies {
+			if after := sh(t, dir, status); before != after && tt.name != misleading {
 				t.Errorf("git status changed (-before +after):\n%s", cmp.Diff(before, after))
 			}
 			if found := sh(t, dir, secrets); found != "" {
 				t.Errorf("the future is still there:\n%s", found)
 			}
 			if tt.name == "files of Git LFS" {
-				sh(t, dir, "test $(cat .git/lfs/objects/aa/bb/*) = here") // which HEAD points to
+				sh(t, dir, "test $(cat .git/lfs/objects/aa/bb/*) = here") // HEAD points to it
 			}
-			// Asked beside the proof, in other words.
+			// Check independently of the report.
 			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | while read c; do git merge-base --is-ancestor $c HEAD || echo $c; done
 git fsck --full --strict 2>&1 | grep -v '^notice' || true; git remote -v; git reflog | grep -v 'checkout: moving from' || true; git stash list; git branch -a --format='%(refname)' | grep -v '(HEAD detached\|(no branch' | grep -vFx "$(git symbolic-ref -q HEAD)" || true; git worktree list | grep -v "$PWD" | grep -v /repo || true`)
 			if commits != "" {
 				t.Errorf("left behind:\n%s", commits)
 			}
-			if again, err := scrub(t, dir); err != nil || !again.Holds() || again.Method != "none" || again.ObjectsRemoved+again.RefsRemoved != 0 {
+			if again, err := scrub(t, dir); err != nil || !again.IsClean() || again.Method != "none" || again.ObjectsRemoved+again.RefsRemoved != 0 {
 				t.Errorf("a second time: %v, %+v", err, again)
 			}
 		})
 	}
 }
 
-// Scrub is for files that go with their sandbox.
-func TestScrubLeavesTheUsersFolderAlone(t *testing.T) {
+// Scrub changes only files that the sandbox owns.
+func TestScrubUsersFolder(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, story)
 	const everything = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f | sort | xargs sha256sum"
@@ -149,23 +149,23 @@ func TestScrubLeavesTheUsersFolderAlone(t *testing.T) {
 	}
 }
 
-func TestScrubWhereThereIsLittle(t *testing.T) {
+func TestScrubSmallRepositories(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seed string
 		err  error
-		want worktree.Proof
+		want worktree.ScrubReport
 	}{
-		"no repository":       {"true", worktree.ErrNoRepository, worktree.Proof{}},
-		"no commit, no file":  {"git init -q .", nil, worktree.Proof{Method: "none"}},
-		"no commit, a remote": {"git init -q . && git remote add origin https://example.org/x", nil, worktree.Proof{Method: "none"}},
-		"no commit, staged":   {"git init -q . && echo x > x && git add x && git hash-object -w --stdin </dev/null", nil, worktree.Proof{Method: "loose", Objects: 1, ObjectsRemoved: 1}},
+		"no repository":       {"true", worktree.ErrNoRepository, worktree.ScrubReport{}},
+		"no commit, no file":  {"git init -q .", nil, worktree.ScrubReport{Method: "none"}},
+		"no commit, a remote": {"git init -q . && git remote add origin https://example.org/x", nil, worktree.ScrubReport{Method: "none"}},
+		"no commit, staged":   {"git init -q . && echo x > x && git add x && git hash-object -w --stdin </dev/null", nil, worktree.ScrubReport{Method: "loose", Objects: 1, ObjectsRemoved: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			sh(t, dir, tt.seed)
 			got, err := scrub(t, dir)
-			if !errors.Is(err, tt.err) || !got.Holds() {
+			if !errors.Is(err, tt.err) || !got.IsClean() {
 				t.Errorf("%v, %+v", err, got)
 			}
 			got.Head, got.Duration = "", 0
@@ -176,7 +176,7 @@ func TestScrubWhereThereIsLittle(t *testing.T) {
 	}
 }
 
-func TestScrubThatCannotBeDone(t *testing.T) {
+func TestScrubErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ seed, want string }{
 		"partial clone":     {story + "git config uploadpack.allowFilter true; git clone -q --filter=blob:none \"file://$PWD\" here; cd here", "partial clone"},
 		"an object is gone": {story + "rm -f .git/objects/$(git rev-parse HEAD~1: | sed 's|^..|&/|')", "exit code"},
@@ -194,8 +194,8 @@ func TestScrubThatCannotBeDone(t *testing.T) {
 	}
 }
 
-// A scrub for which no disk has room says how much it needs, and where.
-func TestScrubWithoutRoom(t *testing.T) {
+// Without enough disk space, the error says how much is needed, and where.
+func TestScrubWithoutDiskSpace(t *testing.T) {
 	for name, tt := range map[string]struct{ df, want string }{
 		"for lists":  {`free=5`, "temporary folder of 4"},
 		"for a pack": {`case $2 in */objects) free=0 ;; *) free=99999999 ;; esac`, "no room for a pack of up to "},
@@ -209,16 +209,16 @@ func TestScrubWithoutRoom(t *testing.T) {
 			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
 			proof, err := worktree.Scrub(t.Context(), disposable{box})
 			switch {
-			case tt.want == "" && (err != nil || !proof.Holds()):
+			case tt.want == "" && (err != nil || !proof.IsClean()):
 				t.Errorf("%v, %+v", err, proof)
-			case tt.want != "" && (!errors.Is(err, worktree.ErrNoRoom) || !strings.Contains(err.Error(), tt.want)):
+			case tt.want != "" && (!errors.Is(err, worktree.ErrNoSpace) || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("the error is %v", err)
 			}
 		})
 	}
 }
 
-// Another user's repository is scrubbed by root without a change of owner.
+// Root scrubs another user's repository without changing owners.
 func TestScrubKeepsOwnersAndModes(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
@@ -229,7 +229,7 @@ func TestScrubKeepsOwnersAndModes(t *testing.T) {
 		const owners = `find .git -printf '%u %g\n' | sort -u; find .git ! -path '*/objects/*' ! -name index -printf '%P %m\n' | sort | grep -v 'refs/.*/\|logs\|packed-refs\|COMMIT_EDITMSG\|refs/[^ht]'`
 		before := sh(t, dir, owners)
 		proof, err := scrubContained(t, dir)
-		if err != nil || !proof.Holds() {
+		if err != nil || !proof.IsClean() {
 			t.Fatalf("%v, %+v", err, proof)
 		}
 		if after := sh(t, dir, owners); before != after {
@@ -238,7 +238,7 @@ func TestScrubKeepsOwnersAndModes(t *testing.T) {
 	}
 }
 
-// container is a sandbox that says it is one: any owner's repository is its own.
+// container is a sandbox that reports that it is a container.
 type container struct{ env.Environment }
 
 func (c container) Info() env.Info {

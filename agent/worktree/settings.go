@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// shadowSettings is the configuration of the shadow: what listing (git config
-// -z) says of how files become objects, and what mini needs. Whatever else a
-// repository's settings name, programs above all, has no part in a diff.
+// shadowSettings returns the configuration of the shadow git directory: the
+// listed settings (output of git config -z) on how files become objects, and
+// settings that mini needs. Other settings of the repository, programs above
+// all, do not apply.
 func shadowSettings(base string, listing []byte) []byte {
 	var s bytes.Buffer
-	// Names come quoted, so that they are ASCII; what is stored for a moment
-	// only is not worth compressing.
+	// Names are quoted to be ASCII. Objects are temporary and not compressed.
 	s.WriteString("[core]\n\tbare = false\n\tfsmonitor = false\n\thooksPath = /dev/null\n\tquotePath = true\n\tlooseCompression = 0\n")
 	if len(base) == 64 {
 		s.WriteString("\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n")
@@ -26,26 +26,26 @@ func shadowSettings(base string, listing []byte) []byte {
 			continue
 		}
 		if at := strings.LastIndexByte(rest, '.'); at >= 0 {
-			fmt.Fprintf(&s, "[%s %s]\n\t%s", section, quoted(rest[:at]), rest[at+1:])
+			fmt.Fprintf(&s, "[%s %s]\n\t%s", section, quoteConfig(rest[:at]), rest[at+1:])
 		} else {
 			fmt.Fprintf(&s, "[%s]\n\t%s", section, rest)
 		}
 		if hasValue {
-			s.WriteString(" = " + quoted(value))
+			s.WriteString(" = " + quoteConfig(value))
 		}
 		s.WriteByte('\n')
 	}
 	return s.Bytes()
 }
 
-// quoted is a value as git's configuration files write it.
-func quoted(s string) string {
+// quoteConfig quotes a value for a git configuration file.
+func quoteConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s) + `"`
 }
 
-// file is a function of the shell that prints a text, which has no NUL, byte
-// for byte, but with an end to its last line.
-func file(name string, text []byte) string {
+// shellFunction returns a shell function that prints a text without NUL bytes
+// unchanged, with a newline at its end.
+func shellFunction(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	end := "END_" + hex.EncodeToString(sum[:12])
 	var s strings.Builder
@@ -57,7 +57,7 @@ func file(name string, text []byte) string {
 	return s.String()
 }
 
-// quote makes one word for the shell.
-func quote(s string) string {
+// shellQuote quotes a word for the shell.
+func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, "\x00", ""), "'", `'\''`) + "'"
 }

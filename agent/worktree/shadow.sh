@@ -1,13 +1,11 @@
-# Set before: base, the commit; start, the tree of the state at the start, or
-# nothing where that is not known yet; dir, common, top; room, the KiB to have
-# free; and the functions settings, attributes, exclude, junk and start_patch,
-# which print files.
+# Variables: base, the commit; start, the tree of the state at the start, or
+# empty if not known yet; dir, common, top; room, the required free KiB. The
+# functions settings, attributes, exclude, junk and start_patch print files.
 #
-# Makes a shadow of the repository's git directory, which has an index, an
-# object store, settings and attributes of its own and reads the objects of the
-# real one, and makes every git below work on it. Nothing of the real one is
-# asked but its objects, its index and its lists of ignored files, so that it
-# does not matter what the agent has made of its settings.
+# Makes a shadow git directory with its own index, object store, settings and
+# attributes, which reads the objects of the real one. Every git below uses it.
+# Of the real git directory it uses only the objects, the index and the lists
+# of ignored files, so settings that the agent changed do not apply.
 set -e
 umask 077
 index=$(du -k "$dir/index" 2>/dev/null) || index=0
@@ -22,7 +20,7 @@ finish() {
 trap finish EXIT
 exec 2>"$tmp/err"
 
-# small FILE BYTES says whether it is a plain file of fewer bytes.
+# small FILE BYTES reports whether it is a regular file of fewer bytes.
 small() {
 	[ -n "$(find "$1" -prune -type f -size -"$2"c 2>/dev/null)" ]
 }
@@ -41,8 +39,8 @@ done
 exclude >"$tmp/exclude"
 junk >"$tmp/junk"
 { echo; cat "$tmp/junk"; } >>"$shadow/info/exclude"
-# A file of our own, not /dev/null: whoever writes settings replaces the file,
-# and as root that would be the device.
+# An empty file and not /dev/null: a program that writes settings replaces the
+# file, and as root it would replace the device.
 : >"$tmp/gitconfig"
 export GIT_DIR="$shadow" GIT_WORK_TREE="$top" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="$tmp/gitconfig"
 cd "$top"
@@ -55,8 +53,8 @@ started() {
 		git read-tree "$commit" && git apply --cached --whitespace=nowarn "$1" && git write-tree
 	)
 }
-# From here on, base is the tree that patches are against. It is kept by mini,
-# as a patch, since the agent may remove whatever is in the sandbox.
+# From here on, base is the tree that patches are against. mini stores it as a
+# patch, because the agent may remove anything in the sandbox.
 commit=$base
 if [ -n "$start" ]; then
 	base=$start
@@ -67,7 +65,7 @@ if [ -n "$start" ]; then
 fi
 
 # changes FROM TO prints the patch between two trees. A rename is a deletion
-# and a new file, since that is what every tool applies.
+# and a new file, which every tool can apply.
 changes() {
 	git diff-tree -r -p --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv -U3 \
 		--src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all "$1" "$2"
@@ -78,11 +76,11 @@ names() {
 	git diff-tree -r -z --name-only --no-renames --ignore-submodules=all --diff-filter="$1" "$2" "$3"
 }
 
-# applies PATCH says whether git apply takes a patch on the base, and sets
-# applied to the tree it gives: first on an index, then on files, of which only
-# those are laid out that the patch is about, and those that say how files are
-# laid out. 1 is git's refusal, in
-# $tmp/words; 2 is that there was no finding out.
+# applies PATCH reports whether git apply accepts a patch on the base, and sets
+# applied to the resulting tree. It applies the patch to an index, then to
+# files. It checks out only the files of the patch and the .gitattributes
+# files. Status 1 means that git rejected the patch ($tmp/words has its
+# message), 2 that the check failed.
 applies() {
 	rm -rf "$tmp/clean" "$tmp/clean.index" "$tmp/words"
 	mkdir "$tmp/clean" && cd "$tmp/clean" || return 2
@@ -114,9 +112,9 @@ applies() {
 	return $status
 }
 
-# emit STATE TREE prints the answer: a line of the marker; a line with the
-# state, the tree, the lengths of three parts and how many names were omitted;
-# the parts.
+# emit STATE TREE prints the output: a line with the marker; a line with the
+# state, the tree, the lengths of three parts and the number of omitted names;
+# the three parts.
 emit() {
 	touch "$tmp/words" "$tmp/omitted" "$tmp/patch.out"
 	dd if="$tmp/words" bs="${words_most:-2048}" count=1 2>/dev/null >"$tmp/words.cut"

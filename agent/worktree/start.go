@@ -15,84 +15,85 @@ var treeScript string
 //go:embed start.sh
 var startScript string
 
-// State is how the files were at the start. mini keeps it, not the sandbox, in
-// which the agent may remove anything.
+// State is the state of the files at the start. mini keeps it outside the
+// sandbox, where the agent cannot remove it.
 type State struct {
 	Base string // the commit, as in Tree.Base
-	// Tree is git's hash of the files: those of the commit, changed as they are,
-	// and new ones that git does not ignore. Patch makes it of the commit; it is
-	// empty for a clean repository.
+	// Tree is git's hash of the files: those of the commit with their changes,
+	// and new ones that git does not ignore. Patch makes it from the commit; it
+	// is empty for a clean repository.
 	Tree  string
 	Patch []byte
-	// Ignored names files that git ignores, each with a NUL after it, and the
-	// folder where there are too many in it. They are there wherever the sandbox
-	// is made anew, and never new.
+	// Ignored lists files that git ignores, NUL-terminated; of a folder with
+	// too many files, only the folder. They exist wherever the sandbox is
+	// rebuilt and never count as new.
 	Ignored []byte
-	// Left names what is neither, as it is too large, say: each after a stamp,
-	// by which it is known whether it changed, and a tab, and with a NUL after it.
-	Left []byte
+	// LeftOut lists other files, for example those that are too large. Each
+	// entry is a stamp that changes with the file, a tab, and the name,
+	// NUL-terminated.
+	LeftOut []byte
 }
 
-// maxStart is how large the patch of the state may be, in bytes, and maxLists
-// are the names of what is not in it: they travel with every script.
+// maxStatePatch bounds the patch of the state, and maxLists its lists of names,
+// in bytes, because they are part of every script.
 const (
-	maxStart = 4 << 20
-	maxLists = 2 << 20
+	maxStatePatch = 4 << 20
+	maxLists      = 2 << 20
 )
 
-// takeStart takes the state as it is. What is large is left out first, as in a
-// diff.
-func (t *Tree) takeStart(ctx context.Context) (State, error) {
-	return climb(ctx, func(r rung) (State, error) {
-		a, err := t.take(ctx, r, maxStart, startScript)
-		s := State{Base: t.Base, Tree: a.tree, Patch: a.patch, Ignored: a.words, Left: a.omitted}
+// captureState takes the current state. Large files are left out first, as in
+// Diff.
+func (t *Tree) captureState(ctx context.Context) (State, error) {
+	return tryLimits(ctx, func(limits sizeLimits) (State, error) {
+		out, err := t.runOnTree(ctx, limits, maxStatePatch, startScript)
+		s := State{Base: t.Base, Tree: out.tree, Patch: out.patch, Ignored: out.message, LeftOut: out.omitted}
 		switch {
 		case err != nil:
 			return State{}, err
-		case a.tree == "" || len(a.patch) > maxStart || len(a.words)+len(a.omitted) > maxLists:
-			return State{}, errAnswer
-		case bytes.Count(a.omitted, []byte{0}) < a.count:
-			return State{}, fmt.Errorf("there are %d files that are too many for a patch: %w", a.count, errLarge)
+		case out.tree == "" || len(out.patch) > maxStatePatch || len(out.message)+len(out.omitted) > maxLists:
+			return State{}, errInvalidOutput
+		case bytes.Count(out.omitted, []byte{0}) < out.count:
+			return State{}, fmt.Errorf("there are %d files that are too many for a patch: %w", out.count, errTooLarge)
 		}
 		return s, nil
 	})
 }
 
-// Start is the state that diffs are against.
+// Start returns the state that diffs are taken against.
 func (t *Tree) Start() State { return t.start }
 
-// functions are those that tree.sh asks for.
-func (s State) functions() string {
-	// A name of several lines cannot be told from several names.
-	ignored := slices.DeleteFunc(entries(s.Ignored), func(name string) bool { return strings.Contains(name, "\n") })
+// shellFunctions returns the functions that tree.sh calls.
+func (s State) shellFunctions() string {
+	// grep compares lines, so a name with a newline cannot be in the list.
+	ignored := slices.DeleteFunc(splitNUL(s.Ignored), func(name string) bool { return strings.Contains(name, "\n") })
 	var calls strings.Builder
-	for stamp, name := range s.left {
-		fmt.Fprintf(&calls, "left %s %s\n", quote(name), quote(stamp))
+	for stamp, name := range s.leftOutFiles {
+		fmt.Fprintf(&calls, "left %s %s\n", shellQuote(name), shellQuote(stamp))
 	}
-	return file("ignored", []byte(strings.Join(ignored, "\n"))) + "left_out() {\n:\n" + calls.String() + "}\n"
+	return shellFunction("ignored", []byte(strings.Join(ignored, "\n"))) + "left_out() {\n:\n" + calls.String() + "}\n"
 }
 
-// left yields what was left out, after its stamp.
-func (s State) left(yield func(stamp, name string) bool) {
-	for _, entry := range entries(s.Left) {
+// leftOutFiles yields the files that were left out, with their stamps.
+func (s State) leftOutFiles(yield func(stamp, name string) bool) {
+	for _, entry := range splitNUL(s.LeftOut) {
 		if stamp, name, ok := strings.Cut(entry, "\t"); ok && !yield(stamp, name) {
 			return
 		}
 	}
 }
 
-// junk is the gitignore file of what is in no diff.
-func (t *Tree) junk() []byte {
+// excludeFile returns a gitignore file of everything that diffs leave out.
+func (t *Tree) excludeFile() []byte {
 	lines := slices.Clone(t.cfg.Exclude)
-	for _, name := range t.start.left {
+	for _, name := range t.start.leftOutFiles {
 		lines = append(lines, excludePattern(name))
 	}
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// entries are those of a list, each with a NUL after it; one that was cut off is
-// none.
-func entries(list []byte) []string {
+// splitNUL splits a list of NUL-terminated entries. It drops an incomplete last
+// entry.
+func splitNUL(list []byte) []string {
 	all := strings.Split(string(list), "\x00")
 	return all[:len(all)-1]
 }

@@ -1,6 +1,6 @@
-# Takes the state at the start, after tree.sh: the patch from the commit to it;
-# the names of what git ignores; and of what was left out, each after its stamp
-# and a tab. Set before: limit, the size of the patch in bytes.
+# Captures the state at the start, after tree.sh: the patch from the commit to
+# it, the names of ignored files, and the names of files left out, each after
+# its stamp and a tab. Variable: limit, the maximum size of the patch in bytes.
 words_most=262144 omitted_most=1000000
 git ls-files -z --others --ignored --exclude-standard --directory >"$tmp/words"
 each 'for f do
@@ -8,8 +8,8 @@ each 'for f do
 	printf "%s\0" "$f" >>"$tmp/$to"
 done' "$tmp/words"
 touch "$tmp/folders" "$tmp/single"
-# files prints the names of the files in folders, up to one byte too many. find
-# ends early then, in a node_modules folder, say.
+# files prints the names of the files in folders, up to one byte more than
+# allowed, so that find ends early in a large folder such as node_modules.
 export bytes_left
 bytes_left=$((words_most - $(wc -c <"$tmp/words")))
 files='find "$@" -name .git -prune -o ! -type d -print0 2>/dev/null | head -c $((bytes_left + 1))'
@@ -17,7 +17,7 @@ files='find "$@" -name .git -prune -o ! -type d -print0 2>/dev/null | head -c $(
 each "$dotted" "$tmp/folders" >"$tmp/dotted"
 each "$files" "$tmp/dotted" >"$tmp/listed"
 if [ $(wc -c <"$tmp/listed") -gt $bytes_left ]; then
-	# The files of the folders that fit, and the names of the others.
+	# List the files of the folders that fit, and only the names of the others.
 	each 'for f do
 		set -- "$f"
 		'"$files"' >"$tmp/one"

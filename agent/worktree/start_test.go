@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// dirty is a repository in which much was done before the work began.
+// dirty is a repository with many uncommitted changes.
 const dirty = seed + `
 printf 'out\n/lib/\n' >> .gitignore; git commit -qam ignore
 echo dirt >> a.txt
@@ -25,8 +25,8 @@ mkdir large; for i in 1 2 3 4 5; do head -c 4000000 /dev/zero > large/$i; done
 git init -q nested; echo n > nested/n; git init -q nested/inner; echo i > nested/inner/i
 ln -s a.txt new-link; chmod +x sub/latin.txt`
 
-// A diff is what changed since the start: whatever was changed and new by then
-// is no part of it, and the patch applies to the files as they were.
+// A diff is against the state at the start: it does not contain earlier
+// changes, and applies to the files at the start.
 func TestDiffIsAgainstTheStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  string
@@ -63,7 +63,7 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 			}
 			sh(t, dir, tt.change)
 			for _, kept := range []bool{false, true} {
-				if kept { // as a journal has it
+				if kept { // as from a journal
 					state := tree.Start()
 					tree = openWith(t, dir, worktree.Config{Start: &state, Exclude: junk})
 				}
@@ -107,9 +107,9 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 	}
 }
 
-// Where an ignored folder has too many files to list, what was new in it is not
-// known, but for what the agent added by name; other folders are not affected.
-func TestAnIgnoredFolderOfManyFiles(t *testing.T) {
+// In an ignored folder with too many files to list, only files that the agent
+// added explicitly count as new. Other folders are not affected.
+func TestIgnoredFolderWithManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed+`; printf 'many/\nfew/\n' >> .gitignore; git commit -qam ignore
 mkdir many few; echo x > few/old; cd many; seq -f 'a-name-of-a-hundred-bytes-%075.0f' 4000 | xargs touch`)
@@ -132,13 +132,13 @@ mkdir many few; echo x > few/old; cd many; seq -f 'a-name-of-a-hundred-bytes-%07
 	}
 }
 
-// What an agent prints with git diff is against HEAD. It counts where it applies
-// to the files as they were at the start, and else is made anew for them.
+// The output of git diff is against HEAD. It is kept if it applies to the files
+// at the start, else it is regenerated for them.
 func TestCheckAgainstTheStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		make, refusal string
 		remade        bool
-		out           string // of the patch
+		out           string // not part of the patch
 	}{
 		"of a clean file":           {make: "printf 'x\\nz\\n' > sub/latin; echo y >> .gitignore; git diff -- .gitignore"},
 		"of a dirty file":           {make: "echo mine >> a.txt; git diff -- a.txt", remade: true, out: "+dirt"},
@@ -154,10 +154,10 @@ func TestCheckAgainstTheStart(t *testing.T) {
 			tree := open(t, dir)
 			text := sh(t, dir, tt.make)
 			found, err := tree.Check(t.Context(), []byte(text))
-			if err != nil || found.Remade != tt.remade || !strings.Contains(found.Refusal, tt.refusal) || (found.Refusal == "") != (tt.refusal == "") {
+			if err != nil || found.Regenerated != tt.remade || !strings.Contains(found.GitError, tt.refusal) || (found.GitError == "") != (tt.refusal == "") {
 				t.Fatalf("%v, %+v\nof\n%s", err, found, text)
 			}
-			if found.Refusal != "" {
+			if found.GitError != "" {
 				return
 			}
 			if tt.out != "" && strings.Contains(string(found.Patch), tt.out) {
@@ -172,8 +172,8 @@ func TestCheckAgainstTheStart(t *testing.T) {
 	}
 }
 
-// A state on record that cannot be made again is found out at once.
-func TestAStateThatCannotBeMadeAgain(t *testing.T) {
+// A recorded state that cannot be restored is reported at once.
+func TestStateCannotBeRestored(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, dirty)
 	state := open(t, dir).Start()

@@ -1,16 +1,16 @@
-# Sets tree to the tree of the files as they are: what git add -A would take,
-# without junk, and without what is too large, or what git refuses. Each name
-# that is left out is written to $tmp/omitted, after the reason and a tab. Set
-# before: new, the size of a file up to which a new one is taken, and a quarter
-# of that of a new folder; old, the same for a file of the base; all in bytes;
-# and the functions ignored, which prints names, and left_out, which calls left.
+# Sets tree to the tree of the current files: what git add -A would add,
+# without junk, files that are too large and files that git rejects. It writes
+# each name that it leaves out to $tmp/omitted, after the reason and a tab.
+# Variables: new, the maximum size of a new file and a quarter of that of a new
+# folder; old, the maximum size of a file of the base; both in bytes. The
+# functions ignored (prints names) and left_out (calls left) must be defined.
 : >"$tmp/omitted"
 export new tmp base
 
-# The agent's index keeps git from reading every file again. A shared or a
-# broken one is not taken over. It keeps its time, by which git knows what may
-# have changed in the second in which it was written. What the agent added to it by name is taken
-# though the repository ignores it, but for junk.
+# Reuse the agent's index, so that git does not read every file again. A shared
+# or broken index is not reused. The copy keeps its time, because git uses it
+# to detect changes within the second in which it was written. Files that the
+# agent added explicitly are included even if ignored, except junk.
 : >"$tmp/forced"
 ! small "$dir/index" 200000000 || cp -p "$dir/index" "$shadow/index"
 git ls-files >/dev/null 2>&1 || rm -f "$shadow/index"
@@ -24,14 +24,15 @@ if [ -f "$shadow/index" ]; then
 fi
 git read-tree --reset "$base"
 if git ls-files -v | grep -q '^[a-zS]'; then
-	# Bits that hide changes. A sparse checkout has some by right.
+	# Clear bits that hide changes. A sparse checkout has skip-worktree bits
+	# legitimately.
 	git ls-files -z | git update-index -z --no-assume-unchanged --stdin
 	[ "$(git config --bool core.sparseCheckout)" = true ] ||
 		git ls-files -z | git update-index -z --no-skip-worktree --stdin
 fi
 
-# sh "$tmp/stamp" NAME prints what a change of a file, or of what is in a folder,
-# changes. In a folder, or a repository, junk and the git directory do not count.
+# sh "$tmp/stamp" NAME prints a stamp that changes with a file or with the
+# content of a folder. In a folder, junk and git directories are ignored.
 cat >"$tmp/stamp" <<'END'
 case $1 in
 */)
@@ -41,36 +42,36 @@ case $1 in
 		printf '%s\n' "$list"
 		printf '%s\n' "$list" | grep -v '/$' | tr '\n' '\000' |
 			xargs -0 sh -c 'stat -c "%n %f %s %y" -- "$@" 2>/dev/null || ls -ldn -- "$@" 2>/dev/null' sh
-		# Git lists a repository in the folder by its name alone.
+		# Git lists a repository in the folder only by its name.
 		printf '%s\n' "$list" | grep '/$' | while IFS= read -r inner; do sh "$tmp/stamp" "$inner"; done
 	} | cksum
 	;;
 *) stat -c "%s %y" "./$1" 2>/dev/null || ls -ldn "./$1" 2>/dev/null | cksum ;;
 esac
 END
-# left NAME STAMP is for what was there at the start and is not in the base: it
-# is named if it changed, and never taken.
+# left NAME STAMP handles a file that existed at the start and is not in the
+# base: it is listed if it changed, and never included.
 left() {
 	git --literal-pathspecs ls-files -z -- "$1" | git update-index -z --skip-worktree --stdin
 	[ "$(sh "$tmp/stamp" "$1")" = "$2" ] || printf 'changed, and not in the state at the start, where it was left out\t%s\0' "$1" >>"$tmp/omitted"
 }
 left_out
 
-# Files whose times alone changed are found out here, by their content.
+# Compare the content of files whose times changed.
 git update-index -q --ignore-submodules --refresh >/dev/null || :
-# What is gone goes first: a file that has become a folder hides what is in it.
+# Remove deleted files first: a file that became a folder hides the folder's
+# content.
 git diff-files -z --name-only --no-renames --ignore-submodules=all --diff-filter=D | git update-index -z --force-remove --stdin
 
-# each COMMAND FILE runs a command on the names in a file, many at once. In it,
-# omit REASON NAME leaves one out.
+# each COMMAND FILE runs a command on the names in a file, many at once. In the
+# command, omit REASON NAME leaves a name out.
 each() {
 	[ ! -s "$2" ] || xargs -0 sh -c 'omit() { printf "%s\t%s\0" "$1" "$2" >>"$tmp/omitted"; }
 '"$1" sh <"$2"
 }
 dotted='for f do printf "./%s\0" "$f"; done'
 
-# New files, folders first as a whole. Repositories within the tree cannot
-# travel in a patch.
+# New files, whole folders first. A patch cannot contain nested repositories.
 git ls-files -z --others --exclude-standard --directory --no-empty-directory >"$tmp/untracked" 2>"$tmp/unread"
 : >"$tmp/files"; : >"$tmp/dirs"; : >"$tmp/fresh"; : >"$tmp/new"
 each 'for f do
@@ -99,9 +100,8 @@ sed -n "s/^warning: could not open directory '\(.*\)': .*/cannot be read	\1/p" "
 git diff-files -z --name-only --no-renames --ignore-submodules=all --diff-filter=d >"$tmp/changed"
 each "$dotted" "$tmp/changed" >"$tmp/old"
 
-# sized BYTES FILE prints the names in a file that are files (or links) of at
-# most so many bytes, and that can be read. New pipes and sockets are nothing to
-# git, as they are not here.
+# sized BYTES FILE prints the names in FILE that are readable files or links of
+# at most that size. Like git, it ignores new pipes and sockets.
 sized() {
 	most=$1
 	export most
@@ -117,9 +117,9 @@ sized() {
 sized "$new" "$tmp/new" >"$tmp/taken"
 sized "$old" "$tmp/old" >>"$tmp/taken"
 
-# One file that git does not take makes it take none, and a name that it
-# refuses is a word on the side: then fewer are tried at once, until the one is
-# left that it is about. That the disk is full is no file's fault.
+# One file that git rejects makes the whole call fail, and for a rejected name
+# git only prints a message. So retry with fewer files at once until only the
+# rejected one is left. A full disk is not a rejection.
 cat >"$tmp/add" <<'END'
 printf '%s\0' "$@" | git update-index -z --add --remove --replace --stdin >/dev/null 2>"$tmp/refusal"
 status=$?
@@ -137,13 +137,14 @@ fi
 END
 [ ! -s "$tmp/taken" ] || xargs -0 -n 4096 sh "$tmp/add" <"$tmp/taken"
 
-# What git ignored at the start is there wherever the patch is applied, and is
-# no new file. Where a folder had too many files for the list, all in it counts
-# as there, but for what the agent added by name. Names are compared as lines;
-# the list has none of several lines.
+# Files that git ignored at the start exist wherever the patch is applied and
+# are not new. If a folder had too many of them to list, all files in it count
+# as existing, except those that the agent added explicitly. Names are compared
+# as lines; the list has no names with newlines.
 added='git --literal-pathspecs diff-index --cached -z --name-only --no-renames --ignore-submodules=all --diff-filter=A "$base" -- "$@"'
 lines() { tr '\n\000' '\001\n'; }
-# A busybox grep takes no pattern for one that fits all, so that each list has one.
+# A busybox grep with an empty pattern list matches everything, so each list
+# has one pattern.
 { echo /; ignored | grep -v '/$' || :; } >"$tmp/ignored"
 ignored | grep '/$' | tr '\n' '\000' >"$tmp/folders"
 { echo /; lines <"$tmp/forced"; } >"$tmp/named"

@@ -1,16 +1,15 @@
-// Package worktree takes the diff of a repository inside a sandbox, by git
-// commands run there, without leaving a trace in it: the index, the objects,
-// the settings and the attributes it needs live in a shadow git directory of
-// their own, so that also a repository of the user's is only read. Every patch
-// is against the state of the files at the start, which is that of the commit
-// with what was changed and new by then, and is held against it.
+// Package worktree takes the diff of a repository inside a sandbox by running
+// git there. It leaves no trace in the repository: the index, the objects, the
+// settings and the attributes are in a separate, temporary git directory (the
+// shadow). Diffs are taken against the state of the files at the start: the
+// commit with the changes and new files at that time.
 //
-//	tree, err := worktree.Open(ctx, box, worktree.Config{})  // at the start: remembers the state
-//	diff, err := tree.Diff(ctx)                              // at the end: everything since
-//	finding, err := tree.Check(ctx, patch)                   // does git apply take it?
+//	tree, err := worktree.Open(ctx, e, worktree.Config{})  // at the start: captures the state
+//	diff, err := tree.Diff(ctx)                            // at the end: everything since
+//	result, err := tree.Check(ctx, patch)                  // does the patch apply?
 //
-// Scrub is the exception that does write: it removes from a repository
-// everything that is not in the history of HEAD.
+// Scrub does write to the repository: it removes everything outside the history
+// of HEAD.
 package worktree
 
 import (
@@ -24,45 +23,46 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/text"
 )
 
-// DefaultMaxPatch is the size of a patch, in bytes, where Config has none.
+// DefaultMaxPatch is the default maximum size of a patch, in bytes.
 const DefaultMaxPatch = 5_000_000
 
-// Config says what belongs in a patch. The zero value takes everything that
-// the repository does not ignore.
+// Config selects what belongs in a patch. The zero value includes everything
+// that the repository does not ignore.
 type Config struct {
-	// Exclude are patterns, as in a .gitignore file, of new files to leave
-	// out. Files of the base commit are never left out by them, and a pattern
-	// that the repository's own .gitignore negates does not hold.
+	// Exclude are .gitignore patterns of new files to leave out. They do not
+	// apply to files of the base commit, and the repository's own .gitignore
+	// can negate them.
 	Exclude []string
 	// MaxPatch bounds a patch, in bytes; zero means DefaultMaxPatch.
 	MaxPatch int
-	// Start is the state that diffs are against; nil means that at Open.
+	// Start is the state to take diffs against; nil means the state at Open.
 	Start *State
 }
 
-// Tree is a repository's working tree as it was when it was opened.
+// Tree is a repository's working tree with its state at the start.
 type Tree struct {
-	// Base is the commit of the state that diffs are against: HEAD at the time of
-	// Open, or the empty tree of a repository without a commit. It is empty where
-	// there is no repository, and every diff is then empty too.
+	// Base is the commit of the state: HEAD at the time of Open, or the empty
+	// tree for a repository without a commit. It is empty if there is no
+	// repository; diffs are empty then.
 	Base string
-	// Missing says in a few words why Base is empty.
+	// Missing is what is missing if Base is empty, such as "no git".
 	Missing string
 
-	box      env.Environment
-	cfg      Config
-	dir      string // the git directory
-	common   string // the one that it shares with other work trees
-	top      string // where the files are
-	bound    string // the folder that all of it has to be in; empty if it may be anywhere
-	settings []byte // how files become objects, as a file of git's
-	start    State
-	tag      string // in the names of its temporary folders
+	sandbox     env.Environment
+	cfg         Config
+	gitDir      string // git directory
+	commonDir   string // git directory shared with other worktrees
+	topDir      string // top of the working tree
+	confinement string // folder that must contain the repository; empty if any may
+	settings    []byte // git configuration of the shadow
+	start       State
+	tempTag     string // part of the names of temporary folders
 }
 
-// marker lifts the sandbox's output limit, so that a patch arrives whole.
+// marker raises the sandbox's output limit, so that a patch is not truncated.
 const marker = "MINI_WORKTREE_PATCH"
 
 //go:embed git.sh
@@ -71,41 +71,42 @@ var gitScript string
 //go:embed base.sh
 var baseScript string
 
-// Open finds the repository, and the state of its files; see find.
-func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
-	t, err := find(ctx, box, cfg)
+// Open finds the repository and captures the state of its files; see
+// findRepository.
+func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
+	t, err := findRepository(ctx, sandbox, cfg)
 	switch {
 	case err != nil || t.Base == "":
 		return t, err
 	case cfg.Start != nil:
 		t.Base, t.start = cfg.Start.Base, *cfg.Start
-		_, err = t.ask(ctx, "emit exact none\n", nil, share(ctx)) // whether it can be made again
+		_, err = t.runScript(ctx, "emit exact none\n", nil, tryTimeout(ctx)) // check that the state can be restored
 		return t, err
 	}
-	if t.start, err = t.takeStart(ctx); err != nil {
-		return nil, fmt.Errorf("note the state of the files at the start: %w", err)
+	if t.start, err = t.captureState(ctx); err != nil {
+		return nil, fmt.Errorf("capture the state of the files: %w", err)
 	}
 	return t, nil
 }
 
-// find finds the repository around the sandbox's working directory, or in it
-// where that was made for the sandbox on the host: whatever is around it is
-// somebody's then, and not the attempt's. A directory outside any repository is
-// not an error, nor is a sandbox without git: Tree.Missing says so.
-func find(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
+// findRepository finds the repository around the sandbox's working directory.
+// If that directory was made for the sandbox on the host, it finds only a
+// repository inside it, because one around it belongs to the user. It is not an
+// error if there is no repository or no git: Tree.Missing says so.
+func findRepository(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
 	}
-	t := &Tree{box: box, cfg: cfg, tag: rand.Text()}
-	res, err := execute(ctx, box, baseScript, timeout)
+	t := &Tree{sandbox: sandbox, cfg: cfg, tempTag: rand.Text()}
+	res, err := execute(ctx, sandbox, baseScript, scriptTimeout)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("find repository: %w", err)
 	case res.TimedOut:
-		return nil, fmt.Errorf("find repository: git did not end within %v", timeout)
+		return nil, fmt.Errorf("find repository: git did not end within %v", scriptTimeout)
 	case res.ExitCode != 0:
 		switch {
-		case res.ExitCode == noGit:
+		case res.ExitCode == exitNoGit:
 			t.Missing = "no git"
 		case res.Failure != "":
 			t.Missing = "no shell"
@@ -119,96 +120,92 @@ func find(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 		t.Missing = "no git repository that can be read"
 		return t, nil
 	}
-	t.Base, t.dir, t.common, t.top = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
-	t.bound = string(fields[4])
+	t.Base, t.gitDir, t.commonDir, t.topDir = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
+	t.confinement = string(fields[4])
 	t.settings = shadowSettings(t.Base, fields[5])
 	return t, nil
 }
 
-// Exit codes of the scripts, that no program has.
+// Exit codes of the scripts. Other programs do not use them.
 const (
-	noRoom       = 96
-	noGit        = 97
-	noRepository = 98
+	exitNoSpace      = 96
+	exitNoGit        = 97
+	exitNoRepository = 98
 )
 
 func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-const timeout = 100 * time.Second
+const scriptTimeout = 100 * time.Second
 
-// execute runs a script in the sandbox, after git.sh.
-func execute(ctx context.Context, box env.Environment, script string, limit time.Duration) (env.Result, error) {
-	// In a container every repository is the sandbox's own, whoever owns its
-	// files. Elsewhere git's refusal to touch a stranger's stands.
+// execute runs git.sh and then the script in the sandbox.
+func execute(ctx context.Context, sandbox env.Environment, script string, limit time.Duration) (env.Result, error) {
+	// In a container the sandbox owns every repository, even if its files have
+	// another owner. Elsewhere git's ownership check applies.
 	contained := "contained=false\n"
-	if box.Info().Image != "" {
+	if sandbox.Info().Image != "" {
 		contained = "contained=true\n"
 	}
-	return box.Execute(ctx, env.Command{
-		Script:  contained + "bound=" + quote(bound(box.Info())) + "\n" + gitScript + script,
-		Timeout: limit,
-		Markers: []string{marker},
-		// Whatever the agent's commands are run with: the scripts are for any
-		// POSIX shell, and a login shell would print what its profile prints.
+	return sandbox.Execute(ctx, env.Command{
+		Script:            contained + "bound=" + shellQuote(confinement(sandbox.Info())) + "\n" + gitScript + script,
+		Timeout:           limit,
+		SubmissionMarkers: []string{marker},
+		// The scripts are for any POSIX shell, whatever shell the agent's
+		// commands use. A login shell would print the output of its profile.
 		Interpreter: []string{"sh", "-c"},
-		// A profile that prints would come before the marker; a locale would
-		// make a shell read our bytes as characters.
+		// The output of a profile would come before the marker. A locale would
+		// make the shell decode bytes as characters.
 		Env: map[string]string{"BASH_ENV": "", "ENV": "", "LC_ALL": "C"},
 	})
 }
 
-// bound is the folder that a sandbox's repository has to be in; empty where it
-// may be around the working directory too: in a container, where all is the
-// sandbox's own, and where the user has mini work on a repository of theirs,
-// which is only read.
-func bound(i env.Info) string {
+// confinement returns the folder that must contain the sandbox's repository. It
+// is empty if the repository may also be around the working directory: in a
+// container, and in the user's own folder, where the repository is only read.
+func confinement(i env.Info) string {
 	if i.Image != "" || !i.Disposable {
 		return ""
 	}
 	return i.Dir
 }
 
-// ErrNoRoom is wrapped by errors of scripts that found no disk with enough room,
-// or filled it.
-var ErrNoRoom = errors.New("no room on the disks of the sandbox")
+// ErrNoSpace is wrapped by errors of scripts that found no disk with enough
+// free space, or filled it.
+var ErrNoSpace = errors.New("no space on the sandbox's disks")
 
-// isNoRoom reports whether a script failed for want of room.
-func isNoRoom(res env.Result) bool {
-	return res.ExitCode == noRoom || res.ExitCode != 0 && bytes.Contains(res.Output, []byte("No space left on device"))
+// isNoSpace reports whether a script failed because a disk is full.
+func isNoSpace(res env.Result) bool {
+	return res.ExitCode == exitNoSpace || res.ExitCode != 0 && bytes.Contains(res.Output, []byte("No space left on device"))
 }
 
-var errSlow = errors.New("git did not end within")
+var errTimeout = errors.New("git did not end within")
 
-// fail says why a script gave no answer; nil when it gave one.
-func fail(res env.Result, limit time.Duration) error {
+// scriptError returns why a script failed; nil if it succeeded.
+func scriptError(res env.Result, limit time.Duration) error {
 	switch {
 	case res.TimedOut:
-		return fmt.Errorf("%w %v", errSlow, limit.Round(time.Second))
+		return fmt.Errorf("%w %v", errTimeout, limit.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
-	case isNoRoom(res):
-		return fmt.Errorf("%w: %s", ErrNoRoom, printable(res.Output))
+	case isNoSpace(res):
+		return fmt.Errorf("%w: %s", ErrNoSpace, sanitize(res.Output))
 	case res.ExitCode != 0:
-		return fmt.Errorf("exit code %d: %s", res.ExitCode, printable(res.Output))
+		return fmt.Errorf("exit code %d: %s", res.ExitCode, sanitize(res.Output))
 	case res.Truncated:
-		return fmt.Errorf("more than %d MB came out", env.SubmissionLimit>>20)
+		return fmt.Errorf("the output exceeds %d MB", env.SubmissionLimit>>20)
 	}
 	return nil
 }
 
-// printable is the beginning of what a sandbox said, fit to be shown.
-func printable(b []byte) string {
-	const most = 500
-	text := strings.Map(func(r rune) rune {
+// sanitize returns the start of a sandbox's output as printable text.
+func sanitize(b []byte) string {
+	const limit = 500
+	s := strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
 			return '?'
 		}
 		return r
-	}, strings.ToValidUTF8(string(b[:min(len(b), 4*most)]), "?"))
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return strings.TrimSpace(text)
+	}, strings.ToValidUTF8(string(b[:min(len(b), 4*limit)]), "?"))
+	return strings.TrimSpace(text.ClipRunes(s, limit))
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// sh runs a script in a folder, on the test's side.
+// sh runs a script in a folder, outside the sandbox.
 func sh(t *testing.T, dir, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
 	cmd.Dir = dir
-	// Files that are not there, rather than /dev/null: git replaces the file
-	// whose settings it changes, and as root that would be the device.
+	// Missing files and not /dev/null: git replaces the file whose settings it
+	// changes, and as root it would replace the device.
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/nonexistent/global", "GIT_CONFIG_SYSTEM=/nonexistent/system",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()
@@ -65,12 +65,12 @@ func sandbox(t *testing.T, cfg local.Config) env.Environment {
 	return box
 }
 
-// listing is every file of a working tree with mode and content.
+// listing lists every file of a working tree with mode and content.
 const listing = `find . -name .git -prune -o -not -type d -printf '%P %m %l\n' | LC_ALL=C sort
 find . -name .git -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 -r sha256sum`
 
-// Each change, taken as a diff and applied to a fresh clone of the base, must
-// give the same files, and leave no trace in the repository it was taken from.
+// A diff applied to a fresh clone of the base gives the same files, and leaves
+// no trace in the repository.
 func TestDiffReproducesTheTree(t *testing.T) {
 	tests := []struct{ name, change, want string }{
 		{"nothing", "true", ""},
@@ -129,9 +129,9 @@ func TestDiffReproducesTheTree(t *testing.T) {
 	}
 }
 
-// The agent's interpreter has no say in how diffs are taken, nor have programs
-// that a repository's settings name.
-func TestWhateverTheInterpreter(t *testing.T) {
+// Neither the agent's interpreter nor programs in the repository's settings
+// affect a diff.
+func TestDiffIgnoresInterpreter(t *testing.T) {
 	for name, shell := range map[string][]string{"sh": {"sh", "-c"}, "chatty": {"bash", "-c", "echo hello; exec bash -c \"$0\""}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -178,7 +178,7 @@ echo w > ../beside`)
 	}
 }
 
-func TestWhereThereIsLittle(t *testing.T) {
+func TestSmallRepositories(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seed, change, want string
 		base               bool
@@ -209,7 +209,7 @@ func TestWhereThereIsLittle(t *testing.T) {
 	}
 }
 
-func TestSubmissionInOtherTextThanUTF8(t *testing.T) {
+func TestPatchNotUTF8(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)
 	tree := open(t, dir)
@@ -220,7 +220,7 @@ func TestSubmissionInOtherTextThanUTF8(t *testing.T) {
 	}
 	want := sh(t, dir, listing)
 	found, err := tree.Check(t.Context(), raw)
-	if err != nil || !found.Remade || !utf8.Valid(found.Patch) {
+	if err != nil || !found.Regenerated || !utf8.Valid(found.Patch) {
 		t.Fatalf("%v, %+v", err, found)
 	}
 	if err := os.WriteFile(filepath.Join(dir, ".git", "p.diff"), found.Patch, 0o600); err != nil {
@@ -230,7 +230,7 @@ func TestSubmissionInOtherTextThanUTF8(t *testing.T) {
 	if got := sh(t, dir, listing); got != want {
 		t.Errorf("want:\n%s\ngot:\n%s\npatch:\n%s", want, got, found.Patch)
 	}
-	if found, err := tree.Check(t.Context(), []byte("no patch \xff")); err != nil || found.Refusal == "" {
+	if found, err := tree.Check(t.Context(), []byte("no patch \xff")); err != nil || found.GitError == "" {
 		t.Errorf("%v, %+v", err, found)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,25 +20,24 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// options are a run of mini bench with scripted replies.
+// options configure a run of mini bench with scripted replies.
 type options struct {
 	instances, steps, workers int
-	flag                      string // of bash
+	flag                      string // flag of bash: -c or -lc
 	command                   string
-	delay                     time.Duration // of the model
-	timeout                   int           // of a command, in seconds
+	delay                     time.Duration // response time of the model
+	timeout                   int           // of commands, in seconds
 }
 
-// result is what such a run took.
+// result is the resource usage of such a run.
 type result struct {
-	dir     string
-	cpu     time.Duration // of mini itself, user and system
-	machine time.Duration // of all processors, as far as they were busy
-	peak    float64       // resident memory of mini, MB
+	dir  string
+	cpu  time.Duration // of mini, user and system time
+	peak float64       // peak resident memory of mini, in MB
 }
 
-// bench runs mini bench.
-func (b *bench) bench(ctx context.Context, o options) (result, error) {
+// runBench runs mini bench.
+func (b *bench) runBench(ctx context.Context, o options) (result, error) {
 	dir, err := os.MkdirTemp(b.tmp, "run-")
 	if err != nil {
 		return result{}, err
@@ -65,26 +63,24 @@ func (b *bench) bench(ctx context.Context, o options) (result, error) {
 		"-c", "agent.step_limit=0", "-c", fmt.Sprintf("model.delay=%g", o.delay.Seconds()),
 		"-c", "environment.timeout="+strconv.Itoa(max(o.timeout, 60)),
 		"-c", fmt.Sprintf("environment.interpreter=[bash, %s]", o.flag), "-c", `environment.env.BASH_ENV=""`)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up after itself
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	busy := busyTime()
-	err = cmd.Run()
-	res.machine = busyTime() - busy
-	if err != nil {
-		return res, fmt.Errorf("mini bench: %w: %.500s", err, &said)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // mini then removes its containers
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return res, fmt.Errorf("mini bench: %w: %.500s", err, &stderr)
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return res, fmt.Errorf("no account of what mini took")
+		return res, fmt.Errorf("no resource usage of mini")
 	}
 	res.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	res.peak = float64(usage.Maxrss) / 1024
 	return res, nil
 }
 
-// rate is how many steps a second were made while every worker was at one: from
-// the first step of the last worker to the last step of the first that was done.
+// rate returns the number of steps per second while all workers were busy: from the
+// first step of the last worker to start, to the last step of the first worker to
+// finish.
 func (r result) rate() (float64, error) {
 	f, err := os.Open(filepath.Join(r.dir, "events.jsonl"))
 	if err != nil {
@@ -123,25 +119,25 @@ func (r result) rate() (float64, error) {
 		}
 	}
 	if !to.After(from) {
-		return 0, fmt.Errorf("the workers were never all at work: too few steps")
+		return 0, fmt.Errorf("workers were never all busy: too few steps")
 	}
 	return float64(n) / to.Sub(from).Seconds(), nil
 }
 
-// The bars of a batch.
+// Settings and limits of the batch part.
 const (
-	latency      = 50 * time.Millisecond
-	barWorkers   = 16
-	idealShare   = 92  // per cent of workers / latency, at 16 workers
-	miniCPU      = 0.6 // ms a step
-	miniResident = 36  // MB, at 64 workers
+	modelLatency  = 50 * time.Millisecond
+	limitWorkers  = 16  // the number of workers for which the limits apply
+	minEfficiency = 92  // per cent of workers / modelLatency
+	maxCPU        = 0.6 // ms per step
+	maxMemory     = 36  // MB, with 64 workers
 )
 
-// batch measures many workers at once.
+// batch measures runs with several workers.
 func (b *bench) batch(ctx context.Context) error {
-	b.title("batches: bash -c true, the model takes %s", latency)
+	b.title("batches: bash -c true, model latency %s", modelLatency)
 	for _, w := range []struct{ workers, steps int }{{1, 100}, {4, 120}, {16, 300}, {32, 300}, {64, 300}} {
-		res, err := b.bench(ctx, options{instances: w.workers, steps: w.steps, workers: w.workers, flag: "-c", command: "true", delay: latency})
+		res, err := b.runBench(ctx, options{instances: w.workers, steps: w.steps, workers: w.workers, flag: "-c", command: "true", delay: modelLatency})
 		if err != nil {
 			return err
 		}
@@ -150,72 +146,49 @@ func (b *bench) batch(ctx context.Context) error {
 			return err
 		}
 		name := fmt.Sprintf("W = %-2d ", w.workers)
-		ideal := float64(w.workers) / latency.Seconds()
+		ideal := float64(w.workers) / modelLatency.Seconds()
 		n := float64(w.workers * (w.steps + 1))
 		cpu := res.cpu.Seconds() * 1e3 / n
-		b.row(name+"steps a second", rate, "1/s", fmt.Sprintf("(ideal %.0f)", ideal))
-		if w.workers == barWorkers {
-			b.atLeast(name+"of the ideal", 100*rate/ideal, idealShare, "%")
-			b.atMost(name+"mini's processor time a step", cpu, miniCPU, "ms")
+		b.row(name+"steps per second", rate, "1/s", fmt.Sprintf("(ideal %.0f)", ideal))
+		if w.workers == limitWorkers {
+			b.atLeast(name+"efficiency", 100*rate/ideal, minEfficiency, "%")
+			b.atMost(name+"CPU time of mini per step", cpu, maxCPU, "ms")
 		} else {
-			b.row(name+"mini's processor time a step", cpu, "ms")
+			b.row(name+"CPU time of mini per step", cpu, "ms")
 		}
-		b.row(name+"the machine's processor time a step", res.machine.Seconds()*1e3/n, "ms", "(starts and ends of containers among it)")
 		if w.workers == 64 {
-			b.atMost(name+"mini's resident memory, peak", res.peak, miniResident, "MB")
+			b.atMost(name+"peak resident memory of mini", res.peak, maxMemory, "MB")
 		} else {
-			b.row(name+"mini's resident memory, peak", res.peak, "MB")
+			b.row(name+"peak resident memory of mini", res.peak, "MB")
 		}
 	}
 	return nil
 }
 
-// busyTime is how long all processors together have been busy.
-func busyTime() time.Duration {
-	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(stat), "\n")
-	var ticks int64
-	for i, field := range strings.Fields(line)[1:] {
-		const idle, wait, guest = 3, 4, 8
-		if i == idle || i == wait || i >= guest {
-			continue
-		}
-		n, _ := strconv.ParseInt(field, 10, 64) // the kernel writes numbers
-		ticks += n
-	}
-	return time.Duration(ticks) * tick
-}
-
-// tick is the unit of the kernel's accounts, USER_HZ.
-const tick = 10 * time.Millisecond
-
-// durations are how long the commands of the first instance took, in seconds:
+// durations returns the durations of the commands of the first instance, in seconds:
 // from the start of each to its record.
 func (r result) durations() ([]float64, error) {
-	var took []float64
+	var seconds []float64
 	for x, err := range r.executions() {
 		if err != nil {
 			return nil, err
 		}
-		took = append(took, x.ended.Sub(x.Start).Seconds())
+		seconds = append(seconds, x.recorded.Sub(x.Start).Seconds())
 	}
-	return took, nil
+	return seconds, nil
 }
 
-// execution is a command of the journal, and when it was recorded.
+// execution is a command in the journal, with the time of its record.
 type execution struct {
 	trajectories.Execution
-	ended time.Time
+	recorded time.Time
 }
 
-// executions are the commands of the first instance.
+// executions returns the commands of the first instance.
 func (r result) executions() iter.Seq2[execution, error] {
 	return func(yield func(execution, error) bool) {
 		for rec, err := range trajectories.Read(filepath.Join(r.dir, "x__y-1", "attempts", "1", "journal.jsonl")) {
-			x := execution{ended: rec.Time}
+			x := execution{recorded: rec.Time}
 			if err == nil && rec.Type != trajectories.TypeExecution {
 				continue
 			}
@@ -227,15 +200,4 @@ func (r result) executions() iter.Seq2[execution, error] {
 			}
 		}
 	}
-}
-
-// residentMemory is that of this process, in MB.
-func residentMemory() (float64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	return kb / 1024, err
 }

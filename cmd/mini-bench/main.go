@@ -1,14 +1,15 @@
 //go:build linux
 
-// Command mini-bench measures what a sandbox costs, in one run and side by
-// side: a step of mini, of docker's own ways to run a command in a container,
-// and of the shell itself in the same container, which is the floor. Figures
-// of one run can be compared; those of two runs, on a machine that has other
-// work, cannot.
+// Command mini-bench measures the overhead of a sandbox. In one run it compares a step
+// of mini with docker's own ways to run a command in a container, and with the shell
+// itself in the same container, which is the baseline. Figures of one run can be
+// compared with each other; figures of different runs cannot, unless the machine is
+// otherwise idle.
 //
 //	mini-bench -mini bin/mini -image mini-base:latest [step ask batch life flood many scrub]
 //
-// Each bar is printed as held or missed; the exit code is 1 when one is missed.
+// Each figure with a limit is printed as ok or EXCEEDED; the exit code is 1 if any is
+// exceeded.
 package main
 
 import (
@@ -23,39 +24,39 @@ import (
 	"strings"
 )
 
-// bench is what the parts have in common.
+// bench holds the settings and the output of all parts.
 type bench struct {
-	mini  string // the program
+	mini  string // path of mini
 	image string
-	// repository is a folder of scripts/big-repository.sh, which stays; empty for one
-	// that goes.
+	// repository is a directory for scripts/big-repository.sh that is kept; empty
+	// means a temporary one.
 	repository string
-	tmp        string // a folder that goes with the run
+	tmp        string // a temporary directory for this run
 	table
 }
 
-// part is something that can be measured by itself.
+// part is a group of measurements that can be run separately.
 type part struct {
 	name string
 	run  func(*bench, context.Context) error
 }
 
-// parts are in the order in which they are measured.
+// parts are listed in the order of execution.
 var parts = []part{
 	{"step", (*bench).step},
-	{"ask", (*bench).ask},
+	{"ask", (*bench).toolCall},
 	{"batch", (*bench).batch},
-	{"life", (*bench).life},
+	{"life", (*bench).lifecycle},
 	{"flood", (*bench).flood},
-	{"many", (*bench).many},
+	{"many", (*bench).idleContainers},
 	{"scrub", (*bench).scrub},
 }
 
 func main() {
-	if len(os.Args) > 3 && os.Args[1] == floorCommand {
+	if len(os.Args) > 3 && os.Args[1] == baselineCommand {
 		n, err := strconv.Atoi(os.Args[2])
 		if err == nil {
-			err = floor(n, os.Args[3:])
+			err = runBaseline(n, os.Args[3:])
 		}
 		exitOn(err)
 		return
@@ -63,13 +64,13 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.mini, "mini", "bin/mini", "the program to measure")
 	flag.StringVar(&b.image, "image", "mini-base:latest", "an image with bash")
-	flag.StringVar(&b.repository, "repository", "", "the folder of a repository to scrub copies of: made where it is missing, and left there for the next time")
+	flag.StringVar(&b.repository, "repository", "", "directory of a repository whose copies are scrubbed; created if missing, and kept for later runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := b.all(ctx, flag.Args())
+	err := b.runParts(ctx, flag.Args())
 	exitOn(err)
-	if b.missed {
+	if b.exceeded {
 		os.Exit(1)
 	}
 }
@@ -81,11 +82,11 @@ func exitOn(err error) {
 	}
 }
 
-// all measures the parts that were asked for, without any every one.
-func (b *bench) all(ctx context.Context, names []string) (err error) {
+// runParts runs the named parts, or all if there are no names.
+func (b *bench) runParts(ctx context.Context, names []string) (err error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("nothing is called %q", name)
+			return fmt.Errorf("unknown part %q", name)
 		}
 	}
 	if b.tmp, err = os.MkdirTemp("", "mini-bench-"); err != nil {
@@ -103,34 +104,34 @@ func (b *bench) all(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// table prints figures as they come.
-type table struct{ missed bool }
+// table prints figures and checks them against limits.
+type table struct{ exceeded bool }
 
 func (t *table) title(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }
 
-// row prints a figure without a bar.
+// row prints a figure without a limit.
 func (t *table) row(name string, figure float64, unit string, notes ...string) {
 	fmt.Printf("%-58s %10.2f %-6s %s\n", name, figure, unit, strings.Join(notes, " "))
 }
 
-// atMost and atLeast hold a figure against a bar.
+// atMost and atLeast print a figure and check it against a limit.
 func (t *table) atMost(name string, figure, limit float64, unit string) {
-	t.bar(name, figure, limit, unit, "at most", figure <= limit)
+	t.check(name, figure, limit, unit, "at most", figure <= limit)
 }
 
 func (t *table) atLeast(name string, figure, limit float64, unit string) {
-	t.bar(name, figure, limit, unit, "at least", figure >= limit)
+	t.check(name, figure, limit, unit, "at least", figure >= limit)
 }
 
-func (t *table) bar(name string, figure, limit float64, unit, side string, held bool) {
-	word := "held"
-	if !held {
-		word, t.missed = "MISSED", true
+func (t *table) check(name string, figure, limit float64, unit, comparison string, ok bool) {
+	verdict := "ok"
+	if !ok {
+		verdict, t.exceeded = "EXCEEDED", true
 	}
-	fmt.Printf("%-58s %10.2f %-6s bar: %s %g, %s\n", name, figure, unit, side, limit, word)
+	fmt.Printf("%-58s %10.2f %-6s limit: %s %g, %s\n", name, figure, unit, comparison, limit, verdict)
 }
 
-// median of figures in any order.
+// median returns the median of figures in any order.
 func median(figures []float64) float64 {
 	if len(figures) == 0 {
 		return 0

@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Command mini-bench measures what a sandbox costs. It reads the kernel's
-// accounts, and works on Linux only.
+// Command mini-bench measures the overhead of a sandbox. It uses resource usage data
+// that only Linux provides.
 package main
 
 import (
@@ -10,6 +10,6 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "mini-bench: works on Linux only")
+	fmt.Fprintln(os.Stderr, "mini-bench: requires Linux")
 	os.Exit(2)
 }

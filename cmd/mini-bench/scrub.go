@@ -14,22 +14,22 @@ import (
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// The bars of a scrub, in seconds beyond the start of a container: of the first
-// attempt on an image, of each further one, and of attempts on an image whose
-// history was clean before.
+// Limits of a scrub, in seconds in addition to the start of a container: for the first
+// attempt on an image, for each later one, and for attempts on an image whose history
+// is already clean.
 const (
-	scrubFirst   = 8
-	scrubFurther = 1
-	scrubClean   = 0.5
+	maxScrubFirst = 8
+	maxScrubLater = 1
+	maxScrubClean = 0.5
 )
 
-// scrubRun labels the images that the part makes, which go at its end.
+// scrubRun is the label of the images that this part creates and removes.
 const scrubRun = "mini-bench-scrub"
 
-// scrub measures what it costs attempts that their repository is scrubbed: one of
+// scrub measures the cost of scrubbing the repository of an attempt: one created by
 // scripts/big-repository.sh, in an image.
 func (b *bench) scrub(ctx context.Context) (err error) {
 	dir := b.repository
@@ -37,34 +37,34 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 		dir = filepath.Join(b.tmp, "repository")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		if out, err := exec.CommandContext(ctx, "scripts/big-repository.sh", dir).CombinedOutput(); err != nil { //nolint:gosec // the user's own folder
+		if out, err := exec.CommandContext(ctx, "scripts/big-repository.sh", dir).CombinedOutput(); err != nil { //nolint:gosec // a directory chosen by the user
 			return fmt.Errorf("make repository: %w: %s", err, out)
 		}
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	b.title("the scrub of a repository, beyond the start of a container")
+	b.title("scrub of a repository, in addition to the start of a container")
 	engine, err := docker.Open(ctx, docker.EngineConfig{
-		Images: &images.Config{Dir: filepath.Join(b.tmp, "images")},
-		Notice: func(text string) { fmt.Fprintln(os.Stderr, "mini-bench:", text) },
+		Images: &imagestore.Config{Dir: filepath.Join(b.tmp, "images")},
+		Notify: func(text string) { fmt.Fprintln(os.Stderr, "mini-bench:", text) },
 	})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		end := context.WithoutCancel(ctx)
-		_, pruned := engine.Images().Prune(end, nil, false)
-		_, cleaned := engine.Clean(end, docker.Thorough{Kept: true, Run: scrubRun})
+		cleanupCtx := context.WithoutCancel(ctx)
+		_, pruned := engine.Images().Prune(cleanupCtx, nil, false)
+		_, cleaned := engine.Clean(cleanupCtx, docker.CleanOptions{Kept: true, Run: scrubRun})
 		err = errors.Join(err, pruned, cleaned, engine.Close())
 	}()
-	dirty, err := imageOf(ctx, engine, docker.Config{Image: b.image, Mounts: []docker.Mount{{Source: dir, Target: "/given"}}},
-		"dirty", func(box env.Environment) error { return shell(ctx, box, "cp -a /given /testbed") })
+	dirty, err := buildImage(ctx, engine, docker.Config{Image: b.image, Mounts: []docker.Mount{{Source: dir, Target: "/given"}}},
+		"dirty", func(sandbox env.Environment) error { return runScript(ctx, sandbox, "cp -a /given /testbed") })
 	if err != nil {
 		return err
 	}
-	clean, err := imageOf(ctx, engine, docker.Config{Image: dirty, Dir: "/testbed"}, "clean", func(box env.Environment) error {
-		_, err := worktree.Scrub(ctx, box)
+	clean, err := buildImage(ctx, engine, docker.Config{Image: dirty, Dir: "/testbed"}, "clean", func(sandbox env.Environment) error {
+		_, err := worktree.Scrub(ctx, sandbox)
 		return err
 	})
 	if err != nil {
@@ -79,60 +79,60 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 		plain = append(plain, took)
 	}
 	b.row("start of a container", median(plain), "s")
-	for _, of := range []struct {
-		name, image    string
-		first, further float64
-	}{{"", dirty, scrubFirst, scrubFurther}, {" of a clean image", clean, scrubFirst, scrubClean}} {
-		c := docker.Config{Image: of.image, Dir: "/testbed", Prepare: &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare}}
+	for _, variant := range []struct {
+		name, image  string
+		first, later float64
+	}{{"", dirty, maxScrubFirst, maxScrubLater}, {" of a clean image", clean, maxScrubFirst, maxScrubClean}} {
+		c := docker.Config{Image: variant.image, Dir: "/testbed", Prepare: &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare}}
 		var took []float64
 		for range 6 {
 			seconds, proof, err := scrubbedStart(ctx, engine, c)
 			if err != nil {
 				return err
 			}
-			if !proof.Holds() || !proof.Prepared {
-				return fmt.Errorf("the proof is %+v", proof)
+			if !proof.IsClean() || !proof.Prepared {
+				return fmt.Errorf("scrub is not proven: %+v", proof)
 			}
 			took = append(took, seconds-median(plain))
 		}
-		b.atMost("first attempt"+of.name, took[0], of.first, "s")
-		b.atMost("each further attempt"+of.name, median(took[1:]), of.further, "s")
+		b.atMost("first attempt"+variant.name, took[0], variant.first, "s")
+		b.atMost("each later attempt"+variant.name, median(took[1:]), variant.later, "s")
 	}
 	return nil
 }
 
-// scrubbedStart starts a container and, where its image is to be prepared, proves that
-// its repository is scrubbed. It returns the seconds until then.
-func scrubbedStart(ctx context.Context, engine *docker.Engine, c docker.Config) (seconds float64, p worktree.Proof, err error) {
+// scrubbedStart starts a container. If its image has a preparation, it also proves
+// that the repository is scrubbed. It returns the duration of both in seconds.
+func scrubbedStart(ctx context.Context, engine *docker.Engine, c docker.Config) (seconds float64, p worktree.ScrubReport, err error) {
 	start := time.Now()
-	box, err := engine.Start(ctx, c)
+	sandbox, err := engine.Start(ctx, c)
 	if err != nil {
 		return 0, p, err
 	}
-	defer func() { err = errors.Join(err, box.Close(ctx)) }()
+	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
 	if c.Prepare != nil {
-		p, err = worktree.Scrub(ctx, box)
+		p, err = worktree.Scrub(ctx, sandbox)
 	}
 	return time.Since(start).Seconds(), p, err
 }
 
-// imageOf keeps a container as an image, after some work in it.
-func imageOf(ctx context.Context, engine *docker.Engine, c docker.Config, name string, work func(env.Environment) error) (_ string, err error) {
+// buildImage starts a container, calls work, and commits the container as an image.
+func buildImage(ctx context.Context, engine *docker.Engine, c docker.Config, name string, work func(env.Environment) error) (_ string, err error) {
 	c.Run, c.Instance, c.MemoryBytes = scrubRun, name, -1
-	box, err := engine.Start(ctx, c)
+	sandbox, err := engine.Start(ctx, c)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, box.Close(ctx)) }()
-	if err := work(box); err != nil {
+	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
+	if err := work(sandbox); err != nil {
 		return "", err
 	}
-	return box.Keep(ctx, "1")
+	return sandbox.Keep(ctx, "1")
 }
 
-// shell runs a command that must not fail.
-func shell(ctx context.Context, box env.Environment, script string) error {
-	res, err := box.Execute(ctx, env.Command{Script: script, Timeout: 10 * time.Minute})
+// runScript runs a script that must succeed.
+func runScript(ctx context.Context, sandbox env.Environment, script string) error {
+	res, err := sandbox.Execute(ctx, env.Command{Script: script, Timeout: 10 * time.Minute})
 	if err == nil && res.ExitCode != 0 {
 		err = fmt.Errorf("%s: exit code %d: %s", script, res.ExitCode, res.Output)
 	}

@@ -20,21 +20,21 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// The bars of a step.
+// Limits of a step.
 const (
-	stepOverFloor = 1.3 // times the floor of the same interpreter, at most
-	execOverStep  = 30  // times less than docker exec, for bash -c
-	loginOverStep = 12  // likewise for bash -lc
+	maxStepFactor      = 1.3 // step / baseline
+	minExecFactor      = 30  // docker exec / step, for bash -c
+	minLoginExecFactor = 12  // docker exec / step, for bash -lc
 )
 
-// rounds is how often all ways are measured in turn, so that a busy moment of
-// the machine does not fall on one of them alone.
+// rounds is how often all variants are measured in turn, so that a load peak of the
+// machine does not affect only one of them.
 const rounds = 4
 
-// step measures one command, `true`, in every way there is.
+// step measures the command "true" in all variants.
 func (b *bench) step(ctx context.Context) error {
-	b.title("one step: %s, the command is true; medians", b.image)
-	plain, err := newPlain(ctx, b.image)
+	b.title("one step: command true, image %s; medians", b.image)
+	plain, err := startPlainContainer(ctx, b.image)
 	if err != nil {
 		return err
 	}
@@ -42,41 +42,42 @@ func (b *bench) step(ctx context.Context) error {
 	for _, flag := range []string{"-c", "-lc"} {
 		figures := map[string][]float64{}
 		for range rounds {
-			for _, way := range []struct {
+			for _, variant := range []struct {
 				name string
 				ms   func() ([]float64, error)
 			}{
-				{"floor", func() ([]float64, error) { return plain.floor(ctx, 200, "bash", flag, "true") }},
+				{"baseline", func() ([]float64, error) { return plain.baseline(ctx, 200, "bash", flag, "true") }},
 				{"mini", func() ([]float64, error) { return b.steps(ctx, flag, 200) }},
 				{"command line", func() ([]float64, error) { return plain.commandLine(ctx, 8, flag) }},
 				{"API", func() ([]float64, error) { return plain.api(ctx, 8, flag) }},
 			} {
-				ms, err := way.ms()
+				ms, err := variant.ms()
 				if err != nil {
-					return fmt.Errorf("%s: %w", way.name, err)
+					return fmt.Errorf("%s: %w", variant.name, err)
 				}
-				figures[way.name] = append(figures[way.name], ms...)
+				figures[variant.name] = append(figures[variant.name], ms...)
 			}
 		}
-		floor, step, line, api := median(figures["floor"]), median(figures["mini"]), median(figures["command line"]), median(figures["API"])
-		b.row("bash "+flag+": floor, fork and exec in the container", floor, "ms")
-		b.row("bash "+flag+": mini, the whole step, journal on", step, "ms")
-		b.row("bash "+flag+": docker exec, the command line", line, "ms")
-		b.row("bash "+flag+": the engine's exec API", api, "ms")
-		b.atMost("bash "+flag+": mini over the floor", step/floor, stepOverFloor, "times")
-		limit := float64(execOverStep)
+		baseline, step, cli, api := median(figures["baseline"]), median(figures["mini"]), median(figures["command line"]), median(figures["API"])
+		b.row("bash "+flag+": baseline, fork and exec in the container", baseline, "ms")
+		b.row("bash "+flag+": mini, complete step with journal", step, "ms")
+		b.row("bash "+flag+": docker exec command", cli, "ms")
+		b.row("bash "+flag+": exec API of the engine", api, "ms")
+		b.atMost("bash "+flag+": mini / baseline", step/baseline, maxStepFactor, "times")
+		limit := float64(minExecFactor)
 		if flag == "-lc" {
-			limit = loginOverStep
+			limit = minLoginExecFactor
 		}
-		b.atLeast("bash "+flag+": docker exec over mini", line/step, limit, "times")
+		b.atLeast("bash "+flag+": docker exec / mini", cli/step, limit, "times")
 	}
 	return nil
 }
 
-// steps runs mini on n commands and returns how long each whole step took: from
-// the start of a command to the start of the next, by the journal.
+// steps runs mini with n commands and returns the duration of each complete step, in
+// milliseconds: from the start of a command to the start of the next, according to the
+// journal.
 func (b *bench) steps(ctx context.Context, flag string, n int) ([]float64, error) {
-	run, err := b.bench(ctx, options{instances: 1, steps: n, workers: 1, flag: flag, command: "true"})
+	run, err := b.runBench(ctx, options{instances: 1, steps: n, workers: 1, flag: flag, command: "true"})
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +95,13 @@ func (b *bench) steps(ctx context.Context, flag string, n int) ([]float64, error
 	return ms, nil
 }
 
-// plain is a container without mini: what others run commands in.
-type plain struct {
+// plainContainer is a container without mini's helper.
+type plainContainer struct {
 	cli *client.Client
 	id  string
 }
 
-func newPlain(ctx context.Context, image string) (*plain, error) {
+func startPlainContainer(ctx context.Context, image string) (*plainContainer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -109,16 +110,16 @@ func newPlain(ctx context.Context, image string) (*plain, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := cli.ContainerCreate(ctx,
+	created, err := cli.ContainerCreate(ctx,
 		&container.Config{Image: image, Entrypoint: []string{"sleep", "infinity"}, Cmd: []string{}, StopSignal: "SIGKILL"},
 		&container.HostConfig{
 			NetworkMode: "none", AutoRemove: true, LogConfig: container.LogConfig{Type: "none"},
-			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: self, Target: "/floor", ReadOnly: true}},
+			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: self, Target: "/mini-bench", ReadOnly: true}},
 		}, nil, nil, "")
 	if err != nil {
 		return nil, errors.Join(err, cli.Close())
 	}
-	p := &plain{cli, made.ID}
+	p := &plainContainer{cli, created.ID}
 	if err := cli.ContainerStart(ctx, p.id, container.StartOptions{}); err != nil {
 		p.close() //nolint:contextcheck // likewise
 		return nil, err
@@ -126,18 +127,18 @@ func newPlain(ctx context.Context, image string) (*plain, error) {
 	return p, nil
 }
 
-func (p *plain) close() {
-	_ = p.cli.ContainerRemove(context.Background(), p.id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // it says of itself what went wrong
+func (p *plainContainer) close() {
+	_ = p.cli.ContainerRemove(context.Background(), p.id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // errors do not affect the figures
 	_ = p.cli.Close()
 }
 
-// exec is a command by the engine's API, as its command line does it.
-func (p *plain) exec(ctx context.Context, argv ...string) (string, error) {
-	made, err := p.cli.ContainerExecCreate(ctx, p.id, container.ExecOptions{AttachStdout: true, AttachStderr: true, Cmd: argv})
+// exec runs a command with the engine's API, as the docker command does.
+func (p *plainContainer) exec(ctx context.Context, argv ...string) (string, error) {
+	created, err := p.cli.ContainerExecCreate(ctx, p.id, container.ExecOptions{AttachStdout: true, AttachStderr: true, Cmd: argv})
 	if err != nil {
 		return "", err
 	}
-	conn, err := p.cli.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+	conn, err := p.cli.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -146,15 +147,15 @@ func (p *plain) exec(ctx context.Context, argv ...string) (string, error) {
 	if _, err := stdcopy.StdCopy(&out, io.Discard, conn.Reader); err != nil {
 		return "", err
 	}
-	done, err := p.cli.ContainerExecInspect(ctx, made.ID)
+	done, err := p.cli.ContainerExecInspect(ctx, created.ID)
 	if err == nil && done.ExitCode != 0 {
 		err = fmt.Errorf("%q: exit code %d", argv, done.ExitCode)
 	}
 	return out.String(), err
 }
 
-func (p *plain) floor(ctx context.Context, n int, argv ...string) ([]float64, error) {
-	out, err := p.exec(ctx, append([]string{"/floor", floorCommand, strconv.Itoa(n)}, argv...)...)
+func (p *plainContainer) baseline(ctx context.Context, n int, argv ...string) ([]float64, error) {
+	out, err := p.exec(ctx, append([]string{"/mini-bench", baselineCommand, strconv.Itoa(n)}, argv...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -162,20 +163,20 @@ func (p *plain) floor(ctx context.Context, n int, argv ...string) ([]float64, er
 	return []float64{us / 1e3}, err
 }
 
-func (p *plain) api(ctx context.Context, n int, flag string) ([]float64, error) {
+func (p *plainContainer) api(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		_, err := p.exec(ctx, "bash", flag, "true")
 		return err
 	})
 }
 
-func (p *plain) commandLine(ctx context.Context, n int, flag string) ([]float64, error) {
+func (p *plainContainer) commandLine(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		return exec.CommandContext(ctx, "docker", "exec", p.id, "bash", flag, "true").Run() //nolint:gosec // no outside input
 	})
 }
 
-// timed calls f n times and returns milliseconds.
+// timed calls f n times and returns the durations in milliseconds.
 func timed(n int, f func() error) ([]float64, error) {
 	var ms []float64
 	for range n {

@@ -1,9 +1,8 @@
-// Command mini-helper is the first process of every sandbox: it runs the
-// commands that mini sends over its standard input and reports on its standard
-// output (package helper has the frames). It is linked statically, needs
-// nothing from the image it runs in, and says nothing on its standard error.
-// Under the name of mini-tool it is the program by which those commands ask for
-// tools (package minitool).
+// Command mini-helper is the first process of every sandbox. It runs the commands that
+// mini sends to its standard input and writes their results to its standard output;
+// package helper defines the protocol. It is statically linked, uses no files of the
+// image, and writes nothing to standard error. Under the name mini-tool it is the
+// program with which those commands call tools (package minitool).
 //
-// Everything it started dies with it, and it dies with its input.
+// At the end of its input it kills all processes that it started, and exits.
 package main

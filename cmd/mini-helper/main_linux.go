@@ -19,39 +19,39 @@ import (
 	"github.com/minibench/mini/env/helper/server"
 )
 
-// spare is how many threads are made ready at the start: later, the commands
-// may have used up the sandbox's allowance of processes and threads.
-const spare = 8
+// spareThreads is the number of threads started in advance: later, commands may have
+// used up the sandbox's limit of processes and threads.
+const spareThreads = 8
 
 func main() {
-	if minitool.Called(os.Args) {
+	if minitool.IsToolName(os.Args) {
 		os.Exit(minitool.Main())
 	}
-	// Before anything else is done: from here on no command can open this process's
-	// pipes, memory or environment, nor trace it.
+	// First of all: after this call no command can open this process's pipes, memory
+	// or environment, or trace it.
 	const prSetDumpable = 4
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(1)
 	}
-	if slices.Contains(os.Args[1:], helper.NoTrace) {
+	if slices.Contains(os.Args[1:], helper.NoTraceArg) {
 		dropTrace()
 	}
-	// The helper mostly waits. On one processor no step is handed from thread to
-	// thread, and a blocking call gives the processor up.
+	// The helper mostly waits. With one P, work is not passed between threads, and a
+	// blocking call releases the P.
 	runtime.GOMAXPROCS(1)
-	runtime.LockOSThread() // main runs on the first thread, and stays there
+	runtime.LockOSThread() // main stays on the first thread
 	ignoreSignals()
 	prepareThreads()
-	debug.SetGCPercent(50) // memory is the sandbox's, and little of it is garbage
+	debug.SetGCPercent(50) // the helper uses the sandbox's memory and creates little garbage
 	code := make(chan int)
 	go func() { code <- serve() }()
 	shieldFirstThread()
 	os.Exit(<-code)
 }
 
-// dropTrace takes CAP_SYS_PTRACE from every command to come. With it a command of
-// root's could read the memory of the mini that started this program, although that
-// is not dumpable. The helper itself keeps it. A user without the right to drop
+// dropTrace removes CAP_SYS_PTRACE from all later commands. With it a command of root
+// could read the memory of the mini process that started this program, although that
+// is not dumpable. The helper itself keeps the capability. A user who may not drop
 // capabilities has none to pass on.
 func dropTrace() {
 	const capSysPtrace = 19
@@ -63,7 +63,8 @@ func serve() int {
 	if err != nil {
 		return 1
 	}
-	// A pipe is then read by way of the runtime's poller, without a thread of its own.
+	// A non-blocking pipe is read through the runtime's poller, without a separate
+	// thread.
 	_ = syscall.SetNonblock(0, true)
 	err = server.Serve(context.Background(), server.Config{
 		In:      os.NewFile(0, "stdin"),
@@ -77,10 +78,10 @@ func serve() int {
 	return 0
 }
 
-// ignoreSignals catches and drops whatever commands may send. The runtime would
-// end the program on several signals that nobody asked to be told of. It does
-// nothing on those for which that is the custom, and of these one comes at the end
-// of every command and another one from the runtime itself.
+// ignoreSignals catches and ignores all signals that commands may send. The Go runtime
+// exits on several signals that are not caught. It excludes two signals that the
+// runtime ignores by default and that are frequent: SIGCHLD at the end of every
+// command, and SIGURG from the runtime itself.
 func ignoreSignals() {
 	signals := make(chan os.Signal, 1)
 	for n := syscall.Signal(1); n < 65; n++ {
@@ -88,31 +89,31 @@ func ignoreSignals() {
 			signal.Notify(signals, n)
 		}
 	}
-	go func() { // lives as long as the program
+	go func() { // runs until the program exits
 		for range signals {
 		}
 	}()
 }
 
-// shieldFirstThread keeps signals 32 and 34 from ending PID 1. The runtime has
-// no handler for them, and Linux drops an unhandled signal to PID 1 only if the
-// first thread does not block it at that moment; otherwise another thread dies
-// of it, and all with it. A thread blocks everything while it is in a handler, so
-// the first one leaves every handler to the others: it blocks all signals but
-// these, for good, and does nothing else.
+// shieldFirstThread prevents signals 32 and 34 from killing PID 1. The runtime has no
+// handler for them. Linux ignores an unhandled signal to PID 1 only if the first
+// thread does not block it at that moment; otherwise another thread receives it and
+// the process dies. A thread blocks all signals while it runs a handler. So the first
+// thread leaves all handlers to the others: it blocks all signals except these two,
+// permanently, and does nothing else.
 func shieldFirstThread() {
 	const setMask = 2
 	mask := ^uint64(1<<(32-1) | 1<<(34-1))
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&mask)), 0, unsafe.Sizeof(mask), 0, 0); errno != 0 { //nolint:gosec // the call wants the address of the mask
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&mask)), 0, unsafe.Sizeof(mask), 0, 0); errno != 0 { //nolint:gosec // the call takes the address of the mask
 		os.Exit(1)
 	}
 }
 
-// prepareThreads makes the runtime start threads and keep them idle.
+// prepareThreads makes the runtime start threads, which then stay idle.
 func prepareThreads() {
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})
-	for range spare {
+	for range spareThreads {
 		started.Add(1)
 		ended.Go(func() {
 			runtime.LockOSThread()
@@ -126,7 +127,7 @@ func prepareThreads() {
 	ended.Wait()
 }
 
-// ownHash is the SHA-256 of this program's file, in hex.
+// ownHash returns the SHA-256 of this program's file, in hex.
 func ownHash() (string, error) {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -9,169 +12,131 @@ import (
 
 const module = "github.com/minibench/mini/"
 
-// rule says what a package may depend on, directly or not: of mini, and of the
-// heavy clients.
-type rule struct {
-	pkg   string
-	may   []string // of mini, without the module's path
-	heavy bool     // may link the clients of Docker or of a provider
-	std   bool     // standard library (and mini) only
+// layers says what a folder may import of mini. The row of a package is the one
+// with the longest name that its path begins with; a name covers the folders
+// below it, and a folder may always import itself and what lies below it.
+// Every row only names rows above it.
+var layers = []struct {
+	folder string
+	may    string
+}{
+	{"internal", ""},
+	{"env", "internal"},
+	{"model", "internal"},
+	{"trajectories", "internal model"},
+	{"datasets", "internal"},
+	{"agent", "internal env model trajectories"},
+	{"configs", "internal env model trajectories agent"},
+	{"datasets/open", "internal datasets configs"},
+	{"model/open", "internal model trajectories datasets agent configs"},
+	{"env/open", "internal env model trajectories datasets agent configs datasets/open"},
+	{"runner", "internal env model trajectories datasets agent"},
+	{"runner/source", "internal trajectories datasets runner"},
+	{"runner/setup", "internal env model trajectories datasets agent configs runner datasets/open model/open env/open"},
+	{"examples", "internal env model trajectories datasets agent configs runner runner/source datasets/open model/open env/open runner/setup"},
+	{"cmd/mini-helper", "internal env"},
+	{"cmd/mini-bench", "internal env model trajectories datasets agent runner"},
+	{"cmd/mini", "internal env model trajectories datasets agent configs runner runner/source datasets/open model/open env/open runner/setup"},
 }
 
-// rules keep arrows pointing inward: cmd -> runner -> agent -> env, model,
-// trajectories.
-var rules = []rule{
-	{pkg: "internal/text", std: true},
-	{pkg: "internal/lazyregexp", std: true},
-	{pkg: "internal/atomicfile"},
-	{pkg: "env", std: true},
-	{pkg: "model", std: true},
-	{pkg: "env/process", may: []string{"env"}, std: true},
-	{pkg: "env/sink", may: []string{"env"}, std: true},
-	{pkg: "env/helper", may: []string{"env", "env/sink"}, std: true},
-	{pkg: "env/files", std: true},
-	{pkg: "env/scratch", std: true},
-	{pkg: "cmd/mini-helper", may: []string{"env", "env/files", "env/process", "env/sink", "env/helper", "env/helper/minitool", "env/helper/minitool/files", "env/helper/server"}, std: true},
-	{pkg: "env/helper/minitool", may: []string{"env", "env/sink", "env/helper", "env/helper/minitool/files"}, std: true},
-	{pkg: "env/helper/minitool/files", std: true},
-	{pkg: "env/helper/child", may: []string{"env", "env/files", "env/process", "env/sink", "env/helper", "env/scratch"}},
-	{pkg: "env/local", may: []string{"env", "env/files", "env/process", "env/sink", "env/helper", "env/helper/child", "env/scratch"}},
-	{pkg: "env/bubblewrap", may: []string{"env", "env/files", "env/process", "env/sink", "env/helper", "env/helper/child", "env/scratch"}},
-	{pkg: "env/docker", may: []string{"env", "env/sink", "env/helper", "env/helper/binaries", "env/scratch", "env/docker/flight", "env/docker/images"}, heavy: true},
-	{pkg: "env/docker/flight", std: true},
-	{pkg: "env/docker/images", may: []string{"env", "env/docker/flight"}},
-	{pkg: "env/docker/images/registry", may: []string{"env", "env/docker/flight", "env/docker/images"}, heavy: true},
-	{pkg: "model/route", may: []string{"model"}, std: true},
-	{pkg: "model/price", may: []string{"model"}},
-	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
-	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
-	{pkg: "model/governor", may: []string{"model"}, std: true},
-	{pkg: "model/retry", may: []string{"model"}},
-	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
-	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
-	{pkg: "model/modeltest", may: []string{"model", "model/fake", "model/retry", "model/scripted", "trajectories"}},
-	{pkg: "trajectories", may: []string{"model"}},
-	{pkg: "trajectories/formats/schema", may: []string{"model", "trajectories"}},
-	{pkg: "trajectories/atif", may: []string{"model", "trajectories", "trajectories/formats/schema"}},
-	{pkg: "trajectories/check", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/formats/schema"}},
-	{pkg: "trajectories/convert", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/formats/schema"}},
-	{pkg: "trajectories/export", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/formats/schema"}},
-	{pkg: "trajectories/export/sieve", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/export", "trajectories/formats/schema"}},
-	{pkg: "trajectories/timeline", may: []string{"model", "trajectories"}},
-	{pkg: "trajectories/filter", may: []string{"model", "trajectories", "trajectories/timeline"}},
-	{pkg: "datasets", may: nil},
-	{pkg: "datasets/demo", may: []string{"datasets"}},
-	{pkg: "datasets/specs", may: nil, std: true},
-	{pkg: "datasets/hub", may: []string{"datasets"}},
-	{pkg: "datasets/hub/hubtest", may: nil, std: true},
-	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/events", "agent/worktree", "agent/protocol", "agent/pictures"}},
-	{pkg: "agent/events", may: []string{"model", "trajectories"}},
-	{pkg: "agent/protocol", may: []string{"env", "model"}, std: true},
-	{pkg: "agent/policy", may: []string{"agent", "agent/worktree", "agent/policy/shell", "env", "model", "trajectories"}},
-	{pkg: "agent/policy/shell"},
-	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "agent/tools/family", "env", "model", "trajectories"}},
-	{pkg: "agent/tools", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/tools/family", std: true},
-	{pkg: "agent/tools/host", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/tools/mcp", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}, heavy: true},
-	{pkg: "agent/skills", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/memory", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/delegate", may: []string{"agent", "agent/policy/shell", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
-	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
-	{pkg: "agent/worktree", may: []string{"env"}},
-	{pkg: "runner/rootdir", std: true},
-	{pkg: "runner", may: []string{
-		"runner/rootdir", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/verdicts",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
-	}},
-	{pkg: "runner/control", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
-	{pkg: "runner/report", may: []string{
-		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
-		"runner/grade/saved", "runner/evaluate", "runner/regrade",
-	}},
-	{pkg: "runner/submission", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
-	{pkg: "runner/replay", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "runner/regrade", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate"}},
-	{pkg: "runner/verdicts", may: []string{
-		"runner/rootdir", "env", "model", "datasets", "trajectories",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
-	}},
-	{pkg: "runner/grade/logs", std: true},
-	{pkg: "runner/grade/corpustest", std: true},
-	{pkg: "runner/grade/logfile", std: true},
-	{pkg: "runner/grade", may: []string{"datasets", "datasets/specs", "runner/grade/logs", "runner/grade/logfile"}},
-	{pkg: "runner/grade/saved", may: []string{"datasets", "datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile"}},
-	{pkg: "runner/grade/script", may: []string{"datasets", "datasets/specs"}},
-	{pkg: "runner/grade/suspect", may: []string{"datasets", "datasets/specs", "runner/grade/script"}},
-	{pkg: "runner/evaluate", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
-	{pkg: "configs", may: []string{"agent", "agent/tools", "agent/skills", "agent/memory", "agent/delegate", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "examples/embed", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "examples/tools", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
+// roots hold the types and interfaces that everything else is built on. They
+// import the standard library only, and nothing that lies below them.
+var roots = []string{"env", "model"}
+
+// standard lists packages that need nothing but the standard library and
+// golang.org/x/sys, because they run inside sandboxes.
+var standard = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool"}
+
+// clients are large libraries, and the only packages that may import them.
+var clients = map[string][]string{
+	"github.com/docker/docker":           {"env/docker", "cmd/mini-bench", "cmd/mini/internal/system/doctor"},
+	"github.com/sashabaranov/go-openai":  {"model/openai", "model/fake"},
+	"github.com/modelcontextprotocol/go": {"agent/tools/mcp"},
 }
 
-// with says which packages may be where another one may be, being a part of it.
-var with = map[string]string{
-	"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent",
-	"runner/rootdir": "runner", "runner/verdicts": "runner", "runner/grade": "runner", "runner/grade/logs": "runner", "runner/grade/logfile": "runner",
-	"runner/grade/script": "runner", "runner/grade/suspect": "runner", "datasets/specs": "runner",
+type goPackage struct {
+	ImportPath, ForTest string
+	Imports, Deps       []string
 }
 
-// everywhere are packages without domain knowledge, which all others may use.
-var everywhere = []string{"internal/text", "internal/atomicfile", "internal/lazyregexp"}
-
-// heavy are clients that only leaf packages, and the command, may link.
-var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/modelcontextprotocol/go-sdk"}
-
-func TestImportsPointInward(t *testing.T) {
-	for _, r := range rules {
-		t.Run(r.pkg, func(t *testing.T) {
-			t.Parallel()
-			for _, dep := range deps(t, module+r.pkg) {
-				ours, ok := strings.CutPrefix(dep, module)
-				switch {
-				case ok && slices.Contains(everywhere, ours):
-				case ok && ours != r.pkg && !slices.Contains(r.may, ours) && !slices.Contains(r.may, with[ours]):
-					t.Errorf("%s depends on %s, which is against the rule", r.pkg, ours)
-				case !ok && r.std && strings.Contains(strings.Split(dep, "/")[0], "."):
-					t.Errorf("%s depends on %s; it is for the standard library only", r.pkg, dep)
-				case !ok && !r.heavy && slices.ContainsFunc(heavy, func(h string) bool { return strings.HasPrefix(dep, h) }):
-					t.Errorf("%s links %s, which belongs in a leaf package", r.pkg, dep)
-				}
-			}
-		})
-	}
-}
-
-// TestEveryPackageHasARule finds a package that nobody thought of.
-func TestEveryPackageHasARule(t *testing.T) {
-	free := []string{
-		"env/envtest", "env/docker/dockertest", "env/docker/registrytest", "env/helper/server", "env/helper/binaries",
-		"env/helper/child/childtest", "model/transport",
-	} // bound through their users
-	for _, pkg := range goList(t, "./...") {
-		ours := strings.TrimPrefix(pkg, module)
-		if strings.HasPrefix(ours, "cmd/mini") || slices.Contains(free, ours) {
+func TestImports(t *testing.T) {
+	for _, p := range goList(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		row := layerOf(name)
+		if row < 0 {
+			t.Errorf("%s is in no folder of the table", name)
 			continue
 		}
-		if !slices.ContainsFunc(rules, func(r rule) bool { return r.pkg == ours }) {
-			t.Errorf("package %s has no rule in this test", ours)
+		may := strings.Fields(layers[row].may)
+		for _, imported := range p.Imports {
+			ours, isOurs := strings.CutPrefix(imported, module)
+			switch {
+			case isOurs && slices.Contains(roots, name) && !within(ours, "internal"):
+				t.Errorf("%s imports %s: a root imports the standard library only", name, ours)
+			case isOurs && ours != name && layerOf(ours) != row && !slices.Contains(may, layers[layerOf(ours)].folder):
+				t.Errorf("%s imports %s, which its row does not name", name, ours)
+			}
+			for client, users := range clients {
+				if strings.HasPrefix(imported, client) && !slices.ContainsFunc(users, func(u string) bool { return within(name, u) }) {
+					t.Errorf("%s imports %s, which belongs in %v", name, imported, users)
+				}
+			}
+		}
+		if slices.Contains(standard, name) {
+			for _, d := range p.Deps {
+				if strings.Contains(strings.Split(d, "/")[0], ".") && !strings.HasPrefix(d, module) && !strings.HasPrefix(d, "golang.org/x/sys") {
+					t.Errorf("%s depends on %s: it is for the standard library only", name, d)
+				}
+			}
 		}
 	}
 }
 
-func deps(t *testing.T, pkg string) []string {
-	t.Helper()
-	return goList(t, "-deps", pkg)
+// TestLayersPointUp checks that rows name rows above them, so that no circle of
+// folders can arise.
+func TestLayersPointUp(t *testing.T) {
+	seen := map[string]bool{}
+	for _, l := range layers {
+		for f := range strings.FieldsSeq(l.may) {
+			if !seen[f] {
+				t.Errorf("%s names %s, which is not above it", l.folder, f)
+			}
+		}
+		seen[l.folder] = true
+	}
 }
 
-func goList(t *testing.T, args ...string) []string {
+// layerOf returns the index of the row of a package, or -1.
+func layerOf(name string) int {
+	best := -1
+	for i, l := range layers {
+		if within(name, l.folder) && (best < 0 || len(l.folder) > len(layers[best].folder)) {
+			best = i
+		}
+	}
+	return best
+}
+
+func within(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+func goList(t *testing.T) (all []goPackage) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,ForTest,Imports,Deps", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list %v: %v", args, err)
+		t.Fatal(err)
 	}
-	return strings.Fields(string(out))
+	d := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
 }

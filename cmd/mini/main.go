@@ -5,8 +5,9 @@ import (
 	"os"
 
 	"github.com/minibench/mini/cmd/mini/internal/cli"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], cli.System()))
+	os.Exit(cli.Main(os.Args[1:], cmdutil.SystemStreams()))
 }

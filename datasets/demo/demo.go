@@ -1,10 +1,10 @@
-// Package demo is a set of five instances made for watching mini at work: tiny
-// Python repositories, each with a bug, written for this purpose and complete
-// as rows of the SWE-bench family, and scripted replies that fix them.
+// Package demo is a dataset of five small instances: Python repositories with a bug each,
+// written for demonstrations, as rows in the format of SWE-bench, with scripted replies
+// that fix them.
 //
-// The repositories exist as a recipe (see build.sh) which makes the same
-// commits everywhere: in the images that scripts/images.sh builds, and, by
-// Unpack, in a folder of a machine without a container engine.
+// build.sh creates the repositories, with the same commits everywhere: in the images built
+// by scripts/images.sh, and with Unpack in a directory of a machine without a container
+// engine.
 //
 //	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
 //	script, err := scripted.Parse("demo/replies.yaml", demo.Replies())
@@ -19,8 +19,8 @@ import (
 //go:embed build.sh all:instances
 var recipes embed.FS
 
-// rows.jsonl is made from the folders under instances; the tests hold it to
-// them, and `go test ./datasets/demo -update` writes it anew.
+// rows.jsonl is generated from the directory instances; a test checks that it is up to date,
+// and `go test ./datasets/demo -update` regenerates it.
 //
 //go:embed rows.jsonl
 var rows []byte
@@ -34,11 +34,10 @@ var wrongReplies []byte
 // Rows returns the instances as JSON lines.
 func Rows() []byte { return bytes.Clone(rows) }
 
-// Replies returns the scripted replies of all instances, as the YAML that
-// model/scripted reads.
+// Replies returns the scripted replies for all instances, in the YAML format of
+// model/scripted.
 func Replies() []byte { return bytes.Clone(replies) }
 
-// WrongReplies returns replies that do not fix what they are about: those of one
-// instance, to be laid over Replies. A verdict that tells them from good ones is
-// worth something.
+// WrongReplies returns replies for one instance that do not fix the bug, to override those of
+// Replies.
 func WrongReplies() []byte { return bytes.Clone(wrongReplies) }

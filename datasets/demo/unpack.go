@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// Unpack makes the repository of an instance in dir, which must be empty or
-// missing, as it is in the instance's image: the set-up commit on top of the
-// base commit, an older tag, and the fix on a branch of its own. It needs bash
-// and git on this machine, and takes a fraction of a second.
+// Unpack creates the repository of an instance in dir, which must be empty or missing, as in
+// the instance's image: the set-up commit on top of the base commit, an older tag, and a
+// branch with the fix. It needs bash and git, and takes a fraction of a second.
 //
-// When it fails, dir may hold a part of the repository.
+// If it fails, dir may contain an incomplete repository.
 func Unpack(ctx context.Context, id, dir string) (err error) {
-	if err := known(id); err != nil {
+	if err := checkInstance(id); err != nil {
 		return err
 	}
 	dir, err = filepath.Abs(dir)
@@ -40,8 +39,8 @@ func Unpack(ctx context.Context, id, dir string) (err error) {
 	return build(ctx, id, tmp, dir)
 }
 
-// known refuses what is not the name of a folder of instances.
-func known(id string) error {
+// checkInstance returns an error if id is not the name of an instance.
+func checkInstance(id string) error {
 	if _, err := fs.Stat(recipes, path.Join("instances", id, "instance.json")); err != nil || strings.Contains(id, "/") {
 		return fmt.Errorf("the demo set has no instance %q", id)
 	}
@@ -51,7 +50,7 @@ func known(id string) error {
 func build(ctx context.Context, id, recipe, dir string) error {
 	cmd := exec.CommandContext(ctx, "bash", "build.sh", filepath.Join("instances", id), dir) //nolint:gosec // our own script; id was checked
 	cmd.Dir = recipe
-	// A start-up file of the user's has no part in this.
+	// Do not run the user's startup file.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BASH_ENV=") })
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
@@ -61,7 +60,7 @@ func build(ctx context.Context, id, recipe, dir string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("unpack %s: %w", id, context.Cause(ctx))
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("unpack %s: bash and git are needed for it: %w", id, err)
+		return fmt.Errorf("unpack %s: install bash and git: %w", id, err)
 	}
 	return fmt.Errorf("unpack %s: %w: %s", id, err, bytes.TrimSpace(out))
 }

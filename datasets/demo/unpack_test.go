@@ -106,7 +106,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"a part of an instance":  {id: "minidemo__ledger-17/base", want: "no instance"},
 		"a folder in use":        {id: "minidemo__ledger-17", dir: full, want: "is not empty"},
 		"a context that ended":   {ctx: ended, id: "minidemo__ledger-17", want: "no more"},
-		"a machine without bash": {id: "minidemo__ledger-17", path: full, want: "bash and git are needed"},
+		"a machine without bash": {id: "minidemo__ledger-17", path: full, want: "install bash and git"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.ctx == nil {

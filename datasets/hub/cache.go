@@ -13,43 +13,43 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// The cache has a folder for every repository:
+// The cache has a directory per repository:
 //
-//	locks/<org>--<name>                           held while the repository is fetched
-//	<org>--<name>/blobs/<checksum>                a file, whole and right
-//	<org>--<name>/blobs/<checksum>.partial        the start of one
-//	<org>--<name>/editions/<commit>-<hash>.json   a revision's files, see Edition
+//	locks/<org>--<name>                           locked during a fetch
+//	<org>--<name>/blobs/<checksum>                a complete, verified file
+//	<org>--<name>/blobs/<checksum>.partial        an incomplete download
+//	<org>--<name>/editions/<commit>-<hash>.json   the files of a revision, see Snapshot
 //
-// The checksum is the file's SHA-256 where the hub tells it (64 digits), else
-// the SHA-1 of Git's blob (40). Names from the hub never name a file here.
+// The checksum is the SHA-256 if the hub reports it (64 digits), or else the SHA-1 of the
+// Git blob (40). File names from the hub are never used as paths.
 //
-// Locks are beside the repositories, and stay: whoever removed one could leave
-// two others with a lock each. A folder is made when there is something to put
-// into it, so that a mistyped name has none.
+// Lock files are outside the repositories' directories and are never removed: after a
+// removal, two processes could hold a lock each. Other directories are created only when
+// there is something to store, so that a mistyped name leaves none.
 const (
-	blobsDir    = "blobs"
-	editionsDir = "editions"
-	locksDir    = "locks"
-	partialEnd  = ".partial"
+	blobsDir      = "blobs"
+	snapshotsDir  = "editions"
+	locksDir      = "locks"
+	partialSuffix = ".partial"
 )
 
 var blobName = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// folder is a path in the cache, below the folder of a repository.
+// folder returns a path in the directory of a repository.
 func (h *Hub) folder(repo string, parts ...string) string {
 	return filepath.Join(append([]string{h.dir, folderName(repo)}, parts...)...)
 }
 
 func folderName(repo string) string { return strings.Replace(repo, "/", "--", 1) }
 
-// blob is the name of an entry's file in the cache.
+// blob returns the file name of an entry in the cache.
 func (e entry) blob() string { return cmp.Or(e.sha256, e.sha1) }
 
-// lockEvery is how often a lock is tried that another process holds.
-const lockEvery = 100 * time.Millisecond
+// lockInterval is how often to retry a lock that another process holds.
+const lockInterval = 100 * time.Millisecond
 
-// lock waits for the turn at a repository. The system lets go of the lock of a
-// process that dies.
+// lock locks a repository for a fetch. The operating system releases the lock if the
+// process dies.
 func (h *Hub) lock(ctx context.Context, repo string) (unlock func(), err error) {
 	dir := filepath.Join(h.dir, locksDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as in record
@@ -59,9 +59,9 @@ func (h *Hub) lock(ctx context.Context, repo string) (unlock func(), err error) 
 	ok, err := l.TryLock()
 	if err == nil && !ok {
 		h.progress(Progress{Stage: Waiting, Repo: repo})
-		_, err = l.TryLockContext(ctx, lockEvery)
+		_, err = l.TryLockContext(ctx, lockInterval)
 		if ctx.Err() != nil {
-			_ = l.Close() // it may have been taken at the last moment
+			_ = l.Close() // the lock may have been acquired at the last moment
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -70,8 +70,8 @@ func (h *Hub) lock(ctx context.Context, repo string) (unlock func(), err error) 
 	}
 	return func() {
 		for _, empty := range []string{h.folder(repo, blobsDir), h.folder(repo)} {
-			_ = os.Remove(empty) // what is not empty stays
+			_ = os.Remove(empty) // fails if not empty
 		}
-		_ = l.Close() // the process's end would do it too
+		_ = l.Close() // the end of the process also closes it
 	}, nil
 }

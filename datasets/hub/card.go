@@ -11,11 +11,10 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// splitsOf sorts the files of a repository into splits: as its card says
-// (configs in the YAML at its head), else by their names. What a card says and
-// mini cannot follow, or leads to no file, is as if it were not there. The
-// form is "Manual Configuration" in the hub's documentation.
-func splitsOf(names []string, card []byte) map[string][]string {
+// splitFiles groups the files of a repository by split: as in the dataset card (configs in
+// its YAML header), or else by file names. A configuration that is unsupported or matches
+// no files is ignored. See "Manual Configuration" in the hub's documentation.
+func splitFiles(names []string, card []byte) map[string][]string {
 	if config, ok := defaultConfig(card); ok {
 		if splits := config.splits(names); len(splits) > 0 {
 			return splits
@@ -24,7 +23,7 @@ func splitsOf(names []string, card []byte) map[string][]string {
 	return datasets.Splits(names)
 }
 
-// config is one of a card's configurations, which others call subsets.
+// config is a configuration in a card, also called subset.
 type config struct {
 	Name    string    `yaml:"config_name"`
 	Default bool      `yaml:"default"`
@@ -32,7 +31,7 @@ type config struct {
 	Files   yaml.Node `yaml:"data_files"`
 }
 
-// defaultConfig is the one that is marked, the one that is called so, or the
+// defaultConfig returns the configuration marked as default, or named "default", or the
 // first.
 func defaultConfig(card []byte) (config, bool) {
 	var head struct {
@@ -52,7 +51,7 @@ func defaultConfig(card []byte) (config, bool) {
 	return head.Configs[0], true
 }
 
-// frontMatter is what stands between the first two lines of three dashes.
+// frontMatter returns the YAML header of a card, between two lines of three dashes.
 func frontMatter(card []byte) []byte {
 	card = bytes.ReplaceAll(bytes.TrimPrefix(card, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(card, []byte("---\n"))
@@ -66,8 +65,8 @@ func frontMatter(card []byte) []byte {
 	return head
 }
 
-// splits finds the files of each split, in the order in which the card, and
-// for a pattern the name, puts them.
+// splits returns the files of each split, in the order of the card; files that match one
+// pattern are sorted by name.
 func (c config) splits(names []string) map[string][]string {
 	prefix := ""
 	if dir := strings.Trim(strings.TrimPrefix(c.Dir, "./"), "/"); dir != "" && dir != "." {
@@ -90,19 +89,19 @@ func (c config) splits(names []string) map[string][]string {
 	return found
 }
 
-// patterns reads the forms of data_files: a pattern or a list of them, which
-// is the split train; a map of splits; a list of objects with split and path.
+// patterns parses data_files: a pattern or a list of patterns, which is the split train; a
+// map from split to patterns; or a list of objects with split and path.
 func (c config) patterns() map[string][]string {
-	byName := map[string]oneOrMore{}
-	var plain oneOrMore
+	byName := map[string]stringList{}
+	var permanentError stringList
 	var listed []struct {
-		Split string    `yaml:"split"`
-		Path  oneOrMore `yaml:"path"`
+		Split string     `yaml:"split"`
+		Path  stringList `yaml:"path"`
 	}
 	patterns := map[string][]string{}
 	switch {
-	case c.Files.Decode(&plain) == nil:
-		patterns["train"] = plain
+	case c.Files.Decode(&permanentError) == nil:
+		patterns["train"] = permanentError
 	case c.Files.Decode(&listed) == nil:
 		for _, l := range listed {
 			patterns[l.Split] = append(patterns[l.Split], l.Path...)
@@ -115,11 +114,11 @@ func (c config) patterns() map[string][]string {
 	return patterns
 }
 
-// oneOrMore is a string or a list of strings.
-type oneOrMore []string
+// stringList is a string or a list of strings in YAML.
+type stringList []string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
-func (o *oneOrMore) UnmarshalYAML(n *yaml.Node) error {
+func (o *stringList) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*o = []string{n.Value}
 		return nil
@@ -130,25 +129,24 @@ func (o *oneOrMore) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
-// Bounds on what a card may have looked for: each pattern is held against the
-// name of every file.
+// Limits for a card, because each pattern is matched against every file.
 const (
 	maxPattern  = 500 // bytes
-	maxPatterns = 50  // names of files do not count
+	maxPatterns = 50  // not counting plain file names
 )
 
-// matcher finds files by patterns.
+// matcher matches patterns against file names.
 type matcher struct {
 	names []string // sorted
-	left  int      // patterns that may still come
+	left  int      // number of patterns still allowed
 }
 
 func newMatcher(names []string) *matcher {
 	return &matcher{names: slices.Sorted(slices.Values(names)), left: maxPatterns}
 }
 
-// all returns the files of a split. What is named is meant; of what patterns
-// cover, and the card does not name, one form is taken.
+// all returns the files of a split. It keeps all files that the card names; of the files
+// that only match a pattern, it keeps one format.
 func (m *matcher) all(prefix string, patterns []string) []string {
 	var files, covered []string
 	named := map[string]bool{}
@@ -166,17 +164,17 @@ func (m *matcher) all(prefix string, patterns []string) []string {
 			covered = append(covered, name)
 		}
 	}
-	for _, name := range datasets.OneForm(covered) {
+	for _, name := range datasets.RemoveDuplicates(covered) {
 		named[name] = true
 	}
 	return slices.DeleteFunc(files, func(name string) bool { return !named[name] })
 }
 
-// match returns the names that a pattern covers, in their order by name: *
-// within a folder, ** across folders, ? one character, [a-z] one of these.
+// match returns the names that match a pattern, sorted: * matches within a directory, **
+// across directories, ? one character, [a-z] one of these.
 func (m *matcher) match(pattern string) []string {
 	if _, is := slices.BinarySearch(m.names, pattern); is {
-		return []string{pattern} // a name may have a bracket in it
+		return []string{pattern} // a file name may contain brackets
 	}
 	if m.left == 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {
 		return nil
@@ -184,7 +182,7 @@ func (m *matcher) match(pattern string) []string {
 	m.left--
 	re, err := regexp.Compile("^" + translate(pattern) + "$")
 	if err != nil {
-		return nil // what mini cannot follow is as if it were not there
+		return nil // ignore unsupported patterns
 	}
 	var found []string
 	for _, name := range m.names {
@@ -195,7 +193,7 @@ func (m *matcher) match(pattern string) []string {
 	return found
 }
 
-// translate writes a pattern as a regular expression.
+// translate converts a pattern to a regular expression.
 func translate(pattern string) string {
 	var re strings.Builder
 	for len(pattern) > 0 {

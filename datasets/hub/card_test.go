@@ -2,10 +2,8 @@ package hub_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,25 +59,6 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestCardOfForms: what a card names is meant, whatever the forms; of what it
-// covers with a star, doubles go.
-func TestCardOfForms(t *testing.T) {
-	names := []string{"d/java/test.json", "d/python/test.jsonl", "e/rows.json", "e/rows.jsonl", "e/rows.parquet"}
-	for paths, want := range map[string][]string{
-		"[e/rows.json, e/rows.parquet]":           {"e/rows.json", "e/rows.parquet"},
-		"[d/python/test.jsonl, d/java/test.json]": {"d/python/test.jsonl", "d/java/test.json"},
-		"'d/*/test.*'":         {"d/java/test.json", "d/python/test.jsonl"},
-		"'e/*'":                {"e/rows.parquet"},
-		"['e/*', e/rows.json]": {"e/rows.json", "e/rows.parquet"},
-		"['e/rows.json*', d/java/test.json, 'd/*']": {"e/rows.jsonl", "d/java/test.json"},
-	} {
-		card := "---\nconfigs:\n- data_files:\n  - {split: test, path: " + paths + "}\n---\n"
-		if diff := cmp.Diff(map[string][]string{"test": want}, hub.SplitsOf(names, []byte(card))); diff != "" {
-			t.Errorf("%s: splits (-want +got):\n%s", paths, diff)
-		}
-	}
-}
-
 func TestMatch(t *testing.T) {
 	names := []string{"a.json", "b.json", "a/b.json", "a/b/c.json", "a[1].json", "x.y"}
 	for pattern, want := range map[string]string{
@@ -104,23 +83,6 @@ func TestMatch(t *testing.T) {
 		if got := strings.Join(hub.Match(pattern, names), " "); got != want {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}
-	}
-}
-
-// TestCardOfManyFiles would take minutes if every file were compared with
-// every other.
-func TestCardOfManyFiles(t *testing.T) {
-	names := make([]string, 200_000)
-	for i := range names {
-		names[i] = fmt.Sprintf("d/x/%s%06d.jsonl", strings.Repeat("y", 40), i)
-	}
-	card := []byte("---\nconfigs:\n- data_files:\n  - {split: test, path: 'd/**'}\n---\n")
-	start := time.Now()
-	if got := hub.SplitsOf(names, card); !slices.Equal(got["test"], names) {
-		t.Errorf("%d files", len(got["test"]))
-	}
-	if took := time.Since(start); took > 3*time.Minute { // hundreds of times what it takes
-		t.Errorf("it took %s", took)
 	}
 }
 

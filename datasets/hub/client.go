@@ -15,72 +15,71 @@ import (
 	"time"
 )
 
-// request is one GET: of the hub's API, or of a file.
+// request is a GET request: to the hub's API, or for a file.
 type request struct {
 	url    string
-	from   int64 // first byte that is wanted of a file; api for none
-	ref    Ref   // what it is about, for messages; may be zero
-	accept []int // statuses besides 2xx that are answers, not errors
+	from   int64 // offset in the file; api for API requests
+	ref    Ref   // the dataset, for messages; may be zero
+	accept []int // statuses to accept besides 2xx
 }
 
-// api is the from of a request that is not for a file.
+// api is the value of request.from for API requests.
 const api = -1
 
-// newClient follows redirects, for a renamed repository and for files that
-// live on a CDN, and shows the token to the hub alone.
+// newClient returns a client that follows redirects, for renamed repositories and for files
+// on a CDN, and sends the token only to the hub.
 func newClient(base http.RoundTripper, hub *url.URL, token string) *http.Client {
 	if base == nil {
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			base = t.Clone() // its idle connections are then ours to close
+			base = t.Clone() // so that Close closes only our connections
 		} else {
 			base = http.DefaultTransport
 		}
 	}
-	return &http.Client{Transport: &bearer{base: base, hub: origin(hub), token: token}, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: &tokenTransport{base: base, hub: origin(hub), token: token}, CheckRedirect: checkRedirect}
 }
 
 func checkRedirect(next *http.Request, before []*http.Request) error {
 	if len(before) >= 10 {
-		return misled("redirected ten times")
+		return redirectError("redirected ten times")
 	}
 	if before[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return misled("redirected from https to " + shown(next.URL.Scheme))
+		return redirectError("redirected from https to " + shown(next.URL.Scheme))
 	}
 	return nil
 }
 
-// misled is a redirect that is not followed, whose fault is the sender's.
-type misled string
+// redirectError is a redirect that the client does not follow.
+type redirectError string
 
-func (m misled) Error() string { return string(m) }
+func (m redirectError) Error() string { return string(m) }
 
-// bearer adds the token to requests that go to the hub. net/http would keep an
-// Authorization header across ports and to subdomains; here none is set before
-// the host is known.
-type bearer struct {
+// tokenTransport adds the token to requests to the hub. net/http would also send an
+// Authorization header to subdomains and other ports.
+type tokenTransport struct {
 	base       http.RoundTripper
 	hub, token string
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Del("Authorization")
-	r.Header.Del("Referer") // the URL before a redirect may be a signed one
+	r.Header.Del("Referer") // it may contain a signed URL
 	if b.token != "" && origin(r.URL) == b.hub {
 		r.Header.Set("Authorization", "Bearer "+b.token)
 	}
 	return b.base.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client looks for.
-func (b *bearer) CloseIdleConnections() {
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
+func (b *tokenTransport) CloseIdleConnections() {
 	if c, ok := b.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// origin is scheme, host and port, in one way of writing.
+// origin returns scheme, host and port in a normalized form.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
@@ -89,10 +88,10 @@ func origin(u *url.URL) string {
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-var errStalled = errors.New("nothing came any more")
+var errStalled = errors.New("no data received")
 
-// get makes one request. What may pass by itself is a *fault, the rest an
-// *Error; a context that ended is its cause. The body must be closed.
+// get makes one request. The error is a *transientError if a retry may succeed, the cause of
+// ctx if that ended, and otherwise an *Error. The caller must close the body.
 func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(h.stall, func() { cancel(errStalled) })
@@ -101,10 +100,10 @@ func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(inner, http.MethodGet, q.url, nil)
 	if err != nil {
 		stop()
-		return nil, &Error{kind: ErrAnswer, Text: "the hub's address cannot be used: " + shown(h.host)}
+		return nil, &Error{kind: ErrResponse, Text: "the hub's address cannot be used: " + shown(h.host)}
 	}
 	req.Header.Set("User-Agent", "mini (github.com/minibench/mini)")
-	if q.from >= 0 { // a file: as it is, for its bytes are counted
+	if q.from >= 0 { // a file: avoid compression, so that offsets are valid
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	if q.from > 0 {
@@ -112,57 +111,57 @@ func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		err = h.broken(ctx, inner, err)
+		err = h.networkError(ctx, inner, err)
 		stop()
 		return nil, err
 	}
 	h.reached.Store(true)
 	if resp.StatusCode/100 == 2 || slices.Contains(q.accept, resp.StatusCode) {
-		resp.Body = &watched{ReadCloser: resp.Body, h: h, host: resp.Request.URL.Host, outer: ctx, inner: inner, timer: timer, stop: stop}
+		resp.Body = &stallBody{ReadCloser: resp.Body, h: h, host: resp.Request.URL.Host, outer: ctx, inner: inner, timer: timer, stop: stop}
 		return resp, nil
 	}
 	defer stop()
-	defer resp.Body.Close() //nolint:errcheck // it is not read to its end
+	defer resp.Body.Close() //nolint:errcheck // the body is not needed
 	if q.from >= 0 && origin(resp.Request.URL) != h.origin {
-		return nil, h.elsewhere(resp)
+		return nil, h.storeError(resp)
 	}
-	return nil, h.refusal(resp, q.ref)
+	return nil, h.statusError(resp, q.ref)
 }
 
-// watched is a body whose reading gives up when nothing comes.
-type watched struct {
+// stallBody is a response body whose Read fails if no data arrives for Hub.stall.
+type stallBody struct {
 	io.ReadCloser
 	h            *Hub
-	host         string          // who sends it
-	outer, inner context.Context //nolint:containedctx // those of the one request this is the body of
+	host         string          // of the server
+	outer, inner context.Context //nolint:containedctx // of the one request that this is the body of
 	timer        *time.Timer
 	stop         func()
 }
 
 // Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
+func (w *stallBody) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
 		w.timer.Reset(w.h.stall)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = w.h.broken(w.outer, w.inner, err)
-		if f, ok := errors.AsType[*fault](err); ok {
-			f.err.Text = fmt.Sprintf("the connection to %s broke off: %s", shown(w.host), shown(cause(f.err.err)))
-			f.err.Hint = "check the network, and run it again, which goes on where it stopped"
+		err = w.h.networkError(w.outer, w.inner, err)
+		if f, ok := errors.AsType[*transientError](err); ok {
+			f.err.Text = fmt.Sprintf("the connection to %s was lost: %s", shown(w.host), shown(cause(f.err.err)))
+			f.err.Hint = "check the network, and run the command again; it resumes the download"
 		}
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (w *watched) Close() error {
+func (w *stallBody) Close() error {
 	w.stop()
 	return w.ReadCloser.Close()
 }
 
-// broken sorts a failure of the network.
-func (h *Hub) broken(outer, inner context.Context, err error) error {
+// networkError converts an error of the network.
+func (h *Hub) networkError(outer, inner context.Context, err error) error {
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
@@ -171,8 +170,8 @@ func (h *Hub) broken(outer, inner context.Context, err error) error {
 	}
 	who := "the hub at " + shown(h.host)
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		if _, ok := errors.AsType[misled](u); ok {
-			u.URL = "" // it was not asked
+		if _, ok := errors.AsType[redirectError](u); ok {
+			u.URL = "" // no request was sent to it
 		}
 		if host := h.store(u.URL); host != "" {
 			who = "the hub's file store at " + host
@@ -181,15 +180,15 @@ func (h *Hub) broken(outer, inner context.Context, err error) error {
 	}
 	if cert, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		e := unreachable(who, cert.Err)
-		e.Hint = "a proxy that reads along? Put its certificate into the file of SSL_CERT_FILE; and check HF_ENDPOINT"
+		e.Hint = "if a proxy intercepts TLS, put its certificate in the file of SSL_CERT_FILE; check HF_ENDPOINT"
 		return e
 	}
 	op, _ := errors.AsType[*net.OpError](err)
-	return &fault{err: unreachable(who, err), dial: op != nil && op.Op == "dial"}
+	return &transientError{err: unreachable(who, err), dial: op != nil && op.Op == "dial"}
 }
 
-// store is the host of an address to which the hub has redirected, "" for the
-// hub itself. Nothing else of the address may be shown.
+// store returns the host of a URL to which the hub redirected; "" for the hub itself. The
+// rest of the URL is confidential.
 func (h *Hub) store(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || origin(u) == h.origin {
@@ -206,17 +205,17 @@ func unreachable(who string, err error) *Error {
 	return &Error{
 		kind: ErrUnreachable, err: err,
 		Text: fmt.Sprintf("%s cannot be reached: %s", who, shown(cause(err))),
-		Hint: "check the network, proxies and HF_ENDPOINT; a file of rows works without: --subset FILE",
+		Hint: "check the network, proxies and HF_ENDPOINT, or use a local file: --subset FILE",
 	}
 }
 
-// cause is the innermost text of a network error, which says it best.
+// cause returns the innermost message of a network error.
 func cause(err error) string {
 	if d, ok := errors.AsType[*net.DNSError](err); ok {
 		if d.IsNotFound {
-			return "there is no such host"
+			return "no such host"
 		}
-		return "its name was not resolved: " + d.Err
+		return "name resolution failed: " + d.Err
 	}
 	if s, ok := errors.AsType[syscall.Errno](err); ok {
 		return s.Error()

@@ -41,13 +41,13 @@ func TestChangedBlob(t *testing.T) {
 			e, err := h.Open(t.Context(), ref)
 			must(t, err)
 			_, err = datasets.Load(t.Context(), []datasets.Source{e.Source("")}, datasets.Selection{})
-			if wanted := name + "/" + e.Files[0].Name + ": damaged in the cache; mini datasets fetch " + name + " mends it"; err == nil || err.Error() != wanted {
+			if wanted := name + "/" + e.Files[0].Name + ": damaged in the cache; run mini datasets fetch " + name; err == nil || err.Error() != wanted {
 				t.Errorf("got %v, want %s", err, wanted)
 			}
 			if _, err := offline.Fetch(t.Context(), ref); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "damaged") {
 				t.Errorf("offline: %v", err)
 			}
-			s.Forget()
+			s.ResetRequests()
 			e = fetch(t, h, ref)
 			same(t, e, want)
 			if n, all := len(s.Files(e.Files[0].Name)), len(s.Files(".parquet"))+len(s.Files(".jsonl")); n != 1 || all != 1 {
@@ -71,9 +71,9 @@ func TestShortBlob(t *testing.T) {
 			h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
 			e := fetch(t, h, ref)
 			must(t, spoil(e.Files[0].Path, e.Files[0].Size))
-			for does, f := range map[string]func() (hub.Edition, error){
-				"open":  func() (hub.Edition, error) { return offline.Open(t.Context(), ref) },
-				"fetch": func() (hub.Edition, error) { return offline.Fetch(t.Context(), ref) },
+			for does, f := range map[string]func() (hub.Snapshot, error){
+				"open":  func() (hub.Snapshot, error) { return offline.Open(t.Context(), ref) },
+				"fetch": func() (hub.Snapshot, error) { return offline.Fetch(t.Context(), ref) },
 			} {
 				if _, err := f(); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "is damaged in the cache") {
 					t.Errorf("%s: %v", does, err)
@@ -86,47 +86,6 @@ func TestShortBlob(t *testing.T) {
 			must(t, err)
 			same(t, e, files())
 		})
-	}
-}
-
-// The checksum in a record may be from when the file was damaged.
-func TestRecordOfDamage(t *testing.T) {
-	s := server(t)
-	dir := t.TempDir()
-	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
-	e := fetch(t, h, hub.Ref{Repo: repo})
-	right := e.Files[0].SHA256
-	records, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
-	must(t, err)
-	text, err := os.ReadFile(records[0])
-	must(t, err)
-	wrong := strings.Replace(string(text), `"sha256": "`+right, `"sha256": "`+strings.Repeat("0", 64), 1)
-	if wrong == string(text) {
-		t.Fatalf("the record does not have the checksum: %s", text)
-	}
-	must(t, os.WriteFile(records[0], []byte(wrong), 0o600))
-	fetch(t, h, hub.Ref{Repo: repo})
-	e, err = h.Open(t.Context(), hub.Ref{Repo: repo})
-	if err != nil || e.Files[0].SHA256 != right {
-		t.Errorf("%s, %v; want %s", e.Files[0].SHA256, err, right)
-	}
-}
-
-func TestSourceSaysHowToMend(t *testing.T) {
-	for want, tt := range map[string]struct {
-		e    hub.Edition
-		name string
-	}{
-		"mini datasets fetch verified":           {hub.Edition{Repo: "SWE-bench/SWE-bench_Verified", Revision: "main", Split: "test", Splits: []string{"test"}}, "verified"},
-		"mini datasets fetch multimodal":         {hub.Edition{Repo: "SWE-bench/SWE-bench_Multimodal", Revision: "main", Split: "dev", Splits: []string{"dev", "test"}}, "multimodal"},
-		"mini datasets fetch lite --split dev":   {hub.Edition{Repo: "SWE-bench/SWE-bench_Lite", Revision: "main", Split: "dev", Splits: []string{"dev", "test"}}, "lite"},
-		"mini datasets fetch org/x":              {hub.Edition{Repo: "org/x", Revision: "main", Split: "train", Splits: []string{"train"}}, ""},
-		"mini datasets fetch org/x@v1":           {hub.Edition{Repo: "org/x", Revision: "v1", Splits: []string{""}}, ""},
-		"mini datasets fetch org/x@v1 --split a": {hub.Edition{Repo: "org/x", Revision: "v1", Split: "a", Splits: []string{"a", "b"}}, ""},
-	} {
-		if got := tt.e.Source(tt.name).Mend; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 

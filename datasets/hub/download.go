@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 )
 
-// blob brings one file into the cache, or finds it there.
-func (h *Hub) blob(ctx context.Context, ref Ref, commit string, e entry, m *meter) (File, error) {
+// blob returns a file in the cache and downloads it if necessary.
+func (h *Hub) blob(ctx context.Context, ref Ref, commit string, e entry, m *progressMeter) (File, error) {
 	f := File{Name: e.name, Size: e.size, SHA256: e.sha256, Blob: e.blob(), Path: h.folder(ref.Repo, blobsDir, e.blob())}
-	m.begin(e.name)
-	sum, whole, err := h.whole(ctx, f)
+	m.startFile(e.name)
+	sum, whole, err := h.checkFile(ctx, f)
 	switch {
 	case err != nil:
 		return File{}, err
@@ -30,45 +30,44 @@ func (h *Hub) blob(ctx context.Context, ref Ref, commit string, e entry, m *mete
 		}
 		f.SHA256 = hex.EncodeToString(d.sum.Sum(nil))
 	}
-	m.end(f.Size)
+	m.finishFile(f.Size)
 	return f, nil
 }
 
-// download is a file on its way. The part that is there, and its checksum so
-// far, grow together.
+// download is the download of a file. The partial file and its checksums grow together.
 type download struct {
 	h     *Hub
 	ref   Ref
 	entry entry
 	url   string
-	path  string // of the finished file
-	meter *meter
+	path  string // of the complete file
+	meter *progressMeter
 
-	file     *os.File
-	sum, git hash.Hash
-	at       int64 // bytes that are there, all of them hashed
-	furthest int64 // that at ever was: more is progress
-	spoiled  bool  // it was wrong once, and began anew
+	file      *os.File
+	sum, git  hash.Hash
+	offset    int64 // bytes downloaded and hashed
+	maxOffset int64 // the largest offset so far; exceeding it is progress
+	restarted bool  // the download was restarted because of wrong data
 }
 
 func (d *download) run(ctx context.Context) error {
-	partial := d.path + partialEnd
+	partial := d.path + partialSuffix
 	var err error
 	if d.file, err = os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o644); err != nil { //nolint:gosec // as in record
 		return d.disk(err)
 	}
-	defer d.file.Close() //nolint:errcheck // finish has closed it, or it is not finished
+	defer d.file.Close() //nolint:errcheck // finish closes it and reports the error
 	if err := d.resume(); err != nil {
 		return err
 	}
-	if err := d.h.retry(ctx, d.ref.Repo, func(progressed func()) error { return d.try(ctx, progressed) }); err != nil {
+	if err := d.h.retry(ctx, d.ref.Repo, func(progressed func()) error { return d.attempt(ctx, progressed) }); err != nil {
 		return err
 	}
 	return d.finish(partial)
 }
 
-// resume hashes what an earlier mini left: its length says nothing of whether
-// it was written to the disk.
+// resume hashes the partial file of an earlier process. Its data may be incomplete even if
+// its size is right.
 func (d *download) resume() error {
 	d.reset()
 	info, err := d.file.Stat()
@@ -78,17 +77,17 @@ func (d *download) resume() error {
 	if info.Size() > d.entry.size {
 		return d.restart()
 	}
-	d.at, err = io.Copy(io.MultiWriter(d.sum, d.git), d.file)
-	d.furthest = d.at
-	d.meter.at(d.at, true)
+	d.offset, err = io.Copy(io.MultiWriter(d.sum, d.git), d.file)
+	d.maxOffset = d.offset
+	d.meter.report(d.offset, true)
 	return d.disk(err)
 }
 
 func (d *download) reset() {
-	d.at, d.sum, d.git = 0, sha256.New(), gitHash(d.entry.size)
+	d.offset, d.sum, d.git = 0, sha256.New(), gitHash(d.entry.size)
 }
 
-// restart drops what is there.
+// restart discards the partial file.
 func (d *download) restart() error {
 	d.reset()
 	if err := d.file.Truncate(0); err != nil {
@@ -98,29 +97,29 @@ func (d *download) restart() error {
 	return d.disk(err)
 }
 
-func (d *download) disk(err error) error { return d.h.diskError(err, d.entry.size-d.at) }
+func (d *download) disk(err error) error { return d.h.diskError(err, d.entry.size-d.offset) }
 
-// try brings what is missing, in one request, and checks the whole.
-func (d *download) try(ctx context.Context, progressed func()) error {
-	if d.at < d.entry.size {
-		if err := d.pull(ctx, progressed); err != nil {
+// attempt downloads the missing part with one request and verifies the checksum.
+func (d *download) attempt(ctx context.Context, progressed func()) error {
+	if d.offset < d.entry.size {
+		if err := d.fetchRange(ctx, progressed); err != nil {
 			return err
 		}
 	}
 	return d.check()
 }
 
-func (d *download) pull(ctx context.Context, progressed func()) error {
-	resp, err := d.h.get(ctx, request{url: d.url, from: d.at, ref: d.ref, accept: []int{http.StatusRequestedRangeNotSatisfiable}})
+func (d *download) fetchRange(ctx context.Context, progressed func()) error {
+	resp, err := d.h.get(ctx, request{url: d.url, from: d.offset, ref: d.ref, accept: []int{http.StatusRequestedRangeNotSatisfiable}})
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read as far as it is wanted
-	expected := d.entry.size - d.at
+	defer resp.Body.Close() //nolint:errcheck // the rest of the body is not needed
+	expected := d.entry.size - d.offset
 	switch {
-	case resp.StatusCode == http.StatusPartialContent && resp.Header.Get("Content-Range") == d.span():
+	case resp.StatusCode == http.StatusPartialContent && resp.Header.Get("Content-Range") == d.contentRange():
 	case resp.StatusCode == http.StatusOK:
-		if d.at > 0 { // the server gives no parts
+		if d.offset > 0 { // the server does not support ranges
 			if err := d.restart(); err != nil {
 				return err
 			}
@@ -130,41 +129,41 @@ func (d *download) pull(ctx context.Context, progressed func()) error {
 		if err := d.restart(); err != nil {
 			return err
 		}
-		return d.fault(fmt.Sprintf("the hub answers %d to the request for the rest of a file", resp.StatusCode))
+		return d.transientErr(fmt.Sprintf("the hub answers %d to a range request", resp.StatusCode))
 	}
 	if resp.ContentLength >= 0 && resp.ContentLength != expected {
-		return d.spoil(fmt.Sprintf("%d bytes came where %d were to come", resp.ContentLength, expected))
+		return d.restartOnce(fmt.Sprintf("received %d bytes instead of %d", resp.ContentLength, expected))
 	}
 	return d.copy(resp.Body, progressed)
 }
 
-// span is the Content-Range of the part that is missing.
-func (d *download) span() string {
-	return fmt.Sprintf("bytes %d-%d/%d", d.at, d.entry.size-1, d.entry.size)
+// contentRange returns the expected Content-Range header for the missing part.
+func (d *download) contentRange() string {
+	return fmt.Sprintf("bytes %d-%d/%d", d.offset, d.entry.size-1, d.entry.size)
 }
 
 func (d *download) copy(body io.Reader, progressed func()) error {
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := body.Read(buf)
-		if int64(n) > d.entry.size-d.at {
-			return d.spoil("it is longer than the hub says")
+		if int64(n) > d.entry.size-d.offset {
+			return d.restartOnce("it is longer than the hub reported")
 		}
 		written, werr := d.file.Write(buf[:n])
 		d.sum.Write(buf[:written])
 		d.git.Write(buf[:written])
-		d.at += int64(written)
+		d.offset += int64(written)
 		if werr != nil {
 			return d.disk(werr)
 		}
-		if d.at > d.furthest {
-			d.furthest = d.at
+		if d.offset > d.maxOffset {
+			d.maxOffset = d.offset
 			progressed()
 		}
-		d.meter.at(d.at, false)
+		d.meter.report(d.offset, false)
 		switch {
-		case errors.Is(err, io.EOF) && d.at < d.entry.size:
-			return d.fault("the connection ended early")
+		case errors.Is(err, io.EOF) && d.offset < d.entry.size:
+			return d.transientErr("the connection ended early")
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -173,14 +172,14 @@ func (d *download) copy(body io.Reader, progressed func()) error {
 	}
 }
 
-func (d *download) fault(why string) error {
-	return &fault{err: &Error{
-		kind: ErrUnreachable, Text: fmt.Sprintf("%s of %s could not be downloaded: %s", shown(d.entry.name), d.ref, why),
-		Hint: "run it again, which goes on where it stopped",
+func (d *download) transientErr(why string) error {
+	return &transientError{err: &Error{
+		kind: ErrUnreachable, Text: fmt.Sprintf("cannot download %s of %s: %s", shown(d.entry.name), d.ref, why),
+		Hint: "run the command again; it resumes the download",
 	}}
 }
 
-// check compares the whole with what the hub says of it.
+// check compares the checksum with the one from the hub.
 func (d *download) check() error {
 	got, want := hex.EncodeToString(d.sum.Sum(nil)), d.entry.sha256
 	if want == "" {
@@ -189,28 +188,28 @@ func (d *download) check() error {
 	if got == want {
 		return nil
 	}
-	return d.spoil("its checksum is wrong")
+	return d.restartOnce("its checksum is wrong")
 }
 
-// spoil begins anew, once: a part from another time, or a proxy's mistake, is
-// cured by that.
-func (d *download) spoil(why string) error {
+// restartOnce restarts a download with wrong data, but fails the second time. A restart
+// helps if the partial file was outdated, or a proxy changed the data.
+func (d *download) restartOnce(why string) error {
 	if err := d.restart(); err != nil {
 		return err
 	}
 	e := &Error{
 		kind: ErrCorrupt, Text: fmt.Sprintf("%s of %s arrived damaged: %s", shown(d.entry.name), d.ref, why),
-		Hint: "check proxies and HF_ENDPOINT; it was tried twice, and nothing was kept",
+		Hint: "check proxies and HF_ENDPOINT; both downloads failed, and the data was discarded",
 	}
-	if d.spoiled {
-		_ = os.Remove(d.file.Name()) // it is empty
+	if d.restarted {
+		_ = os.Remove(d.file.Name()) // it is empty now
 		return e
 	}
-	d.spoiled, d.furthest = true, 0
-	return &fault{err: e}
+	d.restarted, d.maxOffset = true, 0
+	return &transientError{err: e}
 }
 
-// finish gives the file its name, once its bytes are on the disk.
+// finish syncs the file and gives it its final name.
 func (d *download) finish(partial string) error {
 	if err := d.file.Sync(); err != nil {
 		return d.disk(err)
@@ -222,7 +221,7 @@ func (d *download) finish(partial string) error {
 		return d.disk(err)
 	}
 	if dir, err := os.Open(filepath.Dir(d.path)); err == nil {
-		_ = dir.Sync() // not every system can; the file is looked at again when it is opened
+		_ = dir.Sync() // not supported on every system; opening the dataset checks the files
 		_ = dir.Close()
 	}
 	return nil

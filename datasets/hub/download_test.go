@@ -3,7 +3,6 @@ package hub_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,16 +23,16 @@ func TestFaults(t *testing.T) {
 		want  error
 		gets  int // of shard 0; 0 for any number
 	}{
-		{"cut once", func(s *hubtest.Server) { s.Cut(2, 100_000) }, nil, 2}, // the first cut is the card's, which is shorter
-		{"cut often, each time further on", func(s *hubtest.Server) { s.Cut(20, 20_000) }, nil, 0},
-		{"cut often, from the start each time", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Cut(50, 100_000) }, hub.ErrUnreachable, hub.MaxTries},
-		{"cut before the first byte, too often", func(s *hubtest.Server) { s.Cut(99, 0) }, hub.ErrUnreachable, 0},
-		{"no ranges", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Cut(2, 100_000) }, nil, 0},
+		{"cut once", func(s *hubtest.Server) { s.Truncate(2, 100_000) }, nil, 2}, // the first cut is the card's, which is shorter
+		{"cut often, each time further on", func(s *hubtest.Server) { s.Truncate(20, 20_000) }, nil, 0},
+		{"cut often, from the start each time", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Truncate(50, 100_000) }, hub.ErrUnreachable, hub.MaxTries},
+		{"cut before the first byte, too often", func(s *hubtest.Server) { s.Truncate(99, 0) }, hub.ErrUnreachable, 0},
+		{"no ranges", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Truncate(2, 100_000) }, nil, 0},
 		{"damaged once", func(s *hubtest.Server) { s.Corrupt(2) }, nil, 0},
 		{"damaged for good", func(s *hubtest.Server) { s.Corrupt(99) }, hub.ErrCorrupt, 2},
 		{"busy", func(s *hubtest.Server) { s.Refuse(4, 503) }, nil, 0},
 		{"broken", func(s *hubtest.Server) { s.Refuse(99, 500) }, hub.ErrUnreachable, 0},
-		{"refused for good", func(s *hubtest.Server) { s.Refuse(1, 418) }, hub.ErrAnswer, 0},
+		{"refused for good", func(s *hubtest.Server) { s.Refuse(1, 418) }, hub.ErrResponse, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestResumesWhereItStopped(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	s.Cut(2, 150_000) // the first cut is the card's, which is shorter
+	s.Truncate(2, 150_000) // the first cut is the card's, which is shorter
 	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
 		if p.Stage == hub.Retrying {
 			cancel(enough)
@@ -71,7 +70,7 @@ func TestResumesWhereItStopped(t *testing.T) {
 	if _, err := h.Fetch(ctx, hub.Ref{Repo: repo}); !errors.Is(err, enough) {
 		t.Fatalf("cancelled: %v", err)
 	}
-	s.Forget()
+	s.ResetRequests()
 	var first hub.Progress
 	h = open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
 		if p.Stage == hub.Downloading && first.Stage == "" {
@@ -93,7 +92,7 @@ func TestStalledConnection(t *testing.T) {
 	s := server(t)
 	release := make(chan struct{})
 	stalled := false
-	s.Dribble(100_000, func(sent int64) {
+	s.Throttle(100_000, func(sent int64) {
 		if sent >= 200_000 && !stalled {
 			stalled = true
 			<-release
@@ -109,23 +108,6 @@ func TestStalledConnection(t *testing.T) {
 	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
 	if len(s.Files(shard0)) < 2 {
 		t.Errorf("%+v", s.Files(shard0))
-	}
-}
-
-func TestUnreachableIsSaidSoon(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address := l.Addr().String()
-	must(t, l.Close())
-	tries := 0
-	h := open(t, hub.Config{Endpoint: "http://" + address, Progress: func(p hub.Progress) {
-		if p.Stage == hub.Retrying {
-			tries++
-		}
-	}})
-	_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
-	if !errors.Is(err, hub.ErrUnreachable) || tries != 1 {
-		t.Errorf("%v after %d more tries", err, tries)
 	}
 }
 

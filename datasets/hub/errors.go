@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// What an Error is about, for errors.Is.
+// The kinds of an Error, for errors.Is.
 var (
 	ErrConfig      = errors.New("configuration of the hub")
 	ErrRef         = errors.New("not a reference to a dataset")
@@ -24,29 +24,29 @@ var (
 	ErrToken       = errors.New("token not accepted")
 	ErrUnreachable = errors.New("hub unreachable")
 	ErrRateLimited = errors.New("rate limited")
-	ErrAnswer      = errors.New("unexpected answer of the hub")
+	ErrResponse    = errors.New("unexpected response of the hub")
 	ErrCorrupt     = errors.New("wrong checksum")
 	ErrDiskFull    = errors.New("disk full")
 	ErrCache       = errors.New("cache cannot be used")
 	ErrOffline     = errors.New("offline")
 )
 
-// Error is why a dataset could not be had. It is one of the sentinels above,
-// and datasets.ErrData: the user can do something about it.
+// Error is the error of a fetch. It wraps one of the sentinels above and datasets.ErrData,
+// because the user can correct it.
 type Error struct {
-	// Text is one line, fit for a terminal, without a token or a signed URL.
+	// Text is one line, safe for a terminal, without tokens and signed URLs.
 	Text string
-	// Hint is what to do, also one line; may be empty.
+	// Hint tells the user what to do, in one line; may be empty.
 	Hint string
 
 	kind error
-	err  error // the cause, may be nil
+	err  error // cause; may be nil
 }
 
-// Error implements error; the hint is not in it.
+// Error implements error; the text does not include the hint.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap gives the sentinel, datasets.ErrData, and the cause.
+// Unwrap returns the sentinel, datasets.ErrData and the cause.
 func (e *Error) Unwrap() []error {
 	chain := []error{e.kind, datasets.ErrData}
 	if e.err != nil {
@@ -55,8 +55,8 @@ func (e *Error) Unwrap() []error {
 	return chain
 }
 
-// diskError says why the cache could not be used: need is how many bytes
-// were still to come, 0 where that is not known.
+// diskError converts an error of the cache. need is the number of bytes still to write; 0
+// if unknown.
 func (h *Hub) diskError(err error, need int64) error {
 	if err == nil {
 		return nil
@@ -68,23 +68,23 @@ func (h *Hub) diskError(err error, need int64) error {
 		}
 		return &Error{
 			kind: ErrDiskFull, err: err, Text: text,
-			Hint: "make room and run it again, which goes on where it stopped; or set XDG_CACHE_HOME to another disk",
+			Hint: "free space and run it again, which resumes the download; or set XDG_CACHE_HOME to another disk",
 		}
 	}
 	why := err
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		why = p.Err // the path is named once
+		why = p.Err // the text contains the path already
 	}
 	return &Error{
 		kind: ErrCache, err: err, Text: fmt.Sprintf("the cache cannot be used: %s: %v", shown(h.dir), why),
-		Hint: "make the folder writable, or set XDG_CACHE_HOME to one that is",
+		Hint: "make the directory writable, or set XDG_CACHE_HOME to another",
 	}
 }
 
-// maxShown bounds foreign text in messages, in bytes.
+// maxShown limits untrusted text in messages, in bytes.
 const maxShown = 200
 
-// shown makes foreign text fit for one line of a terminal.
+// shown makes untrusted text safe for one line of a terminal.
 func shown(s string) string {
 	cut := false
 	if len(s) > maxShown {
@@ -104,7 +104,7 @@ func shown(s string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// size is a number of bytes for people, in the units of disks.
+// size formats a number of bytes in decimal units.
 func size(n int64) string {
 	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

@@ -73,15 +73,15 @@ var mistakes = []struct {
 	}, hub.ErrUnreachable},
 	{"busy for good", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(99, 502) }, hub.ErrUnreachable},
 	{"limited", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.RateLimit(1, 3600) }, hub.ErrRateLimited},
-	{"a login page", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(1, http.StatusOK) }, hub.ErrAnswer},
+	{"a login page", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(1, http.StatusOK) }, hub.ErrResponse},
 	{"damaged", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Corrupt(99) }, hub.ErrCorrupt},
-	{"cut off", hub.Ref{Repo: repo, Split: "dev"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Cut(99, 1) }, hub.ErrUnreachable},
+	{"cut off", hub.Ref{Repo: repo, Split: "dev"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Truncate(99, 1) }, hub.ErrUnreachable},
 	{"a name that climbs", hub.Ref{Repo: "org/evil"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
 		s.Add("org/evil", hubtest.Commit(1), map[string][]byte{"../../test.parquet": []byte("x")})
-	}, hub.ErrAnswer},
+	}, hub.ErrResponse},
 	{"a name for terminals", hub.Ref{Repo: "org/evil"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
 		s.Add("org/evil", hubtest.Commit(1), map[string][]byte{"a\x1b[2J/test.parquet": []byte("x")})
-	}, hub.ErrAnswer},
+	}, hub.ErrResponse},
 	{"no file store", hub.Ref{Repo: repo}, "", func(t *testing.T, s *hubtest.Server, c *hub.Config) {
 		t.Helper()
 		through := &http.Transport{}

@@ -9,8 +9,8 @@ func (h *Hub) Hasten() { h.pause = time.Millisecond }
 func (h *Hub) Stall(d time.Duration) { h.stall = d }
 
 var (
-	SplitsOf = splitsOf
-	PauseOf  = pauseOf
+	SplitsOf = splitFiles
+	PauseOf  = retryAfter
 	MaxTries = maxTries
 )
 

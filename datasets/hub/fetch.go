@@ -15,15 +15,15 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// fetch brings an edition into the cache. With cached, one that another
-// process brought there in the meantime will do.
-func (h *Hub) fetch(ctx context.Context, ref Ref, cached bool) (Edition, error) {
+// fetch downloads a snapshot. If cached is true, it accepts one that another process has
+// downloaded meanwhile.
+func (h *Hub) fetch(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
 	if h.offline {
 		return h.fetchOffline(ctx, ref, cached)
 	}
 	e, err := h.fetchLocked(ctx, ref, cached)
 	if errors.Is(err, ErrUnreachable) {
-		err = h.hinted(err, ref)
+		err = h.withEndpointHint(err, ref)
 	}
 	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
 		err = fmt.Errorf("fetch %s: %w", ref, err)
@@ -31,69 +31,69 @@ func (h *Hub) fetch(ctx context.Context, ref Ref, cached bool) (Edition, error) 
 	return e, err
 }
 
-func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Edition, error) {
+func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
 	unlock, err := h.lock(ctx, ref.Repo)
 	if err != nil {
-		return Edition{}, err
+		return Snapshot{}, err
 	}
 	defer unlock()
 	if e, ok := h.find(ref); ok && cached {
 		return e, nil
 	}
-	h.progress(Progress{Stage: Asking, Repo: ref.Repo})
+	h.progress(Progress{Stage: Resolving, Repo: ref.Repo})
 	commit, err := h.commit(ctx, ref)
 	if err != nil {
-		return Edition{}, err
+		return Snapshot{}, err
 	}
 	e, ok := h.find(Ref{Repo: ref.Repo, Revision: commit, Split: ref.Split})
 	if ok {
 		if ok, err = h.verify(ctx, &e); err != nil {
-			return Edition{}, err
+			return Snapshot{}, err
 		}
 	}
 	if !ok {
 		if e, err = h.download(ctx, ref, commit); err != nil {
-			return Edition{}, err
+			return Snapshot{}, err
 		}
 	}
 	e.Revision, e.Fetched = ref.Revision, time.Now().UTC()
 	return e, h.record(e)
 }
 
-func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Edition, error) {
+func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
 	e, ok := h.find(ref)
-	if !ok && h.torn(ref) {
-		return Edition{}, damagedOffline(ref)
+	if !ok && h.isDamaged(ref) {
+		return Snapshot{}, offlineDamagedError(ref)
 	}
 	if !ok {
-		return Edition{}, h.hinted(h.notCached(ref), ref)
+		return Snapshot{}, h.withEndpointHint(h.notCached(ref), ref)
 	}
 	if cached {
 		return e, nil
 	}
 	whole, err := h.verify(ctx, &e)
 	if err == nil && !whole {
-		err = damagedOffline(ref)
+		err = offlineDamagedError(ref)
 	}
 	return e, err
 }
 
-func damagedOffline(ref Ref) *Error {
+func offlineDamagedError(ref Ref) *Error {
 	return &Error{
 		kind: ErrOffline, Text: ref.String() + " is damaged in the cache, and the network is not to be used",
-		Hint: "unset HF_HUB_OFFLINE to fetch it anew",
+		Hint: "unset HF_HUB_OFFLINE to download it again",
 	}
 }
 
-// hinted says so where the cache has what was asked for from another endpoint.
-// It is not taken unasked: another hub may have other rows under the name.
-func (h *Hub) hinted(err error, ref Ref) error {
+// withEndpointHint adds a hint if the cache has the dataset from another endpoint. Open does
+// not use that one automatically, because the other hub may have different rows.
+func (h *Hub) withEndpointHint(err error, ref Ref) error {
 	e, ours := errors.AsType[*Error](err)
 	if _, here := h.find(ref); here || !ours {
 		return err
 	}
 	for _, other := range h.editions(ref.Repo) {
-		if !other.serves(ref, other.Endpoint) {
+		if !other.matches(ref, other.Endpoint) {
 			continue
 		}
 		better := *e
@@ -113,41 +113,41 @@ func (h *Hub) notCached(ref Ref) *Error {
 	}
 	return &Error{
 		kind: ErrOffline, Text: what + " is not in the cache, and the network is not to be used",
-		Hint: "unset HF_HUB_OFFLINE to fetch it, or give --subset a file",
+		Hint: "unset HF_HUB_OFFLINE to download it, or use a file: --subset FILE",
 	}
 }
 
-// download brings the files of the wanted split.
-func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Edition, error) {
+// download downloads the files of the wanted split.
+func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Snapshot, error) {
 	entries, err := h.list(ctx, ref, commit)
 	if err != nil {
-		return Edition{}, err
+		return Snapshot{}, err
 	}
-	splits, err := h.arrange(ctx, ref, commit, entries)
+	splits, err := h.readSplits(ctx, ref, commit, entries)
 	if err != nil {
-		return Edition{}, err
+		return Snapshot{}, err
 	}
 	split, err := datasets.PickSplit(splits, ref.Split)
 	if err != nil {
-		e := &Error{kind: ErrSplit, err: err, Text: fmt.Sprintf("%s: %v", ref, err), Hint: "name one of these with --split"}
+		e := &Error{kind: ErrSplit, err: err, Text: fmt.Sprintf("%s: %v", ref, err), Hint: "choose one with --split"}
 		if len(splits) == 0 {
-			e.Hint = "try " + ref.Repo + "@refs/convert/parquet, which is what the hub made of it, or a file: --subset FILE"
+			e.Hint = "try " + ref.Repo + "@refs/convert/parquet, the hub's conversion, or use a file: --subset FILE"
 		}
-		return Edition{}, e
+		return Snapshot{}, e
 	}
-	e := Edition{Repo: ref.Repo, Commit: commit, Split: split, Endpoint: h.endpoint, Splits: slices.Sorted(maps.Keys(splits))}
-	wanted := pick(entries, splits[split])
-	m := &meter{report: h.progress, repo: ref.Repo}
+	e := Snapshot{Repo: ref.Repo, Commit: commit, Split: split, Endpoint: h.endpoint, Splits: slices.Sorted(maps.Keys(splits))}
+	wanted := selectEntries(entries, splits[split])
+	m := &progressMeter{notify: h.progress, repo: ref.Repo}
 	for _, w := range wanted {
 		m.total += w.size
 	}
 	if err := os.MkdirAll(h.folder(ref.Repo, blobsDir), 0o755); err != nil { //nolint:gosec // as in record
-		return Edition{}, h.diskError(err, m.total)
+		return Snapshot{}, h.diskError(err, m.total)
 	}
 	for _, w := range wanted {
 		f, err := h.blob(ctx, ref, commit, w, m)
 		if err != nil {
-			return Edition{}, err
+			return Snapshot{}, err
 		}
 		e.Files = append(e.Files, f)
 		e.Bytes += f.Size
@@ -155,8 +155,8 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Edition, er
 	return e, nil
 }
 
-// arrange sorts the data files into splits.
-func (h *Hub) arrange(ctx context.Context, ref Ref, commit string, entries []entry) (map[string][]string, error) {
+// readSplits groups the data files by split.
+func (h *Hub) readSplits(ctx context.Context, ref Ref, commit string, entries []entry) (map[string][]string, error) {
 	var names []string
 	var card []byte
 	for _, e := range entries {
@@ -169,10 +169,10 @@ func (h *Hub) arrange(ctx context.Context, ref Ref, commit string, entries []ent
 			return nil, err
 		}
 	}
-	return splitsOf(names, card), nil
+	return splitFiles(names, card), nil
 }
 
-// maxCard bounds what is read of a dataset card; its YAML is at its head.
+// maxCard limits how much of a dataset card is read; its YAML header is at the start.
 const maxCard = 1 << 20
 
 func (h *Hub) card(ctx context.Context, ref Ref, commit string) ([]byte, error) {
@@ -182,14 +182,14 @@ func (h *Hub) card(ctx context.Context, ref Ref, commit string) ([]byte, error) 
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close() //nolint:errcheck // what was needed was read
+		defer resp.Body.Close() //nolint:errcheck // the rest is not needed
 		card, err = io.ReadAll(io.LimitReader(resp.Body, maxCard))
 		return err
 	})
 	return card, err
 }
 
-// fileURL is where the hub gives out a file, or says where it is.
+// fileURL returns the URL of a file; the hub may redirect it.
 func (h *Hub) fileURL(ref Ref, commit, name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -198,8 +198,8 @@ func (h *Hub) fileURL(ref Ref, commit, name string) string {
 	return fmt.Sprintf("%s/datasets/%s/resolve/%s/%s", h.endpoint, ref.Repo, commit, strings.Join(parts, "/"))
 }
 
-// pick returns the entries with these names, in the order of the names.
-func pick(entries []entry, names []string) []entry {
+// selectEntries returns the entries with these names, in order.
+func selectEntries(entries []entry, names []string) []entry {
 	byName := map[string]entry{}
 	for _, e := range entries {
 		byName[e.name] = e

@@ -1,15 +1,14 @@
-// Package hub brings datasets from the Hugging Face hub, or a server that
-// speaks like it, into a cache of files: each file once, checked against the
-// hub's checksum, and never half a file under its own name. What was fetched
-// opens again without a network.
+// Package hub downloads datasets from the Hugging Face hub, or a compatible server, into a
+// cache. It verifies the checksum of each file and stores only complete files under their
+// names. A cached dataset opens without a network.
 //
-// It does not read rows; that is package datasets. It knows no environment
-// variables; whoever makes a Hub passes them.
+// It does not read rows; see package datasets. It does not read environment variables; the
+// caller passes them in Config.
 //
 //	h, err := hub.New(hub.Config{Dir: dir, Token: os.Getenv("HF_TOKEN")})
 //	ref, err := hub.ParseRef("verified", "")
-//	edition, err := h.Open(ctx, ref)
-//	set, err := datasets.Load(ctx, []datasets.Source{edition.Source("verified")}, sel)
+//	snapshot, err := h.Open(ctx, ref)
+//	set, err := datasets.Load(ctx, []datasets.Source{snapshot.Source("verified")}, sel)
 package hub
 
 import (
@@ -27,31 +26,29 @@ import (
 const DefaultEndpoint = "https://huggingface.co"
 
 const (
-	firstPause  = 500 * time.Millisecond // between the first two tries
-	stallAfter  = time.Minute            // without a byte, a request is given up
-	pingTimeout = 5 * time.Second
+	firstBackoff = 500 * time.Millisecond // wait after the first failure
+	stallTimeout = time.Minute            // without data, a request is cancelled
+	pingTimeout  = 5 * time.Second
 )
 
-// Config says where the hub is, and where its files are kept. Printed in any
-// way, it says only whether there is a token.
+// Config configures a Hub. Its printed form shows only whether there is a token.
 type Config struct {
-	// Endpoint is the hub's address; default DefaultEndpoint. HF_ENDPOINT.
+	// Endpoint is the URL of the hub; default DefaultEndpoint. HF_ENDPOINT.
 	Endpoint string
-	// Token is sent to the endpoint, and to no other host; empty for none.
-	// HF_TOKEN.
+	// Token is sent to the endpoint and to no other host; empty for none. HF_TOKEN.
 	Token string `json:"-" yaml:"-"`
-	// Dir is the cache. It is made when something is fetched.
+	// Dir is the directory of the cache; the first fetch creates it.
 	Dir string
-	// Offline refuses to use the network. HF_HUB_OFFLINE.
+	// Offline forbids network requests. HF_HUB_OFFLINE.
 	Offline bool
-	// Transport is for tests; default http.DefaultTransport.
+	// Transport is for tests; the default is http.DefaultTransport.
 	Transport http.RoundTripper `json:"-" yaml:"-"`
-	// Progress is called while a Hub works, from the goroutine that called it.
-	// It must return soon.
+	// Progress is called during a fetch, in the goroutine of the caller. It must return
+	// quickly.
 	Progress func(Progress) `json:"-" yaml:"-"`
 }
 
-// Format implements fmt.Formatter, for every verb: the token is never printed.
+// Format implements fmt.Formatter for every verb, so that the token is never printed.
 func (c Config) Format(f fmt.State, _ rune) {
 	token := "none"
 	if c.Token != "" {
@@ -60,10 +57,10 @@ func (c Config) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{cache %s, token %s, offline %t}", c.Dir, token, c.Offline)
 }
 
-// Hub is a client of the hub with a cache. It is safe for concurrent use, by
-// processes too: they take turns at a repository.
+// Hub is a client of the hub with a cache. It is safe for concurrent use, also by several
+// processes, which lock each repository.
 type Hub struct {
-	endpoint string // without a slash at the end
+	endpoint string // without a trailing slash
 	origin   string
 	host     string // for messages
 	dir      string
@@ -73,34 +70,34 @@ type Hub struct {
 	progress func(Progress)
 	pause    time.Duration
 	stall    time.Duration
-	reached  atomic.Bool // the hub has answered before
+	reached  atomic.Bool // the hub has answered at least once
 }
 
-// New checks the configuration. It touches neither network nor disk.
+// New checks the configuration. It uses neither network nor disk.
 func New(c Config) (*Hub, error) {
 	endpoint := cmp.Or(strings.TrimRight(c.Endpoint, "/"), DefaultEndpoint)
 	u, err := url.Parse(endpoint)
 	switch {
-	case err != nil, u.User != nil: // neither may be quoted: there may be a password in it
+	case err != nil, u.User != nil: // do not quote it: it may contain a password
 		return nil, &Error{
-			kind: ErrConfig, Text: "the hub's address cannot be used: it is not a URL, or has a user in it",
-			Hint: "HF_ENDPOINT is like " + DefaultEndpoint + "; a key belongs into HF_TOKEN",
+			kind: ErrConfig, Text: "invalid address of the hub: not a URL, or it contains a user name",
+			Hint: "set HF_ENDPOINT to a URL like " + DefaultEndpoint + "; put a key in HF_TOKEN",
 		}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "":
 		return nil, &Error{
-			kind: ErrConfig, Text: fmt.Sprintf("the hub's address cannot be used: %.100q", endpoint),
-			Hint: "HF_ENDPOINT is like " + DefaultEndpoint,
+			kind: ErrConfig, Text: fmt.Sprintf("invalid address of the hub: %.100q", endpoint),
+			Hint: "set HF_ENDPOINT to a URL like " + DefaultEndpoint,
 		}
 	case c.Dir == "":
-		return nil, &Error{kind: ErrConfig, Text: "there is no folder for the cache", Hint: "set HOME or XDG_CACHE_HOME"}
+		return nil, &Error{kind: ErrConfig, Text: "no directory for the cache", Hint: "set HOME or XDG_CACHE_HOME"}
 	}
 	token := strings.TrimSpace(c.Token)
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, &Error{kind: ErrToken, Text: "the token has characters in it that no token has", Hint: "look at HF_TOKEN"}
+		return nil, &Error{kind: ErrToken, Text: "the token contains invalid characters", Hint: "check HF_TOKEN"}
 	}
 	h := &Hub{
 		endpoint: endpoint, origin: origin(u), host: u.Host, dir: c.Dir, token: token != "", offline: c.Offline,
-		client: newClient(c.Transport, u, token), progress: c.Progress, pause: firstPause, stall: stallAfter,
+		client: newClient(c.Transport, u, token), progress: c.Progress, pause: firstBackoff, stall: stallTimeout,
 	}
 	if h.progress == nil {
 		h.progress = func(Progress) {}
@@ -108,15 +105,15 @@ func New(c Config) (*Hub, error) {
 	return h, nil
 }
 
-// Endpoint is the hub's address, without a slash at its end.
+// Endpoint returns the URL of the hub, without a trailing slash.
 func (h *Hub) Endpoint() string { return h.endpoint }
 
-// Close lets go of idle connections. The Hub can be used on.
+// Close closes idle connections. The Hub remains usable.
 func (h *Hub) Close() { h.client.CloseIdleConnections() }
 
-// Open returns the cached edition, without a network, when a complete one of
-// this reference is there; else it is Fetch.
-func (h *Hub) Open(ctx context.Context, ref Ref) (Edition, error) {
+// Open returns the cached snapshot of a reference, without a network request, or calls
+// Fetch if there is none.
+func (h *Hub) Open(ctx context.Context, ref Ref) (Snapshot, error) {
 	ref = ref.orMain()
 	if e, ok := h.find(ref); ok {
 		return e, nil
@@ -124,23 +121,23 @@ func (h *Hub) Open(ctx context.Context, ref Ref) (Edition, error) {
 	return h.fetch(ctx, ref, true)
 }
 
-// Fetch asks the hub what the revision is today, downloads what of it is
-// missing or damaged, and records the edition. Offline it is Open, and checks
-// that the files are right.
-func (h *Hub) Fetch(ctx context.Context, ref Ref) (Edition, error) {
+// Fetch asks the hub for the current commit of the revision, downloads missing and damaged
+// files, and records the snapshot. Offline it returns the cached snapshot and verifies its
+// files.
+func (h *Hub) Fetch(ctx context.Context, ref Ref) (Snapshot, error) {
 	return h.fetch(ctx, ref.orMain(), false)
 }
 
-// Ping says whether the hub answers and takes the token, within seconds. It
-// tries once.
+// Ping checks, within seconds and without retries, that the hub answers and accepts the
+// token.
 func (h *Hub) Ping(ctx context.Context) error {
 	if h.offline {
-		return &Error{kind: ErrOffline, Text: "offline: the hub is not asked", Hint: "unset HF_HUB_OFFLINE to use the network"}
+		return &Error{kind: ErrOffline, Text: "offline: no request is sent to the hub", Hint: "unset HF_HUB_OFFLINE to use the network"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, fmt.Errorf("no answer within %s", pingTimeout))
 	defer cancel()
 	q := request{url: h.endpoint + "/api/datasets?limit=1", from: api}
-	if h.token { // the one call that says whether a token is valid; not every mirror has it
+	if h.token { // whoami checks the token; some mirrors do not have it
 		q.url, q.accept = h.endpoint+"/api/whoami-v2", []int{http.StatusNotFound}
 	}
 	resp, err := h.get(ctx, q)
@@ -148,7 +145,7 @@ func (h *Hub) Ping(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return h.unreachable(context.Cause(ctx))
 		}
-		return plain(err)
+		return permanentError(err)
 	}
 	return resp.Body.Close()
 }

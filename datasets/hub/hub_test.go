@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/datasets/hub/hubtest"
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 )
 
 func TestFetch(t *testing.T) {
@@ -23,7 +23,7 @@ func TestFetch(t *testing.T) {
 	e := fetch(t, h, hub.Ref{Repo: repo})
 	same(t, e, files())
 
-	want := hub.Edition{
+	want := hub.Snapshot{
 		Repo: repo, Revision: "main", Commit: hubtest.Commit(1), Split: "test", Splits: []string{"dev", "test"},
 		Bytes: 500_001, Endpoint: s.URL, Fetched: e.Fetched, Files: e.Files,
 	}
@@ -47,34 +47,6 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestOpenNeedsNoNetworkTwice(t *testing.T) {
-	s := server(t)
-	dir := t.TempDir()
-	first, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir}).Open(t.Context(), hub.Ref{Repo: repo})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Forget()
-	for _, ref := range []hub.Ref{{Repo: repo}, {Repo: repo, Split: "test"}, {Repo: repo, Revision: "main"}, {Repo: repo, Revision: hubtest.Commit(1)}} {
-		e, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: ref.Split != ""}).Open(t.Context(), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(first, e); diff != "" {
-			t.Errorf("%v (-first +again):\n%s", ref, diff)
-		}
-	}
-	if e, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true}).Fetch(t.Context(), hub.Ref{Repo: repo}); err != nil || e.Commit != first.Commit {
-		t.Errorf("fetched offline: %+v, %v", e, err)
-	}
-	if log := s.Requests(); len(log) != 0 {
-		t.Errorf("the network was used: %v", log)
-	}
-	if _, err := open(t, hub.Config{Endpoint: s.CDN, Dir: dir, Offline: true}).Open(t.Context(), hub.Ref{Repo: repo}); !errors.Is(err, hub.ErrOffline) {
-		t.Errorf("what one endpoint gave was taken for another's: %v", err)
-	}
-}
-
 func TestAnotherSplitAndCommit(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
@@ -89,14 +61,14 @@ func TestAnotherSplitAndCommit(t *testing.T) {
 	newer := files()
 	newer[shard1] = content("new", 1000)
 	s.Add(repo, hubtest.Commit(2), newer)
-	s.Point(repo, "refs/convert/parquet", hubtest.Commit(1))
-	s.Forget()
+	s.SetRevision(repo, "refs/convert/parquet", hubtest.Commit(1))
+	s.ResetRequests()
 	e = fetch(t, h, hub.Ref{Repo: repo})
 	same(t, e, newer)
 	if n := len(s.Files(".parquet")); n != 1 || e.Commit != hubtest.Commit(2) {
 		t.Errorf("%d downloads for one new file, commit %s", n, e.Commit)
 	}
-	s.Forget()
+	s.ResetRequests()
 	e = fetch(t, h, hub.Ref{Repo: repo, Revision: "refs/convert/parquet"})
 	same(t, e, files())
 	if log := s.Requests(); len(log) != 1 || !strings.HasSuffix(log[0].Path, "/revision/refs%2Fconvert%2Fparquet") {
@@ -144,16 +116,16 @@ func TestSmallFilesPagesAndRenames(t *testing.T) {
 
 // What is damaged in the cache is fetched again, and never opened.
 func TestDamagedCache(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, e hub.Edition, dir string){
-		"blob cut":  func(t *testing.T, e hub.Edition, _ string) { t.Helper(); must(t, os.Truncate(e.Files[0].Path, 10)) },
-		"blob gone": func(t *testing.T, e hub.Edition, _ string) { t.Helper(); must(t, os.Remove(e.Files[1].Path)) },
-		"record cut": func(t *testing.T, _ hub.Edition, dir string) {
+	for name, damage := range map[string]func(t *testing.T, e hub.Snapshot, dir string){
+		"blob cut":  func(t *testing.T, e hub.Snapshot, _ string) { t.Helper(); must(t, os.Truncate(e.Files[0].Path, 10)) },
+		"blob gone": func(t *testing.T, e hub.Snapshot, _ string) { t.Helper(); must(t, os.Remove(e.Files[1].Path)) },
+		"record cut": func(t *testing.T, _ hub.Snapshot, dir string) {
 			t.Helper()
 			found, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
 			must(t, err)
 			must(t, os.Truncate(found[0], 30))
 		},
-		"record leads outside": func(t *testing.T, e hub.Edition, dir string) {
+		"record leads outside": func(t *testing.T, e hub.Snapshot, dir string) {
 			t.Helper()
 			found, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
 			must(t, err)
@@ -163,17 +135,17 @@ func TestDamagedCache(t *testing.T) {
 			must(t, os.Link(e.Files[0].Path, filepath.Join(dir, "secret")))
 			must(t, os.WriteFile(found[0], text, 0o600))
 		},
-		"a partial that is too long": func(t *testing.T, e hub.Edition, _ string) {
+		"a partial that is too long": func(t *testing.T, e hub.Snapshot, _ string) {
 			t.Helper()
 			must(t, os.Remove(e.Files[0].Path))
 			must(t, os.WriteFile(e.Files[0].Path+".partial", content("x", 400_000), 0o600))
 		},
-		"a partial of something else": func(t *testing.T, e hub.Edition, _ string) {
+		"a partial of something else": func(t *testing.T, e hub.Snapshot, _ string) {
 			t.Helper()
 			must(t, os.Remove(e.Files[0].Path))
 			must(t, os.WriteFile(e.Files[0].Path+".partial", content("x", 1000), 0o600))
 		},
-		"a partial that is whole": func(t *testing.T, e hub.Edition, _ string) {
+		"a partial that is whole": func(t *testing.T, e hub.Snapshot, _ string) {
 			t.Helper()
 			must(t, os.Rename(e.Files[0].Path, e.Files[0].Path+".partial"))
 		},
@@ -215,7 +187,7 @@ func TestRows(t *testing.T) {
 func TestOfficialRows(t *testing.T) {
 	rows, want := map[string][]byte{}, map[string]int{"dev": 23, "test": 300}
 	for split := range want {
-		data, err := os.ReadFile(corpustest.Beside(t, "swebench/lite-"+split+".parquet"))
+		data, err := os.ReadFile(corpustest.RealData(t, "swebench/lite-"+split+".parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Bounds on what a hub may tell. The largest answers of the public hub have
-// some thousand files in some hundred kilobytes.
+// Limits for responses of the hub. The largest ones of the public hub have some thousand
+// files in some hundred kilobytes.
 const (
-	maxJSON  = 64 << 20 // bytes of one answer
+	maxJSON  = 64 << 20 // bytes of one response
 	maxFiles = 100_000
 	maxPages = 2000
 	maxSize  = 1 << 40 // bytes of one file
@@ -30,18 +30,18 @@ const (
 type entry struct {
 	name   string
 	size   int64
-	sha256 string // of a file in large file storage
-	sha1   string // of Git's blob, for the others
+	sha256 string // of a file in Git LFS
+	sha1   string // of the Git blob, for other files
 }
 
 var (
-	commitID = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	sha1Hex  = lazyregexp.New(`^[0-9a-f]{40}$`)
-	sha256Hx = lazyregexp.New(`^[0-9a-f]{64}$`)
-	nextLink = lazyregexp.New(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
+	commitPattern = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	sha1Hex       = lazyregexp.New(`^[0-9a-f]{40}$`)
+	sha256Hex     = lazyregexp.New(`^[0-9a-f]{64}$`)
+	nextLink      = lazyregexp.New(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
 )
 
-// commit asks what a revision is today.
+// commit returns the commit of a revision.
 func (h *Hub) commit(ctx context.Context, ref Ref) (string, error) {
 	var answer struct {
 		SHA string `json:"sha"`
@@ -50,13 +50,13 @@ func (h *Hub) commit(ctx context.Context, ref Ref) (string, error) {
 	if _, err := h.getJSON(ctx, address, ref, &answer); err != nil {
 		return "", err
 	}
-	if !commitID.MatchString(answer.SHA) {
-		return "", h.nonsense(ref, "no commit in it")
+	if !commitPattern.MatchString(answer.SHA) {
+		return "", h.responseError(ref, "it contains no commit")
 	}
 	return answer.SHA, nil
 }
 
-// list returns the files of a commit that matter: rows, and the dataset card.
+// list returns the data files of a commit, and the dataset card.
 func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error) {
 	base := fmt.Sprintf("%s/api/datasets/%s/tree/%s", h.endpoint, ref.Repo, commit)
 	query := "recursive=true"
@@ -69,30 +69,30 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 			return nil, err
 		}
 		if seen += len(page); seen > maxFiles {
-			return nil, &Error{kind: ErrAnswer, Text: fmt.Sprintf("%s has more than %d files", ref, maxFiles), Hint: "download its data yourself, and give --subset the folder"}
+			return nil, &Error{kind: ErrResponse, Text: fmt.Sprintf("%s has more than %d files", ref, maxFiles), Hint: "download the data yourself, and pass the directory to --subset"}
 		}
 		for _, f := range page {
-			if f.Type != "file" || (!datasets.IsData(path.Base(f.Path)) && f.Path != cardName) {
+			if f.Type != "file" || (!datasets.IsDataFile(path.Base(f.Path)) && f.Path != cardName) {
 				continue
 			}
 			e, err := f.entry()
 			if err != nil {
-				return nil, h.nonsense(ref, err.Error())
+				return nil, h.responseError(ref, err.Error())
 			}
-			if datasets.IsData(f.Path) || f.Path == cardName { // no folder above it is hidden
+			if datasets.IsDataFile(f.Path) || f.Path == cardName { // no parent directory is hidden
 				found = append(found, e)
 			}
 		}
-		if query = following(header); query == "" {
+		if query = nextPage(header); query == "" {
 			return found, nil
 		}
 	}
-	return nil, h.nonsense(ref, "a listing without end")
+	return nil, h.responseError(ref, "the listing has too many pages")
 }
 
-// following is the query of the next page, "" at the last. Of the link only
-// the query is taken: a mirror's links may lead to the hub it mirrors.
-func following(header http.Header) string {
+// nextPage returns the query of the next page; "" for the last page. It ignores the host of
+// the link, because a mirror may link to the original hub.
+func nextPage(header http.Header) string {
 	for _, link := range header.Values("Link") {
 		if m := nextLink.FindStringSubmatch(link); m != nil {
 			if u, err := url.Parse(m[1]); err == nil {
@@ -103,7 +103,7 @@ func following(header http.Header) string {
 	return ""
 }
 
-// file is an entry as the hub writes it.
+// file is an entry in the hub's JSON.
 type file struct {
 	Type string `json:"type"`
 	Path string `json:"path"`
@@ -125,16 +125,16 @@ func (f file) entry() (entry, error) {
 		return e, fmt.Errorf("a file with the name %.100q", e.name)
 	case e.size < 0 || e.size > maxSize:
 		return e, fmt.Errorf("a file of %d bytes", e.size)
-	case f.LFS != nil && !sha256Hx.MatchString(e.sha256), f.LFS == nil && !sha1Hex.MatchString(e.sha1):
+	case f.LFS != nil && !sha256Hex.MatchString(e.sha256), f.LFS == nil && !sha1Hex.MatchString(e.sha1):
 		return e, fmt.Errorf("a file without a checksum, %.100q", e.name)
 	}
 	return e, nil
 }
 
-// cardName is the dataset card, which may say what belongs to which split.
+// cardName is the dataset card, which may define the splits.
 const cardName = "README.md"
 
-// getJSON asks until there is an answer.
+// getJSON makes an API request, with retries.
 func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (http.Header, error) {
 	var header http.Header
 	err := h.retry(ctx, ref.Repo, func(func()) error {
@@ -142,15 +142,15 @@ func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (h
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close() //nolint:errcheck // it was read
+		defer resp.Body.Close() //nolint:errcheck // the body was read
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxJSON+1))
 		switch {
 		case err != nil:
 			return err
 		case len(body) > maxJSON:
-			return h.nonsense(ref, fmt.Sprintf("more than %s", size(maxJSON)))
+			return h.responseError(ref, fmt.Sprintf("more than %s", size(maxJSON)))
 		case json.Unmarshal(body, into) != nil:
-			return h.nonsense(ref, "not the JSON of a hub")
+			return h.responseError(ref, "invalid JSON")
 		}
 		header = resp.Header
 		return nil
@@ -158,11 +158,11 @@ func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (h
 	return header, err
 }
 
-// nonsense is an answer that no hub gives.
-func (h *Hub) nonsense(ref Ref, what string) *Error {
+// responseError returns the error for an invalid response.
+func (h *Hub) responseError(ref Ref, what string) *Error {
 	return &Error{
-		kind: ErrAnswer, err: errors.New(what),
-		Text: fmt.Sprintf("the answer of %s about %s cannot be used: %s", shown(h.host), ref, what),
-		Hint: "check HF_ENDPOINT, and whether a proxy or a login page answers in its place",
+		kind: ErrResponse, err: errors.New(what),
+		Text: fmt.Sprintf("invalid response of %s about %s: %s", shown(h.host), ref, what),
+		Hint: "check HF_ENDPOINT, and whether a proxy or a login page answers instead of the hub",
 	}
 }

@@ -18,7 +18,7 @@ func TestTwoFetchOnce(t *testing.T) {
 	waiting := make(chan struct{})
 	begun := make(chan struct{})
 	once := true
-	s.Dribble(100_000, func(int64) {
+	s.Throttle(100_000, func(int64) {
 		if once {
 			once = false
 			close(begun)
@@ -58,7 +58,7 @@ func TestWaitingForAnotherCanBeCancelled(t *testing.T) {
 	dir := t.TempDir()
 	begun, release := make(chan struct{}), make(chan struct{})
 	once := true
-	s.Dribble(100_000, func(int64) {
+	s.Throttle(100_000, func(int64) {
 		if once {
 			once = false
 			close(begun)

@@ -75,7 +75,7 @@ func open(t *testing.T, c hub.Config) *hub.Hub {
 	return h
 }
 
-func fetch(t *testing.T, h *hub.Hub, ref hub.Ref) hub.Edition {
+func fetch(t *testing.T, h *hub.Hub, ref hub.Ref) hub.Snapshot {
 	t.Helper()
 	e, err := h.Fetch(t.Context(), ref)
 	if err != nil {
@@ -85,14 +85,14 @@ func fetch(t *testing.T, h *hub.Hub, ref hub.Ref) hub.Edition {
 }
 
 // same compares an edition's files with what the server has.
-func same(t *testing.T, e hub.Edition, want map[string][]byte) {
+func same(t *testing.T, e hub.Snapshot, want map[string][]byte) {
 	t.Helper()
 	if err := compare(e, want); err != nil {
 		t.Error(err)
 	}
 }
 
-func compare(e hub.Edition, want map[string][]byte) error {
+func compare(e hub.Snapshot, want map[string][]byte) error {
 	for _, f := range e.Files {
 		got, err := os.ReadFile(f.Path)
 		if err != nil {

@@ -4,56 +4,56 @@ import (
 	"time"
 )
 
-// Stage is what a Hub is doing.
+// Stage is a stage of a fetch.
 type Stage string
 
-// The stages, in the order of a fetch.
+// The stages of a fetch, in order.
 const (
-	Waiting     Stage = "waiting"     // another process fetches the same repository
-	Asking      Stage = "asking"      // for the commit and the files of a revision
+	Waiting     Stage = "waiting"     // for another process that fetches the same repository
+	Resolving   Stage = "asking"      // for the commit and its files
 	Downloading Stage = "downloading" // File, Bytes and Total are set
 	Retrying    Stage = "retrying"    // Err and Wait are set
 )
 
-// Progress is a moment of a fetch. Its text is fit for a terminal.
+// Progress is the progress of a fetch. Its texts are safe for a terminal.
 type Progress struct {
 	Stage Stage
 	Repo  string
-	// File is the name in the repository of what is downloaded.
+	// File is the name of the current file in the repository.
 	File string
-	// Bytes of Total are there, over all files of the edition.
+	// Bytes of Total are downloaded, for all files of the snapshot.
 	Bytes, Total int64
-	// Err is why a request is made again after Wait.
+	// Err is the error after which a request is retried after Wait.
 	Err  error
 	Wait time.Duration
 }
 
-// every is how often bytes are reported, at most.
-const every = 100 * time.Millisecond
+// progressInterval is the shortest time between two reports.
+const progressInterval = 100 * time.Millisecond
 
-// meter counts the bytes of one fetch.
-type meter struct {
-	report      func(Progress)
+// progressMeter counts the bytes of one fetch.
+type progressMeter struct {
+	notify      func(Progress)
 	repo, file  string
-	done, total int64 // done: of files before this one
+	done, total int64 // done: bytes of the files before the current one
 	last        time.Time
 }
 
-// at tells that this many bytes of the current file are there.
-func (m *meter) at(n int64, force bool) {
+// report reports that n bytes of the current file are downloaded.
+func (m *progressMeter) report(n int64, force bool) {
 	now := time.Now()
-	if !force && now.Sub(m.last) < every {
+	if !force && now.Sub(m.last) < progressInterval {
 		return
 	}
 	m.last = now
-	m.report(Progress{Stage: Downloading, Repo: m.repo, File: m.file, Bytes: m.done + n, Total: m.total})
+	m.notify(Progress{Stage: Downloading, Repo: m.repo, File: m.file, Bytes: m.done + n, Total: m.total})
 }
 
-// begin starts a file.
-func (m *meter) begin(name string) { m.file = shown(name) }
+// startFile sets the current file.
+func (m *progressMeter) startFile(name string) { m.file = shown(name) }
 
-// end finishes a file of this size.
-func (m *meter) end(size int64) {
-	m.at(size, true)
+// finishFile adds the size of the current file.
+func (m *progressMeter) finishFile(size int64) {
+	m.report(size, true)
 	m.done += size
 }

@@ -11,12 +11,12 @@ import (
 type Alias struct {
 	Name  string
 	Repo  string
-	Split string // the one that is taken unless another is named
+	Split string // the default split
 	About string
-	Rows  int // about; the sets that grow have more by now
+	Rows  int // approximate; some datasets grow
 }
 
-// Aliases are the datasets with names of their own, the usual ones first.
+// Aliases returns the datasets with short names, the most common ones first.
 func Aliases() []Alias {
 	return []Alias{
 		{"verified", "SWE-bench/SWE-bench_Verified", "test", "checked by people; the usual benchmark", 500},
@@ -30,14 +30,14 @@ func Aliases() []Alias {
 	}
 }
 
-// Ref names a dataset on the hub. Make it with ParseRef, which checks it.
+// Ref refers to a dataset on the hub. ParseRef validates it.
 type Ref struct {
 	Repo     string // org/name
-	Revision string // branch, tag, refs/convert/parquet or commit; "" is main
-	Split    string // "" is the repository's only one, or test
+	Revision string // branch, tag, refs/convert/parquet or commit; "" means main
+	Split    string // "" means the only split, or test
 }
 
-// String is how a user would write it, without the split.
+// String returns the reference as a user would type it, without the split.
 func (r Ref) String() string {
 	if r.Revision == "" || r.Revision == mainBranch {
 		return r.Repo
@@ -54,17 +54,17 @@ func (r Ref) orMain() Ref {
 	return r
 }
 
-// The hub's rules for names, and Git's for revisions as far as the hub's URLs
-// can carry them. Names of repositories become names of folders here, org and
-// name joined by "--", which the hub allows in neither.
+// Valid names: the hub's rules for repositories, and Git's rules for revisions, restricted to
+// what the hub's URLs support. The directory of a repository is org and name joined by "--",
+// which the hub allows in neither.
 var (
 	repoName     = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
 	revisionName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}$`)
 	splitName    = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 )
 
-// ParseRef reads an alias or org/name, either with @revision. split may be
-// empty; an alias then brings its own. The error is an *Error of ErrRef.
+// ParseRef parses an alias or org/name, optionally followed by @revision. If split is empty,
+// an alias has its own. The error is an *Error of kind ErrRef.
 func ParseRef(s, split string) (Ref, error) {
 	name, revision, at := strings.Cut(s, "@")
 	ref := Ref{Repo: name, Revision: revision, Split: split}
@@ -79,7 +79,7 @@ func ParseRef(s, split string) (Ref, error) {
 	bad := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &Error{
 			kind: ErrRef, Text: fmt.Sprintf(format, args...),
-			Hint: "a dataset is an alias (" + aliasNames() + "), org/name on the hub, either with @revision, or a file",
+			Hint: "use an alias (" + aliasNames() + "), org/name on the hub, either with @revision, or a file",
 		}
 	}
 	switch {
@@ -93,7 +93,7 @@ func ParseRef(s, split string) (Ref, error) {
 	return ref, nil
 }
 
-// cleanPath says whether no server or proxy would read p as another path.
+// cleanPath reports whether servers and proxies do not normalize p to another path.
 func cleanPath(p string) bool {
 	for part := range strings.SplitSeq(p, "/") {
 		if part == "" || part == "." || strings.Contains(part, "..") {

@@ -79,20 +79,6 @@ func TestParseRefRefuses(t *testing.T) {
 	}
 }
 
-func TestAliases(t *testing.T) {
-	seen := map[string]bool{}
-	for _, a := range hub.Aliases() {
-		ref, err := hub.ParseRef(a.Name, "")
-		if err != nil || ref.Repo != a.Repo || ref.Split != a.Split || a.About == "" || a.Rows == 0 || seen[a.Name] {
-			t.Errorf("%+v: %+v, %v", a, ref, err)
-		}
-		seen[a.Name] = true
-	}
-	if len(seen) != 8 {
-		t.Errorf("%d aliases", len(seen))
-	}
-}
-
 func TestConfigIsPrintedWithoutToken(t *testing.T) {
 	c := hub.Config{Token: "hf_secret", Dir: "/d"}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {

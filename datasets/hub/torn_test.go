@@ -59,8 +59,8 @@ func TestKilled(t *testing.T) {
 				killed++
 			}
 		}
-		s.Dribble(0, nil)
-		s.Forget()
+		s.Throttle(0, nil)
+		s.ResetRequests()
 		e, err := open(t, hub.Config{Endpoint: s.URL, Dir: dir}).Open(t.Context(), hub.Ref{Repo: repo})
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -88,7 +88,7 @@ func kill(t *testing.T, s *hubtest.Server, dir string, at int64, hold bool) bool
 	t.Helper()
 	reached, dead := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.Dribble(1+int(at%7000), func(sent int64) {
+	s.Throttle(1+int(at%7000), func(sent int64) {
 		if sent < at {
 			return
 		}

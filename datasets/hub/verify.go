@@ -11,13 +11,12 @@ import (
 	"os"
 )
 
-// verify says whether the files of an edition in the cache are what their names
-// say, and writes their checksums into it anew: those of a record may be from
-// when a file was damaged already.
-func (h *Hub) verify(ctx context.Context, e *Edition) (bool, error) {
+// verify checks the files of a snapshot in the cache and updates their checksums in it: the
+// recorded ones may have been computed from a damaged file.
+func (h *Hub) verify(ctx context.Context, e *Snapshot) (bool, error) {
 	for i, f := range e.Files {
-		sum, whole, err := h.whole(ctx, f)
-		if err != nil || !whole {
+		sum, complete, err := h.checkFile(ctx, f)
+		if err != nil || !complete {
 			return false, err
 		}
 		e.Files[i].SHA256 = sum
@@ -25,9 +24,9 @@ func (h *Hub) verify(ctx context.Context, e *Edition) (bool, error) {
 	return true, nil
 }
 
-// whole says whether a file is in the cache and right, and its SHA-256.
-func (h *Hub) whole(ctx context.Context, f File) (sum string, ok bool, err error) {
-	if !has(f.Path, f.Size) {
+// checkFile reports whether a file is in the cache and undamaged, and returns its SHA-256.
+func (h *Hub) checkFile(ctx context.Context, f File) (sum string, ok bool, err error) {
+	if !hasSize(f.Path, f.Size) {
 		return "", false, nil
 	}
 	file, err := os.Open(f.Path)
@@ -35,22 +34,22 @@ func (h *Hub) whole(ctx context.Context, f File) (sum string, ok bool, err error
 		return "", false, h.diskError(err, 0)
 	}
 	defer file.Close()                                          //nolint:errcheck // read only
-	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // which ends the copy
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // ends the copy
 	all, git := sha256.New(), gitHash(f.Size)
 	_, err = io.Copy(io.MultiWriter(all, git), io.LimitReader(file, f.Size))
 	switch {
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
-	case err != nil: // a disk that has lost it: what is there is to be replaced
+	case err != nil: // a read error of the disk: download the file again
 		return "", false, nil
 	}
 	sum = hex.EncodeToString(all.Sum(nil))
 	return sum, f.Blob == sum || f.Blob == hex.EncodeToString(git.Sum(nil)), nil
 }
 
-// gitHash is the beginning of Git's name for a blob of this size.
+// gitHash returns a hash for the id of a Git blob of this size.
 func gitHash(size int64) hash.Hash {
-	h := sha1.New()                            //nolint:gosec // as above
-	_, _ = fmt.Fprintf(h, "blob %d\x00", size) // a hash takes everything
+	h := sha1.New()                            //nolint:gosec // required by Git
+	_, _ = fmt.Fprintf(h, "blob %d\x00", size) // never fails
 	return h
 }

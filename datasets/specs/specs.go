@@ -1,12 +1,11 @@
-// Package specs has the tables of the official SWE-bench sets: for each
-// repository, and each version of it, the commands that an evaluation runs,
-// and how its logs are read. Rows of today bring all of this themselves; the
-// tables stand in for rows that do not. They are facts of the official harness
-// (github.com/SWE-bench/SWE-bench): the commands from release 4.1.0, the last
-// one that had such tables, the parsers from release 5.0.2.
+// Package specs contains the tables of the official SWE-bench datasets: for each repository
+// and version, the commands of an evaluation and the name of the log parser. Current
+// datasets have these in their rows; the tables are for older rows. The data is from the
+// official harness (github.com/SWE-bench/SWE-bench): the commands from release 4.1.0, the
+// last with such tables, and the parsers from release 5.0.2.
 //
-//	spec, err := specs.For("django/django", "3.0")
-//	parser := specs.Parser("django/django") // "parse_log_django"
+//	spec, err := specs.Lookup("django/django", "3.0")
+//	parser := specs.LogParser("django/django") // "parse_log_django"
 package specs
 
 import (
@@ -17,40 +16,38 @@ import (
 	"sync"
 )
 
-// Python is the language whose instances have an evaluation of their own kind;
-// all others share one.
+// Python is the language with its own kind of evaluation script; the others share one.
 const Python = "py"
 
-// Spec is what an evaluation of one version of a repository needs. What only
-// the building of its image needs is left out.
+// Spec describes the evaluation of one version of a repository. It does not contain what is
+// only needed to build the image.
 type Spec struct {
 	// Language is Python, "c", "go", "java", "js", "php", "rb" or "rs".
 	Language string `json:"-"`
-	// EvalCommands and Install prepare a Python repository; Build one in
-	// another language. All may be empty.
+	// EvalCommands and Install prepare a Python repository, Build one in another
+	// language. All may be empty.
 	EvalCommands []string `json:"eval_commands"`
 	Install      string   `json:"install"`
 	Build        []string `json:"build"`
-	// Test are the commands that run the tests. A Python repository has one,
-	// to which the names of test files are added; it may have none at all.
+	// Test contains the commands that run the tests. A Python repository has at most one,
+	// to which the names of the test files are appended.
 	Test commands `json:"test_cmd"`
 }
 
-// Override is what sets one instance apart from its repository.
+// Override contains the exceptions for one instance.
 type Override struct {
-	// ExtraLine is run between the test patch and the tests; may be empty.
+	// ExtraLine runs between the test patch and the tests; may be empty.
 	ExtraLine string `json:"extra_line"`
-	// StreamIsolation keeps what the tests write to stderr out of the part of
-	// the log that is read for verdicts.
+	// StreamIsolation excludes stderr of the tests from the log that is parsed.
 	StreamIsolation bool `json:"stream_isolation"`
 }
 
-// ErrUnknown is wrapped when the tables lack a repository, or a version of it.
+// ErrUnknown means that the tables lack a repository or version.
 var ErrUnknown = errors.New("not in the tables of SWE-bench")
 
-// For finds the commands for a version of a repository, by the names that rows
-// use. The error wraps ErrUnknown.
-func For(repo, version string) (Spec, error) {
+// Lookup returns the commands for a version of a repository, named as in rows. The error
+// wraps ErrUnknown.
+func Lookup(repo, version string) (Spec, error) {
 	r, ok := tables().Repos[repo]
 	if !ok {
 		return Spec{}, fmt.Errorf("repository %.100q is %w", repo, ErrUnknown)
@@ -63,15 +60,13 @@ func For(repo, version string) (Spec, error) {
 	return spec, nil
 }
 
-// Parser is the name of the parser for logs of a repository; empty when the
-// tables have none.
-func Parser(repo string) string { return tables().Repos[repo].Parser }
+// LogParser returns the name of the log parser for a repository; empty if unknown.
+func LogParser(repo string) string { return tables().Repos[repo].Parser }
 
-// EvalType is "pass_and_fail" or "fail_only" for a repository that the tables
-// have, else empty.
+// EvalType returns "pass_and_fail" or "fail_only"; empty for an unknown repository.
 func EvalType(repo string) string { return tables().Repos[repo].EvalType }
 
-// OverrideFor is what sets an instance apart; nothing for nearly all.
+// OverrideFor returns the exceptions for an instance; for most there are none.
 func OverrideFor(instanceID string) Override { return tables().Meta.Overrides[instanceID] }
 
 //go:embed specs.json
@@ -89,16 +84,16 @@ type file struct {
 	} `json:"repos"`
 }
 
-// tables are read when they are first asked for: most rows never ask.
+// tables parses the tables on first use; most rows do not need them.
 var tables = sync.OnceValue(func() file {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		panic("specs.json: " + err.Error()) // a test reads it: it cannot be wrong in a build
+		panic("specs.json: " + err.Error()) // cannot happen: a test parses it
 	}
 	return f
 })
 
-// commands are a list, or for Python one string.
+// commands is a list of strings, or one string, in JSON.
 type commands []string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/specs"
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 )
 
 func TestFor(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFor(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := specs.For(test.repo, test.version)
+			got, err := specs.Lookup(test.repo, test.version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,12 +54,12 @@ func TestUnknown(t *testing.T) {
 		{"django/django", "99", `version "99" of django/django`},
 		{"PrismJS/prism", "1.15", `version "1.15" of PrismJS/prism`},
 	} {
-		_, err := specs.For(test.repo, test.version)
+		_, err := specs.Lookup(test.repo, test.version)
 		if !errors.Is(err, specs.ErrUnknown) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("For(%q, %q): error %v, want %q", test.repo, test.version, err, test.want)
 		}
 	}
-	if specs.Parser("nobody/nothing") != "" || specs.EvalType("nobody/nothing") != "" {
+	if specs.LogParser("nobody/nothing") != "" || specs.EvalType("nobody/nothing") != "" {
 		t.Error("an unknown repository has a parser or a type")
 	}
 	if (specs.OverrideFor("nobody__nothing-1") != specs.Override{}) {
@@ -82,7 +82,7 @@ func TestOverrides(t *testing.T) {
 func TestOfficialRowsAgree(t *testing.T) {
 	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
 		t.Run(set, func(t *testing.T) {
-			src, err := datasets.Local(corpustest.Beside(t, "swebench/"+set+".jsonl.gz"), "")
+			src, err := datasets.Local(corpustest.RealData(t, "swebench/"+set+".jsonl.gz"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestOfficialRowsAgree(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows++
-				if got := specs.Parser(in.Repo); got != in.LogParser {
+				if got := specs.LogParser(in.Repo); got != in.LogParser {
 					t.Errorf("%s: the parser is %s, the row says %s", in.ID, got, in.LogParser)
 				}
 				if got := specs.EvalType(in.Repo); got != in.EvalType {

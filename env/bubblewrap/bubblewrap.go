@@ -20,51 +20,51 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Unbounded is what Info warns of, in every sandbox.
-const Unbounded = "bubblewrap bounds neither memory nor processes nor processor time: a command can take the whole machine"
+// NoLimitsWarning is in the Info.Warnings of every sandbox.
+const NoLimitsWarning = "bubblewrap limits neither memory nor processes nor CPU time: a command can use up the whole machine"
 
-// What to do about what is missing.
+// Hints for missing requirements.
 const (
-	hintInstall    = "install it (Debian: apt-get install bubblewrap), or use another environment: --environment-class docker"
-	hintNamespaces = "this user may not make user namespaces; allow it (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap), or use --environment-class docker"
+	hintInstall    = "install bubblewrap (Debian: apt-get install bubblewrap), or pass --environment-class docker"
+	hintNamespaces = "allow this user to create user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap), or pass --environment-class docker"
 )
 
-// Machine is a host that can make sandboxes.
-type Machine struct {
-	bwrap   string // its path
+// Host starts sandboxes on this machine.
+type Host struct {
+	bwrap   string // path of the program
 	program *child.Program
-	home    string // the user's, hidden in every sandbox
+	home    string // home directory of the user, hidden in every sandbox
 }
 
-// Open finds bwrap, version 0.8 or newer, and tries a sandbox with it. The error
-// is an *env.Error that says what to do, or the cause of ctx.
-func Open(ctx context.Context, program *child.Program) (*Machine, error) {
-	m := &Machine{program: program, home: home()}
+// Open finds bwrap, version 0.8 or newer, and starts a sandbox as a test. The error is
+// an *env.Error with a hint, or the cause of ctx.
+func Open(ctx context.Context, program *child.Program) (*Host, error) {
+	m := &Host{program: program, home: homeDir()}
 	var err error
-	if m.bwrap, err = find(ctx); err != nil {
+	if m.bwrap, err = findBwrap(ctx); err != nil {
 		return nil, err
 	}
-	box, err := m.Start(ctx, Config{})
+	sandbox, err := m.Start(ctx, Config{})
 	if err != nil {
 		return nil, err
 	}
-	if err := box.Close(ctx); err != nil {
+	if err := sandbox.Close(ctx); err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "try bubblewrap", Err: err}
 	}
 	return m, nil
 }
 
-// Suits says why a folder of the host's cannot be a Config.Dir; nil where it can.
-func (m *Machine) Suits(dir string) error {
-	_, err := folder(dir, m.home)
+// CheckDir returns an error if a directory of the host cannot be a Config.Dir.
+func (m *Host) CheckDir(dir string) error {
+	_, err := resolveWorkDir(dir, m.home)
 	return err
 }
 
-// home is the user's home as the sandbox needs to know it: empty where there is
-// none that could be hidden.
-func home() string {
+// homeDir returns the home directory to hide in sandboxes; empty if there is none that
+// can be hidden.
+func homeDir() string {
 	dir, err := os.UserHomeDir()
-	if err != nil || mountPoint(filepath.Clean(dir)) != nil {
+	if err != nil || checkMountPoint(filepath.Clean(dir)) != nil {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -75,14 +75,14 @@ func home() string {
 
 var versionPattern = lazyregexp.New(`^bubblewrap (\d+)\.(\d+)[.0-9]*\s*$`)
 
-// find returns the path of bwrap.
-func find(ctx context.Context) (bwrap string, err error) {
+// findBwrap returns the path of bwrap, after a check of its version.
+func findBwrap(ctx context.Context) (bwrap string, err error) {
 	fail := func(err error) (string, error) {
 		return "", &env.Error{Status: env.StartFailed, Op: "find bubblewrap", Hint: hintInstall, Err: err}
 	}
 	bwrap, err = exec.LookPath("bwrap")
 	if err != nil {
-		return fail(errors.New("there is no bwrap on the PATH"))
+		return fail(errors.New("bwrap is not on the PATH"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -92,54 +92,54 @@ func find(ctx context.Context) (bwrap string, err error) {
 	case err != nil:
 		return fail(fmt.Errorf("%s --version: %w", bwrap, err))
 	case found == nil:
-		return fail(fmt.Errorf("%s --version says %.60q", bwrap, out))
+		return fail(fmt.Errorf("parse output of %s --version: %.60q", bwrap, out))
 	}
 	major, _ := strconv.Atoi(found[1]) // digits
 	minor, _ := strconv.Atoi(found[2])
 	if major == 0 && minor < 8 {
-		return fail(fmt.Errorf("%s is version %s, and 0.8 or newer is needed", bwrap, strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap "))))
+		return fail(fmt.Errorf("%s has version %s, but 0.8 or newer is required", bwrap, strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap "))))
 	}
 	return bwrap, nil
 }
 
-// Sandbox is one that is up. It implements env.Environment.
+// Sandbox is a running sandbox. It implements env.Environment.
 type Sandbox struct {
-	*child.Box
+	*child.Environment
 	config Config
 	info   env.Info
 }
 
 var _ env.Environment = (*Sandbox)(nil)
 
-// Start brings up a sandbox. The error is an *env.Error, a plain one when the
-// configuration is wrong, or the cause of ctx; nothing is left behind, but a
-// disposable folder stays.
-func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
+// Start starts a sandbox. The error is an *env.Error, another error if the
+// configuration is invalid, or the cause of ctx. If it fails, no process is left, but
+// a disposable directory is not removed.
+func (m *Host) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure bubblewrap: %w", err)
 	}
 	work := ""
 	if c.Dir != "" {
 		var err error
-		if work, err = folder(c.Dir, m.home); err != nil {
+		if work, err = resolveWorkDir(c.Dir, m.home); err != nil {
 			return nil, fmt.Errorf("configure bubblewrap: %w", err)
 		}
 		c.Dir = work
 	}
 	if err := m.program.MakeToolDir(); err != nil {
-		return nil, failure("bubblewrap sandbox", err)
+		return nil, startError("bubblewrap sandbox", err)
 	}
 	name := "bubblewrap sandbox"
 	if work != "" {
 		name += " in " + work
 	}
-	environ := append(child.Plain(os.Environ()), "TMPDIR=/tmp", "HOME="+cmp.Or(m.home, "/tmp"))
-	box, err := child.Start(ctx, child.Config{
+	environ := append(child.PlainEnv(os.Environ()), "TMPDIR=/tmp", "HOME="+cmp.Or(m.home, "/tmp"))
+	e, err := child.Start(ctx, child.Config{
 		Name:    name,
 		Program: m.program,
-		Wrapper: append([]string{m.bwrap}, commandLine(c, work, m.home, m.program.ToolDir(), child.Path)...),
+		Wrapper: append([]string{m.bwrap}, commandLine(c, work, m.home, m.program.ToolDir(), child.ProgramPath)...),
 		Env:     environ,
-		// The configured variables are for commands, and not for bwrap.
+		// The configured variables are for commands only, not for bwrap.
 		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter, ToolDir: toolDir},
 		Info:    c.info,
 		Timeout: c.Timeout,
@@ -148,17 +148,17 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, failure(name, err)
+		return nil, startError(name, err)
 	}
-	return &Sandbox{Box: box, config: c, info: c.info(box.Hello())}, nil
+	return &Sandbox{Environment: e, config: c, info: c.info(e.Hello())}, nil
 }
 
-// failure says what bwrap said, and what to do about the most frequent cause.
-func failure(name string, err error) error {
+// startError returns the error of bwrap, with a hint for the most frequent cause.
+func startError(name string, err error) error {
 	e := &env.Error{Status: env.StartFailed, Op: "start " + name, Err: err}
-	if f, ok := errors.AsType[*child.FailedError](err); ok {
-		for _, sign := range []string{"creating new namespace failed", "No permissions to creat", "setting up uid map", "loopback: Failed"} {
-			if strings.Contains(f.Text, sign) {
+	if f, ok := errors.AsType[*child.StartError](err); ok {
+		for _, message := range []string{"creating new namespace failed", "No permissions to creat", "setting up uid map", "loopback: Failed"} {
+			if strings.Contains(f.Output, message) {
 				e.Hint = hintNamespaces
 			}
 		}
@@ -166,31 +166,31 @@ func failure(name string, err error) error {
 	return e
 }
 
-// info joins what the helper says and what is known of the configuration.
+// info combines the helper's description with the configuration.
 func (c Config) info(h helper.Hello) env.Info {
 	i := h.Info()
-	i.Network, i.Disposable = c.Network == Host, c.Dir == "" || c.Disposable
-	i.Warnings = append([]string{Unbounded}, c.Warnings...)
+	i.Network, i.Disposable = c.Network == NetworkHost, c.Dir == "" || c.Disposable
+	i.Warnings = append([]string{NoLimitsWarning}, c.Warnings...)
 	for _, m := range c.Mounts {
 		i.Disposable = i.Disposable && !m.ReadWrite
 	}
 	if len(c.Interpreter) > 0 && path.Base(h.Shell) != path.Base(c.Interpreter[0]) {
-		what := "no other shell; no command can run"
+		effect := "there is no other shell, so no command can run"
 		if h.Shell != "" {
-			what = "commands run with " + h.Shell
+			effect = "commands run with " + h.Shell
 		}
-		i.Warnings = append(i.Warnings, fmt.Sprintf("the sandbox has no %s; %s", c.Interpreter[0], what))
+		i.Warnings = append(i.Warnings, fmt.Sprintf("the sandbox has no %s; %s", c.Interpreter[0], effect))
 	}
 	return i
 }
 
-// Info describes the sandbox from within.
+// Info describes the sandbox.
 func (s *Sandbox) Info() env.Info { return s.info }
 
-// Close ends every process in the sandbox, and removes a disposable folder. It
-// returns when all is gone, also when ctx has ended; some seconds bound it.
+// Close kills every process in the sandbox and removes a disposable directory. It
+// waits for this, for some seconds at most, even if ctx has ended.
 func (s *Sandbox) Close(ctx context.Context) error {
-	err := s.Box.Close(ctx)
+	err := s.Environment.Close(ctx)
 	if s.config.Disposable {
 		err = errors.Join(err, scratch.Remove(s.config.Dir))
 	}

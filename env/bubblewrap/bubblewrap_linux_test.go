@@ -16,9 +16,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// machine skips the test where there is no bwrap; where there is one, it must
-// work.
-func machine(t testing.TB) *bubblewrap.Machine {
+// openHost opens the host, or skips the test if bwrap is not installed.
+func openHost(t testing.TB) *bubblewrap.Host {
 	t.Helper()
 	requireBwrap(t)
 	m, err := bubblewrap.Open(t.Context(), childtest.Program(t))
@@ -28,24 +27,24 @@ func machine(t testing.TB) *bubblewrap.Machine {
 	return m
 }
 
-func start(t testing.TB, m *bubblewrap.Machine, c bubblewrap.Config) *bubblewrap.Sandbox {
+func start(t testing.TB, m *bubblewrap.Host, c bubblewrap.Config) *bubblewrap.Sandbox {
 	t.Helper()
-	box, err := m.Start(t.Context(), c)
+	sandbox, err := m.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(t.Context()); err != nil { // the ended context must not matter
+		if err := sandbox.Close(t.Context()); err != nil { // the ended context must not matter
 			t.Errorf("close: %v", err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-// sh runs a script that is to exit with 0, and returns its output.
-func sh(t testing.TB, box env.Environment, script string) string {
+// sh runs a script, which must exit with 0, and returns its output.
+func sh(t testing.TB, sandbox env.Environment, script string) string {
 	t.Helper()
-	r, err := box.Execute(t.Context(), env.Command{Script: script})
+	r, err := sandbox.Execute(t.Context(), env.Command{Script: script})
 	if err != nil || r.ExitCode != 0 {
 		t.Errorf("%.100q: exit code %d, failure %q, error %v, output %q", script, r.ExitCode, r.Failure, err, r.Output)
 	}
@@ -53,7 +52,7 @@ func sh(t testing.TB, box env.Environment, script string) string {
 }
 
 func TestConformance(t *testing.T) {
-	m := machine(t)
+	m := openHost(t)
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
 		return start(t, m, bubblewrap.Config{Dir: t.TempDir()})

@@ -12,95 +12,96 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 )
 
-// Sizes of what lies in memory, in bytes, where Config says nothing.
+// Default sizes of tmpfs mounts, in bytes.
 const (
-	DefaultTmpfs = 1 << 30 // of each of /tmp, /var/tmp, /run and the home
-	DefaultShm   = 64 << 20
+	DefaultTmpfs = 1 << 30  // for each of /tmp, /var/tmp, /run and the home directory
+	DefaultShm   = 64 << 20 // for /dev/shm
 )
 
 // Network modes.
 const (
-	// None is a network of the sandbox's own, with nothing but a loopback.
-	None = "none"
-	// Host is the host's network as it is, loopback and abstract sockets
-	// included: whatever listens there can be reached.
-	Host = "host"
+	// NetworkNone is a network namespace with only a loopback interface.
+	NetworkNone = "none"
+	// NetworkHost is the host's network, including loopback and abstract sockets:
+	// commands can connect to every service on the host.
+	NetworkHost = "host"
 )
 
-// Config describes one sandbox. The zero value is one without a folder of the
-// host's; commands start in /tmp.
+// Config configures one sandbox. The zero value has no directory of the host; commands
+// start in /tmp.
 type Config struct {
-	// Dir is the folder that commands may change, and start in. Commands do not
-	// reach beyond it through links.
+	// Dir is the directory on the host in which commands start, and which they may
+	// change. Symbolic links out of it have no effect in the sandbox.
 	Dir string
-	// Inside is the path it has in the sandbox; empty means the one it has.
-	Inside string
-	// Disposable says that Dir was made for this sandbox: Close removes it.
+	// MountPath is the path of Dir in the sandbox; empty means its path on the host.
+	MountPath string
+	// Disposable means that Dir was created for this sandbox: Close removes it.
 	Disposable bool
-	// Env is added to the variables that commands start with, and wins.
+	// Env is added to the environment variables of commands and overrides them.
 	Env map[string]string
-	// Timeout bounds a command that names none; zero means a minute.
+	// Timeout is the timeout of commands that set none; zero means a minute.
 	Timeout time.Duration
-	// Interpreter is the shell and its flags; empty means bash -c, or sh where
-	// there is no bash.
+	// Interpreter is the shell with its flags; empty means bash -c, or sh if bash is
+	// missing.
 	Interpreter []string
-	// Network is None or Host; empty means None.
+	// Network is NetworkNone or NetworkHost; empty means NetworkNone.
 	Network string
 	// ShmBytes is the size of /dev/shm; zero means DefaultShm.
 	ShmBytes int64
-	// Tmpfs maps directories to the size, in bytes, of a file system in memory
-	// there. /tmp, /var/tmp, /run and the home have one of DefaultTmpfs anyway.
+	// Tmpfs maps directories to the sizes of tmpfs mounts, in bytes. /tmp, /var/tmp,
+	// /run and the home directory always are tmpfs mounts; their default size is
+	// DefaultTmpfs.
 	Tmpfs map[string]int64
-	// Mounts are more of the host's folders and files.
+	// Mounts are further directories and files of the host to mount.
 	Mounts []Mount
-	// Warnings are what Info is to say of Dir, beside its own.
+	// Warnings are added to Info.Warnings.
 	Warnings []string
 }
 
-// Mount is a folder or file of the host's that the sandbox sees.
+// Mount is a bind mount of a directory or file of the host.
 type Mount struct {
 	Source, Target string // absolute paths, on the host and in the sandbox
 	ReadWrite      bool
 }
 
-// Validate reports what is wrong with c, all of it.
+// Validate returns the joined errors of all invalid settings.
 func (c Config) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !slices.Contains([]string{"", None, Host}, c.Network) {
-		bad("network %.60q: bubblewrap knows %q, and %q, which is this machine's own with all that listens on it", c.Network, None, Host)
+	addErr := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !slices.Contains([]string{"", NetworkNone, NetworkHost}, c.Network) {
+		addErr("network %.60q: use %q, or %q, which gives access to all services on this machine", c.Network, NetworkNone, NetworkHost)
 	}
 	errs = append(errs, child.Validate(c.Timeout, c.Interpreter, c.Env))
 	if c.ShmBytes < 0 {
-		bad("shm size must not be negative, is %d", c.ShmBytes)
+		addErr("shm size is negative: %d", c.ShmBytes)
 	}
-	if c.Inside != "" {
-		errs = append(errs, mountPoint(c.Inside))
+	if c.MountPath != "" {
+		errs = append(errs, checkMountPoint(c.MountPath))
 	}
 	for dir, size := range c.Tmpfs {
 		if size <= 0 {
-			bad("tmpfs %s: the size must be positive, is %d", dir, size)
+			addErr("tmpfs %s: size is not positive: %d", dir, size)
 		}
-		errs = append(errs, mountPoint(dir))
+		errs = append(errs, checkMountPoint(dir))
 	}
 	for _, m := range c.Mounts {
 		if !filepath.IsAbs(m.Source) {
-			bad("mount %s: not an absolute path", m.Source)
+			addErr("mount %s: path is not absolute", m.Source)
 		} else if _, err := os.Stat(m.Source); err != nil {
-			bad("mount %w", err)
+			addErr("mount %w", err)
 		}
-		errs = append(errs, mountPoint(m.Target))
+		errs = append(errs, checkMountPoint(m.Target))
 	}
 	return errors.Join(errs...)
 }
 
-// mountPoint refuses places without which, or before which, nothing works.
-func mountPoint(dir string) error {
+// checkMountPoint returns an error for paths that must not be covered by a mount.
+func checkMountPoint(dir string) error {
 	switch {
 	case !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.Contains(dir, "\x00"):
-		return fmt.Errorf("%q is not an absolute path in its plain form", dir)
-	case dir == "/", within(dir, "/proc"), within(dir, "/dev"), slices.Contains(system, dir):
-		return fmt.Errorf("nothing can be put in the place of %s", dir)
+		return fmt.Errorf("%q is not a clean absolute path", dir)
+	case dir == "/", within(dir, "/proc"), within(dir, "/dev"), slices.Contains(systemDirs, dir):
+		return fmt.Errorf("cannot mount over %s", dir)
 	}
 	return nil
 }
@@ -110,31 +111,31 @@ func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// folder is the real path of the work folder. It refuses one that would open
-// what the sandbox is there to hide.
-func folder(dir, home string) (string, error) {
+// resolveWorkDir returns the work directory with symbolic links resolved. It refuses
+// directories that would expose what the sandbox must hide.
+func resolveWorkDir(dir, home string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("work folder: %w", err)
+		return "", fmt.Errorf("work directory: %w", err)
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("work folder %s is not a directory", path)
+		return "", fmt.Errorf("work directory %s is not a directory", path)
 	}
-	for _, secret := range slices.Concat([]string{home, "/home", "/root", "/tmp", "/var", "/run", "/boot"}, system) {
-		if within(secret, path) {
-			what := "it is " + secret
-			if secret != path {
-				what = "it holds " + secret
+	for _, hidden := range slices.Concat([]string{home, "/home", "/root", "/tmp", "/var", "/run", "/boot"}, systemDirs) {
+		if within(hidden, path) {
+			reason := "it is " + hidden
+			if hidden != path {
+				reason = "it contains " + hidden
 			}
-			return "", fmt.Errorf("commands must not work in %s: %s; start in a folder further down", path, what)
+			return "", fmt.Errorf("commands must not work in %s: %s; use a subdirectory", path, reason)
 		}
 	}
 	for _, kernel := range []string{"/proc", "/sys", "/dev"} {
 		if within(path, kernel) {
-			return "", fmt.Errorf("commands must not work in %s: it is the kernel's", path)
+			return "", fmt.Errorf("commands must not work in %s: it is a kernel file system", path)
 		}
 	}
 	return path, nil

@@ -1,33 +1,30 @@
-// Package bubblewrap is a sandbox for machines without a container engine: the
-// host's own programs, in Linux namespaces that bwrap makes, with mini's helper
-// as PID 1. It needs no rights and no images, and starts in a hundredth of a
-// second.
+// Package bubblewrap runs commands in a sandbox made by bwrap, for machines without a
+// container engine: the host's programs in new Linux namespaces, with mini's helper as
+// PID 1. It needs no privileges and no images, and starts in about 10 ms.
 //
-// Commands see the host's programs and /etc for reading (what there is not open
-// to everybody is hidden), one folder that they may change, and nothing else of
-// the host's: no home, no /var, no /run with its sockets, no /sys. Temporary
-// folders and the home are empty, in memory, and bounded. Processes, hostname,
-// IPC and, unless Config.Network says otherwise, the network are the sandbox's
-// own. No command has capabilities, gains any from a set-uid program, or can
-// make further user namespaces. Variables of the host are left out but for PATH,
-// LANG and the like.
+// Commands see the host's programs and /etc read-only, without the files that are not
+// readable by everyone, and one writable directory. Nothing else of the host is
+// visible: no home, no /var, no /run with its sockets, no /sys. Temporary directories
+// and the home are empty tmpfs mounts of limited size. The sandbox has its own PID,
+// UTS and IPC namespaces and, unless Config.Network is NetworkHost, its own network.
+// Commands have no capabilities, gain none from set-uid programs, and cannot create
+// user namespaces. Of the host's environment variables only PATH, LANG and the like
+// are passed on.
 //
-// It keeps every promise of env.Environment. What it cannot do, and a container
-// can:
+// A Sandbox implements env.Environment fully. Compared to a container it has these
+// limits:
 //
-//   - It bounds no memory, no processes and no processor time. A command can take
-//     the whole machine; Info says so.
-//   - There is one user, the one that mini runs as. Nobody else can be become,
-//     and files cannot be given away.
-//   - System calls are not filtered: the kernel is as reachable as for any
-//     program of this user.
-//   - The host's programs are there in the versions that it has, and programs
-//     below the home are not there unless Config.Mounts names them.
+//   - Memory, processes and CPU time are not limited: a command can use up the whole machine.
+//     Info has a warning.
+//   - The only user is the one that mini runs as. Commands cannot switch users or chown files.
+//   - System calls are not filtered: the kernel is exposed as to any program of this user.
+//   - The versions of programs are those of the host. Programs in the home directory are missing
+//     unless Config.Mounts includes them.
 //
-// Everything dies with its owner, see package child; bwrap's --die-with-parent
-// says so a second time.
+// All processes are killed when mini exits (see package child); bwrap's
+// --die-with-parent ensures the same.
 //
 //	host, err := bubblewrap.Open(ctx, program)
-//	box, err := host.Start(ctx, bubblewrap.Config{Dir: "/tmp/work"})
-//	defer box.Close(ctx)
+//	sandbox, err := host.Start(ctx, bubblewrap.Config{Dir: "/tmp/work"})
+//	defer sandbox.Close(ctx)
 package bubblewrap

@@ -20,7 +20,7 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// TestHidden: what commands must not read, write or do.
+// TestHidden: commands cannot access what the sandbox hides.
 func TestHidden(t *testing.T) {
 	t.Setenv("MINI_TEST_VARIABLE", "of the host")
 	home := t.TempDir()
@@ -31,7 +31,7 @@ func TestHidden(t *testing.T) {
 	if err := os.WriteFile(home+"/.ssh/id_test", []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := machine(t)
+	m := openHost(t)
 	work := filepath.Join(home, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestHidden(t *testing.T) {
 	if err := os.Symlink("../.ssh/id_test", work+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	box := start(t, m, bubblewrap.Config{Dir: work})
+	sandbox := start(t, m, bubblewrap.Config{Dir: work})
 	swappiness, err := os.ReadFile("/proc/sys/vm/swappiness")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestHidden(t *testing.T) {
 		"terminal":         ": < /dev/tty",
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := box.Execute(t.Context(), env.Command{Script: script, Timeout: 20 * time.Second})
+			r, err := sandbox.Execute(t.Context(), env.Command{Script: script, Timeout: 20 * time.Second})
 			if err != nil || r.ExitCode == 0 {
 				t.Errorf("%s: exit code %d, error %v, output %q", script, r.ExitCode, err, r.Output)
 			}
@@ -87,16 +87,16 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestThere: what commands need is there.
-func TestThere(t *testing.T) {
+// TestAvailable: commands can access what they need.
+func TestAvailable(t *testing.T) {
 	dir := t.TempDir()
-	box := start(t, machine(t), bubblewrap.Config{Dir: dir})
+	sandbox := start(t, openHost(t), bubblewrap.Config{Dir: dir})
 	for _, script := range []string{
 		"touch ~/x /tmp/x /var/tmp/x /dev/shm/x /run/x new", "git --version", "python3 -c 'import ssl, multiprocessing as m; m.Lock()'",
 		"ls /proc/self/fd", "head -c1 /dev/urandom", "test $$ != 1", "getent passwd root", "ulimit -n",
 		"python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 & for i in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/8765) 2>/dev/null && exit; sleep 0.05; done; exit 1",
 	} {
-		sh(t, box, script)
+		sh(t, sandbox, script)
 	}
 	if info, err := os.Stat(dir + "/new"); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) { //nolint:errcheck,forcetypeassert // Linux only
 		t.Errorf("what a command made: %v, %v", info, err)
@@ -104,11 +104,11 @@ func TestThere(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	m := machine(t)
+	m := openHost(t)
 	t.Run("info", func(t *testing.T) {
 		dir := t.TempDir()
 		i := start(t, m, bubblewrap.Config{Dir: dir, Warnings: []string{"empty"}}).Info()
-		if i.Dir != dir || i.Network || i.Disposable || !slices.Equal(i.Warnings, []string{bubblewrap.Unbounded, "empty"}) {
+		if i.Dir != dir || i.Network || i.Disposable || !slices.Equal(i.Warnings, []string{bubblewrap.NoLimitsWarning, "empty"}) {
 			t.Errorf("info is %+v", i)
 		}
 	})
@@ -117,11 +117,11 @@ func TestConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		box := start(t, m, bubblewrap.Config{Dir: dir, Inside: "/testbed", Disposable: true})
-		if got := sh(t, box, "pwd; touch x; mkdir d; touch d/e; chmod 0 d"); got != "/testbed\n" || !box.Info().Disposable || box.Info().Dir != "/testbed" {
-			t.Errorf("it works in %q, info is %+v", got, box.Info())
+		sandbox := start(t, m, bubblewrap.Config{Dir: dir, MountPath: "/testbed", Disposable: true})
+		if got := sh(t, sandbox, "pwd; touch x; mkdir d; touch d/e; chmod 0 d"); got != "/testbed\n" || !sandbox.Info().Disposable || sandbox.Info().Dir != "/testbed" {
+			t.Errorf("it works in %q, info is %+v", got, sandbox.Info())
 		}
-		if err := box.Close(t.Context()); err != nil {
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
@@ -129,8 +129,8 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("variables", func(t *testing.T) {
-		box := start(t, m, bubblewrap.Config{Env: map[string]string{"A": "b c", "LD_PRELOAD": "/no/such.so"}})
-		if got := sh(t, box, `echo "$A $PWD $TMPDIR" 2>/dev/null`); !strings.HasSuffix(got, "b c /tmp /tmp\n") {
+		sandbox := start(t, m, bubblewrap.Config{Env: map[string]string{"A": "b c", "LD_PRELOAD": "/no/such.so"}})
+		if got := sh(t, sandbox, `echo "$A $PWD $TMPDIR" 2>/dev/null`); !strings.HasSuffix(got, "b c /tmp /tmp\n") {
 			t.Errorf("output %q", got)
 		}
 	})
@@ -145,10 +145,10 @@ func TestConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		reach := "(exec 3<>/dev/tcp/127.0.0.1/" + port + ") 2>/dev/null && echo yes || echo no"
-		for network, want := range map[string]string{bubblewrap.Host: "yes\n", bubblewrap.None: "no\n"} {
-			box := start(t, m, bubblewrap.Config{Network: network})
-			if got := sh(t, box, reach); got != want || box.Info().Network != (want == "yes\n") {
-				t.Errorf("%s: reachable %q, info says %v", network, got, box.Info().Network)
+		for network, want := range map[string]string{bubblewrap.NetworkHost: "yes\n", bubblewrap.NetworkNone: "no\n"} {
+			sandbox := start(t, m, bubblewrap.Config{Network: network})
+			if got := sh(t, sandbox, reach); got != want || sandbox.Info().Network != (want == "yes\n") {
+				t.Errorf("%s: reachable %q, info says %v", network, got, sandbox.Info().Network)
 			}
 		}
 	})
@@ -157,18 +157,18 @@ func TestConfig(t *testing.T) {
 		if err := os.WriteFile(ro+"/f", []byte("there"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		box := start(t, m, bubblewrap.Config{
+		sandbox := start(t, m, bubblewrap.Config{
 			Mounts: []bubblewrap.Mount{{Source: ro, Target: "/data/ro"}, {Source: rw, Target: "/data/rw", ReadWrite: true}},
 			Tmpfs:  map[string]int64{"/tmp": 1 << 20, "/small": 2 << 20}, ShmBytes: 3 << 20,
 		})
-		if got := sh(t, box, "cat /data/ro/f; touch /data/ro/x 2>/dev/null || echo; touch /data/rw/x; df -k --output=size /tmp /small /dev/shm | tail -n +2 | xargs"); got != "there\n1024 2048 3072\n" {
+		if got := sh(t, sandbox, "cat /data/ro/f; touch /data/ro/x 2>/dev/null || echo; touch /data/rw/x; df -k --output=size /tmp /small /dev/shm | tail -n +2 | xargs"); got != "there\n1024 2048 3072\n" {
 			t.Errorf("output %q", got)
 		}
-		r, err := box.Execute(t.Context(), env.Command{Script: "head -c 5000000 /dev/zero >/tmp/full"})
+		r, err := sandbox.Execute(t.Context(), env.Command{Script: "head -c 5000000 /dev/zero >/tmp/full"})
 		if err != nil || r.ExitCode == 0 || !strings.Contains(string(r.Output), "No space left") {
 			t.Errorf("a full /tmp: exit code %d, output %q, error %v", r.ExitCode, r.Output, err)
 		}
-		if box.Info().Disposable {
+		if sandbox.Info().Disposable {
 			t.Error("a folder of the host's can be written to, and it is called disposable")
 		}
 	})
@@ -194,11 +194,11 @@ func TestConfig(t *testing.T) {
 		"negative size":    {Tmpfs: map[string]int64{"/x": -1}},
 		"negative timeout": {Timeout: -1},
 		"bad variable":     {Env: map[string]string{"A=B": "c"}},
-		"odd inside":       {Dir: t.TempDir(), Inside: "testbed"},
+		"odd inside":       {Dir: t.TempDir(), MountPath: "testbed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if box, err := m.Start(t.Context(), c); err == nil {
-				t.Error(errors.Join(errors.New("it started"), box.Close(t.Context())))
+			if sandbox, err := m.Start(t.Context(), c); err == nil {
+				t.Error(errors.Join(errors.New("it started"), sandbox.Close(t.Context())))
 			} else if strings.Contains(err.Error(), "\n") && name != "a crooked mount" {
 				t.Errorf("more than a line: %q", err)
 			}
@@ -206,20 +206,20 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestDeath: a sandbox that is killed from outside is lost within seconds, with
-// the reason, and nothing of it is left.
-func TestDeath(t *testing.T) {
-	m := machine(t)
+// TestKilled: a sandbox that is killed from outside is lost within seconds, the error
+// says why, and nothing is left.
+func TestKilled(t *testing.T) {
+	m := openHost(t)
 	word := "mini-death-" + rand.Text()
-	box := start(t, m, bubblewrap.Config{})
-	sh(t, box, "setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &")
+	sandbox := start(t, m, bubblewrap.Config{})
+	sh(t, sandbox, "setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &")
 	go func() { // ends with the command, at the latest
-		if err := syscall.Kill(box.PID(), syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(sandbox.PID(), syscall.SIGKILL); err != nil {
 			t.Error(err)
 		}
 	}()
 	began := time.Now()
-	_, err := box.Execute(t.Context(), env.Command{Script: "sleep 300", Timeout: time.Minute})
+	_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 300", Timeout: time.Minute})
 	e, ok := errors.AsType[*env.Error](err)
 	if !ok || e.Status != env.ContainerDied || !strings.Contains(err.Error(), "signal 9") {
 		t.Errorf("error is %v", err)
@@ -227,31 +227,31 @@ func TestDeath(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	childtest.Gone(t, word, 10*time.Second)
+	childtest.RequireExit(t, word, 10*time.Second)
 }
 
-// TestClose: nothing of a closed sandbox is left, no process and no file.
+// TestClose: a closed sandbox leaves no processes and no files.
 func TestClose(t *testing.T) {
-	m := machine(t)
+	m := openHost(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	word := "mini-close-" + rand.Text()
 	for range 5 {
-		box := start(t, m, bubblewrap.Config{})
-		sh(t, box, "for i in 1 2 3; do (setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &); done")
+		sandbox := start(t, m, bubblewrap.Config{})
+		sh(t, sandbox, "for i in 1 2 3; do (setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &); done")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := box.Close(ctx); err != nil {
+		if err := sandbox.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		childtest.Gone(t, word, 5*time.Second)
+		childtest.RequireExit(t, word, 5*time.Second)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-// TestMissing: a machine without bwrap, or with another program of that name,
-// says what to do.
+// TestMissing: without bwrap, or with another program of that name, the error has a
+// hint.
 func TestMissing(t *testing.T) {
 	p := childtest.Program(t)
 	dir := t.TempDir()
@@ -277,8 +277,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestAsAnotherUser runs most of the tests here once more, as somebody without
-// any rights.
+// TestAsAnotherUser runs most of these tests as an unprivileged user.
 func TestAsAnotherUser(t *testing.T) {
 	requireBwrap(t)
 	if os.Getuid() != 0 {
@@ -314,7 +313,7 @@ func TestAsAnotherUser(t *testing.T) {
 	}
 }
 
-// failures are the lines of a verbose test run that are of interest.
+// failures returns the relevant lines of a verbose test run.
 func failures(out []byte) string {
 	var s strings.Builder
 	for line := range strings.Lines(string(out)) {

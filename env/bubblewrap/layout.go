@@ -10,12 +10,13 @@ import (
 	"strconv"
 )
 
-// system are the places of the host's programs and their settings, as far as
-// they exist. Everything else of the host is not in the sandbox at all.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
+// systemDirs are the directories with the host's programs and their configuration.
+// Those that exist are mounted; all other directories of the host are missing in the
+// sandbox.
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
 
-// What there is in /proc beside processes. As root, without any capability, one
-// still owns these files: a write to sys can take over the machine.
+// Files in /proc to protect. Root owns them even without capabilities, and a write to
+// sys can compromise the machine.
 var (
 	procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "driver", "tty", "mtrr"}
 	procHidden   = []string{
@@ -24,38 +25,39 @@ var (
 	}
 )
 
-// layout is a command line for bwrap in the making.
+// layout builds a command line for bwrap.
 type layout struct{ args []string }
 
 func (l *layout) add(args ...string) { l.args = append(l.args, args...) }
 
-// toolDir is where a sandbox sees the folder with mini-tool, which other
-// sandboxes see too.
+// toolDir is the mount point of the directory with mini-tool, which all sandboxes
+// share.
 const toolDir = "/.mini/bin"
 
-// commandLine builds the sandbox of c, with its work folder, and runs program
-// in it; tools is the folder with mini-tool. Later mounts cover earlier ones.
+// commandLine returns the bwrap command line for a sandbox with configuration c and
+// work directory work, which runs program. tools is the directory with mini-tool on
+// the host. Later mounts cover earlier ones.
 func commandLine(c Config, work, home, tools, program string) []string {
 	l := &layout{}
 	l.add("--unshare-all", "--unshare-user", "--disable-userns")
-	if c.Network == Host {
+	if c.Network == NetworkHost {
 		l.add("--share-net")
 	}
-	// As PID 1 the helper is told of every orphan, and no signal from inside ends
-	// it. Without capabilities nobody reaches into it either.
+	// As PID 1 the helper adopts every orphan, and no signal from inside kills it.
+	// Without capabilities no process can trace it either.
 	l.add("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
-	l.programs()
-	l.kernel(cmp.Or(c.ShmBytes, DefaultShm))
-	l.memory(c.Tmpfs, home)
-	if c.Network == Host {
-		l.resolver()
+	l.mountPrograms()
+	l.mountKernel(cmp.Or(c.ShmBytes, DefaultShm))
+	l.mountMemory(c.Tmpfs, home)
+	if c.Network == NetworkHost {
+		l.mountResolver()
 	}
 	for _, m := range c.Mounts {
 		l.add(map[bool]string{true: "--bind", false: "--ro-bind"}[m.ReadWrite], m.Source, m.Target)
 	}
 	inside := "/tmp"
 	if work != "" {
-		inside = cmp.Or(c.Inside, work)
+		inside = cmp.Or(c.MountPath, work)
 		l.add("--bind", work, inside)
 	}
 	l.add("--ro-bind", tools, toolDir)
@@ -63,9 +65,9 @@ func commandLine(c Config, work, home, tools, program string) []string {
 	return l.args
 }
 
-// programs shows the host's for reading.
-func (l *layout) programs() {
-	for _, dir := range system {
+// mountPrograms mounts the host's programs read-only.
+func (l *layout) mountPrograms() {
+	for _, dir := range systemDirs {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			continue
@@ -78,32 +80,32 @@ func (l *layout) programs() {
 			l.add("--ro-bind", dir, dir)
 		}
 	}
-	l.hide("/etc")
+	l.hideUnreadable("/etc")
 }
 
-// hide covers what below a folder is not for everybody to read: keys and hashes
-// of passwords. The kernel would refuse other users, but not root, nor the
-// members of a group.
-func (l *layout) hide(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read here is covered too
+// hideUnreadable covers the files below a directory that are not readable by everyone,
+// such as keys and password hashes. The kernel refuses them to other users, but not to
+// root or members of a group.
+func (l *layout) hideUnreadable(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // unreadable directories are covered too
 		if d == nil {
 			return nil
 		}
-		info, gone := d.Info()
+		info, infoErr := d.Info()
 		switch {
-		case gone != nil:
+		case infoErr != nil: // deleted meanwhile
 		case d.IsDir() && (err != nil || info.Mode().Perm()&0o005 != 0o005):
 			l.add("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
 			return fs.SkipDir
 		case info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0:
 			l.add("--ro-bind", os.DevNull, path)
 		}
-		return nil //nolint:nilerr // what cannot be read was covered above
+		return nil //nolint:nilerr // unreadable directories were covered above
 	})
 }
 
-// kernel is /proc and /dev.
-func (l *layout) kernel(shm int64) {
+// mountKernel mounts /proc and /dev.
+func (l *layout) mountKernel(shm int64) {
 	l.add("--proc", "/proc")
 	for _, name := range procReadOnly {
 		path := "/proc/" + name
@@ -123,8 +125,8 @@ func (l *layout) kernel(shm int64) {
 	l.tmpfs("/dev/shm", "1777", shm)
 }
 
-// memory are the folders that live in it.
-func (l *layout) memory(sizes map[string]int64, home string) {
+// mountMemory mounts the tmpfs directories.
+func (l *layout) mountMemory(sizes map[string]int64, home string) {
 	for _, d := range []struct{ path, mode string }{{"/tmp", "1777"}, {"/var/tmp", "1777"}, {"/run", "0755"}, {home, "0700"}} {
 		if d.path != "" {
 			l.tmpfs(d.path, d.mode, cmp.Or(sizes[d.path], DefaultTmpfs))
@@ -141,8 +143,9 @@ func (l *layout) tmpfs(path, mode string, size int64) {
 	l.add("--perms", mode, "--size", strconv.FormatInt(size, 10), "--tmpfs", path)
 }
 
-// resolver shows where names are asked for, which is often a link into /run.
-func (l *layout) resolver() {
+// mountResolver mounts the target of /etc/resolv.conf, which is often a link into
+// /run.
+func (l *layout) mountResolver() {
 	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !within(path, "/etc") {
 		l.add("--ro-bind", path, path)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/minibench/mini/env/helper/child/childtest"
 )
 
-// owner is this binary as a program that is going to be killed.
+// owner runs the test binary as the process to be killed by TestKilledOwner.
 func owner() {
-	childtest.Owner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
+	childtest.RunOwner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
 		m, err := bubblewrap.Open(ctx, p)
 		if err != nil {
 			return nil, err
@@ -21,8 +21,8 @@ func owner() {
 	})
 }
 
-// TestKilledOwner: when a program is killed, its sandboxes go with it.
+// TestKilledOwner: when mini is killed, its sandboxes are killed, too.
 func TestKilledOwner(t *testing.T) {
 	requireBwrap(t)
-	childtest.Orphans(t)
+	childtest.RunOrphanTest(t)
 }

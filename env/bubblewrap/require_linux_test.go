@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// requireBwrap skips where bubblewrap is not installed; MINI_REQUIRE_BWRAP=1
-// makes that a failure.
+// requireBwrap skips the test if bubblewrap is not installed, or fails it if
+// MINI_REQUIRE_BWRAP=1 is set.
 func requireBwrap(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err == nil {

@@ -12,59 +12,62 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// attachment is the two-way stream to a container's PID 1. What arrives is
-// stdout and stderr mixed by the engine; Read gives stdout alone, and the
-// beginning of stderr is kept: the helper writes there only when it crashes.
+// attachment is the two-way stream to a container's PID 1. The engine multiplexes
+// stdout and stderr; Read returns stdout only. The beginning of stderr is kept,
+// because the helper writes there only when it crashes.
 type attachment struct {
 	conn   types.HijackedResponse
-	in     demultiplexed
-	stderr *helper.Stderr
+	stdout demuxReader
+	stderr *helper.StderrBuffer
 }
 
 var _ io.ReadWriteCloser = (*attachment)(nil)
 
 func (e *Engine) attach(ctx context.Context, id string) (*attachment, error) {
-	conn, err := e.api.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	conn, err := e.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) {
+		return e.api.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	stderr := &helper.Stderr{}
-	// conn.Reader may hold bytes that came along with the headers.
-	return &attachment{conn: conn, stderr: stderr, in: demultiplexed{from: heard{conn.Reader, e.pulse}, stderr: stderr}}, nil
+	stderr := &helper.StderrBuffer{}
+	// conn.Reader may buffer bytes that arrived with the headers.
+	in := demuxReader{from: aliveReader{conn.Reader, e.heartbeat}, stderr: stderr}
+	return &attachment{conn: conn, stderr: stderr, stdout: in}, nil
 }
 
-// Read is for one goroutine at a time.
-func (a *attachment) Read(p []byte) (int, error)  { return a.in.Read(p) }
+// Read must not be called concurrently.
+func (a *attachment) Read(p []byte) (int, error)  { return a.stdout.Read(p) }
 func (a *attachment) Write(p []byte) (int, error) { return a.conn.Conn.Write(p) }
 
-// Close ends both directions, and a Read that waits; the container's stdin ends
-// with it.
+// Close closes both directions and the container's stdin, and ends a blocked Read.
 func (a *attachment) Close() error { return a.conn.Conn.Close() }
 
-func (a *attachment) settle() {}
+func (a *attachment) wait() {}
 
-// demultiplexed is stdout out of the engine's mix of streams. The engine's own
-// stdcopy wants writers, which would take a goroutine, a pipe and 32 KiB for
-// every container, and a switch between goroutines for every frame of a step.
-type demultiplexed struct {
+// demuxReader reads stdout from the engine's multiplexed stream. The engine's
+// stdcopy package needs writers: it would cost a goroutine, a pipe and 32 KiB per
+// container, and a goroutine switch per frame.
+type demuxReader struct {
 	from   io.Reader
 	stderr io.Writer
-	left   int64 // of the present frame of stdout
+	left   int64 // bytes left in the current stdout frame
 }
 
-// The header of a frame, as the engine's documentation of attach has it: the
-// stream, three zeros, and the length of what follows, big endian.
+// The header of a frame: the stream, three zero bytes, and the length of the
+// payload as a big-endian uint32. See "Stream format" of the attach endpoint:
+// https://docs.docker.com/reference/api/engine/
 const (
 	muxHeader = 8
 	muxStdout = 1
 	muxStderr = 2
 )
 
-func (d *demultiplexed) Read(p []byte) (int, error) {
+func (d *demuxReader) Read(p []byte) (int, error) {
 	for d.left == 0 {
 		var header [muxHeader]byte
 		if _, err := io.ReadFull(d.from, header[:]); err != nil {
-			return 0, err // io.EOF between two frames only
+			return 0, err // io.EOF only between two frames
 		}
 		size := int64(binary.BigEndian.Uint32(header[4:]))
 		switch header[0] {
@@ -72,30 +75,30 @@ func (d *demultiplexed) Read(p []byte) (int, error) {
 			d.left = size
 		case muxStderr:
 			if _, err := io.CopyN(d.stderr, d.from, size); err != nil {
-				return 0, helper.NoEOF(err)
+				return 0, helper.UnexpectedEOF(err)
 			}
 		default:
-			return 0, fmt.Errorf("the engine sent a frame of stream %d", header[0])
+			return 0, fmt.Errorf("read attached stream: unknown stream %d", header[0])
 		}
 	}
 	n, err := d.from.Read(p[:min(int64(len(p)), d.left)])
 	d.left -= int64(n)
 	if d.left > 0 {
-		err = helper.NoEOF(err)
+		err = helper.UnexpectedEOF(err)
 	}
 	return n, err
 }
 
-// heard is a stream out of a container: what comes says that the engine lives.
-type heard struct {
+// aliveReader marks the engine as alive whenever bytes arrive from a container.
+type aliveReader struct {
 	io.Reader
-	pulse *pulse
+	heartbeat *heartbeat
 }
 
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.Reader.Read(p)
+func (r aliveReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
 	if n > 0 {
-		h.pulse.note()
+		r.heartbeat.markAlive()
 	}
 	return n, err
 }

@@ -28,8 +28,8 @@ func mixed(t testing.TB, parts ...string) []byte {
 func TestDemultiplexed(t *testing.T) {
 	whole := mixed(t, "out", "err", "", "more err", "put", "", "!")
 	for n := range len(whole) + 1 {
-		stderr := &helper.Stderr{}
-		got, err := io.ReadAll(&demultiplexed{from: iotest.OneByteReader(bytes.NewReader(whole[:n])), stderr: stderr})
+		stderr := &helper.StderrBuffer{}
+		got, err := io.ReadAll(&demuxReader{from: iotest.OneByteReader(bytes.NewReader(whole[:n])), stderr: stderr})
 		if n == len(whole) && (err != nil || string(got) != "output!" || stderr.String() != "errmore err") {
 			t.Errorf("output %q, errors %q, %v", got, stderr, err)
 		}
@@ -37,7 +37,7 @@ func TestDemultiplexed(t *testing.T) {
 			t.Errorf("cut at %d: %v", n, err)
 		}
 	}
-	if _, err := io.ReadAll(&demultiplexed{from: bytes.NewReader([]byte{3, 0, 0, 0, 0, 0, 0, 1, 'x'}), stderr: io.Discard}); err == nil {
+	if _, err := io.ReadAll(&demuxReader{from: bytes.NewReader([]byte{3, 0, 0, 0, 0, 0, 0, 1, 'x'}), stderr: io.Discard}); err == nil {
 		t.Error("a stream that is neither stdout nor stderr was taken")
 	}
 }
@@ -49,7 +49,7 @@ func FuzzDemultiplexed(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out, errs, want, wantErrs bytes.Buffer
-		d := &demultiplexed{from: bytes.NewReader(data), stderr: &errs}
+		d := &demuxReader{from: bytes.NewReader(data), stderr: &errs}
 		_, err := io.Copy(&out, d)
 		if len(data) > 4 && data[4] > 0 {
 			return // stdcopy makes room for what a header promises

@@ -5,79 +5,84 @@ import (
 	"strings"
 )
 
-// defaultCapAdd is what is left of root's powers: enough to install packages,
-// change owners and users, and for the helper to kill processes of any user.
+// defaultCapAdd are the capabilities that commands have by default: enough to
+// install packages, change owners and users, and let the helper kill processes
+// of any user.
 var defaultCapAdd = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETUID", "SETGID", "SETFCAP", "KILL"}
 
-// What a capability that is refused would let commands do.
+// What an unsafe capability lets commands do.
 const (
-	forge   = "forge their own results"
-	kernels = "change or read the kernel of the machine"
-	files   = "read files of the machine"
-	machine = "disturb the machine as a whole"
+	forgeResults  = "forge their own results"
+	accessKernel  = "change or read the kernel of the machine"
+	readHostFiles = "read files of the machine"
+	disturbHost   = "disturb the machine as a whole"
 )
 
-// forging are the capabilities that reach into another process in spite of its
-// not being dumpable, or around it, and those that reach out of the sandbox.
-var forging = map[string]string{
-	"ALL": forge, "SYS_PTRACE": forge, "PERFMON": forge, "SYS_ADMIN": forge, "CHECKPOINT_RESTORE": forge,
-	"SYS_MODULE": kernels, "SYS_RAWIO": kernels, "BPF": kernels, "SYSLOG": kernels, "MAC_ADMIN": kernels, "MAC_OVERRIDE": kernels,
-	"DAC_READ_SEARCH": files, // by handles, which know no roots
-	"SYS_BOOT":        machine, "SYS_TIME": machine, "AUDIT_CONTROL": machine,
+// unsafeCapabilities maps each capability that Validate refuses without Force to
+// what it permits: access to other processes although they are not dumpable, or
+// to the host.
+var unsafeCapabilities = map[string]string{
+	"ALL": forgeResults, "SYS_PTRACE": forgeResults, "PERFMON": forgeResults,
+	"SYS_ADMIN": forgeResults, "CHECKPOINT_RESTORE": forgeResults,
+	"SYS_MODULE": accessKernel, "SYS_RAWIO": accessKernel, "BPF": accessKernel, "SYSLOG": accessKernel,
+	"MAC_ADMIN": accessKernel, "MAC_OVERRIDE": accessKernel,
+	"DAC_READ_SEARCH": readHostFiles, // open_by_handle_at(2) ignores the root directory
+	"SYS_BOOT":        disturbHost, "SYS_TIME": disturbHost, "AUDIT_CONTROL": disturbHost,
 }
 
-// capabilities are those of Linux 5.9 and later. Engines refuse other names
-// only when a container is made.
+// capabilities are those of Linux 5.9 and later. The engine rejects other names
+// only when it creates a container.
 var capabilities = strings.Fields(`
 	AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH
 	FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN
 	NET_BIND_SERVICE NET_BROADCAST NET_RAW PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT
 	SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG WAKE_ALARM`)
 
-// capability is the engine's plain form of a capability's name.
+// capability returns the name in upper case and without the prefix CAP_.
 func capability(name string) string {
 	return strings.TrimPrefix(strings.ToUpper(name), "CAP_")
 }
 
-func (c Config) validateCapabilities(m *mistakes) {
+func (c Config) validateCapabilities(m *configErrors) {
 	for _, list := range []struct {
 		key   string
 		names []string
 	}{{"cap_add", c.CapAdd}, {"cap_drop", c.CapDrop}} {
 		for _, name := range list.names {
 			if plain := capability(name); plain != "ALL" && !slices.Contains(capabilities, plain) {
-				m.add(list.key, "there is no capability %.40q; capabilities(7) lists them, as NET_RAW", name)
+				m.add(list.key, "unknown capability %.40q; capabilities(7) lists the names, for example NET_RAW", name)
 			}
 		}
 	}
 	for _, name := range c.CapAdd {
-		if why := forging[capability(name)]; why != "" && !c.Force {
-			m.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), why)
+		if risk := unsafeCapabilities[capability(name)]; risk != "" && !c.Force {
+			m.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), risk)
 		}
 	}
 }
 
-// canKill says that the helper can end what a command starts as another user.
-// What is named wins over ALL, and what is added over what is dropped; with
-// neither, engines give it.
+// canKill reports whether the helper can kill processes of other users. An entry
+// for KILL wins over ALL, and CapAdd wins over CapDrop; without either, engines
+// grant KILL.
 func (c Config) canKill() bool {
 	switch {
-	case lists(c.CapAdd, "KILL"):
+	case hasCapability(c.CapAdd, "KILL"):
 		return true
-	case lists(c.CapDrop, "KILL"):
+	case hasCapability(c.CapDrop, "KILL"):
 		return false
 	}
-	return lists(c.CapAdd, "ALL") || !lists(c.CapDrop, "ALL")
+	return hasCapability(c.CapAdd, "ALL") || !hasCapability(c.CapDrop, "ALL")
 }
 
-// lists says that a capability is in a list, however it is written there.
-func lists(list []string, name string) bool {
+// hasCapability reports whether the list contains the capability, in any spelling.
+func hasCapability(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return capability(s) == name })
 }
 
-// canMount says that commands can change how things are mounted: SYS_ADMIN is
-// all that takes. What is mounted read-only is then theirs to write, on the
-// engine's disk, and is seen by every other container that has it.
+// canMount reports whether commands can change mounts, which takes SYS_ADMIN.
+// They can then remount a read-only volume as writable and change files that
+// other containers share.
 func (c Config) canMount() bool {
-	return lists(c.CapAdd, "SYS_ADMIN") || lists(c.CapAdd, "ALL") && !lists(c.CapDrop, "SYS_ADMIN")
+	return hasCapability(c.CapAdd, "SYS_ADMIN") ||
+		hasCapability(c.CapAdd, "ALL") && !hasCapability(c.CapDrop, "SYS_ADMIN")
 }

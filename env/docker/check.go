@@ -17,7 +17,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Network modes that have a meaning of their own.
+// Network modes that the engine defines.
 const (
 	networkNone      = "none"
 	networkBridge    = "bridge"
@@ -25,29 +25,29 @@ const (
 	networkContainer = "container:"
 )
 
-// Check asks the engine, once, what every container of a configuration would
-// find out by itself: whether it has the network, the runtime, the processors
-// and the mounts. It returns all mistakes, those of Validate too (see
-// Mistakes), or an *env.Error when the engine does not answer. The image is
-// not looked at.
+// Check asks the engine whether it has the network, the runtime, the processors
+// and the mounts of the configuration. One call replaces a failure in every
+// container. The error joins all *ConfigError values, those of Validate included
+// (see ConfigErrors), or is an *env.Error if the engine does not answer. Check
+// does not look at the image.
 func (e *Engine) Check(ctx context.Context, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	c = c.withDefaults()
-	facts, err := e.api.Info(ctx)
+	info, err := e.api.Info(ctx)
 	if err != nil {
-		return failure(ctx, env.DaemonUnavailable, "ask engine about itself", err)
+		return engineError(ctx, env.DaemonUnavailable, "get engine info", err)
 	}
-	var m mistakes
+	var m configErrors
 	if err := e.checkNetwork(ctx, c.Network, &m); err != nil {
 		return err
 	}
-	checkRuntime(c.Runtime, facts, &m)
-	if facts.NCPU > 0 && c.CPUs > float64(facts.NCPU) {
-		m.add("cpus", "%v are more than the engine's machine has; the most is %d", c.CPUs, facts.NCPU)
+	checkRuntime(c.Runtime, info, &m)
+	if info.NCPU > 0 && c.CPUs > float64(info.NCPU) {
+		m.add("cpus", "%v exceeds the %d processors of the engine's machine", c.CPUs, info.NCPU)
 	}
-	if e.sharesFiles(facts) {
+	if e.sharesFiles(info) {
 		for _, mount := range c.Mounts {
 			e.checkSource(mount, c.Force, &m)
 		}
@@ -55,7 +55,7 @@ func (e *Engine) Check(ctx context.Context, c Config) error {
 	return errors.Join(m...)
 }
 
-func (e *Engine) checkNetwork(ctx context.Context, mode string, m *mistakes) error {
+func (e *Engine) checkNetwork(ctx context.Context, mode string, m *configErrors) error {
 	var err error
 	name, shared := strings.CutPrefix(mode, networkContainer)
 	switch {
@@ -65,7 +65,7 @@ func (e *Engine) checkNetwork(ctx context.Context, mode string, m *mistakes) err
 		var found container.InspectResponse
 		found, err = e.api.ContainerInspect(ctx, name)
 		if err == nil && (found.State == nil || !found.State.Running) {
-			m.add("network", "container %.60q does not run; start it first", name)
+			m.add("network", "container %.60q is not running; start it first", name)
 		}
 	default:
 		_, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
@@ -74,19 +74,19 @@ func (e *Engine) checkNetwork(ctx context.Context, mode string, m *mistakes) err
 	case errdefs.IsNotFound(err) && shared:
 		m.add("network", "the engine has no container %.60q", name)
 	case errdefs.IsNotFound(err):
-		m.add("network", `the engine has no network %.60q; "none" and "host" always work, and others are made with docker network create`, name)
+		m.add("network", `the engine has no network %.60q; use "none" or "host", or create it with docker network create`, name)
 	case err != nil:
-		return failure(ctx, env.DaemonUnavailable, "ask engine for network "+mode, err)
+		return engineError(ctx, env.DaemonUnavailable, "inspect network "+mode, err)
 	}
 	return nil
 }
 
-// connected says whether a container with this network mode reaches anything.
-// Where the engine does not say, it is taken to do so: better a command that
-// fails than one that is not tried.
-func (e *Engine) connected(ctx context.Context, mode string) bool {
-	const most = 8 // containers that share the network of containers
-	for range most {
+// hasNetwork reports whether a container with this network mode can reach any
+// address. It returns true if the engine does not answer: a command that fails is
+// better than one that is never tried.
+func (e *Engine) hasNetwork(ctx context.Context, mode string) bool {
+	const maxDepth = 8 // containers that share the network of another container
+	for range maxDepth {
 		name, shared := strings.CutPrefix(mode, networkContainer)
 		if !shared {
 			break
@@ -103,48 +103,47 @@ func (e *Engine) connected(ctx context.Context, mode string) bool {
 	case networkBridge, networkHost, "default":
 		return true
 	}
-	// The network that is none has an id too.
+	// The network "none" also has an id, so compare drivers.
 	found, err := e.api.NetworkInspect(ctx, mode, network.InspectOptions{})
 	return err != nil || found.Driver != "null"
 }
 
-// checkRuntime knows the runtimes of the engine's settings. Newer engines find
-// others by the names of their shims.
-func checkRuntime(name string, facts system.Info, m *mistakes) {
-	_, known := facts.Runtimes[name]
-	if name == "" || known || len(facts.Runtimes) == 0 || strings.HasPrefix(name, "io.containerd.") || filepath.IsAbs(name) {
+// checkRuntime checks the name against the runtimes in the engine's settings.
+// Newer engines also find runtimes by the names of their containerd shims.
+func checkRuntime(name string, info system.Info, m *configErrors) {
+	_, known := info.Runtimes[name]
+	if name == "" || known || len(info.Runtimes) == 0 || strings.HasPrefix(name, "io.containerd.") || filepath.IsAbs(name) {
 		return
 	}
-	m.add("runtime", "the engine has no %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(facts.Runtimes)), ", "))
+	m.add("runtime", "the engine has no runtime %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
 }
 
-// sharesFiles says that the engine sees the files that this process sees: it is on
-// this machine, and not around the container that this process may run in.
-func (e *Engine) sharesFiles(facts system.Info) bool {
+// sharesFiles reports whether the engine sees the same files as this process: it
+// runs on this machine, and this process does not run in a container.
+func (e *Engine) sharesFiles(info system.Info) bool {
 	host, err := os.Hostname()
-	return err == nil && strings.HasPrefix(e.api.DaemonHost(), "unix://") && facts.Name == host
+	return err == nil && strings.HasPrefix(e.api.DaemonHost(), "unix://") && info.Name == host
 }
 
-// checkSource looks at what is to be mounted, and at where links in its path
-// lead to.
-func (e *Engine) checkSource(t Mount, force bool, m *mistakes) {
+// checkSource checks the source of a mount, with symbolic links resolved.
+func (e *Engine) checkSource(t Mount, force bool, m *configErrors) {
 	real, err := filepath.EvalSymlinks(t.Source)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		m.add("mounts", "%.80q does not exist; make it first", t.Source)
+		m.add("mounts", "%.80q does not exist; create it first", t.Source)
 	case err != nil || force:
 	default:
-		all := slices.Clone(sockets)
-		for _, s := range slices.Concat(sockets, []string{strings.TrimPrefix(e.api.DaemonHost(), "unix://")}) {
-			if at, err := filepath.EvalSymlinks(s); err == nil {
-				all = append(all, at)
+		all := slices.Clone(engineSockets)
+		for _, s := range slices.Concat(engineSockets, []string{strings.TrimPrefix(e.api.DaemonHost(), "unix://")}) {
+			if resolved, err := filepath.EvalSymlinks(s); err == nil {
+				all = append(all, resolved)
 			}
 		}
 		before := len(*m)
-		t.distrust(m, real, all)
-		// Those that have no name of their own here, and those of other services.
-		if at, err := os.Stat(real); err == nil && at.Mode().Type() == os.ModeSocket && len(*m) == before {
-			m.add("mounts", "%.80q is a socket: commands could talk to what listens there; set environment.unsafe to accept that", t.Source)
+		t.refuseUnsafe(m, real, all)
+		// Other sockets: engine sockets at an unknown path, and those of other services.
+		if info, err := os.Stat(real); err == nil && info.Mode().Type() == os.ModeSocket && len(*m) == before {
+			m.add("mounts", "%.80q is a socket: commands could talk to the service behind it; set environment.unsafe to accept that", t.Source)
 		}
 	}
 }

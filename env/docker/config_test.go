@@ -28,7 +28,7 @@ func TestValidate(t *testing.T) {
 		"user":            {docker.Config{User: "a b"}, `user: "a b" is not a user; write "name", "1000"`},
 		"user, an option": {docker.Config{User: "-x"}, "user"},
 		"no shell":        {docker.Config{Interpreter: []string{""}}, "interpreter"},
-		"network":         {docker.Config{Network: "a b"}, `network: "a b" names none; write "none", "bridge"`},
+		"network":         {docker.Config{Network: "a b"}, `network: "a b" is not a network; write "none", "bridge"`},
 		"no container":    {docker.Config{Network: "container:"}, "network"},
 		"runtime":         {docker.Config{Runtime: "run sc"}, "runtime"},
 		"timeout":         {docker.Config{Timeout: -1}, "timeout"},
@@ -38,14 +38,14 @@ func TestValidate(t *testing.T) {
 		"hardly a cpu":  {docker.Config{CPUs: 0.001}, "cpus: 0.001"},
 		"few pids":      {docker.Config{PIDs: 3}, "pids_limit: 3 is less than the 16"},
 		"shm":           {docker.Config{ShmBytes: -1}, "shm_size: -1 is negative"},
-		"all in shm":    {docker.Config{MemoryBytes: gib, ShmBytes: gib}, "shm_size: 1GiB, /dev/shm included, is no less than memory (1GiB)"},
+		"all in shm":    {docker.Config{MemoryBytes: gib, ShmBytes: gib}, "shm_size: 1GiB, /dev/shm included, is not less than memory (1GiB)"},
 		"all in tmpfs":  {docker.Config{MemoryBytes: gib, Tmpfs: map[string]int64{"/a": gib / 2, "/b": gib / 2}}, "tmpfs: 1.062GiB"},
 		"unbounded":     {docker.Config{MemoryBytes: -1, ShmBytes: 100 * gib}, ""},
 		// The sizes that nobody sets give way to a small memory.
 		"small and plain": {docker.Config{MemoryBytes: 32 << 20, ReadOnly: true}, ""},
 
-		"nproc":              {docker.Config{Ulimits: []docker.Ulimit{{"nproc", 9, 9}}}, "ulimits.nproc: it counts what a user has in all containers"},
-		"no such limit":      {docker.Config{Ulimits: []docker.Ulimit{{"files", 9, 9}}}, `ulimits: there is no limit "files"; there are core,`},
+		"nproc":              {docker.Config{Ulimits: []docker.Ulimit{{"nproc", 9, 9}}}, "ulimits.nproc: it counts the processes of a user in all containers"},
+		"no such limit":      {docker.Config{Ulimits: []docker.Ulimit{{"files", 9, 9}}}, `ulimits: unknown limit "files"; the limits are core,`},
 		"soft above hard":    {docker.Config{Ulimits: []docker.Ulimit{{"nofile", 9, 8}}}, "ulimits.nofile: the soft limit 9 is above the hard one, 8"},
 		"soft without bound": {docker.Config{Ulimits: []docker.Ulimit{{"nofile", -1, 8}}}, "ulimits.nofile"},
 		"negative limit":     {docker.Config{Ulimits: []docker.Ulimit{{"nofile", -2, -1}}}, "ulimits.nofile"},
@@ -63,10 +63,10 @@ func TestValidate(t *testing.T) {
 		"modules by force":  {docker.Config{CapAdd: []string{"SYS_MODULE"}, Force: true}, ""},
 		"dropped":           {docker.Config{CapDrop: []string{"SYS_MODULE", "SYS_BOOT"}}, ""},
 		"tracing by force":  {docker.Config{CapAdd: []string{"SYS_PTRACE"}, Force: true}, ""},
-		"no such to add":    {docker.Config{CapAdd: []string{"NET_ROW"}}, `cap_add: there is no capability "NET_ROW"`},
-		"no such to drop":   {docker.Config{CapDrop: []string{"KILLS"}}, `cap_drop: there is no capability "KILLS"`},
+		"no such to add":    {docker.Config{CapAdd: []string{"NET_ROW"}}, `cap_add: unknown capability "NET_ROW"`},
+		"no such to drop":   {docker.Config{CapDrop: []string{"KILLS"}}, `cap_drop: unknown capability "KILLS"`},
 		"as Docker has it":  {docker.Config{CapDrop: []string{"CAP_KILL"}, CapAdd: []string{}}, ""},
-		"several, in order": {docker.Config{Dir: "w", CPUs: -1, CapAdd: []string{"x"}}, "cwd: \"w\" is not absolute; write it from / on\ncpus: -1 is not a number of processors; 0.01 is the least, and 0 means no bound\ncap_add"},
+		"several, in order": {docker.Config{Dir: "w", CPUs: -1, CapAdd: []string{"x"}}, "cwd: \"w\" is not absolute; start it with /\ncpus: -1 is not a number of processors; use at least 0.01, or 0 for no limit\ncap_add"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "a"
@@ -85,16 +85,16 @@ func TestValidatePlaces(t *testing.T) {
 	}
 	forced := mount("/var/run/docker.sock", "/s")
 	forced.Force = true
-	const taken, socket, kernel = "are what a sandbox runs on", "gives commands the engine's socket", "a hold on the machine's kernel"
+	const taken, socket, kernel = "cannot be replaced", "gives commands access to the engine's socket", "access to the machine's kernel"
 	for name, tt := range map[string]struct {
 		config docker.Config
 		want   string
 	}{
 		"tmpfs":               {tmpfs("/tmp", 1), ""},
 		"no size":             {tmpfs("/tmp", 0), `tmpfs: "/tmp" has no size; write {/tmp: 64m}`},
-		"relative tmpfs":      {tmpfs("tmp", 1), `tmpfs: "tmp" is not a place in a container`},
+		"relative tmpfs":      {tmpfs("tmp", 1), `tmpfs: "tmp" is not a valid target`},
 		"tmpfs, not clean":    {tmpfs("/tmp/../proc", 1), "without . and .."},
-		"tmpfs, an option":    {tmpfs("/tmp:suid", 1), "not a place"},
+		"tmpfs, an option":    {tmpfs("/tmp:suid", 1), "not a valid target"},
 		"tmpfs at the root":   {tmpfs("/", 1), taken},
 		"tmpfs at /proc":      {tmpfs("/proc", 1), taken},
 		"tmpfs in /sys":       {tmpfs("/sys/fs", 1), taken},
@@ -104,7 +104,7 @@ func TestValidatePlaces(t *testing.T) {
 
 		"mount":               {mount("/srv", "/srv"), ""},
 		"relative source":     {mount("srv", "/srv"), `mounts: "srv" is not an absolute path`},
-		"relative target":     {mount("/srv", "srv"), `mounts: "srv" is not a place in a container`},
+		"relative target":     {mount("/srv", "srv"), `mounts: "srv" is not a valid target`},
 		"mount at the root":   {mount("/srv", "/"), taken},
 		"mount at the helper": {mount("/srv", "/.mini/h"), taken},
 		"at its meeting":      {mount("/srv", "/.mini-meeting"), taken},
@@ -147,7 +147,7 @@ func valid(t *testing.T, c docker.Config, want string) {
 	if err == nil {
 		return
 	}
-	found := docker.Mistakes(err)
+	found := docker.ConfigErrors(err)
 	if lines := strings.Split(err.Error(), "\n"); len(found) != len(lines) {
 		t.Errorf("%d mistakes in %q", len(found), lines)
 	}
@@ -166,11 +166,11 @@ func TestWarnings(t *testing.T) {
 		"plain":        {docker.Config{Dir: "/testbed"}, ""},
 		"host network": {docker.Config{Network: "host"}, "network: with host, commands reach every service"},
 		"shared":       {docker.Config{Network: "container:a"}, "network: commands share the network of container:a"},
-		"half in shm":  {docker.Config{MemoryBytes: 1 << 30, ShmBytes: 600 << 20}, "may take 600MiB of 1GiB memory"},
-		"hidden":       {docker.Config{Dir: "/testbed", Tmpfs: map[string]int64{"/testbed": 1 << 20}}, "tmpfs: /testbed begins empty"},
-		"hidden above": {docker.Config{Dir: "/w/repo", Tmpfs: map[string]int64{"/w": 1 << 20}}, "hides what the image has in /w/repo"},
+		"half in shm":  {docker.Config{MemoryBytes: 1 << 30, ShmBytes: 600 << 20}, "may use 600MiB of the 1GiB memory"},
+		"hidden":       {docker.Config{Dir: "/testbed", Tmpfs: map[string]int64{"/testbed": 1 << 20}}, "tmpfs: /testbed starts empty"},
+		"hidden above": {docker.Config{Dir: "/w/repo", Tmpfs: map[string]int64{"/w": 1 << 20}}, "hides the image's files in /w/repo"},
 		"beside it":    {docker.Config{Dir: "/work", Tmpfs: map[string]int64{"/w": 1 << 20}}, ""},
-		"read-only":    {docker.Config{Dir: "/testbed", ReadOnly: true}, "read_only: commands cannot change anything in /testbed"},
+		"read-only":    {docker.Config{Dir: "/testbed", ReadOnly: true}, "read_only: commands cannot change files in /testbed"},
 		"read-only, over a mount": {docker.Config{
 			Dir: "/testbed", ReadOnly: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/testbed"}},
 		}, "read_only: commands cannot change"},
@@ -183,7 +183,7 @@ func TestWarnings(t *testing.T) {
 		"nothing at all": {docker.Config{CapDrop: []string{}, CapAdd: []string{}}, ""},
 		"mounts that are not held": {docker.Config{
 			CapAdd: []string{"KILL", "cap_sys_admin"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
-		}, "cap_add: with SYS_ADMIN, commands can make mounts writable"},
+		}, "cap_add: with SYS_ADMIN, commands can make read-only mounts writable"},
 		"mounts that ALL does not hold": {docker.Config{
 			CapAdd: []string{"all"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
 		}, "cap_add: with SYS_ADMIN"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -14,34 +15,32 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// Container is a sandbox that is up. It implements env.Environment.
+// Container is a running sandbox. It implements env.Environment.
 type Container struct {
-	engine *Engine
-	name   string
-	born   time.Time
-	stream *attachment
-	link   link // what the conversation goes over; nil before there is one
-	death  *death
-	client *helper.Client
-	info   env.Info
-	still  stillness
-	// noticed says that the pause which goes on was told of; guarded by the
-	// engine.
-	noticed bool
-	// releaseImage says that the image is not needed here any more.
+	engine  *Engine
+	name    string
+	created time.Time
+	stream  *attachment
+	conn    helperConn // the connection to the helper; nil until it is made
+	exit    *exitWatcher
+	client  *helper.Client
+	info    env.Info
+	pause   pauseState
+	active  atomic.Int32 // running commands and transfers; pauses matter only while it is positive
+	// releaseImage releases the lease on the image.
 	releaseImage func()
 
-	closing sync.Mutex
+	closeMu sync.Mutex
 	closed  bool
 	mu      sync.Mutex
-	fate    error          // why it was lost, once it is
-	burial  sync.WaitGroup // the removal after that
+	lossErr error // why the sandbox was lost; nil while it is usable
 }
 
-// link is the way to a helper. settle waits, after Close, for what works on it.
-type link interface {
+// helperConn is a connection to a helper. Its wait method, called after Close,
+// waits for the goroutines that read from the connection.
+type helperConn interface {
 	io.ReadWriteCloser
-	settle()
+	wait()
 }
 
 var _ env.Environment = (*Container)(nil)
@@ -49,95 +48,94 @@ var _ env.Environment = (*Container)(nil)
 // Name is the container's name in the engine.
 func (c *Container) Name() string { return c.name }
 
-// Info describes the sandbox from within.
+// Info describes the sandbox.
 func (c *Container) Info() env.Info { return c.info }
 
-// Execute runs one command; see env.Environment. When the sandbox is lost the
-// error is an *env.Error, the removal of what is left of the container has begun
-// (Close waits for it), and every later call returns the same error.
+// Execute runs one command; see env.Environment. If the sandbox is lost, the
+// error is an *env.Error, and every later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	cmd.Tools = helper.Inside(cmd.Tools, c.info, c.within)
+	cmd.Tools = helper.WrapTools(cmd.Tools, c.info, c.executeNested)
 	res, err := c.execute(ctx, cmd)
 	if err == nil && res.OOMKilled > 0 && res.ExitCode != 0 && !c.hasMemory(ctx) {
-		return res, c.bury(ctx, c.client.Err())
+		return res, c.recordLoss(ctx, c.client.Err())
 	}
-	return c.judged(ctx, res, err)
+	return c.checkResult(ctx, res, err)
 }
 
-// within is Execute inside of a command that asks. That one has an eye on the
-// engine, and finds out what is left of the memory.
-func (c *Container) within(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
+// executeNested runs a command on behalf of a tool of another command. The outer
+// Execute already watches the engine and checks the memory.
+func (c *Container) executeNested(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
 	res, err := inside.Execute(ctx, cmd)
-	return c.judged(ctx, res, err)
+	return c.checkResult(ctx, res, err)
 }
 
-// judged says of what a command came to what it means.
-func (c *Container) judged(ctx context.Context, res env.Result, err error) (env.Result, error) {
+// checkResult maps a transport error to an *env.Error, and detects a full disk.
+func (c *Container) checkResult(ctx context.Context, res env.Result, err error) (env.Result, error) {
 	switch {
 	case err == nil:
-		return res, c.roomLeft(res)
-	case c.client.Err() == nil: // ctx ended; the sandbox is well
+		return res, c.checkDisk(res)
+	case c.client.Err() == nil: // ctx ended; the sandbox is usable
 		return res, fmt.Errorf("execute command: %w", err)
 	}
-	return res, c.carried(ctx, err)
+	return res, c.wrapLoss(ctx, err)
 }
 
-// execute is Execute, with an eye on the engine while the command runs.
+// execute runs one command and watches the engine meanwhile.
 func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	defer c.attend(ctx)()
+	defer c.watchEngine(ctx)()
 	return c.client.Execute(ctx, cmd)
 }
 
-// attend keeps an eye on the engine, and on pauses of the container, until
-// leave is called. An engine that falls silent ends the conversation.
-func (c *Container) attend(ctx context.Context) (leave func()) {
-	c.still.begin()
-	forget := c.engine.pulse.watch(ctx, c.client.Abandon)
+// watchEngine watches the engine's heartbeat until stop is called. If the
+// heartbeat fails, it abandons the connection to the helper.
+func (c *Container) watchEngine(ctx context.Context) (stop func()) {
+	c.active.Add(1)
+	stopWatch := c.engine.heartbeat.watch(ctx, c.client.CloseWithError)
 	return func() {
-		forget()
-		c.still.settle()
+		stopWatch()
+		c.active.Add(-1)
 	}
 }
 
-// How it is found out that a container has no memory left for any command.
+// How hasMemory probes a container for free memory.
 const (
 	memoryProbes    = 2
 	memoryProbeTime = 1500 * time.Millisecond
 )
 
-// hasMemory is asked after the kernel has killed something for want of memory.
-// Pages of memory file systems cannot be taken back: where they fill the
-// memory, the shell of every command is killed, that of the one that would
-// remove the files too, and the sandbox is lost though its container lives. The
-// conversation is over then.
+// hasMemory reports whether the container has memory left to start a shell. It is
+// called after the OOM killer killed a process. Pages of a tmpfs cannot be
+// reclaimed: if they fill the memory, the kernel kills the shell of every later
+// command, even one that would remove the files. hasMemory then abandons the
+// sandbox, although its container still runs.
 func (c *Container) hasMemory(ctx context.Context) bool {
 	killed := 0
 	for range memoryProbes {
 		res, err := c.execute(ctx, env.Command{Script: ":", Timeout: memoryProbeTime, Env: map[string]string{"BASH_ENV": ""}})
 		if err != nil || res.Failure != "" || res.ExitCode == 0 {
-			return true // or something else is wrong
+			return true // it has, or something else is wrong
 		}
 		killed += res.OOMKilled
 	}
-	if killed <= 0 { // it was slow, for another reason
+	if killed <= 0 { // slow for another reason
 		return true
 	}
-	c.client.Abandon(&env.Error{
+	c.client.CloseWithError(&env.Error{
 		Status: env.ContainerDied, Op: "start a shell in " + c.name, Hint: hintMemory,
-		Err: errors.New("the container is out of memory as a whole: no command has room to run"),
+		Err: errors.New("the container is out of memory: the kernel kills every new shell"),
 	})
 	return false
 }
 
-// goneWait is how long the engine may take to remove a container by itself.
-const goneWait = time.Second
+// autoRemoveWait is how long the engine may take to remove an exited container
+// (AutoRemove).
+const autoRemoveWait = time.Second
 
-// roomLeft is an error when a command failed where the engine's disk has no room
-// left: so will every other, whatever the agent does. A file system of the
-// container's own that is full (a tmpfs) is the agent's business. The sandbox
-// lives, and can still be asked for what was done.
-func (c *Container) roomLeft(res env.Result) error {
-	if res.ExitCode == 0 || !res.RootFull {
+// checkDisk returns an error if a command failed and the disk with the container's
+// file system is full: every later command would fail too. A full tmpfs is left to
+// the agent. The sandbox stays usable for reading the agent's work.
+func (c *Container) checkDisk(res env.Result) error {
+	if res.ExitCode == 0 || !res.DiskFull {
 		return nil
 	}
 	return &env.Error{
@@ -146,39 +144,32 @@ func (c *Container) roomLeft(res env.Result) error {
 	}
 }
 
-// bury finds out, once, why the sandbox was lost, and has what is left removed
-// while the caller goes on.
-func (c *Container) bury(ctx context.Context, why error) error {
+// recordLoss determines, once, why the sandbox was lost, and returns the reason.
+func (c *Container) recordLoss(ctx context.Context, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fate == nil {
-		lost := c.lost(ctx, "execute command in "+c.name, why)
-		c.fate = lost
-		if lost.Status != env.DaemonUnavailable { // which would not answer this either
-			c.burial.Go(func() {
-				_, _ = c.engine.remove(ctx, c.name, farewell) // Close repeats it and reports its failure
-			})
-		}
+	if c.lossErr == nil {
+		c.lossErr = c.lossError(ctx, "execute command in "+c.name, cause)
 	}
-	return c.fate
+	return c.lossErr
 }
 
-// patience is how long the removal of the container may take.
-func (c *Container) patience() time.Duration {
+// removeLimit is how long the removal of the container may take.
+func (c *Container) removeLimit() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if lost, ok := errors.AsType[*env.Error](c.fate); ok && lost.Status == env.DaemonUnavailable {
-		return time.Second // it may be back
+	if lost, ok := errors.AsType[*env.Error](c.lossErr); ok && lost.Status == env.DaemonUnavailable {
+		return time.Second // the engine may have been restarted
 	}
 	return removeTimeout
 }
 
-// Close kills every process in the container and removes it. It returns when
-// the container is gone, also when ctx has ended; a minute bounds it. A second
-// call waits for the first and returns nil.
+// Close kills every process in the container and removes it. It returns after the
+// removal, even if ctx has ended, but within a minute. A second call waits for the
+// first and returns nil.
 func (c *Container) Close(ctx context.Context) error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
+	c.closeMu.Lock()
+	defer c.closeMu.Unlock()
 	if c.closed {
 		return nil
 	}
@@ -186,55 +177,52 @@ func (c *Container) Close(ctx context.Context) error {
 	if c.releaseImage != nil {
 		defer c.releaseImage()
 	}
-	return c.release(ctx)
+	return c.teardown(ctx)
 }
 
-// release gives everything back, of a container that is half made too.
-func (c *Container) release(ctx context.Context) error {
-	removed := c.letGo(ctx)
-	c.burial.Wait()
-	if c.link != nil {
-		_ = c.link.Close() // a second time: nothing can be done about it
-		c.link.settle()
+// teardown frees all resources, also those of a container whose start failed.
+func (c *Container) teardown(ctx context.Context) error {
+	removed := c.stopHelper(ctx)
+	if c.conn != nil {
+		_ = c.conn.Close() // may be closed already
+		c.conn.wait()
 	} else if c.stream != nil {
-		_ = c.stream.Close() // as above
+		_ = c.stream.Close() // may be closed already
 	}
 	var err error
 	if !removed {
-		_, err = c.engine.remove(ctx, c.name, c.patience())
+		_, err = c.engine.remove(ctx, c.name, c.removeLimit())
 	}
-	if c.death != nil {
-		c.death.stop()
+	if c.exit != nil {
+		c.exit.stop()
 	}
-	c.engine.left(c)
+	c.engine.removeOpen(c)
 	if err != nil {
-		c.engine.owe(c.name)
 		return fmt.Errorf("close sandbox: %w", err)
 	}
 	return nil
 }
 
-// letGo ends the helper by the end of its input, upon which the engine removes
-// the container by itself. That is quicker than to have it killed, and to wait
-// for an engine that is about to do so already. It says whether the container
-// is known to be gone.
-func (c *Container) letGo(ctx context.Context) (removed bool) {
+// stopHelper closes the helper's input. The helper exits, and the engine removes
+// the container (AutoRemove), which is faster than an explicit removal. stopHelper
+// reports whether the container is known to be removed.
+func (c *Container) stopHelper(ctx context.Context) (removed bool) {
 	if c.client == nil {
 		return false
 	}
-	well := c.client.Err() == nil
+	usable := c.client.Err() == nil
 	defer c.client.Close() //nolint:errcheck // it never fails
-	if !well {
+	if !usable {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), autoRemoveWait)
 	defer cancel()
 	gone, failed := c.engine.api.ContainerWait(ctx, c.name, container.WaitConditionRemoved)
 	_ = c.client.Close() // it never fails
 	select {
 	case r := <-gone:
 		return r.Error == nil
-	case <-failed: //nolint:errcheck // the removal finds out
+	case <-failed: //nolint:errcheck // the explicit removal reports it
 		return false
 	}
 }

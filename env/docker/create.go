@@ -18,42 +18,42 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Where the helper is, inside a container.
+// Paths of the helper inside a container.
 const (
 	helperDir  = "/.mini"
 	helperName = "h"
 	helperPath = helperDir + "/" + helperName
-	// toolDir has mini-tool, which is the helper under another name.
+	// toolDir contains mini-tool, a symbolic link to the helper.
 	toolDir = helperDir + "/bin"
 )
 
-// Labels of what this package creates.
+// Labels of the objects that this package creates.
 const (
-	labelOwner    = "mini.owner"    // the process that made it: see owner
+	labelOwner    = "mini.owner"    // the process that created the object: see owner
 	labelUser     = "mini.uid"      // the user id of that process
 	labelRun      = "mini.run"      // Config.Run
 	labelInstance = "mini.instance" // Config.Instance
-	labelExpires  = "mini.expires"  // RFC 3339: after this a stopped container is nobody's
-	labelHelper   = "mini.helper"   // of volumes: the SHA-256 of the helper within
+	labelExpires  = "mini.expires"  // RFC 3339: Sweep may then remove a stopped container of an unknown owner
+	labelHelper   = "mini.helper"   // of volumes: the SHA-256 of the helper
 )
 
-// expiry is far beyond any attempt: it matters only for containers whose owner
-// cannot be asked after.
+// expiry is longer than any attempt. It matters only for containers whose owner
+// cannot be checked.
 const expiry = 48 * time.Hour
 
-// create makes a container and returns the engine's warnings. The request is
-// finished even when ctx ends: an engine may go on with one that was given up,
-// and the container would appear behind the back of whoever cleans up.
+// create creates a container and returns the engine's warnings. It does not pass
+// on the cancellation of ctx: an engine may finish a cancelled request, and the
+// container would appear after the cleanup.
 func (e *Engine) create(ctx context.Context, name, os string, c *container.Config, h *container.HostConfig) ([]string, error) {
-	made, err := e.api.ContainerCreate(context.WithoutCancel(ctx), c, h, nil, platform(os), name)
-	return made.Warnings, err
+	resp, err := e.api.ContainerCreate(context.WithoutCancel(ctx), c, h, nil, platform(os), name)
+	return resp.Warnings, err
 }
 
-// containerConfig is what runs. The image's ENTRYPOINT, CMD, HEALTHCHECK and
-// STOPSIGNAL are overridden. WORKDIR is not: the runtime creates a directory
-// that is missing, and a foreign image would seem to have a /testbed. The image
-// goes by its id: its name may mean another one by now than was found.
-func containerConfig(c Config, img imageFacts, labels map[string]string) *container.Config {
+// containerConfig returns the container's configuration. It overrides the image's
+// ENTRYPOINT, CMD, HEALTHCHECK and STOPSIGNAL, but not WORKDIR: the runtime would
+// create a missing directory, and any image would seem to have a /testbed. The
+// image is given by id, because its name may have moved to another image.
+func containerConfig(c Config, img imageInfo, labels map[string]string) *container.Config {
 	return &container.Config{
 		Image:        cmp.Or(img.from, img.id),
 		User:         c.User,
@@ -63,26 +63,27 @@ func containerConfig(c Config, img imageFacts, labels map[string]string) *contai
 		AttachStdout: true,
 		AttachStderr: true,
 		OpenStdin:    true,
-		StdinOnce:    true, // the end of the connection becomes the end of stdin
+		StdinOnce:    true, // closing the connection closes stdin
 		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}},
-		StopSignal:   "SIGKILL", // PID 1 ignores every other
+		StopSignal:   "SIGKILL", // PID 1 ignores the others
 		Labels:       labels,
 	}
 }
 
-// hostConfig is what it may use. The mounts of its own come first.
-func hostConfig(c Config, own []mount.Mount) *container.HostConfig {
+// hostConfig returns the resources and privileges of the container, with the
+// mounts of the helper before those of the configuration.
+func hostConfig(c Config, helperMounts []mount.Mount) *container.HostConfig {
 	h := &container.HostConfig{
 		AutoRemove:     true,
-		LogConfig:      container.LogConfig{Type: "none"}, // the daemon would log every frame
+		LogConfig:      container.LogConfig{Type: "none"}, // by default the daemon logs every frame
 		NetworkMode:    container.NetworkMode(c.Network),
 		CapDrop:        c.CapDrop,
 		CapAdd:         c.CapAdd,
 		ShmSize:        c.ShmBytes,
-		Tmpfs:          inMemory(c.Tmpfs),
+		Tmpfs:          tmpfsOptions(c.Tmpfs),
 		ReadonlyRootfs: c.ReadOnly,
 		Runtime:        c.Runtime,
-		Mounts:         append(own, binds(c.Mounts)...),
+		Mounts:         append(helperMounts, binds(c.Mounts)...),
 	}
 	if !c.NewPrivileges {
 		h.SecurityOpt = []string{"no-new-privileges"}
@@ -100,9 +101,10 @@ func hostConfig(c Config, own []mount.Mount) *container.HostConfig {
 	return h
 }
 
-// inMemory is for everybody, like /tmp; and programs can be run there, which
-// engines forbid unless told: builds and test runners do it.
-func inMemory(tmpfs map[string]int64) map[string]string {
+// tmpfsOptions returns mount options. Like /tmp, a tmpfs is writable for all users.
+// Unlike the engine's default it permits executables, which builds and test
+// runners need.
+func tmpfsOptions(tmpfs map[string]int64) map[string]string {
 	if len(tmpfs) == 0 {
 		return nil
 	}
@@ -113,7 +115,7 @@ func inMemory(tmpfs map[string]int64) map[string]string {
 	return options
 }
 
-// binds are mounts that must be there: an engine makes no folder for one.
+// binds returns bind mounts. The engine fails if a source does not exist.
 func binds(mounts []Mount) []mount.Mount {
 	var list []mount.Mount
 	for _, m := range mounts {
@@ -122,7 +124,8 @@ func binds(mounts []Mount) []mount.Mount {
 	return list
 }
 
-// helperMount leaves what an image may have at the same place out of the volume.
+// helperMount mounts the helper volume. NoCopy keeps files of the image at the
+// same path out of the volume.
 func helperMount(volume string, readOnly bool) mount.Mount {
 	return mount.Mount{
 		Type:          mount.TypeVolume,
@@ -133,7 +136,7 @@ func helperMount(volume string, readOnly bool) mount.Mount {
 	}
 }
 
-// platform is nil unless one was asked for: old engines refuse the field.
+// platform returns nil for an empty string: old engines reject the field.
 func platform(s string) *ocispec.Platform {
 	if s == "" {
 		return nil
@@ -157,11 +160,11 @@ func (e *Engine) labels(c Config) map[string]string {
 	return l
 }
 
-var notInNames = lazyregexp.New(`[^a-zA-Z0-9_.-]+`)
+var invalidNameChars = lazyregexp.New(`[^a-zA-Z0-9_.-]+`)
 
-// containerName is unique, and says to people who list containers what it is.
+// containerName returns a unique name that contains the instance.
 func containerName(instance string) string {
-	name := notInNames.ReplaceAllString(instance, "-")
+	name := invalidNameChars.ReplaceAllString(instance, "-")
 	if len(name) > 48 {
 		name = name[:48]
 	}

@@ -7,35 +7,34 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Description is what an engine says of itself and of its machine.
+// Description is information about an engine and its machine.
 type Description struct {
-	Host       string // the address it was reached at
+	Host       string // address of the engine
 	Version    string // of the engine
-	API        string // the version spoken with it
-	OS         string // of its machine, as "Debian GNU/Linux 12"
-	Arch       string // in Go's names
+	API        string // negotiated API version
+	OS         string // of the machine, for example "Debian GNU/Linux 12"
+	Arch       string // GOARCH
 	CPUs       int
-	Memory     int64 // bytes, of its machine
-	Storage    string
-	RootDir    string // where it keeps images, on its machine
+	Memory     int64  // bytes of the machine
+	Storage    string // storage driver
+	RootDir    string // data directory on the machine
 	Cgroup     string // "1", "2" or empty
 	Rootless   bool
-	Containers int // that run now
-	// What containers can be bounded in.
+	Containers int // number of running containers
+	// The resource limits that the engine supports.
 	MemoryLimit, SwapLimit, PIDsLimit, CPULimit bool
 }
 
-// Describe asks the engine about itself. It is for people who look for what is
-// wrong with it, and costs a moment of the engine's work.
+// Describe returns information about the engine, for diagnostics.
 func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	d := Description{Host: e.api.DaemonHost()}
 	v, err := e.api.ServerVersion(ctx)
 	if err != nil {
-		return d, failure(ctx, env.DaemonUnavailable, "ask engine for its version", err)
+		return d, engineError(ctx, env.DaemonUnavailable, "get engine version", err)
 	}
 	info, err := e.api.Info(ctx)
 	if err != nil {
-		return d, failure(ctx, env.DaemonUnavailable, "ask engine about itself", err)
+		return d, engineError(ctx, env.DaemonUnavailable, "get engine info", err)
 	}
 	d.Version, d.API, d.Arch = v.Version, e.api.ClientVersion(), v.Arch
 	d.OS, d.CPUs, d.Memory = info.OperatingSystem, info.NCPU, info.MemTotal

@@ -42,7 +42,7 @@ func TestAbandoned(t *testing.T) {
 		if dead {
 			p.kill()
 		}
-		found, err := e.Cleanable(t.Context(), docker.Thorough{})
+		found, err := e.ListLeftovers(t.Context(), docker.CleanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,21 +1,22 @@
-// Package docker runs sandboxes as containers of a Docker engine (or of
-// another engine that speaks its API, such as podman).
+// Package docker runs sandboxes as containers of a Docker engine, or of another
+// engine with the same API, such as podman.
 //
-// An Engine is the connection to the daemon, shared by everything in a batch;
-// a Container is one sandbox and implements env.Environment. The program that
-// is PID 1 of every container (see env/helper) arrives in a read-only volume
-// and speaks through a socket, or through the attached stdin and stdout where the
-// engine is on another machine, so that a command costs about a millisecond and
-// dies when its time is up; "docker exec" is not used.
+// An Engine is the connection to the daemon; all attempts of a run share it. A
+// Container is one sandbox and implements env.Environment. PID 1 of every
+// container is the helper (see env/helper), mounted from a read-only volume. The
+// engine talks to it through a Unix socket, or through the attached stdin and
+// stdout if the daemon runs on another machine. The package does not use
+// "docker exec" for commands: the helper starts one in about a millisecond and
+// kills it reliably when it times out.
 //
 //	engine, err := docker.Open(ctx, docker.EngineConfig{})
 //	if err != nil { ... }
 //	defer engine.Close()
-//	box, err := engine.Start(ctx, docker.Config{Image: "python:3.12", Dir: "/testbed"})
+//	sandbox, err := engine.Start(ctx, docker.Config{Image: "python:3.12", Dir: "/testbed"})
 //	if err != nil { ... }
-//	defer box.Close(ctx)
+//	defer sandbox.Close(ctx)
 //
-// Nothing outlives its owner: a container ends with the connection that it is
-// attached to, or when its lease runs out, and what is left over all the same
-// is found by its labels (see Engine.Sweep).
+// A container ends when the process that started it exits: the attached
+// connection closes, or the lease expires. Engine.Sweep finds what remains by
+// its labels and removes it.
 package docker

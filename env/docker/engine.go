@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,89 +12,86 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/flight"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/env/docker/singleflight"
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// EngineConfig says how to reach an engine and how hard to press it. The zero
-// value works.
+// EngineConfig configures the connection to an engine. The zero value is usable.
 type EngineConfig struct {
-	// Host is the engine's address, as "unix:///run/docker.sock"; empty means
-	// DOCKER_HOST, or the default socket.
+	// Host is the engine's address, for example "unix:///run/docker.sock"; empty
+	// means DOCKER_HOST, or the default socket.
 	Host string
-	// HelperDir is a folder with helper binaries as scripts/helper.sh builds
-	// them; empty means those embedded in this program.
+	// HelperDir is a directory with helper binaries built by scripts/helper.sh;
+	// empty means the binaries embedded in this program.
 	HelperDir string
-	// MaxStarts bounds how many containers start at once; zero means twice
-	// the number of processors, beyond which starts only get in each other's
-	// way.
+	// MaxStarts is the number of containers that may start at the same time; zero
+	// means twice the number of processors. More are not faster.
 	MaxStarts int
-	// PullTimeout is how long a pull may be silent, whatever it takes in all;
-	// zero means five minutes.
+	// PullTimeout is how long a pull may make no progress; zero means five
+	// minutes. The total time is not limited.
 	PullTimeout time.Duration
-	// PullProgress is told how pulls come along, a few times a second each;
-	// calls for different images may come at the same time.
+	// PullProgress is called a few times a second for each running pull;
+	// concurrently for different images.
 	PullProgress func(PullProgress)
-	// Notice is told, in a sentence, what somebody should know who wonders why
-	// nothing goes on; it must be quick. It may be nil.
-	Notice func(string)
-	// PauseLimit is how long a container may be paused while a command runs in
-	// it; zero means five minutes, and more than that is too long: one that wakes
-	// must find its owner alive.
+	// Notify is called with a message for the user about why an attempt waits.
+	// It must return quickly. It may be nil.
+	Notify func(string)
+	// PauseLimit is how long a container may be paused while a command runs in it.
+	// Zero means five minutes, which is also the longest useful value: the helper
+	// of a container that is resumed later finds its lease expired.
 	PauseLimit time.Duration
-	// Images says how images are looked after. Without it Start pulls what is
-	// missing, and nothing is ever removed.
-	Images *images.Config
+	// Images configures the image store. If it is nil, Start pulls missing images,
+	// and none is ever removed.
+	Images *imagestore.Config
 }
 
 // Engine is a connection to a container engine. Its methods are safe for
-// concurrent use; a batch shares one.
+// concurrent use; all attempts of a run share it.
 type Engine struct {
-	api      api
+	api      *client.Client
+	requests *timeoutTransport // of api
 	cfg      EngineConfig
 	owner    owner
 	warnings []string
-	starts   chan struct{} // as many tokens as starts at once
-	pulls    flight.Group
-	fills    flight.Group
-	// preparing is about images that are being prepared.
-	preparing flight.Group
-	images    *images.Store // nil where nothing looks after them
-	pulse     *pulse
-	// shortcuts lead to helpers where the engine is on this machine.
-	shortcuts shortcuts
+	starts   chan struct{} // semaphore: limits concurrent starts
+	pulls    singleflight.Group
+	fills    singleflight.Group
+	// preparing deduplicates the preparation of images.
+	preparing singleflight.Group
+	images    *imagestore.Store // nil without EngineConfig.Images
+	heartbeat *heartbeat
+	// hostSockets creates sockets for helpers if the engine is on this machine.
+	hostSockets hostSockets
 
 	mu      sync.Mutex
 	open    map[*Container]struct{}
-	owed    []string           // containers whose removal failed
-	helpers map[string]program // by architecture
-	filled  map[string]bool    // volumes known to hold their helper
-	// unprepared are names of images that could not be made.
+	helpers map[string]helperBinary // by architecture
+	filled  map[string]bool         // volumes known to contain their helper
+	// unprepared has the names of prepared images that could not be created.
 	unprepared map[string]bool
 }
 
-// program is a helper to be put into sandboxes.
-type program struct {
-	dir        string // with its file; empty for the embedded one
+// helperBinary is a helper program to copy into sandboxes.
+type helperBinary struct {
+	dir        string // directory of the file; empty for the embedded binary
 	arch, hash string
 }
 
-// content is the program. It is read when it is needed, which is once for each
-// engine and version of mini.
-func (b program) content() ([]byte, error) {
-	content, hash, err := binaries.For(b.dir, b.arch)
+// content reads the program. It is called once per engine and version of mini.
+func (b helperBinary) content() ([]byte, error) {
+	content, hash, err := binaries.Load(b.dir, b.arch)
 	if err == nil && hash != b.hash {
-		err = fmt.Errorf("the helper for %s is not what its checksum says; build it again with scripts/helper.sh", b.arch)
+		err = fmt.Errorf("the helper for %s does not match its checksum; build it again with scripts/helper.sh", b.arch)
 	}
 	return content, err
 }
 
-// pingTimeout bounds the first word with the engine.
+// pingTimeout limits the first request.
 const pingTimeout = 10 * time.Second
 
-// Open connects to the engine. The error is an *env.Error with status
-// DaemonUnavailable and a hint when no engine answers.
+// Open connects to the engine. If no engine answers, the error is an *env.Error
+// with status DaemonUnavailable and a hint.
 func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if cfg.MaxStarts <= 0 {
 		cfg.MaxStarts = 2 * runtime.NumCPU()
@@ -107,16 +103,6 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if cfg.Host != "" {
 		opts = append(opts, client.WithHost(cfg.Host))
 	}
-	ends := false
-	opts = append(opts, func(c *client.Client) error { // last: the transport is as it will be
-		transport, _ := c.HTTPClient().Transport.(*http.Transport)
-		ends = leashed(transport)
-		return nil
-	})
-	cli, err := client.NewClientWithOpts(opts...)
-	if err != nil {
-		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
-	}
 	if cfg.PauseLimit <= 0 {
 		cfg.PauseLimit = defaultPauseLimit
 	}
@@ -124,31 +110,37 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		cfg:     cfg,
 		open:    make(map[*Container]struct{}),
 		starts:  make(chan struct{}, cfg.MaxStarts),
-		helpers: make(map[string]program),
+		helpers: make(map[string]helperBinary),
 		filled:  make(map[string]bool),
 
 		unprepared: make(map[string]bool),
 	}
-	e.pulse = newPulse(silenceLimit,
-		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },
-		func(ctx context.Context) { e.lookForPaused(ctx, cli) })
-	e.api = &bounded{api: cli, pulse: e.pulse, leashed: ends}
-	if e.owner, err = self(); err != nil {
-		_ = cli.Close() // nothing was sent
+	ping := func(ctx context.Context) error { _, err := e.api.Ping(ctx); return err }
+	e.heartbeat = newHeartbeat(heartbeatTimeout, ping, e.updatePaused)
+	opts = append(opts, func(c *client.Client) error { // last, when the transport is configured
+		//nolint:errcheck,forcetypeassert // the options above leave an *http.Transport
+		e.requests = wrapTransport(c.HTTPClient().Transport.(*http.Transport), e.heartbeat)
+		return nil
+	})
+	var err error
+	if e.api, err = client.NewClientWithOpts(opts...); err != nil {
+		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
+	}
+	if e.owner, err = currentOwner(); err != nil {
 		return nil, err
 	}
 	if v := os.Getenv(client.EnvOverrideAPIVersion); v != "" {
-		e.warnings = append(e.warnings, fmt.Sprintf("%s is set to %s: the engine is spoken to in that version, "+
-			"not in the newest that both know", client.EnvOverrideAPIVersion, v))
+		e.warnings = append(e.warnings, fmt.Sprintf("%s is set to %s: mini uses this version of the engine's API, "+
+			"not the newest that both support", client.EnvOverrideAPIVersion, v))
 	}
 	if err := e.ping(ctx); err != nil {
-		_ = cli.Close() // the ping's error is the one that matters
+		e.disconnect()
 		return nil, err
 	}
-	e.shortcuts.off = !nearby(cli.DaemonHost())
+	e.hostSockets.off = !isLocal(e.api.DaemonHost())
 	if cfg.Images != nil {
-		if e.images, err = e.lookAfterImages(ctx, *cfg.Images); err != nil {
-			_ = cli.Close() // as above
+		if e.images, err = e.openImageStore(ctx, *cfg.Images); err != nil {
+			e.disconnect()
 			return nil, err
 		}
 	}
@@ -156,18 +148,18 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 }
 
 func (e *Engine) ping(ctx context.Context) error {
-	pinging, cancel := context.WithTimeout(ctx, pingTimeout)
+	pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	ping, err := e.api.Ping(pinging)
+	ping, err := e.api.Ping(pingCtx)
 	op := "reach container engine at " + e.api.DaemonHost()
-	if err != nil && ctx.Err() == nil && pinging.Err() != nil {
+	if err != nil && ctx.Err() == nil && pingCtx.Err() != nil {
 		return &env.Error{
 			Status: env.DaemonUnavailable, Op: op, Hint: hintSilent,
 			Err: fmt.Errorf("no answer in %s", pingTimeout),
 		}
 	}
 	if err != nil {
-		return failure(ctx, env.DaemonUnavailable, op, err)
+		return engineError(ctx, env.DaemonUnavailable, op, err)
 	}
 	if ping.OSType != "" && ping.OSType != "linux" {
 		return &env.Error{
@@ -178,37 +170,37 @@ func (e *Engine) ping(ctx context.Context) error {
 	return nil
 }
 
-// Warnings are sentences for the user about this connection.
+// Warnings returns messages for the user about this connection.
 func (e *Engine) Warnings() []string { return e.warnings }
 
-// Close closes the connection. Containers that are still open lose nothing but
-// cannot be removed through it any more: close them first. Those whose removal
-// had failed are tried once more.
+// Close closes the connection. Close the containers first: they keep running, but
+// cannot be removed through this connection any more.
 func (e *Engine) Close() error {
-	e.settle(context.Background()) // bounded in itself
-	e.pulse.close()
-	left := e.shortcuts.close()
-	if err := e.api.Close(); err != nil {
-		return errors.Join(fmt.Errorf("close engine connection: %w", err), left)
-	}
-	return left
+	e.disconnect()
+	return e.hostSockets.close()
 }
 
-// entered and left keep count of the containers that are up.
-func (e *Engine) entered(c *Container) {
+func (e *Engine) disconnect() {
+	e.heartbeat.close()
+	e.requests.next.CloseIdleConnections()
+}
+
+// addOpen registers a running container.
+func (e *Engine) addOpen(c *Container) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[c] = struct{}{}
 }
 
-func (e *Engine) left(c *Container) {
+// removeOpen removes a container from the running ones.
+func (e *Engine) removeOpen(c *Container) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.open, c)
 }
 
-// helper finds the helper for an architecture, once.
-func (e *Engine) helper(arch string) (program, error) {
+// helper returns the helper for an architecture.
+func (e *Engine) helper(arch string) (helperBinary, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b, ok := e.helpers[arch]; ok {
@@ -216,9 +208,9 @@ func (e *Engine) helper(arch string) (program, error) {
 	}
 	hash, err := binaries.Hash(e.cfg.HelperDir, arch)
 	if err != nil {
-		return program{}, err
+		return helperBinary{}, err
 	}
-	b := program{dir: e.cfg.HelperDir, arch: arch, hash: hash}
+	b := helperBinary{dir: e.cfg.HelperDir, arch: arch, hash: hash}
 	e.helpers[arch] = b
 	return b, nil
 }

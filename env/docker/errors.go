@@ -13,21 +13,21 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Hints that more than one failure shares.
+// Hints used by more than one error.
 const (
-	hintDaemon = "is a Docker engine running, and may this user talk to it? " +
-		"Start it, add the user to the docker group, or set DOCKER_HOST"
-	hintSilent = "it may be frozen, overloaded, or out of reach; docker version asks the same of it"
-	hintBack   = "it was killed, stopped or restarted; once it is back, start again"
-	hintDisk   = "make room on the engine's disk (docker system df shows what takes it)"
-	hintMemory = "give it more memory (environment.memory), or less in memory file systems (environment.shm_size, environment.tmpfs)"
-	hintLeft   = "docker ps -a shows it; mini clean removes it once its mini has ended"
-	hintHelper = "remove mini's helper volumes with `mini clean --all`; they are made anew"
+	hintDaemon = "check that a Docker engine is running and that this user may connect to it: " +
+		"start it, add the user to the docker group, or set DOCKER_HOST"
+	hintSilent    = "it may be frozen, overloaded or unreachable; check with docker version"
+	hintRestarted = "it was killed, stopped or restarted; start again when it runs"
+	hintDisk      = "free space on the engine's disk (docker system df shows what uses it)"
+	hintMemory    = "increase environment.memory, or reduce environment.shm_size and environment.tmpfs"
+	hintLeftover  = "docker ps -a shows it; mini clean removes it after its mini has exited"
+	hintHelper    = "remove mini's helper volumes with `mini clean --all`; mini creates them again"
 )
 
-// failure classifies an error of the engine. The end of ctx is not a failure:
-// its cause is returned as it is.
-func failure(ctx context.Context, otherwise env.Status, op string, err error) error {
+// engineError converts an error of the engine to an *env.Error. If ctx has ended,
+// it returns the cause of ctx.
+func engineError(ctx context.Context, otherwise env.Status, op string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -37,9 +37,9 @@ func failure(ctx context.Context, otherwise env.Status, op string, err error) er
 	e := &env.Error{Status: otherwise, Op: op, Err: err}
 	text := err.Error()
 	switch {
-	case diskFull(text):
+	case isDiskFull(text):
 		e.Status, e.Hint = env.HostDiskFull, hintDisk
-	case unavailable(err):
+	case isUnavailable(err):
 		e.Status, e.Hint = env.DaemonUnavailable, hintDaemon
 	default:
 		e.Hint = hintFor(text)
@@ -47,44 +47,45 @@ func failure(ctx context.Context, otherwise env.Status, op string, err error) er
 	return e
 }
 
-// hintFor knows what engines say of settings that an image or a machine is not
-// fit for; they say it only when a container starts.
+// hintFor returns a hint for errors that engines report only when a container
+// starts: settings that do not fit the image or the machine.
 func hintFor(text string) string {
-	for _, known := range []struct{ said, hint string }{
-		{"exec format error", "the image is of another architecture than the machine; choose another image or platform"},
+	for _, known := range []struct{ text, hint string }{
+		{"exec format error", "the image has another architecture than the machine; choose another image or platform"},
 		{"unable to find user", "the image has no such user; change environment.user"},
 		{"unable to find group", "the image has no such group; change environment.user"},
-		{"rlimit", "the engine may not give so much; lower environment.ulimits"},
+		{"rlimit", "the engine cannot grant this limit; lower environment.ulimits"},
 	} {
-		if strings.Contains(text, known.said) {
+		if strings.Contains(text, known.text) {
 			return known.hint
 		}
 	}
 	return ""
 }
 
-func diskFull(text string) bool {
+func isDiskFull(text string) bool {
 	text = strings.ToLower(text)
 	return strings.Contains(text, "no space left on device") || strings.Contains(text, "disk quota exceeded")
 }
 
-// unavailable recognises a connection that failed, could not be made, or ended
-// in the middle of an answer. The engine's own errors are none of these.
-func unavailable(err error) bool {
+// isUnavailable reports whether a connection failed or was closed in the middle of
+// a response. It is false for errors that the engine itself returned.
+func isUnavailable(err error) bool {
 	_, broken := errors.AsType[net.Error](err)
 	return broken || client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// busy recognises a removal that meets another, or the container's own end,
-// which podman calls an improper state, and a failure of its own.
-func busy(err error) bool {
+// isRemovalConflict reports whether a removal failed because another one is in
+// progress or the container is exiting. Podman reports an improper state instead
+// of a conflict.
+func isRemovalConflict(err error) bool {
 	return errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "container state improper")
 }
 
-// helperMissing recognises a start that failed because the volume is empty: a
-// prune removes named volumes too on some engines.
-func helperMissing(err error) bool {
+// isHelperMissing reports whether a start failed because the volume is empty: on
+// some engines a prune also removes named volumes.
+func isHelperMissing(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, helperPath) && strings.Contains(text, "no such file or directory")
 }

@@ -9,25 +9,25 @@ import (
 
 var _ env.Files = (*Container)(nil)
 
-// Put carries files in; see env.Files. When the sandbox is lost the error is as
-// in Execute.
+// Put copies files into the sandbox; see env.Files. If the sandbox is lost, the
+// error is the one of Execute.
 func (c *Container) Put(ctx context.Context, dir string, tree io.Reader) error {
-	leave := c.attend(ctx)
+	stopWatch := c.watchEngine(ctx)
 	err := c.client.Put(ctx, dir, tree)
-	leave()
-	return c.carried(ctx, err)
+	stopWatch()
+	return c.wrapLoss(ctx, err)
 }
 
-// Get carries files out; see env.Files. When the sandbox is lost the error is as
-// in Execute.
+// Get copies files out of the sandbox; see env.Files. If the sandbox is lost, the
+// error is the one of Execute.
 func (c *Container) Get(ctx context.Context, path string, tree io.Writer) error {
-	leave := c.attend(ctx)
+	stopWatch := c.watchEngine(ctx)
 	err := c.client.Get(ctx, path, tree)
-	leave()
-	return c.carried(ctx, err)
+	stopWatch()
+	return c.wrapLoss(ctx, err)
 }
 
-// carried tells a lost sandbox from a transfer that failed.
-func (c *Container) carried(ctx context.Context, err error) error {
-	return c.client.Outcome(ctx, err, func(why error) error { return c.bury(ctx, why) })
+// wrapLoss returns the reason of the loss if the sandbox is lost, else err.
+func (c *Container) wrapLoss(ctx context.Context, err error) error {
+	return c.client.MapError(ctx, err, func(cause error) error { return c.recordLoss(ctx, cause) })
 }

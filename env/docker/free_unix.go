@@ -4,7 +4,7 @@ package docker
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is the room below a folder of this machine that its users have.
+// freeBytes returns the space available to unprivileged users on the disk of dir.
 func freeBytes(dir string) (int64, bool) {
 	var s unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &s) != nil {

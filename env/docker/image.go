@@ -10,45 +10,45 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// imageFacts is what a start needs to know of an image.
-type imageFacts struct {
+// imageInfo is what Start needs to know about an image.
+type imageInfo struct {
 	id, digest, arch string
-	// from is the id of what containers are made from, where that is not the
-	// image itself but a prepared one.
+	// from is the id of the prepared image to create containers from; empty means
+	// the image itself.
 	from     string
-	prepared *env.Prepared
+	prepared *env.ImagePreparation
 }
 
-// image finds the image of a configuration, and pulls it when it is not here
-// or here for another platform. It stays until release is called.
-func (e *Engine) image(ctx context.Context, c Config) (found imageFacts, release func(), err error) {
-	if e.images == nil || len(e.ownVolumes()) == 0 { // without a helper nothing is to be fetched
-		found, err = e.imageAlone(ctx, c)
+// findImage finds the image of a configuration, and pulls it if the engine does not
+// have it for the platform. The image is not removed until release is called.
+func (e *Engine) findImage(ctx context.Context, c Config) (found imageInfo, release func(), err error) {
+	if e.images == nil || len(e.helperVolumes()) == 0 { // without a helper a pull is useless
+		found, err = e.pullIfMissing(ctx, c)
 		return found, func() {}, err
 	}
-	img, release, err := e.images.Ensure(ctx, images.Need{Ref: c.Image, Platform: c.Platform, For: c.Instance})
+	img, release, err := e.images.Ensure(ctx, imagestore.Request{Ref: c.Image, Platform: c.Platform, Requester: c.Instance})
 	if err != nil {
-		return imageFacts{}, nil, err
+		return imageInfo{}, nil, err
 	}
-	return imageFacts{id: img.ID, arch: img.Arch, digest: img.Digest}, release, nil
+	return imageInfo{id: img.ID, arch: img.Arch, digest: img.Digest}, release, nil
 }
 
-// imageAlone is image where nothing looks after images.
-func (e *Engine) imageAlone(ctx context.Context, c Config) (imageFacts, error) {
+// pullIfMissing is findImage without an image store.
+func (e *Engine) pullIfMissing(ctx context.Context, c Config) (imageInfo, error) {
 	found, err := e.inspect(ctx, c)
 	if err != nil || found != nil {
-		return facts(c.Image, found), err
+		return newImageInfo(c.Image, found), err
 	}
-	if len(e.ownVolumes()) == 0 { // gigabytes would be fetched in vain
-		return imageFacts{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
+	if len(e.helperVolumes()) == 0 { // do not pull gigabytes in vain
+		return imageInfo{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
 	}
 	err = e.pulls.Do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error { return e.pull(ctx, c.Image, c.Platform, "") })
 	if err != nil {
-		return imageFacts{}, err
+		return imageInfo{}, err
 	}
 	found, err = e.inspect(ctx, c)
 	if err == nil && found == nil {
@@ -57,10 +57,10 @@ func (e *Engine) imageAlone(ctx context.Context, c Config) (imageFacts, error) {
 			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", c.Platform),
 		}
 	}
-	return facts(c.Image, found), err
+	return newImageInfo(c.Image, found), err
 }
 
-// inspect returns nil when the engine does not have the image.
+// inspect returns nil if the engine does not have the image.
 func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse, error) {
 	found, err := e.api.ImageInspect(ctx, c.Image)
 	switch {
@@ -69,10 +69,10 @@ func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse,
 	case errdefs.IsInvalidArgument(err):
 		return nil, &env.Error{
 			Status: env.ImageNotFound, Op: "find image " + c.Image,
-			Hint: "this is not the name of an image", Err: err,
+			Hint: "check the name: it is not a valid image name", Err: err,
 		}
 	case err != nil:
-		return nil, failure(ctx, env.StartFailed, "find image "+c.Image, err)
+		return nil, engineError(ctx, env.StartFailed, "find image "+c.Image, err)
 	}
 	if p := platform(c.Platform); p != nil && p.Architecture != found.Architecture {
 		return nil, nil
@@ -80,17 +80,17 @@ func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse,
 	return &found, nil
 }
 
-// facts are those of an image that was asked for by a name.
-func facts(name string, i *image.InspectResponse) imageFacts {
+// newImageInfo converts an inspected image; name is the reference it was found by.
+func newImageInfo(name string, i *image.InspectResponse) imageInfo {
 	if i == nil {
-		return imageFacts{}
+		return imageInfo{}
 	}
-	return imageFacts{id: i.ID, arch: i.Architecture, digest: digestOf(name, i.RepoDigests)}
+	return imageInfo{id: i.ID, arch: i.Architecture, digest: repoDigest(name, i.RepoDigests)}
 }
 
-// digestOf is the digest by which the image is known where its name says: the
-// same image may be known in several places.
-func digestOf(name string, digests []string) string {
+// repoDigest returns the digest of the image in the repository of name. An image
+// can have digests in several repositories; the first is the fallback.
+func repoDigest(name string, digests []string) string {
 	if named, err := reference.ParseDockerRef(name); err == nil {
 		for _, d := range digests {
 			if repository, _, ok := strings.Cut(d, "@"); ok && repository == reference.FamiliarName(named) {

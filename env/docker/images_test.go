@@ -7,12 +7,10 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
-	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
 )
@@ -145,29 +143,5 @@ func TestImageWithoutAShell(t *testing.T) {
 	}
 	if w := box.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "no other shell") {
 		t.Errorf("warnings = %q", w)
-	}
-}
-
-func TestUserThatTheImageLacks(t *testing.T) {
-	_, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: dockertest.Image(t), User: "nobody-of-that-name", Instance: t.Name()})
-	if status(err) != env.StartFailed {
-		t.Errorf("err = %v, want StartFailed", err)
-	}
-	if names := containers(t, t.Name()); len(names) > 0 {
-		t.Errorf("left behind: %v", names)
-	}
-}
-
-func TestLimitsHold(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t), PIDs: 64, MemoryBytes: 128 << 20, ShmBytes: 8 << 20})
-	if res := run(t, box, "python3 -c 'x = bytearray(1 << 30)'"); res.ExitCode == 0 || res.OOMKilled < 1 {
-		t.Errorf("a gigabyte in 128 MiB: %+v", res)
-	}
-	bomb, err := box.Execute(t.Context(), env.Command{Script: ":(){ :|:& };:; sleep 100", Timeout: time.Second})
-	if err != nil || !bomb.TimedOut {
-		t.Errorf("fork bomb: %+v, %v", bomb, err)
-	}
-	if got := output(t, box, "echo well; grep -c Cap /proc/self/status; df -k --output=size /dev/shm | tail -1"); !strings.HasPrefix(got, "well\n") || !strings.Contains(got, "8192") {
-		t.Errorf("after the bomb: %q", got)
 	}
 }

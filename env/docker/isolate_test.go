@@ -23,11 +23,11 @@ import (
 
 // isolation is a setting, what the engine was asked for, and what commands see.
 type isolation struct {
-	config docker.Config
-	asked  func(container.InspectResponse) string // nil for what engines do not tell
-	want   string                                 // of asked
-	script string
-	sees   string // that the script prints
+	config  docker.Config
+	asked   func(container.InspectResponse) string // nil for what engines do not tell
+	want    string                                 // of asked
+	script  string
+	stateOf string // that the script prints
 }
 
 const capabilitySets = `grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status | tr '\n\t' '  '`
@@ -74,8 +74,8 @@ func (i isolation) hold(t *testing.T, e *docker.Engine) {
 			t.Errorf("the engine was asked (-want +got):\n%s", diff)
 		}
 	}
-	if res := run(t, box, i.script); !strings.Contains(string(res.Output), i.sees) {
-		t.Errorf("commands see %q, want %q", res.Output, i.sees)
+	if res := run(t, box, i.script); !strings.Contains(string(res.Output), i.stateOf) {
+		t.Errorf("commands see %q, want %q", res.Output, i.stateOf)
 	}
 	info := box.Info()
 	if want := i.config.Network == "bridge" || i.config.Network == "host"; info.Network != want {
@@ -321,13 +321,13 @@ func TestCheckAsksTheEngine(t *testing.T) {
 	}{
 		"well":                 {docker.Config{Mounts: []docker.Mount{{Source: dir, Target: "/a"}}}, nil},
 		"found by Validate":    {docker.Config{CPUs: -1}, []string{"cpus: -1"}},
-		"network":              {docker.Config{Network: "mini-no-such"}, []string{`network: the engine has no network "mini-no-such"; "none" and "host" always work`}},
+		"network":              {docker.Config{Network: "mini-no-such"}, []string{`network: the engine has no network "mini-no-such"; use "none" or "host"`}},
 		"container":            {docker.Config{Network: "container:mini-no-such"}, []string{`network: the engine has no container "mini-no-such"`}},
-		"container that stood": {docker.Config{Network: "container:" + made.ID}, []string{"does not run; start it first"}},
-		"runtime":              {docker.Config{Runtime: "mini-no-such"}, []string{`runtime: the engine has no "mini-no-such"; it has `}},
-		"cpus":                 {docker.Config{CPUs: 4096}, []string{"cpus: 4096 are more than the engine's machine has"}},
+		"container that stood": {docker.Config{Network: "container:" + made.ID}, []string{"is not running; start it first"}},
+		"runtime":              {docker.Config{Runtime: "mini-no-such"}, []string{`runtime: the engine has no runtime "mini-no-such"; it has `}},
+		"cpus":                 {docker.Config{CPUs: 4096}, []string{"cpus: 4096 exceeds the"}},
 		"mounts": {docker.Config{Mounts: []docker.Mount{{Source: dir + "/none", Target: "/a"}, {Source: link, Target: "/b"}}}, []string{
-			"mounts: " + fmt.Sprintf("%.80q", dir+"/none") + " does not exist", "gives commands the engine's socket",
+			"mounts: " + fmt.Sprintf("%.80q", dir+"/none") + " does not exist", "gives commands access to the engine's socket",
 		}},
 		"a socket of another service": {docker.Config{Mounts: []docker.Mount{{Source: filepath.Join(dir, "s"), Target: "/a"}}}, []string{"is a socket"}},
 		"by force":                    {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, Force: true}, nil},
@@ -336,7 +336,7 @@ func TestCheckAsksTheEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "mini-never-looked-at"
 			err := e.Check(t.Context(), tt.config)
-			found := docker.Mistakes(err)
+			found := docker.ConfigErrors(err)
 			if len(found) != len(tt.want) {
 				t.Fatalf("err = %v, want %d mistakes", err, len(tt.want))
 			}
@@ -356,7 +356,7 @@ func TestCheckWithoutAnEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || docker.Mistakes(err) != nil {
+	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || docker.ConfigErrors(err) != nil {
 		t.Errorf("err = %v, want DaemonUnavailable", err)
 	}
 	if err := e.Close(); err != nil {

@@ -14,43 +14,43 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Labels of the images that sandboxes are kept as.
+// Labels of kept images.
 const (
-	labelKept    = "mini.kept"         // when, RFC 3339
-	labelAttempt = "mini.kept.attempt" // of the instance, as the run counts
-	labelHost    = "mini.kept.host"    // the machine of who kept it, as in owner
+	labelKept    = "mini.kept"         // time, RFC 3339
+	labelAttempt = "mini.kept.attempt" // number of the attempt
+	labelHost    = "mini.kept.host"    // owner.Host of the process that kept it
 )
 
-// keptRepository is what the names of kept images begin with.
+// keptRepository is the prefix of the names of kept images.
 const keptRepository = "mini-kept/"
 
-// keepTimeout bounds the making of an image; one of a gigabyte takes seconds.
+// keepTimeout limits a commit; an image of a gigabyte takes seconds.
 const keepTimeout = 10 * time.Minute
 
-// Kept is a sandbox that was made an image at its end.
-type Kept struct {
-	Image    string // its name
+// KeptImage is a sandbox that was committed to an image.
+type KeptImage struct {
+	Image    string // name
 	ID       string
-	Host     string // of who kept it, as a hash
-	User     string // id of the user who kept it; empty where an older mini did
+	Host     string // hash that identifies the host it was kept on
+	User     string // user id of the process that kept it; empty if an older mini did
 	Run      string // Config.Run
 	Instance string // Config.Instance
 	Attempt  string
-	Since    time.Time
-	Bytes    int64 // of all its layers, those of the image it began as among them
+	Created  time.Time
+	Bytes    int64 // of all layers, including those of the original image
 }
 
-// Keep makes an image of the container as it is now, to be looked at later:
-// files and settings, without processes, tmpfs and volumes. Whoever starts it
-// gets the shell in the working directory. The container itself goes on. The
-// variables of Config.Env are not in the image: some may be secrets.
+// Keep commits the container to an image, for inspection: files and settings,
+// without processes, tmpfs and volumes. A container started from the image runs the
+// shell in the working directory. The original container keeps running. The image
+// does not contain the variables of Config.Env, which may be secrets.
 func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
 	op := "keep " + c.name
 	found, err := c.engine.api.ContainerInspect(ctx, c.name)
 	if err != nil {
-		return "", failure(ctx, env.ContainerDied, op, err)
+		return "", engineError(ctx, env.ContainerDied, op, err)
 	}
 	labels := found.Config.Labels
 	name := keptName(labels[labelRun], labels[labelInstance], attempt)
@@ -58,8 +58,8 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 		Reference: name,
 		Comment:   "a sandbox of mini, kept",
 		Pause:     true,
-		// What is left out here is taken from the container, above all its
-		// labels: without an owner no container of the image is ever swept.
+		// Fields left out here are taken from the container. The owner's labels are
+		// cleared, so that Sweep does not remove containers of the image.
 		Config: &container.Config{
 			Entrypoint: []string{},
 			Cmd:        []string{c.client.Hello().Shell},
@@ -72,33 +72,33 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 		},
 	})
 	if err != nil {
-		return "", failure(ctx, env.ContainerDied, op, err)
+		return "", engineError(ctx, env.ContainerDied, op, err)
 	}
 	return name, nil
 }
 
-// keptName is the name of an image: the run is its repository, the instance and
-// the attempt its tag, as far as the rules for names allow.
+// keptName returns the name of a kept image: the run becomes the repository, the
+// instance and the attempt become the tag, with invalid characters replaced.
 func keptName(run, instance, attempt string) string {
-	repository := strings.Trim(notInRepositories.ReplaceAllString(strings.ToLower(run), "-"), "-")
+	repository := strings.Trim(invalidRepositoryChars.ReplaceAllString(strings.ToLower(run), "-"), "-")
 	if repository == "" {
 		repository = "task"
 	}
-	tag := notInNames.ReplaceAllString(instance, "-")
-	return keptRepository + short(repository, 100) + ":" + short(tag, 100) + "." + attempt
+	tag := invalidNameChars.ReplaceAllString(instance, "-")
+	return keptRepository + tail(repository, 100) + ":" + tail(tag, 100) + "." + attempt
 }
 
-// notInRepositories is more than what may not be in the name of one: signs that
-// may be there only now and then are left out too.
-var notInRepositories = lazyregexp.New(`[^a-z0-9]+`)
+// invalidRepositoryChars also matches separators, which are valid only in some
+// positions of a repository name.
+var invalidRepositoryChars = lazyregexp.New(`[^a-z0-9]+`)
 
-// short keeps the end of a name, where a run and an instance differ from others.
-// Names are ASCII.
-func short(s string, n int) string { return strings.Trim(s[max(0, len(s)-n):], "-._") }
+// tail shortens a name to its last n bytes, where runs and instances differ. Names
+// are ASCII.
+func tail(s string, n int) string { return strings.Trim(s[max(0, len(s)-n):], "-._") }
 
-// Kept lists the images that sandboxes were kept as, oldest first, by whomever.
-// Empty arguments stand for every run and every instance.
-func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error) {
+// KeptImages lists the kept images of all users, oldest first. An empty argument
+// matches every run or instance.
+func (e *Engine) KeptImages(ctx context.Context, run, instance string) ([]KeptImage, error) {
 	match := filters.NewArgs(filters.Arg("label", labelKept))
 	for label, value := range map[string]string{labelRun: run, labelInstance: instance} {
 		if value != "" {
@@ -107,22 +107,23 @@ func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error)
 	}
 	list, err := e.api.ImageList(ctx, image.ListOptions{Filters: match})
 	if err != nil {
-		return nil, failure(ctx, env.DaemonUnavailable, "list kept sandboxes", err)
+		return nil, engineError(ctx, env.DaemonUnavailable, "list kept sandboxes", err)
 	}
-	var kept []Kept
+	var kept []KeptImage
 	for _, i := range list {
 		for _, name := range i.RepoTags {
 			if !strings.HasPrefix(name, keptRepository) {
-				continue // somebody's own image, made from one that was kept
+				continue // an image that a user built from a kept one
 			}
-			k := Kept{
+			k := KeptImage{
 				Image: name, ID: i.ID, Bytes: i.Size,
-				Host: i.Labels[labelHost], User: i.Labels[labelUser], Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
+				Host: i.Labels[labelHost], User: i.Labels[labelUser],
+				Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
 			}
-			k.Since, _ = time.Parse(time.RFC3339, i.Labels[labelKept]) // zero where somebody changed it
+			k.Created, _ = time.Parse(time.RFC3339, i.Labels[labelKept]) // zero if the label is invalid
 			kept = append(kept, k)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Kept) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(kept, func(a, b KeptImage) int { return a.Created.Compare(b.Created) })
 	return kept, nil
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // keep makes an image of a sandbox that is gone after the test.
-func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string) docker.Kept {
+func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string) docker.KeptImage {
 	t.Helper()
 	name, err := box.Keep(t.Context(), attempt)
 	if err != nil {
@@ -35,11 +35,11 @@ func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string)
 			t.Error(err)
 		}
 	})
-	all, err := e.Kept(t.Context(), "", "")
+	all, err := e.KeptImages(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(k docker.Kept) bool { return k.Image == name })
+	i := slices.IndexFunc(all, func(k docker.KeptImage) bool { return k.Image == name })
 	if i < 0 {
 		t.Fatalf("%s is not among the kept ones: %+v", name, all)
 	}
@@ -53,7 +53,7 @@ func TestKeep(t *testing.T) {
 	})
 	run(t, box, "echo left > /root/note; mkdir -p /usr/lib/made")
 	k := keep(t, e, box, "2")
-	if k.Image != "mini-kept/my-run-x-1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My__Run!--._x-1a" || k.Attempt != "2" || time.Since(k.Since) > time.Minute {
+	if k.Image != "mini-kept/my-run-x-1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My__Run!--._x-1a" || k.Attempt != "2" || time.Since(k.Created) > time.Minute {
 		t.Errorf("kept %+v", k)
 	}
 	run(t, box, "echo the sandbox itself goes on")
@@ -77,13 +77,13 @@ func TestKeep(t *testing.T) {
 	if got := output(t, again, "cat /root/note; pwd; ls -d made"); got != "left\n/usr/lib\nmade\n" {
 		t.Errorf("in the kept sandbox: %q", got)
 	}
-	left, err := e.Cleanable(t.Context(), docker.Thorough{Kept: true})
+	left, err := e.ListLeftovers(t.Context(), docker.CleanOptions{Kept: true})
 	if err != nil || !slices.ContainsFunc(left, func(l docker.Leftover) bool {
 		return l.Kind == docker.KindImage && l.Name == k.Image && l.Instance == "a__b-1"
 	}) {
 		t.Errorf("what could be cleaned is %v, %v; the kept sandbox is not in it", left, err)
 	}
-	if left, err = e.Cleanable(t.Context(), docker.Thorough{}); err != nil || slices.ContainsFunc(left, func(l docker.Leftover) bool { return l.Name == k.Image }) {
+	if left, err = e.ListLeftovers(t.Context(), docker.CleanOptions{}); err != nil || slices.ContainsFunc(left, func(l docker.Leftover) bool { return l.Name == k.Image }) {
 		t.Errorf("without being asked, %v would be cleaned, %v", left, err)
 	}
 }
@@ -117,14 +117,14 @@ func TestKeepOfUsers(t *testing.T) {
 	}
 	others, old := made("another", strconv.Itoa(os.Getuid()+1)), made("old", "")
 	for _, tt := range []struct {
-		thorough docker.Thorough
+		thorough docker.CleanOptions
 		want     []string
 	}{
-		{docker.Thorough{Kept: true}, []string{own}},
-		{docker.Thorough{Kept: true, Unknown: true}, []string{own, old}},
-		{docker.Thorough{Unknown: true}, nil},
+		{docker.CleanOptions{Kept: true}, []string{own}},
+		{docker.CleanOptions{Kept: true, Unknown: true}, []string{own, old}},
+		{docker.CleanOptions{Unknown: true}, nil},
 	} {
-		left, err := e.Cleanable(t.Context(), tt.thorough)
+		left, err := e.ListLeftovers(t.Context(), tt.thorough)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestKeepOfUsers(t *testing.T) {
 			i := slices.IndexFunc(left, func(l docker.Leftover) bool { return l.Name == name })
 			if got, want := i >= 0, slices.Contains(tt.want, name); got != want {
 				t.Errorf("%+v: %s would be removed: %t, want %t", tt.thorough, name, got, want)
-			} else if got && left[i].Unknown != (name == old) {
+			} else if got && left[i].OwnerUnknown != (name == old) {
 				t.Errorf("%+v: %s", tt.thorough, left[i])
 			}
 		}
@@ -155,27 +155,27 @@ func TestShell(t *testing.T) {
 	box := start(t, e, docker.Config{Image: image, Dir: "/usr/lib"})
 	for _, tt := range []struct {
 		name  string
-		shell docker.Shell
+		shell docker.ShellOptions
 		in    string
 		out   string
 		err   string
 		code  int
 	}{
-		{"typed into", docker.Shell{Env: map[string]string{"A": "1"}}, "pwd\necho $A\necho e >&2\nexit 5\n", "/usr/lib\n1\n", "e\n", 5},
-		{"a command", docker.Shell{Command: []string{"sh", "-c", "pwd; exit 3"}, Dir: "/tmp"}, "", "/tmp\n", "", 3},
-		{"much", docker.Shell{Command: []string{"wc", "-c"}}, strings.Repeat("x", 1<<20), "1048576\n", "", 0},
-		{"a terminal", docker.Shell{TTY: true, Command: []string{"sh", "-c", "until [ \"$(stty size)\" = '21 83' ]; do sleep 0.01; done; test -t 0 && test -t 1 && test -t 2 && echo yes"}}, "", "yes\r\n", "", 0},
+		{"typed into", docker.ShellOptions{Env: map[string]string{"A": "1"}}, "pwd\necho $A\necho e >&2\nexit 5\n", "/usr/lib\n1\n", "e\n", 5},
+		{"a command", docker.ShellOptions{Command: []string{"sh", "-c", "pwd; exit 3"}, Dir: "/tmp"}, "", "/tmp\n", "", 3},
+		{"much", docker.ShellOptions{Command: []string{"wc", "-c"}}, strings.Repeat("x", 1<<20), "1048576\n", "", 0},
+		{"a terminal", docker.ShellOptions{TTY: true, Command: []string{"sh", "-c", "until [ \"$(stty size)\" = '21 83' ]; do sleep 0.01; done; test -t 0 && test -t 1 && test -t 2 && echo yes"}}, "", "yes\r\n", "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			sizes := make(chan docker.Size, 1)
 			sizes <- docker.Size{Width: 83, Height: 21}
 			s := tt.shell
-			s.In, s.Out, s.Err, s.Resize = strings.NewReader(tt.in), &out, &errs, sizes
+			s.Stdin, s.Stdout, s.Stderr, s.Resize = strings.NewReader(tt.in), &out, &errs, sizes
 			if s.TTY { // which hangs up at the end of its input
 				in, typed := io.Pipe()
 				defer typed.Close()
-				s.In = in
+				s.Stdin = in
 			}
 			code, err := box.Shell(t.Context(), s)
 			if err != nil || code != tt.code || out.String() != tt.out || errs.String() != tt.err {
@@ -189,7 +189,7 @@ func TestShell(t *testing.T) {
 		in, typed := io.Pipe()
 		defer typed.Close()
 		out := writer(func([]byte) { cancel(stop) })
-		if _, err := box.Shell(ctx, docker.Shell{Command: []string{"sh", "-c", "echo on; exec cat"}, In: in, Out: out, Err: out}); !errors.Is(err, stop) {
+		if _, err := box.Shell(ctx, docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out}); !errors.Is(err, stop) {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
@@ -201,7 +201,7 @@ func TestShell(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		code, err := box.Shell(t.Context(), docker.Shell{Command: []string{"sh", "-c", "echo on; exec cat"}, In: in, Out: out, Err: out})
+		code, err := box.Shell(t.Context(), docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out})
 		if status(err) != env.ContainerDied && code != 137 { // the engine may still know how the shell itself ended
 			t.Errorf("code %d, error %v", code, err)
 		}

@@ -8,38 +8,38 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Kind is what an engine calls a thing.
+// Kind is a kind of engine object.
 type Kind string
 
-// The kinds of things that can be left behind.
+// The kinds of objects that can be left over.
 const (
 	KindContainer Kind = "container"
 	KindVolume    Kind = "volume"
-	KindImage     Kind = "image" // a sandbox that was kept
+	KindImage     Kind = "image" // a kept sandbox
 )
 
-// Leftover is something in an engine whose owner is dead, or unknown.
+// Leftover is an object in an engine whose owner is dead or unknown.
 type Leftover struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
-	// Owner is the process that made it.
+	// Owner is the process that created it.
 	Owner string `json:"owner,omitempty"`
-	// Unknown says that it cannot be told whether that process runs, or, of an
-	// image, which user kept it.
-	Unknown bool `json:"unknown,omitempty"`
-	// Run and Instance say what it was for, State what became of a container.
+	// OwnerUnknown is true if mini cannot tell whether that process still runs, or,
+	// for an image, which user kept it.
+	OwnerUnknown bool `json:"unknown,omitempty"`
+	// Run and Instance are those of Config; State is the state of a container.
 	Run      string    `json:"run,omitempty"`
 	Instance string    `json:"instance,omitempty"`
 	State    string    `json:"state,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
-	// Helper says that it is a volume with the program that mini puts into
-	// containers. Such a volume is made anew when it is needed.
+	// Helper is true for a volume with the helper program. mini creates such a
+	// volume again when it is needed.
 	Helper bool `json:"helper,omitempty"`
 
 	id string
 }
 
-// String is a line about it: its kind and name, whose it was and how old it is.
+// String describes the object in one line: kind, name, owner and age.
 func (l Leftover) String() string {
 	var about []string
 	if l.Instance != "" {
@@ -52,14 +52,14 @@ func (l Leftover) String() string {
 		about = append(about, "mini's helper")
 	}
 	switch {
-	case l.Owner != "" && l.Unknown:
-		about = append(about, "of "+l.Owner+", which may run")
+	case l.Owner != "" && l.OwnerUnknown:
+		about = append(about, "of "+l.Owner+", which may still run")
 	case l.Owner != "":
-		about = append(about, "of "+l.Owner+", which is gone")
-	case l.Unknown:
+		about = append(about, "of "+l.Owner+", which has exited")
+	case l.OwnerUnknown:
 		about = append(about, "of an unknown user")
 	}
-	if l.Unknown && l.State != "" {
+	if l.OwnerUnknown && l.State != "" {
 		about = append(about, l.State)
 	}
 	if !l.Created.IsZero() {

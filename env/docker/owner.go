@@ -13,18 +13,18 @@ import (
 	"syscall"
 )
 
-// owner identifies the process that made a container, beyond the reuse of its
-// process id.
+// owner identifies the process that created an object in the engine. It is unique
+// although process ids are reused.
 type owner struct {
-	Host  string `json:"host"`            // a hash of host name and machine id
-	Boot  string `json:"boot,omitempty"`  // of the kernel
-	Space string `json:"space,omitempty"` // the PID namespace: ids of another one mean nothing here
-	PID   int    `json:"pid"`
-	Start string `json:"start,omitempty"` // when the process began, in the kernel's ticks
+	Host      string `json:"host"`            // hash of host name and machine id
+	Boot      string `json:"boot,omitempty"`  // boot id of the kernel
+	Namespace string `json:"space,omitempty"` // PID namespace; process ids are valid only within it
+	PID       int    `json:"pid"`
+	Start     string `json:"start,omitempty"` // start time of the process, in clock ticks
 }
 
-// self is the owner that this process is.
-func self() (owner, error) {
+// currentOwner returns the owner for this process.
+func currentOwner() (owner, error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return owner{}, fmt.Errorf("identify this host: %w", err)
@@ -33,20 +33,20 @@ func self() (owner, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return owner{}, fmt.Errorf("identify this host: %w", err)
 	}
-	sum := sha256.Sum256([]byte(name + "\n" + string(machine))) // machine ids are not for others to see
+	sum := sha256.Sum256([]byte(name + "\n" + string(machine))) // machine ids are confidential: machine-id(5)
 	o := owner{
-		Host:  hex.EncodeToString(sum[:8]),
-		Boot:  bootID(),
-		Space: pidSpace(),
-		PID:   os.Getpid(),
+		Host:      hex.EncodeToString(sum[:8]),
+		Boot:      bootID(),
+		Namespace: pidNamespace(),
+		PID:       os.Getpid(),
 	}
-	o.Start, _ = thisSystem.start(o.PID)
+	o.Start, _ = hostProcs.startTime(o.PID)
 	return o, nil
 }
 
 func (o owner) String() string {
 	b, err := json.Marshal(o)
-	if err != nil { // strings and a number
+	if err != nil { // cannot happen: the fields are strings and a number
 		return ""
 	}
 	return string(b)
@@ -63,60 +63,59 @@ func parseOwner(s string) (owner, bool) {
 	return o, true
 }
 
-// standing is what one owner knows of another.
-type standing int
+// ownerState is what one owner knows about another.
+type ownerState int
 
 const (
-	foreign standing = iota // of another host: nothing is known
-	unknown                 // of this host, but out of sight
-	living                  // or, where it cannot be told, another process with its id
-	dead
+	ownerForeign ownerState = iota // of another host
+	ownerUnknown                   // of this host, but of another boot or PID namespace
+	ownerAlive                     // running, or not provably dead
+	ownerDead
 )
 
-// sees judges another owner.
-func (o owner) sees(other owner) standing { return o.judge(other, thisSystem) }
+// stateOf returns the state of another owner.
+func (o owner) stateOf(other owner) ownerState { return o.stateIn(other, hostProcs) }
 
-// judge says that another owner is dead only where that is proven: on the same
-// boot and in the same PID namespace no process has its id, or the one that has
-// it began at another time or has exited. Hosts may share a name, and /proc may
-// hide processes, so what cannot be read proves nothing.
-func (o owner) judge(other owner, p processes) standing {
+// stateIn returns ownerDead only if that is proven: on the same boot and in the
+// same PID namespace no process has the id, or the process with the id started at
+// another time or has exited. Data that cannot be read proves nothing: hosts may
+// share a name, and /proc may hide processes.
+func (o owner) stateIn(other owner, p procTable) ownerState {
 	switch {
 	case other.Host != o.Host:
-		return foreign
-	case other.Boot == "" || other.Boot != o.Boot || other.Space == "" || other.Space != o.Space:
-		return unknown
+		return ownerForeign
+	case other.Boot == "" || other.Boot != o.Boot || other.Namespace == "" || other.Namespace != o.Namespace:
+		return ownerUnknown
 	}
-	start, exited := p.start(other.PID)
+	start, exited := p.startTime(other.PID)
 	switch {
-	case start == "" && p.absent(other.PID):
-		return dead
+	case start == "" && p.isAbsent(other.PID):
+		return ownerDead
 	case start == "" || other.Start == "":
-		return living // until its id is free
+		return ownerAlive // until no process has its id
 	case start != other.Start || exited:
-		return dead
+		return ownerDead
 	}
-	return living
+	return ownerAlive
 }
 
-// processes is how the processes of this system are looked up.
-type processes struct {
-	proc string                                  // where proc(5) is mounted
+// procTable looks up processes.
+type procTable struct {
+	proc string                                  // mount point of proc(5)
 	kill func(pid int, sig syscall.Signal) error // kill(2)
 }
 
-var thisSystem = processes{proc: "/proc", kill: syscall.Kill}
+var hostProcs = procTable{proc: "/proc", kill: syscall.Kill}
 
-// absent says that no process has the id, which kill(2) tells of those of other
-// users, too.
-func (p processes) absent(pid int) bool {
+// isAbsent reports whether no process has the id, including those of other users.
+func (p procTable) isAbsent(pid int) bool {
 	return errors.Is(p.kill(pid, 0), syscall.ESRCH)
 }
 
-// start is when a process began, in clock ticks since the boot, and whether it
-// has exited and waits to be reaped. It is empty where that cannot be read.
-func (p processes) start(pid int) (ticks string, exited bool) {
-	// A /proc of another PID namespace has other processes under the same ids.
+// startTime returns when a process started, in clock ticks since boot, and whether
+// it is a zombie. It returns "" if that cannot be read.
+func (p procTable) startTime(pid int) (ticks string, exited bool) {
+	// In the /proc of another PID namespace, the ids belong to other processes.
 	if self, err := os.Readlink(filepath.Join(p.proc, "self")); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return "", false
 	}
@@ -124,12 +123,12 @@ func (p processes) start(pid int) (ticks string, exited bool) {
 	if err != nil {
 		return "", false
 	}
-	// The second field is the name, in parentheses, and may hold anything.
+	// The second field is the name, in parentheses; it may contain any byte.
 	s := string(b)
 	fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-	const state, startTime = 0, 19 // fields 3 and 22 of proc_pid_stat(5)
-	if len(fields) <= startTime {
+	const stateField, startField = 0, 19 // fields 3 and 22 of proc_pid_stat(5)
+	if len(fields) <= startField {
 		return "", false
 	}
-	return fields[startTime], fields[state] == "Z" || fields[state] == "X"
+	return fields[startField], fields[stateField] == "Z" || fields[stateField] == "X"
 }

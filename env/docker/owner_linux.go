@@ -13,7 +13,7 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-func pidSpace() string {
+func pidNamespace() string {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		return ""

@@ -12,5 +12,5 @@ func bootID() string {
 	return id
 }
 
-// pidSpace is a constant: there is one PID namespace.
-func pidSpace() string { return "all" }
+// pidNamespace returns a constant: these systems have no PID namespaces.
+func pidNamespace() string { return "all" }

@@ -12,54 +12,54 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// Preparation is work that has the same result in every container of an image. It
-// is done once: its container becomes a local image, from which the others start.
+// Preparation is work with the same result in every container of an image. The
+// engine does it once and commits the container to a local image, from which the
+// other containers start.
 type Preparation struct {
-	// Key names the work and its version.
+	// Key identifies the work and its version.
 	Key string
 	// Do works in a container of the image, without the mounts and variables of
-	// Config. It returns the note for env.Info.Prepared; an empty one says that
-	// containers are to start from the image as it is.
-	Do func(ctx context.Context, box env.Environment) (note string, err error)
-	// Begun, where it is not nil, is called when a start begins to wait for the
-	// work, and the function that it returns when the wait is over.
-	Begun func() (ended func())
+	// Config. It returns a note for env.Info.Prepared; an empty note means that
+	// containers start from the original image.
+	Do func(ctx context.Context, sandbox env.Environment) (note string, err error)
+	// OnWait, if not nil, is called when Start begins to wait for the work. Start
+	// calls the returned function after the wait.
+	OnWait func() (ended func())
 }
 
 // Labels of prepared images.
 const (
-	labelPrepared   = "mini.prepared"    // the note
-	labelPreparedOf = "mini.prepared.of" // the id of the image that it was made of
+	labelPrepared   = "mini.prepared"    // note of the preparation
+	labelPreparedOf = "mini.prepared.of" // id of the original image
 )
 
-// preparedName is the name of the image that a preparation makes. It depends on
-// everything that the result of the work can depend on, and not on the name of the
-// image with the id, which may have several.
+// preparedName returns the name of a prepared image. It depends on every input of
+// the work. It contains the id of the original image, which may have several names.
 func preparedName(c Config, id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", id, c.Prepare.Key, c.Dir, c.User))
 	return "mini-prepared:" + hex.EncodeToString(sum[:12])
 }
 
-// prepares reports whether containers are to start from a prepared image. Mounts
-// may hide what was prepared, a root that is read-only was never changed, and
-// other runtimes may keep changes where no commit sees them.
-func (e *Engine) prepares(c Config) bool {
+// usesPrepared reports whether containers start from a prepared image. They do not
+// with mounts, which may hide the prepared files, with a read-only root, which
+// nothing changes, and with other runtimes, whose changes a commit may not contain.
+func (e *Engine) usesPrepared(c Config) bool {
 	return c.Prepare != nil && e.images != nil && len(c.Mounts) == 0 && !c.canMount() && !c.ReadOnly && c.Runtime == ""
 }
 
-// preparedImage returns the image with the work of c.Prepare done, which it makes
-// where it is missing. Where none can be made the image itself will do. It is kept
+// ensurePrepared returns the prepared image, and creates it if it is missing. It
+// returns the original image if the preparation fails. The image is not removed
 // until release is called.
-func (e *Engine) preparedImage(ctx context.Context, c Config, img imageFacts) (_ imageFacts, release func(), err error) {
+func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_ imageInfo, release func(), err error) {
 	none := func() {}
-	if !e.prepares(c) {
+	if !e.usesPrepared(c) {
 		return img, none, nil
 	}
 	name := preparedName(c, img.id)
-	release, err = e.images.Hold(ctx, images.Need{Ref: name})
+	release, err = e.images.Lease(ctx, imagestore.Request{Ref: name})
 	if err != nil {
 		return img, none, err
 	}
@@ -72,8 +72,8 @@ func (e *Engine) preparedImage(ctx context.Context, c Config, img imageFacts) (_
 	start := time.Now()
 	if !e.findPrepared(ctx, name, &img) && !e.isUnprepared(name) {
 		ended := func() {}
-		if c.Prepare.Begun != nil {
-			ended = c.Prepare.Begun()
+		if c.Prepare.OnWait != nil {
+			ended = c.Prepare.OnWait()
 		}
 		err := e.preparing.Do(ctx, name, func(ctx context.Context) error { return e.prepare(ctx, c, img, name) })
 		ended()
@@ -81,7 +81,7 @@ func (e *Engine) preparedImage(ctx context.Context, c Config, img imageFacts) (_
 			return img, none, context.Cause(ctx)
 		}
 		if err != nil || !e.findPrepared(ctx, name, &img) {
-			e.leaveUnprepared(c, name, err)
+			e.skipPreparation(c, name, err)
 		} else {
 			img.prepared.Waited = time.Since(start)
 		}
@@ -89,38 +89,38 @@ func (e *Engine) preparedImage(ctx context.Context, c Config, img imageFacts) (_
 	return img, release, nil
 }
 
-// findPrepared looks for a prepared image, and starts containers from it.
-func (e *Engine) findPrepared(ctx context.Context, name string, img *imageFacts) bool {
+// findPrepared looks for a prepared image and, if it exists, sets img.from to it.
+func (e *Engine) findPrepared(ctx context.Context, name string, img *imageInfo) bool {
 	found, err := e.api.ImageInspect(ctx, name)
 	if err != nil || found.Config == nil || found.Config.Labels[labelPreparedOf] != img.id {
 		return false
 	}
-	img.from, img.prepared = found.ID, &env.Prepared{Note: found.Config.Labels[labelPrepared]}
+	img.from, img.prepared = found.ID, &env.ImagePreparation{Note: found.Config.Labels[labelPrepared]}
 	return true
 }
 
-// prepare makes a prepared image.
-func (e *Engine) prepare(ctx context.Context, c Config, img imageFacts, name string) (err error) {
-	if e.findPrepared(ctx, name, &img) { // by a call that ended meanwhile
+// prepare creates a prepared image.
+func (e *Engine) prepare(ctx context.Context, c Config, img imageInfo, name string) (err error) {
+	if e.findPrepared(ctx, name, &img) { // created by a call that ended meanwhile
 		return nil
 	}
 	do := c.Prepare.Do
 	c.Env, c.Tmpfs, c.Network, c.Prepare = nil, nil, networkNone, nil
-	box, err := e.startFrom(ctx, c, img)
+	sandbox, err := e.startFrom(ctx, c, img)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, box.Close(ctx)) }()
-	note, err := do(ctx, box)
+	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
+	note, err := do(ctx, sandbox)
 	if err != nil || note == "" {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	made, err := e.api.ContainerCommit(ctx, box.name, container.CommitOptions{
+	committed, err := e.api.ContainerCommit(ctx, sandbox.name, container.CommitOptions{
 		Comment: "an image that mini prepared",
 		Pause:   true,
-		Config: &container.Config{ // what is left out is taken from the container
+		Config: &container.Config{ // fields left out are taken from the container
 			Labels: map[string]string{
 				labelOwner: "", labelExpires: "", labelRun: "", labelInstance: "",
 				labelPrepared: note, labelPreparedOf: img.id,
@@ -128,46 +128,46 @@ func (e *Engine) prepare(ctx context.Context, c Config, img imageFacts, name str
 		},
 	})
 	if err != nil {
-		return failure(ctx, env.StartFailed, "commit "+box.name, err)
+		return engineError(ctx, env.StartFailed, "commit "+sandbox.name, err)
 	}
-	whole, quicker := img, img
+	created, concurrent := img, img
 	switch {
-	case e.findPrepared(ctx, name, &quicker): // another mini has made it meanwhile
-		return e.discard(ctx, made.ID)
-	case !e.findPrepared(ctx, made.ID, &whole):
-		return errors.Join(errNoLabels, e.discard(ctx, made.ID))
+	case e.findPrepared(ctx, name, &concurrent): // another process created it meanwhile
+		return e.removeImage(ctx, committed.ID)
+	case !e.findPrepared(ctx, committed.ID, &created):
+		return errors.Join(errNoLabels, e.removeImage(ctx, committed.ID))
 	}
-	if err := e.api.ImageTag(ctx, made.ID, name); err != nil {
-		return errors.Join(failure(ctx, env.StartFailed, "name image "+name, err), e.discard(ctx, made.ID))
+	if err := e.api.ImageTag(ctx, committed.ID, name); err != nil {
+		return errors.Join(engineError(ctx, env.StartFailed, "name image "+name, err), e.removeImage(ctx, committed.ID))
 	}
-	return e.images.Made(context.WithoutCancel(ctx), name, c.Image)
+	return e.images.AddBuilt(context.WithoutCancel(ctx), name, c.Image)
 }
 
-var errNoLabels = errors.New("the engine does not keep the labels of images that are made of containers")
+var errNoLabels = errors.New("the engine does not keep the labels of committed images")
 
-// discard removes an image without a name.
-func (e *Engine) discard(ctx context.Context, id string) error {
+// removeImage removes an image by its id.
+func (e *Engine) removeImage(ctx context.Context, id string) error {
 	if _, err := e.api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil {
-		return failure(ctx, env.StartFailed, "remove image "+id, err)
+		return engineError(ctx, env.StartFailed, "remove image "+id, err)
 	}
 	return nil
 }
 
-// isUnprepared reports whether an image is used as it is.
+// isUnprepared reports whether the preparation failed or was not needed.
 func (e *Engine) isUnprepared(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.unprepared[name]
 }
 
-// leaveUnprepared notes that an image is used as it is for as long as this process
-// runs, and says why.
-func (e *Engine) leaveUnprepared(c Config, name string, err error) {
+// skipPreparation records that this process uses the original image, and tells the
+// user why.
+func (e *Engine) skipPreparation(c Config, name string, err error) {
 	e.mu.Lock()
-	told := e.unprepared[name]
+	known := e.unprepared[name]
 	e.unprepared[name] = true
 	e.mu.Unlock()
-	if err != nil && !told && e.cfg.Notice != nil {
-		e.cfg.Notice(fmt.Sprintf("no prepared image of %s could be made, so each of its attempts scrubs the repository itself: %v", c.Image, err))
+	if err != nil && !known && e.cfg.Notify != nil {
+		e.cfg.Notify(fmt.Sprintf("cannot prepare image %s; each attempt scrubs the repository itself: %v", c.Image, err))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
 )
 
 // preparing is an engine that prepares images, and what it tells.
@@ -25,8 +25,8 @@ func preparing(t *testing.T, budget int64) (*docker.Engine, func() []string) {
 	var mu sync.Mutex
 	var notices []string
 	e := dockertest.EngineWith(t, docker.EngineConfig{
-		Images: &images.Config{Dir: t.TempDir(), Budget: budget},
-		Notice: func(text string) {
+		Images: &imagestore.Config{Dir: t.TempDir(), Budget: budget},
+		Notify: func(text string) {
 			mu.Lock()
 			defer mu.Unlock()
 			notices = append(notices, text)
@@ -68,7 +68,7 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 				res, err := box.Execute(ctx, env.Command{Script: "pwd > /made; env >> /made; rm /usr/share/base-files/motd"})
 				return note, errors.Join(err, fails(res))
 			},
-			Begun: func() func() { begun.Add(1); return func() { begun.Add(-1) } },
+			OnWait: func() func() { begun.Add(1); return func() { begun.Add(-1) } },
 		},
 	}
 	var starts errgroup.Group
@@ -129,8 +129,8 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 
 	// It goes as those that were pulled do, and is made again. It stays for who
 	// needs the image it was made from.
-	p, err := e.Images().Prune(t.Context(), []images.Need{{Ref: name}}, false)
-	if err != nil || len(p.Images) != 1 || p.Images[0].Removed || p.Images[0].Of != name {
+	p, err := e.Images().Prune(t.Context(), []imagestore.Request{{Ref: name}}, false)
+	if err != nil || len(p.Images) != 1 || p.Images[0].Removed || p.Images[0].Base != name {
 		t.Errorf("%v, %+v", err, p)
 	}
 	p, err = e.Images().Prune(t.Context(), nil, false)

@@ -9,21 +9,20 @@ import (
 	"github.com/docker/docker/api/types/mount"
 )
 
-// Containers whose commands can mount (see canMount) share nothing with others,
-// nor with this machine: that a mount is read-only does not hold them. Through
-// the shared volume they would change the program that every other sandbox
-// begins with, and through the folder of a shortcut leave files on this
-// machine. They get a helper of their own, and no shortcut.
+// Commands with SYS_ADMIN (see canMount) can remount a read-only mount as writable.
+// Through the shared volume they could change the helper of other sandboxes, and
+// through the directory of a host socket write files on this machine. Such a
+// container therefore gets its own copy of the helper and no host socket.
 
-// privateMount is a volume without a name, which goes with its container. A
-// copy among the container's own files would not do: those may be read-only,
-// and are part of the image that a sandbox is kept as. It can be written, for
-// else nothing could be copied to it.
-func privateMount() mount.Mount { return helperMount("", false) }
+// privateHelperMount mounts an anonymous volume, which the engine removes with the
+// container. The container's own file system is unsuitable: it may be read-only,
+// and it is part of a kept image. The volume is writable, because
+// copyPrivateHelper copies to it.
+func privateHelperMount() mount.Mount { return helperMount("", false) }
 
-// bring puts the helper into a container that was made with privateMount and
-// does not run yet.
-func (e *Engine) bring(ctx context.Context, name string, b program) error {
+// copyPrivateHelper copies the helper into a container with a privateHelperMount
+// that has not started yet.
+func (e *Engine) copyPrivateHelper(ctx context.Context, name string, b helperBinary) error {
 	content, err := b.content()
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func TestWhatCanMountSharesNothing(t *testing.T) {
 func TestExposure(t *testing.T) {
 	e := dockertest.Engine(t)
 	c := docker.Config{Image: dockertest.Image(t), User: "root", CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, Force: true}
-	said, err := e.Exposure(t.Context(), c)
+	said, err := e.IsolationWarning(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

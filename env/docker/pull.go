@@ -14,30 +14,30 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// PullProgress is how far a pull has come.
+// PullProgress is the progress of a pull.
 type PullProgress struct {
 	Image string
-	// Layers are those known so far, LayersDone those that are in place,
-	// those that were there before among them.
+	// Layers is the number of layers known so far, LayersDone that of the extracted
+	// ones; both include layers that the engine already had.
 	Layers, LayersDone int
-	// Bytes have been downloaded of Total; both grow while layers are
-	// discovered, and layers that were there before do not count.
+	// Bytes of Total are downloaded; both grow as layers become known, and do not
+	// include layers that the engine already had.
 	Bytes, Total int64
-	// Done is set in the last call, Failed where the pull did not succeed, and
-	// Stopped where it was given up.
+	// Done is true in the last call, with Failed if the pull failed, or Stopped if
+	// it was cancelled.
 	Done, Failed, Stopped bool
 }
 
-// progressEvery bounds how often PullProgress is called.
-const progressEvery = 200 * time.Millisecond
+// progressInterval is the shortest time between two calls of PullProgress.
+const progressInterval = 200 * time.Millisecond
 
-// errSilent is the cause of a pull's end after too long a silence.
-var errSilent = errors.New("the pull made no progress for too long")
+// errPullStalled cancels a pull that makes no progress for PullTimeout.
+var errPullStalled = errors.New("the pull made no progress for too long")
 
-// pullMessage is one line of the engine's report on a pull.
+// pullMessage is one message of the engine's response to a pull.
 type pullMessage struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -48,44 +48,45 @@ type pullMessage struct {
 	Error string `json:"error"`
 }
 
-// pull fetches an image. It may take as long as it likes, but not be silent for
-// PullTimeout, and the engine, which may wait for a registry, not at all.
+// pull pulls an image. The total time is not limited. pull fails if there is no
+// progress for PullTimeout, or if the engine's heartbeat fails.
 func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
-	pulling, cancel := context.WithCancelCause(ctx)
+	pullCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errSilent) })
-	defer silence.Stop()
+	stalled := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errPullStalled) })
+	defer stalled.Stop()
 
-	defer e.pulse.watch(ctx, cancel)()
+	defer e.heartbeat.watch(ctx, cancel)()
 	progress := pullState{image: ref, report: e.cfg.PullProgress, layers: make(map[string]layer)}
-	err := e.followPull(pulling, ref, image.PullOptions{Platform: platform, RegistryAuth: login}, func(m pullMessage) {
-		silence.Reset(e.cfg.PullTimeout)
-		e.pulse.note()
+	err := e.readPull(pullCtx, ref, image.PullOptions{Platform: platform, RegistryAuth: login}, func(m pullMessage) {
+		stalled.Reset(e.cfg.PullTimeout)
+		e.heartbeat.markAlive()
 		progress.add(m)
 	})
 	progress.finish(err, ctx.Err() != nil)
 	if err == nil {
 		return nil
 	}
-	lost := context.Cause(pulling)
-	if ctx.Err() == nil && isEngines(lost) {
-		return lost
+	cause := context.Cause(pullCtx)
+	if ctx.Err() == nil && isEngineFault(cause) {
+		return cause
 	}
-	if ctx.Err() == nil && errors.Is(lost, errSilent) {
+	if ctx.Err() == nil && errors.Is(cause, errPullStalled) {
 		return &env.Error{
 			Status: env.PullFailed, Op: "pull image " + ref,
-			Hint: fmt.Sprintf("nothing was heard for %s; try again, or pull it by hand", e.cfg.PullTimeout), Err: errSilent,
+			Hint: fmt.Sprintf("the engine reported nothing for %s; try again, or run docker pull", e.cfg.PullTimeout), Err: errPullStalled,
 		}
 	}
-	return pullFailure(ctx, ref, err)
+	return pullError(ctx, ref, err)
 }
 
-func (e *Engine) followPull(ctx context.Context, ref string, o image.PullOptions, each func(pullMessage)) error {
+// readPull pulls an image and calls each for every message of the engine.
+func (e *Engine) readPull(ctx context.Context, ref string, o image.PullOptions, each func(pullMessage)) error {
 	body, err := e.api.ImagePull(ctx, ref, o)
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // it was read to its end or given up
+	defer body.Close() //nolint:errcheck // the body was read to its end or abandoned
 	for dec := json.NewDecoder(body); ; {
 		var m pullMessage
 		err := dec.Decode(&m)
@@ -101,20 +102,20 @@ func (e *Engine) followPull(ctx context.Context, ref string, o image.PullOptions
 	}
 }
 
-// passing are words of engines about what may go well the next time: a registry
-// that is out of order, and bytes that were lost on the way.
-var passing = []string{
+// retryableTexts are parts of error messages of transient failures: a registry that
+// is unavailable, and transfers that were cut off or corrupted.
+var retryableTexts = []string{
 	"unexpected http status: 5", "internal server error", "bad gateway", "service unavailable", "gateway timeout",
 	"unexpected eof", "connection reset", "broken pipe", "i/o timeout", "handshake timeout", "verification failed",
 	"filesystem layer verification", "unknown blob", "unexpected commit digest", "failed size validation",
 }
 
-// pullFailure tells an image that does not exist from one that did not arrive.
-// Registries and engines have only texts for it. Beneath what may pass is an
-// *images.Refusal.
-func pullFailure(ctx context.Context, ref string, err error) error {
+// pullError classifies the error of a pull: an image that does not exist, a limit
+// of the registry, or a failed transfer. Engines report these only as text. A
+// transient error wraps an *imagestore.RegistryError.
+func pullError(ctx context.Context, ref string, err error) error {
 	text := strings.ToLower(err.Error())
-	says := func(parts ...string) bool {
+	contains := func(parts ...string) bool {
 		for _, p := range parts {
 			if strings.Contains(text, p) {
 				return true
@@ -124,23 +125,23 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	}
 	op := "pull image " + ref
 	switch {
-	case says("toomanyrequests", "rate limit", "too many requests"):
+	case contains("toomanyrequests", "rate limit", "too many requests"):
 		return &env.Error{
 			Status: env.PullFailed, Op: op, Hint: "the registry limits pulls: log in with docker login, or wait",
-			Err: &images.Refusal{Status: http.StatusTooManyRequests, Err: err},
+			Err: &imagestore.RegistryError{Status: http.StatusTooManyRequests, Err: err},
 		}
-	case says("no matching manifest"):
+	case contains("no matching manifest"):
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "the image is not made for this platform", Err: err}
 	case errdefs.IsNotFound(err),
-		says("manifest unknown", "name unknown", "does not exist", "repository name not known", "not found: manifest", ": not found"):
+		contains("manifest unknown", "name unknown", "does not exist", "repository name not known", "not found: manifest", ": not found"):
 		return &env.Error{
 			Status: env.ImageNotFound, Op: op,
 			Hint: "check the name; a private image needs docker login and docker pull by hand", Err: err,
 		}
-	case errdefs.IsInvalidArgument(err), says("invalid reference format"):
-		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "this is not the name of an image", Err: err}
-	case !unavailable(err) && ctx.Err() == nil && says(passing...):
-		return &env.Error{Status: env.PullFailed, Op: op, Err: &images.Refusal{Err: err}}
+	case errdefs.IsInvalidArgument(err), contains("invalid reference format"):
+		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "check the name: it is not a valid image name", Err: err}
+	case !isUnavailable(err) && ctx.Err() == nil && contains(retryableTexts...):
+		return &env.Error{Status: env.PullFailed, Op: op, Err: &imagestore.RegistryError{Err: err}}
 	}
-	return failure(ctx, env.PullFailed, op, err)
+	return engineError(ctx, env.PullFailed, op, err)
 }

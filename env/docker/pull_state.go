@@ -2,7 +2,7 @@ package docker
 
 import "time"
 
-// pullState adds up the engine's messages on one pull.
+// pullState sums up the engine's messages about one pull.
 type pullState struct {
 	image    string
 	report   func(PullProgress)
@@ -25,22 +25,22 @@ func (s *pullState) add(m pullMessage) {
 		l.bytes = l.total
 	case "Pull complete", "Already exists":
 		l.bytes, l.done = l.total, true
-	default: // on the image as a whole
+	default: // about the image as a whole
 		return
 	}
 	s.layers[m.ID] = l
-	if now := time.Now(); !known || l.done || now.Sub(s.reported) >= progressEvery {
+	if now := time.Now(); !known || l.done || now.Sub(s.reported) >= progressInterval {
 		s.reported = now
-		s.tell(PullProgress{})
+		s.notify(PullProgress{})
 	}
 }
 
-// finish tells how it ended; stopped means that nobody waits for it any more.
+// finish reports the end of the pull; stopped means that it was cancelled.
 func (s *pullState) finish(err error, stopped bool) {
-	s.tell(PullProgress{Done: true, Failed: err != nil && !stopped, Stopped: err != nil && stopped})
+	s.notify(PullProgress{Done: true, Failed: err != nil && !stopped, Stopped: err != nil && stopped})
 }
 
-func (s *pullState) tell(p PullProgress) {
+func (s *pullState) notify(p PullProgress) {
 	if s.report == nil {
 		return
 	}

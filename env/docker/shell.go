@@ -15,33 +15,31 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Shell is a program that a person works with in a sandbox.
-type Shell struct {
+// ShellOptions describe an interactive program to run in a sandbox.
+type ShellOptions struct {
 	// Command is the program and its arguments; empty means the sandbox's shell.
 	Command []string
-	Dir     string // empty means where commands start
+	Dir     string // working directory; empty means that of commands
 	Env     map[string]string
-	In      io.Reader
-	Out     io.Writer
-	Err     io.Writer // not used with TTY, where everything goes to Out
-	// TTY gives the program a terminal of its own, and Resize tells its size,
-	// first of all the one to begin with.
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer // not used with TTY, where all output goes to Stdout
+	// TTY allocates a terminal. Resize receives its size, first the initial one.
 	TTY    bool
 	Resize <-chan Size
 }
 
-// Size is that of a terminal, in characters.
+// Size is the size of a terminal, in characters.
 type Size struct{ Width, Height uint }
 
-// noDetach are keys that nobody presses in a row: what a shell means by the
-// engine's own (Ctrl-P, Ctrl-Q) is not to be held back.
+// noDetach is a key sequence that a user does not type. It replaces the engine's
+// default (Ctrl-P, Ctrl-Q), which shells use for other purposes.
 const noDetach = "ctrl-^,ctrl-^,ctrl-@,ctrl-^"
 
-// Shell runs a program beside the sandbox's commands and returns its exit code.
-// It is not bounded in time or output; when ctx ends it is left to the end of
-// the sandbox. A read from In that goes on when the program has ended is not
-// waited for.
-func (c *Container) Shell(ctx context.Context, s Shell) (int, error) {
+// Shell runs a program in the container, besides its commands, and returns the exit
+// code. Time and output are not limited. If ctx ends, the program runs on until the
+// sandbox is closed. Shell does not wait for a blocked read from Stdin.
+func (c *Container) Shell(ctx context.Context, s ShellOptions) (int, error) {
 	const op = "open shell"
 	if len(s.Command) == 0 {
 		s.Command = []string{c.client.Hello().Shell}
@@ -53,53 +51,55 @@ func (c *Container) Shell(ctx context.Context, s Shell) (int, error) {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		environ = append(environ, name+"="+s.Env[name])
 	}
-	made, err := c.engine.api.ContainerExecCreate(ctx, c.name, container.ExecOptions{
+	created, err := c.engine.api.ContainerExecCreate(ctx, c.name, container.ExecOptions{
 		Tty: s.TTY, AttachStdin: true, AttachStdout: true, AttachStderr: true, DetachKeys: noDetach,
 		Env: environ, WorkingDir: s.Dir, Cmd: s.Command,
 	})
 	if err != nil {
-		return 0, failure(ctx, env.StartFailed, op, err)
+		return 0, engineError(ctx, env.StartFailed, op, err)
 	}
-	conn, err := c.engine.api.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: s.TTY})
+	conn, err := c.engine.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) {
+		return c.engine.api.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{Tty: s.TTY})
+	})
 	if err != nil {
-		return 0, failure(ctx, env.StartFailed, op, err)
+		return 0, engineError(ctx, env.StartFailed, op, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, conn.Close)
 	defer stop()
 
-	over := make(chan struct{})
-	defer close(over)
-	go c.resize(ctx, made.ID, s.Resize, over) // ends with over
-	go func() {                               // ends with In, or with the first write after the end
-		_, _ = io.Copy(conn.Conn, s.In) // that nobody takes it any more shows below
+	done := make(chan struct{})
+	defer close(done)
+	go c.resize(ctx, created.ID, s.Resize, done) // returns when done is closed
+	go func() {                                  // returns at the end of In, or at the first write after the program's end
+		_, _ = io.Copy(conn.Conn, s.Stdin) // receive reports a broken connection
 		_ = conn.CloseWrite()
 	}()
 	err = receive(conn, s)
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	if fate := c.client.Err(); fate != nil {
-		return 0, c.lost(ctx, "shell in "+c.name, fate)
+	if lost := c.client.Err(); lost != nil {
+		return 0, c.lossError(ctx, "shell in "+c.name, lost)
 	}
 	if err != nil {
-		return 0, failure(ctx, env.DaemonUnavailable, "talk to shell", err)
+		return 0, engineError(ctx, env.DaemonUnavailable, "connect to shell", err)
 	}
-	done, err := c.engine.api.ContainerExecInspect(ctx, made.ID)
+	exec, err := c.engine.api.ContainerExecInspect(ctx, created.ID)
 	if err != nil {
-		return 0, failure(ctx, env.DaemonUnavailable, "ask for the end of the shell", err)
+		return 0, engineError(ctx, env.DaemonUnavailable, "get exit code of shell", err)
 	}
-	return done.ExitCode, nil
+	return exec.ExitCode, nil
 }
 
-// receive copies what the program writes until it ends. With a terminal there
-// is one stream, otherwise two in one.
-func receive(conn types.HijackedResponse, s Shell) error {
+// receive copies the output of the program until it ends. A terminal has one
+// stream; otherwise stdout and stderr are multiplexed.
+func receive(conn types.HijackedResponse, s ShellOptions) error {
 	var err error
 	if s.TTY {
-		_, err = io.Copy(s.Out, conn.Reader)
+		_, err = io.Copy(s.Stdout, conn.Reader)
 	} else {
-		_, err = stdcopy.StdCopy(s.Out, s.Err, conn.Reader)
+		_, err = stdcopy.StdCopy(s.Stdout, s.Stderr, conn.Reader)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read output: %w", err)
@@ -107,12 +107,12 @@ func receive(conn types.HijackedResponse, s Shell) error {
 	return nil
 }
 
-// resize passes on sizes. A size that does not arrive is no reason to stop:
-// the next one may.
-func (c *Container) resize(ctx context.Context, exec string, sizes <-chan Size, over <-chan struct{}) {
+// resize passes terminal sizes to the engine. It ignores errors, because the next
+// size may arrive.
+func (c *Container) resize(ctx context.Context, exec string, sizes <-chan Size, done <-chan struct{}) {
 	for {
 		select {
-		case <-over:
+		case <-done:
 			return
 		case size, ok := <-sizes:
 			if !ok {

@@ -2,114 +2,79 @@ package docker
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docker/docker/api/types"
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/events"
-	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 )
 
-// mute is an engine that takes every request and answers none.
-type mute struct {
-	api
-	removals int
-}
-
-func (m *mute) ContainerRemove(ctx context.Context, _ string, _ container.RemoveOptions) error {
-	m.removals++
-	return silent(ctx)
-}
-
-func (*mute) ImagePull(ctx context.Context, _ string, _ image.PullOptions) (io.ReadCloser, error) {
-	r, w := io.Pipe()
-	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
-	return r, nil
-}
-
-func (*mute) ContainerWait(context.Context, string, container.WaitCondition) (<-chan container.WaitResponse, <-chan error) {
-	return nil, nil
-}
-
-func (*mute) Events(ctx context.Context, _ events.ListOptions) (<-chan events.Message, <-chan error) {
-	failed := make(chan error, 1)
-	context.AfterFunc(ctx, func() { failed <- ctx.Err() })
-	return nil, failed
-}
-
-func (*mute) Close() error { return nil }
-
-// engineOf is an engine that is spoken to through a, and answers questions after
-// its health like ask.
-func engineOf(a api, ask func(context.Context) error) *Engine {
-	p := newPulse(silenceLimit, ask, func(context.Context) {})
-	return &Engine{
-		api: &bounded{api: a, pulse: p, leashed: true}, pulse: p,
-		cfg: EngineConfig{PullTimeout: 5 * time.Minute, PauseLimit: defaultPauseLimit}, open: map[*Container]struct{}{},
+// mute is an engine that takes every request and answers none, but for the
+// headers of streams.
+func mute(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/images/create") || strings.HasSuffix(r.URL.Path, "/events") {
+		body, w := io.Pipe()
+		context.AfterFunc(r.Context(), func() { _ = w.CloseWithError(r.Context().Err()) })
+		return &http.Response{StatusCode: http.StatusOK, Body: body, Header: http.Header{}}, nil
 	}
+	return nil, silent(r.Context())
 }
 
-// However much is owed, a silent engine is asked for one removal, and the rest
-// stays owed; one that lives, and is slow, for as many as farewell has room for.
-func TestEndWithMuchOwed(t *testing.T) {
-	for name, ask := range map[string]func(context.Context) error{
-		"frozen": silent,
-		"slow":   func(context.Context) error { return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := &mute{}
-				e := engineOf(m, ask)
-				for i := range 64 {
-					e.owe(fmt.Sprint("mini-", i))
-				}
-				begin := time.Now()
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(begin); took > farewell || m.removals != 1 || len(e.owed) != 64 {
-					t.Errorf("after %s and %d requests %d are owed; want %s at most, one and 64", took, m.removals, len(e.owed), farewell)
-				}
-			})
-		})
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// engineOf is a mute engine that answers questions after its health like ask.
+func engineOf(t *testing.T, ask func(context.Context) error) *Engine {
+	t.Helper()
+	p := newHeartbeat(heartbeatTimeout, ask, func(context.Context) {})
+	var transport http.Transport
+	transport.RegisterProtocol("http", roundTripper(mute))
+	cli, err := client.NewClientWithOpts(client.WithHTTPClient(&http.Client{Transport: &timeoutTransport{next: &transport, heartbeat: p}}), client.WithVersion("1.44"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return &Engine{api: cli, heartbeat: p, cfg: EngineConfig{PullTimeout: 5 * time.Minute}, open: map[*Container]struct{}{}}
 }
 
 func TestEngineThatFallsSilentInMidPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(&mute{}, silent)
+		e := engineOf(t, silent)
 		begin := time.Now()
 		err := e.pull(t.Context(), "a", "", "")
 		lost, ok := errors.AsType[*env.Error](err)
 		if took := time.Since(begin); !ok || lost.Status != env.DaemonUnavailable || took > 5*time.Second {
 			t.Errorf("after %s: %v, want DaemonUnavailable within 5 s", took, err)
 		}
-		e.pulse.close()
+		e.heartbeat.close()
 	})
 }
 
 // A registry may be silent for longer than an engine.
 func TestPullThatWaitsForItsRegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(&mute{}, func(context.Context) error { return nil })
+		e := engineOf(t, func(context.Context) error { return nil })
 		begin := time.Now()
 		err := e.pull(t.Context(), "a", "", "")
 		lost, ok := errors.AsType[*env.Error](err)
 		if took := time.Since(begin); !ok || lost.Status != env.PullFailed || took != 5*time.Minute {
 			t.Errorf("after %s: %v, want PullFailed after 5 m", took, err)
 		}
-		e.pulse.close()
+		e.heartbeat.close()
 	})
 }
 
@@ -121,32 +86,31 @@ func TestLossIsKnownInTime(t *testing.T) {
 		why  error
 		want env.Status
 	}{
-		"the engine says nothing":       {nil, helper.ErrLost, env.ContainerDied},
-		"it was killed, and no more":    {ptr[int64](killed), helper.ErrLost, env.DaemonUnavailable},
-		"it ended by itself":            {ptr[int64](1), helper.ErrLost, env.ContainerDied},
+		"the engine says nothing":       {nil, helper.ErrDisconnected, env.ContainerDied},
+		"it was killed, and no more":    {ptr[int64](exitKilled), helper.ErrDisconnected, env.DaemonUnavailable},
+		"it ended by itself":            {ptr[int64](1), helper.ErrDisconnected, env.ContainerDied},
 		"the helper broke the rules":    {nil, helper.ErrFrame, env.ProtocolViolation},
-		"somebody said why it was lost": {nil, &env.Error{Status: env.ContainerPaused, Err: helper.ErrLost}, env.ContainerPaused},
+		"somebody said why it was lost": {nil, &env.Error{Status: env.ContainerPaused, Err: helper.ErrDisconnected}, env.ContainerPaused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := engineOf(&mute{}, func(context.Context) error { return nil })
+				e := engineOf(t, func(context.Context) error { return nil })
 				c := &Container{
-					engine: e, name: "mini-a", born: time.Now(),
-					stream: &attachment{stderr: &helper.Stderr{}}, death: &death{known: make(chan struct{})},
+					engine: e, name: "mini-a", created: time.Now(),
+					stream: &attachment{stderr: &helper.StderrBuffer{}}, exit: &exitWatcher{done: make(chan struct{})},
 				}
 				if tt.code != nil {
-					time.AfterFunc(deathWait-time.Millisecond, func() {
-						c.death.code = *tt.code
-						close(c.death.known)
+					time.AfterFunc(exitWait-time.Millisecond, func() {
+						c.exit.code = *tt.code
+						close(c.exit.done)
 					})
 				}
 				begin := time.Now()
-				lost, ok := errors.AsType[*env.Error](c.bury(t.Context(), tt.why))
+				lost, ok := errors.AsType[*env.Error](c.recordLoss(t.Context(), tt.why))
 				if took := time.Since(begin); !ok || lost.Status != tt.want || took > 5*time.Second {
 					t.Errorf("after %s: %v, want %s within 5 s", took, lost, tt.want)
 				}
-				c.burial.Wait()
-				e.pulse.close()
+				e.heartbeat.close()
 			})
 		})
 	}
@@ -154,53 +118,97 @@ func TestLossIsKnownInTime(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// dialled is an engine that takes connections and says nothing, spoken to as the
-// client does where a request becomes a connection.
-type dialled struct {
-	mute
-	transport *http.Transport
-	addr      string
-	err       chan error // how the client's end of a connection ended
-}
-
-func (d *dialled) ContainerAttach(ctx context.Context, _ string, _ container.AttachOptions) (types.HijackedResponse, error) {
-	conn, err := d.transport.DialContext(ctx, "unix", d.addr)
-	if err == nil {
-		_, err = conn.Read(make([]byte, 1)) // the answer
+// What engines answer a request with when it is too late for it.
+func TestRequestThatIsNotAnswered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ask    func(context.Context) error
+		within time.Duration
+		want   error
+	}{
+		"frozen":           {silent, 5 * time.Second, errNoHeartbeat},
+		"alive, and stuck": {func(context.Context) error { return nil }, requestTimeout, errNoResponse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := engineOf(t, tt.ask)
+				begin := time.Now()
+				_, err := e.api.Info(t.Context())
+				if took := time.Since(begin); !errors.Is(err, tt.want) || took > tt.within {
+					t.Errorf("after %s: %v, want %v within %s", took, err, tt.want, tt.within)
+				}
+				if err := engineError(t.Context(), env.StartFailed, "ask", err); status(err) != env.DaemonUnavailable {
+					t.Errorf("%v, want DaemonUnavailable", err)
+				}
+				e.heartbeat.close()
+			})
+		})
 	}
-	d.err <- err
-	return types.HijackedResponse{}, err
 }
 
-// What was dialled for a request that was given up ends with it, and Close
-// waits for that.
+func status(err error) env.Status {
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return e.Status
+	}
+	return ""
+}
+
+// A connection that comes after its request was given up is closed.
 func TestAttachThatIsGivenUp(t *testing.T) {
-	var lc net.ListenConfig
-	addr := filepath.Join(t.TempDir(), "s")
-	l, err := lc.Listen(t.Context(), "unix", addr)
+	synctest.Test(t, func(t *testing.T) {
+		e := engineOf(t, silent)
+		near, far := net.Pipe()
+		_, err := e.dial(t.Context(), func(context.Context) (types.HijackedResponse, error) {
+			time.Sleep(time.Minute)
+			return types.NewHijackedResponse(near, ""), nil
+		})
+		if !errors.Is(err, errNoHeartbeat) {
+			t.Errorf("%v, want the loss of the engine", err)
+		}
+		if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection ended with %v, want it closed", err)
+		}
+		e.heartbeat.close()
+	})
+}
+
+// An image of another architecture is told by the engine's words alone.
+func TestHintOfAnotherArchitecture(t *testing.T) {
+	err := engineError(t.Context(), env.StartFailed, "start", errors.New("exec /.mini/h: exec format error"))
+	if e, ok := errors.AsType[*env.Error](err); !ok || !strings.Contains(e.Hint, "another architecture") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The client of an engine behind TLS has a transport of another make.
+func TestEngineBehindTLS(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Api-Version", "1.44")
+		_, _ = io.WriteString(w, `{"NCPU":7}`)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	d := &dialled{transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext}, addr: addr, err: make(chan error, 1)}
-	if !leashed(d.transport) {
-		t.Fatal("no leash for a plain connection")
+	for name, block := range map[string]*pem.Block{
+		"ca.pem": {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, "cert.pem": {Type: "CERTIFICATE", Bytes: s.Certificate().Raw},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	e := engineOf(d, silent)
-	e.pulse.limit = 100 * time.Millisecond
-	_, err = e.api.ContainerAttach(t.Context(), "a", container.AttachOptions{})
-	if !errors.Is(err, errNoPulse) {
-		t.Errorf("%v, want the loss of the engine", err)
+	t.Setenv("DOCKER_CERT_PATH", dir)
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	e, err := Open(t.Context(), EngineConfig{Host: "tcp://" + s.Listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := e.Describe(t.Context()); err != nil || d.CPUs != 7 {
+		t.Errorf("%+v, %v", d, err)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
-	}
-	select {
-	case err := <-d.err:
-		if !errors.Is(err, net.ErrClosed) {
-			t.Errorf("the connection ended with %v, want it closed", err)
-		}
-	default:
-		t.Error("the connection goes on after Close")
 	}
 }

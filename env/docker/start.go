@@ -17,20 +17,20 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// lease is how long a container lives without a sign of its owner. It is the last
-// resort: normally a container ends with its owner.
+// lease is how long a container lives without a message from its owner. Normally
+// it ends earlier, when the connection of the owner closes.
 const lease = 10 * time.Minute
 
-// Start brings up a sandbox: the image is pulled when it is missing, a
-// container made, and the helper within greeted. The error is an *env.Error
-// whose status says what failed, a plain one when the configuration is wrong,
-// or the cause of ctx when that ended; nothing is left behind in either case.
+// Start starts a sandbox: it pulls the image if the engine does not have it,
+// creates a container and waits for the helper. The error is a plain one if the
+// configuration is invalid, the cause of ctx if that ended, and otherwise an
+// *env.Error with a status. Start leaves nothing behind if it fails.
 func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure container: %w", err)
 	}
 	c = c.withDefaults()
-	img, release, err := e.image(ctx, c)
+	img, release, err := e.findImage(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 			release()
 		}
 	}()
-	from, releasePrepared, err := e.preparedImage(ctx, c, img)
+	from, releasePrepared, err := e.ensurePrepared(ctx, c, img)
 	if err != nil {
 		return nil, err
 	}
@@ -48,88 +48,89 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 			releasePrepared()
 		}
 	}()
-	box, err := e.startFrom(ctx, c, from)
-	if from.prepared != nil && errdefs.IsNotFound(err) { // it was removed meanwhile
-		box, err = e.startFrom(ctx, c, img)
+	sandbox, err := e.startFrom(ctx, c, from)
+	if from.prepared != nil && errdefs.IsNotFound(err) { // the prepared image was removed meanwhile
+		sandbox, err = e.startFrom(ctx, c, img)
 	}
 	if err != nil {
 		return nil, err
 	}
-	box.releaseImage = func() { releasePrepared(); release() }
-	return box, nil
+	sandbox.releaseImage = func() { releasePrepared(); release() }
+	return sandbox, nil
 }
 
-// startFrom starts a container of an image that is here.
-func (e *Engine) startFrom(ctx context.Context, c Config, img imageFacts) (*Container, error) {
+// startFrom starts a container from an image that the engine has.
+func (e *Engine) startFrom(ctx context.Context, c Config, img imageInfo) (*Container, error) {
 	bin, err := e.helper(img.arch)
 	if err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start " + c.Image, Err: err}
 	}
-	e.settle(ctx) // before the token: others start meanwhile
 	select {
 	case e.starts <- struct{}{}:
 		defer func() { <-e.starts }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	box, err := e.start(ctx, c, img, bin)
-	if err != nil && helperMissing(err) { // the volume was emptied since it was filled
+	sandbox, err := e.startOnce(ctx, c, img, bin)
+	if err != nil && isHelperMissing(err) { // the volume was emptied since it was filled
 		e.setFilled(bin.volumeName(), false)
-		box, err = e.start(ctx, c, img, bin)
+		sandbox, err = e.startOnce(ctx, c, img, bin)
 	}
-	if err != nil && e.shortcuts.blamed(err) {
-		box, err = e.start(ctx, c, img, bin)
+	if err != nil && e.hostSockets.disableIfBlamed(err) {
+		sandbox, err = e.startOnce(ctx, c, img, bin)
 	}
 	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "start container from "+c.Image, err)
+		return nil, engineError(ctx, env.StartFailed, "start container from "+c.Image, err)
 	}
-	return box, nil
+	return sandbox, nil
 }
 
-// start makes one attempt.
-func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin program) (_ *Container, err error) {
+// startOnce starts a container, without retries.
+func (e *Engine) startOnce(
+	ctx context.Context, c Config, img imageInfo, bin helperBinary,
+) (_ *Container, err error) {
 	private := c.canMount()
 	if !private {
 		if err := e.ensureHelper(ctx, bin, img.id); err != nil {
 			return nil, err
 		}
 	}
-	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now()}
+	sandbox := &Container{engine: e, name: containerName(c.Instance), created: time.Now()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, box.release(ctx))
+			err = errors.Join(err, sandbox.teardown(ctx))
 		}
 	}()
 	var mounts []mount.Mount
-	var short *shortcut
+	var socket *hostSocket
 	if private {
-		mounts = append(mounts, privateMount())
+		mounts = append(mounts, privateHelperMount())
 	} else {
 		mounts = append(mounts, helperMount(bin.volumeName(), true))
-		short = e.shortcuts.offer()
+		socket = e.hostSockets.open()
 	}
-	if short != nil {
-		defer short.close() // the helper has come by the end, or will not
-		mounts = append(mounts, short.mount())
+	if socket != nil {
+		defer socket.close() // by then the helper has connected, or will not
+		mounts = append(mounts, socket.mount())
 	}
-	warnings, err := e.create(ctx, box.name, c.Platform,
+	warnings, err := e.create(ctx, sandbox.name, c.Platform,
 		containerConfig(c, img, e.labels(c)), hostConfig(c, mounts))
 	if err != nil {
 		return nil, fmt.Errorf("create: %w", err)
 	}
 	if private {
-		if err := e.bring(ctx, box.name, bin); err != nil {
+		if err := e.copyPrivateHelper(ctx, sandbox.name, bin); err != nil {
 			return nil, err
 		}
 	}
-	if box.stream, err = e.attach(ctx, box.name); err != nil {
-		return nil, e.unattached(ctx, box.name, err)
+	if sandbox.stream, err = e.attach(ctx, sandbox.name); err != nil {
+		return nil, e.attachError(ctx, sandbox.name, err)
 	}
-	box.death = e.watch(ctx, box.name)
-	if err := e.run(ctx, box.name); err != nil {
+	sandbox.exit = e.watchExit(ctx, sandbox.name)
+	if err := e.startContainer(ctx, sandbox.name); err != nil {
 		return nil, err
 	}
-	box.link = box.stream
+	sandbox.conn = sandbox.stream
 	setup := helper.Setup{
 		Dir:          c.Dir,
 		Env:          c.Env,
@@ -137,53 +138,53 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 		LeaseSeconds: int(lease / time.Second),
 		ToolDir:      toolDir,
 	}
-	if short != nil {
-		setup.Meeting = short.meeting()
-		box.link = cross(box.stream, short, e.pulse)
+	if socket != nil {
+		setup.Socket = socket.containerPath()
+		sandbox.conn = newSocketConn(sandbox.stream, socket, e.heartbeat)
 	}
-	box.client, err = helper.Dial(ctx, box.link, helper.ClientConfig{
-		Setup:   setup,
-		Hash:    bin.hash,
-		Timeout: c.Timeout,
-		Overdue: box.overdue,
+	sandbox.client, err = helper.Dial(ctx, sandbox.conn, helper.ClientConfig{
+		Setup:          setup,
+		Hash:           bin.hash,
+		Timeout:        c.Timeout,
+		ExtendDeadline: sandbox.extendDeadline,
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, unstarted(box.lost(ctx, "start container from "+c.Image, err))
+		return nil, startError(sandbox.lossError(ctx, "start container from "+c.Image, err))
 	}
-	hello := box.client.Hello()
-	if err := suits(c, hello.Shell); err != nil {
+	hello := sandbox.client.Hello()
+	if err := checkShell(c, hello.Shell); err != nil {
 		return nil, err
 	}
-	box.info = info(c, img, hello, warnings)
-	box.info.Network = e.connected(ctx, c.Network)
-	e.entered(box)
-	return box, nil
+	sandbox.info = newInfo(c, img, hello, warnings)
+	sandbox.info.Network = e.hasNetwork(ctx, c.Network)
+	e.addOpen(sandbox)
+	return sandbox, nil
 }
 
-// unattached finds out why podman refused an attach. It prepares the container
-// then, not at its start, and its reason is in a part of the answer that is not
-// passed on; asked to start the container, it says so again.
-func (e *Engine) unattached(ctx context.Context, id string, err error) error {
+// attachError returns the reason why podman refused to attach. Podman sets up the
+// container when a client attaches, not at its start, and reports the reason in a
+// part of the response that the client drops. Starting the container reports it.
+func (e *Engine) attachError(ctx context.Context, id string, err error) error {
 	if strings.Contains(err.Error(), "received 409") {
-		return cmp.Or(e.run(ctx, id), err)
+		return cmp.Or(e.startContainer(ctx, id), err)
 	}
 	return err
 }
 
-// run starts the container; like create it is not given up half way.
-func (e *Engine) run(ctx context.Context, id string) error {
+// startContainer starts the container. Like create it ignores cancellation.
+func (e *Engine) startContainer(ctx context.Context, id string) error {
 	if err := e.api.ContainerStart(context.WithoutCancel(ctx), id, container.StartOptions{}); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil
 }
 
-// unstarted is the loss of a container whose helper never said a word: it was
-// not up, whatever the engine thought.
-func unstarted(e *env.Error) *env.Error {
+// startError changes the error of a container whose helper never answered: the
+// sandbox did not start, although the engine reported success.
+func startError(e *env.Error) *env.Error {
 	if e.Status == env.ContainerDied {
 		e.Status = env.StartFailed
 	}
@@ -193,30 +194,30 @@ func unstarted(e *env.Error) *env.Error {
 	return e
 }
 
-// suits says whether the shell that the helper found is the one that was asked
-// for. Another one would run every command a little differently.
-func suits(c Config, found string) error {
+// checkShell returns an error if the helper did not find the configured shell.
+// Commands could behave differently in another shell.
+func checkShell(c Config, found string) error {
 	if len(c.Interpreter) == 0 || path.Base(found) == path.Base(c.Interpreter[0]) {
 		return nil
 	}
 	e := &env.Error{
 		Status: env.StartFailed, Op: "start container from " + c.Image,
 		Err:  fmt.Errorf("the image has no %s", c.Interpreter[0]),
-		Hint: "take another shell: environment.interpreter: [sh, -c]",
+		Hint: "choose another shell: environment.interpreter: [sh, -c]",
 	}
 	switch {
 	case found == "":
 		e.Hint = "choose an image with a shell, or set environment.interpreter to one that it has"
 	case path.Base(found) != "sh":
-		e.Hint = fmt.Sprintf("take another shell: environment.interpreter: [%s, -c]", found)
+		e.Hint = fmt.Sprintf("choose another shell: environment.interpreter: [%s, -c]", found)
 	}
 	return e
 }
 
-// info joins what the helper, the image and the configuration say.
-func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info {
+// newInfo combines the helper's Hello with the image and the configuration.
+func newInfo(c Config, img imageInfo, h helper.Hello, warnings []string) env.Info {
 	i := h.Info()
-	i.Disposable, i.Warnings = !c.writable(), warnings
+	i.Disposable, i.Warnings = !c.hasWritableMount(), warnings
 	i.Image, i.ImageID, i.ImageDigest, i.ImageArch, i.Prepared = c.Image, img.id, img.digest, img.arch, img.prepared
 	if h.DirMissing {
 		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands start in %s", c.Dir, h.Dir))

@@ -1,18 +1,8 @@
 package docker_test
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +11,6 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
-	"github.com/minibench/mini/env/helper/binaries"
 )
 
 // withoutBash makes an image from the base image that has sh alone.
@@ -118,87 +107,13 @@ func TestStartsThatTheEngineRefuses(t *testing.T) {
 	}{
 		"a user that the image lacks":  {docker.Config{User: "nobody-of-that-name"}, "unable to find user nobody-of-that-name", "the image has no such user; change environment.user"},
 		"a group that the image lacks": {docker.Config{User: "root:no-group-of-that-name"}, "unable to find group no-group-of-that-name", "the image has no such group; change environment.user"},
-		"more than the engine may":     {docker.Config{Ulimits: []docker.Ulimit{{"nofile", 1 << 40, 1 << 40}}}, "rlimit", "the engine may not give so much; lower environment.ulimits"},
+		"more than the engine may":     {docker.Config{Ulimits: []docker.Ulimit{{"nofile", 1 << 40, 1 << 40}}}, "rlimit", "the engine cannot grant this limit; lower environment.ulimits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image, tt.config.Instance = dockertest.Image(t), "mini-test-refused"
 			refused(t, e, tt.config, tt.text, tt.hint)
 		})
 	}
-}
-
-// TestImageOfAnotherArchitecture has one whose processor is not the machine's.
-func TestImageOfAnotherArchitecture(t *testing.T) {
-	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
-	if other == "" {
-		t.Skipf("there is no helper for another architecture than %s", runtime.GOARCH)
-	}
-	if runs, _ := filepath.Glob("/proc/sys/fs/binfmt_misc/qemu-*"); len(runs) > 0 {
-		t.Skipf("this machine runs other architectures too: %s", runs)
-	}
-	const ref = "mini-test-other-architecture:latest"
-	layer := tarball(t, "a")
-	loaded, err := dockertest.Client(t).ImageLoad(t.Context(), bytes.NewReader(archived(t, map[string][]byte{
-		"layer.tar":     layer,
-		"config.json":   fmt.Appendf(nil, `{"architecture":%q,"os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":[%q]}}`, other, digest(layer)),
-		"manifest.json": fmt.Appendf(nil, `[{"Config":"config.json","RepoTags":[%q],"Layers":["layer.tar"]}]`, ref),
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
-		t.Fatal(err)
-	}
-	if err := loaded.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	dropImage(t, ref)
-	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: otherHelper(t, other)})
-	refused(t, e, docker.Config{Image: ref, Instance: "mini-test-other"}, "exec format error",
-		"the image is of another architecture than the machine; choose another image or platform")
-}
-
-// archived is a tar of files, in the order of their names.
-func archived(t *testing.T, files map[string][]byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name]))})
-		if err == nil {
-			_, err = w.Write(files[name])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
-}
-
-// otherHelper is a folder with the helper for one architecture; its volume goes
-// with the test.
-func otherHelper(t *testing.T, arch string) string {
-	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, binaries.Name(arch)), "github.com/minibench/mini/cmd/mini-helper")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	content, err := os.ReadFile(filepath.Join(dir, binaries.Name(arch)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		name := fmt.Sprintf("mini-helper-%.16s-%s", strings.TrimPrefix(digest(content), "sha256:"), arch)
-		if err := dockertest.Client(t).VolumeRemove(context.WithoutCancel(t.Context()), name, false); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // asError is an *env.Error, an empty one for other errors.

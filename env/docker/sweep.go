@@ -20,50 +20,49 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// sweepers bounds how many leftovers are removed at once. An engine removes few
-// containers side by side, however many it is asked to.
-const sweepers = 8
+// maxRemovals is the number of concurrent removals; an engine does not process more
+// in parallel.
+const maxRemovals = 8
 
-// Sweep removes what mini left behind in the engine: containers in any state,
-// with their anonymous volumes, and volumes, whose label names a process of this
-// host that is proven to be dead. It never touches what may have
-// a living owner, belongs to another host, or does not have the label. What
-// belongs to another boot or PID namespace is removed only when it is not in use
-// and has expired. It returns what it removed; what another mini removes at the
-// same time is in that one's list.
-func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) { return e.Clean(ctx, Thorough{}) }
+// Sweep removes the containers, with their anonymous volumes, and the volumes that
+// mini processes left behind in the engine. The owner, named by a label, must be a
+// process of this host that is proven to be dead. If the owner belongs to another
+// boot or PID namespace, the object must be unused and expired. Sweep does not
+// touch objects of other hosts. It returns the objects that it removed, without
+// those that a concurrent Sweep removed.
+func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) { return e.Clean(ctx, CleanOptions{}) }
 
-// Thorough says what Clean removes beyond what Sweep does.
-type Thorough struct {
-	Helpers bool   // the volumes with helpers that are not in use; they are made anew
-	Kept    bool   // the images of sandboxes that this user kept on this host (see Container.Keep)
-	Run     string // with Kept: only those of this run, as in Config.Run
-	// Unknown adds what may be another's: whose owner belongs to another boot or
-	// PID namespace, so that it may run, and with Kept the images of which no
-	// label names the user.
+// CleanOptions select what Clean removes in addition to Sweep.
+type CleanOptions struct {
+	Helpers bool   // unused helper volumes; mini creates them again
+	Kept    bool   // kept images of this user and host (see Container.Keep)
+	Run     string // restricts Kept to one run, as in Config.Run
+	// Unknown adds objects that may belong to a running process: those whose owner
+	// belongs to another boot or PID namespace, and, with Kept, images without a
+	// label for the user.
 	Unknown bool
 }
 
-// Clean is Sweep, and removes what was asked for as well.
-func (e *Engine) Clean(ctx context.Context, t Thorough) ([]Leftover, error) {
-	left, err := e.Cleanable(ctx, t)
+// Clean removes what Sweep removes, and what the options select.
+func (e *Engine) Clean(ctx context.Context, t CleanOptions) ([]Leftover, error) {
+	left, err := e.ListLeftovers(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	return e.removeAll(ctx, left)
 }
 
-// leftovers is what Sweep would remove. Containers come first: they hold the
-// volumes they use.
+// leftovers lists what Sweep would remove. Containers come first, because they use
+// the volumes.
 func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, error) {
-	ours := filters.NewArgs(filters.Arg("label", labelOwner))
-	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: ours})
+	owned := filters.NewArgs(filters.Arg("label", labelOwner))
+	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: owned})
 	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "list containers", err)
+		return nil, engineError(ctx, env.StartFailed, "list containers", err)
 	}
-	volumes, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: ours})
+	volumes, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: owned})
 	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "list volumes", err)
+		return nil, engineError(ctx, env.StartFailed, "list volumes", err)
 	}
 	var left []Leftover
 	add := func(l Leftover, labels map[string]string, inUse bool) {
@@ -71,11 +70,11 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 		if !ok {
 			return
 		}
-		if !e.abandoned(o, labels, inUse) {
-			if !alsoUnknown || e.owner.sees(o) != unknown || ofAnother(labels[labelUser]) {
+		if !e.isAbandoned(o, labels, inUse) {
+			if !alsoUnknown || e.owner.stateOf(o) != ownerUnknown || isOtherUser(labels[labelUser]) {
 				return
 			}
-			l.Unknown = true
+			l.OwnerUnknown = true
 		}
 		l.Run, l.Instance, l.Owner = labels[labelRun], labels[labelInstance], fmt.Sprintf("process %d", o.PID)
 		left = append(left, l)
@@ -90,8 +89,8 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	return left, nil
 }
 
-// Cleanable is what Clean would remove, but for what is in use.
-func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) {
+// ListLeftovers lists what Clean would try to remove. Clean skips what is in use.
+func (e *Engine) ListLeftovers(ctx context.Context, t CleanOptions) ([]Leftover, error) {
 	left, err := e.leftovers(ctx, t.Unknown)
 	if err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 	if t.Helpers {
 		list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
 		if err != nil {
-			return nil, failure(ctx, env.StartFailed, "list volumes", err)
+			return nil, engineError(ctx, env.StartFailed, "list volumes", err)
 		}
 		for _, v := range list.Volumes {
 			if volumePattern.MatchString(v.Name) {
@@ -110,24 +109,24 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 	if !t.Kept {
 		return left, nil
 	}
-	kept, err := e.Kept(ctx, t.Run, "")
+	kept, err := e.KeptImages(ctx, t.Run, "")
 	for _, k := range kept {
-		if k.Host != e.owner.Host || ofAnother(k.User) || k.User == "" && !t.Unknown {
+		if k.Host != e.owner.Host || isOtherUser(k.User) || k.User == "" && !t.Unknown {
 			continue
 		}
-		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Since, Unknown: k.User == "", id: k.Image})
+		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Created, OwnerUnknown: k.User == "", id: k.Image})
 	}
 	return left, err
 }
 
-// ofAnother says that a label names another user than this process's.
-func ofAnother(uid string) bool { return uid != "" && uid != strconv.Itoa(os.Getuid()) }
+// isOtherUser reports whether a label names a user other than this process's.
+func isOtherUser(uid string) bool { return uid != "" && uid != strconv.Itoa(os.Getuid()) }
 
-func (e *Engine) abandoned(o owner, labels map[string]string, inUse bool) bool {
-	switch e.owner.sees(o) {
-	case dead:
+func (e *Engine) isAbandoned(o owner, labels map[string]string, inUse bool) bool {
+	switch e.owner.stateOf(o) {
+	case ownerDead:
 		return true
-	case unknown:
+	case ownerUnknown:
 		expires, err := time.Parse(time.RFC3339, labels[labelExpires])
 		return err == nil && time.Now().After(expires) && !inUse
 	default:
@@ -135,13 +134,13 @@ func (e *Engine) abandoned(o owner, labels map[string]string, inUse bool) bool {
 	}
 }
 
-// removeAll removes what it can, containers before what they use, and returns
-// what it removed in the order in which it was given.
+// removeAll removes the leftovers, containers before what they use. It returns the
+// ones it removed, in the given order.
 func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, error) {
 	done, errs := make([]bool, len(left)), make([]error, len(left))
 	for _, containers := range []bool{true, false} {
 		var g errgroup.Group
-		g.SetLimit(sweepers)
+		g.SetLimit(maxRemovals)
 		for i, l := range left {
 			if (l.Kind == KindContainer) != containers {
 				continue
@@ -150,10 +149,10 @@ func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, er
 				if ctx.Err() == nil {
 					done[i], errs[i] = e.removeLeftover(ctx, l)
 				}
-				return nil // one that stays does not keep the others
+				return nil // continue with the others; errs has the error
 			})
 		}
-		_ = g.Wait() // errs has them
+		_ = g.Wait() // always nil
 	}
 	var removed []Leftover
 	for i, l := range left {
@@ -164,7 +163,7 @@ func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, er
 	return removed, errors.Join(append(errs, context.Cause(ctx))...)
 }
 
-// removeLeftover says whether it was this call that removed it.
+// removeLeftover reports whether this call removed the object.
 func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
 	var err error
 	switch l.Kind {
@@ -180,11 +179,11 @@ func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
 		e.setFilled(l.id, false)
 		return true, nil
 	case errdefs.IsConflict(err) && l.Kind == KindImage:
-		return false, fmt.Errorf("remove image %s: a container is made of it; end that first", l.Name)
+		return false, fmt.Errorf("remove image %s: a container uses it; remove the container first", l.Name)
 	case errdefs.IsNotFound(err), errdefs.IsConflict(err), errdefs.IsPermissionDenied(err):
-		return false, nil // removed by another, or in use
+		return false, nil // removed by another process, or in use
 	}
-	return false, failure(ctx, env.StartFailed, fmt.Sprintf("remove %s %s", l.Kind, l.Name), err)
+	return false, engineError(ctx, env.StartFailed, fmt.Sprintf("remove %s %s", l.Kind, l.Name), err)
 }
 
 func displayName(c container.Summary) string {
@@ -194,21 +193,21 @@ func displayName(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// parseTime is the zero time for what is none.
+// parseTime returns the zero time if s is invalid.
 func parseTime(s string) time.Time {
 	t, _ := time.Parse(time.RFC3339, s)
 	return t
 }
 
-// volumePattern matches what volumeName makes. Labels would not do: an engine
-// that misses a volume at a container's creation makes it without any.
+// volumePattern matches the names from volumeName. Labels are not reliable: an
+// engine that lacks a volume when it creates a container creates it without labels.
 var volumePattern = lazyregexp.New(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
 
-// ownVolumes are those of the helpers that this mini carries.
-func (e *Engine) ownVolumes() []string {
+// helperVolumes lists the volumes of the helpers that are available.
+func (e *Engine) helperVolumes() []string {
 	var names []string
 	for _, arch := range []string{"amd64", "arm64"} {
-		if b, err := e.helper(arch); err == nil { // one that was not built has no volume
+		if b, err := e.helper(arch); err == nil { // not every architecture is built
 			names = append(names, b.volumeName())
 		}
 	}

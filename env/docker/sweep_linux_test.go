@@ -31,7 +31,7 @@ type things struct {
 	n   int
 }
 
-func newThings(t *testing.T, d *dockertest.Second) *things {
+func newThings(t *testing.T, d *dockertest.Daemon) *things {
 	c := d.Client()
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -121,7 +121,7 @@ func ownerOf(t *testing.T, m *things, p *process) (label string, other func(fiel
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	d := dockertest.Daemon(t)
+	d := dockertest.StartDaemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	label, other := ownerOf(t, m, p)
@@ -158,7 +158,7 @@ func TestSweep(t *testing.T) {
 	want := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sweep))...)))
 	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
 
-	planned, err := e.Cleanable(t.Context(), docker.Thorough{})
+	planned, err := e.ListLeftovers(t.Context(), docker.CleanOptions{})
 	if err != nil || !slices.Equal(namesOf(planned), want) {
 		t.Errorf("would be removed: %q, %v; want %q", namesOf(planned), err, want)
 	}
@@ -194,12 +194,12 @@ func TestSweep(t *testing.T) {
 	// What may have a living owner goes when that is asked for, but for what says
 	// that it is another user's.
 	slices.Sort(unknown)
-	removed, err = e.Clean(t.Context(), docker.Thorough{Unknown: true})
+	removed, err = e.Clean(t.Context(), docker.CleanOptions{Unknown: true})
 	if err != nil || !slices.Equal(namesOf(removed), unknown) {
 		t.Errorf("of unknown owners, removed %q, %v; want %q", namesOf(removed), err, unknown)
 	}
 	for _, l := range removed {
-		if s := l.String(); !l.Unknown || !strings.Contains(s, ", which may run") || strings.Contains(s, "gone") {
+		if s := l.String(); !l.OwnerUnknown || !strings.Contains(s, ", which may still run") || strings.Contains(s, "gone") {
 			t.Errorf("%q does not say that its owner may run", s)
 		}
 	}
@@ -209,7 +209,7 @@ func TestSweep(t *testing.T) {
 // container of a dead mini goes first, so that nothing is in its use.
 func TestSweepOfWhatIsInUse(t *testing.T) {
 	t.Parallel()
-	d := dockertest.Daemon(t)
+	d := dockertest.StartDaemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	_, other := ownerOf(t, m, p)
@@ -236,7 +236,7 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 func TestTwoSweepsAtOnce(t *testing.T) {
 	t.Parallel()
 	const leftovers = 200
-	d := dockertest.Daemon(t)
+	d := dockertest.StartDaemon(t)
 	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
 	_, other := ownerOf(t, m, p)

@@ -22,21 +22,20 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// fillTimeout bounds the filling of a volume: a few megabytes over whatever
-// leads to the engine.
+// fillTimeout limits the filling of a volume: a few megabytes over the connection
+// to the engine.
 const fillTimeout = 2 * time.Minute
 
-// volumeName is a name of the content, so that nothing in a volume is ever
-// overwritten and several versions of mini live side by side.
-func (b program) volumeName() string {
+// volumeName depends on the content: nothing overwrites a volume, and versions of
+// mini can run side by side.
+func (b helperBinary) volumeName() string {
 	return fmt.Sprintf("mini-helper-%.16s-%s", b.hash, b.arch)
 }
 
-// ensureHelper makes sure, once per engine and architecture, that the helper's
-// volume holds the helper. The image is only there because a container cannot
-// be created without one; any will do, and the one about to be started is
-// here already, so that no image of mini's own has to be made and kept.
-func (e *Engine) ensureHelper(ctx context.Context, b program, imageID string) error {
+// ensureHelper fills the helper volume, once per engine and architecture. Filling
+// takes a container, and a container needs some image. ensureHelper uses the one to
+// be started, which the engine already has.
+func (e *Engine) ensureHelper(ctx context.Context, b helperBinary, imageID string) error {
 	name := b.volumeName()
 	if e.isFilled(name) {
 		return nil
@@ -44,10 +43,10 @@ func (e *Engine) ensureHelper(ctx context.Context, b program, imageID string) er
 	err := e.fills.Do(ctx, name, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, fillTimeout)
 		defer cancel()
-		return e.fill(ctx, b, imageID)
+		return e.fillVolume(ctx, b, imageID)
 	})
 	if err != nil {
-		return failure(ctx, env.StartFailed, "fill helper volume "+name, err)
+		return engineError(ctx, env.StartFailed, "fill helper volume "+name, err)
 	}
 	e.setFilled(name, true)
 	return nil
@@ -65,21 +64,19 @@ func (e *Engine) setFilled(volume string, filled bool) {
 	e.filled[volume] = filled
 }
 
-// fill puts the helper into its volume through a container that is created and
-// never started: this works with remote engines too. The final name appears
-// last and at once, as a hard link, so that its existence says that the file
-// is complete however many processes fill the volume at the same time.
-func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error) {
+// fillVolume copies the helper to its volume through a container that is created
+// but never started, which also works with a remote engine. The final name is a
+// hard link and appears last. If it exists, the file is complete, even if several
+// processes fill the volume at the same time.
+func (e *Engine) fillVolume(ctx context.Context, b helperBinary, imageID string) (err error) {
 	name := b.volumeName()
 	if _, err := e.api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: map[string]string{labelHelper: b.hash}}); err != nil {
 		return fmt.Errorf("create volume: %w", err)
 	}
 	carrier := containerName("fill")
 	defer func() {
-		if _, left := e.remove(ctx, carrier, removeTimeout); left != nil {
-			e.owe(carrier)
-			err = errors.Join(err, left)
-		}
+		_, rmErr := e.remove(ctx, carrier, removeTimeout)
+		err = errors.Join(err, rmErr)
 	}()
 	_, err = e.create(ctx, carrier, "",
 		&container.Config{Image: imageID, Entrypoint: []string{helperPath}, Cmd: []string{}, Labels: e.labels(Config{})},
@@ -88,36 +85,35 @@ func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error
 		return fmt.Errorf("create container: %w", err)
 	}
 	if _, err := e.api.ContainerStatPath(ctx, carrier, helperPath); err == nil {
-		return e.examine(ctx, carrier, b) // another process was here before
+		return e.verifyVolume(ctx, carrier, b) // another process filled it
 	} else if !errdefs.IsNotFound(err) {
-		return fmt.Errorf("look into volume: %w", err)
+		return fmt.Errorf("inspect volume: %w", err)
 	}
-	program, err := b.content()
+	binary, err := b.content()
 	if err != nil {
 		return err
 	}
-	content, err := archive(program)
+	content, err := archive(binary)
 	if err != nil {
 		return err
 	}
 	return e.copyHelper(ctx, carrier, content)
 }
 
-// copyTries is how often the copying of a helper begins again when others do the
-// same and are in its way.
-const copyTries = 10
+// maxCopyAttempts limits retries of a copy that conflicts with those of other
+// processes.
+const maxCopyAttempts = 10
 
-// copyHelper puts an archive into a volume. Where another process was quicker
-// with one of its names, the last name says whether that one has come to its
-// end.
+// copyHelper extracts an archive into a volume. If another process has created one
+// of the names, the existence of helperPath tells whether that process is done.
 func (e *Engine) copyHelper(ctx context.Context, carrier string, content []byte) error {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		err := e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
 		if err == nil {
 			return nil
 		}
-		if try < copyTries && strings.Contains(err.Error(), "file exists") {
-			if _, there := e.api.ContainerStatPath(ctx, carrier, helperPath); there == nil {
+		if attempt < maxCopyAttempts && strings.Contains(err.Error(), "file exists") {
+			if _, statErr := e.api.ContainerStatPath(ctx, carrier, helperPath); statErr == nil {
 				return nil
 			}
 			continue
@@ -126,18 +122,18 @@ func (e *Engine) copyHelper(ctx context.Context, carrier string, content []byte)
 	}
 }
 
-// errSpoilt says that a volume has another helper than its name says.
-var errSpoilt = errors.New("the helper in the volume is not the one that mini put there")
+// errWrongHelper reports a helper that does not match the hash in the volume's name.
+var errWrongHelper = errors.New("the helper in the volume is not the one that mini put there")
 
-// maxHelper bounds what is read of a helper, in bytes.
+// maxHelper limits how much of a helper is read, in bytes.
 const maxHelper = 64 << 20
 
-// examine holds the helper in a volume against its hash: whoever has the engine
-// can write to its volumes, and sandboxes could not tell.
-func (e *Engine) examine(ctx context.Context, carrier string, b program) error {
+// verifyVolume checks the hash of the helper in a volume. Every user of the engine
+// can write to its volumes.
+func (e *Engine) verifyVolume(ctx context.Context, carrier string, b helperBinary) error {
 	tree, _, err := e.api.CopyFromContainer(ctx, carrier, helperPath)
 	if err != nil {
-		return fmt.Errorf("look into volume: %w", err)
+		return fmt.Errorf("inspect volume: %w", err)
 	}
 	defer tree.Close() //nolint:errcheck // only read
 	r := tar.NewReader(io.LimitReader(tree, maxHelper))
@@ -146,17 +142,17 @@ func (e *Engine) examine(ctx context.Context, carrier string, b program) error {
 		_, err = io.Copy(h, r) //nolint:gosec // G110: bounded above
 	}
 	if err != nil {
-		return fmt.Errorf("look into volume: %w", err)
+		return fmt.Errorf("inspect volume: %w", err)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != b.hash {
-		return &env.Error{Status: env.StartFailed, Op: "use helper volume " + b.volumeName(), Hint: hintHelper, Err: errSpoilt}
+		return &env.Error{Status: env.StartFailed, Op: "use helper volume " + b.volumeName(), Hint: hintHelper, Err: errWrongHelper}
 	}
 	return nil
 }
 
-// archive is a tar of the helper under a name of its own, of the folder with
-// mini-tool, and, last, of a hard link to the helper with the name by which it is
-// started: where that is, the rest is too.
+// archive returns a tar file with the helper under a unique name, the directory of
+// mini-tool and, last, a hard link from helperName to the helper. If the link
+// exists, so do the other files.
 func archive(content []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	temporary := helperName + "-" + strings.ToLower(rand.Text())

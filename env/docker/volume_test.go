@@ -142,7 +142,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	clean := func(all bool) []string {
-		removed, err := e.Clean(t.Context(), docker.Thorough{Helpers: all})
+		removed, err := e.Clean(t.Context(), docker.CleanOptions{Helpers: all})
 		if err != nil {
 			t.Error(err)
 		}

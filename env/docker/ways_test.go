@@ -15,10 +15,10 @@ func TestEveryWayToTheHelper(t *testing.T) {
 	image := dockertest.Image(t)
 	local := strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://")
 	for name, tt := range map[string]struct {
-		spoil    bool
-		shortcut bool
+		spoil      bool
+		hostSocket bool
 	}{
-		"the shortcut":   {shortcut: local},
+		"the shortcut":   {hostSocket: local},
 		"none to be had": {spoil: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,14 +35,14 @@ func TestEveryWayToTheHelper(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer box.Close(t.Context())
-			if got := box.TookShortcut(); got != tt.shortcut {
-				t.Errorf("the helper came by the shortcut: %v, want %v", got, tt.shortcut)
+			if got := box.TookShortcut(); got != tt.hostSocket {
+				t.Errorf("the helper came by the shortcut: %v, want %v", got, tt.hostSocket)
 			}
 			res, err := box.Execute(t.Context(), env.Command{Script: "ls -A /.mini-meeting; echo x >/.mini-meeting/s && echo written"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := string(res.Output); strings.Contains(text, "written") || tt.shortcut && !strings.Contains(text, "bash: line 1: ") {
+			if text := string(res.Output); strings.Contains(text, "written") || tt.hostSocket && !strings.Contains(text, "bash: line 1: ") {
 				t.Errorf("a command finds %q there", text)
 			}
 		})

@@ -9,9 +9,9 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// ends: how the shell ended is told.
-func ends(t *testing.T, s suite) {
-	b := s.fresh(t)
+// exitCodes: the exit code and signal of the shell are reported.
+func exitCodes(t *testing.T, s suite) {
+	b := s.start(t)
 	for _, c := range []struct {
 		name, script string
 		code, signal int
@@ -30,7 +30,7 @@ func ends(t *testing.T, s suite) {
 		{"last command replaces the shell", "exec bash -c 'kill -SEGV $$'", 139, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := box{b, t}
+			b := sandbox{b, t}
 			r := b.run(env.Command{Script: c.script})
 			if r.ExitCode != c.code || r.Signal != c.signal || r.TimedOut || r.Failure != "" {
 				t.Errorf("exit code %d, signal %d, timed out %v, failure %q; want %d, %d", r.ExitCode, r.Signal, r.TimedOut, r.Failure, c.code, c.signal)
@@ -42,12 +42,13 @@ func ends(t *testing.T, s suite) {
 	}
 }
 
-// settings: directory and variables of a command, and what it starts from.
+// settings: the working directory, environment variables and initial state of a
+// command.
 func settings(t *testing.T, s suite) {
-	b := s.fresh(t)
-	dir := b.folder()
+	b := s.start(t)
+	dir := b.tempDir()
 	t.Run("uname", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		i := b.Info()
 		if want := b.sh("uname -srm"); want != i.System+" "+i.Release+" "+i.Machine {
 			t.Errorf("info is %+v, uname says %q", i, want)
@@ -57,7 +58,7 @@ func settings(t *testing.T, s suite) {
 		}
 	})
 	t.Run("directory", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		b.sh("mkdir -p '" + dir + "/with space' && ln -s 'with space' " + dir + "/link")
 		for _, want := range []string{dir, dir + "/with space", dir + "/link"} {
 			if r := b.run(env.Command{Script: "pwd", Dir: want}); string(r.Output) != want+"\n" {
@@ -66,7 +67,7 @@ func settings(t *testing.T, s suite) {
 		}
 	})
 	t.Run("missing directory", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		for _, missing := range []string{dir + "/nowhere", "/etc/hostname/x"} {
 			r := b.run(env.Command{Script: "pwd", Dir: missing})
 			if r.ExitCode != -1 || !strings.Contains(r.Failure, missing) || len(r.Output) != 0 {
@@ -75,7 +76,7 @@ func settings(t *testing.T, s suite) {
 		}
 	})
 	t.Run("variables", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		values := map[string]string{"MINI_A": "1", "MINI_B": "two words\nand a 'line' \"$HOME\"", "MINI_C": "", "PATH": "/mini-first:/bin:/usr/bin"}
 		r := b.run(env.Command{Script: `printf '%s|%s|%s|%s' "$MINI_A" "$MINI_B" "${MINI_C-unset}" "$PATH"`, Env: values})
 		if want := "1|" + values["MINI_B"] + "||" + values["PATH"]; string(r.Output) != want {
@@ -86,35 +87,35 @@ func settings(t *testing.T, s suite) {
 		}
 	})
 	t.Run("precedence", func(t *testing.T) {
-		b := box{b, t}
-		// What the environment gives stays, but for what the command says.
-		given := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`)
+		b := sandbox{b, t}
+		// Variables of the environment are kept unless the command overrides them.
+		initial := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`)
 		home := env.Command{Script: `printf '%s|%s' "$PATH" "$HOME"`, Env: map[string]string{"HOME": "/mini-home"}}
-		path, _, _ := strings.Cut(given, "|")
+		path, _, _ := strings.Cut(initial, "|")
 		if r := b.run(home); string(r.Output) != path+"|/mini-home" {
-			t.Errorf("output %q, want the path of before and the new home", r.Output)
+			t.Errorf("output %q, want the initial path and the new home", r.Output)
 		}
-		if got := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`); got != given {
-			t.Errorf("output %q, want %q as before", got, given)
+		if got := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`); got != initial {
+			t.Errorf("output %q, want %q as before", got, initial)
 		}
 	})
 	t.Run("impossible variable", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		if r := b.run(env.Command{Script: "true", Env: map[string]string{"MINI_A": "a\x00b"}}); r.ExitCode != -1 || r.Failure == "" {
 			t.Errorf("exit code %d, failure %q", r.ExitCode, r.Failure)
 		}
 	})
 	t.Run("no shell state", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		b.sh("cd /; MINI_LEFT=1; export MINI_LEFT; set -e; umask 0")
 		if got := b.sh(`pwd; echo "${MINI_LEFT-unset}"`); got != b.Info().Dir+"\nunset" {
 			t.Errorf("output %q", got)
 		}
 	})
 	t.Run("few descriptors", func(t *testing.T) {
-		b := box{b, t}
-		for name, script := range map[string]string{"short": "", "long": long(200 << 10)} {
-			// 3 is the listing's own; 255 some shells keep for themselves.
+		b := sandbox{b, t}
+		for name, script := range map[string]string{"short": "", "long": padding(200 << 10)} {
+			// 3 belongs to the listing; some shells use 255 internally.
 			got := b.sh(script + "\nfor f in /proc/self/fd/*; do f=${f##*/}; test -e /proc/$$/fd/$f && test $f -lt 10 && echo $f; done | sort -u | tr '\\n' ' '")
 			if got = strings.TrimSpace(strings.ReplaceAll(got, "3", "")); got != "0 1 2" {
 				t.Errorf("a %s script has descriptors %q, want 0 1 2", name, got)
@@ -123,11 +124,11 @@ func settings(t *testing.T, s suite) {
 	})
 }
 
-// scripts: any text reaches the shell whole.
+// scripts: any text is passed to the shell unchanged.
 func scripts(t *testing.T, s suite) {
-	b := s.fresh(t)
-	padding := map[string]string{"": "", " long": long(130 << 10)}
-	for suffix, pad := range padding {
+	b := s.start(t)
+	paddings := map[string]string{"": "", " long": padding(130 << 10)}
+	for suffix, pad := range paddings {
 		for _, c := range []struct{ name, script, want string }{
 			{"quoting", `echo 'a  "b"' "c '\$d'" e\ f`, `a  "b" c '$d' e f` + "\n"},
 			{"option-like", "-c echo x 2>/dev/null; echo $?", "127\n"},
@@ -143,8 +144,8 @@ func scripts(t *testing.T, s suite) {
 			{"exit in the middle", "echo a; exit 0; echo b", "a\n"},
 		} {
 			t.Run(c.name+suffix, func(t *testing.T) {
-				b := box{b, t}
-				// The padding is a comment behind the text, and before the one
+				b := sandbox{b, t}
+				// The padding is a comment after the script, except for the script
 				// whose end matters.
 				script := c.script
 				if pad != "" {
@@ -161,29 +162,29 @@ func scripts(t *testing.T, s suite) {
 		}
 	}
 	t.Run("line numbers", func(t *testing.T) {
-		b := box{b, t}
-		for name, script := range map[string]string{"short": "\necho $LINENO", "long": "\necho $LINENO\n" + long(130<<10)} {
+		b := sandbox{b, t}
+		for name, script := range map[string]string{"short": "\necho $LINENO", "long": "\necho $LINENO\n" + padding(130<<10)} {
 			if got := b.sh(script); got != "2" {
 				t.Errorf("%s: line %s, want 2", name, got)
 			}
 		}
 	})
 	t.Run("exit code of a long script", func(t *testing.T) {
-		b := box{b, t}
-		if r := b.run(env.Command{Script: long(130<<10) + "exit 9"}); r.ExitCode != 9 {
+		b := sandbox{b, t}
+		if r := b.run(env.Command{Script: padding(130<<10) + "exit 9"}); r.ExitCode != 9 {
 			t.Errorf("exit code %d, want 9", r.ExitCode)
 		}
 	})
 	for script, code := range map[string]int{":": 0, "": 0, "!": 1, " ": 0, "\n": 0, "#": 0} {
 		t.Run(fmt.Sprintf("%d byte %q", len(script), script), func(t *testing.T) {
-			if r := (box{b, t}).run(env.Command{Script: script}); r.ExitCode != code || len(r.Output) != 0 || r.Failure != "" {
+			if r := (sandbox{b, t}).run(env.Command{Script: script}); r.ExitCode != code || len(r.Output) != 0 || r.Failure != "" {
 				t.Errorf("exit code %d, output %q, failure %q; want %d", r.ExitCode, r.Output, r.Failure, code)
 			}
 		})
 	}
 	for _, size := range []int{100<<10 - 1, 100 << 10, 128 << 10, 1 << 20, env.MaxScript} {
 		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) {
-			b := box{b, t}
+			b := sandbox{b, t}
 			const first, last = "x='", "'; echo ${#x}"
 			n := size - len(first) - len(last)
 			if got := b.sh(first + strings.Repeat("y", n) + last); got != fmt.Sprint(n) {
@@ -192,14 +193,14 @@ func scripts(t *testing.T, s suite) {
 		})
 	}
 	t.Run("too long", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		r := b.run(env.Command{Script: strings.Repeat("#", env.MaxScript+1)})
 		if r.ExitCode != -1 || r.Failure == "" {
 			t.Errorf("exit code %d, failure %q", r.ExitCode, r.Failure)
 		}
 	})
 	t.Run("NUL byte", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		r := b.run(env.Command{Script: "echo a\x00b"})
 		if r.ExitCode != -1 || !strings.Contains(r.Failure, "NUL") || len(r.Output) != 0 {
 			t.Errorf("exit code %d, failure %q, output %q", r.ExitCode, r.Failure, r.Output)
@@ -207,15 +208,15 @@ func scripts(t *testing.T, s suite) {
 	})
 }
 
-// long is comment lines of about n bytes.
-func long(n int) string {
+// padding returns comment lines of about n bytes.
+func padding(n int) string {
 	const line = "# padding that makes the script too long for one argument\n"
 	return strings.Repeat(line, n/len(line)+1)
 }
 
-// closing: an environment that was closed says so.
-func closing(t *testing.T, s suite) {
-	b := s.fresh(t)
+// closeEnvironment: Close can be called twice, and Execute then returns env.ErrClosed.
+func closeEnvironment(t *testing.T, s suite) {
+	b := s.start(t)
 	b.run(env.Command{Script: "sleep 300 & setsid sleep 300 &"})
 	for range 2 {
 		if err := b.Close(t.Context()); err != nil {

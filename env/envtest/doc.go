@@ -1,6 +1,5 @@
-// Package envtest is the conformance suite of env.Environment: what every
-// sandbox must do, tried with real commands. Each implementation's tests call
-// Run:
+// Package envtest is the conformance test suite for env.Environment. It tests
+// implementations with real commands. The tests of each implementation call Run:
 //
 //	func TestConformance(t *testing.T) {
 //		envtest.Run(t, func(t *testing.T) env.Environment { ... },
@@ -9,21 +8,21 @@
 //			envtest.WithMemory(func(t *testing.T) env.Environment { ... }))
 //	}
 //
-// An environment that is not said to lack anything must pass all: a container of
-// its own, root within, a bound on processes. One that cannot do something says so
-// with Lacks, and why; its cases are skipped with that reason. A case that fails
-// is never made to pass in another way. A sandbox reached through a helper over a
-// pipe has FileTransfer, Shield (when the helper is PID 1 and commands lack
-// SYS_PTRACE) and OwnProcesses (when it has a pid namespace and the helper is
-// PID 1 there) for nothing. Bounds on processes and memory are the container
-// engine's; WithMemory opens an environment with a small one.
+// By default an environment must pass all tests: it has its own PID namespace,
+// commands run as root, and the number of processes is limited. If it lacks a
+// capability, the option Lacks says so and why; the tests of this capability are
+// skipped with that reason. A sandbox with a helper has FileTransfer; it has
+// ShieldedInit if the helper is PID 1 and commands lack SYS_PTRACE, and OwnProcesses
+// if the helper is PID 1 of a PID namespace. Limits of processes and memory are
+// features of container engines; WithMemory opens an environment with a small memory
+// limit.
 //
-// The sandbox needs bash, coreutils, setsid (util-linux) and a writable /tmp;
-// setpriv for OtherUsers, python3 for one case of Shield. Where OwnProcesses
-// lacks nothing here can harm a host that is its own sandbox: no fork bomb, no
-// signal to anything but what a case has started. Groups run in parallel where
-// the processes of sandboxes are apart.
+// The sandbox needs bash, coreutils, setsid (util-linux) and a writable /tmp; also
+// setpriv for OtherUsers, and python3 for one test of ShieldedInit. The tests of an
+// environment that lacks OwnProcesses do not harm the host: they start no fork bombs
+// and signal only their own processes. Groups of tests run in parallel if the
+// sandboxes do not share processes.
 //
-// MINI_TEST_LONG=1 runs the cases about lost output in full: 10,000 commands
-// instead of 1,000.
+// MINI_TEST_LONG=1 runs the test of concurrent output with 10,000 commands instead of
+// 1,000.
 package envtest

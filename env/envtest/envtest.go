@@ -11,134 +11,134 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Ability is something that not every environment has. The cases that need it
-// are left out where it lacks.
-type Ability string
+// Capability is a feature that not every environment has. The tests that need it are
+// skipped if the environment lacks it.
+type Capability string
 
-// The abilities, each with what its cases do to the sandbox.
+// The capabilities, with the effects of their tests on the sandbox.
 const (
-	// OwnProcesses: PID 1 is the sandbox's own and survives all that commands do
-	// to it, and nobody else's process is in sight. Cases signal everybody.
-	OwnProcesses Ability = "processes of its own"
-	// ProcessLimit: a bound on processes, of some hundreds. Cases set off fork
-	// bombs; needs OwnProcesses as well.
-	ProcessLimit Ability = "a bound on processes"
-	// Shield: no command reaches into PID 1, root's neither. Cases try to write
-	// to its pipes and to trace it; needs OwnProcesses as well.
-	Shield Ability = "a shielded PID 1"
-	// OtherUsers: commands are root and may become somebody else.
-	OtherUsers Ability = "other users"
+	// OwnProcesses: the sandbox has its own PID namespace, whose PID 1 survives
+	// everything that commands do, and no other processes are visible. Tests send
+	// signals to all processes.
+	OwnProcesses Capability = "processes of its own"
+	// ProcessLimit: the number of processes is limited to some hundreds. Tests start
+	// fork bombs; they need OwnProcesses as well.
+	ProcessLimit Capability = "a bound on processes"
+	// ShieldedInit: no command can access PID 1, not even as root. Tests try to write
+	// to its pipes and to trace it; they need OwnProcesses as well.
+	ShieldedInit Capability = "a shielded PID 1"
+	// OtherUsers: commands run as root and can switch to other users.
+	OtherUsers Capability = "other users"
 	// FileTransfer: the environment implements env.Files.
-	FileTransfer Ability = "files in and out"
-	// Tools: commands can ask, see env.Command.Tools.
-	Tools Ability = "tools"
+	FileTransfer Capability = "files in and out"
+	// Tools: commands can call tools (see env.Command.Tools).
+	Tools Capability = "tools"
 )
 
-// Option says what is special about an environment.
+// Option adapts the suite to an environment.
 type Option func(*suite)
 
-// Lacks leaves out the cases that need an ability; why is what the skipped tests
-// say, so it names the cause ("bubblewrap cannot limit processes").
-func Lacks(a Ability, why string) Option {
-	return func(s *suite) { s.lacks[a] = why }
+// Lacks skips the tests that need a capability; reason is the message of the skipped
+// tests, such as "bubblewrap cannot limit processes".
+func Lacks(a Capability, reason string) Option {
+	return func(s *suite) { s.lacks[a] = reason }
 }
 
-// WithMemory gives the suite a way to open an environment with a bound on
-// memory, of 64 to 256 MiB, whose commands are killed at it one by one. Without
-// this option the cases about memory are left out.
+// WithMemory sets a function that opens an environment with a memory limit of 64 to
+// 256 MiB, whose processes are killed individually when the limit is reached. Without
+// this option the memory tests are skipped.
 func WithMemory(open func(t *testing.T) env.Environment) Option {
-	return func(s *suite) { s.small = open }
+	return func(s *suite) { s.openSmall = open }
 }
 
-// Apart says that sandboxes do not meet although their processes are in sight of
-// each other, so that groups of cases may run side by side.
-func Apart() Option {
-	return func(s *suite) { s.apart = true }
+// SharedProcessTable declares that sandboxes do not affect each other although they
+// see each other's processes, so that groups of tests may run in parallel.
+func SharedProcessTable() Option {
+	return func(s *suite) { s.parallel = true }
 }
 
-// Long reports whether MINI_TEST_LONG=1 asks for the cases that take minutes.
+// Long reports whether MINI_TEST_LONG=1 enables tests that take minutes.
 func Long() bool { return os.Getenv("MINI_TEST_LONG") == "1" }
 
-// suite is the environment under test, and what is known of it.
+// suite holds the environment under test and its options.
 type suite struct {
-	open  func(*testing.T) env.Environment
-	small func(*testing.T) env.Environment // nil where memory has no bound
-	lacks map[Ability]string
-	apart bool // groups may run side by side
+	open      func(*testing.T) env.Environment
+	openSmall func(*testing.T) env.Environment // with a memory limit; may be nil
+	lacks     map[Capability]string            // the reason for each missing capability
+	parallel  bool                             // groups may run in parallel
 }
 
-// Run holds every case against fresh environments. open returns one that is
-// up, as it will be used; Run closes it. See the package's comment for what the
-// environment needs, and Lacks for what it may do without.
+// Run runs all tests with new environments. open returns a running environment; Run
+// closes it. See the package comment for the requirements, and Lacks for exceptions.
 func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Option) {
 	t.Helper()
-	s := suite{open: open, lacks: map[Ability]string{}}
+	s := suite{open: open, lacks: map[Capability]string{}}
 	for _, o := range options {
 		o(&s)
 	}
 	for _, group := range []struct {
-		name  string
-		cases func(*testing.T, suite)
+		name string
+		run  func(*testing.T, suite)
 	}{
-		{"Outputs", outputs},
-		{"Ends", ends},
+		{"Output", output},
+		{"ExitCodes", exitCodes},
 		{"Settings", settings},
 		{"Scripts", scripts},
-		{"Limits", limits},
+		{"OutputLimits", outputLimits},
 		{"Sinks", sinks},
-		{"Watching", watching},
+		{"OnOutput", onOutput},
 		{"Submissions", submissions},
 		{"Timeouts", timeouts},
-		{"Times", times},
-		{"Kept", keptAlive},
+		{"TimeoutDurations", timeoutDurations},
+		{"EarlierProcesses", earlierProcesses},
 		{"Users", users},
-		{"Bombs", bombs},
+		{"ForkBombs", forkBombs},
 		{"PID1", pid1},
 		{"Memory", memory},
 		{"Background", background},
-		{"Cancel", cancels},
-		{"Turns", turns},
-		{"Crowd", crowd},
-		{"Files", carries},
-		{"Tools", tooling},
-		{"Inside", inside},
-		{"Closing", closing},
+		{"Cancel", cancellation},
+		{"OneAtATime", oneAtATime},
+		{"Concurrency", concurrency},
+		{"Files", fileTransfer},
+		{"Tools", toolCalls},
+		{"Nested", nestedCommands},
+		{"Close", closeEnvironment},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			// Most groups wait most of the time; the crowd does not.
-			if (s.apart || s.lacks[OwnProcesses] == "") && group.name != "Crowd" {
+			// Most groups are mostly idle; Concurrency is not.
+			if (s.parallel || s.lacks[OwnProcesses] == "") && group.name != "Concurrency" {
 				t.Parallel()
 			}
-			group.cases(t, s)
+			group.run(t, s)
 		})
 	}
 }
 
-// needs leaves a case out where the environment lacks an ability.
-func (s suite) needs(t *testing.T, abilities ...Ability) {
+// needs skips a test if the environment lacks a capability.
+func (s suite) needs(t *testing.T, required ...Capability) {
 	t.Helper()
-	for _, a := range abilities {
-		if why := s.lacks[a]; why != "" {
-			t.Skipf("without %s: %s", a, why)
+	for _, a := range required {
+		if reason := s.lacks[a]; reason != "" {
+			t.Skipf("without %s: %s", a, reason)
 		}
 	}
 }
 
-// patience bounds everything that is to happen soon.
-const patience = 30 * time.Second
+// waitLimit is the timeout of everything that should happen soon.
+const waitLimit = 30 * time.Second
 
-// box is an environment with the checks of a test.
-type box struct {
+// sandbox is an environment with test helpers.
+type sandbox struct {
 	env.Environment
 	t *testing.T
 }
 
-func (s suite) fresh(t *testing.T) box {
+func (s suite) start(t *testing.T) sandbox {
 	t.Helper()
-	return up(t, s.open)
+	return startWith(t, s.open)
 }
 
-func up(t *testing.T, open func(*testing.T) env.Environment) box {
+func startWith(t *testing.T, open func(*testing.T) env.Environment) sandbox {
 	t.Helper()
 	e := open(t)
 	t.Cleanup(func() {
@@ -146,15 +146,15 @@ func up(t *testing.T, open func(*testing.T) env.Environment) box {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return box{e, t}
+	return sandbox{e, t}
 }
 
-// run executes c, which has a timeout of its own or the suite's patience, and
-// fails the test when the sandbox does.
-func (b box) run(c env.Command) env.Result {
+// run executes c and fails the test if Execute returns an error. The default timeout
+// is waitLimit.
+func (b sandbox) run(c env.Command) env.Result {
 	b.t.Helper()
 	if c.Timeout == 0 {
-		c.Timeout = patience
+		c.Timeout = waitLimit
 	}
 	r, err := b.Execute(b.t.Context(), c)
 	if err != nil {
@@ -163,8 +163,8 @@ func (b box) run(c env.Command) env.Result {
 	return r
 }
 
-// sh runs a script that must succeed and returns its output, trimmed.
-func (b box) sh(script string) string {
+// sh runs a script, which must succeed, and returns its trimmed output.
+func (b sandbox) sh(script string) string {
 	b.t.Helper()
 	r := b.run(env.Command{Script: script})
 	if r.ExitCode != 0 || r.TimedOut {
@@ -173,12 +173,12 @@ func (b box) sh(script string) string {
 	return strings.TrimSpace(string(r.Output))
 }
 
-// folder makes a directory in the sandbox that is gone after the test.
-func (b box) folder() string {
+// tempDir creates a directory in the sandbox that is removed after the test.
+func (b sandbox) tempDir() string {
 	b.t.Helper()
 	dir := b.sh("mktemp -d /tmp/mini-envtest-XXXXXX")
 	b.t.Cleanup(func() {
-		_, err := b.Execute(context.WithoutCancel(b.t.Context()), env.Command{Script: "rm -rf " + dir, Timeout: patience})
+		_, err := b.Execute(context.WithoutCancel(b.t.Context()), env.Command{Script: "rm -rf " + dir, Timeout: waitLimit})
 		if err != nil && !errors.Is(err, env.ErrClosed) {
 			b.t.Errorf("remove %s: %v", dir, err)
 		}
@@ -186,17 +186,17 @@ func (b box) folder() string {
 	return dir
 }
 
-// runs reports whether the process whose id a file holds is alive in the
-// sandbox; what only waits to be reaped is not.
-func (b box) runs(pidFile string) bool {
+// isAlive reports whether the process whose PID is in a file is alive in the sandbox.
+// Zombies are not.
+func (b sandbox) isAlive(pidFile string) bool {
 	b.t.Helper()
 	return b.sh(`pid=$(cat `+pidFile+`) && if read -r stat < /proc/$pid/stat; then
 		case "${stat##*) }" in [ZX]*) echo dead;; *) echo alive;; esac; else echo dead; fi 2>/dev/null`) == "alive"
 }
 
-// others counts the living processes of a sandbox with processes of its own,
-// without PID 1 and the shell that counts.
-func (b box) others() string {
+// otherProcesses counts the living processes of a sandbox with OwnProcesses, without
+// PID 1 and the counting shell.
+func (b sandbox) otherProcesses() string {
 	b.t.Helper()
 	return b.sh(`n=0; for p in /proc/[0-9]*; do pid=${p#/proc/}; case $pid in 1|$$) continue;; esac
 		read -r stat <$p/stat || continue; case "${stat##*) }" in [ZX]*) ;; *) n=$((n+1));; esac; done 2>/dev/null; echo $n`)

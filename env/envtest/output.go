@@ -13,9 +13,9 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// outputs: what is written arrives, byte for byte.
-func outputs(t *testing.T, s suite) {
-	b := s.fresh(t)
+// output: the output of commands is returned byte for byte.
+func output(t *testing.T, s suite) {
+	b := s.start(t)
 	for _, c := range []struct{ name, script, want string }{
 		{"nothing", "true", ""},
 		{"no final newline", "printf x", "x"},
@@ -31,7 +31,7 @@ func outputs(t *testing.T, s suite) {
 		{"empty input", "cat; read -r x || echo end", "end\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := box{b, t}
+			b := sandbox{b, t}
 			r := b.run(env.Command{Script: c.script})
 			if diff := cmp.Diff(c.want, string(r.Output)); diff != "" {
 				t.Errorf("output differs (-want +got):\n%s", diff)
@@ -54,9 +54,10 @@ func allBytes() string {
 	return string(all[:])
 }
 
-// limits: an output is whole up to the limit, and head and tail beyond it.
-func limits(t *testing.T, s suite) {
-	b := s.fresh(t)
+// outputLimits: an output is complete up to the limit; beyond it, head and tail are
+// kept.
+func outputLimits(t *testing.T, s suite) {
+	b := s.start(t)
 	for _, c := range []struct {
 		name         string
 		limit, bytes int
@@ -70,8 +71,8 @@ func limits(t *testing.T, s suite) {
 		{"too small a limit", 1, 1_000_000, env.MinOutputLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := box{b, t}
-			// Numbered lines of 8 bytes tell every position apart.
+			b := sandbox{b, t}
+			// Numbered lines of 8 bytes identify every position.
 			r := b.run(env.Command{
 				Script:      fmt.Sprintf("seq -f %%07.0f 0 %d | head -c %d", c.bytes/8+1, c.bytes),
 				OutputLimit: c.limit,
@@ -93,7 +94,7 @@ func limits(t *testing.T, s suite) {
 	}
 }
 
-// checkNumbers compares part with the stream of numbered lines at an offset.
+// checkNumbers compares part with the numbered lines at an offset.
 func checkNumbers(t *testing.T, name string, part []byte, offset int) {
 	t.Helper()
 	var want bytes.Buffer
@@ -101,14 +102,14 @@ func checkNumbers(t *testing.T, name string, part []byte, offset int) {
 		fmt.Fprintf(&want, "%07d\n", n)
 	}
 	if !bytes.Equal(part, want.Bytes()[offset%8:][:len(part)]) {
-		t.Errorf("the %s is not the stream's", name)
+		t.Errorf("the %s differs from the stream", name)
 	}
 }
 
-// submissions: a first line that is a marker lifts the limit.
+// submissions: a first line that is a marker raises the output limit.
 func submissions(t *testing.T, s suite) {
 	const size = 1_000_000
-	b := s.fresh(t)
+	b := s.start(t)
 	for _, c := range []struct {
 		name, script string
 		whole        bool
@@ -128,10 +129,10 @@ func submissions(t *testing.T, s suite) {
 		{"lower case", "echo submit", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := box{b, t}
+			b := sandbox{b, t}
 			r := b.run(env.Command{
-				Script:  c.script + fmt.Sprintf("; head -c %d /dev/zero", size),
-				Markers: []string{"SUBMIT", "DONE"},
+				Script:            c.script + fmt.Sprintf("; head -c %d /dev/zero", size),
+				SubmissionMarkers: []string{"SUBMIT", "DONE"},
 			})
 			if r.Bytes < size || r.Truncated == c.whole || (c.whole && int64(len(r.Output)) != r.Bytes) {
 				t.Errorf("kept %d of %d bytes, truncated %v; want whole: %v", len(r.Output), r.Bytes, r.Truncated, c.whole)
@@ -139,8 +140,8 @@ func submissions(t *testing.T, s suite) {
 		})
 	}
 	t.Run("20 MB byte for byte", func(t *testing.T) {
-		b := box{b, t}
-		r := b.run(env.Command{Script: "echo SUBMIT; seq -f %07.0f 0 2499999", Markers: []string{"SUBMIT"}, Timeout: time.Minute})
+		b := sandbox{b, t}
+		r := b.run(env.Command{Script: "echo SUBMIT; seq -f %07.0f 0 2499999", SubmissionMarkers: []string{"SUBMIT"}, Timeout: time.Minute})
 		patch, ok := strings.CutPrefix(string(r.Output), "SUBMIT\n")
 		if !ok || len(patch) != 20_000_000 {
 			t.Fatalf("kept %d of %d bytes", len(r.Output), r.Bytes)

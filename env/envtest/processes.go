@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// escapes are ways to get out of reach of a kill. Each starts a process that
-// writes its id to $F and would live for minutes.
+// escapes are scripts that try to escape a kill. Each starts a process that writes its
+// PID to $F and would run for minutes.
 var escapes = map[string]string{
 	"plain child":                     `bash -c 'echo $$ >$F; exec sleep 300' &`,
 	"foreground child":                `bash -c 'echo $$ >$F; exec sleep 300'`,
@@ -30,22 +30,22 @@ var escapes = map[string]string{
 	"chain of sessions":               `setsid setsid bash -c 'setsid bash -c "echo \$\$ >$F; exec sleep 300" & exit' &`,
 }
 
-// timeouts: the time is kept, and nothing that the command started survives.
+// timeouts: at a timeout, all processes that the command started are killed.
 func timeouts(t *testing.T, s suite) {
-	b := s.fresh(t)
-	dir := b.folder()
+	b := s.start(t)
+	dir := b.tempDir()
 	for name, script := range escapes {
 		t.Run(name, func(t *testing.T) {
-			b := box{b, t}
+			b := sandbox{b, t}
 			file := dir + "/pid"
-			checkTimeout(t, b.expire("rm -f $F; "+script+"\nsleep 300", file))
-			if b.runs(file) {
+			checkTimeout(t, b.runUntilTimeout("rm -f $F; "+script+"\nsleep 300", file))
+			if b.isAlive(file) {
 				t.Error("the process survived")
 			}
 		})
 	}
 	t.Run("writing all the time", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		r := b.run(env.Command{Script: "yes", Timeout: 500 * time.Millisecond})
 		checkTimeout(t, r)
 		if r.Bytes == 0 || !r.Truncated {
@@ -53,7 +53,7 @@ func timeouts(t *testing.T, s suite) {
 		}
 	})
 	t.Run("many children", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		r := b.run(env.Command{Script: "for i in $(seq 60); do setsid sleep 300 & done; sleep 300", Timeout: time.Second})
 		checkTimeout(t, r)
 		if r.Killed < 61 {
@@ -61,8 +61,8 @@ func timeouts(t *testing.T, s suite) {
 		}
 	})
 	t.Run("children that beget children", func(t *testing.T) {
-		b := box{b, t}
-		// Bounded by its generations, should the kill fail.
+		b := sandbox{b, t}
+		// The number of generations is limited, in case the kill fails.
 		r := b.run(env.Command{
 			Script:  `cat >` + dir + `/beget <<'X'` + "\n" + `[ "$1" -gt 0 ] && { setsid bash "$0" $(($1-1)) & }; sleep 0.05` + "\nX\n" + `bash ` + dir + `/beget 500; sleep 300`,
 			Timeout: 700 * time.Millisecond,
@@ -74,13 +74,13 @@ func timeouts(t *testing.T, s suite) {
 	})
 }
 
-// expire runs a script into its timeout; on a busy machine into a longer one, if
-// it did not come as far as to write file ($F).
-func (b box) expire(script, file string) env.Result {
+// runUntilTimeout runs a script until its timeout. On a busy machine it retries with a
+// longer timeout, if the script did not get as far as writing file ($F).
+func (b sandbox) runUntilTimeout(script, file string) env.Result {
 	b.t.Helper()
 	for timeout := 400 * time.Millisecond; ; timeout *= 4 {
 		r := b.run(env.Command{Script: script, Env: map[string]string{"F": file}, Timeout: timeout})
-		if b.sh("test -s "+file+" && echo written || echo missing") == "written" || timeout > patience {
+		if b.sh("test -s "+file+" && echo written || echo missing") == "written" || timeout > waitLimit {
 			return r
 		}
 	}
@@ -88,17 +88,17 @@ func (b box) expire(script, file string) env.Result {
 
 func checkTimeout(t *testing.T, r env.Result) {
 	t.Helper()
-	if !r.TimedOut || r.ExitCode != -1 || r.Killed == 0 || r.Survivors != 0 || r.Collateral || r.Signal != 0 {
-		t.Errorf("timed out %v, exit code %d, signal %d, killed %d, survivors %d, collateral %v",
-			r.TimedOut, r.ExitCode, r.Signal, r.Killed, r.Survivors, r.Collateral)
+	if !r.TimedOut || r.ExitCode != -1 || r.Killed == 0 || r.Survivors != 0 || r.KilledEarlier || r.Signal != 0 {
+		t.Errorf("timed out %v, exit code %d, signal %d, killed %d, survivors %d, killed earlier %v",
+			r.TimedOut, r.ExitCode, r.Signal, r.Killed, r.Survivors, r.KilledEarlier)
 	}
 	if r.Duration > 20*time.Second {
 		t.Errorf("it took %v", r.Duration)
 	}
 }
 
-// keptAlive: what earlier commands left running outlives a timeout.
-func keptAlive(t *testing.T, s suite) {
+// earlierProcesses: processes that earlier commands left running survive a timeout.
+func earlierProcesses(t *testing.T, s suite) {
 	for name, server := range map[string]string{
 		"server":              `bash -c 'echo $$ >$F; exec sleep 300' &`,
 		"server in a session": `setsid nohup bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &`,
@@ -106,15 +106,15 @@ func keptAlive(t *testing.T, s suite) {
 		"loop in a session":   `(env -i F=$F setsid bash -c 'echo $$ >$F; while :; do (sleep 0.02 &); sleep 0.02; done' >/dev/null 2>&1 &)`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := s.fresh(t)
-			dir := b.folder()
+			b := s.start(t)
+			dir := b.tempDir()
 			b.run(env.Command{Script: server + "\nuntil test -s $F; do sleep 0.01; done", Env: map[string]string{"F": dir + "/server"}})
 			for range 3 {
-				checkTimeout(t, b.expire(`rm -f $F; setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
-				if b.runs(dir + "/victim") {
+				checkTimeout(t, b.runUntilTimeout(`rm -f $F; setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
+				if b.isAlive(dir + "/victim") {
 					t.Error("what the timed-out command started survived")
 				}
-				if !b.runs(dir + "/server") {
+				if !b.isAlive(dir + "/server") {
 					t.Fatal("the server of an earlier command died")
 				}
 			}
@@ -122,11 +122,12 @@ func keptAlive(t *testing.T, s suite) {
 	}
 }
 
-// background: what a command leaves running is reported, and does not delay it.
+// background: processes that a command leaves running are reported, and do not delay
+// its result.
 func background(t *testing.T, s suite) {
 	t.Run("holding the output", func(t *testing.T) {
-		b := s.fresh(t)
-		dir := b.folder()
+		b := s.start(t)
+		dir := b.tempDir()
 		r := b.run(env.Command{Script: `bash -c 'echo $$ >$F; exec sleep 300' & until test -s $F; do sleep 0.01; done; echo hi`, Env: map[string]string{"F": dir + "/pid"}})
 		if string(r.Output) != "hi\n" || r.TimedOut || r.ExitCode != 0 || r.Duration > 10*time.Second {
 			t.Errorf("output %q, timed out %v, after %v", r.Output, r.TimedOut, r.Duration)
@@ -134,37 +135,37 @@ func background(t *testing.T, s suite) {
 		if pid := b.sh("cat " + dir + "/pid"); len(r.Background) != 1 || fmt.Sprint(r.Background[0].PID) != pid || r.Background[0].Name != "sleep" {
 			t.Errorf("background is %v, want the sleep %s", r.Background, pid)
 		}
-		if again := b.run(env.Command{Script: "true"}); len(again.Background) != 0 {
-			t.Errorf("the next command reports %v", again.Background)
+		if next := b.run(env.Command{Script: "true"}); len(next.Background) != 0 {
+			t.Errorf("the next command reports %v", next.Background)
 		}
-		if !b.runs(dir + "/pid") {
+		if !b.isAlive(dir + "/pid") {
 			t.Error("the process did not live on")
 		}
 	})
 	t.Run("writing on", func(t *testing.T) {
-		b := s.fresh(t)
-		dir := b.folder()
-		// It would die of SIGPIPE, or block, if nobody read what it writes.
+		b := s.start(t)
+		dir := b.tempDir()
+		// It would die of SIGPIPE, or block, if its output were not read.
 		b.run(env.Command{Script: `bash -c 'echo $$ >$F; while :; do head -c 100000 /dev/zero; echo x >>$F.turns; done' & until test -s $F; do sleep 0.01; done`, Env: map[string]string{"F": dir + "/pid"}})
 		b.sh(`n=$(wc -l <` + dir + `/pid.turns); until test $(wc -l <` + dir + `/pid.turns) -gt $((n+20)); do sleep 0.01; done`)
-		if !b.runs(dir + "/pid") {
+		if !b.isAlive(dir + "/pid") {
 			t.Error("the process died")
 		}
 	})
 	t.Run("oldest first and bounded", func(t *testing.T) {
-		b := s.fresh(t)
+		b := s.start(t)
 		r := b.run(env.Command{Script: fmt.Sprintf("for i in $(seq %d); do sleep 300 >/dev/null 2>&1 & done", env.MaxBackground+8)})
 		if len(r.Background) != env.MaxBackground {
 			t.Fatalf("%d processes reported, want %d", len(r.Background), env.MaxBackground)
 		}
 		for i := 1; i < len(r.Background); i++ {
-			if r.Background[i].PID < r.Background[i-1].PID && r.Background[i-1].PID-r.Background[i].PID < 10_000 { // but for a wrap of the pids
+			if r.Background[i].PID < r.Background[i-1].PID && r.Background[i-1].PID-r.Background[i].PID < 10_000 { // unless PIDs have wrapped around
 				t.Errorf("process %d comes after %d", r.Background[i].PID, r.Background[i-1].PID)
 			}
 		}
 	})
 	t.Run("ended with the command", func(t *testing.T) {
-		b := s.fresh(t)
+		b := s.start(t)
 		for range 20 {
 			if r := b.run(env.Command{Script: "sleep 300 & kill -9 $!"}); len(r.Background) != 0 {
 				t.Fatalf("background is %v", r.Background)
@@ -173,29 +174,30 @@ func background(t *testing.T, s suite) {
 	})
 }
 
-// cancels: the end of the context ends the command and all it started.
-func cancels(t *testing.T, s suite) {
-	b := s.fresh(t)
-	dir := b.folder()
+// cancellation: when the context ends, all processes that the command started are
+// killed.
+func cancellation(t *testing.T, s suite) {
+	b := s.start(t)
+	dir := b.tempDir()
 	stop := errors.New("the user said stop")
 	t.Run("in mid-command", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		for name, script := range escapes {
 			file := dir + "/" + strings.ReplaceAll(name, " ", "-")
-			// Later on a busy machine, if the script did not come far enough.
+			// On a busy machine, retry with a later cancellation.
 			for after := 300 * time.Millisecond; ; after *= 4 {
-				b.cancelled(name, "echo begun; rm -f $F; "+script+"\nsleep 300", file, after, stop)
-				if b.sh("test -s "+file+" && echo written || echo missing") == "written" || after > patience {
+				b.runCancelled(name, "echo begun; rm -f $F; "+script+"\nsleep 300", file, after, stop)
+				if b.sh("test -s "+file+" && echo written || echo missing") == "written" || after > waitLimit {
 					break
 				}
 			}
-			if b.runs(file) {
+			if b.isAlive(file) {
 				t.Errorf("%s: the process survived", name)
 			}
 		}
 	})
 	t.Run("before the command", func(t *testing.T) {
-		b := box{b, t}
+		b := sandbox{b, t}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(stop)
 		if _, err := b.Execute(ctx, env.Command{Script: "touch " + dir + "/ran"}); !errors.Is(err, stop) {
@@ -207,14 +209,14 @@ func cancels(t *testing.T, s suite) {
 	})
 }
 
-func (b box) cancelled(name, script, file string, after time.Duration, why error) {
+func (b sandbox) runCancelled(name, script, file string, after time.Duration, cause error) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	defer cancel(nil)
-	timer := time.AfterFunc(after, func() { cancel(why) })
+	timer := time.AfterFunc(after, func() { cancel(cause) })
 	defer timer.Stop()
-	r, err := b.Execute(ctx, env.Command{Script: script, Env: map[string]string{"F": file}, Timeout: 4 * patience})
-	if !errors.Is(err, why) {
+	r, err := b.Execute(ctx, env.Command{Script: script, Env: map[string]string{"F": file}, Timeout: 4 * waitLimit})
+	if !errors.Is(err, cause) {
 		b.t.Fatalf("%s: error is %v, want the cause", name, err)
 	}
 	if r.TimedOut || r.ExitCode != -1 || r.Survivors != 0 || len(r.Output) > 0 && string(r.Output) != "begun\n" && !strings.HasPrefix(string(r.Output), "begun\nnohup") {
@@ -222,14 +224,15 @@ func (b box) cancelled(name, script, file string, after time.Duration, why error
 	}
 }
 
-// turns: commands of one environment run one after another, whoever asks.
-func turns(t *testing.T, s suite) {
-	b := s.fresh(t)
-	dir := b.folder()
+// oneAtATime: commands of one environment run one after another, also from different
+// goroutines.
+func oneAtATime(t *testing.T, s suite) {
+	b := s.start(t)
+	dir := b.tempDir()
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			r, err := b.Execute(t.Context(), env.Command{Script: "mkdir " + dir + "/turn && sleep 0.03 && rmdir " + dir + "/turn && echo ok", Timeout: patience})
+			r, err := b.Execute(t.Context(), env.Command{Script: "mkdir " + dir + "/turn && sleep 0.03 && rmdir " + dir + "/turn && echo ok", Timeout: waitLimit})
 			if err != nil || string(r.Output) != "ok\n" {
 				t.Errorf("output %q, error %v", r.Output, err)
 			}

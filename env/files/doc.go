@@ -1,53 +1,51 @@
-// Package files turns files into tar streams and back, for sandboxes that carry
-// files in and out (env.Files). It is the same code on both sides: linked into
-// the helper, used by the local environment, and by whoever calls Put and Get.
+// Package files converts files to tar streams and back, for sandboxes that copy files
+// in and out (env.Files). Both sides use it: the helper, the local environment, and
+// the callers of Put and Get.
 //
 //	var tree bytes.Buffer
-//	err := files.Pack(&tree, "testdata/repo")        // one entry "repo", and all below it
-//	err = box.Put(ctx, "/work", &tree)               // is /work/repo now
+//	err := files.Pack(&tree, "testdata/repo")        // the directory "repo" with its contents
+//	err = sandbox.Put(ctx, "/work", &tree)           // creates /work/repo
 //	...
 //	err = files.Unpack(&tree, t.TempDir(), files.Limits{})
 //
-// What travels is a name, any bytes of it; the content; the nine permission bits;
-// the time of the last change, to the second. Owners, set-uid bits, extended
-// attributes and holes do not. Symbolic links stay links. Sockets, pipes and
-// devices are left out of a packed tree.
+// A stream preserves the name, which may contain any bytes, the content, the nine
+// permission bits, and the modification time in seconds. Owners, set-uid bits,
+// extended attributes and holes are not preserved. Symbolic links stay links. Sockets,
+// pipes and devices are skipped.
 //
-// A stream may come out of a sandbox, so Unpack trusts none of it: it writes
-// below its folder only, follows no link on the way, replaces a file in one step
-// (a half-written one never has its final name), and refuses with ErrRefused what
-// no honest stream holds.
+// A stream may come from a sandbox, so Unpack does not trust it: it writes inside its
+// directory only, follows no symbolic links, replaces files atomically, and rejects
+// invalid streams with ErrRefused.
 //
 // Standard library only, because it is linked into the helper.
 package files
 
 import "errors"
 
-// ErrRefused is wrapped by the error about a stream, or a tree, that breaks the
-// rules of this package. What was unpacked before stays.
+// ErrRefused is wrapped by the error about a stream or tree that violates the rules of
+// this package. Files unpacked before the error remain.
 var ErrRefused = errors.New("refused")
 
-// Bounds of every tree.
+// Limits of every tree.
 const (
-	// MaxEntries is how many files, folders and links a tree may have.
+	// MaxEntries is the maximum number of files, directories and links.
 	MaxEntries = 500_000
-	// MaxBytes is how much content a tree may have, holes counted as zeros.
+	// MaxBytes is the maximum total size of the files; holes count as zeros.
 	MaxBytes = 16 << 30
-	// MaxDepth is how many folders may be inside each other. Each takes an open
-	// descriptor while it is worked in.
+	// MaxDepth is the maximum nesting depth of directories. Each level needs an open
+	// descriptor.
 	MaxDepth = 200
 )
 
-// Limits bound what Unpack takes; zero fields mean the bounds above.
+// Limits are the limits of Unpack; zero fields mean the constants above.
 type Limits struct {
 	Entries int
 	Bytes   int64
-	// OuterLinks permits symbolic links that lead, or might lead, out of the
-	// folder. They are never followed here, but whoever reads the folder later
-	// may follow them: permit them only where commands could make such links
-	// themselves, inside a sandbox, or in the local environment, whose commands
-	// are as free as their user.
-	OuterLinks bool
+	// AllowOutsideLinks permits symbolic links whose target is or may be outside the
+	// directory. Unpack does not follow them, but later readers may. Permit them only
+	// where commands could create such links themselves: inside a sandbox, or in the
+	// local environment, where commands have the rights of the user.
+	AllowOutsideLinks bool
 }
 
 func (l Limits) withDefaults() Limits {

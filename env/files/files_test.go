@@ -19,8 +19,8 @@ import (
 	"github.com/minibench/mini/env/files"
 )
 
-// look describes every file below dir: what travels of it.
-func look(t *testing.T, dir string) map[string]string {
+// describe returns the preserved properties of every file below dir.
+func describe(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -75,8 +75,8 @@ func link(t *testing.T, target, path string) {
 	}
 }
 
-// TestThereAndBack packs a tree with everything odd in it and unpacks it.
-func TestThereAndBack(t *testing.T) {
+// TestRoundTrip packs and unpacks a tree with unusual files.
+func TestRoundTrip(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "tree")
 	write(t, from+"/plain", "text\n", 0o644)
 	write(t, from+"/empty", "", 0o600)
@@ -110,7 +110,7 @@ func TestThereAndBack(t *testing.T) {
 	if err := os.Chmod(from+"/sealed", 0o555); err != nil {
 		t.Fatal(err)
 	}
-	want := look(t, from)
+	want := describe(t, from)
 	if len(want) < 20 {
 		t.Fatalf("only %d files to pack", len(want))
 	}
@@ -126,10 +126,10 @@ func TestThereAndBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to := t.TempDir()
 			old(to)
-			if err := files.Unpack(packed(t, from), to, files.Limits{OuterLinks: true}); err != nil {
+			if err := files.Unpack(packed(t, from), to, files.Limits{AllowOutsideLinks: true}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, look(t, to+"/tree")); diff != "" {
+			if diff := cmp.Diff(want, describe(t, to+"/tree")); diff != "" {
 				t.Errorf("tree differs (-packed +unpacked):\n%.4000s", diff)
 			}
 			if content, err := os.ReadFile(to + "/elsewhere"); err == nil && string(content) != "kept" {
@@ -222,7 +222,8 @@ func special(name string, kind byte) entry {
 	return entry{Header: tar.Header{Name: name, Typeflag: kind}}
 }
 
-// TestHostileStreams: each is refused, and nothing outside of the folder changes.
+// TestHostileStreams: invalid streams are refused, and no file outside the directory
+// changes.
 func TestHostileStreams(t *testing.T) {
 	hard := func(name, target string) entry {
 		return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}}
@@ -266,12 +267,12 @@ func TestHostileStreams(t *testing.T) {
 			write(t, dir+"/file", "kept", 0o644)
 			write(t, dir+"/there/x", "kept", 0o644)
 			link(t, outside, dir+"/old")
-			before := look(t, outside)
+			before := describe(t, outside)
 			err := files.Unpack(forged(t, entries...), dir, files.Limits{Entries: 5, Bytes: 1000})
 			if !errors.Is(err, files.ErrRefused) {
 				t.Errorf("error %v, want ErrRefused", err)
 			}
-			after := look(t, outside)
+			after := describe(t, outside)
 			for path := range after {
 				if strings.HasPrefix(path, "dir/") && before[path] == "" {
 					delete(after, path) // what came before the refusal
@@ -287,7 +288,7 @@ func TestHostileStreams(t *testing.T) {
 
 func noTemporary(t *testing.T, dir string) {
 	t.Helper()
-	for path := range look(t, dir) {
+	for path := range describe(t, dir) {
 		if strings.HasPrefix(filepath.Base(path), ".mini-") {
 			t.Errorf("%s was left behind", path)
 		}
@@ -308,8 +309,9 @@ func TestHardLinks(t *testing.T) {
 	noTemporary(t, dir)
 }
 
-// TestCut cuts a stream in hundreds of places, between entries too: what is there afterwards is whole.
-func TestCut(t *testing.T) {
+// TestTruncated truncates a stream at hundreds of offsets: all files unpacked before
+// are complete.
+func TestTruncated(t *testing.T) {
 	from := t.TempDir() + "/d"
 	write(t, from+"/a", strings.Repeat("a", 700), 0o644)
 	write(t, from+"/b", strings.Repeat("b", 700), 0o644)
@@ -317,13 +319,13 @@ func TestCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := look(t, from)
+	want := describe(t, from)
 	for n := 0; n <= len(whole)-1024; n += 8 { // the end mark is 1024 bytes, and blocks end at a multiple of 8
 		to := t.TempDir()
 		if err := files.Unpack(bytes.NewReader(whole[:n]), to, files.Limits{}); err == nil {
 			t.Errorf("%d of %d bytes went through without an error", n, len(whole))
 		}
-		for path, what := range look(t, to) {
+		for path, what := range describe(t, to) {
 			name, _ := strings.CutPrefix(path, "d/")
 			if path != "d" && what != want[name] {
 				t.Errorf("after %d bytes %s is %.40q, want %.40q", n, path, what, want[name])
@@ -332,7 +334,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: whatever the stream, nothing outside of the folder changes.
+// FuzzUnpack: no stream changes files outside the directory.
 func FuzzUnpack(f *testing.F) {
 	dir := f.TempDir()
 	if err := os.WriteFile(dir+"/x", []byte("x"), 0o600); err != nil {

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// folder is an open directory: names are looked up in it and nowhere else.
+// folder is an open directory. Names are resolved inside it only.
 type folder struct {
-	name string // within the one above
+	name string // in the parent directory
 	*os.Root
 }
 
-// into opens a directory of f. A link to one is refused, also one that takes the
-// directory's place at this moment.
-func (f folder) into(name string) (folder, error) {
-	seen, err := f.Lstat(name)
+// openDir opens a subdirectory. It refuses symbolic links, even one that replaces the
+// directory at this moment.
+func (f folder) openDir(name string) (folder, error) {
+	info, err := f.Lstat(name)
 	if err != nil {
 		return folder{}, err
 	}
-	if !seen.IsDir() {
-		return folder{}, fmt.Errorf("%w: %q is %s, not a directory", ErrRefused, name, kind(seen.Mode()))
+	if !info.IsDir() {
+		return folder{}, fmt.Errorf("%w: %q is %s, not a directory", ErrRefused, name, kind(info.Mode()))
 	}
 	root, err := f.OpenRoot(name)
 	if err != nil {
 		return folder{}, err
 	}
 	opened, err := root.Stat(".")
-	if err == nil && !os.SameFile(seen, opened) {
+	if err == nil && !os.SameFile(info, opened) {
 		err = fmt.Errorf("%w: %q was replaced while it was opened", ErrRefused, name)
 	}
 	if err != nil {
@@ -38,52 +38,53 @@ func (f folder) into(name string) (folder, error) {
 	return folder{name, root}, nil
 }
 
-// trail is the way from the top to the folder worked in. Entries of a stream
-// come in the order of their folders, so the next one is rarely far away.
-type trail []folder
+// openPath holds the open directories from the top to the current one. Successive
+// entries of a stream are usually in nearby directories, so most of them can be
+// reused.
+type openPath []folder
 
-// to walks to the directory at path (its parts, below the top), making what is
-// missing when asked to, and returns it.
-func (t *trail) to(path []string, missing func(in folder, name string) error) (folder, error) {
+// open opens the directory at path, given as names below the top. If create is not
+// nil, it is called for missing directories.
+func (p *openPath) open(path []string, create func(in folder, name string) error) (folder, error) {
 	if len(path) > MaxDepth {
-		return folder{}, fmt.Errorf("%w: more than %d folders inside each other", ErrRefused, MaxDepth)
+		return folder{}, fmt.Errorf("%w: directories nested deeper than %d", ErrRefused, MaxDepth)
 	}
 	shared := 0
-	for shared < len(path) && shared+1 < len(*t) && (*t)[shared+1].name == path[shared] {
+	for shared < len(path) && shared+1 < len(*p) && (*p)[shared+1].name == path[shared] {
 		shared++
 	}
-	if err := t.cut(shared + 1); err != nil {
+	if err := p.truncate(shared + 1); err != nil {
 		return folder{}, err
 	}
 	for _, name := range path[shared:] {
-		above := (*t)[len(*t)-1]
-		next, err := above.into(name)
-		if errors.Is(err, fs.ErrNotExist) && missing != nil {
-			if err = missing(above, name); err == nil {
-				next, err = above.into(name)
+		parent := (*p)[len(*p)-1]
+		next, err := parent.openDir(name)
+		if errors.Is(err, fs.ErrNotExist) && create != nil {
+			if err = create(parent, name); err == nil {
+				next, err = parent.openDir(name)
 			}
 		}
 		if err != nil {
 			return folder{}, err
 		}
-		*t = append(*t, next)
+		*p = append(*p, next)
 	}
-	return (*t)[len(*t)-1], nil
+	return (*p)[len(*p)-1], nil
 }
 
-// cut closes all but the first n folders.
-func (t *trail) cut(n int) error {
+// truncate closes all but the first n directories.
+func (p *openPath) truncate(n int) error {
 	var errs []error
-	for i := len(*t) - 1; i >= n; i-- {
-		errs = append(errs, (*t)[i].Close())
-		*t = (*t)[:i]
+	for i := len(*p) - 1; i >= n; i-- {
+		errs = append(errs, (*p)[i].Close())
+		*p = (*p)[:i]
 	}
 	return errors.Join(errs...)
 }
 
-// split takes a name of a stream apart. It is relative, whatever way it is
-// written, or refused; "." has no parts.
-func split(name string) ([]string, error) {
+// splitName splits a name in a stream into its parts. It refuses names that are not
+// relative or contain "..". The name "." has no parts.
+func splitName(name string) ([]string, error) {
 	if strings.HasPrefix(name, "/") {
 		return nil, fmt.Errorf("%w: absolute name", ErrRefused)
 	}
@@ -92,9 +93,9 @@ func split(name string) ([]string, error) {
 		switch {
 		case part == "" || part == ".":
 		case part == "..":
-			return nil, fmt.Errorf("%w: a name that leads upwards", ErrRefused)
+			return nil, fmt.Errorf("%w: .. in its name", ErrRefused)
 		case !isLocal(part):
-			return nil, fmt.Errorf("%w: a name that is none here", ErrRefused)
+			return nil, fmt.Errorf("%w: name is invalid on this system", ErrRefused)
 		default:
 			parts = append(parts, part)
 		}
@@ -102,7 +103,7 @@ func split(name string) ([]string, error) {
 	return parts, nil
 }
 
-// kind names a type of file in words.
+// kind returns a description of a file type.
 func kind(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():

@@ -11,38 +11,37 @@ import (
 	"time"
 )
 
-// batch is how many names of a directory are held at a time.
+// batch is the number of names read from a directory at a time.
 const batch = 256
 
-// Pack writes path to w as a tar stream: a file or a symbolic link by its base
-// name, a directory as its base name and all below it, in no particular order.
-// The root of a file system is called ".". What ends or appears during the walk
-// may be in the stream or not; a file that shrinks while it is read is an error.
-// The error wraps fs.ErrNotExist when there is no such path, and the first error
-// of w as it is.
+// Pack writes path to w as a tar stream: a file or a symbolic link under its base
+// name, a directory under its base name with its contents, in no particular order. The
+// root of a file system is called ".". Files created or deleted meanwhile may be
+// missing; a file that shrinks while it is read is an error. The error wraps
+// fs.ErrNotExist if path does not exist, or the first error of w.
 func Pack(w io.Writer, path string) (err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
-	above, err := os.OpenRoot(filepath.Dir(path))
+	parent, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("pack %q: %w", path, err)
 	}
-	defer above.Close() //nolint:errcheck // nothing was written
+	defer parent.Close() //nolint:errcheck // nothing was written
 	name := filepath.Base(path)
 	if name == string(filepath.Separator) {
 		name = "."
 	}
-	info, err := above.Lstat(name)
+	info, err := parent.Lstat(name)
 	if err != nil {
 		return fmt.Errorf("pack %q: %w", path, err)
 	}
-	if !carried(info.Mode()) {
-		return fmt.Errorf("pack %q: %w: it is %s", path, ErrRefused, kind(info.Mode()))
+	if !isPacked(info.Mode()) {
+		return fmt.Errorf("pack %q: %w: is %s", path, ErrRefused, kind(info.Mode()))
 	}
 	p := &packer{tar: tar.NewWriter(w)}
-	if err := p.add(folder{Root: above}, name, name, 0); err != nil {
+	if err := p.add(folder{Root: parent}, name, name, 0); err != nil {
 		return fmt.Errorf("pack %q: %w", path, err)
 	}
 	if err := p.tar.Close(); err != nil {
@@ -58,11 +57,11 @@ type packer struct {
 	buf     []byte
 }
 
-// add writes what name in a folder is; as is its name in the stream.
+// add writes the file called name in a directory; as is its name in the stream.
 func (p *packer) add(in folder, name, as string, depth int) error {
 	info, err := in.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !carried(info.Mode()) {
-		return nil // it has just ended, or is nothing that could travel
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !isPacked(info.Mode()) {
+		return nil // it was just deleted, or its type is not supported
 	}
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func (p *packer) add(in folder, name, as string, depth int) error {
 	default:
 		target, err := in.Readlink(name)
 		if err != nil {
-			return ended(err)
+			return ignoreMissing(err)
 		}
 		return p.tar.WriteHeader(header(as, tar.TypeSymlink, info, target, 0))
 	}
@@ -86,11 +85,11 @@ func (p *packer) add(in folder, name, as string, depth int) error {
 
 func (p *packer) dir(in folder, name, as string, depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("%w: more than %d folders inside each other", ErrRefused, MaxDepth)
+		return fmt.Errorf("%w: directories nested deeper than %d", ErrRefused, MaxDepth)
 	}
-	here, err := in.into(name)
+	here, err := in.openDir(name)
 	if err != nil {
-		return ended(err)
+		return ignoreMissing(err)
 	}
 	defer here.Close() //nolint:errcheck // nothing was written
 	list, err := here.Open(".")
@@ -121,20 +120,20 @@ func (p *packer) dir(in folder, name, as string, depth int) error {
 	}
 }
 
-// file opens what is then told by its own facts: another file, or a link to one,
-// may have taken the name meanwhile.
-func (p *packer) file(in folder, name, as string, seen fs.FileInfo) error {
-	f, err := in.OpenFile(name, forReading, 0)
+// file writes a regular file. It verifies the opened file, because another file or a
+// link may have replaced it since Lstat.
+func (p *packer) file(in folder, name, as string, want fs.FileInfo) error {
+	f, err := in.OpenFile(name, readFlags, 0)
 	if err != nil {
-		return ended(err)
+		return ignoreMissing(err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(info, seen) {
-		return nil // that one has ended
+	if !os.SameFile(info, want) {
+		return nil // the file was replaced
 	}
 	if p.bytes += info.Size(); p.bytes > MaxBytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrRefused, int64(MaxBytes))
@@ -145,7 +144,8 @@ func (p *packer) file(in folder, name, as string, seen fs.FileInfo) error {
 	if p.buf == nil {
 		p.buf = make([]byte, 64<<10)
 	}
-	// Both are wrapped: their own ways to copy would take other buffers.
+	// Both are wrapped, so that CopyBuffer uses the buffer instead of ReadFrom and
+	// WriteTo.
 	n, err := io.CopyBuffer(onlyWriter{p.tar}, io.LimitReader(f, info.Size()), p.buf)
 	if err == nil && n < info.Size() {
 		err = fmt.Errorf("%q shrank from %d to %d bytes while it was read", as, info.Size(), n)
@@ -159,15 +159,15 @@ func header(name string, kind byte, info fs.FileInfo, target string, size int64)
 	return &tar.Header{
 		Name: name, Typeflag: kind, Linkname: target, Size: size,
 		Mode:    int64(info.Mode().Perm()),
-		ModTime: info.ModTime().Truncate(time.Second), // it would be rounded, which may lie in the future
+		ModTime: info.ModTime().Truncate(time.Second), // rounding could give a time in the future
 	}
 }
 
-// carried reports whether a type of file is part of a stream.
-func carried(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() || m&fs.ModeSymlink != 0 }
+// isPacked reports whether files of a type are written to a stream.
+func isPacked(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() || m&fs.ModeSymlink != 0 }
 
-// ended forgives the error about a name that is gone since it was seen.
-func ended(err error) error {
+// ignoreMissing ignores the error about a file that was deleted meanwhile.
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

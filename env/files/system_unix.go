@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// forReading never waits for the other end of a pipe that took a file's place.
-const forReading = os.O_RDONLY | syscall.O_NONBLOCK
+// readFlags open a file without blocking, if a pipe has replaced it.
+const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// isLocal reports whether a part of a name is one name on this system.
+// isLocal reports whether a part of a name is a valid file name on this system.
 func isLocal(part string) bool { return strings.IndexByte(part, 0) < 0 }

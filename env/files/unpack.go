@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// maxSealed bounds how many folders may be unwritable for their owner: they get
-// their mode at the end, and are remembered until then.
-const maxSealed = 4096
+// maxRestricted is the maximum number of directories that their owner cannot write to.
+// Their modes are remembered and set at the end.
+const maxRestricted = 4096
 
-// Unpack makes what a tar stream holds below dir, which is made when it is
-// missing and found as any path is, through links too; below it none is
-// followed. A file that is there is replaced, also one that is a link; a
-// directory is not. It reads no further than the stream's end mark.
+// Unpack extracts a tar stream into dir. It creates dir if it does not exist; symbolic
+// links in its path are followed, but none below it. Existing files and links are
+// replaced, existing directories are kept. Unpack does not read beyond the stream's
+// end mark.
 //
-// The error wraps ErrRefused when the stream is to blame, or the first error of
-// r. What was unpacked until then stays, each file whole.
+// The error wraps ErrRefused if the stream is invalid, or the first error of r. Files
+// unpacked before the error remain, each of them complete.
 func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // as a shell's mkdir: the umask decides
 		return fmt.Errorf("unpack: %w", err)
@@ -31,20 +31,20 @@ func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
-	u := &unpacker{limits: l.withDefaults(), trail: trail{{Root: root}}, names: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
-	defer func() { err = errors.Join(err, u.trail.cut(0)) }()
-	counted := &counter{Reader: r}
+	u := &unpacker{limits: l.withDefaults(), path: openPath{{Root: root}}, names: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	defer func() { err = errors.Join(err, u.path.truncate(0)) }()
+	counted := &countingReader{Reader: r}
 	stream := tar.NewReader(counted)
 	for {
 		counted.n = 0
 		h, err := stream.Next()
-		// Content is read to its end each time, so that what is read here is its
-		// padding and the next block, the end mark's too.
-		if err == io.EOF && counted.n < block { //nolint:errorlint // the stream's own, as it is
+		// Next first skips the rest of the previous file's content. It has been read
+		// completely, so the bytes counted here are its padding and the next block.
+		if err == io.EOF && counted.n < block { //nolint:errorlint // the stream's io.EOF, unwrapped
 			err = io.ErrUnexpectedEOF
 		}
 		if err == io.EOF { //nolint:errorlint // likewise
-			return u.seal()
+			return u.restrict()
 		}
 		if errors.Is(err, tar.ErrHeader) || errors.Is(err, tar.ErrFieldTooLong) {
 			err = fmt.Errorf("%w: not a tar stream: %w", ErrRefused, err)
@@ -58,42 +58,43 @@ func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	}
 }
 
-// block is what a stream is made of, in bytes. Its end mark is one of zeros.
+// block is the block size of a stream, in bytes. The end mark is a block of zeros.
 const block = 512
 
-type counter struct {
+type countingReader struct {
 	io.Reader
 	n int64
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
 	return n, err
 }
 
 type unpacker struct {
-	limits  Limits
-	trail   trail
-	entries int
-	bytes   int64
-	names   map[uint64]struct{} // hashes of the names so far: no name comes twice
-	seed    maphash.Seed
-	sealed  []sealed
-	buf     []byte
+	limits     Limits
+	path       openPath
+	entries    int
+	bytes      int64
+	names      map[uint64]struct{} // hashes of the names so far, to refuse duplicates
+	seed       maphash.Seed
+	restricted []restrictedDir
+	buf        []byte
 }
 
-// sealed is a folder that its owner cannot write to, once all is in it.
-type sealed struct {
+// restrictedDir is a directory that its owner cannot write to. It gets its mode at the
+// end.
+type restrictedDir struct {
 	path []string
 	mode fs.FileMode
 }
 
 func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
-		return nil // a comment, as git archive writes it
+		return nil // a comment, as written by git archive
 	}
-	path, err := split(h.Name)
+	path, err := splitName(h.Name)
 	if err != nil {
 		return err
 	}
@@ -105,25 +106,25 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 		return u.dir(path, mode)
 	}
 	if len(path) == 0 {
-		return fmt.Errorf("%w: a file without a name", ErrRefused)
+		return fmt.Errorf("%w: file without a name", ErrRefused)
 	}
-	in, err := u.trail.to(path[:len(path)-1], makeDir)
+	in, err := u.path.open(path[:len(path)-1], makeDir)
 	if err != nil {
 		return err
 	}
 	name := path[len(path)-1]
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
-		return replace(in, name, func(temporary string) error { return u.file(in, temporary, h, mode, content) })
+		return replace(in, name, func(tempName string) error { return u.file(in, tempName, h, mode, content) })
 	case tar.TypeSymlink:
-		if !u.limits.OuterLinks && !inside(h.Linkname, len(path)-1) {
-			return fmt.Errorf("%w: a symbolic link to %.4096q, which is or may be outside of the folder", ErrRefused, h.Linkname)
+		if !u.limits.AllowOutsideLinks && !staysInside(h.Linkname, len(path)-1) {
+			return fmt.Errorf("%w: symbolic link to %.4096q, which is or may be outside the directory", ErrRefused, h.Linkname)
 		}
-		return replace(in, name, func(temporary string) error { return in.Symlink(h.Linkname, temporary) })
+		return replace(in, name, func(tempName string) error { return in.Symlink(h.Linkname, tempName) })
 	case tar.TypeLink:
 		return u.hardLink(h.Linkname, path)
 	default:
-		return fmt.Errorf("%w: neither file, directory nor link (type %q)", ErrRefused, h.Typeflag)
+		return fmt.Errorf("%w: not a file, directory or link (type %q)", ErrRefused, h.Typeflag)
 	}
 }
 
@@ -136,8 +137,8 @@ func (u *unpacker) count(h *tar.Header, path []string) error {
 	}
 	u.bytes += h.Size
 	name := maphash.String(u.seed, strings.Join(path, "/"))
-	if _, twice := u.names[name]; twice {
-		return fmt.Errorf("%w: the name comes twice", ErrRefused)
+	if _, exists := u.names[name]; exists {
+		return fmt.Errorf("%w: duplicate name", ErrRefused)
 	}
 	u.names[name] = struct{}{}
 	return nil
@@ -145,28 +146,28 @@ func (u *unpacker) count(h *tar.Header, path []string) error {
 
 func makeDir(in folder, name string) error { return in.Mkdir(name, 0o777) }
 
-// dir makes a directory, or gives one that is there its mode. Its owner can
-// write to it until the end.
+// dir creates a directory, or sets the mode of an existing one. The owner can write to
+// it until the end.
 func (u *unpacker) dir(path []string, mode fs.FileMode) error {
-	here, err := u.trail.to(path, makeDir)
+	here, err := u.path.open(path, makeDir)
 	if err != nil {
 		return err
 	}
-	const open = 0o700
-	if mode&open != open {
-		if len(u.sealed) == maxSealed {
-			return fmt.Errorf("%w: more than %d folders that their owner cannot use", ErrRefused, maxSealed)
+	const ownerMode = 0o700
+	if mode&ownerMode != ownerMode {
+		if len(u.restricted) == maxRestricted {
+			return fmt.Errorf("%w: more than %d directories that their owner cannot write to", ErrRefused, maxRestricted)
 		}
-		u.sealed = append(u.sealed, sealed{path, mode})
+		u.restricted = append(u.restricted, restrictedDir{path, mode})
 	}
-	return here.Chmod(".", mode|open)
+	return here.Chmod(".", mode|ownerMode)
 }
 
-// seal gives folders their modes, inner ones first.
-func (u *unpacker) seal() error {
-	for i := len(u.sealed) - 1; i >= 0; i-- {
-		s := u.sealed[i]
-		here, err := u.trail.to(s.path, nil)
+// restrict sets the modes of the restricted directories, inner ones first.
+func (u *unpacker) restrict() error {
+	for i := len(u.restricted) - 1; i >= 0; i-- {
+		s := u.restricted[i]
+		here, err := u.path.open(s.path, nil)
 		if err == nil {
 			err = here.Chmod(".", s.mode)
 		}
@@ -177,23 +178,23 @@ func (u *unpacker) seal() error {
 	return nil
 }
 
-// replace makes something under another name and then gives it its own, so that
-// whoever looks sees the old, or the new, and nothing between.
-func replace(in folder, name string, create func(temporary string) error) (err error) {
-	temporary := ".mini-" + rand.Text()
-	// Also after success: a rename between two names of one file does nothing.
+// replace creates a file under a tempName name and renames it, so that readers see
+// the old or the new file only.
+func replace(in folder, name string, create func(tempName string) error) (err error) {
+	tempName := ".mini-" + rand.Text()
+	// Also after success: a rename between two hard links to one file has no effect.
 	defer func() {
-		if e := in.Remove(temporary); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := in.Remove(tempName); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}()
-	if err := create(temporary); err != nil {
+	if err := create(tempName); err != nil {
 		return err
 	}
-	if there, err := in.Lstat(name); err == nil && there.IsDir() {
-		return fmt.Errorf("%w: there is a directory of this name", ErrRefused)
+	if existing, err := in.Lstat(name); err == nil && existing.IsDir() {
+		return fmt.Errorf("%w: a directory of this name exists", ErrRefused)
 	}
-	return in.Rename(temporary, name)
+	return in.Rename(tempName, name)
 }
 
 func (u *unpacker) file(in folder, name string, h *tar.Header, mode fs.FileMode, content io.Reader) error {
@@ -206,7 +207,7 @@ func (u *unpacker) file(in folder, name string, h *tar.Header, mode fs.FileMode,
 	}
 	_, err = io.CopyBuffer(onlyWriter{f}, onlyReader{content}, u.buf)
 	if err == nil {
-		err = f.Chmod(mode) // past the umask
+		err = f.Chmod(mode) // regardless of the umask
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
@@ -217,13 +218,13 @@ func (u *unpacker) file(in folder, name string, h *tar.Header, mode fs.FileMode,
 
 type onlyReader struct{ io.Reader }
 
-// hardLink gives a file of the tree one more name.
+// hardLink creates a hard link to a file of the tree.
 func (u *unpacker) hardLink(target string, path []string) error {
-	from, err := split(target)
+	from, err := splitName(target)
 	if err != nil || len(from) == 0 {
-		return fmt.Errorf("%w: a link to %.4096q", ErrRefused, target)
+		return fmt.Errorf("%w: hard link to %.4096q", ErrRefused, target)
 	}
-	in, err := u.trail.to(from[:len(from)-1], nil)
+	in, err := u.path.open(from[:len(from)-1], nil)
 	if err != nil {
 		return fmt.Errorf("link to %.4096q: %w", target, err)
 	}
@@ -232,23 +233,24 @@ func (u *unpacker) hardLink(target string, path []string) error {
 		return fmt.Errorf("link to %.4096q: %w", target, err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: a hard link to %s", ErrRefused, kind(info.Mode()))
+		return fmt.Errorf("%w: hard link to %s", ErrRefused, kind(info.Mode()))
 	}
-	in, err = u.trail.to(path[:len(path)-1], makeDir)
+	in, err = u.path.open(path[:len(path)-1], makeDir)
 	if err != nil {
 		return err
 	}
-	top := u.trail[0]
-	return replace(in, path[len(path)-1], func(temporary string) error {
-		to := append(append([]string{}, path[:len(path)-1]...), temporary)
+	top := u.path[0]
+	return replace(in, path[len(path)-1], func(tempName string) error {
+		to := append(append([]string{}, path[:len(path)-1]...), tempName)
 		return top.Link(strings.Join(from, "/"), strings.Join(to, "/"))
 	})
 }
 
-// inside reports whether a symbolic link in a folder that many levels down stays
-// below the top, whatever else is a link. A step upwards is safe only at the
-// beginning: after a name, which may be a link itself, it leads anywhere.
-func inside(target string, depth int) bool {
+// staysInside reports whether the target of a symbolic link in a directory at this
+// depth is below the top, whatever other links exist. A ".." is safe only at the
+// beginning of the target: after a name, which may itself be a link, it may lead
+// anywhere.
+func staysInside(target string, depth int) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return false
 	}

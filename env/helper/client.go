@@ -12,141 +12,141 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// The ways a conversation ends, besides ErrFrame (the other side broke the
-// rules) and env.ErrClosed (Close was called).
+// The reasons why a connection ends, besides ErrFrame (the other side violated the
+// protocol) and env.ErrClosed (Close was called).
 var (
-	// ErrLost says that the stream ended or failed. Why is for the owner of
-	// the stream to find out: a dead container and a dead daemon look alike.
-	ErrLost = errors.New("stream to the sandbox ended")
-	// ErrSilent says that an answer did not come within its time.
-	ErrSilent = errors.New("sandbox does not answer")
-	// ErrFault says that the helper itself gave up; its words follow.
-	ErrFault = errors.New("helper gave up")
-	// ErrMismatch says that another helper, or another version of it,
-	// answered than the one that was sent.
-	ErrMismatch = errors.New("not the helper that was sent")
+	// ErrDisconnected means that the stream ended or failed. The owner of the stream
+	// must find out why: a dead container and a dead daemon have the same effect.
+	ErrDisconnected = errors.New("stream to the sandbox ended")
+	// ErrNoResponse means that an expected frame did not arrive in time.
+	ErrNoResponse = errors.New("sandbox does not respond")
+	// ErrHelperFailed means that the helper reported an error and exited; its message
+	// is appended.
+	ErrHelperFailed = errors.New("helper failed")
+	// ErrMismatch means that a different helper, or another version of it, is running.
+	ErrMismatch = errors.New("unexpected helper")
 )
 
 const (
-	// DefaultTimeout bounds commands for which neither they nor the
-	// ClientConfig say anything.
+	// DefaultTimeout is the timeout of commands if neither the command nor the
+	// ClientConfig sets one.
 	DefaultTimeout = time.Minute
-	// Grace is how long after a command's timeout its report may take, on
-	// the client's clock, before the sandbox counts as silent.
-	Grace = 30 * time.Second
-	// HandshakeWait is how long the helper's first answer may take.
-	HandshakeWait = 30 * time.Second
-	// cancelWait is how long a cancelled command's report may take.
-	cancelWait = 10 * time.Second
-	// transferWait is how long files may stand still on the helper's side.
-	transferWait = time.Minute
+	// ReportGrace is how long the report of a command may take after the command's
+	// timeout, on the client's clock. Then the sandbox counts as unresponsive.
+	ReportGrace = 30 * time.Second
+	// HandshakeTimeout is how long the helper's Hello may take.
+	HandshakeTimeout = 30 * time.Second
+	// cancelTimeout is how long the report of a cancelled command may take.
+	cancelTimeout = 10 * time.Second
+	// transferTimeout is how long a file transfer may wait for the helper.
+	transferTimeout = time.Minute
 )
 
-// ClientConfig says how a Client talks. The zero value works.
+// ClientConfig configures a Client. The zero value is usable.
 type ClientConfig struct {
-	// Setup is sent first; its Version is filled in. Its lease also sets how
-	// often the client says that it is alive: four times per lease.
+	// Setup is sent first; Dial sets its Version. The client sends four keepalive
+	// frames per lease.
 	Setup Setup
-	// Hash is the SHA-256, in hex, of the binary that must be answering.
-	// Empty means any.
+	// Hash is the expected SHA-256 of the helper's binary, in hex. Empty means any.
 	Hash string
-	// Timeout bounds commands that name none; zero means DefaultTimeout.
+	// Timeout is the timeout of commands that set none; zero means DefaultTimeout.
 	Timeout time.Duration
-	// Overdue, where it is not nil, is asked when a report is late, or files stand
-	// still: it may know that the sandbox was paused. It returns how much longer to wait; zero
-	// means no longer.
-	Overdue func() time.Duration
+	// ExtendDeadline, if not nil, is called when a report is late or a file transfer
+	// stalls. It returns how much longer to wait, for example because the sandbox was
+	// paused; zero means that the deadline stands.
+	ExtendDeadline func() time.Duration
 }
 
-// readAhead holds the frames of a small command, so that they take one read;
-// what is larger passes it by. It is held for as long as a sandbox lives, by
-// hundreds of them.
-const readAhead = 2 << 10
+// readBufferSize fits the frames of a small command, so that one read gets them.
+// Larger reads bypass the buffer. It stays small because there may be hundreds of
+// sandboxes, each with a buffer for its whole life.
+const readBufferSize = 2 << 10
 
-// Client runs commands and carries files through a helper, one at a time, but for
-// commands inside of commands. Its methods are safe for concurrent use.
+// Client runs commands and transfers files through a helper, one at a time, except for
+// nested commands. Its methods are safe for concurrent use.
 type Client struct {
-	cfg     ClientConfig
-	stream  io.ReadWriteCloser
-	hello   Hello
-	turn    chan struct{} // of capacity one: who has put a token in may run
-	outbox  chan Frame
-	greeted chan Hello    // of capacity one
-	met     bool          // a Hello came; the reader's own
-	over    chan struct{} // closed when the conversation is over
-	workers sync.WaitGroup
+	cfg      ClientConfig
+	stream   io.ReadWriteCloser
+	hello    Hello
+	sem      chan struct{} // semaphore of capacity 1 for Execute, Put and Get
+	outbox   chan Frame
+	hellos   chan Hello    // capacity 1
+	gotHello bool          // used by the reader only
+	done     chan struct{} // closed when the connection has ended
+	workers  sync.WaitGroup
 
 	mu       sync.Mutex
 	err      error
-	calls    map[uint32]*call // the command under way, if any, and those inside of it
-	transfer *transfer        // the files under way, if any
-	last     uint32
+	calls    map[uint32]*call // the running command, if any, and its nested commands
+	transfer *transfer        // the running file transfer, if any
+	lastID   uint32
 
-	excusing sync.Mutex // of calls whose reports are late, one at a time
+	extending sync.Mutex // serializes calls of ExtendDeadline for commands
 }
 
-// Dial opens the conversation: it sends Setup, waits for Hello and checks who
-// answers. Afterwards the stream belongs to the client, also when Dial fails;
-// closing the stream must unblock its Read and Write.
+// Dial opens the connection: it sends Setup, waits for Hello and verifies the helper.
+// The client then owns the stream, even if Dial fails. Closing the stream must unblock
+// its Read and Write.
 func Dial(ctx context.Context, stream io.ReadWriteCloser, cfg ClientConfig) (*Client, error) {
 	cfg.Setup.Version = Version
 	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
 	c := &Client{
-		cfg:     cfg,
-		stream:  stream,
-		turn:    make(chan struct{}, 1),
-		outbox:  make(chan Frame),
-		greeted: make(chan Hello, 1),
-		over:    make(chan struct{}),
-		calls:   map[uint32]*call{},
+		cfg:    cfg,
+		stream: stream,
+		sem:    make(chan struct{}, 1),
+		outbox: make(chan Frame),
+		hellos: make(chan Hello, 1),
+		done:   make(chan struct{}),
+		calls:  map[uint32]*call{},
 	}
 	c.workers.Go(c.read)
 	c.workers.Go(c.write)
 	if err := c.handshake(ctx); err != nil {
-		_ = c.Close() // the handshake's error is the one that matters
-		return nil, fmt.Errorf("greet helper: %w", err)
+		_ = c.Close() // Close returns no error
+		return nil, fmt.Errorf("connect to helper: %w", err)
 	}
 	return c, nil
 }
 
-// Hello returns what the helper said of itself and its sandbox.
+// Hello returns the helper's description of itself and its sandbox.
 func (c *Client) Hello() Hello { return c.hello }
 
-// Err returns why the conversation is over, nil while it is not.
+// Err returns the reason why the connection has ended; nil while it is open.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close ends the conversation and with it the helper, which kills what it
-// runs at the end of its input. A command under way returns env.ErrClosed.
+// Close ends the connection. The helper then kills its commands and exits. A running
+// command returns env.ErrClosed.
 func (c *Client) Close() error {
 	c.end(env.ErrClosed)
 	c.workers.Wait()
 	return nil
 }
 
-// Outcome returns the error of a command or a transfer, or, where the conversation
-// is over, what lost makes of the reason, and env.ErrClosed after Close; both come
-// with the cause of ctx, if that has ended.
-func (c *Client) Outcome(ctx context.Context, err error, lost func(why error) error) error {
-	over := c.Err()
+// MapError returns the error of a command or transfer to report to the caller. While
+// the connection is open it is err. After Close it is env.ErrClosed. If the connection
+// was lost it is the result of lost, called with the reason. The latter two are joined
+// with the cause of ctx, if ctx has ended.
+func (c *Client) MapError(ctx context.Context, err error, lost func(reason error) error) error {
+	reason := c.Err()
 	switch {
-	case err == nil || over == nil:
+	case err == nil || reason == nil:
 		return err
-	case errors.Is(over, env.ErrClosed):
+	case errors.Is(reason, env.ErrClosed):
 		return errors.Join(context.Cause(ctx), env.ErrClosed)
 	}
-	return errors.Join(context.Cause(ctx), lost(over))
+	return errors.Join(context.Cause(ctx), lost(reason))
 }
 
-// Abandon ends the conversation for a reason of the caller's, who knows of the
-// sandbox what its stream does not tell. Err returns it, and so does a command
-// under way.
-func (c *Client) Abandon(reason error) { c.end(reason) }
+// CloseWithError ends the connection with a reason that the caller knows and the
+// stream does not show, such as the exit of the container. Err and a running command
+// return it.
+func (c *Client) CloseWithError(reason error) { c.end(reason) }
 
-// end closes the stream; the first reason is the one that is kept.
+// end closes the stream and records the reason. Only the first call has an effect.
 func (c *Client) end(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,15 +154,14 @@ func (c *Client) end(reason error) {
 		return
 	}
 	c.err = reason
-	close(c.over)
-	_ = c.stream.Close() // nothing more is expected of it
+	close(c.done)
+	_ = c.stream.Close() // the stream is not used any more
 }
 
-// read owns the incoming half. It never stops reading while the conversation
-// lasts, so that the helper is never blocked and a frame that nobody asked for
-// is noticed when it comes.
+// read handles incoming frames. It never stops reading while the connection is open,
+// so that the helper is not blocked and unexpected frames are noticed at once.
 func (c *Client) read() {
-	r := bufio.NewReaderSize(c.stream, readAhead)
+	r := bufio.NewReaderSize(c.stream, readBufferSize)
 	for {
 		f, err := ReadFrame(r, MaxReply)
 		switch {
@@ -170,7 +169,7 @@ func (c *Client) read() {
 			c.end(err)
 			return
 		case err != nil:
-			c.end(fmt.Errorf("%w: %w", ErrLost, err))
+			c.end(fmt.Errorf("%w: %w", ErrDisconnected, err))
 			return
 		}
 		if err := c.accept(f); err != nil {
@@ -180,8 +179,8 @@ func (c *Client) read() {
 	}
 }
 
-// write owns the outgoing half; alone, so that a keep-alive never lands inside
-// another frame.
+// write sends all outgoing frames. It is the only writer, so that a keepalive does not
+// interrupt another frame.
 func (c *Client) write() {
 	var tick <-chan time.Time
 	if lease := time.Duration(c.cfg.Setup.LeaseSeconds) * time.Second; lease > 0 {
@@ -190,15 +189,15 @@ func (c *Client) write() {
 		tick = t.C
 	}
 	for {
-		f := Frame{Kind: KindAlive}
+		f := Frame{Kind: KindKeepalive}
 		select {
-		case <-c.over:
+		case <-c.done:
 			return
 		case f = <-c.outbox:
 		case <-tick:
 		}
 		if err := WriteFrame(c.stream, f); err != nil {
-			c.end(fmt.Errorf("%w: %w", ErrLost, err))
+			c.end(fmt.Errorf("%w: %w", ErrDisconnected, err))
 			return
 		}
 	}

@@ -7,242 +7,238 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/sink"
 )
 
-// maxTimeout is the longest timeout that the helper accepts, with room to spare.
+// maxTimeout is the maximum timeout, somewhat below the limit of the helper.
 const maxTimeout = 300 * 24 * time.Hour
 
-// Execute runs one command and returns its report. It waits its turn behind
-// commands of other goroutines.
+// Execute runs one command and returns its result. It waits for commands of other
+// goroutines.
 //
-// An error that is not the context's cause means that the conversation is
-// over: it wraps ErrFrame, ErrLost, ErrSilent, ErrFault or env.ErrClosed. When
-// ctx ends in mid-command the command is cancelled, its report awaited for a
-// bounded time, and the context's cause returned with what is known; when the
-// report does not come the error wraps ErrSilent as well. A sink that fails does
-// the same, with an error that wraps env.ErrSink.
+// An error that is not the context's cause means that the connection has ended: it
+// wraps ErrFrame, ErrDisconnected, ErrNoResponse, ErrHelperFailed or env.ErrClosed.
+// When ctx ends while the command runs, the command is cancelled. Execute then waits
+// for the report for a limited time and returns the partial result with the context's
+// cause; if no report arrives the error wraps ErrNoResponse as well. A failing sink
+// has the same effect, with an error that wraps env.ErrSink.
 //
-// No more output is ever held than the command asked for. Where cmd.Tools is not
-// nil, requests are answered, MaxAsks at once, and the last one has been when
+// Execute buffers no more output than the command's limit. If cmd.Tools is not nil, up
+// to MaxToolRequests requests are handled at once, and all handlers have returned when
 // Execute returns.
 func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	if err := c.take(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return env.Result{}, err
 	}
-	defer func() { <-c.turn }()
+	defer func() { <-c.sem }()
 	return c.execute(ctx, cmd, nil)
 }
 
-// execute runs a command by itself, in its turn, or inside of a call.
+// execute runs a command, nested in outer unless that is nil.
 func (c *Client) execute(ctx context.Context, cmd env.Command, outer *call) (env.Result, error) {
 	if len(cmd.Script) > env.MaxScript {
-		return refused(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
+		return notRun(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
 	}
 	run := c.settings(cmd)
 	if outer != nil {
-		run.Inside = outer.id
+		run.Outer = outer.id
 	}
 	body, err := EncodeRun(run, cmd.Script)
 	if errors.Is(err, ErrFrame) {
-		return refused("the command and its variables are too large to be run"), nil
+		return notRun("the command and its variables are too large to be run"), nil
 	}
 	if err != nil {
 		return env.Result{}, err
 	}
-	call, why, err := c.begin(ctx, run, cmd, outer)
+	call, result, err := c.newCall(ctx, run, cmd, outer)
 	if call == nil {
-		return why, err
+		return result, err
 	}
-	defer call.watch.end()
-	defer call.desk.close()
-	defer c.leave(call)
 	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
-	if call.sink != nil {
-		// The first failure is the one that ended the command.
-		if failed := call.sink.Close(); failed != nil && !errors.Is(err, env.ErrSink) {
-			err = errors.Join(err, failed)
-		}
+	c.removeCall(call)
+	call.tools.close()
+	if failed := call.stream.close(); failed != nil && !errors.Is(err, env.ErrSink) {
+		err = errors.Join(err, failed)
 	}
 	return res, err
 }
 
-// take waits for the turn. Receiving from c.turn gives it back.
-func (c *Client) take(ctx context.Context) error {
+// acquire waits for the semaphore. Receiving from c.sem releases it.
+func (c *Client) acquire(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
 	select {
-	case c.turn <- struct{}{}:
-	case <-c.over:
+	case c.sem <- struct{}{}:
+	case <-c.done:
 		return c.Err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if ctx.Err() != nil { // select picks at random when both are ready
-		<-c.turn
+		<-c.sem
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// await sends the request and waits for its report, for the end of its time,
-// or for the end of everything, whichever comes first.
+// await sends the request and waits for its report, its deadline, or the end of the
+// connection, whichever comes first.
 func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
 	start := time.Now()
-	budget := c.budget(run)
-	late := call.clock.Expired()
-	defer call.clock.Stop()
-	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.reprieve
-	broken, why := call.broken, error(nil)
+	wait := reportTimeout(run)
+	late := call.deadline.C()
+	defer call.deadline.Stop()
+	outbox, cancelled, extend := c.outbox, ctx.Done(), c.extendDeadline
+	sinkFailed, reason := call.stream.failures, error(nil) // reason: why the command is cancelled
 	for {
 		select {
 		case outbox <- request:
 			outbox = nil // sent; a nil channel is never ready
 		case <-call.done:
-			return call.report(time.Since(start)), c.verdict(call, why)
+			return call.report(time.Since(start)), c.reportError(call, reason)
 		case <-cancelled:
-			why = context.Cause(ctx)
-		case why = <-broken:
-		case <-c.over:
-			if call.finished() { // the report was the last thing to come
-				return call.report(time.Since(start)), c.verdict(call, why)
+			reason = context.Cause(ctx)
+		case reason = <-sinkFailed:
+		case <-c.done:
+			if call.isFinished() { // the report was the last frame
+				return call.report(time.Since(start)), c.reportError(call, reason)
 			}
-			c.leave(call)
-			return call.partial(time.Since(start)), errors.Join(why, c.Err())
+			c.removeCall(call)
+			return call.partial(time.Since(start)), errors.Join(reason, c.Err())
 		case <-late:
-			if overdue != nil && overdue(call) {
+			if extend != nil && extend(call) {
 				continue
 			}
-			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
-			c.leave(call)
-			return call.partial(time.Since(start)), errors.Join(why, c.Err())
+			c.end(fmt.Errorf("%w: no report of a command in %s", ErrNoResponse, wait))
+			c.removeCall(call)
+			return call.partial(time.Since(start)), errors.Join(reason, c.Err())
 		}
-		if why == nil || broken == nil && cancelled == nil {
-			continue // nothing is to be cancelled, or it was
+		if reason == nil || sinkFailed == nil && cancelled == nil {
+			continue // not cancelled, or cancelled before
 		}
-		if outbox != nil && request.Kind == KindRun { // it never left
-			return env.Result{}, why
+		if outbox != nil && request.Kind == KindRun { // the command was not sent
+			return env.Result{}, reason
 		}
-		broken, cancelled, overdue = nil, nil, nil // nobody waits for it much longer
+		sinkFailed, cancelled, extend = nil, nil, nil // the deadline is final now
 		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
-		budget = cancelWait
-		timer := time.NewTimer(budget)
+		wait = cancelTimeout
+		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		late = timer.C
 	}
 }
 
-// verdict is what is wrong with a report that has come; why is what the client
-// had against the command. Where it had nothing, and the helper ended the command
-// all the same, the helper has lost its client, be it only on one of the ways
-// between them: what it killed half way has no result.
-func (c *Client) verdict(k *call, why error) error {
+// reportError returns the error of a command whose report has arrived; reason is why
+// the client cancelled it, if it did. A command that the helper reports as cancelled
+// without a request of the client has no valid result: the helper believes that the
+// client is gone, because one of the two streams has ended.
+func (c *Client) reportError(k *call, reason error) error {
 	switch {
 	case k.lost != nil:
-		return errors.Join(why, k.lost)
-	case k.exit.Over:
-		return errors.Join(why, errOver)
-	case why != nil || !k.exit.Cancelled:
-		return why
+		return errors.Join(reason, k.lost)
+	case k.exit.OuterEnded:
+		return errors.Join(reason, errOuterEnded)
+	case reason != nil || !k.exit.Cancelled:
+		return reason
 	}
-	c.end(fmt.Errorf("%w: the helper took the conversation for ended, and killed the command", ErrLost))
+	c.end(fmt.Errorf("%w: helper considered the connection closed and killed the command", ErrDisconnected))
 	return c.Err()
 }
 
-// settings fills in what the command leaves open. The bounds are those the
-// helper keeps; the client holds it to them.
+// settings converts a command and fills in defaults. The client verifies that the
+// helper keeps to the limits.
 func (c *Client) settings(cmd env.Command) Run {
 	timeout := min(orDefault(cmd.Timeout, c.cfg.Timeout), maxTimeout)
 	limit := cmd.OutputLimit
 	if limit <= 0 {
 		limit = env.DefaultOutputLimit
 	}
-	most := env.SubmissionLimit
+	maxLimit := env.SubmissionLimit
 	if cmd.Sink != nil {
-		most = env.SinkLimit
+		maxLimit = env.SinkLimit
 	}
 	r := Run{
 		Dir:           cmd.Dir,
 		Env:           cmd.Env,
 		Interpreter:   cmd.Interpreter,
 		TimeoutMillis: max(timeout.Milliseconds(), 1),
-		OutputLimit:   min(max(limit, env.MinOutputLimit), most),
-		Markers:       cmd.Markers,
+		OutputLimit:   min(max(limit, env.MinOutputLimit), maxLimit),
+		Markers:       cmd.SubmissionMarkers,
 	}
 	if cmd.Tools != nil {
-		r.Asks, r.Local = true, cmd.Tools.Local
+		r.AllowTools, r.LocalTools = true, cmd.Tools.Local
 	}
 	return r
 }
 
-// begin makes a call, or says why not.
-func (c *Client) begin(ctx context.Context, run Run, cmd env.Command, outer *call) (*call, env.Result, error) {
+// newCall creates and registers a call. If it returns nil, the result or the error
+// says why.
+func (c *Client) newCall(ctx context.Context, run Run, cmd env.Command, outer *call) (*call, env.Result, error) {
 	limit := run.OutputLimit
 	if len(run.Markers) > 0 {
 		limit = max(limit, env.SubmissionLimit)
 	}
 	k := &call{limit: limit, done: make(chan struct{})}
-	k.watch.show = cmd.Watch
+	k.stream.onOutput = cmd.OnOutput
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k.id = c.nextID()
 	if outer != nil {
-		if why, err := c.enter(k, outer); why.Failure != "" || err != nil {
-			return nil, why, err
+		if result, err := c.nest(k, outer); result.Failure != "" || err != nil {
+			return nil, result, err
 		}
 	}
-	k.clock = NewClock(c.budget(run), k.outerClock())
+	k.deadline = NewPausableTimer(reportTimeout(run), k.outerDeadline())
 	if cmd.Tools != nil {
-		k.desk = newDesk(ctx, c, k, cmd.Tools)
+		k.tools = newToolServer(ctx, c, k, cmd.Tools)
 	}
 	if w := cmd.Sink; w != nil {
-		broken := make(chan error, 1)
-		k.broken, k.sink = broken, sink.New(w, func(err error) { broken <- err })
+		k.stream.sink, k.stream.failures = w, make(chan error, 1)
 	}
 	c.calls[k.id] = k
 	return k, env.Result{}, nil
 }
 
-// budget is how long a report may take.
-func (c *Client) budget(run Run) time.Duration {
-	return time.Duration(run.TimeoutMillis)*time.Millisecond + Grace
+// reportTimeout returns how long the report of a command may take.
+func reportTimeout(run Run) time.Duration {
+	return time.Duration(run.TimeoutMillis)*time.Millisecond + ReportGrace
 }
 
-// reprieve says that there is a reason why the report of a call is late, and
-// waits longer. One reason is good for every call under way.
-func (c *Client) reprieve(k *call) bool {
-	if c.cfg.Overdue == nil {
+// extendDeadline asks ClientConfig.ExtendDeadline for more time when the report of a
+// call is late, and reports whether there is more. The time is added to the deadlines
+// of all calls.
+func (c *Client) extendDeadline(k *call) bool {
+	if c.cfg.ExtendDeadline == nil {
 		return false
 	}
-	c.excusing.Lock()
-	defer c.excusing.Unlock()
-	if k.clock.Left() > 0 {
-		return true // another call's reason was good for this one
+	c.extending.Lock()
+	defer c.extending.Unlock()
+	if k.deadline.Remaining() > 0 {
+		return true // extended for another call
 	}
-	more := c.cfg.Overdue()
+	more := c.cfg.ExtendDeadline()
 	if more <= 0 {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, other := range c.calls {
-		other.clock.Extend(more)
+		other.deadline.Extend(more)
 	}
 	return true
 }
 
-// nextID is called with the lock held.
+// nextID returns a new id. The caller holds the lock.
 func (c *Client) nextID() uint32 {
-	c.last++
-	if c.last == 0 { // 0 means "no command"
-		c.last++
+	c.lastID++
+	if c.lastID == 0 { // 0 means "no command"
+		c.lastID++
 	}
-	return c.last
+	return c.lastID
 }
 
-// leave makes sure that the reader no longer touches the call.
-func (c *Client) leave(k *call) {
+// removeCall unregisters a call, so that the reader no longer accesses it.
+func (c *Client) removeCall(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls[k.id] == k {
@@ -250,6 +246,6 @@ func (c *Client) leave(k *call) {
 	}
 }
 
-func refused(why string) env.Result {
-	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}
+func notRun(reason string) env.Result {
+	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: reason}
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Put sends a tar stream to the helper, which unpacks it below dir (see
-// env.Files). It waits its turn behind commands.
+// Put sends a tar stream to the helper, which unpacks it into dir (see env.Files). It
+// waits for a running command.
 //
-// An error of the stream or of the files, or the context's cause, leaves the
-// conversation usable; any other ends it, as in Execute. What was unpacked until
-// then stays, each file whole. tree is read by the caller's goroutine: ctx is
-// heeded between two reads.
+// After an error of the stream, of the files, or of ctx, the connection remains
+// usable; any other error ends it, as in Execute. Files unpacked before the error
+// remain, each of them complete. The caller's goroutine reads tree; ctx is checked
+// between reads.
 func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
 	err := c.exchange(ctx, KindPut, dir, func(t *transfer) error { return c.send(ctx, t, tree) })
 	if err != nil {
@@ -23,9 +23,8 @@ func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
 	return nil
 }
 
-// Get writes what is at path as a tar stream (see env.Files). It waits its turn
-// behind commands; its errors are those of Put, and one that wraps
-// fs.ErrNotExist.
+// Get writes path as a tar stream (see env.Files). It waits for a running command. Its
+// errors are those of Put, and one that wraps fs.ErrNotExist.
 func (c *Client) Get(ctx context.Context, path string, tree io.Writer) error {
 	err := c.exchange(ctx, KindGet, path, func(t *transfer) error { return c.receive(ctx, t, tree) })
 	if err != nil {
@@ -34,30 +33,31 @@ func (c *Client) Get(ctx context.Context, path string, tree io.Writer) error {
 	return nil
 }
 
-// exchange opens a transfer, runs it and waits for its end.
+// exchange starts a transfer, runs it and waits for its end.
 func (c *Client) exchange(ctx context.Context, kind Kind, path string, run func(*transfer) error) error {
-	t, err := c.open(ctx, kind, path)
+	t, err := c.startTransfer(ctx, kind, path)
 	if err != nil {
 		return err
 	}
-	defer c.leaveTransfer(t)
-	return c.conclude(t, run(t))
+	defer c.removeTransfer(t)
+	return c.finishTransfer(t, run(t))
 }
 
-// errEnded says that Done has come; what it says is the transfer's.
+// errEnded means that the Done frame has arrived; transfer.err returns its error.
 var errEnded = errors.New("transfer ended")
 
-// open takes the turn, which leaveTransfer gives back, and sends the request.
-func (c *Client) open(ctx context.Context, kind Kind, path string) (*transfer, error) {
+// startTransfer acquires the semaphore, which removeTransfer releases, and sends the
+// request.
+func (c *Client) startTransfer(ctx context.Context, kind Kind, path string) (*transfer, error) {
 	if len(path) == 0 || len(path) > MaxPath {
-		return nil, fmt.Errorf("a path of %d bytes; 1 to %d can be sent", len(path), MaxPath)
+		return nil, fmt.Errorf("path has %d bytes; 1 to %d are allowed", len(path), MaxPath)
 	}
-	if err := c.take(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
 	t := &transfer{kind: kind, ended: make(chan struct{})}
 	if kind == KindGet {
-		t.in = make(chan []byte, Window)
+		t.chunks = make(chan []byte, Window)
 	} else {
 		t.credit = NewCredit()
 	}
@@ -65,25 +65,25 @@ func (c *Client) open(ctx context.Context, kind Kind, path string) (*transfer, e
 	t.id = c.nextID()
 	c.transfer = t
 	c.mu.Unlock()
-	if err := c.offer(ctx, t, Frame{Kind: kind, ID: t.id, Body: []byte(path)}); err != nil {
-		c.leaveTransfer(t)
+	if err := c.sendFrame(ctx, t, Frame{Kind: kind, ID: t.id, Body: []byte(path)}); err != nil {
+		c.removeTransfer(t)
 		return nil, err
 	}
 	return t, nil
 }
 
-func (c *Client) leaveTransfer(t *transfer) {
+func (c *Client) removeTransfer(t *transfer) {
 	c.mu.Lock()
 	if c.transfer == t {
 		c.transfer = nil
 	}
 	c.mu.Unlock()
-	<-c.turn
+	<-c.sem
 }
 
-// offer hands a frame to the writer, data only on credit.
-func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
-	late := time.NewTimer(transferWait)
+// sendFrame passes a frame to the writer. A data frame needs credit.
+func (c *Client) sendFrame(ctx context.Context, t *transfer, f Frame) error {
+	late := time.NewTimer(transferTimeout)
 	defer late.Stop()
 	outbox, credit := c.outbox, Credit(nil) // a nil channel is never ready
 	if f.Kind == KindData {
@@ -97,59 +97,60 @@ func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
 			return nil
 		case <-t.ended:
 			return errEnded
-		case <-c.over:
-			if t.finished() { // Done was the last thing to come
+		case <-c.done:
+			if t.isFinished() { // Done was the last frame
 				return errEnded
 			}
 			return c.Err()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late.C:
-			if !c.excused(late) {
-				return c.stalled(transferWait)
+			if !c.extendTimer(late) {
+				return c.endStalled(transferTimeout)
 			}
 		}
 	}
 }
 
-// excused says that there is a reason why files stand still, and waits longer.
-func (c *Client) excused(late *time.Timer) bool {
-	if c.cfg.Overdue == nil {
+// extendTimer asks ClientConfig.ExtendDeadline for more time when a transfer stalls,
+// and reports whether there is more.
+func (c *Client) extendTimer(late *time.Timer) bool {
+	if c.cfg.ExtendDeadline == nil {
 		return false
 	}
-	more := c.cfg.Overdue()
+	more := c.cfg.ExtendDeadline()
 	if more > 0 {
 		late.Reset(more)
 	}
 	return more > 0
 }
 
-// stalled ends the conversation with a helper that does not go on.
-func (c *Client) stalled(after time.Duration) error {
-	c.end(fmt.Errorf("%w: files stood still for %s", ErrSilent, after))
+// endStalled ends the connection because a transfer stalls.
+func (c *Client) endStalled(after time.Duration) error {
+	c.end(fmt.Errorf("%w: file transfer stalled for %s", ErrNoResponse, after))
 	return c.Err()
 }
 
 func (c *Client) send(ctx context.Context, t *transfer, tree io.Reader) error {
-	// Two buffers: by the time a frame is taken, the one before it is written.
+	// Two buffers: when the writer accepts a frame, the previous one has been written.
 	buffers := [2][]byte{make([]byte, MaxChunk), make([]byte, MaxChunk)}
-	for turn := 0; ; turn = 1 - turn {
-		n, end := fill(tree, buffers[turn])
-		if end != nil && end != io.EOF { //nolint:errorlint // an error that wraps io.EOF is no end
-			return fmt.Errorf("read what is to be sent: %w", end)
+	for i := 0; ; i = 1 - i {
+		n, end := fill(tree, buffers[i])
+		if end != nil && end != io.EOF { //nolint:errorlint // an error that wraps io.EOF is not the end
+			return fmt.Errorf("read tar stream: %w", end)
 		}
 		if n > 0 {
-			if err := c.offer(ctx, t, Frame{Kind: KindData, ID: t.id, Body: buffers[turn][:n]}); err != nil {
+			if err := c.sendFrame(ctx, t, Frame{Kind: KindData, ID: t.id, Body: buffers[i][:n]}); err != nil {
 				return err
 			}
 		}
 		if end != nil {
-			return c.offer(ctx, t, Frame{Kind: KindData, ID: t.id})
+			return c.sendFrame(ctx, t, Frame{Kind: KindData, ID: t.id})
 		}
 	}
 }
 
-// fill reads until p is full or r says why it cannot be.
+// fill reads until p is full or r returns an error.
 func fill(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var more int
@@ -160,62 +161,62 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 }
 
 func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error {
-	late := time.NewTimer(transferWait)
+	late := time.NewTimer(transferTimeout)
 	defer late.Stop()
-	var used Usage
+	var used WindowUsage
 	ended := t.ended
 	for {
 		var chunk []byte
 		select {
-		case chunk = <-t.in:
-		default: // only when nothing has come does it matter what else is
+		case chunk = <-t.chunks:
+		default: // check for other events only if no chunk is waiting
 			if ended == nil {
 				return errEnded
 			}
 			select {
-			case chunk = <-t.in:
+			case chunk = <-t.chunks:
 			case <-ended:
-				ended = nil // what came before it is taken first
+				ended = nil // process the chunks before it first
 				continue
-			case <-c.over:
-				if !t.finished() {
+			case <-c.done:
+				if !t.isFinished() {
 					return c.Err()
 				}
-				ended = nil // Done was the last thing to come
+				ended = nil // Done was the last frame
 				continue
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-late.C:
-				if !c.excused(late) {
-					return c.stalled(transferWait)
+				if !c.extendTimer(late) {
+					return c.endStalled(transferTimeout)
 				}
 				continue
 			}
 		}
 		if _, err := tree.Write(chunk); err != nil {
-			return fmt.Errorf("write what has come: %w", err)
+			return fmt.Errorf("write tar stream: %w", err)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if more := used.Another(); more != nil && ended != nil {
-			if err := c.offer(ctx, t, Frame{Kind: KindMore, ID: t.id, Body: more}); err != nil && !errors.Is(err, errEnded) {
+		if update := used.Add(); update != nil && ended != nil {
+			if err := c.sendFrame(ctx, t, Frame{Kind: KindWindowUpdate, ID: t.id, Body: update}); err != nil && !errors.Is(err, errEnded) {
 				return err
 			}
 		}
-		late.Reset(transferWait)
+		late.Reset(transferTimeout)
 	}
 }
 
-// conclude awaits the helper's last word: after a transfer that went well what
-// it came to, after one that was given up its consent.
-func (c *Client) conclude(t *transfer, err error) error {
+// finishTransfer waits for the helper's Done frame. After a failed transfer it sends a
+// cancellation first.
+func (c *Client) finishTransfer(t *transfer, err error) error {
 	if errors.Is(err, errEnded) {
-		return t.verdict()
+		return t.err()
 	}
-	outbox, wait := c.outbox, cancelWait
+	outbox, wait := c.outbox, cancelTimeout
 	if err == nil {
-		outbox, wait = nil, transferWait
+		outbox, wait = nil, transferTimeout
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
@@ -225,28 +226,28 @@ func (c *Client) conclude(t *transfer, err error) error {
 			outbox = nil
 		case <-t.ended:
 			if err == nil {
-				return t.verdict()
+				return t.err()
 			}
 			return err
-		case <-c.over:
-			if err == nil && t.finished() { // Done was the last thing to come
-				return t.verdict()
+		case <-c.done:
+			if err == nil && t.isFinished() { // Done was the last frame
+				return t.err()
 			}
-			return lasting(err, c.Err())
+			return joinDistinct(err, c.Err())
 		case <-late.C:
-			if err == nil && c.excused(late) { // nobody waits much longer for what was given up
+			if err == nil && c.extendTimer(late) { // the deadline of a cancelled transfer is final
 				continue
 			}
-			return lasting(err, c.stalled(wait))
+			return joinDistinct(err, c.endStalled(wait))
 		}
 	}
 }
 
-// lasting joins the reason to give up with the end of the conversation, unless
-// they are the same.
-func lasting(err, over error) error {
-	if err == nil || errors.Is(err, over) {
-		return over
+// joinDistinct joins the error of a transfer with the reason for the end of the
+// connection, unless they are the same.
+func joinDistinct(err, reason error) error {
+	if err == nil || errors.Is(err, reason) {
+		return reason
 	}
-	return errors.Join(err, over)
+	return errors.Join(err, reason)
 }

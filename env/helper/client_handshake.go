@@ -7,39 +7,39 @@ import (
 	"time"
 )
 
-// handshake sends Setup and judges the answer.
+// handshake sends Setup, waits for Hello and verifies it.
 func (c *Client) handshake(ctx context.Context) error {
 	body, err := json.Marshal(c.cfg.Setup)
 	if err != nil {
 		return fmt.Errorf("encode setup: %w", err)
 	}
-	late := time.NewTimer(HandshakeWait)
+	late := time.NewTimer(HandshakeTimeout)
 	defer late.Stop()
 	outbox := c.outbox
 	for {
 		select {
 		case outbox <- Frame{Kind: KindSetup, Body: body}:
 			outbox = nil // sent; a nil channel is never ready
-		case c.hello = <-c.greeted:
-			return c.check()
-		case <-c.over:
+		case c.hello = <-c.hellos:
+			return c.checkHello()
+		case <-c.done:
 			select {
-			case c.hello = <-c.greeted: // it was the last thing to come
-				return c.check()
+			case c.hello = <-c.hellos: // it was the last frame
+				return c.checkHello()
 			default:
 				return c.Err()
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late.C:
-			return fmt.Errorf("%w: no answer to the setup in %s", ErrSilent, HandshakeWait)
+			return fmt.Errorf("%w: no hello in %s", ErrNoResponse, HandshakeTimeout)
 		}
 	}
 }
 
-func (c *Client) check() error {
+func (c *Client) checkHello() error {
 	if c.hello.Version != Version {
-		return fmt.Errorf("%w: it speaks protocol %d, not %d", ErrMismatch, c.hello.Version, Version)
+		return fmt.Errorf("%w: its protocol version is %d, not %d", ErrMismatch, c.hello.Version, Version)
 	}
 	if c.cfg.Hash != "" && c.hello.Hash != c.cfg.Hash {
 		return fmt.Errorf("%w: its hash is %.64q, not %s", ErrMismatch, c.hello.Hash, c.cfg.Hash)

@@ -15,18 +15,18 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// script plays the helper's side of a conversation after its greeting; it has
-// seen the Run frame of the one command that the test sends.
+// script plays the helper's side of a session after the handshake and the Run frame of
+// the test's command.
 type script func(s *fake, run helper.Frame)
 
-// fake is a helper made of canned frames, for what a real one never sends.
+// fake is a helper with scripted frames, for frames that a real one never sends.
 type fake struct {
 	t    *testing.T
 	conn net.Conn
 }
 
 func (s *fake) send(kind helper.Kind, id uint32, body string) {
-	// A client that has already given up does not read the rest.
+	// A client that has closed the stream does not read the rest.
 	_ = helper.WriteFrame(s.conn, helper.Frame{Kind: kind, ID: id, Body: []byte(body)})
 }
 
@@ -48,9 +48,9 @@ func (s *fake) exit(id uint32, x helper.Exit) {
 
 const goodHello = `{"version":4,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
 
-// converse plays a conversation in which the fake greets with hello and then
-// follows play, and returns a client that is closed with the test.
-func converse(t *testing.T, cfg helper.ClientConfig, hello string, play func(*fake)) (*helper.Client, error) {
+// connectFake starts a fake that sends hello and then calls play. It returns a client
+// that is closed at the end of the test.
+func connectFake(t *testing.T, cfg helper.ClientConfig, hello string, play func(*fake)) (*helper.Client, error) {
 	t.Helper()
 	here, there := net.Pipe()
 	done := make(chan struct{})
@@ -91,7 +91,7 @@ func TestDialChecksWhoAnswers(t *testing.T) {
 		"a hello of 300 KB": {`{"hash":"` + strings.Repeat("a", 300<<10) + `"}`, helper.ErrFrame},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := converse(t, helper.ClientConfig{Hash: "abc"}, tt.hello, nil)
+			c, err := connectFake(t, helper.ClientConfig{Hash: "abc"}, tt.hello, nil)
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("err = %v, want %v", err, tt.want)
 			}
@@ -137,26 +137,26 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 		"negative counts": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Killed: -1}}) }, helper.ErrFrame},
 		"ended, and nobody asked": {func(s *fake, r helper.Frame) {
 			s.exit(r.ID, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
-		}, helper.ErrLost},
+		}, helper.ErrDisconnected},
 		"endless background list": {func(s *fake, r helper.Frame) {
 			s.exit(r.ID, helper.Exit{Result: env.Result{Background: make([]env.Process, 33)}})
 		}, helper.ErrFrame},
-		"fault":         {func(s *fake, _ helper.Frame) { s.send(helper.KindFault, 0, "no threads left") }, helper.ErrFault},
-		"end of stream": {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrLost},
+		"fault":         {func(s *fake, _ helper.Frame) { s.send(helper.KindError, 0, "no threads left") }, helper.ErrHelperFailed},
+		"end of stream": {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrDisconnected},
 		"end inside a frame": {func(s *fake, _ helper.Frame) {
 			_, _ = s.conn.Write([]byte("\x00\x00\x00\x09O"))
 			_ = s.conn.Close()
-		}, helper.ErrLost},
+		}, helper.ErrDisconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive()) })
+			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive()) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
 				t.Errorf("err = %v, want %v", err, tt.want)
 			}
-			// A conversation that is over stays so.
+			// A closed connection stays closed.
 			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
 				t.Errorf("next command: err = %v, want %v", err, tt.want)
 			}
@@ -167,7 +167,7 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 	for name, kind := range map[string]helper.Kind{"output": helper.KindOutput, "exit": helper.KindExit} {
 		t.Run(name, func(t *testing.T) {
-			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) { s.send(kind, 1, `{}`) })
+			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { s.send(kind, 1, `{}`) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 }
 
 func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
-	c, err := converse(t, helper.ClientConfig{Timeout: 7 * time.Second}, goodHello, func(s *fake) {
+	c, err := connectFake(t, helper.ClientConfig{Timeout: 7 * time.Second}, goodHello, func(s *fake) {
 		f := s.receive()
 		r, text, err := helper.DecodeRun(f.Body)
 		if err != nil || text != "echo" || r.TimeoutMillis != 7000 || r.OutputLimit != env.MinOutputLimit {
@@ -217,7 +217,7 @@ func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
 
 func TestMarkersLiftTheLimit(t *testing.T) {
 	const chunks = 2 * env.DefaultOutputLimit / helper.MaxChunk
-	c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		f := s.receive()
 		for range chunks {
 			s.send(helper.KindOutput, f.ID, strings.Repeat("x", helper.MaxChunk))
@@ -227,14 +227,14 @@ func TestMarkersLiftTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Execute(t.Context(), env.Command{Script: "x", Markers: []string{"DONE"}})
+	r, err := c.Execute(t.Context(), env.Command{Script: "x", SubmissionMarkers: []string{"DONE"}})
 	if err != nil || len(r.Output) != chunks*helper.MaxChunk {
 		t.Errorf("%d bytes, %v; want all %d", len(r.Output), err, chunks*helper.MaxChunk)
 	}
 }
 
 func TestTooLongAScriptIsNotSent(t *testing.T) {
-	c, err := converse(t, helper.ClientConfig{}, goodHello, nil)
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +256,12 @@ func TestCancel(t *testing.T) {
 		want    error // of the client afterwards
 	}{
 		"helper reports":   {true, nil},
-		"helper is silent": {false, helper.ErrSilent},
+		"helper is silent": {false, helper.ErrNoResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
-				c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+				c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 					f := s.receive()
 					s.send(helper.KindOutput, f.ID, "begun")
 					cancel(stop)
@@ -289,13 +289,13 @@ func TestCancel(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := converse(t, helper.ClientConfig{}, goodHello, nil)
+		c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour})
-		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != time.Hour+helper.Grace {
+		if took := time.Since(start); !errors.Is(err, helper.ErrNoResponse) || took != time.Hour+helper.ReportGrace {
 			t.Errorf("err = %v after %s; want ErrSilent once timeout and grace are over", err, took)
 		}
 	})
@@ -307,8 +307,8 @@ func TestHandshakeSilence(t *testing.T) {
 		defer there.Close()
 		start := time.Now()
 		_, err := helper.Dial(t.Context(), here, helper.ClientConfig{})
-		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != helper.HandshakeWait {
-			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.HandshakeWait)
+		if took := time.Since(start); !errors.Is(err, helper.ErrNoResponse) || took != helper.HandshakeTimeout {
+			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.HandshakeTimeout)
 		}
 	})
 }
@@ -318,10 +318,10 @@ func TestKeepAlive(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
 		done := make(chan struct{})
-		c, err := converse(t, helper.ClientConfig{Setup: helper.Setup{LeaseSeconds: 60}}, goodHello, func(s *fake) {
+		c, err := connectFake(t, helper.ClientConfig{Setup: helper.Setup{LeaseSeconds: 60}}, goodHello, func(s *fake) {
 			defer close(done)
 			for range 3 {
-				if f := s.receive(); f.Kind != helper.KindAlive {
+				if f := s.receive(); f.Kind != helper.KindKeepalive {
 					t.Errorf("frame %q, want a keep-alive", f.Kind)
 				}
 				at = append(at, time.Since(start))
@@ -344,7 +344,7 @@ func TestKeepAlive(t *testing.T) {
 
 func TestCloseInterrupts(t *testing.T) {
 	running := make(chan struct{})
-	c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		s.receive()
 		close(running)
 	})

@@ -1,44 +1,44 @@
-// Package helper is the conversation between mini and the small program that
-// is PID 1 of every sandbox: length-prefixed frames over one byte stream in
-// each direction (a container's attached stdin and stdout).
+// Package helper implements the protocol between mini and its helper, a small program
+// that is PID 1 of every sandbox: length-prefixed frames over one byte stream in each
+// direction, such as a container's attached stdin and stdout.
 //
-// It holds the frames, their limits and the client side. The program itself is
-// cmd/mini-helper; the binaries that are put into containers are embedded by
-// env/helper/binaries. Standard library only.
+// The package holds the frames, their limits and the client. The helper itself is
+// cmd/mini-helper; env/helper/binaries embeds its binaries. Standard library only.
 //
-// What comes out of a sandbox is hostile until proven otherwise: frames are
-// bounded before they are read, matched by id, and awaited with a deadline on
-// mini's own clock.
+// Data from a sandbox is untrusted: the client checks the size of frames before it
+// reads them, matches them by id, and waits for them with a deadline on its own clock.
 //
 // # Frames
 //
 //	uint32 big endian   length of the rest: 5 + len(body)
 //	byte                kind
-//	uint32 big endian   id of the command it belongs to; 0 where there is none
+//	uint32 big endian   id of the command or transfer; 0 if none
 //	...                 body: JSON, or raw bytes for output and scripts
 //
-// The client opens with Setup, the helper answers Hello; from then on the
-// client sends Run and the helper answers with any number of Output frames
-// and one Exit. Alive frames, sent at any time, renew the lease. At the end of
-// its input the helper kills everything and exits.
+// The client opens with Setup, and the helper responds with Hello. Then the client
+// sends Run frames. The helper responds to each with any number of Output frames and
+// one Exit. Keepalive frames, which may be sent at any time, renew the lease. At the
+// end of its input the helper kills every process and exits.
 //
-// A command may ask, where its Run says so. Then the helper sends Ask frames, with
-// the id of the command, and in front of the request a number that counts from 1;
-// the client sends one Answer frame for each, with the same number, at most
-// MaxAsks of them being open. A Gone frame says of a request that nobody awaits its
-// answer; it gets one all the same, which frees its place. The same two kinds,
-// without id and number, are what mini-tool and the helper say to each other
-// over a socket in the sandbox. A Run may name a command, one that may ask, to be
-// inside of: the two run at once, and so do several inside of one. The Exit of a
-// command comes after those of all inside of it; a Run that comes too late to be
-// inside of its command gets none, nor does a request then get an answer.
+// If its Run allows it, a command may call tools. For each call the helper sends a
+// ToolRequest frame with the id of the command; its body starts with the number of the
+// request, counted from 1. The client responds to each with one ToolResponse with the
+// same number; at most MaxToolRequests are open. A ToolCancel frame says that the
+// caller of a request has exited; the client still responds, which frees the slot. The
+// same two kinds of frames, without id and number, are used between mini-tool and the
+// helper, over a socket in the sandbox.
 //
-// Between commands files travel, as tar streams cut into Data frames. The client
-// opens with Put (it sends, and ends with an empty Data frame) or with Get (the
-// helper sends); either way the helper's Done is the last word, and ends a Put
-// early when the files cannot be written. Whoever sends may be Window chunks
-// ahead of what the other side has said, in More frames, that it has used up:
-// neither ever holds more than that.
+// A Run may name an outer command, which must be one that may call tools. The nested
+// command runs at the same time as the outer one and other nested ones. The Exit of a
+// command comes after those of its nested commands. A Run whose outer command has just
+// ended gets no Exit, and its tool requests get no response.
+//
+// Between commands, files are transferred as tar streams, cut into Data frames. The
+// client starts with Put, then sends the data and an empty Data frame, or with Get,
+// then the helper sends the data. The helper ends both with Done; it may end a Put
+// early if it cannot write the files. The sender may be up to Window chunks ahead of
+// the receiver, which acknowledges chunks with WindowUpdate frames, so that neither
+// side buffers more.
 package helper
 
 import (
@@ -50,58 +50,58 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Version of the protocol. It changes with every incompatible change; client
-// and helper refuse to talk across versions. 4 brought requests of commands, and
-// commands inside of commands.
+// Version is the version of the protocol. It changes with every incompatible change;
+// client and helper require the same version. Version 4 added tool requests and nested
+// commands.
 const Version = 4
 
-// Kind says what a frame is.
+// Kind is the type of a frame.
 type Kind byte
 
-// The kinds of frames, and who sends them.
+// The kinds of frames, with their senders.
 const (
-	KindSetup  Kind = 'S' // client: Setup as JSON; the first frame
-	KindRun    Kind = 'R' // client: see EncodeRun
-	KindPut    Kind = 'P' // client: a directory, raw bytes; files follow that go there
-	KindGet    Kind = 'G' // client: a path, raw bytes; the helper sends what is there
-	KindData   Kind = 'D' // who sends files: a piece of the tar stream, at most MaxChunk bytes
-	KindMore   Kind = 'M' // who takes files: how many chunks were used up, see EncodeMore
-	KindCancel Kind = 'C' // client: kill the command with this id, as at a timeout, or give up its files
-	KindAlive  Kind = 'K' // client: renews the lease; no body, no answer
-	KindHello  Kind = 'H' // helper: Hello as JSON; the answer to Setup
-	KindOutput Kind = 'O' // helper: raw output, at most MaxChunk bytes
-	KindExit   Kind = 'X' // helper: Exit as JSON; ends the command with this id
-	KindDone   Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
-	KindFault  Kind = 'F' // helper: text; the helper cannot go on and exits
-	KindAsk    Kind = 'Q' // mini-tool and helper: an Ask; towards the client after a number
-	KindAnswer Kind = 'A' // client and helper: an Answer; towards the helper after the number of its Ask
-	KindGone   Kind = 'L' // helper: the number of an Ask whose asker is gone; it is to be answered all the same
+	KindSetup        Kind = 'S' // client: Setup as JSON; the first frame
+	KindRun          Kind = 'R' // client: see EncodeRun
+	KindPut          Kind = 'P' // client: a directory, raw bytes; files to write there follow
+	KindGet          Kind = 'G' // client: a path, raw bytes; the helper sends its contents
+	KindData         Kind = 'D' // sender of files: a chunk of the tar stream, at most MaxChunk bytes
+	KindWindowUpdate Kind = 'M' // receiver of files: the number of processed chunks, see EncodeWindowUpdate
+	KindCancel       Kind = 'C' // client: kill the command with this id, or cancel the transfer
+	KindKeepalive    Kind = 'K' // client: renews the lease; no body, no response
+	KindHello        Kind = 'H' // helper: Hello as JSON; the response to Setup
+	KindOutput       Kind = 'O' // helper: raw output, at most MaxChunk bytes
+	KindExit         Kind = 'X' // helper: Exit as JSON; ends the command with this id
+	KindDone         Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
+	KindError        Kind = 'F' // helper: an error message; the helper exits
+	KindToolRequest  Kind = 'Q' // mini-tool and helper: a ToolRequest; to the client with a number before it
+	KindToolResponse Kind = 'A' // client and helper: a ToolResponse; to the helper with the number of the request before it
+	KindToolCancel   Kind = 'L' // helper: the number of a request whose caller has exited; the client still responds
 )
 
-// Bounds of frames, in bytes. Each side checks the length before it reads on.
+// Limits of frames, in bytes. Each side checks the length before it reads the body.
 const (
 	headerSize = 5
-	// MaxChunk bounds the body of an Output or Data frame.
+	// MaxChunk is the maximum body size of an Output or Data frame.
 	MaxChunk = 64 << 10
-	// MaxPath bounds the body of a Put or Get frame.
+	// MaxPath is the maximum body size of a Put or Get frame.
 	MaxPath = 64 << 10
-	// Window is how many Data frames may be on their way.
+	// Window is the maximum number of Data frames in flight.
 	Window = 16
-	// MaxReply bounds the body of every other frame of the helper.
+	// MaxReply is the maximum body size of all other frames of the helper.
 	MaxReply = 256 << 10
-	// MaxRequest bounds the body of the client's frames: a script and its
+	// MaxRequest is the maximum body size of the client's frames: a script and its
 	// settings.
 	MaxRequest = env.MaxScript + 2<<20
 )
 
-// Frame is one message as it travels.
+// Frame is one message of the protocol.
 type Frame struct {
 	Kind Kind
 	ID   uint32
 	Body []byte
 }
 
-// ErrFrame is wrapped by every error about a frame that breaks the rules.
+// ErrFrame is wrapped by every error about a frame that violates the protocol.
 var ErrFrame = errors.New("malformed frame")
 
 // WriteFrame writes one frame with a single Write.
@@ -115,10 +115,10 @@ func WriteFrame(w io.Writer, f Frame) error {
 	return err
 }
 
-// ReadFrame reads one frame whose body is at most limit bytes. It returns
-// io.EOF at a clean end, io.ErrUnexpectedEOF inside a frame, and an error that
-// wraps ErrFrame, without reading further, when the length breaks the rules.
-// No more memory is taken than has arrived.
+// ReadFrame reads one frame whose body is at most limit bytes. It returns io.EOF at
+// the end of the stream, io.ErrUnexpectedEOF inside a frame, and an error that wraps
+// ErrFrame, without reading the body, if the length is invalid. It allocates no more
+// memory than it has received data.
 func ReadFrame(r io.Reader, limit int) (Frame, error) {
 	var head [4 + headerSize]byte
 	if _, err := io.ReadFull(r, head[:4]); err != nil {
@@ -129,16 +129,16 @@ func ReadFrame(r io.Reader, limit int) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: length %d, allowed %d to %d", ErrFrame, n, headerSize, headerSize+limit)
 	}
 	if _, err := io.ReadFull(r, head[4:]); err != nil {
-		return Frame{}, NoEOF(err)
+		return Frame{}, UnexpectedEOF(err)
 	}
 	body, err := readBody(r, n-headerSize)
 	if err != nil {
-		return Frame{}, NoEOF(err)
+		return Frame{}, UnexpectedEOF(err)
 	}
 	return Frame{Kind: Kind(head[4]), ID: binary.BigEndian.Uint32(head[5:]), Body: body}, nil
 }
 
-// readBody grows with what arrives, so that a forged length alone costs nothing.
+// readBody allocates memory as data arrives, so that a forged length allocates none.
 func readBody(r io.Reader, n int64) ([]byte, error) {
 	if n <= MaxChunk {
 		b := make([]byte, n)
@@ -152,42 +152,43 @@ func readBody(r io.Reader, n int64) ([]byte, error) {
 	return b, err
 }
 
-// NoEOF is err, with io.ErrUnexpectedEOF for io.EOF: the end of a stream inside of a
-// frame.
-func NoEOF(err error) error {
+// UnexpectedEOF replaces io.EOF, which marks the end of the stream, by
+// io.ErrUnexpectedEOF.
+func UnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// NoTrace is an argument of the helper: its commands run without CAP_SYS_PTRACE.
-const NoTrace = "no-trace"
+// NoTraceArg is a command-line argument of the helper: run commands without
+// CAP_SYS_PTRACE.
+const NoTraceArg = "no-trace"
 
-// Setup is what the client says first: how every command is to run.
+// Setup is the first message of the client: settings for all commands.
 type Setup struct {
 	Version int `json:"version"`
-	// Dir is where commands start. Where it does not exist the helper uses
-	// the directory it was started in, and Hello says so.
+	// Dir is the working directory of commands. If it does not exist, the helper uses
+	// the directory in which it was started and sets Hello.DirMissing.
 	Dir string `json:"dir"`
 	// Env is added to the environment the helper was started with.
 	Env map[string]string `json:"env,omitempty"`
-	// Interpreter is the shell and its flags; the script follows as the next
-	// argument. A missing bash is replaced by /bin/sh.
+	// Interpreter is the shell with its flags; the script is appended as the last
+	// argument. If bash is missing, /bin/sh is used.
 	Interpreter []string `json:"interpreter"`
-	// LeaseSeconds is how long the helper lives without a frame; 0 is for ever.
+	// LeaseSeconds is how long the helper runs without a frame; 0 means forever.
 	LeaseSeconds int `json:"lease_seconds"`
-	// Meeting is a Unix socket in the sandbox, where the client awaits the helper.
-	// When it can be reached, Hello and every later frame of both sides go
-	// through it, and the first stream says by its end that the client is gone.
-	// Otherwise all stays as it is.
-	Meeting string `json:"meeting,omitempty"`
-	// ToolDir is the folder with mini-tool, for commands that may ask: it may be
-	// empty until the first of them. Empty means that there is none.
+	// Socket is the path of a Unix socket in the sandbox on which the client listens.
+	// If the helper can connect to it, Hello and all later frames of both sides use
+	// this connection, and the end of the first stream tells the helper that the
+	// client is gone. Otherwise the first stream is used for all frames.
+	Socket string `json:"meeting,omitempty"`
+	// ToolDir is the directory of mini-tool. It may be empty until the first command
+	// that may call tools. If it is "", mini-tool is not on the PATH.
 	ToolDir string `json:"tool_dir,omitempty"`
 }
 
-// Info is what the helper says of the sandbox.
+// Info converts the message.
 func (h Hello) Info() env.Info {
 	return env.Info{
 		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
@@ -195,17 +196,18 @@ func (h Hello) Info() env.Info {
 	}
 }
 
-// Hello is the helper's answer to Setup.
+// Hello is the helper's response to Setup.
 type Hello struct {
 	Version int `json:"version"`
 	// Hash is the SHA-256 of the helper's own binary, in hex.
 	Hash string `json:"hash"`
-	// Dir is where commands will start, DirMissing that it is not Setup.Dir.
+	// Dir is the working directory of commands. DirMissing reports that Setup.Dir does
+	// not exist.
 	Dir        string `json:"dir"`
 	DirMissing bool   `json:"dir_missing,omitempty"`
-	// Shell is what will run scripts; empty when the image has no shell.
+	// Shell is the path of the shell that runs scripts; empty if the image has none.
 	Shell string `json:"shell"`
-	// Uname is asked inside the sandbox.
+	// The result of uname(2) in the sandbox.
 	System  string `json:"system"`
 	Node    string `json:"node"`
 	Release string `json:"release"`

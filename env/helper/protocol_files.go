@@ -5,36 +5,37 @@ import (
 	"fmt"
 )
 
-// Done is the helper's report of a Put or Get that ended.
+// Done is the helper's report of a finished Put or Get.
 type Done struct {
-	// Failure says in a sentence what went wrong; empty when all went well.
+	// Failure is an error message; empty after success.
 	Failure string `json:"failure,omitempty"`
-	// Missing says that there is no such path.
+	// Missing reports that the path does not exist.
 	Missing bool `json:"missing,omitempty"`
-	// Cancelled says that the client's Cancel ended it.
+	// Cancelled reports that the client's Cancel ended the transfer.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// EncodeMore makes the body of a More frame: how many chunks were used up
-// (uint32 big endian).
-func EncodeMore(chunks int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(chunks)) }
+// EncodeWindowUpdate returns the body of a WindowUpdate frame: the number of processed
+// chunks (big-endian uint32).
+func EncodeWindowUpdate(chunks int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(chunks)) }
 
-// DecodeMore is the inverse of EncodeMore. The count is from 1 to Window.
-func DecodeMore(body []byte) (int, error) {
+// DecodeWindowUpdate is the inverse of EncodeWindowUpdate. The number must be from 1
+// to Window.
+func DecodeWindowUpdate(body []byte) (int, error) {
 	if len(body) != 4 {
-		return 0, fmt.Errorf("%w: a body of %d bytes for a count of chunks", ErrFrame, len(body))
+		return 0, fmt.Errorf("%w: window update of %d bytes", ErrFrame, len(body))
 	}
 	n := binary.BigEndian.Uint32(body)
 	if n < 1 || n > Window {
-		return 0, fmt.Errorf("%w: %d chunks used up, %d may be on their way", ErrFrame, n, Window)
+		return 0, fmt.Errorf("%w: window update for %d chunks, allowed 1 to %d", ErrFrame, n, Window)
 	}
 	return int(n), nil
 }
 
-// Credit counts the chunks that may still be sent: a token for each.
+// Credit counts the chunks that may be sent: it holds a token for each.
 type Credit chan struct{}
 
-// NewCredit is a whole Window.
+// NewCredit returns a Credit for Window chunks.
 func NewCredit() Credit {
 	c := make(Credit, Window)
 	for range Window {
@@ -43,10 +44,10 @@ func NewCredit() Credit {
 	return c
 }
 
-// Grant takes a More frame's body: the other side has used chunks up. More
-// than were sent is against the rules.
+// Grant adds the chunks of a WindowUpdate frame with this body. It returns an error if
+// the receiver acknowledges more chunks than were sent.
 func (c Credit) Grant(body []byte) error {
-	n, err := DecodeMore(body)
+	n, err := DecodeWindowUpdate(body)
 	if err != nil {
 		return err
 	}
@@ -54,22 +55,23 @@ func (c Credit) Grant(body []byte) error {
 		select {
 		case c <- struct{}{}:
 		default:
-			return fmt.Errorf("%w: more chunks used up than were sent", ErrFrame)
+			return fmt.Errorf("%w: window update for more chunks than were sent", ErrFrame)
 		}
 	}
 	return nil
 }
 
-// Usage counts chunks that were used up, and says when to tell the sender.
-type Usage int
+// WindowUsage counts processed chunks, and decides when to send a WindowUpdate frame.
+type WindowUsage int
 
-// Another notes a chunk. The body is that of the More frame that is due, or nil.
-func (u *Usage) Another() []byte {
+// Add counts one chunk. If a WindowUpdate frame is due, it returns its body, otherwise
+// nil.
+func (u *WindowUsage) Add() []byte {
 	*u++
 	if *u < Window/2 {
 		return nil
 	}
 	n := int(*u)
 	*u = 0
-	return EncodeMore(n)
+	return EncodeWindowUpdate(n)
 }

@@ -10,43 +10,45 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Run is the settings of one command; the script travels beside it.
+// Run holds the settings of one command. The script is sent after it, in the same
+// frame.
 type Run struct {
 	Dir           string            `json:"dir,omitempty"`
 	Env           map[string]string `json:"env,omitempty"`
-	Interpreter   []string          `json:"interpreter,omitempty"` // instead of Setup's
+	Interpreter   []string          `json:"interpreter,omitempty"` // overrides Setup.Interpreter
 	TimeoutMillis int64             `json:"timeout_ms"`
 	OutputLimit   int               `json:"output_limit"`
 	Markers       []string          `json:"markers,omitempty"`
-	// Asks says that the command may ask, Local which tools mini-tool has itself.
-	Asks  bool     `json:"asks,omitempty"`
-	Local []string `json:"local,omitempty"`
-	// Inside is the command that this one runs inside of, one that may ask; 0 for
-	// none. When that one is over the helper is silent on this one: its Exit says
-	// enough.
-	Inside uint32 `json:"inside,omitempty"`
+	// AllowTools lets the command call tools. LocalTools names those that mini-tool
+	// runs itself.
+	AllowTools bool     `json:"asks,omitempty"`
+	LocalTools []string `json:"local,omitempty"`
+	// Outer is the id of the outer command, which must be one that may call tools; 0
+	// if the command is not nested. If the outer command has ended, the helper sends
+	// no Exit for this one, because the Exit of the outer command implies it.
+	Outer uint32 `json:"inside,omitempty"`
 }
 
-// Bounds of commands that ask, and of those that run inside of others.
+// Limits of tool requests and nested commands.
 const (
-	// MaxAsks is how many requests of a command are under way at once.
-	MaxAsks = 16
-	// MaxDepth is how deep commands run inside of each other: those inside of
-	// one that runs by itself are at depth 1.
-	MaxDepth = 8
-	// MaxInside is how many commands run inside of others at once, in all.
-	MaxInside = 64
+	// MaxToolRequests is the maximum number of open tool requests of a command.
+	MaxToolRequests = 16
+	// MaxNesting is the maximum nesting depth. A command nested in one that is not
+	// nested has depth 1.
+	MaxNesting = 8
+	// MaxNested is the maximum number of running nested commands, in total.
+	MaxNested = 64
 )
 
-// runWire is Run as it travels. JSON holds text only; what is not UTF-8 goes
-// beside it, byte for byte.
+// runWire is the JSON form of Run. JSON strings must be UTF-8, so other strings are
+// sent as base64.
 type runWire struct {
 	Run
 	RawDir []byte   `json:"raw_dir,omitempty"`
-	RawEnv [][]byte `json:"raw_env,omitempty"` // names and values by turns
+	RawEnv [][]byte `json:"raw_env,omitempty"` // alternating names and values
 }
 
-func wireOf(r Run) runWire {
+func toWire(r Run) runWire {
 	w := runWire{Run: r}
 	if !utf8.ValidString(r.Dir) {
 		w.Dir, w.RawDir = "", []byte(r.Dir)
@@ -56,7 +58,7 @@ func wireOf(r Run) runWire {
 			continue
 		}
 		if len(w.RawEnv) == 0 {
-			w.Env = maps.Clone(r.Env) // the caller's stays as it is
+			w.Env = maps.Clone(r.Env) // do not modify the caller's map
 		}
 		delete(w.Env, name)
 		w.RawEnv = append(w.RawEnv, []byte(name), []byte(value))
@@ -78,10 +80,10 @@ func (w runWire) run() Run {
 	return r
 }
 
-// EncodeRun makes the body of a Run frame: the length of the settings (uint32
-// big endian), the settings as JSON, then the script, byte for byte.
+// EncodeRun returns the body of a Run frame: the length of the settings (big-endian
+// uint32), the settings as JSON, and the script, byte for byte.
 func EncodeRun(r Run, script string) ([]byte, error) {
-	settings, err := json.Marshal(wireOf(r))
+	settings, err := json.Marshal(toWire(r))
 	if err != nil {
 		return nil, fmt.Errorf("encode run: %w", err)
 	}
@@ -112,10 +114,10 @@ func DecodeRun(body []byte) (Run, string, error) {
 	return w.run(), string(rest[n:]), nil
 }
 
-// Exit is the helper's report of a command that ended. The output travelled
-// before it; Head says where the gap is when Truncated.
+// Exit is the helper's report of a finished command. The output was sent before it;
+// Head is the position of the gap if Truncated.
 type Exit struct {
 	env.Result
-	Cancelled bool `json:"cancelled,omitempty"`
-	Over      bool `json:"over,omitempty"` // ended with the command that it ran inside of
+	Cancelled  bool `json:"cancelled,omitempty"`
+	OuterEnded bool `json:"over,omitempty"` // the command ended with its outer command
 }

@@ -16,7 +16,7 @@ import (
 func TestFrames(t *testing.T) {
 	var stream bytes.Buffer
 	sent := []helper.Frame{
-		{Kind: helper.KindAlive, Body: []byte{}},
+		{Kind: helper.KindKeepalive, Body: []byte{}},
 		{Kind: helper.KindOutput, ID: 7, Body: []byte("a\x00\xff")},
 		{Kind: helper.KindRun, ID: 1<<32 - 1, Body: bytes.Repeat([]byte("x"), 3*helper.MaxChunk)},
 	}
@@ -61,7 +61,7 @@ func TestBadFrames(t *testing.T) {
 }
 
 func TestOneWritePerFrame(t *testing.T) {
-	var w counting
+	var w writeCounter
 	if err := helper.WriteFrame(&w, helper.Frame{Kind: helper.KindOutput, Body: make([]byte, helper.MaxChunk)}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +70,9 @@ func TestOneWritePerFrame(t *testing.T) {
 	}
 }
 
-type counting int
+type writeCounter int
 
-func (c *counting) Write(p []byte) (int, error) {
+func (c *writeCounter) Write(p []byte) (int, error) {
 	*c++
 	return len(p), nil
 }
@@ -83,8 +83,7 @@ func TestRunTooLong(t *testing.T) {
 	}
 }
 
-// FuzzReadFrame: whatever arrives, a frame is within its bounds and means the
-// same when it is sent on.
+// FuzzReadFrame: a decoded frame is within its limits, and encodes to the same bytes.
 func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x05K\x00\x00\x00\x00"), 10)
 	f.Add([]byte("\x00\x00\x00\x08O\x00\x00\x00\x01abc"), 10)
@@ -113,7 +112,7 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// FuzzDecodeRun: what decodes, encodes and decodes to the same.
+// FuzzDecodeRun: a decoded Run survives encoding and decoding.
 func FuzzDecodeRun(f *testing.F) {
 	body, err := helper.EncodeRun(helper.Run{Dir: "/x", Env: map[string]string{"A": "b"}, TimeoutMillis: 5, Markers: []string{"M"}}, "echo \xff\n")
 	if err != nil {

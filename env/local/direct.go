@@ -15,58 +15,57 @@ import (
 	"github.com/minibench/mini/env/process"
 )
 
-// outputWait is how long output is awaited that a background process may still
-// write.
+// outputWait is how long to wait for output after a command has ended, if a background
+// process holds the pipe.
 const outputWait = 20 * time.Millisecond
 
-// direct runs commands as children of this program, each in a process group. It
-// is for programs that were built without the helper: what leaves its group is
-// not killed, background processes are not listed, and no command can ask for
-// tools.
-type direct struct {
+// directRunner runs commands as children of this program, each in its own process
+// group. It is for programs built without the helper: processes that leave the group
+// are not killed, background processes are not listed, and commands cannot call tools.
+type directRunner struct {
 	config  Config
 	environ []string
-	turn    chan struct{}   // of capacity one: who has put a token in may run
-	life    context.Context //nolint:containedctx // of all commands
-	close   context.CancelCauseFunc
-	groups  []int // of every command so far; guarded by turn
+	sem     chan struct{}   // semaphore of capacity 1
+	ctx     context.Context //nolint:containedctx // the parent of all commands, cancelled by Close
+	cancel  context.CancelCauseFunc
+	groups  []int // process groups of all commands so far; guarded by sem
 }
 
-func newDirect(c Config) *direct {
-	d := &direct{config: c, environ: c.environ(), turn: make(chan struct{}, 1)}
-	d.life, d.close = context.WithCancelCause(context.Background())
+func newDirectRunner(c Config) *directRunner {
+	d := &directRunner{config: c, environ: c.environ(), sem: make(chan struct{}, 1)}
+	d.ctx, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
 
-// begin waits for what runs now, and for nothing once the environment is closed.
-// The context ends with it.
-func (d *direct) begin(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, end func(), err error) {
+// acquire waits for the semaphore. The returned context ends when ctx ends or the
+// environment is closed; release ends it and releases the semaphore.
+func (d *directRunner) acquire(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, release func(), err error) {
 	select {
-	case d.turn <- struct{}{}:
+	case d.sem <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, nil, context.Cause(ctx)
 	}
-	if d.life.Err() != nil {
-		<-d.turn
+	if d.ctx.Err() != nil {
+		<-d.sem
 		return nil, nil, nil, env.ErrClosed
 	}
 	ctx, cancel = context.WithCancelCause(ctx)
-	stop := context.AfterFunc(d.life, func() { cancel(env.ErrClosed) })
+	stop := context.AfterFunc(d.ctx, func() { cancel(env.ErrClosed) })
 	return ctx, cancel, func() {
 		stop()
 		cancel(nil)
-		<-d.turn
+		<-d.sem
 	}, nil
 }
 
-// Execute runs one command, after the one that runs now.
-func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	failed := env.Result{ExitCode: -1, OOMKilled: -1}
-	ctx, cancel, end, err := d.begin(ctx)
+// Execute runs one command, after those of other goroutines.
+func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	notRun := env.Result{ExitCode: -1, OOMKilled: -1}
+	ctx, cancel, release, err := d.acquire(ctx)
 	if err != nil {
-		return failed, err
+		return notRun, err
 	}
-	defer end()
+	defer release()
 	timeout := c.Timeout
 	if timeout <= 0 {
 		timeout = d.config.Timeout
@@ -75,28 +74,28 @@ func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error)
 	defer stop()
 	cmd, ok := d.command(bounded, c)
 	if !ok {
-		failed.Failure = "There is no shell to run the command with."
-		return failed, nil
+		notRun.Failure = "There is no shell to run the command with."
+		return notRun, nil
 	}
 	var out bytes.Buffer
-	to := &destination{w: &out, show: c.Watch, fail: cancel}
+	dest := &destination{w: &out, onOutput: c.OnOutput, fail: cancel}
 	if c.Sink != nil {
-		to.w = c.Sink
+		dest.w = c.Sink
 	}
-	collected := process.NewOutput(to, c.OutputLimit, c.Markers)
-	cmd.Stdout, cmd.Stderr = collected, collected
+	limiter := process.NewOutputLimiter(dest, c.OutputLimit, c.SubmissionMarkers)
+	cmd.Stdout, cmd.Stderr = limiter, limiter
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		if ctx.Err() != nil {
-			return failed, context.Cause(ctx)
+			return notRun, context.Cause(ctx)
 		}
-		failed.Failure = fmt.Sprintf("The command cannot be started: %v.", err)
-		return failed, nil
+		notRun.Failure = fmt.Sprintf("The command cannot be started: %v.", err)
+		return notRun, nil
 	}
 	d.groups = append(d.groups, cmd.Process.Pid)
-	_ = cmd.Wait() // the state below says the same
+	_ = cmd.Wait() // see ProcessState below
 	res := env.Result{Duration: time.Since(began), OOMKilled: -1}
-	collected.Finish(&res)
+	limiter.Finish(&res)
 	res.Output = out.Bytes()
 	switch {
 	case ctx.Err() != nil:
@@ -114,8 +113,8 @@ func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error)
 	return res, nil
 }
 
-// command is what is to be started; false where there is no shell for it.
-func (d *direct) command(ctx context.Context, c env.Command) (*exec.Cmd, bool) {
+// command returns the process to start; false if its shell is not found.
+func (d *directRunner) command(ctx context.Context, c env.Command) (*exec.Cmd, bool) {
 	shell := d.config.Interpreter
 	if len(c.Interpreter) > 0 {
 		shell = c.Interpreter
@@ -127,7 +126,7 @@ func (d *direct) command(ctx context.Context, c env.Command) (*exec.Cmd, bool) {
 			dir = filepath.Join(d.config.Dir, dir)
 		}
 	}
-	environ := process.Merge(process.Merge(d.environ, c.Env), map[string]string{"PWD": dir})
+	environ := process.MergeEnv(process.MergeEnv(d.environ, c.Env), map[string]string{"PWD": dir})
 	shell, ok := process.FindShell(shell, environ)
 	if !ok {
 		return nil, false
@@ -139,16 +138,17 @@ func (d *direct) command(ctx context.Context, c env.Command) (*exec.Cmd, bool) {
 	return cmd, true
 }
 
-// destination passes output on. A sink that fails ends the command.
+// destination writes output to the sink and OnOutput. An error of the sink cancels the
+// command.
 type destination struct {
-	w    io.Writer
-	show func([]byte) // may be nil
-	fail context.CancelCauseFunc
+	w        io.Writer
+	onOutput func([]byte)            // may be nil
+	fail     context.CancelCauseFunc // cancels the command
 }
 
 func (d *destination) Write(p []byte) (int, error) {
-	if d.show != nil {
-		d.show(p)
+	if d.onOutput != nil {
+		d.onOutput(p)
 	}
 	n, err := d.w.Write(p)
 	if err != nil {
@@ -157,13 +157,13 @@ func (d *destination) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the running command and kills the groups of all earlier ones.
-func (d *direct) Close(context.Context) error {
-	d.close(env.ErrClosed)
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
+// Close cancels the running command and kills the process groups of all earlier ones.
+func (d *directRunner) Close(context.Context) error {
+	d.cancel(env.ErrClosed)
+	d.sem <- struct{}{}
+	defer func() { <-d.sem }()
 	for _, group := range d.groups {
-		_ = syscall.Kill(-group, syscall.SIGKILL) // most have ended long ago
+		_ = syscall.Kill(-group, syscall.SIGKILL) // most have exited
 	}
 	d.groups = nil
 	return nil

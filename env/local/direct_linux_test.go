@@ -14,11 +14,10 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// TestDirect is about commands that are this program's own, where no helper was
-// built.
+// TestDirect tests commands without a helper.
 func TestDirect(t *testing.T) {
 	dir := t.TempDir()
-	box := openAs(t, local.Config{Dir: dir})
+	sandbox := openAs(t, local.Config{Dir: dir})
 	cancelled, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, tt := range []struct {
@@ -37,7 +36,7 @@ func TestDirect(t *testing.T) {
 		{name: "no such shell", command: env.Command{Script: "true", Interpreter: []string{"/no/such/shell"}}, want: env.Result{ExitCode: -1, Failure: "x"}},
 		{name: "in the background", command: env.Command{Script: "sleep 300 & echo a"}, output: "a\n"},
 		{name: "timeout", command: env.Command{Script: "echo a; sleep 300 | sleep 300", Timeout: 200 * time.Millisecond}, output: "a\n", want: env.Result{ExitCode: -1, TimedOut: true, Killed: 1}},
-		{name: "cancelled", command: env.Command{Script: "sleep 300", Watch: func([]byte) {}}, ctx: cancelled, want: env.Result{ExitCode: -1, Killed: 1}, err: context.Canceled},
+		{name: "cancelled", command: env.Command{Script: "sleep 300", OnOutput: func([]byte) {}}, ctx: cancelled, want: env.Result{ExitCode: -1, Killed: 1}, err: context.Canceled},
 		{name: "sink that fails", command: env.Command{Script: "echo a; sleep 300", Sink: broken{}}, want: env.Result{ExitCode: -1, Killed: 1}, err: env.ErrSink},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +45,7 @@ func TestDirect(t *testing.T) {
 				ctx = tt.ctx
 				time.AfterFunc(100*time.Millisecond, cancel)
 			}
-			r, err := box.Execute(ctx, tt.command)
+			r, err := sandbox.Execute(ctx, tt.command)
 			got := env.Result{ExitCode: r.ExitCode, Signal: r.Signal, TimedOut: r.TimedOut, Killed: r.Killed}
 			if (r.Failure != "") != (tt.want.Failure != "") {
 				t.Errorf("failure %q", r.Failure)
@@ -57,7 +56,7 @@ func TestDirect(t *testing.T) {
 			}
 		})
 	}
-	long, err := box.Execute(t.Context(), env.Command{Script: "head -c 20000000 /dev/zero"})
+	long, err := sandbox.Execute(t.Context(), env.Command{Script: "head -c 20000000 /dev/zero"})
 	if err != nil || !long.Truncated || long.Bytes != 20_000_000 || len(long.Output) != env.DefaultOutputLimit {
 		t.Errorf("kept %d of %d bytes, truncated %v, error %v", len(long.Output), long.Bytes, long.Truncated, err)
 	}
@@ -65,7 +64,7 @@ func TestDirect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(box.Get(t.Context(), "file", &tree), box.Put(t.Context(), "copy", &tree)); err != nil {
+	if err := errors.Join(sandbox.Get(t.Context(), "file", &tree), sandbox.Put(t.Context(), "copy", &tree)); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "copy", "file")); err != nil || string(text) != "text" {
@@ -81,22 +80,21 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestDirectClose closes while a command runs, and with another one's process in
-// the background.
+// TestDirectClose closes the environment while a command and a background process run.
 func TestDirectClose(t *testing.T) {
 	dir := t.TempDir()
-	box := openAs(t, local.Config{Dir: dir})
-	run(t, box, "sleep 300 >/dev/null 2>&1 & echo $! >background")
+	sandbox := openAs(t, local.Config{Dir: dir})
+	run(t, sandbox, "sleep 300 >/dev/null 2>&1 & echo $! >background")
 	done := make(chan error, 1)
 	go func() {
-		_, err := box.Execute(t.Context(), env.Command{Script: "echo $$ >pid; sleep 300"})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: "echo $$ >pid; sleep 300"})
 		done <- err
 	}()
 	await(t, "the command runs", func() bool {
 		pid, err := os.ReadFile(dir + "/pid")
 		return err == nil && strings.HasSuffix(string(pid), "\n")
 	})
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-done; !errors.Is(err, env.ErrClosed) {
@@ -105,7 +103,7 @@ func TestDirectClose(t *testing.T) {
 	for _, file := range []string{"/pid", "/background"} {
 		await(t, file+" is gone", func() bool { return !alive(t, dir+file) })
 	}
-	if _, err := box.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
+	if _, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("after the close: %v", err)
 	}
 }

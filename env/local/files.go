@@ -12,14 +12,13 @@ import (
 
 var _ env.Files = (*Local)(nil)
 
-// Put unpacks a tar stream below dir; see env.Files. It takes turns with
-// commands. The user's files are as reachable as for any command.
+// Put unpacks a tar stream into dir (see env.Files). It has access to all files of the
+// user, as commands have.
 func (l *Local) Put(ctx context.Context, dir string, tree io.Reader) error {
 	return l.runner.Put(ctx, l.path(dir), tree)
 }
 
-// Get writes what is at path as a tar stream; see env.Files. It takes turns with
-// commands.
+// Get writes path as a tar stream (see env.Files).
 func (l *Local) Get(ctx context.Context, path string, tree io.Writer) error {
 	return l.runner.Get(ctx, l.path(path), tree)
 }
@@ -31,12 +30,12 @@ func (l *Local) path(path string) string {
 	return filepath.Join(l.config.Dir, path)
 }
 
-// Put unpacks in this process.
-func (d *direct) Put(ctx context.Context, dir string, tree io.Reader) error {
-	ctx, _, end, err := d.begin(ctx)
+// Put unpacks a tar stream into dir.
+func (d *directRunner) Put(ctx context.Context, dir string, tree io.Reader) error {
+	ctx, _, release, err := d.acquire(ctx)
 	if err == nil {
-		defer end()
-		err = files.Unpack(reader{ctx, tree}, dir, files.Limits{OuterLinks: true})
+		defer release()
+		err = files.Unpack(reader{ctx, tree}, dir, files.Limits{AllowOutsideLinks: true})
 	}
 	if err != nil {
 		return fmt.Errorf("put files into %q: %w", dir, err)
@@ -44,11 +43,11 @@ func (d *direct) Put(ctx context.Context, dir string, tree io.Reader) error {
 	return nil
 }
 
-// Get packs in this process.
-func (d *direct) Get(ctx context.Context, path string, tree io.Writer) error {
-	ctx, _, end, err := d.begin(ctx)
+// Get writes path as a tar stream.
+func (d *directRunner) Get(ctx context.Context, path string, tree io.Writer) error {
+	ctx, _, release, err := d.acquire(ctx)
 	if err == nil {
-		defer end()
+		defer release()
 		err = files.Pack(writer{ctx, tree}, path)
 	}
 	if err != nil {
@@ -57,9 +56,9 @@ func (d *direct) Get(ctx context.Context, path string, tree io.Writer) error {
 	return nil
 }
 
-// reader and writer end a transfer with its context.
+// reader and writer fail when their context ends.
 type reader struct {
-	ctx context.Context //nolint:containedctx // a reader has no other way to learn of it
+	ctx context.Context //nolint:containedctx // Read has no context parameter
 	io.Reader
 }
 

@@ -15,60 +15,60 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// DefaultTimeout bounds commands for which neither they nor Config say
-// anything.
+// DefaultTimeout is the timeout of commands if neither the command nor Config sets
+// one.
 const DefaultTimeout = time.Minute
 
-// Config says how commands run on the host. The zero value runs them with bash
+// Config configures how commands run on the host. The zero value runs them with bash
 // in the current directory.
 type Config struct {
-	// Dir is where commands start; empty means the current directory. It
-	// must exist.
+	// Dir is the working directory, which must exist; empty means the current
+	// directory.
 	Dir string
-	// Env is added to the host's variables, of which those that look like
-	// secrets are left out (see Secret) and those of git (GIT_*), and wins over
-	// them.
+	// Env is added to the variables of the host and overrides them. Variables of the
+	// host that look like secrets (see IsSecret) and those of git (GIT_*) are removed
+	// first.
 	Env map[string]string
-	// Hidden names variables of the host that are left out, too: secrets by
-	// another name. What Env has under such a name stays.
+	// Hidden names further variables of the host to remove, such as secrets with
+	// unusual names. Env may set them again.
 	Hidden []string
-	// CleanEnv leaves out all of the host's variables but those that child.Plain
-	// names.
+	// CleanEnv removes all variables of the host except those that child.PlainEnv
+	// keeps.
 	CleanEnv bool
-	// Timeout bounds a command that names none; zero means DefaultTimeout.
+	// Timeout is the timeout of commands that set none; zero means DefaultTimeout.
 	Timeout time.Duration
-	// Interpreter is the shell and its flags; empty means bash -c, or sh
-	// where there is no bash.
+	// Interpreter is the shell with its flags; empty means bash -c, or sh if bash is
+	// missing.
 	Interpreter []string
-	// Helper runs the commands from a process of its own, which kills them when
-	// this program is gone, however it went. Without one they are this program's
-	// own, and fewer promises are kept (see the package).
+	// Helper runs the commands in a separate process, which kills them when this
+	// program exits for any reason. Without it commands are children of this program,
+	// with the limitations described in the package comment.
 	Helper *child.Program
-	// Disposable says that Dir was made for this environment: Close removes it.
+	// Disposable means that Dir was created for this environment: Close removes it.
 	Disposable bool
-	// Warnings are what Info is to say of Dir, beside its own.
+	// Warnings are added to Info.Warnings.
 	Warnings []string
 }
 
-// Local is the host as a sandbox.
+// Local is an environment that runs commands on the host.
 type Local struct {
 	config Config
 	info   env.Info
-	runner commands
+	runner commandRunner
 }
 
 var _ env.Environment = (*Local)(nil)
 
-// commands runs them; it is either of direct, in this process, and child.Box,
-// by a helper.
-type commands interface {
+// commandRunner is either a directRunner or a child.Environment, which uses a helper.
+type commandRunner interface {
 	Execute(ctx context.Context, c env.Command) (env.Result, error)
 	env.Files
 	Close(ctx context.Context) error
 }
 
-// New prepares the host. While any Local with a helper is open in a program, the
-// program must not start processes in sessions of their own (see process.Ward). A disposable folder stays where New fails.
+// New returns an environment on the host. While a Local with a helper is open, the
+// program must not start processes in new sessions (see process.Child). If New fails
+// it does not remove a disposable directory.
 func New(ctx context.Context, c Config) (*Local, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -84,15 +84,15 @@ func New(ctx context.Context, c Config) (*Local, error) {
 		return nil, &env.Error{
 			Status: env.StartFailed,
 			Op:     "open local environment",
-			Hint:   "name a directory that exists",
-			Err:    fmt.Errorf("working directory %s is not there", dir),
+			Hint:   "name an existing directory",
+			Err:    fmt.Errorf("working directory %s does not exist", dir),
 		}
 	}
 	c.Dir = dir
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
-	l := &Local{config: c, info: process.System()}
+	l := &Local{config: c, info: process.Uname()}
 	l.info.Tools = c.Helper != nil
 	l.info.Dir, l.info.Network = dir, true
 	l.info.Disposable, l.info.Warnings = c.Disposable, c.Warnings
@@ -105,14 +105,14 @@ func New(ctx context.Context, c Config) (*Local, error) {
 	return l, nil
 }
 
-// start brings up what runs the commands.
+// start creates the runner.
 func (l *Local) start(ctx context.Context) error {
 	c := l.config
 	if c.Helper == nil {
-		l.runner = newDirect(c)
+		l.runner = newDirectRunner(c)
 		return nil
 	}
-	box, err := child.Start(ctx, child.Config{
+	e, err := child.Start(ctx, child.Config{
 		Name:    "the local environment in " + c.Dir,
 		Program: c.Helper,
 		NoTrace: true,
@@ -121,31 +121,30 @@ func (l *Local) start(ctx context.Context) error {
 		Info:    func(helper.Hello) env.Info { return l.info },
 		Timeout: c.Timeout,
 	})
-	l.runner = box
+	l.runner = e
 	return err
 }
 
-// environ is what every command starts with.
+// environ returns the environment variables of commands.
 func (c Config) environ() []string {
 	host := withoutGit(WithoutSecrets(os.Environ(), c.Hidden))
 	if c.CleanEnv {
-		host = child.Plain(host)
+		host = child.PlainEnv(host)
 	}
-	return process.Merge(host, c.Env)
+	return process.MergeEnv(host, c.Env)
 }
 
 // Info describes the host.
 func (l *Local) Info() env.Info { return l.info }
 
-// Execute runs one command on the host, after the one that runs now.
+// Execute runs one command on the host, after those of other goroutines.
 func (l *Local) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	return l.runner.Execute(ctx, c)
 }
 
-// Close ends the running command, which returns env.ErrClosed, kills what
-// earlier ones left running, and removes a disposable folder. It waits for all
-// of it, some seconds at most, even when ctx has ended: what is left running
-// would have no owner.
+// Close cancels the running command, which returns env.ErrClosed, kills the processes
+// of earlier commands, and removes a disposable directory. It waits for this, for some
+// seconds at most, even if ctx has ended.
 func (l *Local) Close(ctx context.Context) error {
 	err := l.runner.Close(ctx)
 	if l.config.Disposable {

@@ -35,31 +35,31 @@ func openWith(t *testing.T, c local.Config) *local.Local {
 
 func openAs(t *testing.T, c local.Config) *local.Local {
 	t.Helper()
-	box, err := local.New(t.Context(), c)
+	sandbox, err := local.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(t.Context()); err != nil { // the ended context must not matter
+		if err := sandbox.Close(t.Context()); err != nil { // the ended context must not matter
 			t.Errorf("close: %v", err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-// run executes a script that is to exit with 0, and returns its output.
-func run(t *testing.T, box env.Environment, script string) string {
+// run runs a script, which must exit with 0, and returns its output.
+func run(t *testing.T, sandbox env.Environment, script string) string {
 	t.Helper()
-	r, err := box.Execute(t.Context(), env.Command{Script: script})
+	r, err := sandbox.Execute(t.Context(), env.Command{Script: script})
 	if err != nil || r.ExitCode != 0 {
 		t.Errorf("%.60q: exit code %d, failure %q, error %v, output %q", script, r.ExitCode, r.Failure, err, r.Output)
 	}
 	return string(r.Output)
 }
 
-// host is what commands on the host cannot be kept to.
-var host = func() (options []envtest.Option) {
-	for _, a := range []envtest.Ability{envtest.OwnProcesses, envtest.ProcessLimit, envtest.Shield, envtest.OtherUsers} {
+// hostOptions declares the capabilities that the host lacks.
+var hostOptions = func() (options []envtest.Option) {
+	for _, a := range []envtest.Capability{envtest.OwnProcesses, envtest.ProcessLimit, envtest.ShieldedInit, envtest.OtherUsers} {
 		options = append(options, envtest.Lacks(a, "commands run on the host, as the user"))
 	}
 	return options
@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
 		return openWith(t, local.Config{Dir: t.TempDir(), Helper: program})
-	}, append(host, envtest.Apart())...)
+	}, append(hostOptions, envtest.SharedProcessTable())...)
 }
 
 func TestSecret(t *testing.T) {
@@ -81,7 +81,7 @@ func TestSecret(t *testing.T) {
 		"PATH": false, "HOME": false, "TOKENIZERS_PARALLELISM": false, "SECRETARY": false, "KEYBOARD": false,
 		"MAX_TOKENS": false, "PWD": false, "CPATH": false, "": false,
 	} {
-		if got := local.Secret(name); got != want {
+		if got := local.IsSecret(name); got != want {
 			t.Errorf("Secret(%q) is %v, want %v", name, got, want)
 		}
 	}
@@ -92,40 +92,40 @@ func TestVariables(t *testing.T) {
 	t.Setenv("MINI_TEST_GIVEN_TOKEN", "of the host")
 	t.Setenv("MINI_TEST_PLAIN", "seen")
 	t.Setenv("MINI_TEST_PLAIN_TOO", "hidden by name")
-	box := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}, Hidden: []string{"MINI_TEST_PLAIN_TOO"}})
-	if got := run(t, box, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`); got != "unset given seen\n" {
+	sandbox := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}, Hidden: []string{"MINI_TEST_PLAIN_TOO"}})
+	if got := run(t, sandbox, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`); got != "unset given seen\n" {
 		t.Errorf("output %q", got)
 	}
-	if got := run(t, box, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`); got != "0\n" {
+	if got := run(t, sandbox, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`); got != "0\n" {
 		t.Errorf("the secret is in the environment %s times", got)
 	}
 }
 
-// TestVariablesOfGit: a git hook that started mini does not lead the commands to
-// its own repository; what was asked for by name is passed on.
-func TestVariablesOfGit(t *testing.T) {
+// TestGitVariables: commands do not inherit the git variables of a hook that has
+// started mini, but those in Config.Env.
+func TestGitVariables(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_PREFIX"} {
 		t.Setenv(name, "of the host")
 	}
 	for name, program := range map[string]*child.Program{"direct": nil, "helper": childtest.Program(t)} {
 		t.Run(name, func(t *testing.T) {
-			box := openWith(t, local.Config{Env: map[string]string{"GIT_AUTHOR_NAME": "given"}, Helper: program})
-			if got := run(t, box, `env | grep ^GIT_`); got != "GIT_AUTHOR_NAME=given\n" {
+			sandbox := openWith(t, local.Config{Env: map[string]string{"GIT_AUTHOR_NAME": "given"}, Helper: program})
+			if got := run(t, sandbox, `env | grep ^GIT_`); got != "GIT_AUTHOR_NAME=given\n" {
 				t.Errorf("output %q", got)
 			}
 		})
 	}
 }
 
-// TestCleanEnv: of the host's variables only the harmless are left, and what was
-// asked for by name.
+// TestCleanEnv: only harmless variables of the host are passed on, and those in
+// Config.Env.
 func TestCleanEnv(t *testing.T) {
 	t.Setenv("MINI_TEST_PLAIN", "of the host")
 	t.Setenv("LC_TEST", "kept")
 	for name, program := range map[string]*child.Program{"direct": nil, "helper": childtest.Program(t)} {
 		t.Run(name, func(t *testing.T) {
-			box := openWith(t, local.Config{CleanEnv: true, Env: map[string]string{"MINI_TEST_GIVEN": "given"}, Helper: program})
-			got := run(t, box, `env | cut -d= -f1 | sort | tr '\n' ' '; echo "$PATH"`)
+			sandbox := openWith(t, local.Config{CleanEnv: true, Env: map[string]string{"MINI_TEST_GIVEN": "given"}, Helper: program})
+			got := run(t, sandbox, `env | cut -d= -f1 | sort | tr '\n' ' '; echo "$PATH"`)
 			names, path, _ := strings.Cut(strings.TrimSuffix(got, "\n"), "/")
 			if "/"+path != os.Getenv("PATH") {
 				t.Errorf("PATH is %q", "/"+path)
@@ -148,20 +148,19 @@ func TestCleanEnv(t *testing.T) {
 	}
 }
 
-// TestDisposable: a folder that was made for the environment goes with it, and
-// one of the user's stays.
+// TestDisposable: Close removes a disposable directory, and no other.
 func TestDisposable(t *testing.T) {
 	for _, disposable := range []bool{true, false} {
 		dir, err := scratch.New("local-test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		box := openWith(t, local.Config{Dir: dir, Disposable: disposable, Warnings: []string{"empty"}})
-		if i := box.Info(); i.Disposable != disposable || !slices.Equal(i.Warnings, []string{"empty"}) {
+		sandbox := openWith(t, local.Config{Dir: dir, Disposable: disposable, Warnings: []string{"empty"}})
+		if i := sandbox.Info(); i.Disposable != disposable || !slices.Equal(i.Warnings, []string{"empty"}) {
 			t.Errorf("info is %+v", i)
 		}
-		run(t, box, "mkdir -p a/b && touch a/b/c && chmod 0 a/b/c a/b a")
-		if err := box.Close(t.Context()); err != nil {
+		run(t, sandbox, "mkdir -p a/b && touch a/b/c && chmod 0 a/b/c a/b a")
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Lstat(dir); (err == nil) == disposable {
@@ -179,9 +178,9 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("zero value", func(t *testing.T) {
-		box := openWith(t, local.Config{})
-		if box.Info().Dir != here || run(t, box, "pwd") != here+"\n" || !box.Info().Network {
-			t.Errorf("info is %+v", box.Info())
+		sandbox := openWith(t, local.Config{})
+		if sandbox.Info().Dir != here || run(t, sandbox, "pwd") != here+"\n" || !sandbox.Info().Network {
+			t.Errorf("info is %+v", sandbox.Info())
 		}
 	})
 	t.Run("relative directories", func(t *testing.T) {
@@ -190,29 +189,29 @@ func TestConfig(t *testing.T) {
 		if err := os.MkdirAll("a/b", 0o750); err != nil {
 			t.Fatal(err)
 		}
-		box := openWith(t, local.Config{Dir: "a"})
-		r, err := box.Execute(t.Context(), env.Command{Script: "pwd", Dir: "b"})
+		sandbox := openWith(t, local.Config{Dir: "a"})
+		r, err := sandbox.Execute(t.Context(), env.Command{Script: "pwd", Dir: "b"})
 		if want := filepath.Join(dir, "a/b") + "\n"; err != nil || string(r.Output) != want {
 			t.Errorf("output %q, error %v; want %q", r.Output, err, want)
 		}
 	})
 	t.Run("interpreter", func(t *testing.T) {
-		box := openWith(t, local.Config{Interpreter: []string{"sh", "-ec"}})
-		r, err := box.Execute(t.Context(), env.Command{Script: "false; echo not reached"})
+		sandbox := openWith(t, local.Config{Interpreter: []string{"sh", "-ec"}})
+		r, err := sandbox.Execute(t.Context(), env.Command{Script: "false; echo not reached"})
 		if err != nil || r.ExitCode != 1 || len(r.Output) > 0 {
 			t.Errorf("exit code %d, output %q, error %v", r.ExitCode, r.Output, err)
 		}
 	})
 	t.Run("no such interpreter", func(t *testing.T) {
-		box := openWith(t, local.Config{Interpreter: []string{"no-such-shell", "-c"}})
-		r, err := box.Execute(t.Context(), env.Command{Script: "true"})
+		sandbox := openWith(t, local.Config{Interpreter: []string{"no-such-shell", "-c"}})
+		r, err := sandbox.Execute(t.Context(), env.Command{Script: "true"})
 		if err != nil || r.ExitCode != -1 || r.Failure == "" {
 			t.Errorf("exit code %d, failure %q, error %v", r.ExitCode, r.Failure, err)
 		}
 	})
 	t.Run("default timeout", func(t *testing.T) {
-		box := openWith(t, local.Config{Timeout: 300 * time.Millisecond})
-		r, err := box.Execute(t.Context(), env.Command{Script: "sleep 60"})
+		sandbox := openWith(t, local.Config{Timeout: 300 * time.Millisecond})
+		r, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 60"})
 		if err != nil || !r.TimedOut {
 			t.Errorf("timed out %v, error %v", r.TimedOut, err)
 		}
@@ -225,9 +224,9 @@ func TestConfig(t *testing.T) {
 		"empty interpreter": {Interpreter: []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box, err := local.New(t.Context(), c)
+			sandbox, err := local.New(t.Context(), c)
 			if err == nil {
-				t.Fatal(errors.Join(errors.New("no error"), box.Close(t.Context())))
+				t.Fatal(errors.Join(errors.New("no error"), sandbox.Close(t.Context())))
 			}
 			var lost *env.Error
 			if isDir := c.Dir != ""; errors.As(err, &lost) != isDir {

@@ -10,12 +10,12 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// owner is this binary as a program that is going to be killed.
+// owner runs the test binary as the process to be killed by TestKilledOwner.
 func owner() {
-	childtest.Owner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
+	childtest.RunOwner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
 		return local.New(ctx, local.Config{Dir: dir, Helper: p})
 	})
 }
 
-// TestKilledOwner: when a program is killed, its commands go with it.
-func TestKilledOwner(t *testing.T) { childtest.Orphans(t) }
+// TestKilledOwner: when mini is killed, its commands are killed, too.
+func TestKilledOwner(t *testing.T) { childtest.RunOrphanTest(t) }

@@ -2,5 +2,5 @@
 
 package local_test
 
-// owner does nothing where there is no helper.
+// owner does nothing on systems without a helper.
 func owner() {}

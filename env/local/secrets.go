@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Secret reports whether a variable of the host looks like a secret by its
-// name, and is therefore kept from commands: the model that writes them must
-// not read keys. It goes by the endings _API_KEY, _APIKEY, _ACCESS_KEY,
-// _ACCESS_KEY_ID, _SECRET_KEY, _PRIVATE_KEY, _AUTH_KEY, _TOKEN, _SECRET,
-// _PASSWORD, _PASSWD, _PASSPHRASE, _PAT, _CREDENTIALS and _COOKIE, in upper or
-// lower case, by the same words standing alone, and by a few names that follow
-// no pattern. A value is never looked at, and files are not hidden.
-func Secret(name string) bool {
+// IsSecret reports whether an environment variable of the host is probably a secret,
+// judging by its name. Such variables are removed, so that the commands of the model
+// cannot read keys. The name is a secret if it ends, in upper or lower case, with
+// _API_KEY, _APIKEY, _ACCESS_KEY, _ACCESS_KEY_ID, _SECRET_KEY, _PRIVATE_KEY,
+// _AUTH_KEY, _TOKEN, _SECRET, _PASSWORD, _PASSWD, _PASSPHRASE, _PAT, _CREDENTIALS or
+// _COOKIE, if it is one of these words alone, or if it is one of a few irregular
+// names. Values are not examined, and files are not hidden.
+func IsSecret(name string) bool {
 	name = "_" + strings.ToUpper(name)
-	if slices.Contains(oddNames, name[1:]) {
+	if slices.Contains(irregularNames, name[1:]) {
 		return true
 	}
-	for _, ending := range secretEndings {
-		if strings.HasSuffix(name, ending) {
+	for _, suffix := range secretSuffixes {
+		if strings.HasSuffix(name, suffix) {
 			return true
 		}
 	}
@@ -26,26 +26,26 @@ func Secret(name string) bool {
 }
 
 var (
-	secretEndings = []string{
+	secretSuffixes = []string{
 		"_API_KEY", "_APIKEY", "_ACCESS_KEY", "_ACCESS_KEY_ID", "_SECRET_KEY", "_PRIVATE_KEY", "_AUTH_KEY",
 		"_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_PASSPHRASE", "_PAT", "_CREDENTIALS", "_COOKIE",
 	}
-	oddNames = []string{"PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "NETRC"}
+	irregularNames = []string{"PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "NETRC"}
 )
 
-// WithoutSecrets is an environment, as NAME=value, without the variables that
-// are Secret or hidden. Processes that mini starts have it: other commands of
-// the same user can read theirs, in /proc/PID/environ.
+// WithoutSecrets returns environ, as NAME=value, without variables that are secret or
+// hidden. Processes that mini starts get this environment, because commands of the
+// same user can read it in /proc/PID/environ.
 func WithoutSecrets(environ, hidden []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return Secret(name) || slices.Contains(hidden, name)
+		return IsSecret(name) || slices.Contains(hidden, name)
 	})
 }
 
-// withoutGit leaves out what would lead git to another repository, or say how
-// to treat it, than the one that commands work in: a program that git started,
-// as every hook is, has its repository in such variables.
+// withoutGit removes the variables of git. A program that git has started, such as a
+// hook, has variables that point to its repository, and git commands of the agent
+// would use that one.
 func withoutGit(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
 }

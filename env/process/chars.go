@@ -2,41 +2,42 @@ package process
 
 import "unicode/utf8"
 
-// charCounter counts code points of a stream as utf8.RuneCount would count
-// them in the whole: a byte that is not part of valid UTF-8 counts as one.
+// charCounter counts the code points of a stream, as utf8.RuneCount does for a slice:
+// each byte that is not part of valid UTF-8 counts as one.
 type charCounter struct {
-	n    int64
-	part [utf8.UTFMax]byte // the beginning of a character cut by the end of a chunk
-	held int
+	n          int64
+	pending    [utf8.UTFMax]byte // the incomplete character at the end of the last chunk
+	pendingLen int
 }
 
 func (c *charCounter) add(p []byte) {
-	for c.held > 0 && len(p) > 0 {
-		c.part[c.held] = p[0]
-		c.held++
+	for c.pendingLen > 0 && len(p) > 0 {
+		c.pending[c.pendingLen] = p[0]
+		c.pendingLen++
 		p = p[1:]
-		c.settle()
+		c.countPending()
 	}
-	cut := len(p) - partial(p)
+	cut := len(p) - incompleteSuffix(p)
 	c.n += int64(utf8.RuneCount(p[:cut]))
-	c.held += copy(c.part[c.held:], p[cut:])
+	c.pendingLen += copy(c.pending[c.pendingLen:], p[cut:])
 }
 
-// settle counts what is certain in the held bytes. An invalid sequence counts
-// its first byte only; the rest may begin another character.
-func (c *charCounter) settle() {
-	for c.held > 0 && utf8.FullRune(c.part[:c.held]) {
-		_, size := utf8.DecodeRune(c.part[:c.held])
+// countPending counts the complete characters in the pending bytes. An invalid
+// sequence counts its first byte only; the rest may begin another character.
+func (c *charCounter) countPending() {
+	for c.pendingLen > 0 && utf8.FullRune(c.pending[:c.pendingLen]) {
+		_, size := utf8.DecodeRune(c.pending[:c.pendingLen])
 		c.n++
-		c.held = copy(c.part[:], c.part[size:c.held])
+		c.pendingLen = copy(c.pending[:], c.pending[size:c.pendingLen])
 	}
 }
 
-// total counts a character that the end of the stream cut by its bytes.
-func (c *charCounter) total() int64 { return c.n + int64(utf8.RuneCount(c.part[:c.held])) }
+// total includes an incomplete character at the end of the stream, one for each of its
+// bytes.
+func (c *charCounter) total() int64 { return c.n + int64(utf8.RuneCount(c.pending[:c.pendingLen])) }
 
-// partial is the length of the unfinished character at the end of p.
-func partial(p []byte) int {
+// incompleteSuffix returns the length of the incomplete character at the end of p.
+func incompleteSuffix(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if last := p[len(p)-n:]; utf8.RuneStart(last[0]) {
 			if utf8.FullRune(last) {

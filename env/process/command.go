@@ -12,36 +12,35 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Command is a script and the bounds it runs in.
+// Command is a shell script and its limits.
 type Command struct {
-	// Shell is the interpreter and its flags; the script follows as the next
-	// argument. Empty means bash -c. A missing bash is replaced by sh.
+	// Shell is the interpreter with its flags; the script is appended as the last
+	// argument. Empty means bash -c. If bash is missing, sh is used.
 	Shell []string
-	// Script is the text to run, at most env.MaxScript bytes, without NUL.
+	// Script is the script, at most env.MaxScript bytes, without NUL bytes.
 	Script string
 	// Dir is the working directory, an absolute path.
 	Dir string
-	// Env is the whole environment, as NAME=value (see Merge).
+	// Env is the complete environment, as NAME=value (see MergeEnv).
 	Env []string
-	// Timeout bounds the run; zero means no bound but the context.
+	// Timeout limits the run time; zero means no limit besides the context.
 	Timeout time.Duration
-	// Expired, where it is not nil, takes the place of Timeout: the time is over
-	// when something comes from it.
+	// Expired, if not nil, replaces Timeout: the command times out when the channel
+	// delivers a value.
 	Expired <-chan time.Time
-	// Place, where it is not nil, is where the command runs: inside of another
-	// one, or as one that others may run inside of. Only on Linux.
-	Place *Place
-	// OutputLimit is how many bytes are kept; zero means
-	// env.DefaultOutputLimit, less than env.MinOutputLimit means that.
+	// Scope, if not nil, makes the command nested in another one, or allows other
+	// commands to be nested in it. Linux only.
+	Scope *Scope
+	// OutputLimit is the number of output bytes to keep; zero means
+	// env.DefaultOutputLimit. Values below env.MinOutputLimit are raised to it.
 	OutputLimit int
-	// Markers are the first lines that lift the limit to
-	// env.SubmissionLimit.
+	// Markers are the first lines that raise the limit to env.SubmissionLimit.
 	Markers []string
 }
 
-// Merge adds variables to an environment in NAME=value form; added ones win.
-// The base is not changed, and duplicates in it keep their last value.
-func Merge(base []string, added map[string]string) []string {
+// MergeEnv adds variables to an environment in NAME=value form and overrides existing
+// ones. It does not modify base. Of duplicates in base the last one is used.
+func MergeEnv(base []string, added map[string]string) []string {
 	last := make(map[string]int, len(base))
 	for i, kv := range base {
 		name, _, _ := strings.Cut(kv, "=")
@@ -60,14 +59,15 @@ func Merge(base []string, added map[string]string) []string {
 	return merged
 }
 
-// Fits says that a script can be run as far as its text is concerned.
-func Fits(script string) bool {
+// ValidScript reports whether the text of a script can be run: it is not too long and
+// has no NUL byte.
+func ValidScript(script string) bool {
 	return len(script) <= env.MaxScript && strings.IndexByte(script, 0) < 0
 }
 
-// obstacle says in a sentence why the command cannot run; empty when nothing
-// is in the way that can be seen beforehand.
-func (c Command) obstacle() string {
+// problem returns a sentence that says why the command cannot run; empty if no reason
+// is known before it is started.
+func (c Command) problem() string {
 	if len(c.Script) > env.MaxScript {
 		return fmt.Sprintf("The command is %d bytes long; at most %d are run.", len(c.Script), env.MaxScript)
 	}
@@ -83,32 +83,32 @@ func (c Command) obstacle() string {
 	info, err := os.Stat(c.Dir)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("The working directory %s cannot be used: %v.", c.Dir, reason(err))
+		return fmt.Sprintf("The working directory %s cannot be used: %v.", c.Dir, rootCause(err))
 	case !info.IsDir():
 		return fmt.Sprintf("The working directory %s is not a directory.", c.Dir)
 	}
 	return ""
 }
 
-// environ is the command's environment with PWD set, so that a directory
-// reached through a symbolic link keeps its name, as under a login.
+// environ returns the command's environment with PWD set, so that a directory reached
+// through a symbolic link keeps its name, as in a login shell.
 func (c Command) environ() []string {
 	for _, kv := range c.Env {
 		if kv == "PWD="+c.Dir {
 			return c.Env
 		}
 	}
-	return Merge(c.Env, map[string]string{"PWD": filepath.Clean(c.Dir)})
+	return MergeEnv(c.Env, map[string]string{"PWD": filepath.Clean(c.Dir)})
 }
 
-// failure is the result of a command that never ran.
-func failure(why string) env.Result {
-	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}
+// notRun returns the result of a command that was not run.
+func notRun(reason string) env.Result {
+	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: reason}
 }
 
-// reason is an error without the operation and path that the sentence around
-// it already names.
-func reason(err error) error {
+// rootCause removes the operation and path from an error, which the sentence around it
+// names.
+func rootCause(err error) error {
 	for {
 		u, ok := err.(interface{ Unwrap() error })
 		if !ok || u.Unwrap() == nil {

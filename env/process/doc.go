@@ -1,30 +1,30 @@
-// Package process runs one shell command at a time and kills what commands
-// started. The helper of every sandbox is built on it.
+// Package process runs shell commands and kills the processes that they start. The
+// helper in every sandbox is built on it.
 //
-// It does three things that a plain os/exec does not:
+// It does three things that os/exec does not:
 //
-//   - Output is bounded at the source. The first half of the limit streams to
-//     the caller as it arrives, of the rest only the last half is kept, and the
-//     whole is counted in bytes and characters.
-//   - A command ends when its shell ends. A background process that still
-//     holds the output pipe does not delay the result, loses nothing it wrote
-//     before, and goes on living with its later output discarded.
-//   - At a timeout or cancel everything that the command started dies, however
-//     it tried to get away (setsid, double fork, a cleared environment), and
-//     what earlier commands left running lives on.
+//   - It limits output while it is written. The first half of the limit is passed to
+//     the caller as it arrives; of the rest only the last half is kept. All bytes and
+//     characters are counted.
+//   - A command ends when its shell ends. A background process that still holds the
+//     output pipe does not delay the result. Its earlier output is kept, its later
+//     output is discarded, and it keeps running.
+//   - At a timeout or cancellation it kills every process that the command started,
+//     including those that called setsid, double-forked or cleared their environment.
+//     Processes of earlier commands keep running.
 //
-// Commands may run inside of one another (see Place): at the same time, each with
-// its own bounds, and with the end of the outer one also the end of the inner.
+// Commands can be nested (see Scope): they run at the same time, each with its own
+// limits, and a nested command ends when the outer one ends.
 //
-// A Runner takes the whole operating-system process for itself: a helper that is
-// PID 1 of a sandbox, say. Runners are for Linux only; texts and environments of
-// commands are handled on any system.
+// A Runner takes over the child processes of its whole operating-system process, which
+// is the helper, for example as PID 1 of a sandbox. Runners exist on Linux only.
+// Scripts and environments of commands are handled on every system.
 //
-//	r, err := process.NewOwner()
+//	r, err := process.NewRunner()
 //	if err != nil { ... }
 //	defer r.Close(ctx)
 //	var out bytes.Buffer
 //	res, err := r.Run(ctx, process.Command{Shell: []string{"bash", "-c"}, Script: "make", Dir: dir}, &out)
 //
-// Standard library only, because it is linked into the helper.
+// The package uses the standard library only, because it is linked into the helper.
 package process

@@ -6,119 +6,118 @@ import (
 	"time"
 )
 
-// Bounds of a kill. A process that dies needs microseconds to milliseconds, or
-// seconds on a machine with a hundred others in line for each processor; one that
-// the kernel holds in a system call may take for ever.
+// Limits of a kill. A process usually dies within milliseconds, or seconds on an
+// overloaded machine. A process that hangs in a system call may never die.
 const (
 	killRounds = 96
 	killTime   = 6 * time.Second
 )
 
-// kept is what was alive before a command began: it, its descendants and
-// whatever shares a session with it outlive the command's timeout.
-type kept struct {
-	procs    map[ident]bool
+// protectedSet holds the processes that were alive before a command started. They,
+// their descendants and every process in their sessions survive the command's timeout.
+type protectedSet struct {
+	procs    map[procID]bool
 	sessions map[int]bool
 }
 
-func keep(procs []proc) kept {
-	k := kept{procs: map[ident]bool{}, sessions: map[int]bool{}}
+func protect(procs []proc) protectedSet {
+	s := protectedSet{procs: map[procID]bool{}, sessions: map[int]bool{}}
 	for _, p := range procs {
-		k.procs[p.ident] = true
-		if p.session != 0 { // 0 is a session outside of this pid namespace
-			k.sessions[p.session] = true
+		s.procs[p.procID] = true
+		if p.session != 0 { // 0 is a session outside this PID namespace
+			s.sessions[p.session] = true
 		}
 	}
-	return k
+	return s
 }
 
-// within returns the test whether a process of t, or an ancestor of it, belongs
-// to what was there.
-func (k kept) within(t table) func(proc) bool {
+// contains returns a function that reports whether a process of t, or one of its
+// ancestors, is in the set.
+func (s protectedSet) contains(t table) func(proc) bool {
 	self := os.Getpid()
-	known := map[int]bool{}
+	known := map[int]bool{} // results by PID
 	return func(p proc) bool {
-		if len(k.procs) == 0 {
+		if len(s.procs) == 0 {
 			return false
 		}
 		protected := false
-		var passed []int
-		t.above(p, self, func(a proc) bool {
-			answer, asked := known[a.pid]
-			protected = answer || k.procs[a.ident] || k.sessions[a.session]
-			passed = append(passed, a.pid)
-			return !asked && !protected
+		var visited []int
+		t.walkUp(p, self, func(a proc) bool {
+			result, cached := known[a.pid]
+			protected = result || s.procs[a.procID] || s.sessions[a.session]
+			visited = append(visited, a.pid)
+			return !cached && !protected
 		})
-		for _, pid := range passed {
+		for _, pid := range visited {
 			known[pid] = protected
 		}
 		return protected
 	}
 }
 
-// purge is one kill of every descendant of this process that kept does not protect.
-type purge struct {
-	kept    kept
-	places  *places            // nil where one command runs at a time
-	place   *Place             // whose processes are to die; nil for all
-	init    bool               // this process is PID 1 of its namespace
-	only    func(table) []proc // whom it is about, where not all descendants
-	stopped map[ident]bool     // got SIGSTOP, so cannot fork any more
-	killed  map[ident]bool     // got SIGKILL
+// killer kills every descendant of this process that is not protected.
+type killer struct {
+	protected  protectedSet
+	scopes     *scopeTracker      // nil if no commands are nested
+	scope      *Scope             // kill the processes of this command; nil means all
+	init       bool               // this process is PID 1 of its PID namespace
+	candidates func(table) []proc // lists the processes to kill; nil means all descendants
+	stopped    map[procID]bool    // received SIGSTOP, so cannot fork any more
+	killed     map[procID]bool    // received SIGKILL
 }
 
-// toll is what a kill came to.
-type toll struct {
+// killResult counts the processes of one kill.
+type killResult struct {
 	killed, survivors int
-	collateral        bool
+	killedEarlier     bool
 }
 
-// run stops before it kills, because a stopped process cannot fork: when a
-// round finds nobody new, everybody is caught, and their descent was seen
-// while it could be. Whoever still appears after the last round outran it, and
-// then all descendants die.
-func (p *purge) run() toll {
-	p.stopped, p.killed = map[ident]bool{}, map[ident]bool{}
+// run sends SIGSTOP before SIGKILL, because a stopped process cannot fork: when a
+// round finds no new process, all are stopped, and their ancestry was visible while
+// they ran. If new processes still appear in the last round, the kill has lost the
+// race with forking, and all descendants are killed, protected or not.
+func (k *killer) run() killResult {
+	k.stopped, k.killed = map[procID]bool{}, map[procID]bool{}
 	deadline := time.Now().Add(killTime)
-	left, fresh := p.rounds(deadline)
-	var t toll
-	if fresh && len(p.kept.procs) > 0 {
-		t.collateral = true
-		p.kept, p.places = kept{}, nil
-		left, _ = p.rounds(deadline.Add(killTime))
+	left, foundNew := k.rounds(deadline)
+	var res killResult
+	if foundNew && len(k.protected.procs) > 0 {
+		res.killedEarlier = true
+		k.protected, k.scopes = protectedSet{}, nil
+		left, _ = k.rounds(deadline.Add(killTime))
 	}
-	t.survivors = len(left)
-	t.killed = max(0, len(p.killed)-len(left))
-	return t
+	res.survivors = len(left)
+	res.killed = max(0, len(k.killed)-len(left))
+	return res
 }
 
-// rounds ends when no victim is alive, or at the bounds with those that are;
-// fresh says that the last round met one that had not been killed before.
-func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
+// rounds returns when no victim is alive, or at its limits with those still alive.
+// foundNew reports whether the last round found a process that had not been killed.
+func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 	pause := 50 * time.Microsecond
-	for n := range killRounds {
-		t := scan()
-		victims, spared := p.victims(t)
+	for round := range killRounds {
+		t := scanProcs()
+		victims, spared := k.victims(t)
 		if len(victims) == 0 {
 			return nil, false
 		}
-		fresh = false
-		loose := false
+		foundNew = false
+		hasRunning := false
 		for _, v := range victims {
-			fresh = fresh || !p.killed[v.ident]
-			loose = loose || !p.stopped[v.ident]
+			foundNew = foundNew || !k.killed[v.procID]
+			hasRunning = hasRunning || !k.stopped[v.procID]
 		}
 		switch {
-		case p.init && spared == 0 && fresh:
-			p.killAll(victims)
-		case loose && n < killRounds/2:
-			p.stop(victims)
+		case k.init && spared == 0 && foundNew:
+			k.killAll(victims)
+		case hasRunning && round < killRounds/2:
+			k.stop(victims)
 		default:
-			p.kill(victims)
+			k.kill(victims)
 		}
 		left = victims
-		if !fresh {
-			// All of them have their SIGKILL; what remains is the kernel's time.
+		if !foundNew {
+			// All have received SIGKILL; wait for the kernel.
 			if time.Now().After(deadline) {
 				return left, false
 			}
@@ -126,61 +125,63 @@ func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
 			pause = min(2*pause, 100*time.Millisecond)
 		}
 	}
-	return left, fresh
+	return left, foundNew
 }
 
-// victims are the living descendants that nothing protects; spared
-// counts every other process that kill(-1) would hit.
-func (p *purge) victims(t table) (victims []proc, spared int) {
+// victims returns the living candidates that are not protected. spared is the number
+// of all other processes that kill(-1) would hit.
+func (k *killer) victims(t table) (victims []proc, spared int) {
 	members := descendants(t)
-	if p.only != nil {
-		members = p.only(t)
+	if k.candidates != nil {
+		members = k.candidates(t)
 	}
-	protects := p.protection(t)
+	protected := k.isProtected(t)
 	for _, m := range members {
 		switch {
-		case !m.alive():
-		case protects(m):
+		case !m.isAlive():
+		case protected(m):
 			spared++
 		default:
 			victims = append(victims, m)
 		}
 	}
-	// What entered from outside is no descendant; PID 1 itself is not hit.
+	// A process that entered the namespace from outside is no descendant. kill(-1)
+	// does not hit PID 1 itself.
 	return victims, spared + len(t) - len(members) - 1
 }
 
-// protection returns the test whether a process of t is to live.
-func (p *purge) protection(t table) func(proc) bool {
-	within := p.kept.within(t)
-	if p.places == nil {
-		return within
+// isProtected returns a function that reports whether a process of t must not be
+// killed.
+func (k *killer) isProtected(t table) func(proc) bool {
+	protected := k.protected.contains(t)
+	if k.scopes == nil {
+		return protected
 	}
-	others := p.places.others(p.place, t)
-	return func(m proc) bool { return within(m) || others(m) }
+	foreign := k.scopes.isForeign(k.scope, t)
+	return func(m proc) bool { return protected(m) || foreign(m) }
 }
 
-func (p *purge) stop(victims []proc) {
+func (k *killer) stop(victims []proc) {
 	for _, v := range victims {
-		if !p.stopped[v.ident] {
-			p.stopped[v.ident] = true
-			syscall.Kill(v.pid, syscall.SIGSTOP) //nolint:errcheck // it may have ended; the next round tells
+		if !k.stopped[v.procID] {
+			k.stopped[v.procID] = true
+			syscall.Kill(v.pid, syscall.SIGSTOP) //nolint:errcheck // it may have exited; the next round checks
 		}
 	}
 }
 
-func (p *purge) kill(victims []proc) {
+func (k *killer) kill(victims []proc) {
 	for _, v := range victims {
-		p.killed[v.ident] = true
+		k.killed[v.procID] = true
 		syscall.Kill(v.pid, syscall.SIGKILL) //nolint:errcheck // likewise
 	}
 }
 
-// killAll uses the one signal that no fork can outrun. The kernel spares the
-// caller.
-func (p *purge) killAll(victims []proc) {
+// killAll uses kill(-1), which reaches every process at once, so that no fork escapes
+// it. The kernel does not signal the caller.
+func (k *killer) killAll(victims []proc) {
 	for _, v := range victims {
-		p.killed[v.ident] = true
+		k.killed[v.procID] = true
 	}
-	syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // fails when all are gone; the next round tells
+	syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // fails if no process is left; the next round checks
 }

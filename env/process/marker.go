@@ -3,32 +3,31 @@ package process
 import (
 	"bytes"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 )
 
-// firstLine decides, while output arrives in pieces of any size, whether its
-// first line equals a marker: leading white space and blank lines aside,
-// trailing white space of the line ignored.
+// markerMatcher decides, while output arrives in chunks, whether its first line equals
+// a marker. Leading white space and blank lines are skipped, and trailing white space
+// of the line is ignored.
 //
-// White space and line ends are those of Python's str, because that is what
-// the tools that defined the markers strip by.
-type firstLine struct {
+// White space and line ends are those of Python's str, because the tools that defined
+// the markers use str.strip.
+type markerMatcher struct {
 	markers []string
-	seen    []byte // what has arrived, without leading white space
-	begun   bool   // something other than white space has arrived
+	seen    []byte // the output so far, without leading white space
 }
 
-type verdict int
+type matchState int
 
 const (
-	undecided verdict = iota
-	plain
-	marked
+	matchUnknown matchState = iota
+	matchFailed
+	matchFound
 )
 
-// newFirstLine returns nil when there is nothing to look for.
-func newFirstLine(markers []string) *firstLine {
-	f := &firstLine{}
+// newMarkerMatcher returns nil if there are no markers.
+func newMarkerMatcher(markers []string) *markerMatcher {
+	f := &markerMatcher{}
 	for _, m := range markers {
 		if m = strings.TrimFunc(m, isSpace); m != "" {
 			f.markers = append(f.markers, m)
@@ -40,78 +39,29 @@ func newFirstLine(markers []string) *firstLine {
 	return f
 }
 
-func (f *firstLine) add(p []byte) verdict {
+func (f *markerMatcher) add(p []byte) matchState {
 	f.seen = append(f.seen, p...)
-	if !f.begun {
-		f.seen = trimLeft(f.seen)
-		if f.begun = utf8.FullRune(f.seen); !f.begun {
-			return undecided
-		}
+	cut := len(f.seen) - incompleteSuffix(f.seen) // the last character may be incomplete
+	whole := bytes.TrimLeftFunc(f.seen[:cut], isSpace)
+	f.seen = append(whole, f.seen[cut:]...)
+	end := bytes.IndexFunc(whole, isLineEnd)
+	if end >= 0 {
+		whole = whole[:end]
 	}
-	possible := false
+	line, state := string(bytes.TrimRightFunc(whole, isSpace)), matchFailed
 	for _, m := range f.markers {
-		if len(f.seen) <= len(m) {
-			possible = possible || strings.HasPrefix(m, string(f.seen))
-			continue
-		}
-		rest, ok := bytes.CutPrefix(f.seen, []byte(m))
-		if !ok {
-			continue
-		}
-		switch followed(rest) {
-		case marked:
-			return marked
-		case undecided:
-			possible = true
-		case plain:
-		}
-	}
-	if !possible {
-		return plain
-	}
-	return undecided
-}
-
-// followed judges what comes after a marker: white space up to a line end
-// keeps the line equal to it.
-func followed(rest []byte) verdict {
-	for len(rest) > 0 && utf8.FullRune(rest) {
-		r, size := utf8.DecodeRune(rest)
 		switch {
-		case isLineEnd(r):
-			return marked
-		case !isSpace(r):
-			return plain
+		case line == m && end >= 0:
+			return matchFound
+		case end < 0 && (line == m || strings.HasPrefix(m, string(whole))):
+			state = matchUnknown
 		}
-		rest = rest[size:]
 	}
-	return undecided
+	return state
 }
 
-func trimLeft(p []byte) []byte {
-	for len(p) > 0 && utf8.FullRune(p) {
-		r, size := utf8.DecodeRune(p)
-		if !isSpace(r) {
-			break
-		}
-		p = p[size:]
-	}
-	return p
-}
-
-func isSpace(r rune) bool {
-	switch {
-	case r >= '\t' && r <= '\r', r >= 0x1c && r <= ' ', r == 0x85, r == 0xa0, r == 0x1680,
-		r >= 0x2000 && r <= 0x200a, r == 0x2028, r == 0x2029, r == 0x202f, r == 0x205f, r == 0x3000:
-		return true
-	}
-	return false
-}
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 func isLineEnd(r rune) bool {
-	switch {
-	case r >= '\n' && r <= '\r', r >= 0x1c && r <= 0x1e, r == 0x85, r == 0x2028, r == 0x2029:
-		return true
-	}
-	return false
+	return strings.ContainsRune("\n\v\f\r\x1c\x1d\x1e\u0085\u2028\u2029", r)
 }

@@ -10,27 +10,26 @@ import (
 	"syscall"
 )
 
-// oomCounter is how many processes the kernel has killed for want of memory in
-// the control group of this process. Finding the file takes as long as a small
-// command, so it is found once and stays open; each read makes the kernel count
-// anew.
+// oomCounter reads how many processes of this control group the kernel's OOM killer
+// has killed. Finding the file takes as long as a small command, so it is opened once
+// and stays open; each read returns the current count.
 type oomCounter struct {
 	mu     sync.Mutex
-	looked bool
-	file   *os.File // nil where there is no counter
+	opened bool
+	file   *os.File // nil if there is no counter
 }
 
-// now reads the counter; -1 where it cannot be known.
-func (c *oomCounter) now() int {
+// count returns the counter; -1 if unknown.
+func (c *oomCounter) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.looked {
-		c.looked, c.file = true, openOOM()
+	if !c.opened {
+		c.opened, c.file = true, openOOMFile()
 	}
 	if c.file == nil {
 		return -1
 	}
-	return readOOM(c.file)
+	return readOOMFile(c.file)
 }
 
 func (c *oomCounter) close() {
@@ -39,20 +38,20 @@ func (c *oomCounter) close() {
 	if c.file != nil {
 		c.file.Close() //nolint:errcheck // nothing was written
 	}
-	c.looked, c.file = true, nil
+	c.opened, c.file = true, nil
 }
 
-func openOOM() *os.File {
+func openOOMFile() *os.File {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
 	}
 	for _, name := range oomFiles(string(groups)) {
-		f, err := os.Open(name) //nolint:gosec // a fixed place in the control group tree
+		f, err := os.Open(name) //nolint:gosec // a fixed path in the cgroup tree
 		if err != nil {
 			continue
 		}
-		if readOOM(f) >= 0 {
+		if readOOMFile(f) >= 0 {
 			return f
 		}
 		f.Close() //nolint:errcheck // nothing was written
@@ -60,20 +59,20 @@ func openOOM() *os.File {
 	return nil
 }
 
-// readOOM reads once: a short read is the whole file, and to ask for its end
-// would make the kernel count again.
-func readOOM(f *os.File) int {
+// readOOMFile reads once. The read returns the whole file; a second read, for the end
+// of the file, would make the kernel count again.
+func readOOMFile(f *os.File) int {
 	var buf [512]byte
 	n, err := syscall.Pread(int(f.Fd()), buf[:], 0)
 	if err != nil || n <= 0 {
 		return -1
 	}
-	return oomKills(buf[:n])
+	return parseOOMKills(buf[:n])
 }
 
-// oomFiles lists where the counter may be, by the text of /proc/self/cgroup:
-// below the group's own path, and at the root of the mount, which is the group
-// itself within a container.
+// oomFiles returns the possible paths of the counter, given the text of
+// /proc/self/cgroup: below the group's own path, and at the root of the mount, which
+// is the group itself inside a container.
 func oomFiles(groups string) []string {
 	const root = "/sys/fs/cgroup"
 	var files []string
@@ -84,7 +83,7 @@ func oomFiles(groups string) []string {
 		case controllers == "":
 			files = append(files, path.Join(root, group, "memory.events"), root+"/memory.events")
 		case strings.Contains(","+controllers+",", ",memory,"):
-			// The older layout, which has the say about memory where it exists.
+			// In a cgroup v1 hierarchy, the memory controller decides.
 			dir := path.Join(root, "memory")
 			return []string{path.Join(dir, group, "memory.oom_control"), dir + "/memory.oom_control"}
 		}
@@ -92,9 +91,9 @@ func oomFiles(groups string) []string {
 	return files
 }
 
-// oomKills finds the count in memory.events (the newer layout) or in
-// memory.oom_control; -1 when it is not there.
-func oomKills(text []byte) int {
+// parseOOMKills finds the count in memory.events (cgroup v2) or memory.oom_control (cgroup
+// v1); -1 if it is missing.
+func parseOOMKills(text []byte) int {
 	for line := range bytes.Lines(text) {
 		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
 			if n, err := strconv.Atoi(string(bytes.TrimSpace(value))); err == nil {

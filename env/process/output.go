@@ -6,89 +6,88 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Output bounds what a command writes. The first half of the limit goes to the
-// sink as it arrives; of the rest the last half is kept and follows at the
-// end. An output that fits the limit is therefore passed whole. No more than
-// env.MaxTail is kept: of a larger limit more goes to the sink at once.
+// OutputLimiter limits the output of a command. The first half of the limit is written
+// to the sink as it arrives; of the rest the last half is kept and written at the end.
+// An output within the limit is therefore passed completely. The kept tail is at most
+// env.MaxTail; a larger limit extends the head instead.
 //
-// An output that begins with a marker goes to the sink entirely, up to
-// env.SubmissionLimit; what lies beyond that is dropped, so that no more than
-// an ordinary tail is ever held here.
-type Output struct {
-	sink  io.Writer
-	err   error // the first error of sink; after it nothing more is written to it
-	head  int64 // how many bytes may go to the sink as they arrive
-	sent  int64 // how many did
-	bytes int64
-	chars charCounter
-	first *firstLine // nil once it is known what the output is
-	tail  tail
+// An output that begins with a marker is passed completely, up to env.SubmissionLimit.
+// The rest is dropped, so that the tail buffer stays small.
+type OutputLimiter struct {
+	sink    io.Writer
+	err     error // the first error of sink; no Write follows it
+	head    int64 // maximum number of bytes to write as they arrive
+	sent    int64 // number of bytes written as they arrived
+	bytes   int64
+	chars   charCounter
+	matcher *markerMatcher // nil once decided
+	tail    tail
 }
 
-// NewOutput returns one that keeps limit bytes, or what Command.OutputLimit says of
-// zero.
-func NewOutput(sink io.Writer, limit int, markers []string) *Output {
+// NewOutputLimiter returns an OutputLimiter that keeps limit bytes (see
+// Command.OutputLimit for zero and small values).
+func NewOutputLimiter(sink io.Writer, limit int, markers []string) *OutputLimiter {
 	switch {
 	case limit == 0:
 		limit = env.DefaultOutputLimit
 	case limit < env.MinOutputLimit:
 		limit = env.MinOutputLimit
 	}
-	end := min(limit-limit/2, env.MaxTail)
-	return &Output{sink: sink, head: int64(limit - end), first: newFirstLine(markers), tail: tail{max: end}}
+	tailSize := min(limit-limit/2, env.MaxTail)
+	return &OutputLimiter{sink: sink, head: int64(limit - tailSize), matcher: newMarkerMatcher(markers), tail: tail{max: tailSize}}
 }
 
-// Write implements io.Writer; it never fails.
-func (o *Output) Write(p []byte) (int, error) {
+// Write implements io.Writer; it never returns an error.
+func (o *OutputLimiter) Write(p []byte) (int, error) {
 	o.add(p)
 	return len(p), nil
 }
 
-// add takes the next bytes of the stream; it does not keep p.
-func (o *Output) add(p []byte) {
+// add processes the next bytes of the stream. It does not retain p.
+func (o *OutputLimiter) add(p []byte) {
 	o.bytes += int64(len(p))
 	o.chars.add(p)
-	p = o.stream(p)
-	if len(p) > 0 && o.first == nil {
-		p = o.stream(p) // the limit may just have been lifted
+	p = o.writeHead(p)
+	if len(p) > 0 && o.matcher == nil {
+		p = o.writeHead(p) // a marker may have raised the limit
 	}
 	o.tail.add(p)
 }
 
-// stream passes on what the head still has room for and returns the rest.
-func (o *Output) stream(p []byte) []byte {
-	now := p[:min(int64(len(p)), o.head-o.sent)]
-	if len(now) == 0 {
+// writeHead writes the part of p that fits into the head and returns the rest.
+func (o *OutputLimiter) writeHead(p []byte) []byte {
+	fits := p[:min(int64(len(p)), o.head-o.sent)]
+	if len(fits) == 0 {
 		return p
 	}
-	o.sent += int64(len(now))
-	o.write(now)
-	if o.first == nil {
-		return p[len(now):]
+	o.sent += int64(len(fits))
+	o.write(fits)
+	if o.matcher == nil {
+		return p[len(fits):]
 	}
-	switch o.first.add(now) {
-	case marked:
-		o.first = nil
+	switch o.matcher.add(fits) {
+	case matchFound:
+		o.matcher = nil
 		o.head = max(o.head, env.SubmissionLimit)
 		o.tail.max = 0
-	case plain:
-		o.first = nil
-	case undecided:
-		if o.sent == o.head { // an endless blank beginning is no submission
-			o.first = nil
+	case matchFailed:
+		o.matcher = nil
+	case matchUnknown:
+		if o.sent == o.head { // the head is full of white space: no submission
+			o.matcher = nil
 		}
 	}
-	return p[len(now):]
+	return p[len(fits):]
 }
 
-func (o *Output) write(p []byte) {
+func (o *OutputLimiter) write(p []byte) {
 	if o.err == nil && len(p) > 0 {
 		_, o.err = o.sink.Write(p)
 	}
 }
 
-// Finish passes on the tail and reports the counts.
-func (o *Output) Finish(r *env.Result) {
+// Finish writes the tail and sets the counts of r.
+func (o *OutputLimiter) Finish(r *env.Result) {
 	older, newer := o.tail.parts()
 	o.write(older)
 	o.write(newer)
@@ -102,11 +101,11 @@ func (o *Output) Finish(r *env.Result) {
 	}
 }
 
-// tail keeps the last max bytes of a stream. Memory grows with what arrives.
+// tail keeps the last max bytes of a stream. Its memory grows with the input.
 type tail struct {
 	max  int
 	ring []byte
-	next int // where the oldest byte is once the ring is full
+	next int // index of the oldest byte once the ring is full
 }
 
 func (t *tail) add(p []byte) {
@@ -125,5 +124,5 @@ func (t *tail) add(p []byte) {
 	}
 }
 
-// parts returns the kept bytes, older ones first.
+// parts returns the kept bytes in two slices, older ones first.
 func (t *tail) parts() (older, newer []byte) { return t.ring[t.next:], t.ring[:t.next] }

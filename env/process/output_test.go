@@ -9,8 +9,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// split feeds data in pieces of the sizes that cuts gives, one byte each where
-// it gives none.
+// split calls feed with chunks of data, of the sizes in cuts, then one byte each.
 func split(data, cuts []byte, feed func([]byte)) {
 	for i := 0; len(data) > 0; i++ {
 		n := 1
@@ -41,10 +40,10 @@ func FuzzOutput(f *testing.F) {
 	f.Add([]byte("SUBMITTED"), []byte{}, uint32(200_000))
 	f.Add([]byte(" \xe2\x80\x83SUBMIT"), []byte{1}, uint32(70_000))
 	f.Fuzz(func(t *testing.T, data, cuts []byte, size uint32) {
-		// Beyond the fuzzed beginning comes a long stream.
+		// A long stream follows the fuzzed beginning.
 		data = append(data, bytes.Repeat([]byte("0123456789abcde\n"), int(size%(1<<20))/16)...)
 		var kept bytes.Buffer
-		o := NewOutput(&kept, env.MinOutputLimit, []string{"SUBMIT"})
+		o := NewOutputLimiter(&kept, env.MinOutputLimit, []string{"SUBMIT"})
 		for rest := data; len(rest) > 0; {
 			n := min(len(rest), 4096)
 			if len(cuts) > 0 {
@@ -72,7 +71,7 @@ func FuzzOutput(f *testing.F) {
 	})
 }
 
-// isMarked is the plain form of the rule, on the whole output.
+// isMarked is a simple implementation of the marker rule for a complete output.
 func isMarked(data []byte, marker string) bool {
 	stripped := bytes.TrimLeftFunc(data[:min(len(data), env.MinOutputLimit/2)], isSpace)
 	end := bytes.IndexFunc(stripped, isLineEnd)
@@ -102,7 +101,7 @@ func TestTail(t *testing.T) {
 // TestSinkFails: a sink that breaks stops nothing but itself.
 func TestSinkFails(t *testing.T) {
 	w := &broken{}
-	o := NewOutput(w, 0, nil)
+	o := NewOutputLimiter(w, 0, nil)
 	for range 10 {
 		o.add(make([]byte, 100_000))
 	}

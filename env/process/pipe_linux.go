@@ -11,22 +11,22 @@ import (
 	"unsafe"
 )
 
-// pipe carries a command's output. Its reader lives until nobody holds the
-// other end any more or the runner closes: a server in the background must not
-// die of SIGPIPE because the command that started it has returned.
+// pipe carries the output of a command. Its reader runs until no process holds the
+// write end or the runner closes: a background server must not die of SIGPIPE after
+// the command that started it has ended.
 type pipe struct {
-	r       *os.File
-	w       int // for the child; -1 once closed here
-	inode   uint64
-	ending  atomic.Bool   // the command has ended: take what is there and no more
-	settled chan struct{} // closed when the output is complete
+	r        *os.File
+	w        int // for the child; -1 once closed here
+	inode    uint64
+	ended    atomic.Bool   // the command has ended: read what is buffered, then discard
+	complete chan struct{} // closed when the output is complete
 }
 
-// pipeSize is what a pipe holds, in bytes.
+// pipeSize is the capacity of a pipe, in bytes.
 const pipeSize = 64 << 10
 
-// buffers serve one command after another; a new one for each would keep the
-// collector busy.
+// buffers are reused, because a new buffer for each command would burden the garbage
+// collector.
 var buffers = sync.Pool{New: func() any { return new([pipeSize]byte) }}
 
 func newPipe() (*pipe, error) {
@@ -34,12 +34,12 @@ func newPipe() (*pipe, error) {
 	if err := syscall.Pipe2(fd[:], syscall.O_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("open pipe: %w", err)
 	}
-	p := &pipe{w: fd[1], settled: make(chan struct{})}
+	p := &pipe{w: fd[1], complete: make(chan struct{})}
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd[0], &st); err == nil {
 		p.inode = st.Ino
 	}
-	// Only the read end: a program that finds its stdout non-blocking breaks.
+	// Only the read end: programs do not expect a non-blocking stdout.
 	if err := syscall.SetNonblock(fd[0], true); err != nil {
 		return nil, errors.Join(fmt.Errorf("open pipe: %w", err), syscall.Close(fd[0]), syscall.Close(fd[1]))
 	}
@@ -47,7 +47,7 @@ func newPipe() (*pipe, error) {
 	return p, nil
 }
 
-// closeWriter gives up this process's hold on the write end.
+// closeWriter closes the write end in this process.
 func (p *pipe) closeWriter() {
 	if p.w >= 0 {
 		syscall.Close(p.w) //nolint:errcheck // nothing was written here
@@ -55,9 +55,9 @@ func (p *pipe) closeWriter() {
 	}
 }
 
-// read fills out until the end of the stream or of the command, then throws
-// away what comes later. It returns when no writer is left or r is closed.
-func (p *pipe) read(out *Output) {
+// read copies the stream to out until the stream or the command ends, then discards
+// the rest. It returns when no writer is left or r is closed.
+func (p *pipe) read(out *OutputLimiter) {
 	defer p.r.Close() //nolint:errcheck // nothing was written
 	pooled := buffers.Get().(*[pipeSize]byte)
 	defer buffers.Put(pooled)
@@ -65,13 +65,13 @@ func (p *pipe) read(out *Output) {
 	for {
 		n, err := p.r.Read(buf)
 		out.add(buf[:n])
-		if errors.Is(err, os.ErrDeadlineExceeded) && p.ending.Load() {
+		if errors.Is(err, os.ErrDeadlineExceeded) && p.ended.Load() {
 			p.drain(out, buf)
-			close(p.settled)
+			close(p.complete)
 			break
 		}
 		if err != nil {
-			close(p.settled)
+			close(p.complete)
 			return
 		}
 	}
@@ -82,31 +82,31 @@ func (p *pipe) read(out *Output) {
 	}
 }
 
-// settle returns once the output is complete: at the end of the stream, or
-// after grace when somebody else still holds the pipe.
-func (p *pipe) settle(grace time.Duration) {
+// waitComplete returns when the output is complete: at the end of the stream, or after
+// grace if another process still holds the pipe.
+func (p *pipe) waitComplete(grace time.Duration) {
 	select {
-	case <-p.settled: // mostly, and without a timer
+	case <-p.complete: // the usual case, without a timer
 		return
 	default:
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-p.settled:
+	case <-p.complete:
 		return
 	case <-timer.C:
 	}
-	p.ending.Store(true)
+	p.ended.Store(true)
 	p.r.SetReadDeadline(time.Now()) //nolint:errcheck // wakes the reader; fails when it has just closed the file
-	<-p.settled
+	<-p.complete
 }
 
-// drain takes what lies in the pipe at this moment. The count is asked once:
-// what the ended shell wrote is within it, and a writer that never stops cannot
-// prolong it. A read under an expired deadline would fail in spite of waiting
-// data, so the deadline goes first.
-func (p *pipe) drain(out *Output, buf []byte) {
+// drain reads the bytes that are in the pipe now. It asks for their number once: they
+// include everything that the shell wrote before it ended, and an endless writer
+// cannot prolong the read. A read with an expired deadline would fail even if data is
+// available, so the deadline is removed first.
+func (p *pipe) drain(out *OutputLimiter, buf []byte) {
 	if err := p.r.SetReadDeadline(time.Time{}); err != nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (p *pipe) drain(out *Output, buf []byte) {
 		n := 0
 		err := conn.Read(func(fd uintptr) bool {
 			if left < 0 {
-				left = waiting(fd)
+				left = bytesAvailable(fd)
 			}
 			if left > 0 {
 				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))])
@@ -134,10 +134,10 @@ func (p *pipe) drain(out *Output, buf []byte) {
 	}
 }
 
-// waiting asks how many bytes can be read without blocking.
-func waiting(fd uintptr) int {
+// bytesAvailable returns how many bytes can be read without blocking.
+func bytesAvailable(fd uintptr) int {
 	var n int32
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n))); errno != 0 { //nolint:gosec // FIONREAD wants the address of an int
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n))); errno != 0 { //nolint:gosec // FIONREAD takes the address of an int
 		return 0
 	}
 	return int(n)

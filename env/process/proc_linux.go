@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// ident names a process for good: the kernel reuses pids, but not together
-// with the start time.
-type ident struct {
+// procID identifies a process uniquely: the kernel reuses PIDs, but not with the same
+// start time.
+type procID struct {
 	pid   int
 	start uint64 // clock ticks since boot
 }
 
-// proc is one line of /proc/PID/stat.
+// proc is the parsed content of /proc/PID/stat.
 type proc struct {
-	ident
+	procID
 	name    string
 	state   byte
 	parent  int
@@ -27,14 +27,14 @@ type proc struct {
 	threads int
 }
 
-// alive is false for what only waits to be reaped. A process whose first
-// thread has ended looks like a zombie while its other threads run on.
-func (p proc) alive() bool {
+// isAlive reports whether p is not a zombie. A process whose first thread has exited
+// looks like a zombie while its other threads run.
+func (p proc) isAlive() bool {
 	return p.threads > 1 || (p.state != 'Z' && p.state != 'X' && p.state != 'x')
 }
 
-// dying reports that p has its SIGKILL and only needs a processor to end.
-func (p proc) dying() bool {
+// isDying reports whether p has a pending SIGKILL and only waits for a CPU to exit.
+func (p proc) isDying() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
 	if err != nil {
 		return true
@@ -51,11 +51,11 @@ func (p proc) dying() bool {
 	return false
 }
 
-// table is a look at every visible process, by pid.
+// table is a snapshot of all visible processes, by PID.
 type table map[int]proc
 
-// scan reads the process table. Processes that end meanwhile are left out.
-func scan() table {
+// scanProcs reads the process table. Processes that exit during the scan are omitted.
+func scanProcs() table {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -80,8 +80,8 @@ func scan() table {
 	}
 }
 
-// readProc uses plain system calls: a scan opens hundreds of files, and the
-// runtime's poller has no use for any of them.
+// readProc uses plain system calls: a scan opens hundreds of files, and os.Open would
+// register each with the runtime's poller.
 func readProc(pid int, buf []byte) (proc, bool) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -95,8 +95,9 @@ func readProc(pid int, buf []byte) (proc, bool) {
 	return parseStat(buf[:n])
 }
 
-// parseStat finds the name between the first and the last parenthesis: it is
-// chosen by the process and may hold spaces, parentheses and line ends.
+// parseStat parses a line of /proc/PID/stat. The name is between the first and the
+// last parenthesis; the process chooses it, and it may contain spaces, parentheses and
+// line ends.
 func parseStat(line []byte) (proc, bool) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 2 || end < open {
@@ -106,7 +107,7 @@ func parseStat(line []byte) (proc, bool) {
 	if err != nil {
 		return proc{}, false
 	}
-	// Positions as in proc(5), less the three fields up to the state.
+	// Field numbers of proc(5), counted from the state.
 	const parent, group, session, threads, start = 1, 2, 3, 17, 19
 	f := bytes.Fields(line[end+1:])
 	if len(f) <= start || len(f[0]) != 1 {
@@ -126,10 +127,10 @@ func parseStat(line []byte) (proc, bool) {
 	return p, err == nil
 }
 
-// above calls visit with p, its parent, and so on up to the last one below top,
-// until visit returns false.
-func (t table) above(p proc, top int, visit func(proc) bool) {
-	for range len(t) + 1 { // a table read while processes come and go may have a loop
+// walkUp calls visit with p, its parent and so on, up to the last process below top,
+// or until visit returns false.
+func (t table) walkUp(p proc, top int, visit func(proc) bool) {
+	for range len(t) + 1 { // a table read while processes start and exit may have a cycle
 		if !visit(p) || p.parent == top {
 			return
 		}
@@ -141,9 +142,9 @@ func (t table) above(p proc, top int, visit func(proc) bool) {
 	}
 }
 
-// below lists the descendants of top, oldest first. It goes down instead of up,
-// because a chain of thousands of processes is within what commands do.
-func (t table) below(top int) []proc {
+// descendantsOf returns the descendants of top, oldest first. It walks down instead of
+// up, because commands can create chains of thousands of processes.
+func (t table) descendantsOf(top int) []proc {
 	children := make(map[int][]proc, len(t))
 	for _, p := range t {
 		if p.pid != top {
@@ -154,11 +155,11 @@ func (t table) below(top int) []proc {
 	for i := 0; i < len(found); i++ {
 		found = append(found, children[found[i].pid]...)
 	}
-	slices.SortFunc(found, older)
+	slices.SortFunc(found, compareAge)
 	return found
 }
 
-func older(a, b proc) int {
+func compareAge(a, b proc) int {
 	switch {
 	case a.start < b.start:
 		return -1

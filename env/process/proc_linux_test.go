@@ -26,8 +26,8 @@ func TestParseStat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := parseStat([]byte(c.line + rest))
-			want := proc{ident: ident{42, 123456}, name: c.comm, state: c.state, parent: 5, group: 10, session: 10, threads: 1}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(proc{}, ident{})); !ok || diff != "" {
+			want := proc{procID: procID{42, 123456}, name: c.comm, state: c.state, parent: 5, group: 10, session: 10, threads: 1}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(proc{}, procID{})); !ok || diff != "" {
 				t.Errorf("ok %v; process differs (-want +got):\n%s", ok, diff)
 			}
 		})
@@ -39,7 +39,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// TestScanOddNames looks at a process whose name tries to pass for another line.
+// TestScanOddNames scans a process whose name looks like a line of /proc/PID/stat.
 func TestScanOddNames(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -54,15 +54,15 @@ func TestScanOddNames(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p, ok := scan()[cmd.Process.Pid]
-	if !ok || p.name != name || p.parent != os.Getpid() || !p.alive() {
+	p, ok := scanProcs()[cmd.Process.Pid]
+	if !ok || p.name != name || p.parent != os.Getpid() || !p.isAlive() {
 		t.Errorf("found %v: %+v", ok, p)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("a killed process ended well")
+		t.Error("a killed process exited with status 0")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestAlive(t *testing.T) {
 		"first thread has left": {proc{state: 'Z', threads: 2}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.alive(); got != c.want {
+			if got := c.isAlive(); got != c.want {
 				t.Errorf("alive is %v, want %v", got, c.want)
 			}
 		})
@@ -88,14 +88,14 @@ func TestAlive(t *testing.T) {
 func TestProtects(t *testing.T) {
 	self := os.Getpid()
 	p := func(pid, parent, session int) proc {
-		return proc{ident: ident{pid, uint64(pid)}, parent: parent, session: session, state: 'S', threads: 1}
+		return proc{procID: procID{pid, uint64(pid)}, parent: parent, session: session, state: 'S', threads: 1}
 	}
 	server := p(self+10, self, self+10)
-	k := keep([]proc{server})
+	k := protect([]proc{server})
 	reused := p(self+10, self, self+99)
 	reused.start++
 	for name, c := range map[string]struct {
-		table []proc // the last one is judged
+		table []proc // the last one is tested
 		want  bool
 	}{
 		"the server":               {[]proc{server}, true},
@@ -112,30 +112,30 @@ func TestProtects(t *testing.T) {
 			for _, q := range c.table {
 				tab[q.pid] = q
 			}
-			if got := k.within(tab)(c.table[len(c.table)-1]); got != c.want {
+			if got := k.contains(tab)(c.table[len(c.table)-1]); got != c.want {
 				t.Errorf("protects is %v, want %v", got, c.want)
 			}
 		})
 	}
 }
 
-// TestTableLoops: a table read in pieces may show two processes as each
+// TestTableLoops: a table that is not read atomically may show two processes as each
 // other's parents.
 func TestTableLoops(t *testing.T) {
-	a, b := proc{ident: ident{10, 1}, parent: 11}, proc{ident: ident{11, 1}, parent: 10}
+	a, b := proc{procID: procID{10, 1}, parent: 11}, proc{procID: procID{11, 1}, parent: 10}
 	tab := table{10: a, 11: b}
 	visits := 0
-	tab.above(a, 1, func(proc) bool { visits++; return true })
+	tab.walkUp(a, 1, func(proc) bool { visits++; return true })
 	if visits > 3 {
 		t.Errorf("%d ancestors", visits)
 	}
-	if got := tab.below(1); len(got) != 0 {
+	if got := tab.descendantsOf(1); len(got) != 0 {
 		t.Errorf("descendants are %v", got)
 	}
 }
 
 func TestMergeAndFindShell(t *testing.T) {
-	got := Merge([]string{"A=1", "B=2", "A=3", "C=4"}, map[string]string{"B": "5", "D": "6=7"})
+	got := MergeEnv([]string{"A=1", "B=2", "A=3", "C=4"}, map[string]string{"B": "5", "D": "6=7"})
 	if diff := cmp.Diff([]string{"A=3", "C=4", "B=5", "D=6=7"}, got); diff != "" {
 		t.Errorf("environment differs (-want +got):\n%s", diff)
 	}
@@ -159,20 +159,21 @@ func TestMergeAndFindShell(t *testing.T) {
 	}
 }
 
-// TestDeepChain: thousands of generations cost no more than as many siblings.
+// TestDeepChain: a chain of thousands of processes costs no more than as many
+// siblings.
 func TestDeepChain(t *testing.T) {
 	const depth = 20_000
 	self := os.Getpid()
-	tab := table{self: {ident: ident{self, 1}}}
+	tab := table{self: {procID: procID{self, 1}}}
 	parent := self
 	for i := range depth {
 		pid := 1_000_000 + i
-		tab[pid] = proc{ident: ident{pid, uint64(i)}, parent: parent, session: pid, state: 'S', threads: 1}
+		tab[pid] = proc{procID: procID{pid, uint64(i)}, parent: parent, session: pid, state: 'S', threads: 1}
 		parent = pid
 	}
-	k := keep([]proc{tab[1_000_000+depth/2]})
-	chain := tab.below(self)
-	protects := k.within(tab)
+	k := protect([]proc{tab[1_000_000+depth/2]})
+	chain := tab.descendantsOf(self)
+	protects := k.contains(tab)
 	n := 0
 	for _, p := range chain {
 		if protects(p) {

@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// grace is how long a finished command's output is awaited while
-	// somebody else holds the pipe.
-	grace = 20 * time.Millisecond
-	// afterglow is how long a process found after the end of its command is
-	// given before it counts as left running: many are just ending.
-	afterglow = 3 * time.Millisecond
-	// lastWait bounds the wait for a killed shell that will not die.
-	lastWait = time.Second
+	// outputGrace is how long to wait for the end of a finished command's output while
+	// another process holds the pipe.
+	outputGrace = 20 * time.Millisecond
+	// exitGrace is how long a process may live after the end of its command before it
+	// counts as left running: many are about to exit.
+	exitGrace = 3 * time.Millisecond
+	// killWait is how long to wait for a killed shell.
+	killWait = time.Second
 )
 
-// Runner runs commands and owns the processes they leave behind. Run may be
-// called by one goroutine at a time, but for commands inside of one that runs
-// (see Command.Place); Close may be called while it runs.
+// Runner runs commands and owns the processes that they leave running. Run must not be
+// called concurrently, except for nested commands (see Command.Scope). Close may be
+// called while Run runs.
 type Runner struct {
-	owner  *owner
-	oom    oomCounter
-	null   *os.File // what commands read
-	init   bool
-	alive  bool // something may be running since the last command that ran by itself
-	places places
+	reaper    *reaper
+	oom       oomCounter
+	null      *os.File // the standard input of commands
+	init      bool
+	leftovers bool // processes of earlier commands may be running
+	scopes    scopeTracker
 
 	mu     sync.Mutex
 	closed bool
@@ -43,11 +43,11 @@ type Runner struct {
 	wg     sync.WaitGroup // the readers of pipes
 }
 
-// NewOwner returns a Runner that takes this whole process for itself: it
-// collects every child, kills every descendant, and adopts orphans. Nothing
-// else in the process may start or await children while it is open.
-func NewOwner() (*Runner, error) {
-	o, err := newOwner()
+// NewRunner returns a Runner that takes over this process: it reaps every child, kills
+// every descendant, and adopts orphans. No other code in the process may start or wait
+// for children while the Runner is open.
+func NewRunner() (*Runner, error) {
+	reaper, err := newReaper()
 	if err != nil {
 		return nil, err
 	}
@@ -55,115 +55,115 @@ func NewOwner() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{owner: o, null: null, init: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
+	return &Runner{reaper: reaper, null: null, init: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
 }
 
-// Run runs one command and passes the kept part of its output to out, in
-// pieces of at most 64 KiB or so while it runs. Result.Output stays empty. A command that
-// cannot be run is a Result with Failure. The error is the context's cause
-// when that ended the run, or ErrOver; everything the command started is dead
-// then, as after a timeout. What runs inside of the command is over, too, when Run
-// returns.
+// Run runs one command and writes the kept part of its output to out, in chunks of
+// about 64 KiB, while the command runs. Result.Output stays empty. A command that
+// cannot be run is a Result with Failure. The error is the context's cause if that
+// ended the command, or ErrOuterEnded; every process of the command is dead then, as
+// after a timeout. Nested commands have ended, too, when Run returns.
 func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result, error) {
 	if ctx.Err() != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
 	}
-	if why := c.obstacle(); why != "" {
-		return failure(why), nil
+	if problem := c.problem(); problem != "" {
+		return notRun(problem), nil
 	}
-	if err := c.Place.enter(); err != nil {
+	if err := c.Scope.enter(); err != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, err
 	}
-	defer c.Place.leave()
-	r.owner.barren() // collects what has died since the last command
-	before := r.snapshot(c.Place)
-	oom := r.oom.now()
-	collected := NewOutput(out, c.OutputLimit, c.Markers)
+	defer c.Scope.leave()
+	r.reaper.reapChildren() // reaps zombies
+	before := r.processesToSpare(c.Scope)
+	oom := r.oom.count()
+	limiter := NewOutputLimiter(out, c.OutputLimit, c.Markers)
 	began := time.Now()
 	res := env.Result{OOMKilled: -1}
-	shell, err := r.start(c, collected)
-	if errors.Is(err, syscall.EAGAIN) && !c.Place.nested() && r.alive {
-		// What earlier commands left running has every process there may be.
-		t := (&purge{init: r.init}).run()
-		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, true
-		r.alive, before = t.survivors > 0, kept{}
-		shell, err = r.start(c, collected)
+	shell, err := r.start(c, limiter)
+	if errors.Is(err, syscall.EAGAIN) && !c.Scope.isNested() && r.leftovers {
+		// Processes of earlier commands use up the process limit.
+		t := (&killer{init: r.init}).run()
+		res.Killed, res.Survivors, res.KilledEarlier = t.killed, t.survivors, true
+		r.leftovers, before = t.survivors > 0, protectedSet{}
+		shell, err = r.start(c, limiter)
 	}
 	if err != nil {
-		return failure(err.Error()), nil
+		return notRun(err.Error()), nil
 	}
-	status, err := r.await(ctx, c, shell, before, &res)
-	c.Place.end(false)
-	c.Place.empty()
+	status, err := r.wait(ctx, c, shell, before, &res)
+	c.Scope.end(false)
+	c.Scope.waitNested()
 	res.Duration = time.Since(began)
-	shell.pipe.settle(grace)
-	collected.Finish(&res)
+	shell.pipe.waitComplete(outputGrace)
+	limiter.Finish(&res)
 	if err == nil && !res.TimedOut {
 		res.ExitCode, res.Signal = exitCode(status)
-		res.Background = r.background(before, c.Place)
+		res.Background = r.background(before, c.Scope)
 	}
-	if now := r.oom.now(); oom >= 0 && now >= oom {
-		res.OOMKilled = now - oom
+	if count := r.oom.count(); oom >= 0 && count >= oom {
+		res.OOMKilled = count - oom
 	}
 	return res, err
 }
 
-// snapshot looks at what is alive before a command. After a command that left
-// nothing there is nothing to look for; inside of one there always is.
-func (r *Runner) snapshot(place *Place) kept {
-	if !place.nested() && !r.alive {
-		return kept{}
+// processesToSpare returns the processes that the kill of a command must spare: those alive
+// before it. There are none if the previous command left none, except for nested
+// commands.
+func (r *Runner) processesToSpare(scope *Scope) protectedSet {
+	if !scope.isNested() && !r.leftovers {
+		return protectedSet{}
 	}
 	var living []proc
-	t := scan()
+	t := scanProcs()
 	members := descendants(t)
 	for _, p := range members {
-		if p.alive() {
+		if p.isAlive() {
 			living = append(living, p)
 		}
 	}
-	if place.nested() {
-		r.places.look(t, living)
+	if scope.isNested() {
+		r.scopes.remember(t, living)
 	}
-	return keep(living)
+	return protect(living)
 }
 
-// running is a shell that was started.
-type running struct {
+// shellProcess is a started shell.
+type shellProcess struct {
 	exited <-chan syscall.WaitStatus
 	pipe   *pipe
 }
 
-func (r *Runner) start(c Command, out *Output) (running, error) {
+func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 	environ := c.environ()
 	shell, ok := FindShell(c.Shell, environ)
 	if !ok {
-		return running{}, fmt.Errorf("There is no shell to run the command with (looked for %s).", wanted(c.Shell)) //nolint:staticcheck,revive // a sentence for Result.Failure
+		return shellProcess{}, fmt.Errorf("There is no shell to run the command with (looked for %s).", shellNames(c.Shell)) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	script, err := prepare(shell, c.Script)
+	script, err := prepareScript(shell, c.Script)
 	if err != nil {
-		return running{}, fmt.Errorf("The command cannot be passed to the shell: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+		return shellProcess{}, fmt.Errorf("The command cannot be passed to the shell: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	defer script.close()
 	p, err := newPipe()
 	if err != nil {
-		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	defer p.closeWriter()
 	var exited <-chan syscall.WaitStatus
-	err = r.places.start(c.Place, p.inode, func() (pid int, err error) {
+	err = r.scopes.start(c.Scope, p.inode, func() (pid int, err error) {
 		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p)
 		return pid, err
 	})
 	if err != nil {
-		p.r.Close()                                                             //nolint:errcheck // nothing was written
-		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+		p.r.Close()                                                                  //nolint:errcheck // nothing was written
+		return shellProcess{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	r.follow(p, out)
-	return running{exited: exited, pipe: p}, nil
+	r.startReader(p, out)
+	return shellProcess{exited: exited, pipe: p}, nil
 }
 
-func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
+func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
 	files := []uintptr{r.null.Fd(), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
@@ -171,7 +171,7 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 		}
 		files = append(files, script.file.Fd())
 	}
-	pid, exited, err := r.owner.fork(path, script.argv, &syscall.ProcAttr{
+	pid, exited, err := r.reaper.fork(path, script.argv, &syscall.ProcAttr{
 		Dir:   dir,
 		Env:   environ,
 		Files: files,
@@ -180,24 +180,24 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 	if err != nil {
 		return 0, nil, err
 	}
-	// When memory runs out, the kernel is to take the command first.
-	offer("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", "1000")
+	// When memory runs out, the OOM killer must choose the command first.
+	writeKernelFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", "1000")
 	return pid, exited, nil
 }
 
-// offer writes to a file of the kernel's with nothing but the system calls. The
-// process it is about may be gone, and nothing depends on it.
-func offer(file, text string) {
+// writeKernelFile writes to a file in /proc with plain system calls. It ignores
+// errors: the process may have exited, and nothing depends on the write.
+func writeKernelFile(file, text string) {
 	fd, err := syscall.Open(file, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	syscall.Write(fd, []byte(text)) //nolint:errcheck // as said
+	syscall.Write(fd, []byte(text)) //nolint:errcheck // see above
 	syscall.Close(fd)               //nolint:errcheck // likewise
 }
 
-// follow starts the reader of p.
-func (r *Runner) follow(p *pipe, out *Output) {
+// startReader starts the goroutine that reads p.
+func (r *Runner) startReader(p *pipe, out *OutputLimiter) {
 	r.mu.Lock()
 	r.pipes[p] = struct{}{}
 	r.mu.Unlock()
@@ -209,9 +209,9 @@ func (r *Runner) follow(p *pipe, out *Output) {
 	})
 }
 
-// await waits for the shell, and kills what the command started when its time
-// is over.
-func (r *Runner) await(ctx context.Context, c Command, shell running, before kept, res *env.Result) (syscall.WaitStatus, error) {
+// wait waits for the shell, and kills the processes of the command when it times out
+// or is cancelled.
+func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, before protectedSet, res *env.Result) (syscall.WaitStatus, error) {
 	expired := c.Expired
 	if expired == nil && c.Timeout > 0 {
 		timer := time.NewTimer(c.Timeout)
@@ -221,51 +221,51 @@ func (r *Runner) await(ctx context.Context, c Command, shell running, before kep
 	var err error
 	select {
 	case status := <-shell.exited:
-		if !c.Place.outerKilled() {
+		if !c.Scope.isOuterKilled() {
 			return status, nil
 		}
 		res.ExitCode = -1
-		c.Place.end(true)
-		return 0, ErrOver // it did not end by itself
+		c.Scope.end(true)
+		return 0, ErrOuterEnded // it did not exit by itself
 	case <-expired:
 		res.TimedOut = true
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-c.Place.outerOver():
-		err = ErrOver
+	case <-c.Scope.outerDone():
+		err = ErrOuterEnded
 	}
 	res.ExitCode = -1
-	c.Place.end(true)
-	patience := lastWait
-	if errors.Is(err, ErrOver) && c.Place.outerKilled() {
-		patience += 2 * killTime // the kill of the other one hits this one
+	c.Scope.end(true)
+	wait := killWait
+	if errors.Is(err, ErrOuterEnded) && c.Scope.isOuterKilled() {
+		wait += 2 * killTime // the kill of the outer command includes this one
 	} else {
-		t := (&purge{kept: before, places: &r.places, place: c.Place, init: r.init}).run()
-		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, t.collateral
-		if !c.Place.nested() {
-			r.alive = r.alive || t.survivors > 0
+		t := (&killer{protected: before, scopes: &r.scopes, scope: c.Scope, init: r.init}).run()
+		res.Killed, res.Survivors, res.KilledEarlier = t.killed, t.survivors, t.killedEarlier
+		if !c.Scope.isNested() {
+			r.leftovers = r.leftovers || t.survivors > 0
 		}
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-shell.exited:
 	case <-timer.C:
 	}
-	r.owner.barren() // collects the dead
+	r.reaper.reapChildren() // reaps zombies
 	return 0, err
 }
 
-// background lists what the command left running, oldest first.
-func (r *Runner) background(before kept, place *Place) []env.Process {
+// background returns the processes that the command left running, oldest first.
+func (r *Runner) background(before protectedSet, scope *Scope) []env.Process {
 	leftover := func() []proc { return r.leftover(before) }
-	if place.nested() {
-		leftover = func() []proc { return r.leftInside(before, place) }
+	if scope.isNested() {
+		leftover = func() []proc { return r.leftoverNested(before, scope) }
 	}
 	left := leftover()
 	if len(left) > 0 {
-		time.Sleep(afterglow)
-		left = slices.DeleteFunc(leftover(), proc.dying)
+		time.Sleep(exitGrace)
+		left = slices.DeleteFunc(leftover(), proc.isDying)
 	}
 	var list []env.Process
 	for _, p := range left[:min(len(left), env.MaxBackground)] {
@@ -274,34 +274,34 @@ func (r *Runner) background(before kept, place *Place) []env.Process {
 	return list
 }
 
-func (r *Runner) leftover(before kept) []proc {
-	if r.alive = !r.owner.barren(); !r.alive {
-		return nil // the usual case, told without a look at every process
+func (r *Runner) leftover(before protectedSet) []proc {
+	if r.leftovers = !r.reaper.reapChildren(); !r.leftovers {
+		return nil // the usual case, without a scan of all processes
 	}
-	t := scan()
-	protects := before.within(t)
+	t := scanProcs()
+	protected := before.contains(t)
 	var left []proc
-	r.alive = false
+	r.leftovers = false
 	for _, p := range descendants(t) {
-		if !p.alive() {
+		if !p.isAlive() {
 			continue
 		}
-		r.alive = true
-		if !protects(p) {
+		r.leftovers = true
+		if !protected(p) {
 			left = append(left, p)
 		}
 	}
 	return left
 }
 
-// leftInside is leftover of a command inside of another one.
-func (r *Runner) leftInside(before kept, place *Place) []proc {
-	t := scan()
-	protects := (&purge{kept: before, places: &r.places, place: place}).protection(t)
-	return slices.DeleteFunc(descendants(t), func(p proc) bool { return !p.alive() || protects(p) })
+// leftoverNested is leftover for a nested command.
+func (r *Runner) leftoverNested(before protectedSet, scope *Scope) []proc {
+	t := scanProcs()
+	protected := (&killer{protected: before, scopes: &r.scopes, scope: scope}).isProtected(t)
+	return slices.DeleteFunc(descendants(t), func(p proc) bool { return !p.isAlive() || protected(p) })
 }
 
-// Close kills everything that commands started and waits for it, at most until
+// Close kills every process that commands started and waits for them, at most until
 // ctx ends. A second call returns nil.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
@@ -311,16 +311,16 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	r.mu.Unlock()
-	t := (&purge{init: r.init}).run()
+	t := (&killer{init: r.init}).run()
 	r.mu.Lock()
 	for p := range r.pipes {
 		p.r.Close() //nolint:errcheck // its reader may have closed it
 	}
 	r.mu.Unlock()
 	done := make(chan struct{})
-	go func() { // ends with the readers, which end with their closed pipes
+	go func() { // returns when the readers return, after their pipes are closed
 		r.wg.Wait()
-		r.owner.close()
+		r.reaper.close()
 		r.oom.close()
 		r.null.Close() //nolint:errcheck // nothing was written
 		close(done)
@@ -336,7 +336,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	return nil
 }
 
-// exitCode is the shell's view: 128+n for a death by signal n.
+// exitCode returns the exit code as shells define it: 128+n if signal n killed the
+// process.
 func exitCode(ws syscall.WaitStatus) (code, signal int) {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), int(ws.Signal())
@@ -344,7 +345,7 @@ func exitCode(ws syscall.WaitStatus) (code, signal int) {
 	return ws.ExitStatus(), 0
 }
 
-func wanted(shell []string) string {
+func shellNames(shell []string) string {
 	if len(shell) == 0 || shell[0] == "bash" {
 		return "bash and sh"
 	}

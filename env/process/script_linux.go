@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// argvScript is the longest script that travels as an argument. Linux
-	// takes 128 KiB per argument.
+	// argvScript is the maximum size of a script that is passed as an argument to a
+	// shell. Linux allows 128 KiB per argument.
 	argvScript = 100 << 10
-	// maxArgument is that limit, without the final NUL.
+	// maxArgument is the limit of Linux, without the final NUL.
 	maxArgument = 128<<10 - 1
-	// scriptFD is where a longer one waits for the shell; the highest
-	// descriptor that every shell can close by name.
+	// scriptFD is the descriptor from which the shell reads a longer script: the
+	// highest descriptor that every shell can close by number.
 	scriptFD = 9
 )
 
-// prepared is how a script reaches its interpreter.
-type prepared struct {
+// preparedScript is a script in the form in which it is passed to its interpreter.
+type preparedScript struct {
 	argv []string
 	file *os.File // holds a long script; nil for a short one
 }
 
-// prepare puts a script into the arguments of shell. A long one goes into an
-// anonymous file that the shell sources; its first line closes the descriptor,
-// so that what the script starts does not inherit it.
-func prepare(shell []string, script string) (prepared, error) {
+// prepareScript puts a script into the arguments of shell. A long one is written to an
+// anonymous file, which the shell sources. Its first line closes the descriptor, so
+// that child processes do not inherit it.
+func prepareScript(shell []string, script string) (preparedScript, error) {
 	argv := append([]string{}, shell...)
-	if readsScripts(shell[0]) && (strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+")) {
-		script = " " + script // a shell would take it for one more option
+	if isShell(shell[0]) && (strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+")) {
+		script = " " + script // otherwise the shell would parse it as an option
 	}
-	if len(script) < argvScript || (len(script) <= maxArgument && !readsScripts(shell[0])) {
-		return prepared{argv: append(argv, script)}, nil
+	if len(script) < argvScript || (len(script) <= maxArgument && !isShell(shell[0])) {
+		return preparedScript{argv: append(argv, script)}, nil
 	}
-	if !readsScripts(shell[0]) {
-		return prepared{}, fmt.Errorf("%s takes scripts of at most %d bytes", shell[0], maxArgument)
+	if !isShell(shell[0]) {
+		return preparedScript{}, fmt.Errorf("%s takes scripts of at most %d bytes", shell[0], maxArgument)
 	}
-	f, err := anonymous()
+	f, err := anonymousFile()
 	if err != nil {
-		return prepared{}, fmt.Errorf("store script: %w", err)
+		return preparedScript{}, fmt.Errorf("store script: %w", err)
 	}
 	fd := strconv.Itoa(scriptFD)
 	_, err = f.WriteString("exec " + fd + "<&-; ")
@@ -52,30 +52,30 @@ func prepare(shell []string, script string) (prepared, error) {
 		_, err = f.WriteString(script)
 	}
 	if err != nil {
-		return prepared{}, fmt.Errorf("store script: %w", errors.Join(err, f.Close()))
+		return preparedScript{}, fmt.Errorf("store script: %w", errors.Join(err, f.Close()))
 	}
-	return prepared{argv: append(argv, ". /proc/self/fd/"+fd), file: f}, nil
+	return preparedScript{argv: append(argv, ". /proc/self/fd/"+fd), file: f}, nil
 }
 
-// close gives up the anonymous file; the shell has its own hold on it.
-func (p prepared) close() {
+// close closes the anonymous file; the shell has its own descriptor.
+func (p preparedScript) close() {
 	if p.file != nil {
-		p.file.Close() //nolint:errcheck // it was written whole, or the command failed
+		p.file.Close() //nolint:errcheck // it was written completely, or the command failed
 	}
 }
 
-// anonymous makes a file without a name: in memory, so that it works where no
-// directory can be written, or else in the temporary directory.
-func anonymous() (*os.File, error) {
+// anonymousFile creates a file without a name: in memory, so that it works without a
+// writable directory, or else in the temporary directory.
+func anonymousFile() (*os.File, error) {
 	const cloexec = 1
-	// The frozen package syscall lacks the number.
+	// Package syscall, which is frozen, lacks the number of memfd_create.
 	call := map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
 	if call != 0 {
 		name, err := syscall.BytePtrFromString("script")
 		if err != nil {
 			return nil, err
 		}
-		fd, _, errno := syscall.Syscall(call, uintptr(unsafe.Pointer(name)), cloexec, 0) //nolint:gosec // memfd_create wants the address of its name
+		fd, _, errno := syscall.Syscall(call, uintptr(unsafe.Pointer(name)), cloexec, 0) //nolint:gosec // memfd_create takes the address of its name
 		if errno == 0 {
 			return os.NewFile(fd, "script"), nil
 		}

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// FindShell returns the command line that runs scripts: shell (bash -c when
-// empty) with its program replaced by the path found for it. It looks in the
-// PATH of environ, then in the usual places; where there is no bash it takes
-// sh, and where there is no sh, bash, which can do what sh can. The second value
-// is false when the place has no such program at all.
+// FindShell returns the command line that runs scripts: shell (bash -c if empty) with
+// its program replaced by its path. It searches the PATH of environ, then the usual
+// directories. If bash is missing it uses sh, and if sh is missing, bash. The second
+// result is false if no program is found.
 func FindShell(shell, environ []string) ([]string, bool) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}
@@ -24,16 +23,16 @@ func FindShell(shell, environ []string) ([]string, bool) {
 		names = append(names, "bash")
 	}
 	for _, name := range names {
-		if path, ok := find(name, environ); ok {
+		if path, ok := findProgram(name, environ); ok {
 			return append([]string{path}, shell[1:]...), true
 		}
 	}
 	return nil, false
 }
 
-func find(name string, environ []string) (string, bool) {
+func findProgram(name string, environ []string) (string, bool) {
 	if strings.ContainsRune(name, filepath.Separator) {
-		return name, executable(name)
+		return name, isExecutable(name)
 	}
 	var dirs []string
 	for _, kv := range environ {
@@ -42,20 +41,20 @@ func find(name string, environ []string) (string, bool) {
 		}
 	}
 	for _, dir := range append(dirs, "/bin", "/usr/bin", "/usr/local/bin") {
-		// A relative entry would depend on the command's directory.
-		if path := filepath.Join(dir, name); filepath.IsAbs(path) && executable(path) {
+		// Relative entries would depend on the command's directory.
+		if path := filepath.Join(dir, name); filepath.IsAbs(path) && isExecutable(path) {
 			return path, true
 		}
 	}
 	return "", false
 }
 
-func executable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// readsScripts tells shells, which can source a file, from other interpreters.
-func readsScripts(path string) bool {
+// isShell reports whether an interpreter is a shell, which can source a file.
+func isShell(path string) bool {
 	return slices.Contains([]string{"bash", "sh", "dash", "ash", "ksh", "zsh", "rbash"}, filepath.Base(path))
 }

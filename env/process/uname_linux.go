@@ -6,23 +6,23 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// System fills the fields of uname. Dir and the others are left to the caller.
-func System() env.Info {
+// Uname returns an Info with the fields of uname(2). The caller sets the others.
+func Uname() env.Info {
 	var u syscall.Utsname
 	if err := syscall.Uname(&u); err != nil {
 		return env.Info{System: "Linux"}
 	}
 	return env.Info{
-		System:  text(u.Sysname[:]),
-		Node:    text(u.Nodename[:]),
-		Release: text(u.Release[:]),
-		Version: text(u.Version[:]),
-		Machine: text(u.Machine[:]),
+		System:  cString(u.Sysname[:]),
+		Node:    cString(u.Nodename[:]),
+		Release: cString(u.Release[:]),
+		Version: cString(u.Version[:]),
+		Machine: cString(u.Machine[:]),
 	}
 }
 
-// text reads a C string, whose characters are signed on some machines.
-func text[C int8 | uint8](field []C) string {
+// cString converts a C string. Its characters are signed on some architectures.
+func cString[C int8 | uint8](field []C) string {
 	var b []byte
 	for _, c := range field {
 		if c == 0 {

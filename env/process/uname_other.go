@@ -9,9 +9,9 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// System says what the Go runtime knows of uname's fields.
-func System() env.Info {
+// Uname returns an Info with the fields of uname(2) that the Go runtime knows.
+func Uname() env.Info {
 	info := env.Info{System: runtime.GOOS, Machine: runtime.GOARCH}
-	info.Node, _ = os.Hostname() // unknown stays empty
+	info.Node, _ = os.Hostname() // empty if unknown
 	return info
 }

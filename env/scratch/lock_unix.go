@@ -10,13 +10,14 @@ import (
 	"syscall"
 )
 
-// errOwned says that somebody else holds the lock, or owns the folder.
-var errOwned = errors.New("folder is another's")
+// errOwned means that another process holds the lock, or another user owns the
+// directory.
+var errOwned = errors.New("directory is in use")
 
-// lock takes the lock of a folder of this user's, which the file holds. It
-// follows no link: the temporary directory is open to everybody.
+// lock locks a directory of this user; closing the file releases the lock. It does not
+// follow symbolic links, because every user can write to the temporary directory.
 func lock(dir string) (_ *os.File, err error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0) //nolint:gosec // a folder of ours, or one that is about to be judged
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0) //nolint:gosec // the owner is checked below
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +36,12 @@ func lock(dir string) (_ *os.File, err error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOwned, err)
 	}
-	// Whoever had the lock may have removed the folder meanwhile.
-	now, err := os.Lstat(dir)
+	// The previous holder of the lock may have removed the directory meanwhile.
+	current, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
 	}
-	if !os.SameFile(opened, now) {
+	if !os.SameFile(opened, current) {
 		return nil, fs.ErrNotExist
 	}
 	return f, nil

@@ -1,10 +1,10 @@
-// Package scratch makes the temporary folders of attempts that run on this
-// machine, and removes them, those of a killed program too.
+// Package scratch creates and removes the temporary directories of attempts that run
+// on this machine.
 //
-// A folder's owner holds a lock on it, which the kernel gives up with the owner
-// however that ends. So a folder that can be locked has none, and Sweep removes
-// it; it needs to know nothing about processes, and works where several
-// containers share a temporary directory.
+// The owner of a directory holds a lock on it, which the kernel releases when the
+// process exits. A directory that can be locked is therefore abandoned, and Sweep
+// removes it. This needs no process ids, so it works for several containers that share
+// a temporary directory.
 //
 //	dir, err := scratch.New("minidemo__ledger-17")
 //	defer scratch.Remove(dir)
@@ -21,89 +21,88 @@ import (
 	"sync"
 )
 
-// prefix of the names of all folders.
+// prefix is the prefix of all directory names.
 const prefix = "mini-scratch-"
 
-// held are the folders of this program, locked as long as they are open. The
-// locks belong to the process, and so does the list.
-var held = struct {
+// ownDirs maps the directories of this process to their lock files. It is a package
+// variable because the locks belong to the process.
+var ownDirs = struct {
 	sync.Mutex
 	dirs map[string]*os.File
 }{dirs: map[string]*os.File{}}
 
-// New makes an empty folder in the system's temporary directory, for this user
-// alone. The name of what it is for becomes part of its name.
+// New creates an empty directory in the system's temporary directory, accessible to
+// this user only. Its name contains name.
 func New(name string) (string, error) {
 	for {
-		dir, err := Plan(name)
+		dir, err := NewPath(name)
 		if err == nil {
-			err = Make(dir)
+			err = Create(dir)
 		}
-		if !errors.Is(err, fs.ErrExist) { // a sweep is about to remove it
+		if !errors.Is(err, fs.ErrExist) { // otherwise Sweep in another process is about to remove it
 			return dir, err
 		}
 	}
 }
 
-// Plan is the path of a folder that Make can make later. Nobody can guess it
-// before.
-func Plan(name string) (string, error) {
+// NewPath returns an unpredictable path for a directory to be created by Create.
+func NewPath(name string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(os.TempDir(), prefix+name+"-"+strings.ToLower(rand.Text())))
 	if err != nil {
-		return "", fmt.Errorf("plan temporary folder: %w", err)
+		return "", fmt.Errorf("name temporary directory: %w", err)
 	}
 	return dir, nil
 }
 
-// Make makes a folder that was planned, as New does. One that is there is an
-// error.
-func Make(dir string) error {
+// Create creates a directory at a path returned by NewPath. It returns an error if the
+// path exists.
+func Create(dir string) error {
 	for {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return fmt.Errorf("make temporary folder: %w", err)
+			return fmt.Errorf("create temporary directory: %w", err)
 		}
 		f, err := lock(dir)
 		switch {
 		case err == nil:
-			held.Lock()
-			defer held.Unlock()
-			held.dirs[dir] = f
+			ownDirs.Lock()
+			defer ownDirs.Unlock()
+			ownDirs.dirs[dir] = f
 			return nil
 		case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
-			continue // a sweep was quicker, and the folder is gone
+			continue // Sweep in another process has removed it
 		default:
-			return fmt.Errorf("lock temporary folder: %w", errors.Join(err, os.Remove(dir)))
+			return fmt.Errorf("lock temporary directory: %w", errors.Join(err, os.Remove(dir)))
 		}
 	}
 }
 
-// keptPrefix is that of folders that stay; Sweep does not know it.
+// keptPrefix is the prefix of directories that Sweep ignores.
 const keptPrefix = "mini-kept-"
 
-// Keep makes a folder stay, whoever looks for leftovers, and returns its new
-// path: nothing is at the old one then, and its Remove does nothing.
+// Keep renames a directory so that Sweep ignores it, and returns its new path. Remove
+// of the old path has no effect then.
 func Keep(dir string) (string, error) {
 	kept := filepath.Join(filepath.Dir(dir), keptPrefix+strings.TrimPrefix(filepath.Base(dir), prefix))
 	if err := os.Rename(dir, kept); err != nil {
-		return "", fmt.Errorf("keep temporary folder: %w", err)
+		return "", fmt.Errorf("keep temporary directory: %w", err)
 	}
-	held.Lock()
-	f := held.dirs[dir]
-	delete(held.dirs, dir)
-	held.Unlock()
+	ownDirs.Lock()
+	f := ownDirs.dirs[dir]
+	delete(ownDirs.dirs, dir)
+	ownDirs.Unlock()
 	if f != nil {
 		_ = f.Close() // nothing was written
 	}
 	return kept, nil
 }
 
-// Remove removes a folder and all below it, whatever modes the files have. A
-// folder that is gone is no error.
+// Remove removes a directory with its contents, regardless of file modes. It returns
+// nil if the directory does not exist.
 func Remove(dir string) error {
-	held.Lock()
-	f := held.dirs[dir]
-	delete(held.dirs, dir)
-	held.Unlock()
+	ownDirs.Lock()
+	f := ownDirs.dirs[dir]
+	delete(ownDirs.dirs, dir)
+	ownDirs.Unlock()
 	err := removeAll(dir)
 	if f != nil {
 		err = errors.Join(err, f.Close())
@@ -111,8 +110,8 @@ func Remove(dir string) error {
 	return err
 }
 
-// removeAll opens the folders that their owner has closed to itself, where that
-// was in the way.
+// removeAll is os.RemoveAll, but if that fails makes the directories writable and
+// retries.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -121,7 +120,7 @@ func removeAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error { // the removal tells
+	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error { // the final removal reports errors
 		if d != nil && d.IsDir() {
 			_ = root.Chmod(path, 0o700)
 		}
@@ -131,25 +130,25 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Sweep removes this user's folders whose owner is gone, and returns their
-// paths. What cannot be removed is left for the next time.
+// Sweep removes the abandoned directories of this user and returns their paths. It
+// skips those that cannot be removed.
 func Sweep() []string {
-	return abandoned(func(dir string) bool { return removeAll(dir) == nil })
+	return forEachAbandoned(func(dir string) bool { return removeAll(dir) == nil })
 }
 
-// Abandoned are the paths of the folders that Sweep would remove.
+// Abandoned returns the paths of the directories that Sweep would remove.
 func Abandoned() []string {
-	return abandoned(func(string) bool { return true })
+	return forEachAbandoned(func(string) bool { return true })
 }
 
-// abandoned calls do with each folder that has no owner, while it has the lock,
-// and returns those for which it was true.
-func abandoned(do func(dir string) bool) []string {
+// forEachAbandoned calls do for each abandoned directory, with the lock held, and
+// returns those for which it returned true.
+func forEachAbandoned(do func(dir string) bool) []string {
 	names, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return nil
 	}
-	var done []string
+	var matched []string
 	for _, d := range names {
 		if !strings.HasPrefix(d.Name(), prefix) || !d.IsDir() {
 			continue
@@ -160,9 +159,9 @@ func abandoned(do func(dir string) bool) []string {
 			continue
 		}
 		if do(dir) {
-			done = append(done, dir)
+			matched = append(matched, dir)
 		}
 		_ = f.Close() // nothing was written
 	}
-	return done
+	return matched
 }

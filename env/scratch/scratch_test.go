@@ -14,7 +14,8 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// TestMain makes this binary a program that has a folder and waits to be killed.
+// TestMain lets the test binary run as a process that owns a directory and waits to be
+// killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("MINI_TEST_OWNER") == "1" {
 		dir, err := scratch.New("owner")
@@ -91,7 +92,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestRemoveStaysInside: a link in the folder is removed, and not what it names.
+// TestRemoveStaysInside: a symbolic link in the directory is removed, but not its
+// target.
 func TestRemoveStaysInside(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.New("links")
@@ -113,7 +115,7 @@ func TestRemoveStaysInside(t *testing.T) {
 	}
 }
 
-// What is kept is there under its new name, for good.
+// A kept directory exists under its new name and is not swept.
 func TestKeep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.New("a__b-1")
@@ -138,10 +140,10 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A planned folder is there from Make on, and as much one's own as any other.
+// A directory created with Create is like one created with New.
 func TestPlan(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := scratch.Plan("later")
+	dir, err := scratch.NewPath("later")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +153,10 @@ func TestPlan(t *testing.T) {
 	if err := scratch.Remove(dir); err != nil {
 		t.Error(err)
 	}
-	if err := scratch.Make(dir); err != nil {
+	if err := scratch.Create(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := scratch.Make(dir); err == nil {
+	if err := scratch.Create(dir); err == nil {
 		t.Error("it was made twice")
 	}
 	if left := scratch.Abandoned(); len(left) > 0 {

@@ -1,6 +1,6 @@
-// Embed runs mini's agent inside another program: with a sandbox and a model of
-// its own, both a few lines long, with somebody who watches, and with words to
-// the agent while it works. Nothing is written to any file.
+// Embed runs mini's agent inside another program, with a scripted model and a fake
+// sandbox, both a few lines long. It prints the agent's events and sends messages to
+// the agent while it works. It writes no files.
 //
 //	go run ./examples/embed
 package main
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// run has the agent work on one task, and prints what happens.
+// run runs the agent on one task and prints its events.
 func run(ctx context.Context, w io.Writer) error {
 	a, err := agent.New(agent.Config{
 		SystemTemplate:      "You are a clerk. Ask for one command at a time, in a block marked bash.",
@@ -40,34 +40,34 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bus, talk, memory := events.NewBus(), agent.NewTalk(), agent.NewMemory()
-	watched := make(chan error, 1)
+	bus, inbox, memory := events.NewBus(), agent.NewInbox(), agent.NewMemoryRecorder()
+	printed := make(chan error, 1)
 	sub := bus.Subscribe(0)
 	go func() {
-		var failed error // to print; the agent goes on without
+		var failed error // the first error of printEvent; the agent does not stop
 		for e := range sub.All(ctx) {
 			if failed == nil {
-				failed = show(w, e.Event)
+				failed = printEvent(w, e.Event)
 			}
 		}
-		watched <- failed
+		printed <- failed
 	}()
 
-	talk.FollowUp("And how many lines are that?") // told when the agent would end
+	inbox.FollowUp("And how many lines are that?") // delivered when the agent would stop
 	out := a.Run(ctx, agent.Session{
 		Task:        agent.Task{Text: "What is in the note?"},
-		Model:       &clerk{talk: talk},
-		Environment: &shelf{files: map[string]string{"note": "buy milk\n"}},
+		Model:       &scriptedModel{inbox: inbox},
+		Environment: &fakeSandbox{files: map[string]string{"note": "buy milk\n"}},
 		Recorder:    memory,
-		Talk:        talk,
+		Inbox:       inbox,
 		Events:      bus,
 	})
 	bus.Close()
-	if err := <-watched; err != nil {
+	if err := <-printed; err != nil {
 		return err
 	}
 
-	t, err := trajectories.Gather(memory.Records())
+	t, err := trajectories.BuildTranscript(memory.Records())
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func run(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// show prints what is of interest of an event.
-func show(w io.Writer, e events.Event) error {
+// printEvent prints the text of an event.
+func printEvent(w io.Writer, e events.Event) error {
 	text := ""
 	switch e := e.(type) {
 	case events.TextDelta:
@@ -87,53 +87,53 @@ func show(w io.Writer, e events.Event) error {
 		text = fmt.Sprintf("$ %s\n", e.Command)
 	case events.OutputChunk:
 		text = fmt.Sprintf("  %s", e.Data)
-	case events.Told:
+	case events.UserMessage:
 		text = fmt.Sprintf("[%s] %s\n", e.Cause, e.Text)
 	}
 	_, err := io.WriteString(w, text)
 	return err
 }
 
-// clerk is a model that knows what to say. A real one asks a provider: see
+// scriptedModel is a model with fixed replies. For models that call a provider see
 // model/openai and model/anthropic.
-type clerk struct {
-	talk *agent.Talk
-	said int
+type scriptedModel struct {
+	inbox *agent.Inbox
+	calls int // number of replies so far
 }
 
-func (c *clerk) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+func (m *scriptedModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
 	replies := []string{
 		"I look around.\n```bash\nls\n```", "I read it.\n```bash\ncat note\n```", "It says: buy milk. Shall I?", "One line.",
 	}
-	switch c.said { // in earnest a person does this, from another goroutine
+	switch m.calls { // in a real program the user does this, from another goroutine
 	case 0:
-		c.talk.Steer("Be quick.") // told after the command; drops what was to be followed up
-		c.talk.FollowUp("No. How many lines are that?")
-		c.talk.FollowUp("Count again.")
+		m.inbox.Steer("Be quick.") // delivered after the command; discards earlier follow-ups
+		m.inbox.FollowUp("No. How many lines are that?")
+		m.inbox.FollowUp("Count again.")
 	case len(replies):
-		c.talk.Abort()
+		m.inbox.Abort()
 		<-ctx.Done()
 		return model.Reply{}, context.Cause(ctx)
 	}
-	text := replies[c.said]
-	c.said++
-	if tell := model.Deltas(ctx); tell != nil { // somebody watches: piece by piece
-		for piece := range strings.SplitAfterSeq(text, " ") {
-			tell(model.Delta{Text: piece})
+	text := replies[m.calls]
+	m.calls++
+	if onDelta := model.DeltaListener(ctx); onDelta != nil { // the caller wants the reply as a stream
+		for word := range strings.SplitAfterSeq(text, " ") {
+			onDelta(model.Delta{Text: word})
 		}
 	}
-	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, Finish: model.FinishStop, Tries: 1}, nil
+	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: model.FinishStop, Tries: 1}, nil
 }
 
-// shelf is a sandbox that knows two commands. Real ones are env/local,
-// env/bubblewrap and env/docker.
-type shelf struct{ files map[string]string }
+// fakeSandbox is a sandbox with two commands. Real ones are env/local, env/bubblewrap
+// and env/docker.
+type fakeSandbox struct{ files map[string]string }
 
-func (s *shelf) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (s *fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if ctx.Err() != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
 	}
-	begun, out, code := time.Now(), "", 0
+	start, out, code := time.Now(), "", 0
 	switch words := strings.Fields(c.Script); {
 	case len(words) == 1 && words[0] == "ls":
 		for name := range s.files {
@@ -144,14 +144,14 @@ func (s *shelf) Execute(ctx context.Context, c env.Command) (env.Result, error) 
 	default:
 		out, code = "I do not know how.\n", 127
 	}
-	if c.Watch != nil && out != "" {
-		c.Watch([]byte(out))
+	if c.OnOutput != nil && out != "" {
+		c.OnOutput([]byte(out))
 	}
 	return env.Result{
 		Output: []byte(out), Head: len(out), Bytes: int64(len(out)), Chars: int64(len([]rune(out))),
-		ExitCode: code, Duration: time.Since(begun), OOMKilled: -1,
+		ExitCode: code, Duration: time.Since(start), OOMKilled: -1,
 	}, nil
 }
 
-func (s *shelf) Info() env.Info              { return env.Info{System: "shelf", Dir: "/"} }
-func (s *shelf) Close(context.Context) error { return nil }
+func (s *fakeSandbox) Info() env.Info              { return env.Info{System: "fake", Dir: "/"} }
+func (s *fakeSandbox) Close(context.Context) error { return nil }

@@ -45,7 +45,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("there is no room") }
 
-// Nobody takes what is printed: the agent goes on, and the end says so.
+// An error of the writer does not stop the agent, but is returned by run.
 func TestRunWithoutRoom(t *testing.T) {
 	if err := run(t.Context(), full{}); err == nil || err.Error() != "there is no room" {
 		t.Error(err)

@@ -1,7 +1,7 @@
-// Tools gives mini's agent a tool of one's own: a command of the sandbox asks for
-// it by "mini-tool stock NAME", and this program answers. The sandbox is made up
-// and knows nothing else; in env/local, env/bubblewrap and env/docker the program
-// mini-tool is on the PATH of each command.
+// Tools adds a custom tool to mini's agent: a command in the sandbox calls it as
+// "mini-tool stock NAME", and this program handles the call. The sandbox is a fake
+// that supports nothing else; in env/local, env/bubblewrap and env/docker, mini-tool
+// is on the PATH of each command.
 //
 //	go run ./examples/tools
 package main
@@ -27,16 +27,16 @@ func main() {
 	}
 }
 
-// stock is the tool: what there is of which thing.
+// stock is the tool. It maps the name of a product to the number in stock.
 type stock map[string]int
 
 // Spec implements tools.Tool.
 func (stock) Spec() tools.Spec {
-	return tools.Spec{Name: "stock", Usage: "stock NAME", About: "says how many there are of a thing"}
+	return tools.Spec{Name: "stock", Usage: "stock NAME", Description: "says how many there are of a thing"}
 }
 
-// Call implements tools.Tool. The model sees Output; Details are for people and
-// programs that read the journal.
+// Call implements tools.Tool. The model sees Output; Details are written to the
+// journal.
 func (s stock) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 	if len(c.Args) != 1 {
 		return tools.Result{}, tools.Usagef("one name is needed")
@@ -48,7 +48,7 @@ func (s stock) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 	return tools.Result{Output: fmt.Sprintln(n), Details: map[string]int{c.Args[0]: n}}, nil
 }
 
-// run has the agent work with the tool, and prints what was asked.
+// run runs the agent with the tool and prints the messages and tool calls.
 func run(ctx context.Context, w io.Writer) error {
 	a, err := agent.New(agent.Config{
 		SystemTemplate:      "You are a clerk.{{range .tools}} Ask mini-tool {{.usage}}: {{.about}}.{{end}}",
@@ -61,17 +61,17 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	box, err := tools.New(tools.Config{Tools: []tools.Tool{stock{"nail": 90}}})
+	toolbox, err := tools.New(tools.Config{Tools: []tools.Tool{stock{"nail": 90}}})
 	if err != nil {
 		return err
 	}
-	memory := agent.NewMemory()
+	memory := agent.NewMemoryRecorder()
 	out := a.Run(ctx, agent.Session{
 		Task:        agent.Task{Text: "How many nails are there?"},
-		Model:       &clerk{replies: []string{"```bash\nmini-tool stock nails\n```", "```bash\nmini-tool stock nail\n```", "There are 90."}},
-		Environment: counter{},
+		Model:       &scriptedModel{replies: []string{"```bash\nmini-tool stock nails\n```", "```bash\nmini-tool stock nail\n```", "There are 90."}},
+		Environment: fakeSandbox{},
 		Recorder:    memory,
-		Tools:       box,
+		Tools:       toolbox,
 	})
 	for r, err := range memory.Records() {
 		if err != nil {
@@ -87,27 +87,27 @@ func run(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// clerk is a model that knows what to say.
-type clerk struct{ replies []string }
+// scriptedModel is a model with fixed replies.
+type scriptedModel struct{ replies []string }
 
-func (c *clerk) Query(context.Context, []model.Message) (model.Reply, error) {
-	text := c.replies[0]
-	c.replies = c.replies[1:]
-	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, Finish: model.FinishStop, Tries: 1}, nil
+func (m *scriptedModel) Query(context.Context, []model.Message) (model.Reply, error) {
+	text := m.replies[0]
+	m.replies = m.replies[1:]
+	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: model.FinishStop, Tries: 1}, nil
 }
 
-// counter is a sandbox whose commands can do nothing but ask.
-type counter struct{}
+// fakeSandbox is a sandbox whose commands can only call tools.
+type fakeSandbox struct{}
 
-func (counter) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	res := env.Result{ExitCode: 127, OOMKilled: -1}
 	if words := strings.Fields(c.Script); words[0] == env.ToolProgram && c.Tools != nil {
-		answer := c.Tools.Answer(ctx, env.ToolRequest{Args: words[1:], Dir: "/"})
-		res.ExitCode, res.Output = answer.ExitCode, append(answer.Output, answer.Errors...)
+		answer := c.Tools.Handle(ctx, env.ToolRequest{Args: words[1:], Dir: "/"})
+		res.ExitCode, res.Output = answer.ExitCode, append(answer.Stdout, answer.Stderr...)
 	}
 	res.Head, res.Bytes, res.Chars = len(res.Output), int64(len(res.Output)), int64(len([]rune(string(res.Output))))
 	return res, nil
 }
 
-func (counter) Info() env.Info              { return env.Info{System: "counter", Dir: "/", Tools: true} }
-func (counter) Close(context.Context) error { return nil }
+func (fakeSandbox) Info() env.Info              { return env.Info{System: "fake", Dir: "/", Tools: true} }
+func (fakeSandbox) Close(context.Context) error { return nil }

@@ -1,5 +1,5 @@
-// Package atomicfile replaces files whole or not at all: readers see the old file
-// or the new one, never a part of one.
+// Package atomicfile replaces files atomically: readers see the old or the new file,
+// never a part of one.
 package atomicfile
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write replaces the file at path with data. The file has the permissions perm that
-// the umask leaves.
+// Write replaces the file at path with data. Its permissions are perm, reduced by the
+// umask.
 func Write(path string, data []byte, perm os.FileMode) error {
 	return WriteFunc(path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -21,9 +21,9 @@ func Write(path string, data []byte, perm os.FileMode) error {
 	})
 }
 
-// WriteFunc replaces the file at path with what write writes. If write fails, the
-// file stays as it was. The temporary file stands beside path: a file on another
-// file system cannot be renamed.
+// WriteFunc replaces the file at path with the data that write writes. If write
+// returns an error the file is unchanged. The temporary file is in the same directory,
+// because a rename does not work across file systems.
 func WriteFunc(path string, perm os.FileMode, write func(io.Writer) error) (err error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(perm), renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Tests find an expression that does not compile, although it is never used.
+// Test programs detect invalid expressions even if they are not used.
 func TestNewCompilesInTests(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -1,5 +1,5 @@
-// Package text has small functions on texts that are shown: on one line, cut to
-// a bound, counted; and JSON as files of ours have it.
+// Package text formats text for display: it joins, shortens and counts. It also
+// encodes JSON in the format of mini's files.
 package text
 
 import (
@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine puts single spaces between the words of s and removes its line ends.
+// OneLine replaces each run of white space in s, including line ends, by one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// FirstLine returns s up to its first line end.
+// FirstLine returns the first line of s.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
 }
 
-// Clip returns s if it has at most limit bytes; otherwise its beginning of at most
-// limit bytes, with "..." after it. It cuts between characters.
+// Clip returns s if it has at most limit bytes. Otherwise it returns the first limit
+// bytes, or fewer to avoid cutting a character, followed by "...".
 func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -32,7 +32,7 @@ func Clip(s string, limit int) string {
 	return s[:end] + "..."
 }
 
-// ClipRunes is Clip with a limit in characters.
+// ClipRunes is like Clip with a limit in characters.
 func ClipRunes(s string, limit int) string {
 	n := 0
 	for at := range s {
@@ -49,7 +49,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, Plural(n, noun))
 }
 
-// Plural returns the noun as it stands after the number n.
+// Plural returns the form of a noun that follows the number n.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return noun
@@ -63,8 +63,8 @@ func Plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// JSON encodes v as an indented document that ends with a line end. Characters of
-// HTML are not escaped.
+// JSON encodes v as indented JSON with a final line end, without escaping of HTML
+// characters.
 func JSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -72,4 +72,14 @@ func JSON(v any) ([]byte, error) {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(v)
 	return out.Bytes(), err
+}
+
+// List joins names with commas. It replaces all but the first three by their
+// number: "a, b, c and 2 more".
+func List(names []string) string {
+	const limit = 3
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }

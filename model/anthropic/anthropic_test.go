@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/model/anthropic"
 )
 
-// ask makes a model of what serve answers, and asks it once.
+// ask returns the reply of a model to a server's response.
 func ask(t *testing.T, c anthropic.Config, serve http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	return connect(t, c, serve).Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
@@ -28,7 +28,7 @@ const plain = `{"id":"msg_1","type":"message","role":"assistant","model":"claude
  "stop_reason":"tool_use","stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,
   "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":25,"output_tokens_details":{"thinking_tokens":8},"service_tier":"standard","new_here":[1]}}`
 
-// The same answer in parts, with what real servers put between them.
+// The same answer as a stream, with the other events that real servers send.
 var streamed = strings.Join([]string{
 	`event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-2026","content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard","new_here":[1]}}}`,
@@ -88,13 +88,13 @@ func withoutNames(stream string) string {
 	return strings.Join(out, "")
 }
 
-func TestPlainAndStreamGiveTheSame(t *testing.T) {
+func TestPlainAndStreamedAreEqual(t *testing.T) {
 	want := model.Reply{
 		Message: model.Message{
 			Role: model.Assistant, Content: "héllo <b>\n", Reasoning: "think <hard>",
-			Calls: []model.Call{{ID: "toolu_1", Name: "bash", Arguments: `{"command":"ls <x>"}`}, {ID: "toolu_2", Name: "bash", Arguments: "{}"}},
+			ToolCalls: []model.ToolCall{{ID: "toolu_1", Name: "bash", Arguments: `{"command":"ls <x>"}`}, {ID: "toolu_2", Name: "bash", Arguments: "{}"}},
 		},
-		Finish: model.FinishTools, Model: "claude-2026", Tries: 1,
+		FinishReason: model.FinishToolCalls, Model: "claude-2026", Tries: 1,
 		Usage: model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8, Unpriced: 1},
 	}
 	var raw map[string]any
@@ -119,14 +119,14 @@ func TestPlainAndStreamGiveTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw", "Message.Kept")); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw", "Message.ProviderData")); diff != "" {
 				t.Error(diff)
 			}
 			for _, part := range []struct {
 				what string
 				want map[string]any
 				got  json.RawMessage
-			}{{"raw response", raw, got.Raw}, {"what is kept", kept, got.Message.Kept}} {
+			}{{"raw response", raw, got.Raw}, {"what is kept", kept, got.Message.ProviderData}} {
 				var is map[string]any
 				if err := json.Unmarshal(part.got, &is); err != nil {
 					t.Fatalf("%s: %v", part.what, err)
@@ -139,8 +139,8 @@ func TestPlainAndStreamGiveTheSame(t *testing.T) {
 	}
 }
 
-// Thinking goes back as it came, byte for byte, in its place.
-func TestThinkingGoesBack(t *testing.T) {
+// Thinking is sent back in its place, byte for byte.
+func TestThinkingIsSentBack(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var second []byte
 		m := connect(t, anthropic.Config{Stream: stream, Tools: bash}, func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +156,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the journal keeps is what is read of it again.
+		// What the journal keeps is what is read of it again. // the journal stores and restores it
 		b, err := json.Marshal(reply.Message)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +165,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		if err := json.Unmarshal(b, &read); err != nil {
 			t.Fatal(err)
 		}
-		history = append(history, read, model.Message{Role: model.Tool, CallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, CallID: "toolu_2", Content: "2"})
+		history = append(history, read, model.Message{Role: model.Tool, ToolCallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, ToolCallID: "toolu_2", Content: "2"})
 		if _, err := m.Query(t.Context(), history); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	}
 }
 
-// message is an answer with these blocks.
+// message is an answer with content blocks.
 func message(blocks, stop string) string {
 	return fmt.Sprintf(`{"type":"message","role":"assistant","model":"m","content":[%s],"stop_reason":%s,"usage":{"input_tokens":3,"output_tokens":2}}`, blocks, stop)
 }
@@ -189,7 +189,7 @@ func TestAnswers(t *testing.T) {
 	const text = `{"type":"text","text":"a"}`
 	tests := map[string]struct {
 		body   string
-		finish model.Finish
+		finish model.FinishReason
 		want   model.Message
 	}{
 		"stop":             {message(text, `"end_turn"`), model.FinishStop, model.Message{Content: "a"}},
@@ -199,18 +199,18 @@ func TestAnswers(t *testing.T) {
 		"a word to come":   {message(text, `"tired"`), "tired", model.Message{Content: "a"}},
 		"nothing at all":   {message("", `"end_turn"`), model.FinishStop, model.Message{}},
 		"parts of one":     {message(text+","+text, `"end_turn"`), model.FinishStop, model.Message{Content: "aa"}},
-		"spaces, not kept": {message(`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"\n\n"}`, `"end_turn"`), model.FinishStop, model.Message{Content: "\n\n", Kept: json.RawMessage(`{"anthropic":[{"type":"redacted_thinking","data":"x"}]}`)}},
+		"spaces, not kept": {message(`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"\n\n"}`, `"end_turn"`), model.FinishStop, model.Message{Content: "\n\n", ProviderData: json.RawMessage(`{"anthropic":[{"type":"redacted_thinking","data":"x"}]}`)}},
 		"text after a call": {
-			message(`{"type":"tool_use","id":"t","name":"n","input":{}},`+text, `"tool_use"`), model.FinishTools,
-			model.Message{Content: "a", Calls: []model.Call{{ID: "t", Name: "n", Arguments: "{}"}}, Kept: json.RawMessage(`{"anthropic":[{"type":"tool_use","id":"t","name":"n","input":{}},{"type":"text","text":"a"}]}`)},
+			message(`{"type":"tool_use","id":"t","name":"n","input":{}},`+text, `"tool_use"`), model.FinishToolCalls,
+			model.Message{Content: "a", ToolCalls: []model.ToolCall{{ID: "t", Name: "n", Arguments: "{}"}}, ProviderData: json.RawMessage(`{"anthropic":[{"type":"tool_use","id":"t","name":"n","input":{}},{"type":"text","text":"a"}]}`)},
 		},
 		"something between": {
 			message(text+`,{"type":"new_thing","x":[1]},`+text, `"end_turn"`), model.FinishStop,
-			model.Message{Content: "a\n\na", Kept: json.RawMessage(`{"anthropic":[{"type":"text","text":"a"},{"type":"new_thing","x":[1]},{"type":"text","text":"a"}]}`)},
+			model.Message{Content: "a\n\na", ProviderData: json.RawMessage(`{"anthropic":[{"type":"text","text":"a"},{"type":"new_thing","x":[1]},{"type":"text","text":"a"}]}`)},
 		},
 		"thoughts": {
 			message(`{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"u","signature":"v"}`, `"end_turn"`), model.FinishStop,
-			model.Message{Reasoning: "t\n\nu", Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"u","signature":"v"}]}`)},
+			model.Message{Reasoning: "t\n\nu", ProviderData: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"u","signature":"v"}]}`)},
 		},
 	}
 	for name, test := range tests {
@@ -220,15 +220,15 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.want.Role = model.Assistant
-			if diff := cmp.Diff(test.want, got.Message); diff != "" || got.Finish != test.finish {
-				t.Errorf("finish %q, %s", got.Finish, diff)
+			if diff := cmp.Diff(test.want, got.Message); diff != "" || got.FinishReason != test.finish {
+				t.Errorf("finish %q, %s", got.FinishReason, diff)
 			}
 		})
 	}
 }
 
-// A call whose arguments are no JSON comes as the model wrote it.
-func TestTornArguments(t *testing.T) {
+// Invalid arguments of a call are passed on as the model wrote them.
+func TestInvalidArguments(t *testing.T) {
 	body := strings.Replace(streamed, `"\"ls <x>\"}"`, `"\"ls "`, 1)
 	for _, test := range []struct{ name, body string }{
 		{"as it is", body},
@@ -239,11 +239,11 @@ func TestTornArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Message.Calls) != 2 || got.Message.Calls[0].Arguments != `{"command":"ls ` {
-				t.Errorf("calls %+v", got.Message.Calls)
+			if len(got.Message.ToolCalls) != 2 || got.Message.ToolCalls[0].Arguments != `{"command":"ls ` {
+				t.Errorf("calls %+v", got.Message.ToolCalls)
 			}
-			if !strings.Contains(string(got.Message.Kept), `"input":{"INVALID_JSON":"{\"command\":\"ls "}`) || !json.Valid(got.Raw) {
-				t.Errorf("kept %s, raw %s", got.Message.Kept, got.Raw)
+			if !strings.Contains(string(got.Message.ProviderData), `"input":{"INVALID_JSON":"{\"command\":\"ls "}`) || !json.Valid(got.Raw) {
+				t.Errorf("kept %s, raw %s", got.Message.ProviderData, got.Raw)
 			}
 		})
 	}
@@ -293,8 +293,8 @@ func TestUsageAndCost(t *testing.T) {
 	}
 }
 
-// What was withheld was paid for all the same.
-func TestWithheldAnswerHasUsage(t *testing.T) {
+// A withheld answer has a cost.
+func TestContentFilterUsage(t *testing.T) {
 	for _, stop := range []string{`"refusal"`, `"model_context_window_exceeded"`} {
 		got, err := ask(t, anthropic.Config{}, says(200, "application/json", message(`{"type":"text","text":"a"}`, stop)))
 		if err == nil || got.Usage.Prompt != 3 || got.Usage.Completion != 2 || got.Tries != 1 {
@@ -303,7 +303,7 @@ func TestWithheldAnswerHasUsage(t *testing.T) {
 	}
 }
 
-// The limit of requests is known of good answers and of bad ones.
+// Responses and errors report the limit of requests.
 func TestLimits(t *testing.T) {
 	for _, status := range []int{200, 429} {
 		got, _ := ask(t, anthropic.Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -311,8 +311,8 @@ func TestLimits(t *testing.T) {
 			w.Header().Set("anthropic-ratelimit-tokens-limit", "40000")
 			says(status, "application/json", plain)(w, r)
 		})
-		if want := (model.Limits{Requests: 50}); got.Limits != want {
-			t.Errorf("%d: %+v, want %+v", status, got.Limits, want)
+		if want := (model.RateLimits{RequestsPerMinute: 50}); got.RateLimits != want {
+			t.Errorf("%d: %+v, want %+v", status, got.RateLimits, want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
-// Package anthropic talks to servers with Anthropic's Messages API: Anthropic
-// itself, and gateways and servers that speak it.
+// Package anthropic is a model.Model for servers with Anthropic's Messages API.
 //
-// It keeps what the provider keeps: thinking goes back with its signature, in
-// its place; each request marks where the provider's cache may begin again, so
-// that a step pays for what is new. Plain and streamed answers give the same
-// Reply. One Query is one request: who asks again decides about that.
+// It sends signed thinking back unchanged, and marks cache points in each request
+// so that a step pays only for new tokens. Streamed and plain responses give the
+// same Reply. Query sends one request; retries are package retry's.
 //
 //	m, err := anthropic.New(anthropic.Config{Name: "claude-sonnet-4-5", APIKey: os.Getenv("ANTHROPIC_API_KEY")})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
@@ -23,68 +21,65 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// What the zero values of Config mean.
+// Defaults of Config.
 const (
 	DefaultBaseURL = "https://api.anthropic.com"
-	DefaultTimeout = 10 * time.Minute
-	DefaultIdle    = 2 * time.Minute
-	// DefaultMaxTokens is below what every current model may write, and more
-	// than a step needs.
+	// DefaultMaxTokens is below the limit of every current model, and more than
+	// a step needs.
 	DefaultMaxTokens = 16_384
 )
 
-// The values of Config.Cache.
+// Values of Config.Cache, the lifetime of cache entries.
 const (
-	CacheMinutes = "5m" // what is written into the cache stays for five minutes
-	CacheHour    = "1h" // for an hour, at a higher price; for slow steps
+	CacheMinutes = "5m" // five minutes
+	CacheHour    = "1h" // one hour, at a higher price; for slow steps
 	CacheOff     = "off"
 )
 
-// Config says which model is asked, where, and how. Printed in any way, it
-// says only whether there is a key, and of headers only the names.
+// Config configures a Model. Its printed form shows only whether a key is set,
+// and only the names of headers.
 type Config struct {
-	// Name of the model, as the server knows it.
+	// Name of the model, sent unchanged.
 	Name string
-	// BaseURL ends where "/v1/messages" begins, or with its "/v1"; default
+	// BaseURL is the URL before "/v1/messages", with or without "/v1"; default
 	// DefaultBaseURL.
 	BaseURL string
-	// APIKey is sent as x-api-key; empty for servers that want none.
+	// APIKey is sent as x-api-key; empty for servers without keys.
 	APIKey string `json:"-" yaml:"-"`
-	// MaxTokens bounds one answer, thinking included: the API wants to be told.
-	// Default is DefaultMaxTokens, on top of the budget for thinking where
-	// Kwargs give one.
+	// MaxTokens bounds one answer, including thinking; the API requires it.
+	// The default is DefaultMaxTokens plus the thinking budget in Kwargs.
 	MaxTokens int64
-	// Kwargs go into the body of every request, whatever they are: temperature
-	// (0 too), top_k, thinking, metadata, stop_sequences, tool_choice... They
-	// win over what mini would send. "betas", a list of names, become the
-	// header for them. "model", "messages", "system" and "stream" are refused,
-	// for they have a place of their own, "tools" where Tools are given, and
-	// keys everywhere. With a "cache_control" of one's own mini sets none.
+	// Kwargs are added to the body of every request: temperature (0 is sent,
+	// too), top_k, thinking, metadata, stop_sequences, tool_choice and so on.
+	// They override mini's own fields. "betas", a list of names, sets the
+	// Anthropic-Beta header. With "cache_control", mini sets no cache points.
+	// "model", "messages", "system", "stream" and keys are rejected, and so is
+	// "tools" if Tools is set.
 	Kwargs map[string]any
-	// Headers go with every request. Keys are no headers here.
+	// Headers are added to every request. They must not contain keys.
 	Headers map[string]string `json:"-" yaml:"-"`
-	// Stream asks for the answer in parts. Connections then do not idle while
-	// a model thinks, which some proxies cut.
+	// Stream requests streamed responses. It avoids idle connections, which
+	// some proxies close while a model thinks.
 	Stream bool
-	// Timeout bounds one request, from its start to the last byte of the
-	// answer; default DefaultTimeout.
+	// Timeout bounds one request, up to the last byte of the response; default
+	// transport.DefaultTimeout.
 	Timeout time.Duration
-	// Idle bounds the silences of a stream that has begun; default DefaultIdle.
-	Idle time.Duration
-	// Price of the tokens. Where it is not known, neither is the cost
-	// (model.Usage.Unpriced).
+	// IdleTimeout bounds the time between two parts of a stream; default
+	// transport.DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// Price of the tokens. If it is unknown, calls count as unpriced.
 	Price model.Price
-	// Tools that the model may call.
-	Tools []model.Definition
-	// Cache says how long the provider keeps what a next step sends again:
-	// CacheMinutes (default), CacheHour or CacheOff.
+	// Tools are the tools that the model may call.
+	Tools []model.ToolDefinition
+	// Cache is the lifetime of cached prompts: CacheMinutes (default),
+	// CacheHour or CacheOff.
 	Cache string
-	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
-	// one that keeps a connection for every worker.
+	// HTTPClient is for proxies and tests; its Timeout is ignored. The default
+	// client keeps a connection per worker.
 	HTTPClient *http.Client `json:"-" yaml:"-"`
 }
 
-// Validate returns the first thing that is wrong, as a sentence for the user.
+// Validate returns the first error in the configuration, for the user.
 func (c Config) Validate() error {
 	if err := c.endpoint().Validate("/messages"); err != nil {
 		return err
@@ -95,7 +90,7 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
-	case c.Timeout < 0 || c.Idle < 0 || c.MaxTokens < 0:
+	case c.Timeout < 0 || c.IdleTimeout < 0 || c.MaxTokens < 0:
 		return errors.New("timeouts and tokens cannot be negative")
 	case !slices.Contains([]string{"", CacheMinutes, CacheHour, CacheOff}, c.Cache):
 		return fmt.Errorf("cache %q: want %s, %s or %s", c.Cache, CacheMinutes, CacheHour, CacheOff)
@@ -104,7 +99,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// baseURL is without the "/v1" that all requests begin with.
+// baseURL returns the base URL without "/v1".
 func (c Config) baseURL() string {
 	if c.BaseURL == "" {
 		return DefaultBaseURL
@@ -118,11 +113,11 @@ func (c Config) endpoint() transport.Endpoint {
 	}
 }
 
-// key is without the line feed that comes with keys read from files.
+// key returns the key without the newline that keys read from files have.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
-// Format implements fmt.Formatter, for every verb: the key is never printed.
+// Format implements fmt.Formatter. It never prints the key, for any verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.endpoint()) }
 
-// String is what is printed.
+// String implements fmt.Stringer.
 func (c Config) String() string { return fmt.Sprint(c) }

@@ -2,17 +2,22 @@ package anthropic
 
 import (
 	"encoding/json"
+	"io"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
-// What fuzzing needs without a network, whose goroutines look like new code.
-var (
-	Receive    = receive
-	ParseReply = parseReply
-)
+// For fuzzing without a network, whose goroutines would look like new coverage.
+var ParseReply = parseReply
 
-// Body is that of a request.
+// Receive assembles a stream.
+func Receive(body io.Reader) (json.RawMessage, error) {
+	raw, _, err := receive(transport.Events(body), nil)
+	return raw, err
+}
+
+// Body returns the body of a request.
 func (m *Model) Body(messages []model.Message) ([]byte, error) {
 	request, err := m.request(messages)
 	if err != nil {

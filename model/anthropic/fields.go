@@ -8,16 +8,17 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// betas names Kwargs that become a header.
+// betas is the key in Kwargs of the Anthropic-Beta header.
 const betas = "betas"
 
-// fields is what every request's body gets on top, and the betas of its header.
+// fields returns the fields added to every request's body, and the value of the
+// Anthropic-Beta header.
 func (c Config) fields() (map[string]json.RawMessage, string, error) {
-	own := []string{"model", "messages", "system", "stream"}
+	reserved := []string{"model", "messages", "system", "stream"}
 	if len(c.Tools) > 0 {
-		own = append(own, "tools")
+		reserved = append(reserved, "tools")
 	}
-	fields, err := transport.Fields(c.Kwargs, own...)
+	fields, err := transport.EncodeKwargs(c.Kwargs, reserved...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -29,7 +30,7 @@ func (c Config) fields() (map[string]json.RawMessage, string, error) {
 	return fields, header, c.checkBudget(fields)
 }
 
-// betaHeader is the value of the header that switches betas on.
+// betaHeader returns the value of the Anthropic-Beta header.
 func betaHeader(list json.RawMessage) (string, error) {
 	if len(list) == 0 {
 		return "", nil
@@ -39,23 +40,23 @@ func betaHeader(list json.RawMessage) (string, error) {
 		return "", fmt.Errorf("model kwargs: betas: want a list of names, as [context-1m-2025-08-07]")
 	}
 	for _, name := range names {
-		if !transport.HeaderName(name) {
+		if !transport.IsHeaderName(name) {
 			return "", fmt.Errorf("model kwargs: betas: %q is not a name", name)
 		}
 	}
 	return strings.Join(names, ","), nil
 }
 
-// maxTokens is what a request asks for where Kwargs do not say it.
+// maxTokens returns the max_tokens of a request if Kwargs do not set it.
 func (c Config) maxTokens(fields map[string]json.RawMessage) int64 {
 	if c.MaxTokens > 0 {
 		return c.MaxTokens
 	}
-	return DefaultMaxTokens + budget(fields)
+	return DefaultMaxTokens + thinkingBudget(fields)
 }
 
-// budget is how many tokens of an answer are for thinking, where that is said.
-func budget(fields map[string]json.RawMessage) int64 {
+// thinkingBudget returns the token budget for thinking; 0 if it is not set.
+func thinkingBudget(fields map[string]json.RawMessage) int64 {
 	var thinking struct {
 		Budget int64 `json:"budget_tokens"`
 	}
@@ -65,14 +66,14 @@ func budget(fields map[string]json.RawMessage) int64 {
 	return max(0, thinking.Budget)
 }
 
-// checkBudget finds what the API would refuse for every instance.
+// checkBudget returns an error for budgets that the API would reject.
 func (c Config) checkBudget(fields map[string]json.RawMessage) error {
 	most := c.maxTokens(fields)
 	if own, ok := fields["max_tokens"]; ok && json.Unmarshal(own, &most) != nil {
 		return fmt.Errorf("model kwargs: max_tokens: %s is not a number of tokens", own)
 	}
-	if b := budget(fields); b > 0 && b >= most {
-		return fmt.Errorf("model kwargs: thinking: a budget of %d tokens leaves nothing of the %d of an answer; raise max_tokens", b, most)
+	if b := thinkingBudget(fields); b > 0 && b >= most {
+		return fmt.Errorf("model kwargs: thinking: a budget of %d tokens uses up the max_tokens of %d; raise max_tokens", b, most)
 	}
 	return nil
 }

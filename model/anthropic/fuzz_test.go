@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/model/anthropic"
 )
 
-// FuzzAnswer takes any bytes for an answer. What comes of them is an error that
-// says what is wrong, or a reply that can be kept and be sent back.
+// FuzzAnswer parses any bytes as a response. The result is an error, or a reply that
+// can be stored and sent back.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(plain), false)
 	f.Add([]byte(streamed), true)
@@ -26,7 +26,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
 		raw, err := json.RawMessage(body), error(nil)
 		if stream {
-			raw, _, err = anthropic.Receive(bytes.NewReader(body), nil)
+			raw, err = anthropic.Receive(bytes.NewReader(body))
 		}
 		var reply model.Reply
 		if err == nil {
@@ -38,12 +38,12 @@ func FuzzAnswer(f *testing.F) {
 			}
 			return
 		}
-		if reply.Finish == "" || !json.Valid(reply.Raw) || reply.Usage.Prompt < 0 || reply.Usage.Completion < 0 || reply.Cost < 0 {
+		if reply.FinishReason == "" || !json.Valid(reply.Raw) || reply.Usage.Prompt < 0 || reply.Usage.Completion < 0 || reply.Cost < 0 {
 			t.Errorf("reply %+v", reply)
 		}
 		history := []model.Message{{Role: model.User, Content: "x"}, reply.Message}
-		for _, c := range reply.Message.Calls {
-			history = append(history, model.Message{Role: model.Tool, CallID: c.ID})
+		for _, c := range reply.Message.ToolCalls {
+			history = append(history, model.Message{Role: model.Tool, ToolCallID: c.ID})
 		}
 		history = append(history, model.Message{Role: model.User, Content: "y"})
 		if _, err := m.Body(history); err != nil {

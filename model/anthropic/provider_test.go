@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/model/modeltest"
 )
 
-// told is an error that comes with a status of its own, or in mid-stream.
-func told(code int, kind, text string) modeltest.Serving {
+// told is an error response, or an error within a stream.
+func told(code int, kind, text string) modeltest.Handler {
 	return func(w http.ResponseWriter, r *http.Request, stream bool) {
 		if !stream {
 			says(code, "application/json", failure(kind, text))(w, r)
@@ -24,7 +24,7 @@ func told(code int, kind, text string) modeltest.Serving {
 	}
 }
 
-// TestProvider is what all providers promise.
+// TestProvider runs the conformance suite.
 func TestProvider(t *testing.T) {
 	const js, sse = "application/json", "text/event-stream"
 	modeltest.Run(t, modeltest.Provider{
@@ -33,8 +33,8 @@ func TestProvider(t *testing.T) {
 				Name: "m", BaseURL: s.BaseURL, APIKey: s.Key, Stream: s.Stream, Timeout: s.Timeout, HTTPClient: s.Client,
 			})
 		},
-		Plain: plain, Streamed: streamed, First: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
-		Texts: func(pieces ...string) string {
+		Plain: plain, Streamed: streamed, FirstEvent: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+		StreamedPieces: func(pieces ...string) string {
 			var b strings.Builder
 			b.WriteString(`data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":100}}}` + "\n\n")
 			b.WriteString(`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n")
@@ -51,9 +51,9 @@ func TestProvider(t *testing.T) {
 			"overloaded":        {Serve: told(529, "overloaded_error", "x")},
 			"rate":              {Serve: told(429, "rate_limit_error", "x")},
 			"API":               {Serve: told(500, "api_error", "x")},
-			"error in good":     {Serve: modeltest.Answers(js, failure("api_error", "x"))},
-			"no content":        {Serve: modeltest.Answers(js, `{"stop_reason":"end_turn"}`)},
-			"no stop_reason":    {Serve: modeltest.Answers(js, message("", "null"))},
+			"error in good":     {Serve: modeltest.OKResponse(js, failure("api_error", "x"))},
+			"no content":        {Serve: modeltest.OKResponse(js, `{"stop_reason":"end_turn"}`)},
+			"no stop_reason":    {Serve: modeltest.OKResponse(js, message("", "null"))},
 			"bad request":       {Serve: told(400, "invalid_request_error", "no"), Class: model.BadRequest},
 			"wrong key":         {Serve: told(401, "authentication_error", "no"), Class: model.AuthenticationError},
 			"forbidden":         {Serve: told(403, "permission_error", "no"), Class: model.AuthenticationError},
@@ -61,8 +61,8 @@ func TestProvider(t *testing.T) {
 			"no credit":         {Serve: told(400, "invalid_request_error", "Your credit balance is too low"), Class: model.AuthenticationError},
 			"too long":          {Serve: told(400, "invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"), Class: model.ContextWindowExceeded},
 			"too large":         {Serve: told(413, "request_too_large", "no"), Class: model.ContextWindowExceeded},
-			"end of the window": {Serve: modeltest.Answers(js, message("", `"model_context_window_exceeded"`)), Class: model.ContextWindowExceeded},
-			"refused":           {Serve: modeltest.Answers(js, message("", `"refusal"`)), Class: model.ContentRefused},
+			"end of the window": {Serve: modeltest.OKResponse(js, message("", `"model_context_window_exceeded"`)), Class: model.ContextWindowExceeded},
+			"refused":           {Serve: modeltest.OKResponse(js, message("", `"refusal"`)), Class: model.ContentRefused},
 		},
 		Echoes: map[string]modeltest.Echo{
 			"refusal":  {Status: 401, Kind: js, Body: failure("authentication_error", `x","message":"KEY"`+`,"y":"`)},

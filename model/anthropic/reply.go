@@ -11,13 +11,13 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// answer is a message object.
-type answer struct {
+// response is a message object.
+type response struct {
 	Type    string             `json:"type"`
 	Error   json.RawMessage    `json:"error"`
 	Model   string             `json:"model"`
-	Content *[]json.RawMessage `json:"content"` // nil where it is missing
-	// StopReason is empty in an answer that is not complete.
+	Content *[]json.RawMessage `json:"content"` // nil if missing
+	// StopReason is empty if the answer is incomplete.
 	StopReason  string `json:"stop_reason"`
 	StopDetails struct {
 		Category    string `json:"category"`
@@ -26,8 +26,7 @@ type answer struct {
 	Usage usage `json:"usage"`
 }
 
-// usage counts tokens: those of the input that the cache has nothing to do
-// with, and the others.
+// usage holds token counts; input_tokens excludes cached tokens.
 type usage struct {
 	Input       count `json:"input_tokens"`
 	CacheRead   count `json:"cache_read_input_tokens"`
@@ -41,7 +40,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// count is a number of tokens; 0 where a server says something else.
+// count is a token count. Values that are not numbers become 0.
 type count int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -50,12 +49,11 @@ func (c *count) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &n) != nil {
 		n = 0
 	}
-	*c = count(transport.Tokens(n))
+	*c = count(transport.ClampTokens(n))
 	return nil
 }
 
-// part is a block of an answer. Of other kinds than these only the raw text is
-// of interest.
+// part is a block of an answer. Only raw is set for other types.
 type part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -67,100 +65,100 @@ type part struct {
 	raw json.RawMessage
 }
 
-// parseReply reads a message object. An answer that was withheld comes with
-// its usage beside the error.
+// parseReply reads a message object. If the answer was withheld, it returns an
+// error and a reply with the usage.
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
-		return model.Reply{}, foreign("read answer: %w", err)
+		return model.Reply{}, unexpected("read answer: %w", err)
 	}
-	var a answer
+	var a response
 	err := json.Unmarshal(raw, &a)
 	switch {
 	case a.Type == "error" || (len(a.Error) > 0 && string(a.Error) != "null"):
-		return model.Reply{}, failed(raw)
+		return model.Reply{}, apiError(raw)
 	case err != nil:
-		return model.Reply{}, foreign("read answer: %w", err)
+		return model.Reply{}, unexpected("read answer: %w", err)
 	case a.Content == nil:
-		return model.Reply{}, foreign("the answer has no content")
+		return model.Reply{}, unexpected("the answer has no content")
 	}
 	message, err := messageOf(*a.Content)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply := model.Reply{Message: message, Finish: finishOf(a.StopReason), Usage: a.Usage.total(), Model: a.Model, Raw: raw}
-	bill(&reply, price)
+	reply := model.Reply{Message: message, FinishReason: finishOf(a.StopReason), Usage: a.Usage.total(), Model: a.Model, Raw: raw}
+	setCost(&reply, price)
 	return reply, checkFinish(a)
 }
 
-// bill says what an answer cost, or that nobody knows.
-func bill(r *model.Reply, price model.Price) {
-	if counted := r.Usage.Prompt > 0; price.Known() && (counted || price.Free) {
-		r.Cost = price.Of(r.Usage)
-	} else { // there is no prompt of no tokens: what it took was not said
+// setCost sets the cost of a reply, or counts it as unpriced.
+func setCost(r *model.Reply, price model.Price) {
+	if counted := r.Usage.Prompt > 0; price.IsKnown() && (counted || price.Free) {
+		r.Cost = price.CostOf(r.Usage)
+	} else { // every prompt has tokens: without a count the usage is unknown
 		r.Usage.Unpriced = 1
 	}
 }
 
-// messageOf takes the blocks of an answer apart. What is more than text and
-// calls after it is kept as it came.
+// messageOf converts the blocks of an answer. Blocks that are not simply text
+// followed by calls are saved as ProviderData.
 func messageOf(content []json.RawMessage) (model.Message, error) {
 	m := model.Message{Role: model.Assistant}
 	var parts []part
 	var thoughts []string
 	var text strings.Builder
-	keep, before := false, ""
+	needsBlocks, previous := false, ""
 	for _, raw := range content {
 		p := part{raw: raw}
 		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" {
-			return m, foreign("read answer: a part of it is of no kind")
+			return m, unexpected("read answer: a content block has no type")
 		}
 		switch p.Type {
 		case "text":
-			if before != "text" && text.Len() > 0 {
-				text.WriteString("\n\n") // something else stood between
+			if previous != "text" && text.Len() > 0 {
+				text.WriteString("\n\n") // another block was in between
 			}
 			text.WriteString(p.Text)
-			keep = keep || len(m.Calls) > 0
+			needsBlocks = needsBlocks || len(m.ToolCalls) > 0
 		case "thinking":
 			thoughts = append(thoughts, p.Thinking)
-			keep = true
+			needsBlocks = true
 		case "tool_use":
-			m.Calls = append(m.Calls, model.Call{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})
 		default:
-			keep = true
+			needsBlocks = true
 		}
-		before = p.Type
+		previous = p.Type
 		parts = append(parts, p)
 	}
 	m.Content, m.Reasoning = text.String(), strings.Join(thoughts, "\n\n")
-	if !keep {
+	if !needsBlocks {
 		return m, nil
 	}
 	var err error
-	m.Kept, err = keptOf(parts)
+	m.ProviderData, err = encodeBlocks(parts)
 	return m, err
 }
 
-// arguments are a call's, as the model wrote them: where these were no JSON
-// they stand in a string.
+// arguments returns a call's arguments as the model wrote them. Invalid JSON
+// arrives as a string.
 func arguments(input json.RawMessage) string {
-	var torn string
-	if json.Unmarshal(input, &torn) == nil && len(input) > 0 && input[0] == '"' {
-		return torn
+	var text string
+	if json.Unmarshal(input, &text) == nil && len(input) > 0 && input[0] == '"' {
+		return text
 	}
 	return string(input)
 }
 
-// kept is the form of model.Message.Kept here; others have others.
-type kept struct {
+// providerData is the JSON of model.Message.ProviderData of this provider.
+type providerData struct {
 	Blocks []json.RawMessage `json:"anthropic"`
 }
 
-// keptOf keeps the blocks of an answer for being sent back. The API itself
-// does not take texts of spaces, which it writes between thinking and calls.
-func keptOf(parts []part) (json.RawMessage, error) {
-	var k kept
+// encodeBlocks returns the blocks of an answer as ProviderData. It drops blank
+// texts: the API writes them between thinking and calls, but does not accept them.
+func encodeBlocks(parts []part) (json.RawMessage, error) {
+	var k providerData
 	for _, p := range parts {
 		if p.Type == "text" && strings.TrimSpace(p.Text) == "" {
 			continue
@@ -168,58 +166,58 @@ func keptOf(parts []part) (json.RawMessage, error) {
 		raw := p.raw
 		if p.Type == "tool_use" && !isObject(p.Input) {
 			var err error
-			if raw, err = json.Marshal(toolUse(model.Call{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
-				return nil, transport.Broken("read answer: %w", err)
+			if raw, err = json.Marshal(toolUse(model.ToolCall{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
+				return nil, transport.MalformedResponse("read answer: %w", err)
 			}
 		}
 		k.Blocks = append(k.Blocks, raw)
 	}
 	raw, err := json.Marshal(k)
 	if err != nil {
-		return nil, transport.Broken("read answer: %w", err)
+		return nil, transport.MalformedResponse("read answer: %w", err)
 	}
 	return raw, nil
 }
 
-// Reasons for the end of an answer that end the attempt too.
+// Stop reasons that end the attempt.
 const (
 	stopRefusal = "refusal"
 	stopContext = "model_context_window_exceeded"
 )
 
-// finishOf translates the reasons that mini tells apart.
-func finishOf(reason string) model.Finish {
+// finishOf translates stop reasons to finish reasons.
+func finishOf(reason string) model.FinishReason {
 	switch reason {
 	case "end_turn", "stop_sequence":
 		return model.FinishStop
 	case "max_tokens":
 		return model.FinishLength
 	case "tool_use":
-		return model.FinishTools
+		return model.FinishToolCalls
 	case stopRefusal:
-		return model.FinishFilter
+		return model.FinishContentFilter
 	}
-	return model.Finish(reason)
+	return model.FinishReason(reason)
 }
 
-// checkFinish refuses answers that are none.
-func checkFinish(a answer) error {
+// checkFinish returns an error for unusable answers.
+func checkFinish(a response) error {
 	switch a.StopReason {
 	case "":
-		return transport.Broken("the answer ended before it was complete (no stop_reason)")
+		return transport.MalformedResponse("the answer ended before it was complete (no stop_reason)")
 	case stopRefusal:
-		why := strings.Trim(a.StopDetails.Category+": "+a.StopDetails.Explanation, ": ")
-		if why == "" {
-			why = "it does not say why"
+		reason := strings.Trim(a.StopDetails.Category+": "+a.StopDetails.Explanation, ": ")
+		if reason == "" {
+			reason = "no reason given"
 		}
-		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the provider withheld the answer: %.1000s", why)}
+		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the provider withheld the answer: %.1000s", reason)}
 	case stopContext:
-		return &model.Error{Status: model.ContextWindowExceeded, Err: errors.New("the answer came to the end of the context window")}
+		return &model.Error{Status: model.ContextWindowExceeded, Err: errors.New("the answer reached the end of the context window")}
 	}
 	return nil
 }
 
-// total counts as mini does: the cache's tokens are a part of the prompt.
+// total converts to mini's counts, where the prompt includes cached tokens.
 func (u usage) total() model.Usage {
 	read, write := int64(u.CacheRead), int64(u.CacheWrite)
 	return model.Usage{

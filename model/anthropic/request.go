@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// request is the body of a request, but for what Kwargs say.
+// request is the body of a request, without Kwargs.
 type request struct {
 	Model     string  `json:"model"`
 	MaxTokens int64   `json:"max_tokens"`
@@ -17,7 +17,7 @@ type request struct {
 	Stream    bool    `json:"stream,omitempty"`
 }
 
-// tool is one that the model may call.
+// tool is a tool that the model may call.
 type tool struct {
 	Name         string          `json:"name"`
 	Description  string          `json:"description,omitempty"`
@@ -25,20 +25,20 @@ type tool struct {
 	CacheControl *cachePoint     `json:"cache_control,omitempty"`
 }
 
-// block is a part of a message.
+// block is a content block.
 type block struct {
 	Type         string          `json:"type"`
 	Text         string          `json:"text,omitempty"`
 	Source       *source         `json:"source,omitempty"` // of an image
-	ID           string          `json:"id,omitempty"`     // this and the next two: of a tool_use
+	ID           string          `json:"id,omitempty"`     // ID, Name and Input: of a tool_use
 	Name         string          `json:"name,omitempty"`
 	Input        json.RawMessage `json:"input,omitempty"`
-	ToolUseID    string          `json:"tool_use_id,omitempty"` // this and the next two: of a tool_result
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // ToolUseID, Content and IsError: of a tool_result
 	Content      []block         `json:"content,omitempty"`
 	IsError      bool            `json:"is_error,omitempty"`
 	CacheControl *cachePoint     `json:"cache_control,omitempty"`
 
-	// raw is the block as the API sent it, instead of everything else.
+	// raw is the block as the API sent it; it replaces all other fields.
 	raw json.RawMessage
 }
 
@@ -51,14 +51,14 @@ func (b block) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields(b))
 }
 
-// source is the file of an image.
+// source is the data of an image.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
 	Data      []byte `json:"data"`
 }
 
-// cachePoint is where the provider's cache may begin again.
+// cachePoint marks the end of a prefix that the provider may cache.
 type cachePoint struct {
 	Type string `json:"type"`
 	TTL  string `json:"ttl,omitempty"`
@@ -66,7 +66,7 @@ type cachePoint struct {
 
 func textBlock(text string) block { return block{Type: "text", Text: text} }
 
-// request is what asks for the next message of a conversation.
+// request returns the request for the next message of a conversation.
 func (m *Model) request(messages []model.Message) (*request, error) {
 	system, rest := systemOf(messages)
 	turns, err := turnsOf(rest)
@@ -74,20 +74,20 @@ func (m *Model) request(messages []model.Message) (*request, error) {
 		return nil, err
 	}
 	r := &request{
-		Model: m.config.Name, MaxTokens: m.config.maxTokens(m.fields), System: system,
+		Model: m.config.Name, MaxTokens: m.config.maxTokens(m.client.ExtraFields), System: system,
 		Messages: turns, Stream: m.config.Stream,
 	}
 	for _, t := range m.config.Tools {
 		r.Tools = append(r.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
 	}
-	if _, own := m.fields["cache_control"]; !own && m.config.Cache != CacheOff {
-		r.mark(m.config.Cache)
+	if _, own := m.client.ExtraFields["cache_control"]; !own && m.config.Cache != CacheOff {
+		r.setCachePoints(m.config.Cache)
 	}
 	return r, nil
 }
 
-// systemOf takes the system messages off the beginning. Later ones are the
-// user's, to the API.
+// systemOf splits off the system messages at the start. The API takes later ones
+// as user messages.
 func systemOf(messages []model.Message) ([]block, []model.Message) {
 	var system []block
 	for i, m := range messages {
@@ -101,25 +101,25 @@ func systemOf(messages []model.Message) ([]block, []model.Message) {
 	return system, nil
 }
 
-// marks is at how many of the user's turns the cache may begin again. With
-// that of the system prompt it is one less than the API allows.
-const marks = 2
+// maxCachePoints is the number of cache points in user turns. Including the one
+// of the system prompt it is one below the API's limit.
+const maxCachePoints = 2
 
-// mark sets the points up to which the provider keeps a request. The last one
-// is what the next step reads; the one before it is what the last step wrote,
-// however many blocks a turn has (the provider itself looks back over twenty).
-func (r *request) mark(cache string) {
+// setCachePoints marks the end of the cached prefixes. The next step reads up to
+// the last point. The point before it is where the previous step wrote; without
+// it, the provider finds that prefix only within the last twenty blocks.
+func (r *request) setCachePoints(cache string) {
 	point := &cachePoint{Type: "ephemeral"}
 	if cache == CacheHour {
 		point.TTL = CacheHour
 	}
 	switch {
 	case len(r.System) > 0:
-		r.System[len(r.System)-1].CacheControl = point // tools come before it
+		r.System[len(r.System)-1].CacheControl = point // includes the tools
 	case len(r.Tools) > 0:
 		r.Tools[len(r.Tools)-1].CacheControl = point
 	}
-	left := marks
+	left := maxCachePoints
 	for i := len(r.Messages) - 1; i >= 0 && left > 0; i-- {
 		if t := r.Messages[i]; t.Role == user {
 			t.Content[len(t.Content)-1].CacheControl = point

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const secret = modeltest.Key
 
-var says = modeltest.Says
+var says = modeltest.StaticResponse
 
 func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropic.Model {
 	t.Helper()
@@ -46,7 +46,7 @@ func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropi
 	return m
 }
 
-// sent is the body, and the request, that a model sends for messages.
+// sent returns the body and the request that a model sends for messages.
 func sent(t *testing.T, c anthropic.Config, messages []model.Message) ([]byte, *http.Request) {
 	t.Helper()
 	var body []byte
@@ -65,25 +65,25 @@ func sent(t *testing.T, c anthropic.Config, messages []model.Message) ([]byte, *
 	return body, request
 }
 
-var bash = []model.Definition{{
+var bash = []model.ToolDefinition{{
 	Name: "bash", Description: "Run a command.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string","description":"<the> command"}},"required":["command"],"additionalProperties":false}`),
 }}
 
-func call(id, command string) model.Call {
+func call(id, command string) model.ToolCall {
 	b, _ := json.Marshal(map[string]string{"command": command}) //nolint:errchkjson // strings
-	return model.Call{ID: id, Name: "bash", Arguments: string(b)}
+	return model.ToolCall{ID: id, Name: "bash", Arguments: string(b)}
 }
 
-// TestRequests holds what is sent, byte for byte but for the spaces between.
+// TestRequests checks the exact request bodies, except for white space.
 func TestRequests(t *testing.T) {
 	system := model.Message{Role: model.System, Content: "be <brief> & kind"}
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
-	said := func(text string, calls ...model.Call) model.Message {
-		return model.Message{Role: model.Assistant, Content: text, Calls: calls}
+	said := func(text string, calls ...model.ToolCall) model.Message {
+		return model.Message{Role: model.Assistant, Content: text, ToolCalls: calls}
 	}
 	result := func(id, text string) model.Message {
-		return model.Message{Role: model.Tool, CallID: id, Content: text}
+		return model.Message{Role: model.Tool, ToolCallID: id, Content: text}
 	}
 	gif := model.Image{MediaType: "image/gif", Data: []byte("GIF89a")}
 	tests := map[string]struct {
@@ -116,27 +116,27 @@ func TestRequests(t *testing.T) {
 		}},
 		"foreign calls": {anthropic.Config{Tools: bash}, []model.Message{
 			system, user("task"),
-			said("", model.Call{ID: "functions.bash:0", Name: "ba sh", Arguments: `{"command": "ls`}, model.Call{Arguments: `"text"`}),
-			result("functions.bash:0", "torn"), result("", "no id"), said("x", model.Call{ID: "last", Name: "bash", Arguments: " {} "}),
+			said("", model.ToolCall{ID: "functions.bash:0", Name: "ba sh", Arguments: `{"command": "ls`}, model.ToolCall{Arguments: `"text"`}),
+			result("functions.bash:0", "torn"), result("", "no id"), said("x", model.ToolCall{ID: "last", Name: "bash", Arguments: " {} "}),
 		}},
 		"kept": {anthropic.Config{Tools: bash}, []model.Message{
 			user("task"),
 			{
-				Role: model.Assistant, Content: "ignored", Reasoning: "ignored", Calls: []model.Call{call("toolu_1", "ls")},
-				Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"a<b","signature":"c2ln+/="},{"type":"redacted_thinking","data":"ZGF0YQ=="},{"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"ls"}}]}`),
+				Role: model.Assistant, Content: "ignored", Reasoning: "ignored", ToolCalls: []model.ToolCall{call("toolu_1", "ls")},
+				ProviderData: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"a<b","signature":"c2ln+/="},{"type":"redacted_thinking","data":"ZGF0YQ=="},{"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"ls"}}]}`),
 			},
 			result("toolu_1", "file"),
-			{Role: model.Assistant, Content: "of another provider", Kept: json.RawMessage(`[{"encrypted":"x"}]`)},
+			{Role: model.Assistant, Content: "of another provider", ProviderData: json.RawMessage(`[{"encrypted":"x"}]`)},
 			user("go on"),
 		}},
 		"images": {anthropic.Config{Tools: bash}, []model.Message{
 			{Role: model.User, Content: "look", Images: []model.Image{gif, {MediaType: "image/png", Data: []byte{0, 255}}}},
 			said("", call("toolu_1", "shot")),
-			{Role: model.Tool, CallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
+			{Role: model.Tool, ToolCallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
 			said("hm"),
 			{Role: model.User, Images: []model.Image{gif}},
 			said("", call("toolu_2", "shot")),
-			{Role: model.Tool, CallID: "toolu_2", Images: []model.Image{gif}},
+			{Role: model.Tool, ToolCallID: "toolu_2", Images: []model.Image{gif}},
 		}},
 	}
 	for name, test := range tests {
@@ -189,8 +189,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// withoutMarks is the list of messages, whole and as texts, without the points
-// of the cache; and where these are.
+// withoutMarks returns the messages, whole and as texts, without cache points, and
+// the positions of the cache points.
 func withoutMarks(t *testing.T, body []byte) (messages []string, points []bool, all int) {
 	t.Helper()
 	var request struct {
@@ -208,9 +208,8 @@ func withoutMarks(t *testing.T, body []byte) (messages []string, points []bool, 
 	return messages, points, strings.Count(string(body), "cache_control")
 }
 
-// A step sends what the one before sent, and reads from the cache up to where
-// that one wrote.
-func TestStepsShareTheirPrefix(t *testing.T) {
+// A step repeats the prompt of the previous step and reads it from the cache.
+func TestStepsShareCachedPrefix(t *testing.T) {
 	history := []model.Message{{Role: model.System, Content: "s"}, {Role: model.User, Content: "task"}}
 	var before []string
 	var written []bool
@@ -232,9 +231,9 @@ func TestStepsShareTheirPrefix(t *testing.T) {
 		before, written = now, points
 		id := string(rune('a' + step))
 		history = append(history, model.Message{
-			Role: model.Assistant, Calls: []model.Call{call(id, "ls"), call(id+"2", "pwd")},
-			Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"` + id + `","name":"bash","input":{"command":"ls"}},{"type":"tool_use","id":"` + id + `2","name":"bash","input":{"command":"pwd"}}]}`),
-		}, model.Message{Role: model.Tool, CallID: id, Content: "x"}, model.Message{Role: model.Tool, CallID: id + "2", Content: "y"})
+			Role: model.Assistant, ToolCalls: []model.ToolCall{call(id, "ls"), call(id+"2", "pwd")},
+			ProviderData: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"` + id + `","name":"bash","input":{"command":"ls"}},{"type":"tool_use","id":"` + id + `2","name":"bash","input":{"command":"pwd"}}]}`),
+		}, model.Message{Role: model.Tool, ToolCallID: id, Content: "x"}, model.Message{Role: model.Tool, ToolCallID: id + "2", Content: "y"})
 	}
 }
 

@@ -1,49 +1,35 @@
 package anthropic
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
+	"iter"
 	"strings"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
 
-// receive puts a streamed answer together. The data of an event says what it
-// is, so its name is not needed: some proxies lose it. Beside an error it says
-// what the answer had taken by then. Pieces are told of as they come.
-func receive(body io.Reader, told *transport.Pieces) (json.RawMessage, model.Usage, error) {
-	f := fold{told: teller{Pieces: told}}
-	raw, err := f.receive(bufio.NewReader(body))
-	return raw, f.usage(), err
-}
-
-func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
-	for {
-		line, err := in.ReadBytes('\n')
-		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && (err == nil || errors.Is(err, io.EOF)) {
-			done, err := f.add(bytes.TrimSpace(data))
-			if err != nil {
-				return nil, err
-			}
-			if done {
-				return f.json(), nil
-			}
+// receive assembles a streamed message and sends its texts to deltas. With an
+// error it returns the usage reported so far.
+func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (json.RawMessage, model.Usage, error) {
+	f := accumulator{deltas: blockDeltas{DeltaWriter: deltas}}
+	for data, err := range events {
+		done := false
+		if err == nil {
+			done, err = f.add(data)
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, transport.Broken("the stream ended before the answer did (no message_stop)")
-		case err != nil:
-			return nil, fmt.Errorf("read stream: %w", err)
+		if err != nil {
+			return nil, f.usage(), err
+		}
+		if done {
+			return f.json(), f.usage(), nil
 		}
 	}
+	return nil, f.usage(), transport.MalformedResponse("the stream ended before the answer did (no message_stop)")
 }
 
-// event is one of a stream.
+// event is one event of a stream.
 type event struct {
 	Type    string          `json:"type"`
 	Error   json.RawMessage `json:"error"`
@@ -54,18 +40,17 @@ type event struct {
 	Usage   object          `json:"usage"`         // of message_delta
 }
 
-// object is one whose fields need not be known.
+// object is a JSON object with possibly unknown fields.
 type object map[string]json.RawMessage
 
-// text is a field that is a string; empty where it is none.
+// text returns a field that is a string, or "".
 func (o object) text(name string) string {
 	var s string
-	_ = json.Unmarshal(o[name], &s) // else it stays empty
+	_ = json.Unmarshal(o[name], &s) // stays empty
 	return s
 }
 
-// merge sets fields as another object has them, but for those that it has no
-// value for.
+// merge sets the fields of from, except those that are null and already known.
 func (o object) merge(from object) {
 	for name, value := range from {
 		if _, known := o[name]; !known || string(value) != "null" {
@@ -74,50 +59,47 @@ func (o object) merge(from object) {
 	}
 }
 
-// fold makes one message of the events of a stream, fields that are not known
-// here included.
-type fold struct {
+// accumulator assembles the events of a stream into one message, including
+// unknown fields.
+type accumulator struct {
 	message object // nil before message_start
 	counts  object // its usage
-	blocks  []*growing
-	told    teller
+	blocks  []*blockBuffer
+	deltas  blockDeltas
 }
 
-// add takes the data of the next event, and says whether it was the last one.
-func (f *fold) add(data []byte) (done bool, err error) {
-	if len(data) == 0 {
-		return false, nil
-	}
+// add handles the data of the next event and reports whether it was the last.
+func (f *accumulator) add(data []byte) (done bool, err error) {
 	var e event
 	err = json.Unmarshal(data, &e)
 	switch {
 	case e.Type == "error" || len(e.Error) > 0:
-		*f = fold{} // who says that he failed charges for nothing
-		return false, failed(data)
+		*f = accumulator{} // a failed response is not billed
+		return false, apiError(data)
 	case err != nil:
-		return false, transport.Broken("read event: %w", err)
+		return false, transport.MalformedResponse("read event: %w", err)
 	case e.Type == "ping":
 		return false, nil
 	case e.Type == "message_start" && e.Message != nil:
 		return false, f.start(e.Message)
 	case f.message == nil:
-		return false, foreign("the stream begins with %.40q", e.Type)
+		return false, unexpected("the stream starts with %.40q", e.Type)
 	}
 	switch e.Type {
 	case "content_block_start":
 		if e.Index != len(f.blocks) || e.Block == nil {
-			return false, transport.Broken("put stream together: block %d begins after %d", e.Index, len(f.blocks))
+			return false, transport.MalformedResponse("assemble stream: block %d starts after %d blocks", e.Index, len(f.blocks))
 		}
-		f.blocks = append(f.blocks, &growing{fields: e.Block})
-		f.told.begin(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
+		f.blocks = append(f.blocks, &blockBuffer{fields: e.Block})
+		f.deltas.startBlock(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
 	case "content_block_delta", "content_block_stop":
 		if e.Index < 0 || e.Index >= len(f.blocks) || f.blocks[e.Index].ended {
-			return false, transport.Broken("put stream together: block %d goes on, and was not begun", e.Index)
+			return false, transport.MalformedResponse("assemble stream: block %d continues but was not started", e.Index)
 		}
 		b := f.blocks[e.Index]
 		b.ended = e.Type == "content_block_stop"
 		b.add(e.Delta)
-		f.told.goOn(e.Delta.text("text"), e.Delta.text("thinking"))
+		f.deltas.add(e.Delta.text("text"), e.Delta.text("thinking"))
 	case "message_delta":
 		f.message.merge(e.Delta)
 		f.counts.merge(e.Usage)
@@ -125,70 +107,70 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	return e.Type == "message_stop", nil
 }
 
-// start begins the message; a server may do so again.
-func (f *fold) start(message object) error {
-	f.told.Restart()
-	*f = fold{message: message, counts: object{}, told: teller{Pieces: f.told.Pieces}}
+// start starts the message; a server may start over.
+func (f *accumulator) start(message object) error {
+	f.deltas.Restart()
+	*f = accumulator{message: message, counts: object{}, deltas: blockDeltas{DeltaWriter: f.deltas.DeltaWriter}}
 	if raw := message["usage"]; len(raw) > 0 {
 		var counts object
 		if err := json.Unmarshal(raw, &counts); err != nil {
-			return transport.Broken("read event: usage: %w", err)
+			return transport.MalformedResponse("read event: usage: %w", err)
 		}
 		f.counts.merge(counts)
 	}
 	return nil
 }
 
-// usage is what the answer took, as far as it is told.
-func (f *fold) usage() model.Usage {
+// usage returns the usage reported so far.
+func (f *accumulator) usage() model.Usage {
 	var u usage
 	if raw, err := json.Marshal(f.counts); err == nil {
-		_ = json.Unmarshal(raw, &u) // what is no count is not known
+		_ = json.Unmarshal(raw, &u) // non-numbers count as unknown
 	}
 	return u.total()
 }
 
-// teller tells of texts as they come, with what stands between them in the
-// reply (see messageOf).
-type teller struct {
-	*transport.Pieces
-	before         string // the type of the newest block
-	spoke, thought bool
-	gap            string // before what comes next
+// blockDeltas writes deltas with the same separators between blocks as the reply
+// has (see messageOf).
+type blockDeltas struct {
+	*transport.DeltaWriter
+	previous              string // type of the previous block
+	hasText, hasReasoning bool
+	separator             string // separator before the next text
 }
 
-// begin is told of a new block.
-func (t *teller) begin(kind, text, thinking string) {
-	t.gap = ""
-	if kind == "text" && t.spoke && t.before != "text" || kind == "thinking" && t.thought {
-		t.gap = "\n\n"
+// startBlock starts a block.
+func (t *blockDeltas) startBlock(kind, text, thinking string) {
+	t.separator = ""
+	if kind == "text" && t.hasText && t.previous != "text" || kind == "thinking" && t.hasReasoning {
+		t.separator = "\n\n"
 	}
-	t.before = kind
-	t.goOn(text, thinking)
+	t.previous = kind
+	t.add(text, thinking)
 }
 
-// goOn is told of the next part of a block.
-func (t *teller) goOn(text, thinking string) {
+// add writes the next part of a block.
+func (t *blockDeltas) add(text, thinking string) {
 	if text != "" {
-		t.Text(t.gap + text)
-		t.spoke, t.gap = true, ""
+		t.Text(t.separator + text)
+		t.hasText, t.separator = true, ""
 	}
 	if thinking != "" {
-		t.Reasoning(t.gap + thinking)
-		t.thought, t.gap = true, ""
+		t.Reasoning(t.separator + thinking)
+		t.hasReasoning, t.separator = true, ""
 	}
 }
 
-// growing is a block and what came of its texts.
-type growing struct {
+// blockBuffer is a content block that is still arriving.
+type blockBuffer struct {
 	fields                           object
 	text, thinking, input, signature strings.Builder
 	citations                        []json.RawMessage
 	ended                            bool
 }
 
-// add takes a part of a text.
-func (g *growing) add(delta object) {
+// add appends a delta.
+func (g *blockBuffer) add(delta object) {
 	switch delta.text("type") {
 	case "text_delta":
 		g.text.WriteString(delta.text("text"))
@@ -203,9 +185,9 @@ func (g *growing) add(delta object) {
 	}
 }
 
-// json is the block as it would have come in one piece. Arguments that are no
-// JSON stand in it as a string.
-func (g *growing) json() json.RawMessage {
+// json returns the complete block. Arguments that are not valid JSON are written
+// as a string.
+func (g *blockBuffer) json() json.RawMessage {
 	for name, part := range map[string]*strings.Builder{"text": &g.text, "thinking": &g.thinking, "signature": &g.signature} {
 		if part.Len() > 0 {
 			g.fields[name] = jsonOf(g.fields.text(name) + part.String())
@@ -222,8 +204,8 @@ func (g *growing) json() json.RawMessage {
 	return jsonOf(g.fields)
 }
 
-// json is the message as it would have come in one piece.
-func (f *fold) json() json.RawMessage {
+// json returns the complete message.
+func (f *accumulator) json() json.RawMessage {
 	content := make([]json.RawMessage, len(f.blocks))
 	for i, b := range f.blocks {
 		content[i] = b.json()
@@ -232,8 +214,8 @@ func (f *fold) json() json.RawMessage {
 	return jsonOf(f.message)
 }
 
-// jsonOf is for what was JSON before, or is a string. Letters stay as they are:
-// arguments are shown.
+// jsonOf encodes v, which is a string or came from JSON, without escaping HTML
+// characters: users see the arguments.
 func jsonOf(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -244,10 +226,10 @@ func jsonOf(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// failed makes the error of an error object that came within a stream or an
-// answer, whose type stands for the status that it would have had.
-func failed(object []byte) error {
-	d := transport.ParseDetail(object)
+// apiError returns the error of an error object inside a stream or a successful
+// response. The error's type implies the HTTP status.
+func apiError(object []byte) error {
+	d := transport.ParseErrorDetail(object)
 	return transport.Classify(statuses[d.Code], d)
 }
 

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// placeholder stands for a message without text, which the API refuses.
+	// placeholder replaces an empty text, which the API rejects.
 	placeholder = "(empty)"
-	// notRun answers calls that the conversation has no answer to, which the
-	// API refuses too: an attempt is not to end with that.
+	// notRun answers calls without a result, which the API rejects too. The
+	// attempt must not fail because of them.
 	notRun = "(not run)"
-	// tornKey is the name under which arguments go back that are no JSON.
-	tornKey = "INVALID_JSON"
+	// invalidJSONKey is the key under which invalid arguments are sent back.
+	invalidJSONKey = "INVALID_JSON"
 )
 
-// The roles of this API.
+// The API's roles.
 const (
 	user      = "user"
 	assistant = "assistant"
 )
 
-// turn is what one side says until the other one answers.
+// turn is a sequence of messages with the same role.
 type turn struct {
 	Role    string  `json:"role"`
 	Content []block `json:"content"`
 
-	results int      // how many tool results the content begins with
-	calls   []string // ids, of an assistant's turn
+	results int      // number of tool results at the start of the content
+	calls   []string // ids of an assistant's calls
 }
 
-// turnsOf puts messages together, so that both sides take turns.
+// turnsOf groups messages into turns with alternating roles.
 func turnsOf(messages []model.Message) ([]*turn, error) {
 	var turns []*turn
 	for _, m := range messages {
@@ -50,20 +50,20 @@ func turnsOf(messages []model.Message) ([]*turn, error) {
 		}
 	}
 	for i, t := range turns[:max(0, len(turns)-1)] {
-		turns[i+1].answer(t.calls)
+		turns[i+1].answerCalls(t.calls)
 	}
 	return turns, nil
 }
 
 func (t *turn) add(m model.Message) error {
 	if m.Role == model.Assistant {
-		t.Content = append(t.Content, answerOf(m)...)
-		for _, c := range m.Calls {
-			t.calls = append(t.calls, plainID(c.ID))
+		t.Content = append(t.Content, assistantBlocks(m)...)
+		for _, c := range m.ToolCalls {
+			t.calls = append(t.calls, validID(c.ID))
 		}
 		return nil
 	}
-	images, err := imagesOf(m.Images)
+	images, err := imageBlocks(m.Images)
 	if err != nil {
 		return err
 	}
@@ -76,22 +76,22 @@ func (t *turn) add(m model.Message) error {
 	}
 	content = append(content, images...)
 	if m.Role == model.Tool {
-		t.addResult(block{Type: "tool_result", ToolUseID: plainID(m.CallID), Content: content})
+		t.addResult(block{Type: "tool_result", ToolUseID: validID(m.ToolCallID), Content: content})
 		return nil
 	}
 	t.Content = append(t.Content, content...)
 	return nil
 }
 
-// addResult adds the answer to a call before everything else: the API wants
-// these first, and all of them in one turn.
+// addResult inserts a tool result before all other content: the API requires
+// results first, all in one turn.
 func (t *turn) addResult(b block) {
 	t.Content = slices.Insert(t.Content, t.results, b)
 	t.results++
 }
 
-// answer completes the answers to calls.
-func (t *turn) answer(calls []string) {
+// answerCalls adds results for the calls that have none.
+func (t *turn) answerCalls(calls []string) {
 	for _, id := range calls {
 		answered := slices.ContainsFunc(t.Content[:t.results], func(b block) bool { return b.ToolUseID == id })
 		if !answered {
@@ -100,11 +100,12 @@ func (t *turn) answer(calls []string) {
 	}
 }
 
-// answerOf is an earlier answer: as it was kept, or of its parts.
-func answerOf(m model.Message) []block {
+// assistantBlocks returns the content of an assistant's message: the blocks that
+// the API sent, or blocks made from the message.
+func assistantBlocks(m model.Message) []block {
 	var out []block
-	var k kept
-	if len(m.Kept) > 0 && json.Unmarshal(m.Kept, &k) == nil && len(k.Blocks) > 0 {
+	var k providerData
+	if len(m.ProviderData) > 0 && json.Unmarshal(m.ProviderData, &k) == nil && len(k.Blocks) > 0 {
 		for _, raw := range k.Blocks {
 			out = append(out, block{raw: raw})
 		}
@@ -113,7 +114,7 @@ func answerOf(m model.Message) []block {
 	if strings.TrimSpace(m.Content) != "" {
 		out = append(out, textBlock(m.Content))
 	}
-	for _, c := range m.Calls {
+	for _, c := range m.ToolCalls {
 		out = append(out, toolUse(c))
 	}
 	if len(out) == 0 {
@@ -122,22 +123,22 @@ func answerOf(m model.Message) []block {
 	return out
 }
 
-func toolUse(c model.Call) block {
+func toolUse(c model.ToolCall) block {
 	input := json.RawMessage(c.Arguments)
 	if !isObject(input) {
-		input, _ = json.Marshal(map[string]string{tornKey: c.Arguments}) //nolint:errchkjson // strings
+		input, _ = json.Marshal(map[string]string{invalidJSONKey: c.Arguments}) //nolint:errchkjson // strings
 	}
-	return block{Type: "tool_use", ID: plainID(c.ID), Name: plainID(c.Name), Input: input}
+	return block{Type: "tool_use", ID: validID(c.ID), Name: validID(c.Name), Input: input}
 }
 
-// isObject says whether arguments are what the API takes as such.
+// isObject reports whether arguments are a JSON object, as the API requires.
 func isObject(arguments json.RawMessage) bool {
 	return json.Valid(arguments) && strings.HasPrefix(strings.TrimLeft(string(arguments), " \t\r\n"), "{")
 }
 
-// plainID is an id, or a tool's name, that the API takes: another provider may
-// have given it, or a model made it up.
-func plainID(id string) string {
+// validID returns an id or a tool's name with the characters that the API
+// accepts. It may come from another provider, or from a model's invention.
+func validID(id string) string {
 	if id == "" {
 		return "_"
 	}
@@ -149,8 +150,8 @@ func plainID(id string) string {
 	}, id)
 }
 
-// imagesOf refuses what the API would refuse, with a word that helps.
-func imagesOf(images []model.Image) ([]block, error) {
+// imageBlocks converts images. It rejects types that the API would reject.
+func imageBlocks(images []model.Image) ([]block, error) {
 	var out []block
 	for _, image := range images {
 		switch image.MediaType {

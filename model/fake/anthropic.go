@@ -9,10 +9,10 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// anthropic is the messages API.
+// anthropic is Anthropic's messages API.
 type anthropic struct{}
 
-var _ wire = anthropic{}
+var _ wireFormat = anthropic{}
 
 func (anthropic) api() string { return "anthropic" }
 
@@ -60,9 +60,9 @@ func (a anthropic) plain(m *message) any {
 	for _, c := range m.calls {
 		input := json.RawMessage(c.arguments)
 		if !json.Valid(input) {
-			input = jsonOf(c.arguments, "") // a string where an object belongs: there is no other way to be wrong here
+			input = jsonOf(c.arguments, "") // invalid JSON as a string: the API has no other form for it
 		}
-		r.Content = append(r.Content, toolBlock{"tool_use", c.as("toolu_"), c.name, input})
+		r.Content = append(r.Content, toolBlock{"tool_use", c.idWithPrefix("toolu_"), c.name, input})
 	}
 	return r
 }
@@ -71,15 +71,15 @@ func (anthropic) frame(m *message) anthropicReply {
 	return anthropicReply{ID: "msg_" + m.id, Type: "message", Role: "assistant", Model: m.model, Content: []any{}}
 }
 
-// events are the named events of a reply: its start with the usage of the
+// events returns the named events of a reply: message_start with the usage of the
 // prompt, the blocks with a ping among them, and the stop with the usage of the
 // reply.
-func (a anthropic) events(m *message) []part {
+func (a anthropic) events(m *message) [][]byte {
 	start := a.frame(m)
-	if first := a.said(m); first != nil {
+	if first := a.startUsage(m); first != nil {
 		start.Usage = a.usage(first)
 	}
-	parts := []part{event("message_start", object{"type", "message_start", "message", start})}
+	parts := [][]byte{event("message_start", object{"type", "message_start", "message", start})}
 	index := 0
 	block := func(begin any, deltas ...object) {
 		parts = append(parts, event("content_block_start", object{"type", "content_block_start", "index", index, "content_block", begin}))
@@ -100,7 +100,7 @@ func (a anthropic) events(m *message) []part {
 		block(textBlock{Type: "text"}, deltas("text_delta", "text", text)...)
 	}
 	for _, c := range m.calls {
-		block(toolBlock{"tool_use", c.as("toolu_"), c.name, json.RawMessage("{}")}, append(
+		block(toolBlock{"tool_use", c.idWithPrefix("toolu_"), c.name, json.RawMessage("{}")}, append(
 			[]object{{"type", "input_json_delta", "partial_json", ""}},
 			deltas("input_json_delta", "partial_json", c.arguments)...)...)
 	}
@@ -111,7 +111,7 @@ func (a anthropic) events(m *message) []part {
 	return append(parts, event("message_delta", stop), event("message_stop", object{"type", "message_stop"}))
 }
 
-func (anthropic) said(m *message) *model.Usage {
+func (anthropic) startUsage(m *message) *model.Usage {
 	if m.usage == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func deltas(kind, field, text string) []object {
 	return all
 }
 
-// stop is Anthropic's word for a finish.
+// stop returns Anthropic's stop_reason.
 func (anthropic) stop(m *message) *string {
 	word := string(m.finish)
 	switch {
@@ -140,14 +140,13 @@ func (anthropic) stop(m *message) *string {
 		word = "end_turn"
 	case m.finish == model.FinishLength:
 		word = "max_tokens"
-	case m.finish == model.FinishFilter:
+	case m.finish == model.FinishContentFilter:
 		word = "refusal"
 	}
 	return &word
 }
 
-// usage counts what went into the cache and came from it beside the input, not
-// as part of it.
+// usage returns Anthropic's usage, where input_tokens excludes cached tokens.
 func (anthropic) usage(u *model.Usage) object {
 	return object{
 		"input_tokens", u.Prompt - u.CacheRead - u.CacheWrite,
@@ -168,10 +167,6 @@ func (anthropic) problem(p problem, id string) []byte {
 	}{"error", anthropicError(p), id}, "")
 }
 
-func (anthropic) problemEvent(p problem) []byte {
-	return event("error", object{"type", "error", "error", anthropicError(p)}).data
-}
-
 func anthropicError(p problem) any {
 	typ := p.anthropicType
 	if typ == "" {
@@ -183,9 +178,9 @@ func anthropicError(p problem) any {
 	}{typ, p.message}
 }
 
-func (anthropic) headers(h http.Header, id string, s standing) {
+func (anthropic) headers(h http.Header, id string, s limitStatus) {
 	h.Set("Request-Id", id)
-	reset := time.Now().Add(s.reset).UTC().Format(time.RFC3339)
+	reset := time.Now().Add(s.untilReset).UTC().Format(time.RFC3339)
 	if s.RequestsPerMinute > 0 {
 		h.Set("Anthropic-Ratelimit-Requests-Limit", strconv.Itoa(s.RequestsPerMinute))
 		h.Set("Anthropic-Ratelimit-Requests-Remaining", strconv.FormatInt(s.requests, 10))

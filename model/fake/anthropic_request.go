@@ -20,7 +20,7 @@ type anthropicRequest struct {
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// typed is all that is read of an object with a type.
+// typed is an object of which only the type is read.
 type typed struct {
 	Type string `json:"type"`
 }
@@ -40,7 +40,7 @@ type anthropicBlock struct {
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-func (anthropic) parse(body []byte, counting bool) (*request, *problem) {
+func (anthropic) parse(body []byte) (*request, *problem) {
 	var in anthropicRequest
 	if p := decode(body, &in); p != nil {
 		return nil, p
@@ -48,9 +48,9 @@ func (anthropic) parse(body []byte, counting bool) (*request, *problem) {
 	switch {
 	case in.Model == "":
 		return nil, invalid("model: Field required")
-	case in.MaxTokens == nil && !counting:
+	case in.MaxTokens == nil:
 		return nil, invalid("max_tokens: Field required")
-	case in.MaxTokens != nil && *in.MaxTokens < 1:
+	case *in.MaxTokens < 1:
 		return nil, invalid("max_tokens: Input should be greater than or equal to 1")
 	case len(in.Messages) == 0:
 		return nil, invalid("messages: at least one message is required")
@@ -73,7 +73,7 @@ func (anthropic) parse(body []byte, counting bool) (*request, *problem) {
 }
 
 func (r *request) addMessages(messages []anthropicMessage) *problem {
-	open := map[string]bool{} // calls that wait for their result
+	open := map[string]bool{} // calls without a result
 	for i, m := range messages {
 		if m.Role != "user" && m.Role != "assistant" {
 			return invalid(fmt.Sprintf("messages: Unexpected role %q. Use the top-level `system` parameter for a system prompt.", clip(m.Role)))
@@ -139,7 +139,7 @@ func (r *request) addTools(in anthropicRequest) *problem {
 	return nil
 }
 
-// mark notes that the newest turn has a cache_control.
+// mark notes whether the newest turn has a cache_control.
 func (r *request) mark(list []anthropicBlock) {
 	for _, b := range list {
 		if !absent(b.CacheControl) {
@@ -148,7 +148,7 @@ func (r *request) mark(list []anthropicBlock) {
 	}
 }
 
-// blocks are those of a content that is not a string.
+// blocks returns the blocks of a content that is not a string.
 func blocks(content json.RawMessage) []anthropicBlock {
 	var list []anthropicBlock
 	if json.Unmarshal(content, &list) != nil {
@@ -157,8 +157,8 @@ func blocks(content json.RawMessage) []anthropicBlock {
 	return list
 }
 
-// sign is the signature of a thought: who sends another one back has changed
-// it.
+// sign returns the signature of a thinking text. A text sent back with another
+// signature has been changed.
 func sign(thinking string) string {
 	sum := sha256.Sum256([]byte("thought by nobody: " + thinking))
 	return base64.StdEncoding.EncodeToString(sum[:])

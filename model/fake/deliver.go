@@ -2,177 +2,134 @@ package fake
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
-// delivery is an answer, and how it is sent.
+// delivery is a response and how it is sent.
 type delivery struct {
 	contentType string
-	parts       []part
+	parts       [][]byte
 	stream      bool
-	length      int64             // what the header promises, 0 is the parts'
-	pause       func(i int) bool  // before a part; false ends it
-	outcome     Outcome           // once all was sent
-	after       func(x *exchange) // what happens to the connection then
+	missing     int     // bytes announced in the header but not sent
+	outcome     Outcome // once everything is sent
 }
 
-// deliver sends a reply in the manner of a fault.
+// deliver sends a reply, modified by a fault.
 func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 	d := delivery{contentType: "application/json", stream: req.stream, outcome: Charged}
-	if f.Name != "" && !f.Charged {
-		d.outcome = Faulty
-	}
 	if req.stream {
 		d.contentType = "text/event-stream; charset=utf-8"
 		d.parts = x.wire.events(m)
 	} else {
-		d.parts = thirds(jsonOf(x.wire.plain(m), ""))
+		body := jsonOf(x.wire.plain(m), "")
+		half, end := len(body)/2, len(body)-2
+		d.parts = [][]byte{body[:half], body[half:end], body[end:]}
 	}
-	wait := rule.Wait
-	middle := max(1, len(d.parts)/2)
-	switch f.manner {
-	case whole:
-	case stallFirst:
-		if !x.wait(wait) {
+	switch f.mode {
+	case deliverWhole:
+	case deliverStalled:
+		if !x.wait(rule.Wait) {
 			x.abandon(d.outcome)
 			return
 		}
-	case stallMid:
-		d.pause = func(i int) bool { return i != middle || x.wait(wait) }
-	case resetFirst:
-		x.settle(Faulty)
+	case deliverReset:
+		x.settle(Failed)
 		x.reset()
 		return
-	default:
-		d.spoil(f.manner, middle, x)
-		if said := x.wire.said(m); said != nil && req.stream && f.manner.breaks() {
-			d.outcome = Partly
-			x.note(func(e *Request) { e.Usage, e.Cost = *said, x.s.config.Price.Of(*said) })
+	case deliverCut, deliverBadJSON:
+		d.corrupt(f.mode)
+		if partial := x.wire.startUsage(m); partial != nil && req.stream {
+			d.outcome = Partial
+			x.update(func(e *Request) { e.Usage, e.Cost = *partial, x.s.config.Price.CostOf(*partial) })
 		}
 	}
 	x.send(http.StatusOK, d)
 }
 
-// spoil makes an answer one that is none.
-func (d *delivery) spoil(how manner, middle int, x *exchange) {
-	broken := problem{typ: "server_error", anthropicType: "api_error", message: "The server had an error while processing your request."}
-	if how == errorEvent && !d.stream {
-		how = errorBody
+// corrupt makes a response unusable.
+func (d *delivery) corrupt(how deliveryMode) {
+	d.outcome = Failed
+	middle := max(1, len(d.parts)/2)
+	if how == deliverBadJSON && d.stream {
+		torn := d.parts[middle]
+		d.parts[middle] = append(slices.Clone(torn[:len(torn)*2/3]), "\n\n"...)
+		return
 	}
-	switch how {
-	case resetMid, drop, cut:
-		d.length = length(d.parts)
-		d.parts = d.parts[:middle]
-		if how == resetMid {
-			d.after = (*exchange).reset
-		} else if how == drop || !d.stream {
-			d.after = func(*exchange) { panic(http.ErrAbortHandler) } // which closes the connection
-		}
-	case badJSON:
-		if d.stream {
-			torn := d.parts[middle].data
-			d.parts[middle].data = append(append([]byte{}, torn[:len(torn)*2/3]...), "\n\n"...)
-		} else {
-			d.parts = d.parts[:middle]
-		}
-	case errorEvent:
-		d.parts = append(d.parts[:middle:middle], part{data: x.wire.problemEvent(broken)})
-	case errorBody:
-		*d = delivery{contentType: "application/json", outcome: d.outcome, parts: []part{{data: x.wire.problem(broken, x.id())}}}
-	default:
+	if how == deliverCut && !d.stream {
+		d.missing = length(d.parts[middle:])
 	}
+	d.parts = d.parts[:middle]
 }
 
-// thirds cuts a plain answer in two halves and its end.
-func thirds(body []byte) []part {
-	half, end := len(body)/2, len(body)-2
-	return []part{{data: body[:half]}, {data: body[half:end]}, {data: body[end:]}}
-}
-
-func length(parts []part) int64 {
-	var n int64
+func length(parts [][]byte) int {
+	n := 0
 	for _, p := range parts {
-		n += int64(len(p.data))
+		n += len(p)
 	}
 	return n
 }
 
-// send writes an answer.
+// send writes a response. The request ends before its last bytes are written.
 func (x *exchange) send(status int, d delivery) {
 	h := x.w.Header()
-	x.wire.headers(h, x.id(), x.standing)
+	x.wire.headers(h, x.id(), x.limitStatus)
 	h.Set("Content-Type", d.contentType)
 	if d.stream {
 		h.Set("Cache-Control", "no-cache")
 	} else {
-		h.Set("Content-Length", strconv.FormatInt(max(d.length, length(d.parts)), 10))
+		h.Set("Content-Length", strconv.Itoa(length(d.parts)+d.missing))
 	}
-	x.note(func(e *Request) { e.Status = status })
-	if len(d.parts) == 0 {
-		x.settle(d.outcome)
-	}
+	x.update(func(e *Request) { e.Status = status })
 	x.w.WriteHeader(status)
 	for i, p := range d.parts {
-		if d.pause != nil && (x.control.Flush() != nil || !d.pause(i)) {
+		if x.r.Context().Err() != nil {
 			x.abandon(d.outcome)
 			return
 		}
-		if !x.write(p, d, i == len(d.parts)-1) {
+		if i == len(d.parts)-1 {
+			x.settle(d.outcome)
+		}
+		_, err := x.w.Write(p)
+		if err == nil && d.stream {
+			err = x.control.Flush()
+		}
+		if err != nil {
 			x.abandon(d.outcome)
 			return
 		}
 	}
 	if x.control.Flush() != nil {
 		x.abandon(d.outcome)
-	} else if d.after != nil {
-		d.after(x)
+	} else if d.missing > 0 {
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 }
 
-// write sends a part; before the last bytes of all the request has ended.
-func (x *exchange) write(p part, d delivery, last bool) bool {
-	if x.r.Context().Err() != nil {
-		return false
-	}
-	if last {
-		x.settle(d.outcome)
-	}
-	n, err := x.w.Write(p.data)
-	x.note(func(e *Request) { e.Bytes += int64(n) })
-	return err == nil && (!d.stream || x.control.Flush() == nil)
-}
-
-// abandon is for an answer that could not be sent to its end. Where Close is
-// why, it closes the connection too: a handler that returned before Close came
-// to that would give a stream a good end.
-func (x *exchange) abandon(would Outcome) {
-	x.settle(x.left(would))
-	if x.s.isClosed() {
-		panic(http.ErrAbortHandler)
+// abandon records that a response could not be sent completely, because the client
+// left or the server was closed. completed is the outcome it would have had.
+func (x *exchange) abandon(completed Outcome) {
+	x.s.mu.Lock()
+	closed := x.s.closed
+	x.s.mu.Unlock()
+	switch {
+	case closed:
+		x.settle(Failed)
+	case completed == Charged:
+		x.settle(Abandoned)
+	default:
+		x.settle(completed)
 	}
 }
 
-// left is what becomes of a request whose answer could not be sent to its end:
-// that is the client's doing, unless the server was closed.
-func (x *exchange) left(would Outcome) Outcome {
-	if x.s.isClosed() {
-		return Faulty
-	}
-	if would == Charged {
-		return Abandoned
-	}
-	return would
-}
-
-// reset ends the connection so that the client's system says it was reset,
-// where connections can be.
+// reset resets the connection, if its type supports that.
 func (x *exchange) reset() {
 	conn, _, err := x.control.Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // the next best
+		panic(http.ErrAbortHandler) // closes the connection instead
 	}
 	if tcp, ok := conn.(interface{ SetLinger(seconds int) error }); ok {
-		_ = tcp.SetLinger(0) // without it, it is closed in good order
+		_ = tcp.SetLinger(0) // without it the connection is closed normally
 	}
 	_ = conn.Close()
 }

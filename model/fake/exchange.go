@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -11,37 +12,37 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	s       *Server
 	w       http.ResponseWriter
 	control *http.ResponseController
 	r       *http.Request
-	wire    wire
-	begun   time.Time
+	wire    wireFormat
+	start   time.Time
 
-	// Guarded by the server's lock, for the books are read meanwhile.
-	entry    *Request
-	admitted bool // the limiter counts it
-	gone     bool // it is in hand no more
-	standing standing
+	// Guarded by Server.mu, because Stats reads them.
+	record      *Request
+	admitted    bool // counted by the limiter
+	settled     bool // no longer in progress
+	limitStatus limitStatus
 }
 
-// answer serves a request for a completion.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire) {
-	x := s.begin(w, r, f)
+// answer handles a request for a completion.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wireFormat) {
+	x := s.startExchange(w, r, f)
 	defer x.end()
 	req, p := x.read()
 	if p != nil {
 		x.refuse(*p)
 		return
 	}
-	reply, latency, p := x.look(req)
+	reply, latency, p := x.findReply(req)
 	if p != nil {
 		x.refuse(*p)
 		return
 	}
-	m := newMessage(reply, req, x.entry.Number)
+	m := newMessage(reply, req, x.record.Number)
 	fault, rule, over := x.admit(m)
 	if over != nil {
 		x.refuse(limited(f, over, m.model))
@@ -59,31 +60,29 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire) {
 	}
 }
 
-// begin puts a request into the books.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, f wire) *exchange {
-	x := &exchange{s: s, w: w, control: http.NewResponseController(w), r: r, wire: f, begun: time.Now()}
+// startExchange records a request.
+func (s *Server) startExchange(w http.ResponseWriter, r *http.Request, f wireFormat) *exchange {
+	x := &exchange{s: s, w: w, control: http.NewResponseController(w), r: r, wire: f, start: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.books.Seen++
-	s.inHand++
-	s.books.Concurrency = max(s.books.Concurrency, s.inHand)
-	x.entry = &Request{Number: s.books.Seen, Time: x.begun, AtOnce: s.inHand, API: f.api(), Key: key(r) != "", Outcome: Open}
-	if len(s.seen) < maxSeen {
-		s.seen = append(s.seen, x.entry)
-	}
+	s.stats.Total++
+	s.inProgress++
+	s.stats.Concurrency = max(s.stats.Concurrency, s.inProgress)
+	x.record = &Request{Number: s.stats.Total, Time: x.start, Concurrent: s.inProgress, API: f.api(), Key: key(r) != "", Outcome: InProgress}
+	s.requests = append(s.requests, x.record)
 	return x
 }
 
-// note changes the books' entry.
-func (x *exchange) note(change func(e *Request)) {
+// update changes the record of the request.
+func (x *exchange) update(change func(e *Request)) {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	change(x.entry)
+	change(x.record)
 }
 
-// read reads the request, and refuses what providers refuse.
+// read reads and validates the request.
 func (x *exchange) read() (*request, *problem) {
-	if !x.s.keyGood(x.r) {
+	if !x.s.isKeyValid(x.r) {
 		p := badKey(x.wire)
 		return nil, &p
 	}
@@ -91,11 +90,11 @@ func (x *exchange) read() (*request, *problem) {
 	if p != nil {
 		return nil, p
 	}
-	req, p := x.wire.parse(body, false)
+	req, p := x.wire.parse(body)
 	if p != nil {
 		return nil, p
 	}
-	x.note(func(e *Request) {
+	x.update(func(e *Request) {
 		e.Model, e.Stream, e.Step = clip(req.model), req.stream, req.step()
 		e.Instance = x.s.names.instance(x.r.Header, req)
 	})
@@ -106,64 +105,64 @@ func (x *exchange) read() (*request, *problem) {
 	return req, nil
 }
 
-// look finds the reply.
-func (x *exchange) look(req *request) (model.Reply, time.Duration, *problem) {
-	reply, latency, err := x.s.config.Script.Reply(x.entry.Instance, req.step()-1)
+// findReply returns the script's reply.
+func (x *exchange) findReply(req *request) (model.Reply, time.Duration, *problem) {
+	reply, latency, err := x.s.config.Script.Reply(x.record.Instance, req.step()-1)
 	if err == nil {
 		return reply, latency, nil
 	}
 	text := "fake-model: " + err.Error()
-	if strings.HasPrefix(x.entry.Instance, unnamed) {
-		text += "; the request names no instance of the file, as with the default prompts of mini bench: put the id into agent.instance_template (docs/fake-model.md)"
+	if strings.HasPrefix(x.record.Instance, unnamed) {
+		text += "; the request does not name an instance of the script: add the id to agent.instance_template (docs/fake-model.md)"
 	}
 	p := invalid(text)
 	p.code = "unknown_instance"
-	if errors.Is(err, scripted.ErrNoMore) {
+	if errors.Is(err, scripted.ErrExhausted) {
 		p.code = "script_exhausted"
 	}
 	return reply, latency, p
 }
 
-// admit asks the limits, and then the plan.
-func (x *exchange) admit(m *message) (Fault, Rule, *over) {
+// admit checks the limits and picks a fault.
+func (x *exchange) admit(m *message) (Fault, Rule, *limitExceeded) {
 	s := x.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	over := s.limits.admit(now, m.usage.Prompt+m.usage.Completion)
-	x.standing = s.limits.standing(now)
+	x.limitStatus = s.limits.status(now)
 	if over != nil {
-		s.books.Limited++
-		x.entry.Limit = over.limit
+		s.stats.Limited++
+		x.record.Limit = over.limit
 		return Fault{}, Rule{}, over
 	}
 	x.admitted = true
-	if m.cost == 0 && s.config.Price.Known() {
-		m.cost = s.config.Price.Of(*m.usage)
+	if m.cost == 0 && s.config.Price.IsKnown() {
+		m.cost = s.config.Price.CostOf(*m.usage)
 	}
-	x.entry.Usage, x.entry.Cost = *m.usage, m.cost
-	fault, rule, ok := s.plan.pick(x.entry)
+	x.record.Usage, x.record.Cost = *m.usage, m.cost
+	fault, rule, ok := s.plan.pick(x.record)
 	if ok {
-		x.entry.Fault = fault.Name
-		s.books.Faults[fault.Name]++
+		x.record.Fault = fault.Name
+		s.stats.Faults[fault.Name]++
 	}
 	return fault, rule, nil
 }
 
-// refuse answers with a problem.
+// refuse answers with an error.
 func (x *exchange) refuse(p problem) {
 	h := x.w.Header()
 	p.setRetry(h)
-	x.note(func(e *Request) { e.RetryAfter = p.retryAfter })
+	x.update(func(e *Request) { e.RetryAfter = p.retryAfter })
 	x.send(p.status, delivery{
-		contentType: or(p.contentType, "application/json"), outcome: Refused,
-		parts: []part{{data: x.wire.problem(p, x.id())}},
+		contentType: cmp.Or(p.contentType, "application/json"), outcome: Refused,
+		parts: [][]byte{x.wire.problem(p, x.id())},
 	})
 }
 
-func (x *exchange) id() string { return "req_" + fakeID(x.entry.Number) }
+func (x *exchange) id() string { return "req_" + fakeID(x.record.Number) }
 
-// wait returns false when the client left, or the server was closed.
+// wait waits for d. It returns false if the client left or the server was closed.
 func (x *exchange) wait(d time.Duration) bool {
 	if d <= 0 {
 		return x.r.Context().Err() == nil
@@ -174,50 +173,39 @@ func (x *exchange) wait(d time.Duration) bool {
 	case <-t.C:
 		return true
 	case <-x.r.Context().Done():
-	case <-x.s.closed:
+		return false
 	}
-	return false
 }
 
-// settle says what became of the request, and takes it out of those in hand:
-// before its last bytes, so that nobody has seen its end earlier.
+// settle sets the outcome and removes the request from those in progress. It is
+// called before the last bytes are sent, so that no client sees the end first.
 func (x *exchange) settle(o Outcome) {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	x.entry.Outcome = o
-	if x.gone {
+	x.record.Outcome = o
+	if x.settled {
 		return
 	}
-	x.gone = true
-	x.entry.Elapsed = time.Since(x.begun)
-	x.s.inHand--
+	x.settled = true
+	x.record.Elapsed = time.Since(x.start)
+	x.s.inProgress--
 	if x.admitted {
-		x.s.limits.leave()
+		x.s.limits.release()
 	}
 }
 
-// end closes the entry, however the answer ended.
+// end makes sure that the request has an outcome, and reports it.
 func (x *exchange) end() {
 	x.s.mu.Lock()
-	outcome := x.entry.Outcome
+	outcome := x.record.Outcome
 	x.s.mu.Unlock()
-	if outcome == Open {
-		x.settle(Faulty)
+	if outcome == InProgress {
+		x.settle(Failed)
 	}
 	x.s.mu.Lock()
-	entry := *x.entry
-	if entry.Number > maxSeen {
-		x.s.books.count(&entry)
-	}
+	entry := *x.record
 	x.s.mu.Unlock()
-	if x.s.config.Seen != nil {
-		x.s.config.Seen(entry)
+	if x.s.config.OnRequest != nil {
+		x.s.config.OnRequest(entry)
 	}
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -1,51 +1,48 @@
-// Package fake is a provider of models that is none: a server with OpenAI's
-// chat completions and Anthropic's messages, plain and streamed, whose replies
-// come from a script, and which fails as it is told.
+// Package fake is a model provider for tests: a server with OpenAI's chat
+// completions and Anthropic's messages, plain and streamed. Its replies come from
+// a script, its failures from a plan.
 //
-// It is for testing whatever talks to providers. It does what they do: tool
-// calls, thinking, caches, usage, error objects, rate limits; it fails in every
-// way of Faults; and it keeps books of what it saw and charged, so that a
-// client's own accounts can be held against them. It knows nothing of agents,
-// and what it says does not depend on what it is told.
+// It imitates the providers' tool calls, thinking, caches, usage, errors and rate
+// limits, and fails in the ways listed by Faults. It records what it received and
+// charged, so that tests can compare a client's usage and cost. It does not
+// interpret prompts: replies depend on the instance and the step only.
 //
-//	script, err := scripted.Load("replies.yaml")
+//	script, err := scripts.Load("replies.yaml")
 //	server, err := fake.New(fake.Config{Script: script})
-//	go server.Serve(listener) // any net.Listener; see Memory
+//	go server.Serve(listener) // any net.Listener; see MemoryListener
 //	defer server.Close()
-//	... fake.Books: server.Books()
+//	... server.Stats()
 //
-// # Which reply
+// # Replies
 //
-// The step of a request is one more than its assistant turns. The instance is
-// what the header X-Fake-Instance says; else the longest name of the script (or
-// the plan) that stands as a word in the messages before the first assistant
-// turn; else the conversation itself, named by a hash of those messages, which
-// then gets the replies under "*". The reply is the script's for that instance
-// and step, whatever was said before: asked again, it is given again.
+// The step of a request is the number of its assistant messages plus one. The
+// instance is the value of the header X-Fake-Instance; or the longest instance ID
+// of the script that occurs as a word before the first assistant message; or else a
+// hash of these messages, which gets the replies under "*". Each request for the
+// same instance and step gets the same reply.
 //
-// Where a request offers a tool named bash, or one with a parameter "command",
-// the ```bash blocks of a reply travel as calls of it, and the text before the
-// first block as text; calls that the script spells out travel as they are, and
-// as one block to who offers no tools. Reasoning goes out as reasoning_content, and as a
-// thinking block where thinking was asked for.
+// If a request offers a tool named bash, or a tool with a parameter "command", the
+// ```bash blocks of a reply become calls of it, and the text before the first block
+// stays text. Tool calls in the script are sent as they are; if the request offers
+// no tools, they are sent as one bash block. Reasoning is sent as
+// reasoning_content, or as a thinking block if the request enables thinking.
 //
-// # Usage and bills
+// # Usage and cost
 //
-// The usage is the script's. Where it says none, four bytes are a token, and
-// what the step before has sent already is read from the cache (with Anthropic
-// only up to a cache_control, and what lies between is written).
+// Usage comes from the script. Without it, four bytes count as one token, and the
+// prompt of the previous step is read from the cache (for Anthropic, up to a
+// cache_control; the rest up to it is written).
 //
-// A reply that was completely sent is charged. One that the server broke off,
-// or that was no reply, is not: Faults says which are. One that the client did
-// not wait for is what providers charge and clients cannot know; it stands
-// under Abandoned. A request counts as ended just before its last bytes leave,
-// so that who sends the next one on seeing them is never two at once.
+// A reply is charged when it is sent completely. Unusable and incomplete replies
+// are not charged; see Faults. A reply that the client does not read to its end
+// counts as abandoned: a provider charges it, but the client cannot know its cost.
+// A request ends just before its last bytes are sent, so a client that waits for
+// them never has two requests in progress.
 package fake
 
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -53,42 +50,42 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// Config says what a server answers. Only Script is needed.
+// Config configures a server. Only Script is required.
 type Config struct {
 	Script *scripted.Script
-	// Plan is what goes wrong, and when; nil is nothing.
+	// Plan says which requests fail; nil means none.
 	Plan *Plan
-	// Limits are enforced as providers do; zero values are none.
+	// Limits are enforced like a provider's; zero values mean no limit.
 	Limits Limits
-	// Models are those there are; the others are not found. Empty is any.
+	// Models are the known models; others are not found. Empty accepts any.
 	Models []string
-	// CheckKey says whether a key (of Authorization or x-api-key, "" for none)
-	// is good; nil takes all.
+	// CheckKey reports whether a key (from Authorization or x-api-key, "" if
+	// missing) is valid; nil accepts any.
 	CheckKey func(key string) bool
-	// Price of the tokens, for the books. A cost in the script wins.
+	// Price of the tokens. A cost in the script overrides it.
 	Price model.Price
-	// MaxBody bounds a request, in bytes; default DefaultMaxBody.
+	// MaxBody bounds a request's body, in bytes; default DefaultMaxBody.
 	MaxBody int64
-	// Seen is called with each request when it has ended; nil is not. It is
-	// called by many goroutines.
-	Seen func(Request)
+	// OnRequest is called with each request when it has ended, concurrently; nil
+	// is ignored.
+	OnRequest func(Request)
 }
 
-// DefaultMaxBody is how long a request may be, in bytes, as at Anthropic.
+// DefaultMaxBody is the default of Config.MaxBody, in bytes; Anthropic's limit.
 const DefaultMaxBody = 32 << 20
 
 const (
 	headerTime = 10 * time.Second // for a client to send its headers
 	bodyTime   = 60 * time.Second // and then its body
-	idleTime   = 10 * time.Minute // between requests of a connection
+	idleTime   = 10 * time.Minute // between requests on a connection
 	maxHeader  = 64 << 10
-	maxName    = 200 // bytes that are kept of a name that a client sent
+	maxName    = 200 // bytes kept of names in requests
 )
 
-// New checks the configuration; Close ends what it returns.
+// New returns a server. Close stops it.
 func New(c Config) (*Server, error) {
 	if c.Script == nil {
-		return nil, errors.New("configure fake model: a script is needed")
+		return nil, errors.New("configure fake model: no script; set Config.Script")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = DefaultMaxBody
@@ -103,14 +100,14 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("configure fake model: %w", err)
 	}
 	s := &Server{
-		config: c, names: newNames(c.Script.Names()),
-		plan: newPlanner(c.Plan), limits: newLimiter(c.Limits), closed: make(chan struct{}), conns: map[net.Conn]bool{},
+		config: c, names: newNames(c.Script.InstanceIDs()),
+		plan: newPlanner(c.Plan), limits: newLimiter(c.Limits),
 	}
-	s.books.Began = time.Now()
-	s.books.Faults = map[string]int{}
+	s.stats.Started = time.Now()
+	s.stats.Faults = map[string]int{}
 	s.mux = s.routes()
 	s.http = &http.Server{
-		Handler: s, MaxHeaderBytes: maxHeader, ConnState: s.connection, ErrorLog: discard(),
+		Handler: s, MaxHeaderBytes: maxHeader, ErrorLog: discard(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, IdleTimeout: idleTime,
 	}
 	return s, nil

@@ -6,42 +6,31 @@ import (
 	"time"
 )
 
-// Fault is a way in which a provider fails.
+// Fault is a way for a request to fail.
 type Fault struct {
 	Name string `json:"name"`
-	// About says what a client sees.
-	About string `json:"about"`
-	// Charged says that the reply is paid for, if it is sent to its end.
+	// Description says what the client sees.
+	Description string `json:"about"`
+	// Charged reports that the reply is charged if it is sent completely.
 	Charged bool `json:"charged"`
 
-	problem func(w wire, model string) problem // instead of a reply
-	manner  manner                             // what is wrong with its sending
-	usual   Rule                               // what zero values of a rule mean
+	problem  func(w wireFormat, model string) problem // the error, instead of a reply
+	mode     deliveryMode                             // how the reply is sent
+	defaults Rule                                     // defaults of a Rule
 }
 
-// manner is how an answer is sent.
-type manner int
+// deliveryMode is how a response is sent.
+type deliveryMode int
 
 const (
-	whole manner = iota
-	stallFirst
-	stallMid
-	resetFirst
-	resetMid
-	drop
-	cut
-	badJSON
-	errorBody
-	errorEvent
+	deliverWhole deliveryMode = iota
+	deliverStalled
+	deliverReset
+	deliverCut
+	deliverBadJSON
 )
 
-// breaks says that a stream has a good beginning, and then no end: it does not
-// say itself that something failed, which would be charged by nobody.
-func (m manner) breaks() bool {
-	return m == resetMid || m == drop || m == cut || m == badJSON
-}
-
-// Faults are all there are, in the order in which they are listed.
+// Faults returns all faults in the order of their listing.
 func Faults() []Fault { return slices.Clone(faults) }
 
 func faultNamed(name string) (Fault, bool) {
@@ -52,38 +41,38 @@ func faultNamed(name string) (Fault, bool) {
 	return faults[i], true
 }
 
-// Usual are the faults of an ordinary bad day, all of which pass when one tries
-// again, at once or after a second.
-func Usual() []string {
-	return []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "reset-mid", "drop", "cut", "bad-json", "error-event"}
+// TransientFaults returns common faults that a retry overcomes, at once or after a
+// second.
+func TransientFaults() []string {
+	return []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "cut", "bad-json"}
 }
 
 var faults = []Fault{
-	// Refusals that pass.
+	// Errors that pass.
 	{
-		Name: "rate-limit", About: "429, with Retry-After: 1", usual: Rule{RetryAfter: time.Second},
-		problem: func(w wire, model string) problem {
-			return limited(w, &over{"requests", time.Second, "on requests per min (RPM): Limit 3, Used 3, Requested 1"}, model)
+		Name: "rate-limit", Description: "429, with Retry-After: 1", defaults: Rule{RetryAfter: time.Second},
+		problem: func(w wireFormat, model string) problem {
+			return limited(w, &limitExceeded{"requests", time.Second, "on requests per min (RPM): Limit 3, Used 3, Requested 1"}, model)
 		},
 	},
 	{
-		Name: "overloaded", About: "503, or Anthropic's 529 overloaded_error",
-		problem: either(
+		Name: "overloaded", Description: "503, or Anthropic's 529 overloaded_error",
+		problem: byAPI(
 			problem{status: 503, typ: "server_error", message: "The engine is currently overloaded, please try again later."},
 			problem{status: 529, typ: "overloaded_error", message: "Overloaded"}),
 	},
 	{
-		Name: "server-error", About: "500 with an error object",
-		problem: either(
+		Name: "server-error", Description: "500 with an error object",
+		problem: byAPI(
 			problem{status: 500, typ: "server_error", message: "The server had an error while processing your request."},
 			problem{status: 500, typ: "api_error", message: "Internal server error"}),
 	},
-	{Name: "bad-gateway", About: "502 with a page of HTML", problem: page(http.StatusBadGateway)},
-	// Refusals that do not.
-	{Name: "unauthorized", About: "401: the key is wrong", problem: func(w wire, _ string) problem { return badKey(w) }},
+	{Name: "bad-gateway", Description: "502 with an HTML page", problem: proxyError(http.StatusBadGateway)},
+	// Errors that do not pass.
+	{Name: "unauthorized", Description: "401: the key is wrong", problem: func(w wireFormat, _ string) problem { return badKey(w) }},
 	{
-		Name: "context", About: "400: the prompt is longer than the context window",
-		problem: either(
+		Name: "context", Description: "400: the prompt is longer than the context window",
+		problem: byAPI(
 			problem{
 				status: 400, typ: "invalid_request_error", code: "context_length_exceeded", param: "messages",
 				message: "This model's maximum context length is 128000 tokens. However, your messages resulted in 128017 tokens. Please reduce the length of the messages.",
@@ -91,23 +80,15 @@ var faults = []Fault{
 			problem{status: 400, typ: "invalid_request_error", message: "prompt is too long: 200017 tokens > 200000 maximum"}),
 	},
 	// Connections.
-	{Name: "stall", About: "nothing for 30 s, then the reply", Charged: true, manner: stallFirst, usual: Rule{Wait: 30 * time.Second}},
-	{Name: "stall-mid", About: "half the reply, nothing for 30 s, the rest", Charged: true, manner: stallMid, usual: Rule{Wait: 30 * time.Second}},
-	{Name: "reset", About: "the connection is reset before a byte", manner: resetFirst},
-	{Name: "reset-mid", About: "half the reply, then the connection is reset", manner: resetMid},
-	{Name: "drop", About: "half the reply, then the connection is closed", manner: drop},
-	{Name: "cut", About: "half the reply, then a good end (plain: closed)", manner: cut},
-	// Answers that are none.
-	{Name: "bad-json", About: "200, and JSON that breaks off within", manner: badJSON},
-	{Name: "error-event", About: "half a stream, then an error event (plain: an error in place of the reply)", manner: errorEvent},
+	{Name: "stall", Description: "no data for 30 s, then the reply", Charged: true, mode: deliverStalled, defaults: Rule{Wait: 30 * time.Second}},
+	{Name: "reset", Description: "the connection is reset before the first byte", mode: deliverReset},
+	{Name: "cut", Description: "half the reply, then a clean end (not streamed: closed)", mode: deliverCut},
+	// Unusable responses.
+	{Name: "bad-json", Description: "200, with truncated JSON", mode: deliverBadJSON},
 }
 
-func same(p problem) func(wire, string) problem {
-	return func(wire, string) problem { return p }
-}
-
-func either(o, a problem) func(wire, string) problem {
-	return func(w wire, _ string) problem {
+func byAPI(o, a problem) func(wireFormat, string) problem {
+	return func(w wireFormat, _ string) problem {
 		if w == (anthropic{}) {
 			return a
 		}
@@ -115,11 +96,13 @@ func either(o, a problem) func(wire, string) problem {
 	}
 }
 
-// page is what a proxy says for a server.
-func page(status int) func(wire, string) problem {
-	return same(problem{status: status, body: htmlOf(http.StatusText(status)), contentType: "text/html"})
+// proxyError returns the error page of a proxy.
+func proxyError(status int) func(wireFormat, string) problem {
+	return func(wireFormat, string) problem {
+		return problem{status: status, body: htmlPage(http.StatusText(status)), contentType: "text/html"}
+	}
 }
 
-func htmlOf(title string) string {
+func htmlPage(title string) string {
 	return "<!DOCTYPE html>\n<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title + "</h1></center>\n</body>\n</html>\n"
 }

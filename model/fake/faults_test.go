@@ -15,9 +15,8 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// TestFaults holds every byte of every fault, with both APIs, plain and
-// streamed, against testdata/faults; and how long it took, and what the books
-// say. -update writes them anew.
+// TestFaults compares every fault, for both APIs, plain and streamed, with
+// testdata/faults: the bytes, the time, the statistics. -update rewrites the files.
 func TestFaults(t *testing.T) {
 	all := append([]fake.Fault{{Name: "none"}}, fake.Faults()...)
 	for _, f := range all {
@@ -56,17 +55,17 @@ func oneFault(t *testing.T, out *strings.Builder, f fake.Fault, api string, stre
 	answer := raw(t, l, api, body(api, stream))
 	took := time.Since(start)
 	stop()
-	r := s.Books().Requests[0]
+	r := s.Stats().Requests[0]
 
-	fmt.Fprintf(out, "=== %s, stream %t: %s, charged %d, after %v\n%s\n", api, stream, r.Outcome, s.Books().Charged.Replies, took,
+	fmt.Fprintf(out, "=== %s, stream %t: %s, charged %d, after %v\n%s\n", api, stream, r.Outcome, s.Stats().Charged.Replies, took,
 		strings.ReplaceAll(answer, "\r\n", "\n"))
 	if stream && strings.Contains(answer, "200 OK") && !strings.Contains(answer, "text/event-stream") {
 		t.Error("a stream of another type")
 	}
-	if sum := s.Books().Charged.Replies; (sum == 1) != (f.Charged || f.Name == "none") {
+	if sum := s.Stats().Charged.Replies; (sum == 1) != (f.Charged || f.Name == "none") {
 		t.Errorf("%d replies charged, the list says %t", sum, f.Charged)
 	}
-	if books, err := json.Marshal(s.Books()); err != nil || strings.Contains(string(books), "sk-marker") {
+	if books, err := json.Marshal(s.Stats()); err != nil || strings.Contains(string(books), "sk-marker") {
 		t.Errorf("the key is in the books, or %v", err)
 	}
 	if r.Fault != f.Name && f.Name != "none" {

@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// replies are two steps for everybody, and one for an instance with a name.
+// replies has two steps for any instance, and one for a named one.
 const replies = `
 "*":
   - content: "Look.\n\n` + "```bash\\nls\\n```" + `"
@@ -31,9 +31,9 @@ func script(t *testing.T, yaml string) *scripted.Script {
 	return s
 }
 
-// serve starts a server in memory and ends it with the test. Within synctest
-// the test calls what it returns, for the bubble ends before the test.
-func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.Memory, func()) {
+// serve starts an in-memory server. In a synctest bubble the test must call the
+// returned function, since the bubble ends before the test's cleanup.
+func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.MemoryListener, func()) {
 	t.Helper()
 	if c.Script == nil {
 		c.Script = script(t, replies)
@@ -42,7 +42,7 @@ func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.Memory, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := fake.NewMemory()
+	l := fake.NewMemoryListener()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	return s, l, sync.OnceFunc(func() {
@@ -55,7 +55,7 @@ func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.Memory, func()) {
 	})
 }
 
-// plan is one of faults for every request, in this order as requests come.
+// plan gives each request one of these faults, in order.
 func plan(faults ...string) *fake.Plan {
 	p := &fake.Plan{}
 	for i, name := range faults {
@@ -67,8 +67,7 @@ func plan(faults ...string) *fake.Plan {
 	return p
 }
 
-// body is a request for a completion with a tool and with thinking, as the
-// clients of the APIs send it.
+// body is a request for a completion with a tool and thinking, in an API's form.
 func body(api string, stream bool) string {
 	if api == "anthropic" {
 		return fmt.Sprintf(`{"model":"m","max_tokens":2048,"stream":%t,"thinking":{"type":"enabled","budget_tokens":1024},`+
@@ -78,7 +77,7 @@ func body(api string, stream bool) string {
 		`"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}`, stream)
 }
 
-// simple is a conversation with so many replies already given.
+// simple is a conversation with a number of replies.
 func simple(api, first string, replies int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":%q}`, first)
@@ -99,8 +98,8 @@ func path(api string) string {
 	return "/v1/chat/completions"
 }
 
-// raw sends a request as bytes, and returns all that comes back.
-func raw(t *testing.T, l *fake.Memory, api, body string) string {
+// raw sends a request as bytes and returns the whole response.
+func raw(t *testing.T, l *fake.MemoryListener, api, body string) string {
 	t.Helper()
 	conn, err := l.DialContext(t.Context(), "", "")
 	if err != nil {
@@ -122,12 +121,12 @@ func raw(t *testing.T, l *fake.Memory, api, body string) string {
 	return string(answer)
 }
 
-// client talks to a server in memory; it keeps no connection.
-func client(l *fake.Memory) *http.Client {
+// client returns a client of an in-memory server, without keep-alive.
+func client(l *fake.MemoryListener) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
 }
 
-// post returns the status, the headers and the body of an answer.
+// post returns the status, headers and body of a response.
 func post(t *testing.T, c *http.Client, api, body string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake"+path(api), strings.NewReader(body))

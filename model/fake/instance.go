@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// InstanceHeader names the instance of a request.
+// InstanceHeader is the request header with the instance ID.
 const InstanceHeader = "X-Fake-Instance"
 
-// unnamed begins the name of a conversation that has no name of the script in it.
+// unnamed is the prefix of generated names of conversations.
 const unnamed = "conversation-"
 
-// names finds instances in text.
+// names finds instance IDs in text.
 type names struct {
-	words map[string]bool
-	odd   []string // those that are not one word
+	words   map[string]bool
+	phrases []string // IDs that are not a single word
 }
 
 func newNames(list []string) names {
 	n := names{words: map[string]bool{}}
 	for _, name := range list {
 		if strings.ContainsFunc(name, notInWord) {
-			n.odd = append(n.odd, name)
+			n.phrases = append(n.phrases, name)
 		} else {
 			n.words[name] = true
 		}
@@ -32,13 +32,13 @@ func newNames(list []string) names {
 	return n
 }
 
-// notInWord says which characters part words: not those of instance ids.
+// notInWord reports whether r separates words. Characters of instance IDs do not.
 func notInWord(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	return !letter && !strings.ContainsRune("_-./", r)
 }
 
-// find returns the longest name in a text, empty for none.
+// find returns the longest known name in text, or "".
 func (n names) find(text string) string {
 	var best string
 	consider := func(name string) {
@@ -53,7 +53,7 @@ func (n names) find(text string) string {
 			}
 		}
 	}
-	for _, name := range n.odd {
+	for _, name := range n.phrases {
 		if strings.Contains(text, name) {
 			consider(name)
 		}
@@ -61,7 +61,7 @@ func (n names) find(text string) string {
 	return best
 }
 
-// instance says whose request it is; see the comment of the package.
+// instance returns the instance of a request; see the package comment.
 func (n names) instance(h http.Header, r *request) string {
 	if name := h.Get(InstanceHeader); name != "" {
 		return clip(name)

@@ -12,14 +12,14 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// ten tokens a reply, whatever is asked; the second takes its time.
+// Replies of ten tokens; the second one is slow.
 const tenTokens = `
 - {content: x, usage: {prompt_tokens: 8, completion_tokens: 2}}
 - {content: y, usage: {prompt_tokens: 8, completion_tokens: 2}, latency: 10}
 `
 
-// TestLimits follows a client that asks at certain times through what it is
-// answered, by a clock that nobody waits for.
+// TestLimits sends requests at given times of a fake clock and checks the
+// responses.
 func TestLimits(t *testing.T) {
 	type ask struct {
 		at    time.Duration
@@ -67,7 +67,7 @@ func TestLimits(t *testing.T) {
 							}
 						}
 					}
-					if b := s.Books(); b.Limited != refused || b.Charged.Replies != len(test.asks)-refused {
+					if b := s.Stats(); b.Limited != refused || b.Charged.Replies != len(test.asks)-refused {
 						t.Errorf("books: %d refused, %d charged", b.Limited, b.Charged.Replies)
 					}
 				})
@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Three at a time are two too many for one; the books have what was tried.
+// With two requests too many, two are refused, and the statistics count three.
 func TestConcurrentLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, stop := serve(t, fake.Config{Script: script(t, tenTokens), Limits: fake.Limits{Concurrent: 1}})
@@ -93,7 +93,7 @@ func TestConcurrentLimit(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if b := s.Books(); statuses[200] != 1 || statuses[429] != 2 || b.Requests[0].Elapsed < 10*time.Second && b.Requests[1].Elapsed == 0 {
+		if b := s.Stats(); statuses[200] != 1 || statuses[429] != 2 || b.Requests[0].Elapsed < 10*time.Second && b.Requests[1].Elapsed == 0 {
 			t.Errorf("statuses %v", statuses)
 		}
 		if status, _, _ := post(t, client(l), "openai", simple("openai", "hello", 0)); status != 200 {
@@ -102,57 +102,7 @@ func TestConcurrentLimit(t *testing.T) {
 	})
 }
 
-// One worker that sends a request on each answer is never two at a time,
-// however quick it is.
-func TestNoOverlap(t *testing.T) {
-	for _, stream := range []bool{false, true} {
-		s, l, stop := serve(t, fake.Config{Limits: fake.Limits{Concurrent: 1}})
-		c := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
-		for i := range 200 {
-			if status, _, answer := post(t, c, "openai", body("openai", stream)); status != 200 {
-				t.Fatalf("request %d: %d\n%s", i+1, status, answer)
-			}
-		}
-		c.CloseIdleConnections()
-		stop()
-		if b := s.Books(); b.Concurrency != 1 || b.Charged.Replies != 200 {
-			t.Errorf("at most %d at a time, %d charged", b.Concurrency, b.Charged.Replies)
-		}
-	}
-}
-
-func TestBusiest(t *testing.T) {
-	start := time.Now()
-	var b fake.Books
-	for i, s := range []float64{0, 0.1, 0.2, 5, 5.5, 6, 6.4, 70} {
-		r := fake.Request{Time: start.Add(time.Duration(s * float64(time.Second)))}
-		r.Usage.Prompt, r.AtOnce = 10, 9-i
-		b.Requests = append(b.Requests, r)
-	}
-	for skip, want := range map[time.Duration]int{0: 9, time.Second: 6, 5 * time.Second: 6, time.Minute: 2, time.Hour: 0} {
-		if got := b.AtOnce(skip); got != want {
-			t.Errorf("at once after %v: %d, want %d", skip, got, want)
-		}
-	}
-	for _, test := range []struct {
-		window, after time.Duration
-		requests      int
-		tokens        int64
-	}{
-		{time.Second, 0, 3, 30},
-		{time.Second, time.Second, 3, 30}, // 5.5, 6 and 6.4
-		{2 * time.Second, time.Second, 4, 40},
-		{time.Minute, 0, 7, 70},
-		{time.Minute, time.Minute, 1, 10},
-		{time.Minute, time.Hour, 0, 0},
-	} {
-		if n, tokens := b.Busiest(test.window, test.after); n != test.requests || tokens != test.tokens {
-			t.Errorf("%v after %v: %d requests, %d tokens; want %d, %d", test.window, test.after, n, tokens, test.requests, test.tokens)
-		}
-	}
-}
-
-// Headers say how much is left, each provider in its own.
+// Response headers report the remaining quota in the provider's form.
 func TestLimitHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, stop := serve(t, fake.Config{Script: script(t, tenTokens), Limits: fake.Limits{RequestsPerMinute: 5, TokensPerMinute: 100}})

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// Memory is a net.Listener whose connections stay in the process, and their
-// dialer. Whoever waits on one waits as on a channel, so that the clock of
-// testing/synctest runs on.
+// MemoryListener is a net.Listener with in-memory connections, and their dialer.
+// Its connections block on channels, so the fake clock of testing/synctest
+// advances.
 //
-//	l := fake.NewMemory()
+//	l := fake.NewMemoryListener()
 //	go server.Serve(l)
 //	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
-type Memory struct {
+type MemoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-var _ net.Listener = (*Memory)(nil)
+var _ net.Listener = (*MemoryListener)(nil)
 
-// NewMemory returns a listener for URLs such as http://fake/v1: the name of the
-// host does not matter.
-func NewMemory() *Memory {
-	return &Memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+// NewMemoryListener returns a listener. Clients may use any host, for example
+// http://fake/v1.
+func NewMemoryListener() *MemoryListener {
+	return &MemoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
-func (m *Memory) Accept() (net.Conn, error) {
+func (m *MemoryListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-m.conns:
 		return c, nil
@@ -38,16 +38,16 @@ func (m *Memory) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (m *Memory) Close() error {
+func (m *MemoryListener) Close() error {
 	m.once.Do(func() { close(m.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (m *Memory) Addr() net.Addr { return memoryAddr{} }
+func (m *MemoryListener) Addr() net.Addr { return memoryAddr{} }
 
-// DialContext is for http.Transport; the address is not used.
-func (m *Memory) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+// DialContext is for http.Transport. It ignores the address.
+func (m *MemoryListener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
 	case m.conns <- server:

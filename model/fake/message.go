@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// message is a reply, before it takes the form of an API.
+// message is a reply in an API-independent form.
 type message struct {
 	id       string
 	created  time.Time
@@ -20,47 +20,47 @@ type message struct {
 	thinking string
 	text     string
 	calls    []toolCall
-	finish   model.Finish // "" is none
-	usage    *model.Usage // as told; nil is none
+	finish   model.FinishReason // "" if missing
+	usage    *model.Usage       // as reported; nil if missing
 	cost     model.Cost
-	// usageEvent and costTold say what the client wants to be told.
-	usageEvent, costTold bool
+	// usageEvent and reportCost say what the request asked to report.
+	usageEvent, reportCost bool
 }
 
-// toolCall is the call of a tool; arguments are JSON, or should be.
+// toolCall is a tool call. arguments should be JSON.
 type toolCall struct {
 	id, name, arguments string
-	given               bool // the id is the script's, and goes out as it is
+	fromScript          bool // the id is the script's
 }
 
-// as is the id of a call in the form of an API.
-func (c toolCall) as(prefix string) string {
-	if c.given {
+// idWithPrefix returns the call's id, with an API's prefix unless it is the script's.
+func (c toolCall) idWithPrefix(prefix string) string {
+	if c.fromScript {
 		return c.id
 	}
 	return prefix + c.id
 }
 
-// block finds the commands in a reply.
+// block matches the commands in a reply.
 var block = lazyregexp.New("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
 
-// newMessage makes what the script says into a reply to a request.
+// newMessage converts the script's reply for a request.
 func newMessage(reply model.Reply, r *request, number int) *message {
 	m := &message{
 		id: fakeID(number), created: time.Now(), model: r.model,
-		text: reply.Message.Content, finish: reply.Finish, cost: reply.Cost,
-		usageEvent: r.usageEvent, costTold: r.cost,
+		text: reply.Message.Content, finish: reply.FinishReason, cost: reply.Cost,
+		usageEvent: r.usageEvent, reportCost: r.cost,
 	}
 	if !r.needsMark || r.thinking {
 		m.thinking = reply.Message.Reasoning
 	}
 	switch {
-	case r.tool != "" && len(reply.Message.Calls) > 0:
-		m.callAs(reply.Message.Calls)
+	case r.tool != "" && len(reply.Message.ToolCalls) > 0:
+		m.addCalls(reply.Message.ToolCalls)
 	case r.tool != "":
-		m.call(r.tool)
+		m.extractCalls(r.tool)
 	default:
-		m.spell(reply.Message.Calls)
+		m.inlineCalls(reply.Message.ToolCalls)
 	}
 	usage := reply.Usage
 	if usage == (model.Usage{}) {
@@ -72,8 +72,8 @@ func newMessage(reply model.Reply, r *request, number int) *message {
 	return m
 }
 
-// call makes the commands of the text calls of a tool.
-func (m *message) call(name string) {
+// extractCalls turns the commands in the text into calls of a tool.
+func (m *message) extractCalls(name string) {
 	found := block.FindAllStringSubmatchIndex(m.text, -1)
 	if len(found) == 0 {
 		return
@@ -85,20 +85,20 @@ func (m *message) call(name string) {
 	m.text = strings.TrimSpace(m.text[:found[0][0]])
 }
 
-// callAs makes the calls that the script spells out, right or wrong.
-func (m *message) callAs(calls []model.Call) {
+// addCalls adds the script's tool calls, valid or not.
+func (m *message) addCalls(calls []model.ToolCall) {
 	for i, c := range calls {
 		call := toolCall{c.ID, c.Name, c.Arguments, c.ID != ""}
-		if !call.given {
+		if !call.fromScript {
 			call.id = fmt.Sprintf("%s_%d", m.id, i)
 		}
 		m.calls = append(m.calls, call)
 	}
 }
 
-// spell says the script's calls as one block of commands, for who offers no
-// tools. One without a command is left out.
-func (m *message) spell(calls []model.Call) {
+// inlineCalls adds the script's tool calls to the text as one bash block, for
+// requests without tools. Calls without a command are dropped.
+func (m *message) inlineCalls(calls []model.ToolCall) {
 	var commands []string
 	for _, c := range calls {
 		var arguments struct {
@@ -121,11 +121,7 @@ func (m *message) bytes() int {
 	return n
 }
 
-// part is a piece of an answer.
-type part struct{ data []byte }
-
-// object is a JSON object whose fields keep their order: names and values in
-// turn.
+// object is a JSON object with ordered fields: names and values alternate.
 type object []any
 
 // MarshalJSON implements json.Marshaler.
@@ -140,34 +136,34 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// event is an event of a stream, with a name where the API has names.
-func event(name string, v any) part {
+// event returns an event of a stream. OpenAI's events have no names.
+func event(name string, v any) []byte {
 	var b bytes.Buffer
 	if name != "" {
 		fmt.Fprintf(&b, "event: %s\n", name)
 	}
 	fmt.Fprintf(&b, "data: %s\n\n", jsonOf(v, ""))
-	return part{data: b.Bytes()}
+	return b.Bytes()
 }
 
-// jsonOf writes JSON as providers do: <, > and & are themselves.
+// jsonOf encodes v without escaping <, > and &, as providers do.
 func jsonOf(v any, indent string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("a reply that is no JSON: %v", err)) // of this package's own types
+		panic(fmt.Sprintf("encode reply: %v", err)) // only this package's types
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 const (
-	pieceBytes = 16 // of a stream's pieces
-	maxPieces  = 64 // longer texts come in longer pieces
+	pieceBytes = 16 // size of a stream's deltas
+	maxPieces  = 64 // longer texts are sent in larger deltas
 )
 
-// pieces cuts a text as a stream does, not within characters.
+// pieces splits a text for streaming, between characters.
 func pieces(text string) []string {
 	var all []string
 	size := max(pieceBytes, len(text)/maxPieces)
@@ -182,5 +178,5 @@ func pieces(text string) []string {
 	return all
 }
 
-// fakeID is the number of a request as part of ids.
+// fakeID returns an id made of the number of a request.
 func fakeID(number int) string { return fmt.Sprintf("fake%08d", number) }

@@ -11,10 +11,10 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// openAI is the chat completion API.
+// openAI is OpenAI's chat completion API.
 type openAI struct{}
 
-var _ wire = openAI{}
+var _ wireFormat = openAI{}
 
 func (openAI) api() string { return "openai" }
 
@@ -43,12 +43,12 @@ type openAIMessage struct {
 	ToolCallID string `json:"tool_call_id"`
 }
 
-func (openAI) parse(body []byte, _ bool) (*request, *problem) {
+func (openAI) parse(body []byte) (*request, *problem) {
 	var in openAIRequest
 	if p := decode(body, &in); p != nil {
 		return nil, p
 	}
-	// The size of a message is that of all of it; the tools have their own.
+	// Sizes are those of the raw messages and tools.
 	var raw struct {
 		Messages []json.RawMessage `json:"messages"`
 		Tools    []json.RawMessage `json:"tools"`
@@ -80,10 +80,10 @@ func (openAI) parse(body []byte, _ bool) (*request, *problem) {
 	return r, nil
 }
 
-// checkOpenAI refuses what OpenAI refuses: messages without content, and calls
-// of tools without an answer.
+// checkOpenAI rejects what OpenAI rejects: messages without content, and tool
+// calls without a result.
 func checkOpenAI(messages []openAIMessage) *problem {
-	open := map[string]bool{} // calls that wait for their answer
+	open := map[string]bool{} // calls without a result
 	for i, m := range messages {
 		field := fmt.Sprintf("messages.[%d].role", i)
 		switch m.Role {
@@ -132,14 +132,14 @@ type openAIReply struct {
 }
 
 type openAIChoice struct {
-	Index        int          `json:"index"`
-	Message      *openAISaid  `json:"message,omitempty"`
-	Delta        *openAIDelta `json:"delta,omitempty"`
-	Logprobs     any          `json:"logprobs"`
-	FinishReason *string      `json:"finish_reason"`
+	Index        int                 `json:"index"`
+	Message      *openAIReplyMessage `json:"message,omitempty"`
+	Delta        *openAIDelta        `json:"delta,omitempty"`
+	Logprobs     any                 `json:"logprobs"`
+	FinishReason *string             `json:"finish_reason"`
 }
 
-type openAISaid struct {
+type openAIReplyMessage struct {
 	Role      string       `json:"role"`
 	Content   *string      `json:"content"`
 	Reasoning string       `json:"reasoning_content,omitempty"`
@@ -176,23 +176,23 @@ func (o openAI) plain(m *message) any {
 	if m.usage != nil {
 		r.Usage = o.usage(m)
 	}
-	said := &openAISaid{Role: "assistant", Reasoning: m.thinking}
+	reply := &openAIReplyMessage{Role: "assistant", Reasoning: m.thinking}
 	if m.text != "" || len(m.calls) == 0 {
-		said.Content = &m.text
+		reply.Content = &m.text
 	}
 	for _, c := range m.calls {
-		call := openAICall{ID: c.as("call_"), Type: "function"}
+		call := openAICall{ID: c.idWithPrefix("call_"), Type: "function"}
 		call.Function.Name, call.Function.Arguments = c.name, c.arguments
-		said.ToolCalls = append(said.ToolCalls, call)
+		reply.ToolCalls = append(reply.ToolCalls, call)
 	}
-	r.Choices = append(r.Choices, openAIChoice{Message: said, FinishReason: o.finish(m)})
+	r.Choices = append(r.Choices, openAIChoice{Message: reply, FinishReason: o.finish(m)})
 	return r
 }
 
-// events are the chunks of a reply; where the client wants the usage, it is in
-// a chunk of its own at the end, and null in the others.
-func (o openAI) events(m *message) []part {
-	var parts []part
+// events returns the chunks of a reply. If the request asks for usage, the last
+// chunk has it, and the others have null.
+func (o openAI) events(m *message) [][]byte {
+	var parts [][]byte
 	add := func(d *openAIDelta, finish *string) {
 		chunk := o.frame(m, "chat.completion.chunk")
 		chunk.Choices = []openAIChoice{{Delta: d, FinishReason: finish}}
@@ -210,7 +210,7 @@ func (o openAI) events(m *message) []part {
 		add(&openAIDelta{Content: &s}, nil)
 	}
 	for i, c := range m.calls {
-		call := openAICall{Index: &i, ID: c.as("call_"), Type: "function"}
+		call := openAICall{Index: &i, ID: c.idWithPrefix("call_"), Type: "function"}
 		call.Function.Name = c.name
 		add(&openAIDelta{ToolCalls: []openAICall{call}}, nil)
 		for _, s := range pieces(c.arguments) {
@@ -227,7 +227,7 @@ func (o openAI) events(m *message) []part {
 		last.Usage = o.usage(m)
 		parts = append(parts, event("", last))
 	}
-	return append(parts, part{data: []byte("data: [DONE]\n\n")})
+	return append(parts, []byte("data: [DONE]\n\n"))
 }
 
 func (openAI) finish(m *message) *string {
@@ -241,8 +241,8 @@ func (openAI) finish(m *message) *string {
 	return &f
 }
 
-// usage has the fields of OpenAI's own, and OpenRouter's for what OpenAI does
-// not bill.
+// usage returns OpenAI's usage, with OpenRouter's fields for what OpenAI does not
+// bill.
 func (openAI) usage(m *message) any {
 	u := m.usage
 	prompt := object{"cached_tokens", u.CacheRead, "audio_tokens", 0}
@@ -257,24 +257,20 @@ func (openAI) usage(m *message) any {
 			"reasoning_tokens", u.Reasoning, "audio_tokens", 0, "accepted_prediction_tokens", 0, "rejected_prediction_tokens", 0,
 		},
 	}
-	if m.costTold {
+	if m.reportCost {
 		out = append(out, "cost", m.cost)
 	}
 	return out
 }
 
-func (openAI) said(*message) *model.Usage { return nil }
+func (openAI) startUsage(*message) *model.Usage { return nil }
 
-// problem has the four fields of OpenAI's errors.
+// problem returns an error object with OpenAI's four fields.
 func (openAI) problem(p problem, _ string) []byte {
 	if p.body != "" {
 		return []byte(p.body)
 	}
 	return jsonOf(map[string]any{"error": openAIError(p)}, "  ")
-}
-
-func (openAI) problemEvent(p problem) []byte {
-	return event("", map[string]any{"error": openAIError(p)}).data
 }
 
 func openAIError(p problem) any {
@@ -293,17 +289,17 @@ func openAIError(p problem) any {
 	return object
 }
 
-func (openAI) headers(h http.Header, id string, s standing) {
+func (openAI) headers(h http.Header, id string, s limitStatus) {
 	h.Set("X-Request-Id", id)
 	h.Set("Openai-Version", "2020-10-01")
 	if s.RequestsPerMinute > 0 {
 		h.Set("X-Ratelimit-Limit-Requests", strconv.Itoa(s.RequestsPerMinute))
 		h.Set("X-Ratelimit-Remaining-Requests", strconv.FormatInt(s.requests, 10))
-		h.Set("X-Ratelimit-Reset-Requests", s.reset.Round(time.Millisecond).String())
+		h.Set("X-Ratelimit-Reset-Requests", s.untilReset.Round(time.Millisecond).String())
 	}
 	if s.TokensPerMinute > 0 {
 		h.Set("X-Ratelimit-Limit-Tokens", strconv.FormatInt(s.TokensPerMinute, 10))
 		h.Set("X-Ratelimit-Remaining-Tokens", strconv.FormatInt(s.tokens, 10))
-		h.Set("X-Ratelimit-Reset-Tokens", s.reset.Round(time.Millisecond).String())
+		h.Set("X-Ratelimit-Reset-Tokens", s.untilReset.Round(time.Millisecond).String())
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// Chance depends on the seed and on what is asked, not on the order.
+// Random choices depend on the seed and the request, not on the order.
 func TestSameFaultsInAnyOrder(t *testing.T) {
 	faults := func(seed uint64, backwards bool) string {
 		s := server(t, fake.Config{
@@ -24,7 +24,7 @@ func TestSameFaultsInAnyOrder(t *testing.T) {
 			ask(t, s, "openai", simple("openai", fmt.Sprint("instance ", i/20), i%20))
 		}
 		var list []string
-		for _, r := range s.Books().Requests {
+		for _, r := range s.Stats().Requests {
 			if r.Fault != "" {
 				list = append(list, fmt.Sprint(r.Instance, " ", r.Step, " ", r.Fault))
 			}
@@ -47,13 +47,13 @@ func TestSameFaultsInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestRuleNamesWhatIsWrong(t *testing.T) {
+func TestRuleValidate(t *testing.T) {
 	for want, r := range map[string]fake.Rule{
-		`there is no fault "cuts"; did you mean cut?`: {Faults: []string{"cuts"}},
-		"no fault is named":                           {},
-		"count from 1":                                {Faults: []string{"cut"}, Requests: []int{0}},
-		"a probability is from 0 to 1":                {Faults: []string{"cut"}, Probability: 5},
-		"cannot be negative":                          {Faults: []string{"cut"}, Wait: -1},
+		`unknown fault "cuts"`:            {Faults: []string{"cuts"}},
+		"no faults":                       {},
+		"start at 1":                      {Faults: []string{"cut"}, Requests: []int{0}},
+		"probability must be from 0 to 1": {Faults: []string{"cut"}, Probability: 5},
+		"cannot be negative":              {Faults: []string{"cut"}, Wait: -1},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

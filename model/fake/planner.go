@@ -7,56 +7,56 @@ import (
 	"slices"
 )
 
-// place is where in a batch a request belongs.
-type place struct {
+// instanceStep identifies a reply of the script.
+type instanceStep struct {
 	instance string
 	step     int
 }
 
-// planner picks faults; its owner locks it.
+// planner picks faults. The caller holds a lock.
 type planner struct {
-	plan  *Plan
-	asked map[place]int
+	plan      *Plan
+	requested map[instanceStep]int
 }
 
 func newPlanner(p *Plan) *planner {
-	return &planner{p, map[place]int{}}
+	return &planner{p, map[instanceStep]int{}}
 }
 
-// pick returns the fault of a request, and the rule with what it heeds.
+// pick returns the fault of a request, and the rule with its parameters.
 func (p *planner) pick(r *Request) (Fault, Rule, bool) {
-	if len(p.plan.Rules) == 0 || len(p.asked) >= maxSeen {
+	if len(p.plan.Rules) == 0 {
 		return Fault{}, Rule{}, false
 	}
-	at := place{r.Instance, r.Step}
-	p.asked[at]++
+	at := instanceStep{r.Instance, r.Step}
+	p.requested[at]++
 	for i, rule := range p.plan.Rules {
 		if len(rule.Requests) > 0 && !slices.Contains(rule.Requests, r.Number) {
 			continue
 		}
-		chance := p.chance(i, at)
-		if rule.Probability > 0 && chance.Float64() >= rule.Probability {
+		rng := p.random(i, at)
+		if rule.Probability > 0 && rng.Float64() >= rule.Probability {
 			continue
 		}
-		fault, _ := faultNamed(rule.Faults[chance.IntN(len(rule.Faults))]) // checked before
-		return fault, rule.heeding(fault.usual), true
+		fault, _ := faultNamed(rule.Faults[rng.IntN(len(rule.Faults))]) // validated before
+		return fault, rule.withDefaults(fault.defaults), true
 	}
 	return Fault{}, Rule{}, false
 }
 
-func (p *planner) chance(rule int, at place) *rand.Rand {
+func (p *planner) random(rule int, at instanceStep) *rand.Rand {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%d %d %d %s", rule, p.asked[at], at.step, at.instance) // a hash never fails
-	return rand.New(rand.NewPCG(p.plan.Seed, h.Sum64()))                          //nolint:gosec // G404: it is to be repeatable
+	_, _ = fmt.Fprintf(h, "%d %d %d %s", rule, p.requested[at], at.step, at.instance) // a hash never fails
+	return rand.New(rand.NewPCG(p.plan.Seed, h.Sum64()))                              //nolint:gosec // G404: it is to be repeatable
 }
 
-// heeding fills in what the rule leaves open.
-func (r Rule) heeding(usual Rule) Rule {
+// withDefaults sets the parameters that the rule leaves at 0.
+func (r Rule) withDefaults(defaults Rule) Rule {
 	if r.RetryAfter == 0 {
-		r.RetryAfter = usual.RetryAfter
+		r.RetryAfter = defaults.RetryAfter
 	}
 	if r.Wait == 0 {
-		r.Wait = usual.Wait
+		r.Wait = defaults.Wait
 	}
 	return r
 }

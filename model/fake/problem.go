@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// problem is an error of a provider, in the terms of both.
+// problem is an error response, in terms of both APIs.
 type problem struct {
 	status        int
 	typ           string
-	anthropicType string // where it is another one
-	code, param   string // OpenAI's only
+	anthropicType string // if it differs from typ
+	code, param   string // OpenAI only
 	message       string
-	// body stands in place of the error object; of this type, or JSON.
+	// body replaces the error object; contentType defaults to JSON.
 	body, contentType string
 	retryAfter        time.Duration
 }
 
-// setRetry says when to try again, in seconds: rounded up, as nobody is let in
-// early.
+// setRetry sets Retry-After in seconds, rounded up.
 func (p problem) setRetry(h http.Header) {
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(p.retryAfter.Seconds())), 10))
@@ -34,7 +33,7 @@ func invalidParam(param, message string) *problem {
 	return &problem{status: http.StatusBadRequest, typ: "invalid_request_error", param: param, message: message}
 }
 
-func badKey(w wire) problem {
+func badKey(w wireFormat) problem {
 	p := problem{status: http.StatusUnauthorized, typ: "invalid_request_error", code: "invalid_api_key", message: "Incorrect API key provided."}
 	if w == (anthropic{}) {
 		p.typ, p.message = "authentication_error", "invalid x-api-key"
@@ -42,7 +41,7 @@ func badKey(w wire) problem {
 	return p
 }
 
-func noModel(w wire, name string) problem {
+func noModel(w wireFormat, name string) problem {
 	if w == (anthropic{}) {
 		return problem{status: http.StatusNotFound, typ: "not_found_error", message: "model: " + name}
 	}
@@ -52,8 +51,8 @@ func noModel(w wire, name string) problem {
 	}
 }
 
-// limited is the answer to a request that is over a limit.
-func limited(w wire, o *over, modelName string) problem {
+// limited returns the error of a request over a limit.
+func limited(w wireFormat, o *limitExceeded, modelName string) problem {
 	p := problem{
 		status: http.StatusTooManyRequests, typ: o.limit, anthropicType: "rate_limit_error", code: "rate_limit_exceeded",
 		retryAfter: o.wait,

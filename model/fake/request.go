@@ -12,48 +12,46 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// request is what both APIs have in common of a request.
+// request is a request in an API-independent form.
 type request struct {
 	model    string
 	stream   bool
-	turns    []turn // the system prompt is one of them
-	extra    int    // bytes of the prompt beside the turns: tools
-	tool     string // the one that commands go to; empty for none
-	thinking bool   // it was asked for, in Anthropic's way
-	// marked is the last turn with a cache_control, -1 for none; where caching
-	// needs no mark it is not looked at.
+	turns    []turn // including the system prompt
+	extra    int    // bytes of the prompt besides the turns: tools
+	tool     string // the tool for commands; "" if none is offered
+	thinking bool   // requested in Anthropic's way
+	// marked is the last turn with a cache_control, or -1. It matters only if
+	// needsMark is set: OpenAI caches without marks.
 	marked    int
 	needsMark bool
-	// usageEvent and cost say what a reply is to tell of its usage.
+	// usageEvent and cost report what the request asks to include.
 	usageEvent, cost bool
 }
 
-// turn is a message.
+// turn is one message.
 type turn struct {
 	role  string
 	bytes int
-	text  string // as far as instances are looked for in it
+	text  string // where instance IDs are searched
 }
 
-// wire is one of the two APIs.
-type wire interface {
+// wireFormat is one of the two APIs.
+type wireFormat interface {
 	api() string
-	// parse reads a request; counting is of one that is only to be counted.
-	parse(body []byte, counting bool) (*request, *problem)
-	// plain is a reply as one piece of JSON, events as a stream of it.
+	parse(body []byte) (*request, *problem)
+	// plain returns a reply as one JSON object, events as a stream.
 	plain(m *message) any
-	events(m *message) []part
-	// said is what the beginning of a stream says that the reply takes; nil where
-	// only its end says so.
-	said(m *message) *model.Usage
-	// problem is an error as a body, problemEvent as part of a stream.
+	events(m *message) [][]byte
+	// startUsage is the usage reported at the start of a stream; nil if it is
+	// reported only at the end.
+	startUsage(m *message) *model.Usage
+	// problem returns the body of an error response.
 	problem(p problem, id string) []byte
-	problemEvent(p problem) []byte
-	// headers go with every answer.
-	headers(h http.Header, id string, s standing)
+	// headers sets the headers of every response.
+	headers(h http.Header, id string, s limitStatus)
 }
 
-// step is the number of the reply that is asked for, from 1.
+// step returns the number of the requested reply, from 1.
 func (r *request) step() int { return r.assistants() + 1 }
 
 func (r *request) assistants() int {
@@ -66,7 +64,7 @@ func (r *request) assistants() int {
 	return n
 }
 
-// opening are the messages before the first reply.
+// opening returns the messages before the first reply.
 func (r *request) opening() []turn {
 	for i, t := range r.turns {
 		if t.role == "assistant" {
@@ -76,8 +74,8 @@ func (r *request) opening() []turn {
 	return r.turns
 }
 
-// usage is that of the prompt: four bytes are a token. What stands before the
-// last reply was sent by the step before, and comes from the cache.
+// usage estimates the usage of the prompt, at four bytes per token. The messages
+// before the last reply were sent in the previous step and come from the cache.
 func (r *request) usage() model.Usage {
 	known, marked, all := r.extra, 0, r.extra
 	for i, t := range r.turns {
@@ -100,16 +98,16 @@ func (r *request) usage() model.Usage {
 	return u
 }
 
-// tokens of so many bytes.
+// tokens converts a length in bytes.
 func tokens(bytes int) int64 { return int64(bytes+3) / 4 }
 
-// readBody reads a request to its end, within a time and a length.
+// readBody reads a request's body, with a deadline and a size limit.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every server has one
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not supported by every server
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	if err == nil {
-		_ = control.SetReadDeadline(time.Time{}) // the answer may take its time; what is left of a bad body may not
+		_ = control.SetReadDeadline(time.Time{}) // for a bad body the deadline stays
 	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return nil, &problem{
@@ -123,7 +121,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *prob
 	return body, nil
 }
 
-// key is what the client showed, in either of the ways.
+// key returns the API key of a request, from either header.
 func key(r *http.Request) string {
 	if k := r.Header.Get("X-Api-Key"); k != "" {
 		return k
@@ -135,11 +133,11 @@ func key(r *http.Request) string {
 	return k
 }
 
-func (s *Server) keyGood(r *http.Request) bool {
+func (s *Server) isKeyValid(r *http.Request) bool {
 	return s.config.CheckKey == nil || s.config.CheckKey(key(r))
 }
 
-// decode reads a JSON body, and says what is wrong as providers do.
+// decode reads a JSON body. Its errors are worded like the providers'.
 func decode(body []byte, v any) *problem {
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -151,7 +149,7 @@ func decode(body []byte, v any) *problem {
 	return nil
 }
 
-// texts are the text of a content in either form, a string or a list of parts.
+// texts returns the text of a content, a string or a list of parts.
 func texts(content json.RawMessage) string {
 	var s string
 	if json.Unmarshal(content, &s) == nil {
@@ -170,7 +168,7 @@ func texts(content json.RawMessage) string {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// clip bounds what a client wrote before it is kept or said again.
+// clip bounds a name from a request before it is stored or repeated.
 func clip(s string) string {
 	if len(s) > maxName {
 		s = s[:maxName]
@@ -178,7 +176,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// commandTool picks the tool that commands go to.
+// commandTool returns the name of the tool for commands, or "".
 func commandTool(tools []tool) string {
 	for _, t := range tools {
 		if t.Name == "bash" {
@@ -193,7 +191,7 @@ func commandTool(tools []tool) string {
 	return ""
 }
 
-// tool is what both APIs have in common of a tool.
+// tool is a tool in an API-independent form.
 type tool struct {
 	Name       string
 	Parameters struct {

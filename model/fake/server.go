@@ -12,28 +12,25 @@ import (
 	"time"
 )
 
-// Server is an http.Handler, and a server of its own for any listener.
+// Server is an http.Handler, and a server for any listener.
 type Server struct {
 	config Config
 	mux    *http.ServeMux
 	http   *http.Server
 	names  names
 
-	mu     sync.Mutex // guards what follows
-	books  Books
-	seen   []*Request
-	inHand int
-	plan   *planner
-	limits *limiter
+	mu         sync.Mutex // guards the following fields
+	stats      Stats
+	requests   []*Request
+	inProgress int
+	plan       *planner
+	limits     *limiter
 
-	ending sync.Mutex // guards what follows: no new work once it is closed
-	closed chan struct{}
-	conns  map[net.Conn]bool // those that work counts
-	work   sync.WaitGroup    // connections and requests
-	once   sync.Once
+	closed   bool
+	inFlight sync.WaitGroup // requests in progress
 }
 
-// Serve answers on a listener until Close, and then returns nil.
+// Serve serves on a listener until Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
@@ -41,59 +38,24 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close ends listeners, connections and requests, and waits for them.
+// Close closes listeners and connections, and waits for requests to end.
 func (s *Server) Close() error {
-	s.once.Do(func() {
-		s.ending.Lock()
-		close(s.closed)
-		s.ending.Unlock()
-	})
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	err := s.http.Close()
-	s.work.Wait()
+	s.inFlight.Wait()
 	return err
 }
 
-// add counts a piece of work that Close waits for; false once it is too late.
+// add registers a request for Close to wait for; false if the server is closed.
 func (s *Server) add() bool {
-	s.ending.Lock()
-	defer s.ending.Unlock()
-	if s.isClosed() {
-		return false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.inFlight.Add(1)
 	}
-	s.work.Add(1)
-	return true
-}
-
-func (s *Server) isClosed() bool {
-	select {
-	case <-s.closed:
-		return true
-	default:
-		return false
-	}
-}
-
-// connection is told of every change of a connection.
-func (s *Server) connection(c net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		if !s.add() {
-			_ = c.Close() // too late
-			return
-		}
-		s.ending.Lock()
-		s.conns[c] = true
-		s.ending.Unlock()
-	case http.StateClosed, http.StateHijacked:
-		s.ending.Lock()
-		counted := s.conns[c]
-		delete(s.conns, c)
-		s.ending.Unlock()
-		if counted {
-			s.work.Done()
-		}
-	default:
-	}
+	return !s.closed
 }
 
 // ServeHTTP implements http.Handler.
@@ -101,21 +63,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.add() {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
-	defer s.work.Done()
+	defer s.inFlight.Done()
 	s.mux.ServeHTTP(w, r)
 }
 
-// routes are also there without /v1, for base URLs are given in both ways.
+// routes returns the handlers. Paths work with and without /v1.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, base := range []string{"", "/v1"} {
 		mux.HandleFunc("POST "+base+"/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, openAI{}) })
 		mux.HandleFunc("POST "+base+"/messages", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, anthropic{}) })
-		mux.HandleFunc("POST "+base+"/messages/count_tokens", s.countTokens)
 		mux.HandleFunc("GET "+base+"/models", s.listModels)
 	}
-	mux.HandleFunc("GET /fake/books", s.serveBooks)
-	mux.HandleFunc("GET /fake/faults", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Faults()) })
+	mux.HandleFunc("GET /fake/books", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p := problem{
 			status: http.StatusNotFound, typ: "invalid_request_error", code: "unknown_url",
@@ -129,23 +89,23 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// wireOf tells the providers apart where their addresses are the same.
-func wireOf(r *http.Request) wire {
+// wireOf guesses the API of a request to a path that both have.
+func wireOf(r *http.Request) wireFormat {
 	if r.Header.Get("Anthropic-Version") != "" || r.Header.Get("X-Api-Key") != "" {
 		return anthropic{}
 	}
 	return openAI{}
 }
 
-// refuseOutside is for requests that are no completions, and in no book.
+// refuseOutside answers requests that are not completions and are not recorded.
 func (s *Server) refuseOutside(w http.ResponseWriter, r *http.Request, p problem) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.status)
-	_, _ = w.Write(wireOf(r).problem(p, "req_fake")) // the client's loss
+	_, _ = w.Write(wireOf(r).problem(p, "req_fake")) // the client may be gone
 }
 
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
-	if !s.keyGood(r) {
+	if !s.isKeyValid(r) {
 		s.refuseOutside(w, r, badKey(wireOf(r)))
 		return
 	}
@@ -153,7 +113,7 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	if len(names) == 0 {
 		names = []string{"fake"}
 	}
-	began := s.Books().Began
+	began := s.Stats().Started
 	var list []any
 	for _, name := range names {
 		if wireOf(r) == (anthropic{}) {
@@ -169,32 +129,15 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
-	body, p := s.readBody(w, r)
-	if p == nil && !s.keyGood(r) {
-		bad := badKey(anthropic{})
-		p = &bad
-	}
-	var req *request
-	if p == nil {
-		req, p = anthropic{}.parse(body, true)
-	}
-	if p != nil {
-		s.refuseOutside(w, r, *p)
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"input_tokens": req.usage().Prompt})
-}
-
-func (s *Server) serveBooks(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.Books())
+func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, s.Stats())
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client's loss
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// discard is for what net/http says of connections that were cut on purpose.
+// discard drops the errors that net/http logs for deliberately cut connections.
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -8,57 +8,57 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// told is what was told of a reply.
-type told struct {
+// deltaLog records the deltas of one Query.
+type deltaLog struct {
 	text, reasoning string
-	pieces          []model.Delta
-	over            bool // the Query has returned
+	deltas          []model.Delta
+	returned        bool // Query has returned
 }
 
-func (d *told) listen(t *testing.T) func(model.Delta) {
+func (d *deltaLog) listen(t *testing.T) func(model.Delta) {
 	return func(piece model.Delta) {
-		if d.over {
-			t.Error("a piece after the end")
+		if d.returned {
+			t.Error("a delta after Query returned")
 		}
 		if piece.Text == "" && piece.Reasoning == "" && !piece.Restart {
-			t.Error("an empty piece")
+			t.Error("an empty delta")
 		}
 		d.text, d.reasoning = d.text+piece.Text, d.reasoning+piece.Reasoning
-		d.pieces = append(d.pieces, piece)
+		d.deltas = append(d.deltas, piece)
 	}
 }
 
-// query asks with a listener.
-func query(t *testing.T, m model.Model) (told, model.Reply, error) {
-	var d told
+// queryDeltas sends a Query and records its deltas.
+func queryDeltas(t *testing.T, m model.Model) (deltaLog, model.Reply, error) {
+	var d deltaLog
 	reply, err := ask(model.WithDeltas(t.Context(), d.listen(t)), m)
-	d.over = true
+	d.returned = true
 	return d, reply, err
 }
 
-// deltas: a reply is told as it comes, and has no key in any piece.
+// deltas tests that a streamed reply is reported as it arrives, without keys.
 func (p Provider) deltas(t *testing.T) {
 	t.Run("the reply in pieces", func(t *testing.T) {
-		got, reply, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, p.serve(true)))
-		if err != nil || got.text != reply.Message.Content || got.reasoning != reply.Message.Reasoning || len(got.pieces) < 3 {
-			t.Errorf("told %+v of %+v, %v", got.pieces, reply.Message, err)
+		got, reply, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, p.serve(true)))
+		if err != nil || got.text != reply.Message.Content || got.reasoning != reply.Message.Reasoning || len(got.deltas) < 3 {
+			t.Errorf("told %+v of %+v, %v", got.deltas, reply.Message, err)
 		}
 	})
 	t.Run("not streamed", func(t *testing.T) {
-		if got, _, err := query(t, p.connect(t, Settings{Key: Key}, p.serve(false))); err != nil || len(got.pieces) > 0 {
-			t.Errorf("told %+v, %v", got.pieces, err)
+		if got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key}, p.serve(false))); err != nil || len(got.deltas) > 0 {
+			t.Errorf("told %+v, %v", got.deltas, err)
 		}
 	})
 	t.Run("as it comes", func(t *testing.T) {
 		seen := make(chan struct{})
-		whole := p.Texts("first", "second")
+		whole := p.StreamedPieces("first", "second")
 		m := p.connect(t, Settings{Key: Key, Stream: true}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			begin, end, _ := strings.Cut(whole, "second")
 			_, _ = w.Write([]byte(begin[:strings.LastIndex(begin, "\n\n")+2]))
 			_ = http.NewResponseController(w).Flush()
 			select {
-			case <-seen: // else the piece waits for the end
+			case <-seen: // else the delta is sent only at the end
 			case <-r.Context().Done():
 			}
 			_, _ = w.Write([]byte(begin[strings.LastIndex(begin, "\n\n")+2:] + "second" + end))
@@ -74,9 +74,9 @@ func (p Provider) deltas(t *testing.T) {
 		}
 	})
 	t.Run("cut off", func(t *testing.T) {
-		whole := p.Texts("first ", "second sk-pro")
-		got, _, err := query(t, p.connect(t, Settings{Key: Key, Stream: true},
-			Says(http.StatusOK, "text/event-stream", whole[:strings.Index(whole, "second sk-pro")+len("second sk-pro\"}}]}\n\n")])))
+		whole := p.StreamedPieces("first ", "second sk-pro")
+		got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true},
+			StaticResponse(http.StatusOK, "text/event-stream", whole[:strings.Index(whole, "second sk-pro")+len("second sk-pro\"}}]}\n\n")])))
 		if err == nil || !strings.HasPrefix(got.text, "first ") {
 			t.Errorf("told %q, %v", got.text, err)
 		}
@@ -84,7 +84,7 @@ func (p Provider) deltas(t *testing.T) {
 	t.Run("keys", p.cutKeys)
 }
 
-// cutKeys sends a key in two pieces, cut at every place, and in single letters.
+// cutKeys sends a key split in two at every place, and in single letters.
 func (p Provider) cutKeys(t *testing.T) {
 	var letters []string
 	for _, c := range "a " + Key + " b" {
@@ -95,19 +95,19 @@ func (p Provider) cutKeys(t *testing.T) {
 		tests[Key[:i]] = []string{"a " + Key[:i], Key[i:] + " b"}
 	}
 	for name, pieces := range tests {
-		got, reply, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, Says(http.StatusOK, "text/event-stream", p.Texts(pieces...))))
+		got, reply, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticResponse(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
 		if err != nil || got.text != "a [redacted] b" || reply.Message.Content != got.text {
 			t.Errorf("%s: told %q, %v", name, got.text, err)
 		}
-		for _, d := range got.pieces {
-			if Leaks(d.Text) {
+		for _, d := range got.deltas {
+			if ContainsKey(d.Text) {
 				t.Errorf("%s: told %q", name, d.Text)
 			}
 		}
 	}
-	// What only begins as a key does is told, at the latest at the end.
+	// A partial key that turns out not to be one is sent, at the latest at the end.
 	for _, pieces := range [][]string{{"ask", "ing a sk", "-proj"}, {"s", "k", "-", "s", "k-proj-", "x"}, {Key[:len(Key)-1]}} {
-		got, _, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, Says(http.StatusOK, "text/event-stream", p.Texts(pieces...))))
+		got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticResponse(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
 		if err != nil || got.text != strings.Join(pieces, "") {
 			t.Errorf("told %q of %q, %v", got.text, pieces, err)
 		}

@@ -1,6 +1,6 @@
-// Package modeltest is for tests: what every provider promises, whatever its
-// API. A provider says how it is made, what a good answer of its API is, and
-// what goes wrong there only.
+// Package modeltest is the conformance suite of model providers. A provider's
+// test supplies a constructor, good responses of its API, and the faults that
+// only it has.
 //
 //	modeltest.Run(t, modeltest.Provider{New: ..., Plain: ..., Streamed: ...})
 package modeltest
@@ -23,23 +23,23 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Provider is one under test.
+// Provider is the provider under test.
 type Provider struct {
 	New func(Settings) (Model, error)
-	// Plain and Streamed are a good answer, whole and in events: one with some
-	// text, of 100 prompt tokens.
+	// Plain and Streamed are a good response with some text and a usage of 100
+	// prompt tokens, as JSON and as events.
 	Plain, Streamed string
-	// First is the event of a stream that has nothing of an answer yet.
-	First string
-	// Faults are those of this API alone, by name.
+	// FirstEvent is an event of a stream without content.
+	FirstEvent string
+	// Faults are the faults of this API only, by name.
 	Faults map[string]Fault
-	// Echoes are answers, by name, that give the key back where they have "KEY".
+	// Echoes are responses, by name, that contain the key in place of "KEY".
 	Echoes map[string]Echo
-	// Texts is a good answer in events whose text comes in these pieces.
-	Texts func(pieces ...string) string
+	// StreamedPieces returns a good streamed response with these text deltas.
+	StreamedPieces func(pieces ...string) string
 }
 
-// Settings are what a model is made with. Its name is not asked for.
+// Settings configure the model under test. Its name does not matter.
 type Settings struct {
 	BaseURL string // without a path
 	Key     string
@@ -48,13 +48,13 @@ type Settings struct {
 	Client  *http.Client
 }
 
-// Model is a provider's.
+// Model is a model that can be closed.
 type Model interface {
 	model.Model
 	io.Closer
 }
 
-// Run tests a provider.
+// Run runs the suite.
 func Run(t *testing.T, p Provider) {
 	t.Run("faults", p.faults)
 	t.Run("secrets", p.secrets)
@@ -66,8 +66,8 @@ func Run(t *testing.T, p Provider) {
 	t.Run("resets", p.resets)
 }
 
-// Says is a server that gives one answer.
-func Says(status int, kind, body string) http.HandlerFunc {
+// StaticResponse returns a server that always gives one response.
+func StaticResponse(status int, kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", kind)
@@ -76,21 +76,21 @@ func Says(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// good is a good answer as the request asks for it.
-func (p Provider) good(stream bool) (kind, body string) {
+// goodResponse returns a good response of the requested kind.
+func (p Provider) goodResponse(stream bool) (kind, body string) {
 	if stream {
 		return "text/event-stream", p.Streamed
 	}
 	return "application/json", p.Plain
 }
 
-// serve answers well.
+// serve gives good responses.
 func (p Provider) serve(stream bool) http.HandlerFunc {
-	kind, body := p.good(stream)
-	return Says(http.StatusOK, kind, body)
+	kind, body := p.goodResponse(stream)
+	return StaticResponse(http.StatusOK, kind, body)
 }
 
-// connect makes a model of what serve answers.
+// connect returns a model that asks serve.
 func (p Provider) connect(t *testing.T, s Settings, serve http.HandlerFunc) Model {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -117,20 +117,20 @@ func ask(ctx context.Context, m model.Model) (model.Reply, error) {
 	return m.Query(ctx, []model.Message{{Role: model.User, Content: "x"}})
 }
 
-func both(t *testing.T, test func(t *testing.T, stream bool)) {
+func forBothModes(t *testing.T, test func(t *testing.T, stream bool)) {
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) { test(t, stream) })
 	}
 }
 
-// The key is for the server that was named, and goes to no other one: not even
-// on another port, where the standard library would send it.
+// The key must not be sent to another server, not even on another port, where
+// net/http would send it.
 func (p Provider) redirections(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server was asked, with %v", r.Header)
 	}))
 	defer thief.Close()
-	both(t, func(t *testing.T, stream bool) {
+	forBothModes(t, func(t *testing.T, stream bool) {
 		s := Settings{Key: Key, Stream: stream}
 		_, err := ask(t.Context(), p.connect(t, s, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, thief.URL+"/v1", http.StatusTemporaryRedirect)
@@ -154,22 +154,22 @@ func (p Provider) redirections(t *testing.T) {
 	})
 }
 
-// A request ends in time, and with its context.
+// A request ends at its timeout, and with its context.
 func (p Provider) slowServers(t *testing.T) {
-	both(t, func(t *testing.T, stream bool) {
+	forBothModes(t, func(t *testing.T, stream bool) {
 		reached := make(chan struct{}, 2)
 		hang := func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			if stream {
 				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, p.First)
+				_, _ = io.WriteString(w, p.FirstEvent)
 				_ = http.NewResponseController(w).Flush()
 			}
 			reached <- struct{}{}
 			<-r.Context().Done()
 		}
 		_, err := ask(t.Context(), p.connect(t, Settings{Stream: stream, Timeout: 50 * time.Millisecond}, hang))
-		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || e.Suspect ||
+		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || e.MaybeMisconfigured ||
 			!strings.Contains(err.Error(), "no complete answer within 50ms") || !strings.Contains(e.Hint, "model.timeout") {
 			t.Errorf("timeout: %v", err)
 		}
@@ -185,9 +185,9 @@ func (p Provider) slowServers(t *testing.T) {
 	})
 }
 
-// A model is one for all workers.
+// All workers share one model.
 func (p Provider) manyWorkers(t *testing.T) {
-	both(t, func(t *testing.T, stream bool) {
+	forBothModes(t, func(t *testing.T, stream bool) {
 		m := p.connect(t, Settings{Stream: stream}, p.serve(stream))
 		var all sync.WaitGroup
 		for range 16 {
@@ -203,15 +203,15 @@ func (p Provider) manyWorkers(t *testing.T) {
 	})
 }
 
-// The connection breaks before, and within, an answer: of TCP, with all it does.
+// TCP connections break before and within a response.
 func (p Provider) resets(t *testing.T) {
-	both(t, func(t *testing.T, stream bool) {
+	forBothModes(t, func(t *testing.T, stream bool) {
 		for _, part := range []int{0, 300} {
 			var requests atomic.Int32
 			_, err := ask(t.Context(), p.connect(t, Settings{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(1)
 				_, _ = io.Copy(io.Discard, r.Body)
-				kind, body := p.good(stream)
+				kind, body := p.goodResponse(stream)
 				conn, buffered, err := http.NewResponseController(w).Hijack()
 				if err != nil {
 					t.Error(err)
@@ -227,7 +227,7 @@ func (p Provider) resets(t *testing.T) {
 				_ = conn.Close()
 			}))
 			e, ok := errors.AsType[*model.Error](err)
-			if !ok || e.Status != model.ProviderError || !e.Retryable || e.Suspect != (part == 0) || requests.Load() != 1 {
+			if !ok || e.Status != model.ProviderError || !e.Retryable || e.MaybeMisconfigured != (part == 0) || requests.Load() != 1 {
 				t.Errorf("after %d bytes: %d requests, %v", part, requests.Load(), err)
 			}
 		}
@@ -238,6 +238,6 @@ func jsonOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // what tests have always has a form
-	}
+	} // test values always encode
 	return string(b)
 }

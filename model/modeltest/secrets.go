@@ -16,27 +16,28 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Key is a key that quoting changes.
+// Key is a key that changes when quoted.
 const Key = `sk-proj-0123"456789`
 
-// Leaks says whether a text has the key, as it is or as JSON or Go writes it.
-func Leaks(text string) bool {
+// ContainsKey reports whether text contains the key, as it is or as encoded by
+// JSON or fmt.
+func ContainsKey(text string) bool {
 	return strings.Contains(text, "0123") || strings.Contains(text, "456789") ||
 		strings.Contains(text, fmt.Sprintf("%x", "456789"))
 }
 
-// keyOf is the key that a request came with.
+// keyOf returns the key of a request.
 func keyOf(r *http.Request) string {
 	return cmp.Or(r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 }
 
-// NeverPrinted holds that there is no way to print a configuration, or the model
-// that is made with it, that shows its Key. It says that there is one.
-func NeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model) {
+// CheckNeverPrinted checks that no way to print a configuration, or the model made
+// from it, shows its Key, but that it shows whether there is one.
+func CheckNeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model) {
 	t.Helper()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		for what, value := range map[string]any{"config": config, "pointer": &config, "in a struct": struct{ C C }{config}, "model": made} {
-			if text := fmt.Sprintf(verb, value); Leaks(text) {
+			if text := fmt.Sprintf(verb, value); ContainsKey(text) {
 				t.Errorf("%s with %s: %s", what, verb, text)
 			}
 		}
@@ -44,7 +45,7 @@ func NeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model) {
 	var logged bytes.Buffer
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "config", config)
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "config", config)
-	if Leaks(logged.String()) || Leaks(jsonOf(config)) {
+	if ContainsKey(logged.String()) || ContainsKey(jsonOf(config)) {
 		t.Errorf("logged %s, as JSON %s", logged.String(), jsonOf(config))
 	}
 	if !strings.Contains(fmt.Sprint(config), "key set") {
@@ -52,8 +53,8 @@ func NeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model) {
 	}
 }
 
-// Echo is an answer of a server, or of a proxy, that repeats the request's
-// headers: where it has "KEY" with the quotes.
+// Echo is a response that repeats the request's headers: "KEY", with the quotes,
+// is replaced by the key.
 type Echo struct {
 	Stream     bool
 	Status     int
@@ -67,18 +68,18 @@ func (p Provider) secrets(t *testing.T) {
 				if keyOf(r) != Key {
 					t.Errorf("the key did not arrive, but %q", keyOf(r))
 				}
-				Says(e.Status, e.Kind, strings.ReplaceAll(e.Body, `"KEY"`, jsonOf(keyOf(r))))(w, r)
+				StaticResponse(e.Status, e.Kind, strings.ReplaceAll(e.Body, `"KEY"`, jsonOf(keyOf(r))))(w, r)
 			})
 			reply, err := ask(t.Context(), m)
-			text := fmt.Sprintf("%+v %+v %s %s", reply, err, reply.Raw, reply.Message.Kept)
-			if Leaks(text) || !strings.Contains(text, "[redacted]") {
+			text := fmt.Sprintf("%+v %+v %s %s", reply, err, reply.Raw, reply.Message.ProviderData)
+			if ContainsKey(text) || !strings.Contains(text, "[redacted]") {
 				t.Error(text)
 			}
 		})
 	}
 }
 
-// What a wrong address leads to says in one line what to set.
+// A wrong address gives a one-line error that says what to set.
 func (p Provider) wrongAddresses(t *testing.T) {
 	secure := httptest.NewUnstartedServer(p.serve(false))
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -95,12 +96,12 @@ func (p Provider) wrongAddresses(t *testing.T) {
 		"untrusted certificate": {secure.URL, "SSL_CERT_FILE", false, false},
 		"no TLS there":          {strings.Replace(open.URL, "http:", "https:", 1), "http:// instead of https://", false, false},
 		"TLS wanted":            {strings.Replace(secure.URL, "https:", "http:", 1), "", false, false},
-		"nobody there":          {closed.URL, "check the base URL (model.base_url)", true, true},
+		"no server":             {closed.URL, "check the base URL (model.base_url)", true, true},
 		"no such name":          {"http://mini.invalid", "check the base URL (model.base_url)", true, true},
 	} {
 		_, err := ask(t.Context(), p.make(t, Settings{BaseURL: test.base}))
 		e, ok := errors.AsType[*model.Error](err)
-		if !ok || e.Retryable != test.retryable || e.Suspect != test.suspect || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
+		if !ok || e.Retryable != test.retryable || e.MaybeMisconfigured != test.suspect || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v: %v", name, e, err)
 		}
 	}

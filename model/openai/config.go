@@ -1,8 +1,8 @@
-// Package openai talks to every server with OpenAI's chat completion API:
+// Package openai is a model.Model for servers with OpenAI's chat completion API:
 // OpenAI, OpenRouter, DeepSeek, vLLM, SGLang, llama.cpp, Ollama and others.
 //
-// It asks in text, without tools: what an agent of mini wants from a model is
-// a message with a bash block. Plain and streamed answers give the same Reply.
+// Streamed and plain responses give the same Reply. Query sends one request;
+// retries are package retry's.
 //
 //	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: os.Getenv("OPENAI_API_KEY")})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
@@ -21,78 +21,64 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// What the zero values of Config mean.
-const (
-	DefaultBaseURL = "https://api.openai.com/v1"
-	DefaultTimeout = 10 * time.Minute
-	DefaultIdle    = 2 * time.Minute
-)
+// DefaultBaseURL is the default of Config.BaseURL.
+const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Config says which model is asked, where, and how. Printed in any way, it
-// says only whether there is a key, and of headers only the names.
+// Config configures a Model. Its printed form shows only whether a key is set,
+// and only the names of headers.
 type Config struct {
-	// Name of the model, as the server knows it. It is sent as it is: no name
-	// gets a treatment of its own.
+	// Name of the model, sent unchanged. No name is treated specially.
 	Name string
-	// BaseURL ends where "/chat/completions" begins; default DefaultBaseURL.
+	// BaseURL is the URL before "/chat/completions"; default DefaultBaseURL.
 	BaseURL string
-	// APIKey is sent as a bearer token; empty for servers that want none.
+	// APIKey is sent as a bearer token; empty for servers without keys.
 	APIKey string `json:"-" yaml:"-"`
-	// Kwargs go into the body of every request, whatever they are: temperature
-	// (0 too), top_p, top_k, seed, max_tokens, reasoning_effort, provider...
-	// They win over what mini would send. "model", "messages" and "stream" are
-	// refused, for they have a place of their own, and so are keys.
+	// Kwargs are added to the body of every request: temperature (0 is sent,
+	// too), top_p, top_k, seed, max_tokens, reasoning_effort, provider and so
+	// on. They override mini's own fields, except "model", "messages" and
+	// "stream", which are rejected, as are keys.
 	Kwargs map[string]any
-	// Tools are offered to the model with every request.
-	Tools []model.Definition
-	// Stream asks for the answer in parts. Connections then do not idle while
-	// a model thinks, which some proxies cut. A server that cannot do that is
-	// asked plainly from then on.
+	// Tools are offered to the model in every request.
+	Tools []model.ToolDefinition
+	// Stream requests streamed responses. It avoids idle connections, which
+	// some proxies close while a model thinks. If the server rejects streaming,
+	// later requests are not streamed.
 	Stream bool
-	// SendReasoning returns the model's earlier thinking to it as
-	// reasoning_content. Few servers ask for that; others refuse it. A server
-	// that refuses to go without gets it from then on.
+	// SendReasoning sends the model's earlier thinking back as
+	// reasoning_content. Few servers require it; others reject it. If a server
+	// reports that it is missing, later requests include it.
 	SendReasoning bool
-	// Timeout bounds one request, from its start to the last byte of the
-	// answer; default DefaultTimeout.
+	// Timeout bounds one request, up to the last byte of the response; default
+	// transport.DefaultTimeout.
 	Timeout time.Duration
-	// Idle bounds the silences of a stream that has begun; default DefaultIdle.
-	Idle time.Duration
-	// Headers go with every request. Keys are no headers here.
+	// IdleTimeout bounds the time between two parts of a stream; default
+	// transport.DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// Headers are added to every request. They must not contain keys.
 	Headers map[string]string `json:"-" yaml:"-"`
-	// Price of the tokens. What the server says a call cost wins over it
-	// (usage.cost, as OpenRouter does). Where there is neither, the call counts
-	// as one whose cost is not known.
+	// Price of the tokens. A cost that the server reports (usage.cost, as
+	// OpenRouter does) overrides it. Without either, calls count as unpriced.
 	Price model.Price
-	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
-	// one that keeps a connection for every worker.
+	// HTTPClient is for proxies and tests; its Timeout is ignored. The default
+	// client keeps a connection per worker.
 	HTTPClient *http.Client `json:"-" yaml:"-"`
 }
 
-// Validate returns the first thing that is wrong, as a sentence for the user.
+// Validate returns the first error in the configuration, for the user.
 func (c Config) Validate() error {
 	if err := c.endpoint().Validate("/chat/completions"); err != nil {
 		return err
 	}
-	if c.Timeout < 0 || c.Idle < 0 {
+	if c.Timeout < 0 || c.IdleTimeout < 0 {
 		return errors.New("timeouts cannot be negative")
 	}
 	_, err := c.fields()
 	return err
 }
 
-// fields is what every request's body gets on top.
+// fields returns the fields added to every request's body.
 func (c Config) fields() (map[string]json.RawMessage, error) {
-	fields, err := transport.Fields(c.Kwargs, "model", "messages", "stream")
-	if err != nil {
-		return nil, err
-	}
-	name, err := json.Marshal(c.Name)
-	if err != nil {
-		return nil, fmt.Errorf("model name: %w", err)
-	}
-	fields["model"] = name
-	return fields, nil
+	return transport.EncodeKwargs(c.Kwargs, "model", "messages", "stream")
 }
 
 func (c Config) baseURL() string { return cmp.Or(c.BaseURL, DefaultBaseURL) }
@@ -103,11 +89,11 @@ func (c Config) endpoint() transport.Endpoint {
 	}
 }
 
-// key is without the line feed that comes with keys read from files.
+// key returns the key without the newline that keys read from files have.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
-// Format implements fmt.Formatter, for every verb: the key is never printed.
+// Format implements fmt.Formatter. It never prints the key, for any verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.endpoint()) }
 
-// String is what is printed.
+// String implements fmt.Stringer.
 func (c Config) String() string { return fmt.Sprint(c) }

@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/model/retry"
 )
 
-// A server that cannot stream is asked plainly, at once, and from then on.
+// After a server rejects streaming, requests are not streamed, without a wait.
 func TestCannotStream(t *testing.T) {
 	tests := map[string]struct {
 		status int
@@ -75,7 +75,7 @@ func TestForeignServers(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			_, err := ask(t, openai.Config{Stream: stream}, says(test.status, test.kind, test.body))
 			e, ok := errors.AsType[*model.Error](err)
-			if !ok || !strings.Contains(e.Hint, test.hint) || e.Suspect != (test.status == 200) || strings.Contains(err.Error(), "\n") {
+			if !ok || !strings.Contains(e.Hint, test.hint) || e.MaybeMisconfigured != (test.status == 200) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, stream %t: %+v: %v", name, stream, e, err)
 			}
 		}
@@ -89,14 +89,14 @@ func TestLimitsOfHeaders(t *testing.T) {
 			w.Header().Set("X-RateLimit-Limit-Tokens", "30000")
 			says(status, "application/json", plain)(w, r)
 		})
-		if want := (model.Limits{Requests: 1200, Tokens: 30000}); got.Limits != want {
-			t.Errorf("status %d: %+v", status, got.Limits)
+		if want := (model.RateLimits{RequestsPerMinute: 1200, TokensPerMinute: 30000}); got.RateLimits != want {
+			t.Errorf("status %d: %+v", status, got.RateLimits)
 		}
 	}
 }
 
-// Some servers count in each part of a stream. That counts, however it ends.
-func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
+// Some servers report usage in each chunk. It counts even if the stream breaks off.
+func TestBrokenStreamUsage(t *testing.T) {
 	const part = `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":100,"completion_tokens":7}}` + "\n\n"
 	const silent = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
 	hangs := func(w http.ResponseWriter, r *http.Request) {
@@ -117,7 +117,7 @@ func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
 	} {
 		price := model.Price{Input: 1, Output: 10}
 		reply, err := ask(t, openai.Config{Stream: true, Price: price}, test.serve)
-		if err == nil || reply.Usage != test.want || reply.Cost != price.Of(test.want) {
+		if err == nil || reply.Usage != test.want || reply.Cost != price.CostOf(test.want) {
 			t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
 		}
 	}

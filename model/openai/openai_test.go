@@ -18,9 +18,9 @@ import (
 
 const secret = modeltest.Key
 
-var says = modeltest.Says
+var says = modeltest.StaticResponse
 
-// ask makes a model of what serve answers, and asks it once.
+// ask returns the reply of a model to a server's response.
 func ask(t *testing.T, c openai.Config, serve http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	return connect(t, c, serve).Query(t.Context(), []model.Message{
@@ -56,7 +56,7 @@ const plain = `{"id":"c1","object":"chat.completion","created":1,"model":"m-2026
  "usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"cost":0.5,
    "prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":8}}}`
 
-// The same answer in parts, with what real servers put between them.
+// The same answer as a stream, with the other events that real servers send.
 const streamed = `: KEEPALIVE
 
 event: message
@@ -78,10 +78,10 @@ data: [DONE]
 
 `
 
-func TestPlainAndStreamGiveTheSame(t *testing.T) {
+func TestPlainAndStreamedAreEqual(t *testing.T) {
 	want := model.Reply{
-		Message: model.Message{Role: model.Assistant, Content: "héllo <b>\n```bash\nls\n```", Reasoning: "think hard"},
-		Finish:  model.FinishStop, Model: "m-2026", Tries: 1, Cost: 0.5,
+		Message:      model.Message{Role: model.Assistant, Content: "héllo <b>\n```bash\nls\n```", Reasoning: "think hard"},
+		FinishReason: model.FinishStop, Model: "m-2026", Tries: 1, Cost: 0.5,
 		Usage: model.Usage{Prompt: 100, Completion: 20, CacheRead: 60, Reasoning: 8},
 	}
 	var raws []any
@@ -244,13 +244,13 @@ func TestFailures(t *testing.T) {
 		"200, nothing":       {true, 200, sse, "", model.ProviderError, true, "read answer: EOF"},
 		"200, half":          {false, 200, js, plain[:200], model.ProviderError, true, "EOF"},
 		"no finish_reason":   {false, 200, js, `{"choices":[{"message":{"content":"x"}}]}`, model.ProviderError, true, "no finish_reason"},
-		"broken off":         {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}`, model.ProviderError, true, "broke the answer off"},
+		"broken off":         {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}`, model.ProviderError, true, "aborted the answer"},
 		"choice with error":  {false, 200, js, `{"choices":[{"error":{"code":429,"message":"busy"},"finish_reason":"error"}]}`, model.RateLimited, true, "busy"},
 		"withheld":           {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}`, model.ContentRefused, false, "filter"},
 		"refused":            {false, 200, js, `{"choices":[{"message":{"refusal":"I cannot"},"finish_reason":"stop"}]}`, model.ContentRefused, false, "I cannot"},
 		"cut stream":         {true, 200, sse, first, model.ProviderError, true, "no finish_reason"},
 		"cut, with [DONE]":   {true, 200, sse, first + "data: [DONE]\n\n", model.ProviderError, true, "no finish_reason"},
-		"cut in an event":    {true, 200, sse, first + `data: {"choices":[{"ind`, model.ProviderError, true, "no finish_reason"},
+		"cut in an event":    {true, 200, sse, first + `data: {"choices":[{"ind`, model.ProviderError, true, "read event"},
 		"event of no JSON":   {true, 200, sse, first + "data: hello\n\n", model.ProviderError, true, "read event"},
 		"error event":        {true, 200, sse, first + "event: error\ndata: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n", model.ProviderError, true, "503 Service Unavailable: overloaded"},
 		"error event, text":  {true, 200, sse, first + ": c\n\ndata: {\"error\":\"boom\"}\n\ndata: [DONE]\n\n", model.ProviderError, true, "boom"},
@@ -276,8 +276,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What was withheld was paid for all the same.
-func TestWithheldAnswerHasUsage(t *testing.T) {
+// A withheld answer has a cost.
+func TestContentFilterUsage(t *testing.T) {
 	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"content_filter"`, 1)
 	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
 	if err == nil || got.Usage.Prompt != 100 || got.Cost != 0.5 {
@@ -288,7 +288,7 @@ func TestWithheldAnswerHasUsage(t *testing.T) {
 func TestLengthIsAReply(t *testing.T) {
 	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
 	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
-	if err != nil || got.Finish != model.FinishLength {
-		t.Errorf("finish %q, %v", got.Finish, err)
+	if err != nil || got.FinishReason != model.FinishLength {
+		t.Errorf("finish %q, %v", got.FinishReason, err)
 	}
 }

@@ -2,85 +2,110 @@ package openai
 
 import (
 	"encoding/base64"
+	"encoding/json"
 
-	client "github.com/sashabaranov/go-openai"
+	api "github.com/sashabaranov/go-openai"
 
 	"github.com/minibench/mini/model"
 )
 
-// placeholder stands for a message without text, for an empty content is left
-// out by the client library, and refused by many servers.
+// request is the body of a request, without Kwargs. The API's types are those of
+// go-openai, except where servers add fields.
+type request struct {
+	Model         string             `json:"model"`
+	Messages      []message          `json:"messages"`
+	Tools         []api.Tool         `json:"tools,omitempty"`
+	Stream        bool               `json:"stream"`
+	StreamOptions *api.StreamOptions `json:"stream_options,omitempty"`
+}
+
+// message is a message of a request or a response.
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content,omitempty"` // string or parts
+	// Reasoning is the thinking, ReasoningAlt its other name (OpenRouter, vLLM).
+	Reasoning    *string `json:"reasoning_content,omitempty"`
+	ReasoningAlt string  `json:"reasoning,omitempty"`
+	Refusal      string  `json:"refusal,omitempty"`
+	// Details is thinking in parts, signed or encrypted (OpenRouter). Extra, here
+	// and in each call, holds Gemini's thought signatures, without which it
+	// rejects calls. Both must be sent back unchanged.
+	Details json.RawMessage `json:"reasoning_details,omitempty"`
+	Extra   json.RawMessage `json:"extra_content,omitempty"`
+	Calls   []toolCall      `json:"tool_calls,omitempty"`
+	CallID  string          `json:"tool_call_id,omitempty"`
+}
+
+type toolCall struct {
+	api.ToolCall
+	Extra json.RawMessage `json:"extra_content,omitempty"`
+}
+
+// placeholder replaces an empty text, which many servers reject.
 const placeholder = "(empty)"
 
-// outgoing is a conversation as a request has it. Answers of tools may only be
-// text there, so that their images follow in a message of the user's, behind
-// all the answers to one reply. What goes with them that the client library
-// does not know is beside it, by their places.
-func outgoing(messages []model.Message, reasoning bool) (out []client.ChatCompletionMessage, more map[int]addition, err error) {
-	out, more = make([]client.ChatCompletionMessage, 0, len(messages)), map[int]addition{}
+// outgoing converts a conversation for a request. Tool results may only be text,
+// so their images follow in a user message after the last result. If reasoning is
+// set, empty thinking is sent too: servers require it in every reply.
+func outgoing(messages []model.Message, reasoning bool) []message {
+	out := make([]message, 0, len(messages))
 	var shown []model.Image
 	for i, m := range messages {
-		sent := client.ChatCompletionMessage{
-			Role: string(m.Role), Content: m.Content, ToolCalls: toolCalls(m.Calls), ToolCallID: m.CallID,
-		}
-		if m.Content == "" && len(m.Calls) == 0 {
-			sent.Content = placeholder
-		}
-		a, err := additionTo(m, reasoning)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !a.empty() {
-			more[len(out)] = a
-		}
+		sent := message{Role: string(m.Role), Content: m.Content, Calls: toolCalls(m.ToolCalls), CallID: m.ToolCallID}
 		switch {
-		case m.Role == model.Tool:
+		case m.Role != model.Tool && len(m.Images) > 0:
+			sent.Content = parts(m.Content, m.Images)
+		case m.Content == "" && len(m.ToolCalls) == 0:
+			sent.Content = placeholder
+		case m.Content == "":
+			sent.Content = nil
+		}
+		switch m.Role {
+		case model.Assistant:
+			if reasoning {
+				sent.Reasoning = &m.Reasoning
+			}
+			sent.restore(m.ProviderData)
+		case model.Tool:
 			shown = append(shown, m.Images...)
-		case len(m.Images) > 0:
-			sent.Content, sent.MultiContent = "", parts(m.Content, m.Images)
 		}
 		out = append(out, sent)
 		if last := i == len(messages)-1 || messages[i+1].Role != model.Tool; last && len(shown) > 0 {
-			out = append(out, client.ChatCompletionMessage{
-				Role: string(model.User), MultiContent: parts("The images of the output above:", shown),
-			})
+			out = append(out, message{Role: string(model.User), Content: parts("The images of the output above:", shown)})
 			shown = nil
 		}
 	}
-	return out, more, nil
+	return out
 }
 
-func toolCalls(calls []model.Call) []client.ToolCall {
-	var out []client.ToolCall
+func toolCalls(calls []model.ToolCall) []toolCall {
+	var out []toolCall
 	for _, c := range calls {
-		out = append(out, client.ToolCall{
-			ID: c.ID, Type: client.ToolTypeFunction,
-			Function: client.FunctionCall{Name: c.Name, Arguments: c.Arguments},
-		})
+		out = append(out, toolCall{ToolCall: api.ToolCall{
+			ID: c.ID, Type: api.ToolTypeFunction, Function: api.FunctionCall{Name: c.Name, Arguments: c.Arguments},
+		}})
 	}
 	return out
 }
 
-// parts is a content with images behind its text.
-func parts(text string, images []model.Image) []client.ChatMessagePart {
-	var out []client.ChatMessagePart
+// parts returns a content of text followed by images.
+func parts(text string, images []model.Image) []api.ChatMessagePart {
+	var out []api.ChatMessagePart
 	if text != "" {
-		out = append(out, client.ChatMessagePart{Type: client.ChatMessagePartTypeText, Text: text})
+		out = append(out, api.ChatMessagePart{Type: api.ChatMessagePartTypeText, Text: text})
 	}
 	for _, i := range images {
 		url := "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
-		out = append(out, client.ChatMessagePart{
-			Type: client.ChatMessagePartTypeImageURL, ImageURL: &client.ChatMessageImageURL{URL: url},
-		})
+		out = append(out, api.ChatMessagePart{Type: api.ChatMessagePartTypeImageURL, ImageURL: &api.ChatMessageImageURL{URL: url}})
 	}
 	return out
 }
 
-// offered is the tools of a request.
-func offered(tools []model.Definition) []client.Tool {
-	var out []client.Tool
+// toolsOf converts tool definitions for a request.
+func toolsOf(tools []model.ToolDefinition) []api.Tool {
+	var out []api.Tool
 	for _, d := range tools {
-		out = append(out, client.Tool{Type: client.ToolTypeFunction, Function: &client.FunctionDefinition{
+		out = append(out, api.Tool{Type: api.ToolTypeFunction, Function: &api.FunctionDefinition{
 			Name: d.Name, Description: d.Description, Parameters: d.Parameters,
 		}})
 	}

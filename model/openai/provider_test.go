@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/model/openai"
 )
 
-// TestProvider is what all providers promise.
+// TestProvider runs the conformance suite.
 func TestProvider(t *testing.T) {
 	const js, sse = "application/json", "text/event-stream"
 	modeltest.Run(t, modeltest.Provider{
@@ -20,8 +20,8 @@ func TestProvider(t *testing.T) {
 				Name: "m", BaseURL: s.BaseURL + "/v1", APIKey: s.Key, Stream: s.Stream, Timeout: s.Timeout, HTTPClient: s.Client,
 			})
 		},
-		Plain: plain, Streamed: streamed, First: "data: {\"choices\":[]}\n\n",
-		Texts: func(pieces ...string) string {
+		Plain: plain, Streamed: streamed, FirstEvent: "data: {\"choices\":[]}\n\n",
+		StreamedPieces: func(pieces ...string) string {
 			var b strings.Builder
 			for _, p := range pieces {
 				text, _ := json.Marshal(p)
@@ -31,13 +31,13 @@ func TestProvider(t *testing.T) {
 			return b.String()
 		},
 		Faults: map[string]modeltest.Fault{
-			"error in good": {Serve: modeltest.Answers(js, `{"error":{"message":"upstream","code":502}}`)},
-			"busy in good":  {Serve: modeltest.Answers(js, `{"error":{"message":"slow down","code":429}}`)},
-			"no choices":    {Serve: modeltest.Answers(js, `{"choices":[]}`)},
-			"no finish":     {Serve: modeltest.Answers(js, `{"choices":[{"message":{"content":"x"}}]}`)},
-			"no credit":     {Serve: modeltest.Refuses(429, `{"error":{"code":"insufficient_quota"}}`), Class: model.AuthenticationError},
-			"too long":      {Serve: modeltest.Refuses(400, `{"error":{"code":"context_length_exceeded"}}`), Class: model.ContextWindowExceeded},
-			"refused":       {Serve: modeltest.Refuses(400, `{"error":{"code":"content_filter"}}`), Class: model.ContentRefused},
+			"error in good": {Serve: modeltest.OKResponse(js, `{"error":{"message":"upstream","code":502}}`)},
+			"busy in good":  {Serve: modeltest.OKResponse(js, `{"error":{"message":"slow down","code":429}}`)},
+			"no choices":    {Serve: modeltest.OKResponse(js, `{"choices":[]}`)},
+			"no finish":     {Serve: modeltest.OKResponse(js, `{"choices":[{"message":{"content":"x"}}]}`)},
+			"no credit":     {Serve: modeltest.ErrorResponse(429, `{"error":{"code":"insufficient_quota"}}`), Class: model.AuthenticationError},
+			"too long":      {Serve: modeltest.ErrorResponse(400, `{"error":{"code":"context_length_exceeded"}}`), Class: model.ContextWindowExceeded},
+			"refused":       {Serve: modeltest.ErrorResponse(400, `{"error":{"code":"content_filter"}}`), Class: model.ContentRefused},
 		},
 		Echoes: map[string]modeltest.Echo{
 			"refusal": {Status: 401, Kind: js, Body: `{"error":{"message":"KEY"}}`},

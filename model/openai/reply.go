@@ -7,138 +7,145 @@ import (
 	"fmt"
 	"strings"
 
-	client "github.com/sashabaranov/go-openai"
-
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
 
-// extras are the parts of an answer that the client library leaves out.
-type extras struct {
+// response is a chat.completion object with extensions of some servers.
+type response struct {
 	Error   json.RawMessage `json:"error"`
+	Model   string          `json:"model"`
 	Choices []struct {
-		Message unknown         `json:"message"`
-		Error   json.RawMessage `json:"error"` // OpenRouter
+		Message message            `json:"message"`
+		Finish  model.FinishReason `json:"finish_reason"`
+		Error   json.RawMessage    `json:"error"` // OpenRouter
 	} `json:"choices"`
 	Usage struct {
-		Cost      *model.Cost `json:"cost"`                    // OpenRouter
-		CacheHits int64       `json:"prompt_cache_hit_tokens"` // DeepSeek
-		Details   struct {
+		Prompt        int64       `json:"prompt_tokens"`
+		Completion    int64       `json:"completion_tokens"`
+		Cost          *model.Cost `json:"cost"`                    // OpenRouter
+		CacheHits     int64       `json:"prompt_cache_hit_tokens"` // DeepSeek
+		PromptDetails struct {
+			Cached      int64 `json:"cached_tokens"`
 			CacheWrites int64 `json:"cache_write_tokens"` // OpenRouter
 		} `json:"prompt_tokens_details"`
+		CompletionDetails struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 	} `json:"usage"`
 }
 
-// parseReply reads a chat.completion object. An answer that was withheld comes
-// with its usage beside the error.
+// parseReply reads a chat.completion object. If the answer was withheld, it returns
+// an error and a reply with the usage.
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
-		return model.Reply{}, foreign("read answer: %w", err)
+		return model.Reply{}, unexpected("read answer: %w", err)
 	}
-	var resp client.ChatCompletionResponse
-	var more extras
-	if err := errors.Join(json.Unmarshal(raw, &resp), json.Unmarshal(raw, &more)); err != nil {
-		return model.Reply{}, foreign("read answer: %w", err)
+	var a response
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return model.Reply{}, unexpected("read answer: %w", err)
 	}
-	// What was of no use may have taken something all the same.
-	reply := model.Reply{Usage: usageOf(resp.Usage, more), Model: resp.Model, Raw: raw}
-	bill(&reply, more.Usage.Cost, price, len(resp.Choices) > 0 && !unfinished(model.Finish(resp.Choices[0].FinishReason)))
+	// Unusable answers may be billed, too.
+	reply := model.Reply{Usage: a.usage(), Model: a.Model, Raw: raw}
+	setCost(&reply, a.Usage.Cost, price, len(a.Choices) > 0 && !unfinished(a.Choices[0].Finish))
 	switch {
-	case present(more.Error):
-		return reply, transport.Classify(0, transport.ParseDetail(raw))
-	case len(resp.Choices) == 0 || len(more.Choices) == 0:
-		return reply, foreign("the answer has no choices")
-	case present(more.Choices[0].Error):
-		return reply, transport.Classify(0, transport.ParseDetail(more.Choices[0].Error))
+	case present(a.Error):
+		return reply, transport.Classify(0, transport.ParseErrorDetail(raw))
+	case len(a.Choices) == 0:
+		return reply, unexpected("the answer has no choices")
+	case present(a.Choices[0].Error):
+		return reply, transport.Classify(0, transport.ParseErrorDetail(a.Choices[0].Error))
 	}
-	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
+	choice := a.Choices[0].Message
+	reply.Message = choice.message()
 	var err error
-	if reply.Message.Kept, err = more.Choices[0].Message.keep(); err != nil {
+	if reply.Message.ProviderData, err = choice.providerData(); err != nil {
 		return reply, err
 	}
-	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
-	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
+	reply.FinishReason = a.Choices[0].Finish
+	return reply, checkFinish(reply, choice.Refusal)
 }
 
-// taken is what the beginning of an answer says that it took. Few servers say
-// so before the end.
-func taken(part []byte, price model.Price) model.Reply {
-	if part == nil {
-		return model.Reply{}
-	}
-	reply, _ := parseReply(part, price) // that it is no answer is known
-	return model.Reply{Usage: reply.Usage, Cost: reply.Cost}
-}
-
-// bill says what an answer cost: who sends the bill knows best, a price comes
-// next. An answer whose tokens nobody counted has no known cost, whatever the
-// price; what is no answer, or not all of one, and counts none took nothing.
-func bill(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
+// setCost sets the cost of a reply: the server's own figure first, then the price.
+// A complete answer without token counts has unknown cost. An incomplete one
+// without counts cost nothing.
+func setCost(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
 	counted := r.Usage != model.Usage{}
 	switch {
 	case stated != nil && *stated >= 0:
 		r.Cost = *stated
-	case price.Free || price.Known() && counted:
-		r.Cost = price.Of(r.Usage)
+	case price.Free || price.IsKnown() && counted:
+		r.Cost = price.CostOf(r.Usage)
 	case answered || counted:
 		r.Usage.Unpriced = 1
 	}
 }
 
-func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
-	var parts strings.Builder
-	for _, p := range m.MultiContent {
-		parts.WriteString(p.Text)
+func (m message) message() model.Message {
+	out := model.Message{Role: model.Assistant, Reasoning: m.ReasoningAlt}
+	if m.Reasoning != nil && *m.Reasoning != "" {
+		out.Reasoning = *m.Reasoning
 	}
-	if m.ReasoningContent != "" {
-		reasoning = m.ReasoningContent
+	switch content := m.Content.(type) {
+	case string:
+		out.Content = content
+	case []any: // Mistral
+		out.Content = textOf(content)
 	}
-	out := model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
-	for _, c := range m.ToolCalls {
-		out.Calls = append(out.Calls, model.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	for _, c := range m.Calls {
+		out.ToolCalls = append(out.ToolCalls, model.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 	}
 	return out
 }
 
-func usageOf(u client.Usage, more extras) model.Usage {
+// textOf joins the texts of a content in parts.
+func textOf(parts []any) string {
+	var b strings.Builder
+	for _, p := range parts {
+		object, _ := p.(map[string]any)
+		text, _ := object["text"].(string)
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func (a response) usage() model.Usage {
+	u := a.Usage
 	out := model.Usage{
-		Prompt: transport.Tokens(u.PromptTokens), Completion: transport.Tokens(u.CompletionTokens),
-		CacheRead: transport.Tokens(more.Usage.CacheHits), CacheWrite: transport.Tokens(more.Usage.Details.CacheWrites),
+		Prompt: transport.ClampTokens(u.Prompt), Completion: transport.ClampTokens(u.Completion), CacheRead: transport.ClampTokens(u.CacheHits),
+		CacheWrite: transport.ClampTokens(u.PromptDetails.CacheWrites), Reasoning: transport.ClampTokens(u.CompletionDetails.Reasoning),
 	}
-	if d := u.PromptTokensDetails; d != nil && d.CachedTokens > 0 {
-		out.CacheRead = transport.Tokens(d.CachedTokens)
-	}
-	if d := u.CompletionTokensDetails; d != nil {
-		out.Reasoning = transport.Tokens(d.ReasoningTokens)
+	if cached := u.PromptDetails.Cached; cached > 0 {
+		out.CacheRead = transport.ClampTokens(cached)
 	}
 	return out
 }
 
-// checkFinish refuses answers that are none.
+// checkFinish returns an error for unusable answers.
 func checkFinish(r model.Reply, refusal string) error {
 	switch {
-	case unfinished(r.Finish):
-		return transport.Broken("the answer ended before it was complete (no finish_reason)")
-	case r.Finish == "error":
-		return transport.Broken("the server broke the answer off")
-	case r.Finish == model.FinishFilter:
+	case unfinished(r.FinishReason):
+		return transport.MalformedResponse("the answer ended before it was complete (no finish_reason)")
+	case r.FinishReason == "error":
+		return transport.MalformedResponse("the server aborted the answer")
+	case r.FinishReason == model.FinishContentFilter:
 		return &model.Error{Status: model.ContentRefused, Err: errors.New("the provider's content filter withheld the answer")}
-	case refusal != "" && r.Message.Content == "" && len(r.Message.Calls) == 0:
+	case refusal != "" && r.Message.Content == "" && len(r.Message.ToolCalls) == 0:
 		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the model refused: %s", refusal)}
 	}
 	return nil
 }
 
-// unfinished says that an answer does not say how it ended: it did not.
-func unfinished(f model.Finish) bool { return f == "" || f == "null" }
+// unfinished reports whether a finish reason is missing: the answer is incomplete.
+func unfinished(f model.FinishReason) bool { return f == "" || f == "null" }
 
 func present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 
-// foreign is an answer that is none of this API: it may be a bad moment, or
-// another kind of server.
-func foreign(format string, args ...any) error {
-	return transport.Foreign("check the base URL (model.base_url); that of most servers ends with /v1", format, args...)
+// unexpected returns the error of a response that is not from this API: a
+// temporary failure, or a different kind of server.
+func unexpected(format string, args ...any) error {
+	return transport.UnexpectedResponse("check the base URL (model.base_url); that of most servers ends with /v1", format, args...)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/minibench/mini/model/openai"
 )
 
-// What a conversation with tools and images is to a server.
+// The request of a conversation with tools and images.
 func TestRequestWithToolsAndImages(t *testing.T) {
 	var body []byte
-	m := connect(t, openai.Config{Tools: []model.Definition{{
+	m := connect(t, openai.Config{Tools: []model.ToolDefinition{{
 		Name: "bash", Description: "Run <it>.", Parameters: json.RawMessage(`{"type":"object"}`),
 	}}}, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
@@ -25,11 +25,11 @@ func TestRequestWithToolsAndImages(t *testing.T) {
 	image := model.Image{MediaType: "image/png", Data: []byte("png")}
 	_, err := m.Query(t.Context(), []model.Message{
 		{Role: model.User, Content: "see", Images: []model.Image{image}},
-		{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}},
-		{Role: model.Tool, CallID: "a", Content: "out", Images: []model.Image{image}},
-		{Role: model.Tool, CallID: "b", Content: ""},
-		{Role: model.Assistant, Content: "hm", Calls: []model.Call{{ID: "c", Name: "bash", Arguments: `{}`}}},
-		{Role: model.Tool, CallID: "c", Content: "end", Images: []model.Image{image}},
+		{Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, ToolCallID: "a", Content: "out", Images: []model.Image{image}},
+		{Role: model.Tool, ToolCallID: "b", Content: ""},
+		{Role: model.Assistant, Content: "hm", ToolCalls: []model.ToolCall{{ID: "c", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, ToolCallID: "c", Content: "end", Images: []model.Image{image}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,20 +60,8 @@ func TestRequestWithToolsAndImages(t *testing.T) {
 	}
 }
 
-// Without tools and images nothing of them is in a request.
-func TestRequestWithoutTools(t *testing.T) {
-	var body []byte
-	_, err := ask(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
-		body, _ = io.ReadAll(r.Body)
-		_, _ = io.WriteString(w, plain)
-	})
-	if err != nil || strings.Contains(string(body), "tool") {
-		t.Errorf("%v, %s", err, body)
-	}
-}
-
 func TestToolCallsOfAnswers(t *testing.T) {
-	two := []model.Call{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}
+	two := []model.ToolCall{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}
 	chunks := func(deltas ...string) string {
 		var b strings.Builder
 		for _, d := range deltas {
@@ -90,34 +78,34 @@ func TestToolCallsOfAnswers(t *testing.T) {
 			false, `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"so","tool_calls":[
 			{"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},
 			{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-			model.Message{Calls: two, Reasoning: "so"},
+			model.Message{ToolCalls: two, Reasoning: "so"},
 		},
 		"in parts": {true, chunks(
 			`"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]`,
 			`"tool_calls":[{"index":0,"function":{"arguments":"{\"com"}}]`,
 			`"tool_calls":[{"index":0,"function":{"arguments":"mand\":\"ls\"}"}},{"index":1,"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]`,
 			`"reasoning":"or"`, `"reasoning":" so"`,
-		), model.Message{Calls: two, Reasoning: "or so"}},
+		), model.Message{ToolCalls: two, Reasoning: "or so"}},
 		"in parts that take turns": {true, chunks(
 			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\""}},{"index":1,"id":"b","function":{"name":"bash"}}]`,
 			`"tool_calls":[{"index":1,"function":{"arguments":"{"}},{"index":0,"function":{"arguments":":\"ls\"}"}}]`,
 			`"tool_calls":[{"index":1,"function":{"arguments":"}"}}]`,
-		), model.Message{Calls: two}},
+		), model.Message{ToolCalls: two}},
 		"one index for all": {true, chunks(
 			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}]`,
 			`"tool_calls":[{"index":0,"function":{"arguments":"\"ls\"}"}}]`,
 			`"tool_calls":[{"index":0,"id":"b","function":{"name":"bash","arguments":"{"}}]`,
 			`"tool_calls":[{"index":0,"function":{"arguments":"}"}}]`,
-		), model.Message{Calls: two}},
+		), model.Message{ToolCalls: two}},
 		"no index": {true, chunks(
 			`"tool_calls":[{"id":"a","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]`,
 			`"tool_calls":[{"id":"b","function":{"name":"bash","arguments":"{}"}}]`,
-		), model.Message{Calls: two}},
+		), model.Message{ToolCalls: two}},
 		"id and name in each part": {true, chunks(
 			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}]`,
 			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"\"ls\"}"}}]`,
 			`"content":"","tool_calls":[{"index":1,"id":"b","function":{"name":"bash","arguments":"{}"}}]`,
-		), model.Message{Calls: two}},
+		), model.Message{ToolCalls: two}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := "application/json"
@@ -129,8 +117,8 @@ func TestToolCallsOfAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Role = model.Assistant
-			if diff := cmp.Diff(tt.want, got.Message); diff != "" || got.Finish != model.FinishTools {
-				t.Errorf("finish %q, message (-want +got):\n%s", got.Finish, diff)
+			if diff := cmp.Diff(tt.want, got.Message); diff != "" || got.FinishReason != model.FinishToolCalls {
+				t.Errorf("finish %q, message (-want +got):\n%s", got.FinishReason, diff)
 			}
 			for _, part := range []string{`"id":"a"`, `"id":"b"`} {
 				if !strings.Contains(string(got.Raw), part) {

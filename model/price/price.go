@@ -1,11 +1,11 @@
-// Package price knows what models cost where their makers serve them, how long
-// a prompt they take, and whether it may hold images.
+// Package price knows the prices of models at their providers, their context
+// windows, and whether they accept images.
 //
-// The table is embedded, dated, and says where it comes from; a user's file of
-// the same form is laid over it. Names mean something only at the hosts a table
-// gives them: the same name elsewhere may be another model, or another bill.
+// An embedded table, with date and source, is merged with the user's file of the
+// same form. A table lists the hosts of each provider, because the same name on
+// another host may be a different model or have a different price.
 //
-//	table, err := price.Shipped()
+//	table, err := price.Embedded()
 //	m, ok := table.Find("https://api.openai.com/v1", "gpt-5-mini")
 package price
 
@@ -28,38 +28,38 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Table says what models cost.
+// Table holds the prices of models by provider.
 type Table struct {
-	// Date is the day, as YYYY-MM-DD, on which the prices were so, by Source.
+	// Date is the day of the prices, as YYYY-MM-DD; Source where they are from.
 	Date      string              `yaml:"date"`
 	Source    string              `yaml:"source"`
 	Providers map[string]Provider `yaml:"providers"`
 }
 
-// Provider is who serves models.
+// Provider is a provider of models.
 type Provider struct {
-	// Hosts are where its models are, as "api.openai.com" or with a port, as
-	// "localhost:8000"; "*" is any host.
+	// Hosts are its API hosts, such as "api.openai.com" or "localhost:8000" with
+	// a port; "*" matches any host.
 	Hosts  []string         `yaml:"hosts"`
 	Models map[string]Model `yaml:"models"` // by the name in requests
 }
 
-// Model is what is known of a model.
+// Model holds the price and properties of a model.
 type Model struct {
 	model.Price `yaml:",inline"`
-	// Window is the length of the longest prompt, in tokens; 0 is not known.
-	Window int64 `yaml:"window"`
-	// Images says whether a prompt may hold images.
-	Images bool `yaml:"images"`
+	// ContextWindow is the maximum length of a prompt, in tokens; 0 if unknown.
+	ContextWindow int64 `yaml:"window"`
+	// AcceptsImages reports whether prompts may contain images.
+	AcceptsImages bool `yaml:"images"`
 }
 
 //go:embed table.yaml
 var shipped []byte
 
-// Shipped is the embedded table.
-func Shipped() (Table, error) { return Parse(shipped) }
+// Embedded returns the embedded table.
+func Embedded() (Table, error) { return Parse(shipped) }
 
-// Parse reads a table. An error names the entry that is wrong.
+// Parse reads a table. Its error names the invalid entry.
 func Parse(data []byte) (Table, error) {
 	var t Table
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -68,29 +68,29 @@ func Parse(data []byte) (Table, error) {
 		return Table{}, fmt.Errorf("read prices: %w", plain(err))
 	}
 	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
-		return Table{}, errors.New("read prices: more than one document; leave out what follows the line ---")
+		return Table{}, errors.New("read prices: more than one document; remove what follows the line ---")
 	}
 	if len(t.Providers) == 0 {
 		return Table{}, errors.New("read prices: no providers; each has hosts, and models with their prices")
 	}
-	owners := map[[2]string]string{} // of a model at a host
+	owners := map[[2]string]string{} // of a model on a host
 	for name, p := range t.Providers {
 		if len(p.Hosts) == 0 {
 			return Table{}, fmt.Errorf("read prices: provider %s has no hosts; name them, or write \"*\" for any", name)
 		}
 		for i, host := range p.Hosts {
 			if strings.ContainsAny(host, "/ ") {
-				return Table{}, fmt.Errorf("read prices: %q of %s is no host; write it without http:// and path, as api.openai.com or localhost:8000", host, name)
+				return Table{}, fmt.Errorf("read prices: %q of %s is not a host; omit http:// and the path, as in api.openai.com or localhost:8000", host, name)
 			}
 			p.Hosts[i] = strings.ToLower(host)
 		}
 		for id, m := range p.Models {
-			if err := m.check(); err != nil {
+			if err := m.validate(); err != nil {
 				return Table{}, fmt.Errorf("read prices: %s of %s: %w", id, name, err)
 			}
 			for _, host := range p.Hosts {
 				if other := owners[[2]string{host, id}]; other != "" {
-					return Table{}, fmt.Errorf("read prices: %s at %s is in %s and in %s; leave one", id, host, min(name, other), max(name, other))
+					return Table{}, fmt.Errorf("read prices: %s at %s is in %s and in %s; remove one", id, host, min(name, other), max(name, other))
 				}
 				owners[[2]string{host, id}] = name
 			}
@@ -99,13 +99,13 @@ func Parse(data []byte) (Table, error) {
 	return t, nil
 }
 
-// What the YAML library says of a table, in the words of its types.
+// Errors of the YAML library, in terms of Go types.
 var (
 	unknownKey = lazyregexp.New(`^(line \d+): field (.*) not found in type (.*)$`)
 	notOfType  = lazyregexp.New("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
 )
 
-// plain is the first of the errors of a YAML file, in one line.
+// plain returns the first error of a YAML file as one line for the user.
 func plain(err error) error {
 	wrong, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok || len(wrong.Errors) == 0 {
@@ -123,7 +123,7 @@ func plain(err error) error {
 		return fmt.Errorf("%s: unknown key %s; %s", m[1], m[2], keys)
 	}
 	if m := notOfType.FindStringSubmatch(first); m != nil {
-		want, have := "a text", cmp.Or(m[3], map[string]string{"seq": "a list", "map": "keys with values"}[m[2]], "this")
+		want, have := "a string", cmp.Or(m[3], map[string]string{"seq": "a list", "map": "keys with values"}[m[2]], "this")
 		switch {
 		case m[4] == "float64" || m[4] == "int64":
 			want = "a number"
@@ -134,29 +134,29 @@ func plain(err error) error {
 		case m[4] != "string":
 			want = "keys with values"
 		}
-		return fmt.Errorf("%s: %s is needed, not %s", m[1], want, have)
+		return fmt.Errorf("%s: want %s, have %s", m[1], want, have)
 	}
 	return errors.New(first)
 }
 
-// check looks for what no price can be.
-func (m Model) check() error {
+// validate checks the values of an entry.
+func (m Model) validate() error {
 	prices := []float64{m.Input, m.Output, m.Cached, m.CacheWrite, m.CacheWriteHour}
 	if l := m.Long; l != nil {
 		prices = append(prices, l.Input, l.Output, l.Cached, l.CacheWrite, l.CacheWriteHour)
-		if l.Tokens <= 0 {
-			return errors.New("long wants the number of tokens from which it holds")
+		if l.Threshold <= 0 {
+			return errors.New("long: set tokens to a positive number")
 		}
 	}
 	for _, p := range prices {
 		if p < 0 || math.IsNaN(p) || math.IsInf(p, 0) {
-			return fmt.Errorf("%v is no price", p)
+			return fmt.Errorf("invalid price %v", p)
 		}
 	}
-	if m.Window < 0 {
-		return fmt.Errorf("a window of %d tokens", m.Window)
+	if m.ContextWindow < 0 {
+		return fmt.Errorf("invalid window %d", m.ContextWindow)
 	}
-	if free := "%s nothing; where that is meant, add free: true"; !m.Free {
+	if free := "%s nothing; add free: true if that is intended"; !m.Free {
 		switch {
 		case m.Input == 0 && m.Output == 0:
 			return fmt.Errorf(free, "input and output cost")
@@ -169,9 +169,9 @@ func (m Model) check() error {
 	return nil
 }
 
-// Named is what is known of a model at its maker's, or at whoever is the first
-// by name to serve it.
-func (t Table) Named(name string) (Model, bool) {
+// FindByName returns the entry of a model at its first provider, by the
+// provider's name.
+func (t Table) FindByName(name string) (Model, bool) {
 	for _, id := range slices.Sorted(maps.Keys(t.Providers)) {
 		if m, ok := t.Providers[id].Models[name]; ok {
 			return m, true
@@ -180,8 +180,8 @@ func (t Table) Named(name string) (Model, bool) {
 	return Model{}, false
 }
 
-// Find is what is known of a model at an endpoint. A provider that names the
-// host wins over one that takes any.
+// Find returns the entry of a model at an endpoint. A provider that lists the host
+// takes precedence over one with "*".
 func (t Table) Find(baseURL, name string) (Model, bool) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -190,11 +190,11 @@ func (t Table) Find(baseURL, name string) (Model, bool) {
 	host, withPort := strings.ToLower(u.Hostname()), strings.ToLower(u.Host)
 	for _, any := range []bool{false, true} {
 		for _, p := range t.Providers {
-			here := slices.Contains(p.Hosts, host) || slices.Contains(p.Hosts, withPort)
+			listed := slices.Contains(p.Hosts, host) || slices.Contains(p.Hosts, withPort)
 			if any {
-				here = slices.Contains(p.Hosts, "*")
+				listed = slices.Contains(p.Hosts, "*")
 			}
-			if m, ok := p.Models[name]; here && ok {
+			if m, ok := p.Models[name]; listed && ok {
 				return m, true
 			}
 		}

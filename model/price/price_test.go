@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/model/price"
 )
 
-func TestShipped(t *testing.T) {
-	table, err := price.Shipped()
+func TestEmbedded(t *testing.T) {
+	table, err := price.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,12 +18,12 @@ func TestShipped(t *testing.T) {
 	}
 	for name, p := range table.Providers {
 		for id, m := range p.Models {
-			// What is never so, whoever serves it: slips in the table.
+			// True of every provider: finds mistakes in the table.
 			if m.Output < m.Input || m.Cached > m.Input || m.CacheWrite != 0 && m.CacheWrite < m.Input ||
-				m.CacheWriteHour != 0 && m.CacheWriteHour < m.CacheWrite || m.Input > 200 || m.Window < 8000 {
+				m.CacheWriteHour != 0 && m.CacheWriteHour < m.CacheWrite || m.Input > 200 || m.ContextWindow < 8000 {
 				t.Errorf("%s of %s is unlikely: %+v", id, name, m)
 			}
-			if l := m.Long; l != nil && (l.Input < m.Input || l.Output < m.Output || l.Tokens < 100_000) {
+			if l := m.Long; l != nil && (l.Input < m.Input || l.Output < m.Output || l.Threshold < 100_000) {
 				t.Errorf("%s of %s has an unlikely price for long prompts: %+v", id, name, *l)
 			}
 		}
@@ -50,7 +50,7 @@ providers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := price.Shipped()
+	shipped, err := price.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ providers:
 }
 
 func TestNamed(t *testing.T) {
-	shipped, err := price.Shipped()
+	shipped, err := price.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, ok := shipped.Named("claude-sonnet-4-5"); !ok || m.Output != 15 {
+	if m, ok := shipped.FindByName("claude-sonnet-4-5"); !ok || m.Output != 15 {
 		t.Errorf("%v, %+v", ok, m)
 	}
-	if _, ok := shipped.Named("nobody's"); ok {
+	if _, ok := shipped.FindByName("nobody's"); ok {
 		t.Error("a model that nobody serves is there")
 	}
 }
@@ -106,23 +106,23 @@ func TestParseErrors(t *testing.T) {
 	const head = "providers:\n  p:\n    hosts: [h]\n    models:\n"
 	tests := map[string]struct{ text, want string }{
 		"an unknown key":  {head + "      m: {input: 1, output: 1, outputs: 2}", "line 5: unknown key outputs; a model has input, output,"},
-		"words for one":   {head + "      m: {input: much, output: 1}", "line 5: a number is needed, not much"},
-		"one host":        {"providers:\n  p: {hosts: h, models: {m: {input: 1, output: 1}}}", "line 2: a list is needed, not h"},
-		"no output":       {head + "      m: {input: 1}", "m of p: output costs nothing; where that is meant, add free: true"},
+		"words for one":   {head + "      m: {input: much, output: 1}", "line 5: want a number, have much"},
+		"one host":        {"providers:\n  p: {hosts: h, models: {m: {input: 1, output: 1}}}", "line 2: want a list, have h"},
+		"no output":       {head + "      m: {input: 1}", "m of p: output costs nothing; add free: true if that is intended"},
 		"no input":        {head + "      m: {output: 1}", "m of p: input costs nothing"},
-		"a URL":           {"providers:\n  p: {hosts: [\"https://h/v1\"], models: {m: {input: 1, output: 1}}}", `"https://h/v1" of p is no host; write it without http:// and path`},
+		"a URL":           {"providers:\n  p: {hosts: [\"https://h/v1\"], models: {m: {input: 1, output: 1}}}", `"https://h/v1" of p is not a host; omit http:// and the path`},
 		"two documents":   {head + "      m: {input: 1, output: 1}\n---\nproviders: {}", "more than one document"},
 		"an empty file":   {"", "no providers"},
 		"no hosts":        {"providers:\n  p:\n    models:\n      m: {input: 1}", "p has no hosts"},
-		"a minus":         {head + "      m: {input: 1, output: -1}", "-1 is no price"},
-		"not a number":    {head + "      m: {input: 1, output: .nan}", "NaN is no price"},
+		"a minus":         {head + "      m: {input: 1, output: -1}", "invalid price -1"},
+		"not a number":    {head + "      m: {input: 1, output: .nan}", "invalid price NaN"},
 		"nothing":         {head + "      m: {window: 1000}", "free: true"},
-		"long from when":  {head + "      m: {input: 1, output: 1, long: {input: 2, output: 2}}", "number of tokens"},
-		"a window of -1":  {head + "      m: {input: 1, output: 1, window: -1}", "window of -1"},
+		"long from when":  {head + "      m: {input: 1, output: 1, long: {input: 2, output: 2}}", "set tokens to a positive number"},
+		"a window of -1":  {head + "      m: {input: 1, output: 1, window: -1}", "invalid window -1"},
 		"no YAML":         {"{", "read prices"},
 		"in two of them":  {"providers:\n  a: {hosts: [h], models: {m: {input: 1, output: 1}}}\n  b: {hosts: [H], models: {m: {input: 2, output: 2}}}", "m at h is in a and in b"},
 		"another's form":  {`{"gpt-5": {"input_cost_per_token": 1e-6}}`, "line 1: unknown key gpt-5; a table has date, source and providers"},
-		"a date too long": {"date: [1]", "line 1: a text is needed, not a list"},
+		"a date too long": {"date: [1]", "line 1: want a string, have a list"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,17 +12,17 @@ import (
 	"github.com/minibench/mini/model/retry"
 )
 
-// talker tells pieces, and then fails or answers.
-type talker struct {
-	says  [][]model.Delta // of each request; the last one answers
+// deltaModel sends deltas, and then fails or answers.
+type deltaModel struct {
+	says  [][]model.Delta // of each request; the last one succeeds
 	asked int
 }
 
-func (p *talker) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+func (p *deltaModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
 	pieces := p.says[p.asked]
 	p.asked++
 	for _, d := range pieces {
-		if tell := model.Deltas(ctx); tell != nil {
+		if tell := model.DeltaListener(ctx); tell != nil {
 			tell(d)
 		}
 	}
@@ -32,7 +32,7 @@ func (p *talker) Query(ctx context.Context, _ []model.Message) (model.Reply, err
 	return model.Reply{Tries: 1}, nil
 }
 
-// TestRestart makes void what was told, where anything was, before the wait.
+// TestRestart checks that sent deltas are voided before the wait.
 func TestRestart(t *testing.T) {
 	text := func(s string) model.Delta { return model.Delta{Text: s} }
 	tests := map[string]struct {
@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 					}
 				})
 				for _, ctx := range []context.Context{t.Context(), ctx} {
-					m := retry.New(&talker{says: test.says}, retry.Policy{})
+					m := retry.New(&deltaModel{says: test.says}, retry.Policy{})
 					start = time.Now()
 					if _, err := m.Query(ctx, nil); err != nil {
 						t.Fatal(err)

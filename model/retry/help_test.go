@@ -17,9 +17,8 @@ import (
 
 var price = model.Price{Input: 2, Cached: 0.5, Output: 8}
 
-// serve starts a server in memory that answers with the script, and returns
-// what ends it.
-func serve(t *testing.T, yaml string, c fake.Config) (*fake.Server, *fake.Memory, func()) {
+// serve starts an in-memory server with a script and returns a function to stop it.
+func serve(t *testing.T, yaml string, c fake.Config) (*fake.Server, *fake.MemoryListener, func()) {
 	t.Helper()
 	var err error
 	if c.Script, err = scripted.Parse("replies.yaml", []byte(yaml)); err != nil {
@@ -30,7 +29,7 @@ func serve(t *testing.T, yaml string, c fake.Config) (*fake.Server, *fake.Memory
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := fake.NewMemory()
+	l := fake.NewMemoryListener()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	return s, l, sync.OnceFunc(func() {
@@ -40,11 +39,11 @@ func serve(t *testing.T, yaml string, c fake.Config) (*fake.Server, *fake.Memory
 	})
 }
 
-// provider of one of the formats, with the tool of an agent.
-func connect(t *testing.T, l *fake.Memory, api string, stream bool) model.Model {
+// connect returns a model for an API, with an agent's tool.
+func connect(t *testing.T, l *fake.MemoryListener, api string, stream bool) model.Model {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
-	tools := []model.Definition{{Name: "bash", Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)}}
+	tools := []model.ToolDefinition{{Name: "bash", Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)}}
 	var m interface {
 		model.Model
 		io.Closer

@@ -1,10 +1,10 @@
-// Package retry is what is done about a provider's failures: what may pass is
-// tried again, after growing random waits or as long as the provider asks,
-// within bounds. There is one such policy, around any provider; providers make
-// one request a Query and say of a failure whether it may pass.
+// Package retry wraps a model and repeats failed requests, after growing random
+// waits or as long as the provider asks, within bounds. It is the only retry
+// policy: providers send one request per Query and report whether a failure is
+// retryable.
 //
 //	m := retry.New(provider, retry.Policy{MaxTries: 10, MaxWait: 15 * time.Minute})
-//	reply, err := m.Query(ctx, messages) // reply.Attempts has every request
+//	reply, err := m.Query(ctx, messages) // reply.Requests describes each request
 package retry
 
 import (
@@ -20,47 +20,45 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// What the zero values of a Policy mean, and bounds that are not settings.
+// Defaults of Policy, and bounds that are not configurable.
 const (
 	DefaultMaxTries = 10
 	DefaultMaxWait  = 15 * time.Minute
 
-	// Most of what fails works the next time, so the first wait is short; what
-	// does not has to be outlasted, so the others soon grow long: nine of them
-	// are four minutes and more.
-	firstWait = 250 * time.Millisecond
-	growth    = 3
-	longest   = time.Minute // between two tries, where the provider does not say
-	// suspectTries bounds the tries of a call whose failure may be a wrong
-	// setting, while nothing was ever answered. After the first such call others
-	// have one try.
-	suspectTries = 4
-	// maxError bounds the text of a failure in the record, in bytes.
+	// Most failures pass at once, so the first wait is short. Outages last, so
+	// the waits soon grow: nine of them take four minutes or more.
+	firstWait  = 250 * time.Millisecond
+	growth     = 3
+	maxBackoff = time.Minute // between two tries, without Retry-After
+	// misconfiguredTries bounds the tries if the failure may come from a wrong
+	// setting and no request has ever succeeded. After the first such call,
+	// calls get one try.
+	misconfiguredTries = 4
+	// maxError bounds the recorded text of a failure, in bytes.
 	maxError = 500
 )
 
-// Policy bounds one call.
+// Policy bounds the retries of one call.
 type Policy struct {
-	// MaxTries bounds its requests, the first included.
+	// MaxTries bounds the requests, including the first.
 	MaxTries int
-	// MaxWait bounds the time spent between them, all waits together. A
-	// provider that asks for more gets no further request, and the failure says
-	// what it asked for.
+	// MaxWait bounds the total time between requests. If the provider asks for
+	// a longer wait, the call fails, with that wait in the error.
 	MaxWait time.Duration
 }
 
-// Model is a provider with the policy around it. It is safe for concurrent use
-// when the provider is.
+// Model wraps a provider with a retry policy. It is safe for concurrent use if
+// the provider is.
 type Model struct {
 	provider model.Model
 	policy   Policy
-	answered atomic.Bool // by the provider, at any time
-	doubted  atomic.Bool // a call was given up because of its suspect failures
+	answered atomic.Bool // by any call
+	gaveUp   atomic.Bool // after a failure that may come from a wrong setting
 }
 
 var _ model.Model = (*Model)(nil)
 
-// New puts the policy around a provider.
+// New wraps provider with a policy.
 func New(provider model.Model, p Policy) *Model {
 	if p.MaxTries <= 0 {
 		p.MaxTries = DefaultMaxTries
@@ -71,45 +69,45 @@ func New(provider model.Model, p Policy) *Model {
 	return &Model{provider: provider, policy: p}
 }
 
-// Query implements model.Model. A failure is the last one; a call that ends
-// with its context has the context's cause, and the failure that was being
-// waited for as text only, for the attempt ended for another reason.
+// Query implements model.Model. Its error is that of the last request. If ctx
+// ends, it is ctx's cause, with the last failure as text only: that is not why the
+// attempt ended.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	c := call{waits: backoff.ExponentialBackOff{
-		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: growth, MaxInterval: longest,
+	c := call{backoff: backoff.ExponentialBackOff{
+		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: growth, MaxInterval: maxBackoff,
 	}}
-	c.waits.Reset()
-	ctx, restart := model.Restarts(model.WithBegun(ctx, time.Now()))
+	c.backoff.Reset()
+	ctx, restart := model.WithRestart(model.WithStartTime(ctx, time.Now()))
 	for {
-		reply, err := m.attempt(ctx, messages, &c)
+		reply, err := m.send(ctx, messages, &c)
 		failed, ok := errors.AsType[*model.Error](err)
 		switch {
 		case err == nil:
 			m.answered.Store(true)
-			return c.sum(reply), nil
+			return c.total(reply), nil
 		case ctx.Err() != nil:
-			return c.sum(reply), c.interrupted(ctx)
+			return c.total(reply), c.cancelled(ctx)
 		case !ok:
-			return c.sum(reply), err
+			return c.total(reply), err
 		}
-		wait, reason := m.next(failed, &c)
-		if reason != nil {
-			return c.sum(reply), reason
+		wait, finalErr := m.nextWait(failed, &c)
+		if finalErr != nil {
+			return c.total(reply), finalErr
 		}
-		restart() // before the wait: half a reply would stand there for minutes
+		restart() // before the wait, not to show half a reply for minutes
 		if !c.wait(ctx, wait) {
-			return c.sum(reply), c.interrupted(ctx)
+			return c.total(reply), c.cancelled(ctx)
 		}
 	}
 }
 
-// attempt makes one request and puts it on record.
-func (m *Model) attempt(ctx context.Context, messages []model.Message, c *call) (model.Reply, error) {
-	begun := time.Now()
+// send sends one request and records it.
+func (m *Model) send(ctx context.Context, messages []model.Message, c *call) (model.Reply, error) {
+	start := time.Now()
 	reply, err := m.provider.Query(ctx, messages)
-	a := model.Attempt{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
-	if ctx.Err() == nil || reply.Tries > 0 { // else it may have been given up before it was sent
-		a.Start, a.Elapsed = begun.Add(reply.Waited), time.Since(begun)-reply.Waited
+	a := model.Request{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
+	if ctx.Err() == nil || reply.Tries > 0 { // otherwise the request may not have been sent
+		a.Start, a.Elapsed = start.Add(reply.Waited), time.Since(start)-reply.Waited
 	}
 	if err != nil {
 		a.Error = text.Clip(err.Error(), maxError)
@@ -120,69 +118,70 @@ func (m *Model) attempt(ctx context.Context, messages []model.Message, c *call) 
 			c.last = e
 		}
 	}
-	c.attempts = append(c.attempts, a)
+	c.requests = append(c.requests, a)
 	return reply, err
 }
 
-// next is how long to wait before the next try, or why there is none.
-func (m *Model) next(e *model.Error, c *call) (time.Duration, error) {
+// nextWait returns how long to wait before the next try, or an error to give up.
+func (m *Model) nextWait(e *model.Error, c *call) (time.Duration, error) {
 	tries := m.policy.MaxTries
-	suspect := e.Suspect && !m.answered.Load()
+	misconfigured := e.MaybeMisconfigured && !m.answered.Load()
 	switch {
-	case suspect && m.doubted.Load():
+	case misconfigured && m.gaveUp.Load():
 		tries = 1
-	case suspect:
-		tries = min(tries, suspectTries)
+	case misconfigured:
+		tries = min(tries, misconfiguredTries)
 	}
-	if !e.Retryable || len(c.attempts) >= tries {
-		if suspect {
-			m.doubted.Store(true)
+	if !e.Retryable || len(c.requests) >= tries {
+		if misconfigured {
+			m.gaveUp.Store(true)
 		}
-		return 0, c.final(e, "")
+		return 0, c.giveUp(e, "")
 	}
-	wait := c.waits.NextBackOff()
-	if len(c.attempts) == 1 {
-		c.least = wait
+	wait := c.backoff.NextBackOff()
+	if len(c.requests) == 1 {
+		c.minWait = wait
 	}
 	switch {
-	case e.AtOnce:
+	case e.RetryNow:
 		return 0, nil
 	case e.RetryAfter > 0:
-		if c.asked++; c.asked == 1 {
-			wait = 0 // later what was asked for has been too short before
+		if c.retryAfters++; c.retryAfters == 1 {
+			wait = 0 // later, the requested wait has proved too short
 		}
 		wait = max(wait, e.RetryAfter)
-	case !e.Overloaded():
-		wait = max(c.least, wait-c.attempts[len(c.attempts)-1].Elapsed)
+	case !e.IsOverloaded():
+		wait = max(c.minWait, wait-c.requests[len(c.requests)-1].Elapsed)
 	}
 	if left := m.policy.MaxWait - c.waited; wait > left {
-		return 0, c.final(e, fmt.Sprintf("; the next try would be in %v, and of the time for waits (model.max_wait) %v is left",
+		return 0, c.giveUp(e, fmt.Sprintf("; the next try is due in %v, and %v of model.max_wait are left",
 			wait.Round(time.Millisecond), left.Round(time.Millisecond)))
 	}
 	return wait, nil
 }
 
-// call is one Query at work.
+// call is the state of one Query.
 type call struct {
-	waits    backoff.ExponentialBackOff
-	attempts []model.Attempt
-	least    time.Duration // to wait, where the provider does not say
-	asked    int           // how often it did
-	waited   time.Duration // between attempts
-	last     *model.Error
+	backoff     backoff.ExponentialBackOff
+	requests    []model.Request
+	minWait     time.Duration // shortest wait without Retry-After
+	retryAfters int           // responses with Retry-After
+	waited      time.Duration // between requests
+	last        *model.Error
 }
 
-// wait is kept off the attempt's clock; false says that the context ended it.
+// wait waits for d without using up the attempt's time limit. It returns false if
+// ctx ended first.
 func (c *call) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	defer model.Pause(ctx)()
-	begun := time.Now()
+	defer model.BeginPause(ctx)()
+	start := time.Now()
 	defer func() {
-		took := time.Since(begun)
+		took := time.Since(start)
 		c.waited += took
-		c.attempts[len(c.attempts)-1].Waited = took
+		c.requests[len(c.requests)-1].Waited = took
 	}()
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -194,12 +193,12 @@ func (c *call) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sum is the last reply with what the whole call took.
-func (c *call) sum(reply model.Reply) model.Reply {
-	reply.Attempts = c.attempts
+// total returns reply with the usage of all requests.
+func (c *call) total(reply model.Reply) model.Reply {
+	reply.Requests = c.requests
 	reply.Tries, reply.Waited = 0, c.waited
 	reply.Usage, reply.Cost = model.Usage{}, 0
-	for _, a := range c.attempts {
+	for _, a := range c.requests {
 		if !a.Start.IsZero() {
 			reply.Tries++
 		}
@@ -210,24 +209,24 @@ func (c *call) sum(reply model.Reply) model.Reply {
 	return reply
 }
 
-func (c *call) interrupted(ctx context.Context) error {
+func (c *call) cancelled(ctx context.Context) error {
 	if c.last == nil {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("%w (the model's last failure: %s)", context.Cause(ctx), c.last.Error())
 }
 
-// final is the failure that ends the call, with how often it was tried.
-func (c *call) final(e *model.Error, more string) error {
-	told := *e
-	if told.Err == nil {
-		told.Err = errors.New("no reason was given")
+// giveUp returns the error that ends the call, with the number of tries.
+func (c *call) giveUp(e *model.Error, more string) error {
+	final := *e
+	if final.Err == nil {
+		final.Err = errors.New("unknown cause")
 	}
-	if len(c.attempts) > 1 {
-		told.Err = fmt.Errorf("%d tries: %w", len(c.attempts), told.Err)
+	if len(c.requests) > 1 {
+		final.Err = fmt.Errorf("%d tries: %w", len(c.requests), final.Err)
 	}
 	if more != "" {
-		told.Err = fmt.Errorf("%w%s", told.Err, more)
+		final.Err = fmt.Errorf("%w%s", final.Err, more)
 	}
-	return &told
+	return &final
 }

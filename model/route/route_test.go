@@ -3,7 +3,6 @@ package route_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +11,18 @@ import (
 	"github.com/minibench/mini/model/route"
 )
 
-// voice answers with what it was given, and counts.
-type voice struct {
+// recordingModel is a model that records its messages.
+type recordingModel struct {
 	says  string
 	errs  []error // of its first calls
 	calls int
 }
 
-func (v *voice) Query(context.Context, []model.Message) (model.Reply, error) {
+func (v *recordingModel) Query(context.Context, []model.Message) (model.Reply, error) {
 	v.calls++
 	reply := model.Reply{
 		Model: v.says, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10},
-		Attempts: []model.Attempt{{Code: 10 * v.calls}, {Code: 10*v.calls + 1}},
+		Requests: []model.Request{{Code: 10 * v.calls}, {Code: 10*v.calls + 1}},
 	}
 	if v.calls <= len(v.errs) && v.errs[v.calls-1] != nil {
 		return reply, v.errs[v.calls-1]
@@ -31,7 +30,7 @@ func (v *voice) Query(context.Context, []model.Message) (model.Reply, error) {
 	return reply, nil
 }
 
-func named(voices ...*voice) []route.Named {
+func named(voices ...*recordingModel) []route.Named {
 	var models []route.Named
 	for i, v := range voices {
 		models = append(models, route.Named{Name: string(rune('a' + i)), Model: v})
@@ -39,7 +38,7 @@ func named(voices ...*voice) []route.Named {
 	return models
 }
 
-// answers are who answers n calls.
+// answers returns the models that answer n calls.
 func answers(t *testing.T, m model.Model, n int) string {
 	t.Helper()
 	var who strings.Builder
@@ -59,7 +58,7 @@ func TestInterleave(t *testing.T) {
 		for _, b := range []byte(sequence) {
 			indices = append(indices, int(b))
 		}
-		m, err := route.Interleave(named(&voice{}, &voice{}, &voice{}), indices)
+		m, err := route.Interleave(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), indices)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +67,7 @@ func TestInterleave(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]int{{0, 3}, {-1}} {
-		if _, err := route.Interleave(named(&voice{}, &voice{}, &voice{}), bad); err == nil {
+		if _, err := route.Interleave(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), bad); err == nil {
 			t.Errorf("%v is taken", bad)
 		}
 	}
@@ -77,7 +76,7 @@ func TestInterleave(t *testing.T) {
 func TestRoulette(t *testing.T) {
 	const calls = 300
 	spin := func(seed uint64) string {
-		return answers(t, route.Roulette(named(&voice{}, &voice{}, &voice{}), seed), calls)
+		return answers(t, route.Roulette(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), seed), calls)
 	}
 	one := spin(1)
 	if one != spin(1) {
@@ -93,19 +92,12 @@ func TestRoulette(t *testing.T) {
 	}
 }
 
-func TestTheProvidersNameIsKept(t *testing.T) {
-	m := route.Roulette(named(&voice{says: "gpt-5-mini-2025-08-07"}), 1)
-	if reply, err := m.Query(t.Context(), nil); err != nil || reply.Model != "gpt-5-mini-2025-08-07" {
-		t.Errorf("%q, %v", reply.Model, err)
-	}
-}
-
 func TestFallback(t *testing.T) {
 	fails := func(s model.Status) error { return &model.Error{Status: s, Err: errors.New("x")} }
 	tests := map[string]struct {
 		on    []model.Status
 		a, b  []error
-		who   string // answers; ! is a failure
+		who   string // models that answer; ! is a failure
 		asked []int
 	}{
 		"nobody fails":                 {nil, nil, nil, "aaa", []int{3, 0}},
@@ -118,7 +110,7 @@ func TestFallback(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, b := &voice{errs: test.a}, &voice{errs: test.b}
+			a, b := &recordingModel{errs: test.a}, &recordingModel{errs: test.b}
 			m := route.Fallback(named(a, b), test.on...)
 			var who strings.Builder
 			for range 3 {
@@ -135,31 +127,15 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackAddsUp counts what the one that failed took, too.
-func TestFallbackAddsUp(t *testing.T) {
-	a := &voice{errs: []error{&model.Error{Status: model.RateLimited}}}
-	reply, err := route.Fallback(named(a, &voice{})).Query(t.Context(), nil)
-	if err != nil || reply.Tries != 4 || reply.Cost != 2 || reply.Usage.Prompt != 20 || reply.Model != "b" {
-		t.Errorf("%+v, %v", reply, err)
-	}
-	var requests strings.Builder
-	for _, a := range reply.Attempts {
-		fmt.Fprintf(&requests, "%s%d ", a.Model, a.Code)
-	}
-	if requests.String() != "a10 a11 b10 b11 " {
-		t.Errorf("requests %s", &requests)
-	}
-}
-
-// TestWhatIsKeptIsForItsMaker gives nobody the signed thinking of another one,
-// and leaves the history as it is.
-func TestWhatIsKeptIsForItsMaker(t *testing.T) {
-	a, b := &maker{kept: "a's"}, &maker{kept: "b's"}
+// TestProviderDataOnlyForItsModel checks that other models do not get ProviderData,
+// and that the history is not modified.
+func TestProviderDataOnlyForItsModel(t *testing.T) {
+	a, b := &dataModel{kept: "a's"}, &dataModel{kept: "b's"}
 	m, err := route.Interleave([]route.Named{{"a", a}, {"b", b}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	history := []model.Message{{Role: model.Assistant, Kept: []byte("of before")}}
+	history := []model.Message{{Role: model.Assistant, ProviderData: []byte("of before")}}
 	for range 4 {
 		reply, err := m.Query(t.Context(), history)
 		if err != nil {
@@ -170,36 +146,36 @@ func TestWhatIsKeptIsForItsMaker(t *testing.T) {
 	if a.given != "of before,|of before,a's,,|" || b.given != "of before,,|of before,,b's,,|" {
 		t.Errorf("the first was given %s, the second %s", a.given, b.given)
 	}
-	if string(history[1].Kept) != "a's" || string(history[2].Kept) != "b's" {
+	if string(history[1].ProviderData) != "a's" || string(history[2].ProviderData) != "b's" {
 		t.Error("the history was changed")
 	}
 }
 
-// maker says something that it wants back.
-type maker struct{ kept, given string }
+// dataModel is a model that returns ProviderData.
+type dataModel struct{ kept, given string }
 
-func (m *maker) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
+func (m *dataModel) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
 	for _, message := range messages {
-		m.given += string(message.Kept) + ","
+		m.given += string(message.ProviderData) + ","
 	}
 	m.given += "|"
-	return model.Reply{Message: model.Message{Role: model.Assistant, Kept: []byte(m.kept)}}, nil
+	return model.Reply{Message: model.Message{Role: model.Assistant, ProviderData: []byte(m.kept)}}, nil
 }
 
 func TestFallbackStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a, b := &voice{errs: []error{&model.Error{Status: model.ProviderError}}}, &voice{}
+	a, b := &recordingModel{errs: []error{&model.Error{Status: model.ProviderError}}}, &recordingModel{}
 	if _, err := route.Fallback(named(a, b)).Query(ctx, nil); err == nil || b.calls > 0 {
 		t.Errorf("error %v after %d calls of the second", err, b.calls)
 	}
 }
 
-// TestFallbackRestarts makes void what the one that failed had told.
+// TestFallbackRestarts checks that the deltas of the failed model are voided.
 func TestFallbackRestarts(t *testing.T) {
 	say := func(text string, err error) model.Model {
 		return speaker(func(ctx context.Context) (model.Reply, error) {
-			if tell := model.Deltas(ctx); tell != nil && text != "" {
+			if tell := model.DeltaListener(ctx); tell != nil && text != "" {
 				tell(model.Delta{Text: text})
 			}
 			return model.Reply{}, err

@@ -10,14 +10,14 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// parseCalls reads the tool calls of a reply. A call is a command, or has a
-// name, arguments and an id of its own, which may be as wrong as those of a
-// model: arguments that are a string are taken as they are.
-func parseCalls(n *yaml.Node) ([]model.Call, error) {
+// parseCalls reads the tool calls of a reply. A call is a command, or a mapping
+// with name, arguments and id. Like a model's, arguments may be invalid: a string
+// is used as is.
+func parseCalls(n *yaml.Node) ([]model.ToolCall, error) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		return nil, at(n, "tool_calls: want a list of calls, have %s", kind(n))
+		return nil, errorAt(n, "tool_calls: want a list of calls, have %s", kind(n))
 	}
-	calls := make([]model.Call, 0, len(n.Content))
+	calls := make([]model.ToolCall, 0, len(n.Content))
 	for _, item := range n.Content {
 		c, err := parseCall(resolve(item))
 		if err != nil {
@@ -28,12 +28,12 @@ func parseCalls(n *yaml.Node) ([]model.Call, error) {
 	return calls, nil
 }
 
-func parseCall(n *yaml.Node) (model.Call, error) {
+func parseCall(n *yaml.Node) (model.ToolCall, error) {
 	if n.Kind != yaml.MappingNode {
 		command, err := parseText(n, "a tool call")
-		return callOf(command), err
+		return BashCall(command), err
 	}
-	c := callOf("")
+	c := BashCall("")
 	var arguments, command bool
 	for key, value := range pairs(n) {
 		var err error
@@ -45,52 +45,52 @@ func parseCall(n *yaml.Node) (model.Call, error) {
 		case "command":
 			var text string
 			text, err = parseText(value, "command")
-			c.Arguments, command = callOf(text).Arguments, true
+			c.Arguments, command = BashCall(text).Arguments, true
 		case "arguments":
 			c.Arguments, err = parseArguments(value)
 			arguments = true
 		default:
-			err = at(key, "unknown key %q in a tool call (known are command, or name and arguments; id)", key.Value)
+			err = errorAt(key, "unknown key %q in a tool call (want command, or name and arguments; id)", key.Value)
 		}
 		if err != nil {
 			return c, err
 		}
 	}
 	if command == arguments {
-		return c, at(n, "a tool call has either a command or arguments")
+		return c, errorAt(n, "a tool call has either a command or arguments")
 	}
 	return c, nil
 }
 
-// callOf is a call of the tool bash.
-func callOf(command string) model.Call {
+// BashCall returns a call of the tool bash.
+func BashCall(command string) model.ToolCall {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(map[string]string{"command": command}); err != nil { // a string always has a form
+	if err := e.Encode(map[string]string{"command": command}); err != nil { // strings always encode
 		panic(err)
 	}
-	return model.Call{Name: "bash", Arguments: strings.TrimSpace(b.String())}
+	return model.ToolCall{Name: "bash", Arguments: strings.TrimSpace(b.String())}
 }
 
 func parseArguments(n *yaml.Node) (string, error) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		return n.Value, nil
 	}
-	value, err := plain(n, 0)
+	value, err := toPlain(n, 0)
 	if err != nil {
-		return "", at(n, "arguments: %v", err)
+		return "", errorAt(n, "arguments: %v", err)
 	}
 	data, err := json.Marshal(value)
 	if err != nil {
-		return "", at(n, "arguments: %v", err)
+		return "", errorAt(n, "arguments: %v", err)
 	}
 	return string(data), nil
 }
 
-// plain is a tree as json.Marshal takes it. It is done here since the tree of a
-// JSON script is not one that yaml can decode whole.
-func plain(n *yaml.Node, depth int) (any, error) {
+// toPlain converts a tree to the types that json.Marshal takes. The tree of a
+// JSON script has no document node, so yaml cannot decode it as a whole.
+func toPlain(n *yaml.Node, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errors.New("nested too deep")
 	}
@@ -98,7 +98,7 @@ func plain(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		object := map[string]any{}
 		for key, value := range pairs(n) {
-			v, err := plain(value, depth+1)
+			v, err := toPlain(value, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +108,7 @@ func plain(n *yaml.Node, depth int) (any, error) {
 	case yaml.SequenceNode:
 		list := []any{}
 		for _, item := range n.Content {
-			v, err := plain(item, depth+1)
+			v, err := toPlain(item, depth+1)
 			if err != nil {
 				return nil, err
 			}

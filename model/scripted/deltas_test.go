@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// TestDeltas tells a reply as a model does that streams: first what it thinks.
+// TestDeltas checks that a reply is sent as deltas, thinking first.
 func TestDeltas(t *testing.T) {
 	s, err := scripted.Parse("x", []byte("- hello\n- {content: there, reasoning_content: hm}\n- {tool_calls: [ls]}\n"))
 	if err != nil {

@@ -13,37 +13,36 @@ import (
 // maxDepth bounds the nesting of a JSON script.
 const maxDepth = 1000
 
-// jsonParser makes the tree of a JSON text in the form of a YAML one. JSON is
-// not read as YAML because it is not quite YAML: the pairs of escapes that
-// spell characters beyond U+FFFF are refused there.
+// jsonParser parses JSON into a YAML tree. A YAML parser cannot read all JSON: it
+// rejects surrogate pairs, the escapes of characters beyond U+FFFF.
 type jsonParser struct {
 	*json.Decoder
 	data []byte
-	line int // the line at offset seen
+	line int // line number at offset seen
 	seen int64
 }
 
-// parseJSON returns errors that begin with the line.
+// parseJSON parses a JSON script. Its errors begin with the line number.
 func parseJSON(data []byte) (*yaml.Node, error) {
 	p := &jsonParser{Decoder: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}
 	p.UseNumber()
 	n, err := p.value(0)
 	if err == nil {
 		if _, next := p.Token(); !errors.Is(next, io.EOF) {
-			err = errors.New("there is more after the end")
+			err = errors.New("unexpected data after the JSON value")
 		}
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%d: %w", p.at(), err)
+		return nil, fmt.Errorf("%d: %w", p.currentLine(), err)
 	}
 	return n, nil
 }
 
-// at is the line of what was read last.
-func (p *jsonParser) at() int {
+// currentLine returns the line of the last token.
+func (p *jsonParser) currentLine() int {
 	now := p.InputOffset()
 	p.line += bytes.Count(p.data[p.seen:now], []byte("\n"))
 	p.seen = now
@@ -58,7 +57,7 @@ func (p *jsonParser) value(depth int) (*yaml.Node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
 	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Line: p.at()}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Line: p.currentLine()}
 	switch t := t.(type) {
 	case json.Delim:
 		n.Kind = yaml.SequenceNode
@@ -78,7 +77,8 @@ func (p *jsonParser) value(depth int) (*yaml.Node, error) {
 	return n, nil
 }
 
-// children reads keys and values alike, up to the closing bracket.
+// children reads the keys and values of an object, or the items of an array, up
+// to the closing bracket.
 func (p *jsonParser) children(n *yaml.Node, depth int) error {
 	for p.More() {
 		child, err := p.value(depth + 1)

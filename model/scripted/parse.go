@@ -15,18 +15,16 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Parse reads a script that is already in memory; name stands in errors, and
-// its ending (.json, .jsonl) tells JSON from YAML.
+// Parse reads a script from memory. name appears in errors; its extension .json
+// selects JSON; others are YAML.
 func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{name: name}
 	var err error
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".jsonl":
-		s.by, err = fromJournal(name, data)
 	case ".json":
-		s.by, err = fromJSON(name, data)
+		s.replies, err = fromJSON(name, data)
 	default:
-		s.by, err = fromYAML(name, data)
+		s.replies, err = fromYAML(name, data)
 	}
 	if err != nil {
 		return nil, err
@@ -38,13 +36,13 @@ func fromYAML(name string, data []byte) (map[string][]reply, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s:1: there are no replies", name)
+		return nil, fmt.Errorf("%s:1: no replies", name)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	switch err := d.Decode(&second); {
 	case err == nil:
-		return nil, fmt.Errorf("%s:%d: a second YAML document", name, second.Line)
+		return nil, fmt.Errorf("%s:%d: more than one YAML document", name, second.Line)
 	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -56,13 +54,10 @@ func fromJSON(name string, data []byte) (map[string][]reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	if isTrajectory(root) {
-		return fromTrajectory(name, data)
-	}
 	return interpret(name, root)
 }
 
-// interpret takes the tree that both notations come down to.
+// interpret reads the replies from the tree of either format.
 func interpret(name string, root *yaml.Node) (map[string][]reply, error) {
 	by := map[string][]reply{}
 	if root.Kind != yaml.MappingNode {
@@ -75,7 +70,7 @@ func interpret(name string, root *yaml.Node) (map[string][]reply, error) {
 	}
 	for key, value := range pairs(root) {
 		if _, twice := by[key.Value]; twice {
-			return nil, fmt.Errorf("%s:%w", name, at(key, "instance %q stands here twice", key.Value))
+			return nil, fmt.Errorf("%s:%w", name, errorAt(key, "duplicate instance %q", key.Value))
 		}
 		list, err := parseList(value)
 		if err != nil {
@@ -84,13 +79,13 @@ func interpret(name string, root *yaml.Node) (map[string][]reply, error) {
 		by[key.Value] = list
 	}
 	if len(by) == 0 {
-		return nil, fmt.Errorf("%s:%d: there are no replies", name, root.Line)
+		return nil, fmt.Errorf("%s:%d: no replies", name, root.Line)
 	}
 	return by, nil
 }
 
-// at makes an error that begins with the line of the node.
-func at(n *yaml.Node, format string, args ...any) error {
+// errorAt returns an error that begins with the node's line number.
+func errorAt(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%d: %s", n.Line, fmt.Sprintf(format, args...))
 }
 
@@ -104,7 +99,7 @@ func pairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// resolve follows a YAML alias; an alias of an alias does not exist.
+// resolve follows a YAML alias. YAML has no aliases of aliases.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -115,10 +110,10 @@ func resolve(n *yaml.Node) *yaml.Node {
 func parseList(n *yaml.Node) ([]reply, error) {
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		return nil, at(n, "want a list of replies, have %s", kind(n))
+		return nil, errorAt(n, "want a list of replies, have %s", kind(n))
 	}
 	if len(n.Content) == 0 {
-		return nil, at(n, "the list of replies is empty")
+		return nil, errorAt(n, "the list of replies is empty")
 	}
 	list := make([]reply, 0, len(n.Content))
 	for _, item := range n.Content {
@@ -141,7 +136,7 @@ func parseReply(n *yaml.Node) (reply, error) {
 	seen := map[string]bool{}
 	for key, value := range pairs(n) {
 		if seen[key.Value] {
-			return r, at(key, "%q stands here twice", key.Value)
+			return r, errorAt(key, "duplicate key %q", key.Value)
 		}
 		seen[key.Value] = true
 		if err := r.set(key, value); err != nil {
@@ -149,26 +144,26 @@ func parseReply(n *yaml.Node) (reply, error) {
 		}
 	}
 	if !seen["content"] && !seen["tool_calls"] {
-		return r, at(n, "the reply has no content")
+		return r, errorAt(n, "the reply has no content")
 	}
 	if seen["finish_reason"] {
 		return r, nil
 	}
-	return asked(r, r.Message.Calls), nil
+	return withCalls(r, r.Message.ToolCalls), nil
 }
 
-// asked is a reply with tool calls, which is why it ends.
-func asked(r reply, calls []model.Call) reply {
+// withCalls adds tool calls to a reply and sets its finish reason.
+func withCalls(r reply, calls []model.ToolCall) reply {
 	if len(calls) > 0 {
-		r.Message.Calls, r.Finish = calls, model.FinishTools
+		r.Message.ToolCalls, r.FinishReason = calls, model.FinishToolCalls
 	}
 	return r
 }
 
 func newReply(content string) reply {
 	return reply{Reply: model.Reply{
-		Message: model.Message{Role: model.Assistant, Content: content},
-		Finish:  model.FinishStop, Model: "scripted", Tries: 1,
+		Message:      model.Message{Role: model.Assistant, Content: content},
+		FinishReason: model.FinishStop, Model: "scripted", Tries: 1,
 	}}
 }
 
@@ -181,11 +176,11 @@ func (r *reply) set(key, value *yaml.Node) error {
 	case "reasoning_content":
 		r.Message.Reasoning, err = parseText(value, "reasoning_content")
 	case "tool_calls":
-		r.Message.Calls, err = parseCalls(value)
+		r.Message.ToolCalls, err = parseCalls(value)
 	case "finish_reason":
 		var s string
 		s, err = parseText(value, "finish_reason")
-		r.Finish = model.Finish(s)
+		r.FinishReason = model.FinishReason(s)
 	case "cost":
 		number, err = parseNumber(value, "cost", 1e9)
 		r.Cost = model.Cost(number)
@@ -195,7 +190,7 @@ func (r *reply) set(key, value *yaml.Node) error {
 	case "usage":
 		r.Usage, err = parseUsage(value)
 	default:
-		err = at(key, "unknown key %q (known are content, tool_calls, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
+		err = errorAt(key, "unknown key %q (want content, tool_calls, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
 	}
 	return err
 }
@@ -203,12 +198,12 @@ func (r *reply) set(key, value *yaml.Node) error {
 func parseUsage(n *yaml.Node) (model.Usage, error) {
 	var u model.Usage
 	if n.Kind != yaml.MappingNode {
-		return u, at(n, "usage: want a map, have %s", kind(n))
+		return u, errorAt(n, "usage: want a map, have %s", kind(n))
 	}
 	for key, value := range pairs(n) {
 		number, err := parseNumber(value, key.Value, 1e12)
 		if err == nil && number != math.Trunc(number) {
-			err = at(value, "%s: want a whole number, have %s", key.Value, value.Value)
+			err = errorAt(value, "%s: want a whole number, have %s", key.Value, value.Value)
 		}
 		if err != nil {
 			return u, err
@@ -225,33 +220,33 @@ func parseUsage(n *yaml.Node) (model.Usage, error) {
 		case "reasoning_tokens":
 			u.Reasoning = int64(number)
 		default:
-			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)", key.Value)
+			return u, errorAt(key, "unknown key %q in usage (want prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)", key.Value)
 		}
 	}
 	switch {
 	case u.CacheRead+u.CacheWrite > u.Prompt:
-		return u, at(n, "usage: cached_tokens and cache_write_tokens are part of prompt_tokens, and cannot be more")
+		return u, errorAt(n, "usage: cached_tokens and cache_write_tokens are part of prompt_tokens, and cannot be more")
 	case u.Reasoning > u.Completion:
-		return u, at(n, "usage: reasoning_tokens are part of completion_tokens, and cannot be more")
+		return u, errorAt(n, "usage: reasoning_tokens are part of completion_tokens, and cannot be more")
 	}
 	return u, nil
 }
 
 func parseText(n *yaml.Node, what string) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		return "", at(n, "%s: want a string, have %s", what, kind(n))
+		return "", errorAt(n, "%s: want a string, have %s", what, kind(n))
 	}
 	return n.Value, nil
 }
 
-// parseNumber takes numbers from 0 to limit.
+// parseNumber reads a number from 0 to limit.
 func parseNumber(n *yaml.Node, what string, limit float64) (float64, error) {
 	if n.Kind != yaml.ScalarNode || (n.Tag != "!!int" && n.Tag != "!!float") {
-		return 0, at(n, "%s: want a number, have %s", what, kind(n))
+		return 0, errorAt(n, "%s: want a number, have %s", what, kind(n))
 	}
 	var f float64
 	if err := n.Decode(&f); err != nil || !(f >= 0 && f <= limit) {
-		return 0, at(n, "%s: want a number from 0 to %.0f, have %s", what, limit, n.Value)
+		return 0, errorAt(n, "%s: want a number from 0 to %.0f, have %s", what, limit, n.Value)
 	}
 	return f, nil
 }

@@ -1,25 +1,24 @@
-// Package scripted is a model that says what a file tells it to: for the demo,
-// for tests, and to run a recorded attempt again.
+// Package scripted is a model whose replies come from a file: for the demo, for
+// tests, and to rerun a recorded attempt.
 //
 // A script is YAML or JSON: a list of replies, or a map from instance id to
 // such a list, where "*" serves every other instance. A reply is a string, or
 //
-//	content: text of the reply        # required, but where there are tool_calls
-//	reasoning_content: what it thought before that
+//	content: text of the reply        # required without tool_calls
+//	reasoning_content: thinking before the content
 //	tool_calls:                       # any of:
 //	  - ls -la                        # a command for the tool bash
-//	  - {command: ls -la, id: call_7} # likewise, with an id of its own
-//	  - {name: python, arguments: "print("}  # whatever a model might write
+//	  - {command: ls -la, id: call_7} # the same, with an id
+//	  - {name: python, arguments: "print("}  # anything a model might send
 //	cost: 0.01                        # US dollars
-//	latency: 1.5                      # seconds before the answer
+//	latency: 1.5                      # seconds before the reply
 //	finish_reason: length             # default: stop
 //	usage: {prompt_tokens: 10, completion_tokens: 5}  # also cached_tokens,
 //	                                  # cache_write_tokens, reasoning_tokens
 //
-// A recorded attempt (.traj.json, or a journal) serves as a script too: the
-// replies of its model, in their order, with its tool calls where it made some.
+// Package trajectories/scripts reads recorded attempts as scripts.
 //
-//	script, err := scripted.Load("replies.yaml")
+//	script, err := scripted.Parse("replies.yaml", data)
 //	m, err := script.For("django__django-11099")
 package scripted
 
@@ -37,23 +36,33 @@ import (
 // maxFile bounds a script, in bytes.
 const maxFile = 512 << 20
 
-// Script is the replies of a file, by instance. It is never changed.
+// Script holds the replies of a file by instance. It is immutable.
 type Script struct {
-	name string
-	by   map[string][]reply
+	name    string
+	replies map[string][]reply
 }
 
-// reply is one answer, ready to be given.
+// reply is one reply with its latency.
 type reply struct {
 	model.Reply
 	latency time.Duration
 }
 
-// wildcard serves the instances that are not named.
+// wildcard is the key of the replies for all other instances.
 const wildcard = "*"
 
-// Load reads a script of at most 512 MB. Errors name file and line.
-func Load(path string) (*Script, error) {
+// New returns a script with the content and the tool calls of these messages as
+// its replies, for every instance.
+func New(name string, messages []model.Message) *Script {
+	list := make([]reply, len(messages))
+	for i, m := range messages {
+		list[i] = withCalls(newReply(m.Content), m.ToolCalls)
+	}
+	return &Script{name: name, replies: map[string][]reply{wildcard: list}}
+}
+
+// ReadFile reads the file of a script, of at most 512 MB.
+func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("load script: %w", err)
@@ -65,32 +74,32 @@ func Load(path string) (*Script, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load script: %w", err)
 	}
-	return Parse(path, data)
+	return data, nil
 }
 
-// Over is a script that has the replies of s, and those of another one for the
-// instances that s does not name.
-func (s *Script) Over(below *Script) *Script {
-	by := maps.Clone(below.by)
-	maps.Copy(by, s.by)
-	return &Script{name: s.name, by: by}
+// WithFallback returns a script with the replies of s and, for instances that s
+// does not name, those of fallback.
+func (s *Script) WithFallback(fallback *Script) *Script {
+	by := maps.Clone(fallback.replies)
+	maps.Copy(by, s.replies)
+	return &Script{name: s.name, replies: by}
 }
 
-// For returns a model that gives the instance's replies from the first one on,
-// or, in a conversation that it is in the middle of, from where that has come to:
-// an attempt that goes on finds its next reply. An instance that the script does not know is an error that names it.
+// For returns a model that gives the instance's replies in order. In the middle
+// of a conversation, such as a resumed attempt, it continues with the next reply.
+// For fails if the script has no replies for the instance.
 func (s *Script) For(instanceID string) (model.Model, error) {
-	replies, err := s.replies(instanceID)
+	replies, err := s.repliesFor(instanceID)
 	if err != nil {
 		return nil, err
 	}
-	return &scripted{name: s.name, replies: replies}, nil
+	return &player{name: s.name, replies: replies}, nil
 }
 
-func (s *Script) replies(instanceID string) ([]reply, error) {
-	replies, ok := s.by[instanceID]
+func (s *Script) repliesFor(instanceID string) ([]reply, error) {
+	replies, ok := s.replies[instanceID]
 	if !ok {
-		replies, ok = s.by[wildcard]
+		replies, ok = s.replies[wildcard]
 	}
 	if !ok {
 		return nil, fmt.Errorf("%s has no replies for instance %q, and none under %q", s.name, instanceID, wildcard)
@@ -98,9 +107,9 @@ func (s *Script) replies(instanceID string) ([]reply, error) {
 	return replies, nil
 }
 
-// scripted gives one reply after the other. What it is asked only tells it how
-// many it has given.
-type scripted struct {
+// player gives one reply after the other. It uses the conversation only to count
+// the replies already given.
+type player struct {
 	name    string
 	replies []reply
 	mu      sync.Mutex
@@ -108,22 +117,22 @@ type scripted struct {
 }
 
 // Query implements model.Model.
-func (m *scripted) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+func (m *player) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	if ctx.Err() != nil {
 		return model.Reply{}, context.Cause(ctx)
 	}
-	r, ok := m.take(messages)
+	r, ok := m.nextReply(messages)
 	if !ok {
 		return model.Reply{}, &model.Error{
 			Status: model.ScriptExhausted,
 			Hint:   "add replies to the script, or let one of them submit",
-			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, ErrNoMore, len(m.replies)),
+			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, ErrExhausted, len(m.replies)),
 		}
 	}
 	if err := wait(ctx, r.latency); err != nil {
 		return model.Reply{}, err
 	}
-	if tell := model.Deltas(ctx); tell != nil {
+	if tell := model.DeltaListener(ctx); tell != nil {
 		if thought := r.Message.Reasoning; thought != "" {
 			tell(model.Delta{Reasoning: thought})
 		}
@@ -134,7 +143,7 @@ func (m *scripted) Query(ctx context.Context, messages []model.Message) (model.R
 	return r.Reply, nil
 }
 
-func (m *scripted) take(messages []model.Message) (reply, bool) {
+func (m *player) nextReply(messages []model.Message) (reply, bool) {
 	given := 0
 	for _, msg := range messages {
 		if msg.Role == model.Assistant {
@@ -143,7 +152,7 @@ func (m *scripted) take(messages []model.Message) (reply, bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// A prompt may hold fewer than were given: some of a long history.
+	// A prompt may hold fewer than were given: some of a long history. // a compacted prompt may contain fewer replies than were given
 	if m.next = max(m.next, given); m.next >= len(m.replies) {
 		return reply{}, false
 	}

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Endpoint is whom a provider asks, and how: what the configurations of all
-// providers have in common. Printed, it says only whether there is a key, and of
-// headers only the names.
+// Endpoint holds what the configurations of all providers share. Its printed form
+// shows only whether a key is set, and only the names of headers.
 type Endpoint struct {
 	Name    string // of the model
 	BaseURL string
@@ -21,8 +20,8 @@ type Endpoint struct {
 	Headers map[string]string
 }
 
-// Validate returns the first thing that is wrong, as a sentence for the user.
-// The path is what requests put behind the base URL, and users sometimes too.
+// Validate returns the first error, for the user. path is what requests append to
+// the base URL; users sometimes include it.
 func (e Endpoint) Validate(path string) error {
 	if e.Name == "" {
 		return errors.New("model name is missing")
@@ -30,20 +29,20 @@ func (e Endpoint) Validate(path string) error {
 	u, err := url.Parse(e.BaseURL)
 	switch {
 	case err != nil:
-		return errors.New("base URL cannot be parsed") // the error would quote it
+		return errors.New("base URL cannot be parsed") // the parse error would quote it
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
 		return fmt.Errorf("base URL %s: want http:// or https:// and a host", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
+		return fmt.Errorf("base URL of %s: want no user, query or fragment; set keys in the environment", u.Host)
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), path):
-		return fmt.Errorf("base URL %s: leave %s away", u, path)
-	case strings.ContainsFunc(e.Key, control):
-		return errors.New("the API key has a control character in it")
+		return fmt.Errorf("base URL %s: remove %s from its end", u, path)
+	case strings.ContainsFunc(e.Key, isControl):
+		return errors.New("the API key contains a control character")
 	}
 	return CheckHeaders(e.Headers)
 }
 
-// Format implements fmt.Formatter, for every verb: the key is never printed.
+// Format implements fmt.Formatter. It never prints the key, for any verb.
 func (e Endpoint) Format(f fmt.State, _ rune) {
 	key := "none"
 	if e.Key != "" {

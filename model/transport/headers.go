@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// CheckHeaders returns the first of a user's own headers that cannot be sent,
-// or must not be: keys are no headers, for these are written to files.
+// CheckHeaders returns an error for the first user-defined header that is invalid
+// or not allowed. Keys are not allowed: headers are written to files.
 func CheckHeaders(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch value := headers[name]; {
-		case !HeaderName(name) || strings.ContainsFunc(value, control):
-			return fmt.Errorf("header %q: not a name and a value as HTTP has them", name)
-		case SecretHeader(name):
-			return fmt.Errorf("header %q: keys come from the environment", name)
-		case ownHeader(name):
-			return fmt.Errorf("header %q: mini sets it itself; leave it out", name)
+		case !IsHeaderName(name) || strings.ContainsFunc(value, isControl):
+			return fmt.Errorf("header %q: invalid HTTP header name or value", name)
+		case IsSecretHeader(name):
+			return fmt.Errorf("header %q: set keys in the environment", name)
+		case isReservedHeader(name):
+			return fmt.Errorf("header %q: remove it; mini sets it", name)
 		}
 	}
 	return nil
 }
 
-// HeaderName says whether a header can have that name.
-func HeaderName(name string) bool {
+// IsHeaderName reports whether name is a valid header name.
+func IsHeaderName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
 	})
 }
 
-func control(r rune) bool { return r < ' ' || r == 0x7f }
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// SecretHeader says whether a header's value is a key.
-func SecretHeader(name string) bool {
+// IsSecretHeader reports whether a header's value is a key.
+func IsSecretHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "x-api-key", "api-key", "authorization", "proxy-authorization", "cookie":
 		return true
@@ -41,9 +41,9 @@ func SecretHeader(name string) bool {
 	return false
 }
 
-// ownHeader says whether a header is about how a request is sent: another value
-// would break it, or the reading of its answer.
-func ownHeader(name string) bool {
+// isReservedHeader reports whether a header controls the transfer; changing it
+// would break requests or responses.
+func isReservedHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding",
 		"accept", "accept-encoding", "te", "trailer", "upgrade", "expect":

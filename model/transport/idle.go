@@ -10,10 +10,10 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// idle ends a stream that has stopped coming. Before the first byte it waits:
-// a server that thinks or queues in silence has not begun, and the timeout of
-// the request is about that.
-type idle struct {
+// idleReader ends a stream in which no data arrives for too long. Before the
+// first byte only the timeout of the request applies: the server may be queueing
+// or thinking.
+type idleReader struct {
 	io.ReadCloser
 	limit   time.Duration
 	timer   *time.Timer // nil before the first byte
@@ -21,14 +21,14 @@ type idle struct {
 	stalled atomic.Bool
 }
 
-// newIdle watches a body whose request ends with cancel.
-func newIdle(body io.ReadCloser, limit time.Duration, cancel context.CancelFunc) *idle {
-	return &idle{ReadCloser: body, limit: limit, cancel: cancel}
+// newIdleReader wraps a body whose request ends with cancel.
+func newIdleReader(body io.ReadCloser, limit time.Duration, cancel context.CancelFunc) *idleReader {
+	return &idleReader{ReadCloser: body, limit: limit, cancel: cancel}
 }
 
-// Read implements io.Reader. The clock runs while the reader waits for the
-// server, and not while the server waits for the reader.
-func (i *idle) Read(p []byte) (int, error) {
+// Read implements io.Reader. The timer runs only while a Read waits for the
+// server.
+func (i *idleReader) Read(p []byte) (int, error) {
 	if i.timer != nil {
 		i.timer.Reset(i.limit)
 	}
@@ -43,20 +43,20 @@ func (i *idle) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF && i.stalled.Load() {
 		err = &model.Error{
 			Status: model.ProviderError, Retryable: true,
-			Err:  fmt.Errorf("the stream stopped coming: nothing within %v", i.limit),
+			Err:  fmt.Errorf("stream stalled: no data for %v", i.limit),
 			Hint: "raise model.stream_idle for a server that pauses longer",
 		}
 	}
 	return n, err
 }
 
-func (i *idle) stall() {
+func (i *idleReader) stall() {
 	i.stalled.Store(true)
 	i.cancel()
 }
 
 // Close implements io.Closer.
-func (i *idle) Close() error {
+func (i *idleReader) Close() error {
 	if i.timer != nil {
 		i.timer.Stop()
 	}

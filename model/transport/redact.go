@@ -14,40 +14,40 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// shortest is how long a key has to be to count as a secret. Local servers are
-// given words like "EMPTY", which stand in ordinary text too.
-const shortest = 8
+// minSecret is the minimum length of a secret, in bytes. Local servers get keys
+// like "EMPTY", which also occur in ordinary text.
+const minSecret = 8
 
 const redacted = "[redacted]"
 
-// Redactor takes keys out of what servers and libraries say: as they are, and
-// in the forms in which texts quote, escape and encode them. The zero value
-// takes nothing out.
+// Redactor removes keys from texts, also when quoted, escaped or encoded. The
+// zero value removes nothing.
 type Redactor struct{ forms []string }
 
-// NewRedactor is for these keys; words too short to be secret are let through.
+// NewRedactor returns a Redactor for keys. Keys too short to be secret are
+// ignored.
 func NewRedactor(keys ...string) Redactor {
 	var r Redactor
 	for _, key := range keys {
-		if len(key) >= shortest {
+		if len(key) >= minSecret {
 			r.forms = append(r.forms, slices.Concat([]string{key}, escaped(key), encoded(key))...)
 		}
 	}
 	slices.Sort(r.forms)
 	r.forms = slices.Compact(r.forms)
-	// The longest first: others may be a part of it.
+	// Longest first: a form may contain another.
 	slices.SortStableFunc(r.forms, func(a, b string) int { return len(b) - len(a) })
 	return r
 }
 
-// escaped is a key as JSON, HTML and URLs have it.
+// escaped returns a key as escaped in JSON, HTML and URLs.
 func escaped(key string) []string {
 	all := []string{html.EscapeString(key)}
 	for _, forHTML := range []bool{false, true} {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(forHTML)
-		_ = e.Encode(key) // a string always has a form
+		_ = e.Encode(key) // strings always encode
 		quoted := b.String()[1 : b.Len()-len("\"\n")]
 		all = append(all, quoted, strings.ReplaceAll(quoted, "/", `\/`))
 	}
@@ -57,7 +57,7 @@ func escaped(key string) []string {
 	return all
 }
 
-// lowerEscapes has %2f for %2F.
+// lowerEscapes turns %2F into %2f.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := range b {
@@ -68,15 +68,15 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// encoded is a key in hexadecimal, and what all base64 of a text has that the
-// key stands in: three bytes become four letters, so that it is one of three
-// runs of letters, by the place where the key begins.
+// encoded returns a key in hexadecimal, and the base64 text of any data that
+// contains it. base64 encodes three bytes in four letters, so there are three
+// forms, by the offset of the key modulo three.
 func encoded(key string) []string {
 	digits := hex.EncodeToString([]byte(key))
 	all := []string{digits, strings.ToUpper(digits)}
 	for before := range 3 {
 		text := append(make([]byte, before), key...)
-		first, end := (before*8+5)/6, len(text)*8/6 // letters that are the key's alone
+		first, end := (before*8+5)/6, len(text)*8/6 // letters that depend on the key only
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			all = append(all, e.EncodeToString(text)[first:end])
 		}
@@ -84,7 +84,7 @@ func encoded(key string) []string {
 	return all
 }
 
-// Bytes returns b without the keys, which may be b itself.
+// Bytes returns b without keys. The result may be b itself.
 func (r Redactor) Bytes(b []byte) []byte {
 	for _, form := range r.forms {
 		if bytes.Contains(b, []byte(form)) {
@@ -94,7 +94,7 @@ func (r Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Error keeps an error as it is, unless its text has a key.
+// Error returns err with its text redacted.
 func (r Redactor) Error(err error) error {
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok || e.Err == nil {
@@ -102,9 +102,9 @@ func (r Redactor) Error(err error) error {
 	}
 	text := e.Err.Error()
 	if clean := string(r.Bytes([]byte(text))); clean != text {
-		told := *e
-		told.Err = errors.New(clean)
-		return &told
+		clone := *e
+		clone.Err = errors.New(clean)
+		return &clone
 	}
 	return e
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Failed makes the error of a request that got no answer, or not all of one.
-// Only what no waiting mends is not to be tried again. Where nothing came at
-// all, however fast, there may be nobody: another address would look the same.
-func (x *Exchange) Failed(err error) *model.Error {
+// transportError returns the error of a request without a complete response;
+// begun says whether any of it arrived. Only failures that waiting cannot fix
+// are not retryable. If nothing arrived, the address may be wrong.
+func transportError(err error, begun bool) *model.Error {
 	e := &model.Error{
 		Status: model.ProviderError, Retryable: true, Err: err,
 		Hint: "check the base URL (model.base_url) and that the server can be reached",
@@ -30,32 +30,32 @@ func (x *Exchange) Failed(err error) *model.Error {
 		e.Retryable = false
 		e.Hint = "the server does not speak TLS there; check the base URL (model.base_url): http:// instead of https://, or another port"
 	default:
-		e.Suspect = !x.answered
+		e.MaybeMisconfigured = !begun
 	}
 	return e
 }
 
-// Late makes the error of a request that took longer than its limit. It says
-// nothing of the address: models may take their time.
-func Late(limit time.Duration) *model.Error {
+// timeoutError returns the error of a request that exceeded the timeout. It does
+// not suggest a wrong address: models may be slow.
+func timeoutError(limit time.Duration) *model.Error {
 	return &model.Error{
 		Status: model.ProviderError, Retryable: true, Err: fmt.Errorf("no complete answer within %v", limit),
 		Hint: "raise model.timeout for a model that takes longer, and check that the server works",
 	}
 }
 
-// page is what a web server answers that is no API.
-func page(status int) *model.Error {
+// webPageError returns the error of a response that is HTML.
+func webPageError(status int) *model.Error {
 	return &model.Error{
-		Status: model.ProviderError, Code: status, Retryable: true, Suspect: true,
-		Err:  errors.New(describe(status, Detail{Message: "a web page came instead of an answer"})),
+		Status: model.ProviderError, Code: status, Retryable: true, MaybeMisconfigured: true,
+		Err:  errors.New(describe(status, ErrorDetail{Message: "a web page came instead of an answer"})),
 		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
 	}
 }
 
-// limits reads what the provider says it allows. Where it means a day by it,
-// the number is too large for a minute, which does no harm.
-func limits(h http.Header) model.Limits {
+// rateLimits reads the limits that the provider reports. Limits per day are too
+// large to matter as limits per minute.
+func rateLimits(h http.Header) model.RateLimits {
 	first := func(names ...string) int64 {
 		for _, name := range names {
 			if n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64); err == nil && n > 0 {
@@ -64,8 +64,8 @@ func limits(h http.Header) model.Limits {
 		}
 		return 0
 	}
-	return model.Limits{
-		Requests: first("X-Ratelimit-Limit-Requests", "Anthropic-Ratelimit-Requests-Limit"),
-		Tokens:   first("X-Ratelimit-Limit-Tokens", "Anthropic-Ratelimit-Tokens-Limit"),
+	return model.RateLimits{
+		RequestsPerMinute: first("X-Ratelimit-Limit-Requests", "Anthropic-Ratelimit-Requests-Limit"),
+		TokensPerMinute:   first("X-Ratelimit-Limit-Tokens", "Anthropic-Ratelimit-Tokens-Limit"),
 	}
 }

@@ -16,20 +16,21 @@ import (
 	"syscall"
 )
 
-// Ask gives an order to the run in a folder, which may be a stranger's: it leads to
-// nobody but this user's minis. The error is a *NotRunningError where none listens.
-func Ask(ctx context.Context, run string, q Request) (Reply, error) {
+// Send sends a request to the run in a folder. The folder is not trusted: Send
+// connects only to a socket of the same user. The error is a *NotRunningError if no
+// run is listening.
+func Send(ctx context.Context, run string, q Request) (Reply, error) {
 	l, err := readLease(run)
 	if err != nil {
 		return Reply{}, err
 	}
 	if l.Host != hostname() {
-		return Reply{}, &NotRunningError{run, fmt.Sprintf("the batch runs, or ran, on another machine (%.80q); call mini ctl there", l.Host)}
+		return Reply{}, &NotRunningError{run, fmt.Sprintf("the batch is on another machine (%.80q); run mini ctl there", l.Host)}
 	}
-	if err := l.safe(run); err != nil {
+	if err := l.checkSocket(run); err != nil {
 		return Reply{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -45,10 +46,10 @@ func Ask(ctx context.Context, run string, q Request) (Reply, error) {
 	}}
 	response, err := client.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the address, which says nothing
+		err = failed.Err // the URL is meaningless
 	}
-	if over, ok := errors.AsType[*NotRunningError](err); ok {
-		return Reply{}, over
+	if notRunning, ok := errors.AsType[*NotRunningError](err); ok {
+		return Reply{}, notRunning
 	}
 	if err != nil {
 		return Reply{}, fmt.Errorf("ask the run: %w", err)
@@ -61,42 +62,42 @@ func Ask(ctx context.Context, run string, q Request) (Reply, error) {
 	return r, nil
 }
 
-// dial connects to the mini that holds a run, if that is this user's.
+// dial connects to the socket of a run if its process belongs to this user.
 func dial(ctx context.Context, run, path string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if isRefused(err) {
-		return nil, &NotRunningError{run, whyOver}
+		return nil, &NotRunningError{run, reasonEnded}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if uid, err := peer(conn); err != nil || uid != os.Getuid() && os.Getuid() != 0 {
+	if uid, err := peerUID(conn); err != nil || uid != os.Getuid() && os.Getuid() != 0 {
 		return nil, errors.Join(fmt.Errorf("%s: the run is another user's", run), err, conn.Close())
 	}
 	return conn, nil
 }
 
-// safe says whether a lease leads to a socket of mini's that this user may speak to.
-func (l lease) safe(run string) error {
+// checkSocket checks that a lease names a socket of mini that this user may use.
+func (l lease) checkSocket(run string) error {
 	if !filepath.IsAbs(l.Path) || len(l.Path) > maxPath || !isSocketName(filepath.Base(l.Path)) {
-		return fmt.Errorf("%s: %s is not what mini writes", run, File)
+		return fmt.Errorf("%s: %s is not a file of mini", run, FileName)
 	}
 	info, err := os.Lstat(l.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &NotRunningError{run, whyOver}
+		return &NotRunningError{run, reasonEnded}
 	case err != nil:
 		return fmt.Errorf("%s: the run is another user's: %w", run, err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s: %s is not what mini writes", run, File)
+		return fmt.Errorf("%s: %s is not a file of mini", run, FileName)
 	case owner(info) != os.Getuid() && os.Getuid() != 0:
 		return fmt.Errorf("%s: the run is that of another user (%d)", run, owner(info))
 	}
 	return nil
 }
 
-// isRefused says that nobody listens at a socket.
+// isRefused reports whether no process listens on a socket.
 func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }

@@ -1,16 +1,17 @@
-// Package control takes orders to a run that goes on from other processes of its
-// user, and gives them: HTTP with JSON on a unix socket.
+// Package control lets other processes of the same user control a running batch:
+// pause, resume, drain, kill, requeue and status, as JSON over HTTP on a Unix
+// socket.
 //
-// The socket is in the user's runtime folder, under a short name, since the path
-// of a socket has 107 bytes at most. control.json in the folder of the run says
-// where, as long as the run goes on. Only the user, and root, are heard.
+// The socket is in the user's runtime directory, because the path of a socket is
+// limited to 107 bytes. control.json in the run's folder names it while the batch
+// runs. Only the user and root may connect.
 //
-//	s, err := control.Listen(folder.Dir(), desk)
+//	s, err := control.Listen(folder.Dir(), controller)
 //	defer s.Close()
 //
-//	reply, err := control.Ask(ctx, dir, control.Request{Verb: "pause"})
+//	reply, err := control.Send(ctx, dir, control.Request{Action: "pause"})
 //
-// It does not know how an order is followed: that is runner.Control.
+// The actions themselves are implemented by runner.Control.
 package control
 
 import (
@@ -23,65 +24,67 @@ import (
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/rootdir"
 )
 
-// StatusVerb asks how the run stands. The other verbs are a runner.Action each.
-const StatusVerb = "status"
+// StatusAction requests the Status. The other actions are those of runner.Action.
+const StatusAction = "status"
 
-// Verbs are all that can be asked for, in the order of their importance.
-func Verbs() []string {
-	return []string{StatusVerb, string(runner.Pause), string(runner.Resume), string(runner.Drain), string(runner.Requeue), string(runner.Kill)}
+// Actions returns all actions, the most common first.
+func Actions() []string {
+	return []string{StatusAction, string(runner.Pause), string(runner.Resume), string(runner.Drain), string(runner.Requeue), string(runner.Kill)}
 }
 
-// Named says whether a verb is about one instance.
-func Named(verb string) bool { return verb == string(runner.Requeue) || verb == string(runner.Kill) }
+// NeedsTask reports whether an action applies to one task.
+func NeedsTask(verb string) bool {
+	return verb == string(runner.Requeue) || verb == string(runner.Kill)
+}
 
-// Request is what is asked for: the body of a POST.
+// Request is the body of a request.
 type Request struct {
-	Verb string `json:"verb"`
-	Who  string `json:"id,omitempty"` // an instance, or a sample of it: "id#2"
+	Action string `json:"verb"`
+	TaskID string `json:"id,omitempty"` // a task: an instance, or "id#2" for one repetition
 }
 
-// Reply is the body of the answer.
+// Reply is the body of a response.
 type Reply struct {
 	OK   bool   `json:"ok"`
-	Text string `json:"text,omitempty"` // what came of it
-	// Kind sorts what is wrong, and Error says it.
-	Kind   Kind    `json:"kind,omitempty"`
-	Error  string  `json:"error,omitempty"`
-	Status *Status `json:"status,omitempty"`
+	Text string `json:"text,omitempty"` // the effect
+	// Kind classifies an error; Error is its text.
+	Kind   ErrorKind `json:"kind,omitempty"`
+	Error  string    `json:"error,omitempty"`
+	Status *Status   `json:"status,omitempty"`
 }
 
-// Kind is a kind of refusal.
-type Kind string
+// ErrorKind is a class of errors.
+type ErrorKind string
 
-// Why an order is refused.
+// The classes of errors.
 const (
-	Over    Kind = "over"    // there is no run any more
-	Unknown Kind = "unknown" // the run has no such instance
-	Refused Kind = "refused" // there is nothing to be done, as for one that has ended
-	Bad     Kind = "bad"     // the body is no Request
+	NotRunning  ErrorKind = "over"    // no run is in progress
+	UnknownTask ErrorKind = "unknown" // the run has no such task
+	Refused     ErrorKind = "refused" // the action is not possible, for example because the task has ended
+	BadRequest  ErrorKind = "bad"     // the body is not a Request
 )
 
-// Bounds of what is read, in bytes, and of how long anybody is waited for.
+// Limits on sizes, in bytes, and on waiting.
 const (
 	maxRequest = 8 << 10
 	maxReply   = 32 << 20
-	patience   = 5 * time.Second
+	timeout    = 5 * time.Second
 )
 
-// File says in the folder of a run where its socket is, as long as it goes on.
-const File = datasets.ControlFile
+// FileName is the file in the run's folder that names the socket.
+const FileName = datasets.ControlFile
 
-// format of that file.
+// format is the format version of that file.
 const format = "mini-control-2"
 
-// maxLease bounds that file, in bytes.
+// maxLease bounds the size of that file, in bytes.
 const maxLease = 8 << 10
 
-// lease says where the socket of a run is, and whose.
+// lease is the contents of that file: the socket of a run and its owner.
 type lease struct {
 	Format  string    `json:"format"`
 	Path    string    `json:"path"`
@@ -100,11 +103,11 @@ func (l lease) write(run string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // nothing is left to be written
-	return dir.WriteFile(filepath.Join(run, File), append(data, '\n'))
+	defer dir.Close() //nolint:errcheck // the file has been written
+	return dir.WriteFile(filepath.Join(run, FileName), append(data, '\n'))
 }
 
-// hostname is that of this machine; empty where it has none.
+// hostname returns the name of this machine; "" if unknown.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -113,41 +116,41 @@ func hostname() string {
 	return name
 }
 
-// NotRunningError says that nobody takes orders for a run.
+// NotRunningError reports that no batch accepts requests for a run.
 type NotRunningError struct {
-	Run string
-	Why string
+	Run    string
+	Reason string
 }
 
-func (e *NotRunningError) Error() string { return fmt.Sprintf("%s: %s", e.Run, e.Why) }
+func (e *NotRunningError) Error() string { return fmt.Sprintf("%s: %s", e.Run, e.Reason) }
 
-// Of runs that take no orders.
+// Reasons of NotRunningError.
 const (
-	whyNone = "no batch is running there that takes orders"
-	whyOver = "the run is over"
+	reasonNone  = "no running batch accepts requests there"
+	reasonEnded = "the run has ended"
 )
 
-// readLease reads where the socket of a run is. The folder may be anybody's.
+// readLease reads the location of a run's socket. The folder is not trusted.
 func readLease(run string) (lease, error) {
 	dir, err := rootdir.Open(run)
 	if err != nil {
 		return lease{}, err
 	}
 	defer dir.Close() //nolint:errcheck // read only
-	path := filepath.Join(run, File)
+	path := filepath.Join(run, FileName)
 	data, err := dir.ReadFile(path, maxLease)
 	if errors.Is(err, fs.ErrNotExist) {
-		return lease{}, &NotRunningError{run, whyNone}
+		return lease{}, &NotRunningError{run, reasonNone}
 	}
 	var l lease
 	if err == nil {
 		err = json.Unmarshal(data, &l)
 	}
 	if err != nil {
-		return lease{}, fmt.Errorf("%s is not what mini writes: %w", path, err)
+		return lease{}, fmt.Errorf("%s is not a file of mini: %w", path, err)
 	}
 	if l.Format != format {
-		return lease{}, fmt.Errorf("read %s: the format is %.40q, and this mini knows %s", path, l.Format, format)
+		return lease{}, fmt.Errorf("read %s: the format is %.40q, want %s", path, l.Format, format)
 	}
 	return l, nil
 }

@@ -23,24 +23,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clerk writes down what he is asked for.
-type clerk struct {
+// fakeController is a Controller that records requests.
+type fakeController struct {
 	mu     sync.Mutex
-	orders []runner.Order
+	orders []runner.ControlRequest
 	err    error
 }
 
-func (c *clerk) Do(o runner.Order) (string, error) {
+func (c *fakeController) Execute(o runner.ControlRequest) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.orders = append(c.orders, o)
 	return "done", c.err
 }
 
-func (c *clerk) Status(context.Context) Status { return Status{Run: "it", PID: 7} }
+func (c *fakeController) Status(context.Context) Status { return Status{Run: "it", PID: 7} }
 
-// office is a run that takes orders, with a runtime folder of its own.
-func office(t *testing.T, run string) (*clerk, *Server) {
+// newTestServer is a listening server with its own runtime directory.
+func newTestServer(t *testing.T, run string) (*fakeController, *Server) {
 	t.Helper()
 	if os.Getenv("XDG_RUNTIME_DIR") == "" || !strings.HasPrefix(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()) {
 		runtimeFolder(t)
@@ -48,19 +48,19 @@ func office(t *testing.T, run string) (*clerk, *Server) {
 	if err := os.MkdirAll(run, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c := &clerk{}
+	c := &fakeController{}
 	s, err := Listen(run, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // a second time, where the test did
+	t.Cleanup(func() { _ = s.Close() }) // a second time, if the test has closed it
 	return c, s
 }
 
-// runtimeFolder is short, as those of systems are.
+// runtimeFolder returns a short path, like a system's.
 func runtimeFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "rt") //nolint:usetesting // that of t is too long for sockets
+	dir, err := os.MkdirTemp("", "rt") //nolint:usetesting // the path of t.TempDir is too long for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,53 +69,25 @@ func runtimeFolder(t *testing.T) string {
 	return dir
 }
 
-func TestOrders(t *testing.T) {
-	runtimeFolder(t)
-	long := strings.Repeat("a long name ", 8)
-	for name, dir := range map[string]string{
-		"plain": "run", "spaces and unicode": "läufe ♥ $(x) 'q'", "long": filepath.Join(long, long, long),
-	} {
-		t.Run(name, func(t *testing.T) {
-			run := filepath.Join(t.TempDir(), dir)
-			c, s := office(t, run)
-			if n := len(s.path); n > 107 {
-				t.Errorf("the path has %d bytes", n)
-			}
-			t.Chdir(filepath.Dir(run))
-			reply, err := Ask(t.Context(), filepath.Base(run), Request{Verb: "kill", Who: "a#2"})
-			if err != nil || !reply.OK || reply.Text != "done" {
-				t.Errorf("%+v, %v", reply, err)
-			}
-			if len(c.orders) != 1 || c.orders[0] != (runner.Order{Action: runner.Kill, Who: "a#2", By: "ctl"}) {
-				t.Errorf("%+v", c.orders)
-			}
-			reply, err = Ask(t.Context(), run, Request{Verb: StatusVerb})
-			if err != nil || reply.Status == nil || reply.Status.PID != 7 {
-				t.Errorf("%+v, %v", reply, err)
-			}
-		})
-	}
-}
-
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	run := t.TempDir()
-	c, _ := office(t, run)
-	for want, err := range map[Kind]error{
-		Unknown: &runner.UnknownError{Who: "x"}, Over: runner.ErrNotRunning, Refused: fmt.Errorf("a %w", runner.ErrEnded),
+	c, _ := newTestServer(t, run)
+	for want, err := range map[ErrorKind]error{
+		UnknownTask: &runner.UnknownTaskError{TaskID: "x"}, NotRunning: runner.ErrNotRunning, Refused: fmt.Errorf("a %w", runner.ErrAlreadyEnded),
 	} {
 		c.err = err
-		if r, failed := Ask(t.Context(), run, Request{Verb: "pause"}); failed != nil || r.OK || r.Kind != want || r.Error != err.Error() {
+		if r, failed := Send(t.Context(), run, Request{Action: "pause"}); failed != nil || r.OK || r.Kind != want || r.Error != err.Error() {
 			t.Errorf("%+v, %v", r, failed)
 		}
 	}
 }
 
-// The socket is this user's alone, its folder too, and nothing is left at the end.
+// Only the user has access to the socket and its directory; Close removes them.
 func TestModes(t *testing.T) {
 	dir, run := runtimeFolder(t), t.TempDir()
-	_, s := office(t, run)
+	_, s := newTestServer(t, run)
 	for path, want := range map[string]fs.FileMode{
-		s.path: 0o600 | fs.ModeSocket, filepath.Dir(s.path): 0o700 | fs.ModeDir, filepath.Join(run, File): 0o644,
+		s.path: 0o600 | fs.ModeSocket, filepath.Dir(s.path): 0o700 | fs.ModeDir, filepath.Join(run, FileName): 0o644,
 	} {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&^0o133 != want&^0o133 || want&fs.ModeSocket != 0 && info.Mode() != want {
@@ -129,13 +101,13 @@ func TestModes(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	if _, err := os.Lstat(filepath.Join(run, File)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is left: %v", File, err)
+	if _, err := os.Lstat(filepath.Join(run, FileName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", FileName, err)
 	}
 }
 
-// What others have made where the folder should be is not used; another place is.
-func TestPlaces(t *testing.T) {
+// If another user owns the directory, the next candidate is used.
+func TestSocketDirs(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Log("as root, another user's folder is made with chown")
 	}
@@ -158,7 +130,7 @@ func TestPlaces(t *testing.T) {
 			if err := make(filepath.Join(runtimeFolder(t), "mini")); err != nil {
 				t.Fatal(err)
 			}
-			_, s := office2(t, t.TempDir())
+			_, s := newTestServerIn(t, t.TempDir())
 			if filepath.Dir(s.path) != other {
 				t.Errorf("the socket is %s", s.path)
 			}
@@ -169,29 +141,29 @@ func TestPlaces(t *testing.T) {
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)); err != nil {
 			t.Fatal(err)
 		}
-		_, s := office2(t, t.TempDir())
+		_, s := newTestServerIn(t, t.TempDir())
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(s.path) != dir {
 			t.Errorf("%s: %v, %v", s.path, info.Mode(), err)
 		}
 	})
 }
 
-// Where there is no place at all, it is said why for each.
-func TestNoPlace(t *testing.T) {
+// If no directory is usable, the error lists the reasons.
+func TestNoSocketDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := findPlace([]string{file, filepath.Join(file, "mini"), filepath.Join("/tmp", strings.Repeat("x", 200))}, "0123456789abcdef.sock")
-	if err == nil || strings.Count(err.Error(), "is not a folder") != 2 || !strings.Contains(err.Error(), "has 107 bytes at most") {
+	_, err := findSocketDir([]string{file, filepath.Join(file, "mini"), filepath.Join("/tmp", strings.Repeat("x", 200))}, "0123456789abcdef.sock")
+	if err == nil || strings.Count(err.Error(), "is not a folder") != 2 || !strings.Contains(err.Error(), "would exceed 107 bytes") {
 		t.Errorf("%v", err)
 	}
 }
 
-// office2 is an office with the runtime folder as it is.
-func office2(t *testing.T, run string) (*clerk, *Server) {
+// newTestServerIn is an office with the current runtime directory.
+func newTestServerIn(t *testing.T, run string) (*fakeController, *Server) {
 	t.Helper()
-	c := &clerk{}
+	c := &fakeController{}
 	s, err := Listen(run, c)
 	if err != nil {
 		t.Fatal(err)
@@ -208,10 +180,10 @@ func longFolder(t *testing.T) string {
 	return dir
 }
 
-// Clients that say nothing, or nonsense, or go away, hold up nobody for long.
+// Idle, invalid or disconnecting clients do not block others.
 func TestNonsense(t *testing.T) {
 	run := t.TempDir()
-	c, s := office(t, run)
+	c, s := newTestServer(t, run)
 	dial := func() net.Conn {
 		conn, err := net.Dial("unix", s.path)
 		if err != nil {
@@ -221,7 +193,7 @@ func TestNonsense(t *testing.T) {
 		return conn
 	}
 	for range 8 {
-		dial() // and says nothing
+		dial() // and sends nothing
 	}
 	for name, text := range map[string]string{
 		"no HTTP":        `{"verb":"pause"}` + "\n",
@@ -231,7 +203,7 @@ func TestNonsense(t *testing.T) {
 		"a long request": fmt.Sprintf("POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n", maxRequest+12) + `{"verb":"` + strings.Repeat("x", maxRequest) + `"}` + "\n",
 	} {
 		conn := dial()
-		_, _ = conn.Write([]byte(text)) // it need not take all
+		_, _ = conn.Write([]byte(text)) // the server may stop reading
 		answer, err := io.ReadAll(conn)
 		if err == nil && !bytes.Contains(answer, []byte(" 4")) { // or the connection was reset
 			t.Errorf("%s: %q", name, answer)
@@ -240,22 +212,22 @@ func TestNonsense(t *testing.T) {
 	}
 	conn := dial()
 	_, _ = conn.Write([]byte("POST / HTTP/1.0\r\nContent-Length: 33\r\n\r\n" + `{"verb":"pause","by":"somebody"}` + "\n"))
-	_ = conn.Close() // does not wait for the answer
-	if r, err := Ask(t.Context(), run, Request{Verb: "drain"}); err != nil || !r.OK {
+	_ = conn.Close() // does not wait for the response
+	if r, err := Send(t.Context(), run, Request{Action: "drain"}); err != nil || !r.OK {
 		t.Errorf("%+v, %v", r, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.orders {
-		if o.By != "ctl" || o.Action != runner.Pause && o.Action != runner.Drain {
+		if o.Source != "ctl" || o.Action != runner.Pause && o.Action != runner.Drain {
 			t.Errorf("%+v", o)
 		}
 	}
 }
 
-// A run that ends does not wait for a client.
+// Close does not wait for clients.
 func TestCloseWithClients(t *testing.T) {
-	_, s := office(t, t.TempDir())
+	_, s := newTestServer(t, t.TempDir())
 	conn, err := net.Dial("unix", s.path)
 	if err != nil {
 		t.Fatal(err)
@@ -265,16 +237,16 @@ func TestCloseWithClients(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > patience/2 {
+	if took := time.Since(begin); took > timeout/2 {
 		t.Errorf("it took %v", took)
 	}
 }
 
-// What killed minis have left is told from what is there, and removed.
+// Files of killed processes are detected and removed.
 func TestStale(t *testing.T) {
 	dir, run := runtimeFolder(t), t.TempDir()
-	_, s := office(t, run)
-	lease, err := os.ReadFile(filepath.Join(run, File))
+	newTestServer(t, run)
+	lease, err := os.ReadFile(filepath.Join(run, FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,21 +259,20 @@ func TestStale(t *testing.T) {
 		change(m)
 		data, err := json.Marshal(m)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(run, File), data, 0o600)
+			err = os.WriteFile(filepath.Join(run, FileName), data, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	// As killed, with its socket.
+	// As left by a kill, with the socket.
 	bound := filepath.Join(dir, "mini", "0123456789abcdef.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: bound, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.SetUnlinkOnClose(false)
-	old := time.Now().Add(-time.Hour)
-	if err := errors.Join(l.Close(), os.Chtimes(bound, old, old)); err != nil {
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	plain := filepath.Join(dir, "mini", "fedcba9876543210.sock")
@@ -313,17 +284,17 @@ func TestStale(t *testing.T) {
 		want   string
 		over   bool
 	}{
-		"dead":         {func(m map[string]any) { m["path"] = bound }, "the run is over", true},
-		"gone":         {func(m map[string]any) { m["path"] = filepath.Join(dir, "mini", "00000000ffffffff.sock") }, "the run is over", true},
+		"dead":         {func(m map[string]any) { m["path"] = bound }, "the run has ended", true},
+		"gone":         {func(m map[string]any) { m["path"] = filepath.Join(dir, "mini", "00000000ffffffff.sock") }, "the run has ended", true},
 		"another host": {func(m map[string]any) { m["hostname"] = "far\x1b[2J" }, `another machine ("far\x1b[2J")`, true},
-		"no socket":    {func(m map[string]any) { m["path"] = plain }, "is not what mini writes", false},
-		"elsewhere":    {func(m map[string]any) { m["path"] = "/run/docker.sock" }, "is not what mini writes", false},
-		"relative":     {func(m map[string]any) { m["path"] = "0123456789abcdef.sock" }, "is not what mini writes", false},
-		"format":       {func(m map[string]any) { m["format"] = "mini-control-1" }, "this mini knows mini-control-2", false},
+		"no socket":    {func(m map[string]any) { m["path"] = plain }, "is not a file of mini", false},
+		"elsewhere":    {func(m map[string]any) { m["path"] = "/run/docker.sock" }, "is not a file of mini", false},
+		"relative":     {func(m map[string]any) { m["path"] = "0123456789abcdef.sock" }, "is not a file of mini", false},
+		"format":       {func(m map[string]any) { m["format"] = "mini-control-1" }, "want mini-control-2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(tt.change)
-			_, err := Ask(t.Context(), run, Request{Verb: StatusVerb})
+			_, err := Send(t.Context(), run, Request{Action: StatusAction})
 			_, over := errors.AsType[*NotRunningError](err)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || over != tt.over {
 				t.Errorf("%v", err)
@@ -331,31 +302,33 @@ func TestStale(t *testing.T) {
 		})
 	}
 	put(func(map[string]any) {})
-	if _, err := Ask(t.Context(), run, Request{Verb: StatusVerb}); err != nil {
+	if _, err := Send(t.Context(), run, Request{Action: StatusAction}); err != nil {
 		t.Error(err)
 	}
-	_, second := office(t, t.TempDir()) // sweeps
-	for path, want := range map[string]bool{bound: false, plain: true, s.path: true, second.path: true} {
-		if _, err := os.Lstat(path); (err == nil) != want {
-			t.Errorf("%s: %v", path, err)
-		}
+	again := t.TempDir() // left by a killed process
+	if err := os.Rename(bound, filepath.Join(dir, "mini", socketName(again))); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := Ask(t.Context(), t.TempDir(), Request{}); err == nil || !strings.Contains(err.Error(), "no batch is running there") {
+	newTestServer(t, again)
+	if _, err := Send(t.Context(), again, Request{Action: StatusAction}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Send(t.Context(), t.TempDir(), Request{}); err == nil || !strings.Contains(err.Error(), "no running batch accepts requests there") {
 		t.Errorf("%v", err)
 	}
 	pipe := t.TempDir()
-	if err := os.Mkdir(filepath.Join(pipe, File), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(pipe, FileName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ask(t.Context(), pipe, Request{}); err == nil || !strings.Contains(err.Error(), "not what mini writes") {
+	if _, err := Send(t.Context(), pipe, Request{}); err == nil || !strings.Contains(err.Error(), "not a file of mini") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A server that does not answer is not waited for for ever.
-func TestAskOfNobody(t *testing.T) {
+// Send gives up on a server that does not answer.
+func TestSendToNoRun(t *testing.T) {
 	run := t.TempDir()
-	_, s := office(t, run)
+	_, s := newTestServer(t, run)
 	silent := strings.TrimSuffix(s.path, "0.sock")
 	silent = filepath.Join(filepath.Dir(silent), "aaaaaaaaaaaaaaaa.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: silent, Net: "unix"})
@@ -368,39 +341,39 @@ func TestAskOfNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Ask(ctx, run, Request{Verb: StatusVerb}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Send(ctx, run, Request{Action: StatusAction}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestWatch(t *testing.T) {
-	var w Watch
+	var w Tracker
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tell := func(after time.Duration, e runner.Event) {
 		at = at.Add(after)
 		e.Time = at
-		w.Event(e)
+		w.Update(e)
 	}
 	tell(0, runner.Event{Type: runner.RunStarted})
-	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Sample: 1, Attempt: 1})
-	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Sample: 2, Attempt: 2})
-	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Waiting, Instance: "a"}) // for an image
-	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Running, Instance: "a", Sample: 2, Step: 3, Cost: 0.5, Command: "ls"})
-	tell(0, runner.Event{Type: runner.Step, Instance: "a", Sample: 2, Step: 4, Cost: 0.75})
-	rows, elapsed := w.Rows(at.Add(time.Second))
+	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1})
+	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2})
+	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: "a"}) // for an image
+	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
+	tell(0, runner.Event{Type: runner.Step, Instance: "a", Repetition: 2, Step: 4, Cost: 0.75})
+	rows, elapsed := w.Running(at.Add(time.Second))
 	if len(rows) != 2 || elapsed != 3*time.Second || rows[0].Phase != runner.Waiting || rows[0].Elapsed != 2 {
 		t.Fatalf("%+v, %v", rows, elapsed)
 	}
-	if r := rows[1]; r.Who != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.Running {
+	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.Running {
 		t.Errorf("%+v", r)
 	}
-	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // of all samples that start
-	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a"})
-	if rows, _ := w.Rows(at); rows[0].Phase != runner.Scrubbing || rows[1].Phase != runner.Running {
+	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // of all repetitions that are starting
+	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a"})
+	if rows, _ := w.Running(at); rows[0].Phase != runner.Scrubbing || rows[1].Phase != runner.Running {
 		t.Errorf("%+v", rows)
 	}
-	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Left, Instance: "a", Sample: 1})
-	if rows, _ := w.Rows(at); len(rows) != 1 || rows[0].Who != "a#2" {
+	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Released, Instance: "a", Repetition: 1})
+	if rows, _ := w.Running(at); len(rows) != 1 || rows[0].TaskID != "a#2" {
 		t.Errorf("%+v", rows)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is the user at the other end of a connection.
-func peer(c net.Conn) (uid int, err error) {
+// peerUID returns the user at the other end of a connection.
+func peerUID(c net.Conn) (uid int, err error) {
 	socket, ok := c.(*net.UnixConn)
 	if !ok {
-		return 0, errors.New("ask who is there: no socket")
+		return 0, errors.New("get peer credentials: not a Unix socket")
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -24,7 +24,7 @@ func peer(c net.Conn) (uid int, err error) {
 		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return 0, fmt.Errorf("ask who is there: %w", err)
+		return 0, fmt.Errorf("get peer credentials: %w", err)
 	}
 	return int(cred.Uid), nil
 }

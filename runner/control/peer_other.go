@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// peer is the user at the other end of a connection. Only who may enter the folder
-// of the socket can be there, and that is its owner.
-func peer(net.Conn) (uid int, err error) { return os.Getuid(), nil }
+// peerUID returns this user: the socket's directory is accessible only to its
+// owner.
+func peerUID(net.Conn) (uid int, err error) { return os.Getuid(), nil }

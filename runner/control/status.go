@@ -8,118 +8,118 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// Status is how a run stands at a moment.
+// Status is the status of a run.
 type Status struct {
-	Run     string  `json:"run"` // its folder
+	Run     string  `json:"run"` // folder
 	PID     int     `json:"pid"`
 	Elapsed float64 `json:"elapsed"` // seconds
-	// Standing is nil when the agent is done, and only verdicts are awaited.
-	Standing  *runner.Standing `json:"queue"`
-	Running   []Row            `json:"running"`
-	Providers []Provider       `json:"providers"`
-	Disk      Disk             `json:"disk"`
+	// Queue is nil when all attempts have ended and only verdicts are missing.
+	Queue     *runner.QueueStatus `json:"queue"`
+	Running   []RunningTask       `json:"running"`
+	Providers []Provider          `json:"providers"`
+	Disk      Disk                `json:"disk"`
 }
 
-// Row is an instance that a worker has.
-type Row struct {
-	Who     string       `json:"id"`
+// RunningTask is a task that has a worker.
+type RunningTask struct {
+	TaskID  string       `json:"id"`
 	Attempt int          `json:"attempt"`
 	Phase   runner.Phase `json:"phase"`
 	Step    int          `json:"step"`
 	Cost    float64      `json:"cost"`    // US dollars
-	Elapsed float64      `json:"elapsed"` // seconds, of the attempt
+	Elapsed float64      `json:"elapsed"` // duration of the attempt, in seconds
 	Command string       `json:"command,omitempty"`
 
-	began time.Time
+	started time.Time
 }
 
-// Provider is what an endpoint lets through.
-type Provider struct {
+// Provider is the rate limit state of an endpoint.
+type Provider struct { // host
 	Endpoint string `json:"endpoint"` // its host
 	runner.ProviderState
 }
 
-// Disk is the room that a run has, in bytes; what is not known is nil.
+// Disk is the disk space of a run, in bytes; nil if unknown.
 type Disk struct {
-	Run    *int64 `json:"run_free"`    // where its folder is
-	Engine *int64 `json:"engine_free"` // where the engine keeps images and containers
-	// Budget bounds the images that mini pulled, which take Images; nil where
-	// nothing bounds them, or none was measured yet.
-	Budget *int64 `json:"image_budget,omitempty"`
-	Images *int64 `json:"images,omitempty"`
+	RunFree    *int64 `json:"run_free"`    // free, of the run's folder
+	EngineFree *int64 `json:"engine_free"` // free, of the container engine's images and containers
+	// ImageBudget bounds the images that mini pulled, whose size is Images; nil
+	// if it is not set or not yet measured.
+	ImageBudget *int64 `json:"image_budget,omitempty"`
+	Images      *int64 `json:"images,omitempty"`
 }
 
-// Watch knows what the workers of a run are in the middle of, by its events. The
-// zero value is ready, and safe for concurrent use.
-type Watch struct {
-	mu    sync.Mutex
-	began time.Time
-	rows  []*Row // in the order in which they began
+// Tracker tracks the running tasks of a run from its events. The zero value is ready
+// to use. Its methods are safe for concurrent use.
+type Tracker struct {
+	mu      sync.Mutex
+	started time.Time
+	running []*RunningTask // in the order in which they began
 }
 
-// Event takes in one event; it is quick.
-func (w *Watch) Event(e runner.Event) {
+// Update processes an event.
+func (w *Tracker) Update(e runner.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e.Type {
 	case runner.RunStarted:
-		w.began, w.rows = e.Time, nil
+		w.started, w.running = e.Time, nil
 	case runner.AttemptStarted:
-		w.forget(e.Who())
-		w.rows = append(w.rows, &Row{Who: e.Who(), Attempt: e.Attempt, Phase: runner.Starting, began: e.Time})
+		w.remove(e.TaskID())
+		w.running = append(w.running, &RunningTask{TaskID: e.TaskID(), Attempt: e.Attempt, Phase: runner.Starting, started: e.Time})
 	case runner.Step:
-		w.each(e, func(r *Row) { r.Step, r.Cost = e.Step, e.Cost })
-	case runner.Doing:
-		if e.Phase == runner.Left {
-			w.forget(e.Who())
+		w.forEach(e, func(r *RunningTask) { r.Step, r.Cost = e.Step, e.Cost })
+	case runner.PhaseChanged:
+		if e.Phase == runner.Released {
+			w.remove(e.TaskID())
 			return
 		}
-		w.each(e, func(r *Row) { r.doing(e) })
+		w.forEach(e, func(r *RunningTask) { r.setPhase(e) })
 	}
 }
 
-func (r *Row) doing(e runner.Event) {
+func (r *RunningTask) setPhase(e runner.Event) {
 	r.Phase, r.Command = e.Phase, e.Command
-	if !starts(e.Phase) && e.Phase != runner.Waiting {
+	if !isStarting(e.Phase) && e.Phase != runner.Waiting {
 		r.Step, r.Cost = e.Step, e.Cost
 	}
 }
 
-// each finds the rows that an event is about. Sandboxes know instances only, and
-// what they say is about the samples that are being started.
-func (w *Watch) each(e runner.Event, f func(*Row)) {
-	for _, r := range w.rows {
-		of := e.Sample == 0 && strings.HasPrefix(r.Who, e.Instance+"#") && (starts(r.Phase) || r.Phase == runner.Waiting)
-		if r.Who == e.Who() || of {
+// forEach applies f to the tasks of an event. Events of sandboxes have no
+// repetition; they apply to all repetitions that are starting.
+func (w *Tracker) forEach(e runner.Event, f func(*RunningTask)) {
+	for _, r := range w.running {
+		of := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.Waiting)
+		if r.TaskID == e.TaskID() || of {
 			f(r)
 		}
 	}
 }
 
-func (w *Watch) forget(who string) {
-	for i, r := range w.rows {
-		if r.Who == who {
-			w.rows = append(w.rows[:i], w.rows[i+1:]...)
+func (w *Tracker) remove(taskID string) {
+	for i, r := range w.running {
+		if r.TaskID == taskID {
+			w.running = append(w.running[:i], w.running[i+1:]...)
 			return
 		}
 	}
 }
 
-// Rows are the instances at work now, and how long the run has gone on.
-func (w *Watch) Rows(now time.Time) ([]Row, time.Duration) {
+// Running returns the running tasks and the duration of the run.
+func (w *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := make([]Row, 0, len(w.rows))
-	for _, r := range w.rows {
+	all := make([]RunningTask, 0, len(w.running))
+	for _, r := range w.running {
 		row := *r
-		row.Elapsed = now.Sub(r.began).Seconds()
+		row.Elapsed = now.Sub(r.started).Seconds()
 		all = append(all, row)
 	}
-	if w.began.IsZero() {
+	if w.started.IsZero() {
 		return all, 0
 	}
-	return all, now.Sub(w.began)
+	return all, now.Sub(w.started)
 }
 
-// starts reports whether a phase comes before the sandbox is ready.
-func starts(p runner.Phase) bool { return p == runner.Starting || p == runner.Scrubbing }
+// isStarting reports whether a phase precedes SandboxReady.
+func isStarting(p runner.Phase) bool { return p == runner.Starting || p == runner.Scrubbing }

@@ -9,56 +9,57 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Where things are in the sandbox, as the official harness has them.
+// Paths in the sandbox, as in the official harness.
 const (
-	repository = "/testbed"
+	repoDir    = "/testbed"
 	patchPath  = "/tmp/patch.diff"
 	scriptPath = "/eval.sh"
 )
 
-// commandTime bounds everything that is run beside the script.
-const commandTime = 10 * time.Minute
+// commandTimeout bounds every command except the evaluation script.
+const commandTimeout = 10 * time.Minute
 
-// commandOutput bounds what is kept of its output, in bytes.
-const commandOutput = 1 << 20
+// commandOutputLimit is the maximum stored output of such a command, in bytes.
+const commandOutputLimit = 1 << 20
 
-// way is a command that may apply the patch: a program, its flags, and the
-// patch as the last argument. No shell has a part in it.
-type way struct {
+// applyCommand is a command that may apply the patch: a program and its flags.
+// The patch file is its last argument. It runs without a shell.
+type applyCommand struct {
 	program []string
 	name    string
 }
 
-// ways are tried in this order; the first that ends with 0 wins.
-var ways = []way{
+// applyCommands are tried in order until one exits with 0.
+var applyCommands = []applyCommand{
 	{[]string{"git", "apply", "--verbose"}, "git apply --verbose"},
 	{[]string{"git", "apply", "--verbose", "--3way"}, "git apply --verbose --3way"},
 	{[]string{"git", "apply", "--verbose", "--reject"}, "git apply --verbose --reject"},
 	{[]string{"patch", "--batch", "--forward", "--fuzz=5", "-p1", "-i"}, "patch --batch --forward --fuzz=5 -p1 -i"},
 }
 
-// backwards asks whether the repository has what the patch brings already,
-// which counts as applied.
-var backwards = way{[]string{"git", "apply", "--check", "--reverse"}, "git apply --check --reverse"}
+// reverseCheck tests whether the repository contains the changes of the patch
+// already, which counts as applied.
+var reverseCheck = applyCommand{[]string{"git", "apply", "--check", "--reverse"}, "git apply --check --reverse"}
 
-// reset takes away what an attempt left half done, and whatever else git does
-// not know, of the image too.
-const reset = "git checkout -- . ; git clean -fd"
+// resetCommand discards the changes of a failed command, and untracked files,
+// including those of the image.
+const resetCommand = "git checkout -- . ; git clean -fd"
 
-// errUnfit is for an image in which no patch can be applied.
-var errUnfit = errors.New("the image is not one that patches can be evaluated in")
+// errUnusableImage reports an image in which no patch can be applied.
+var errUnusableImage = errors.New("the image cannot be used for evaluations")
 
-// apply tries the ways to apply the patch that is in the sandbox, and returns
-// the name of the one that worked. It is "" when none did; the output is then
-// that of the last. The error is the sandbox's.
-func (b box) apply(ctx context.Context) (with, output string, err error) {
-	for i, w := range ways {
+// applyPatch tries to apply the patch file in the sandbox. It returns the name
+// of the command that succeeded, or "" and the output of the last command. The
+// error is an infrastructure failure.
+func (b evalSandbox) applyPatch(ctx context.Context) (with, output string, err error) {
+	for i, w := range applyCommands {
 		if i > 0 {
-			if _, err := b.run(ctx, env.Command{Interpreter: []string{"/bin/bash", "-c"}, Script: reset, Dir: repository}); err != nil {
+			c := env.Command{Interpreter: []string{"/bin/bash", "-c"}, Script: resetCommand, Dir: repoDir}
+			if _, err := b.execute(ctx, c); err != nil {
 				return "", "", err
 			}
 		}
-		res, err := b.try(ctx, w)
+		res, err := b.tryCommand(ctx, w)
 		if err != nil {
 			return "", "", err
 		}
@@ -66,49 +67,48 @@ func (b box) apply(ctx context.Context) (with, output string, err error) {
 		switch {
 		case i == 0 && res.Failure != "":
 			return "", "", &env.Error{
-				Status: env.StartFailed, Op: "apply the patch", Hint: "it has to have git, and a repository in " + repository,
-				Err: fmt.Errorf("%w: %s", errUnfit, res.Failure),
+				Status: env.StartFailed, Op: "apply the patch", Hint: "use an image with git and a repository in " + repoDir,
+				Err: fmt.Errorf("%w: %s", errUnusableImage, res.Failure),
 			}
 		case res.Failure != "":
 			output = res.Failure
 		case res.ExitCode == 0:
 			return w.name, output, nil
 		}
-		b.log.say("the patch does not apply with: %s", w.name)
+		b.log.logf("patch command failed: %s", w.name)
 	}
-	res, err := b.try(ctx, backwards)
+	res, err := b.tryCommand(ctx, reverseCheck)
 	if err == nil && res.Failure == "" && res.ExitCode == 0 {
-		return backwards.name, string(res.Output), nil
+		return reverseCheck.name, string(res.Output), nil
 	}
 	return "", output, err
 }
 
-func (b box) try(ctx context.Context, w way) (env.Result, error) {
-	return b.run(ctx, env.Command{Interpreter: w.program, Script: patchPath, Dir: repository})
+func (b evalSandbox) tryCommand(ctx context.Context, w applyCommand) (env.Result, error) {
+	return b.execute(ctx, env.Command{Interpreter: w.program, Script: patchPath, Dir: repoDir})
 }
 
-// diff puts the state of the repository into the log. That it fails says
-// nothing of the patch.
-func (b box) diff(ctx context.Context, when string) error {
-	b.log.say("Git diff %s:", when)
-	_, err := b.run(ctx, env.Command{
-		Interpreter: []string{"git", "-c", "core.fileMode=false"}, Script: "diff", Dir: repository,
-		Sink: &validText{w: b.log}, OutputLimit: 16 << 20,
+// logDiff writes the repository's changes to the log. A failed git diff is not
+// an error.
+func (b evalSandbox) logDiff(ctx context.Context, when string) error {
+	b.log.logf("Git diff %s:", when)
+	_, err := b.execute(ctx, env.Command{
+		Interpreter: []string{"git", "-c", "core.fileMode=false"}, Script: "diff", Dir: repoDir,
+		Sink: &utf8Writer{w: b.log}, OutputLimit: 16 << 20,
 	})
-	b.log.say("end of the git diff %s", when)
+	b.log.logf("End of git diff %s", when)
 	return err
 }
 
-// run is for commands that take no time to speak of: one that does is a sign
-// of a machine in trouble.
-func (b box) run(ctx context.Context, c env.Command) (env.Result, error) {
-	c.Timeout = commandTime
+// execute runs a short command. A timeout is an infrastructure failure.
+func (b evalSandbox) execute(ctx context.Context, c env.Command) (env.Result, error) {
+	c.Timeout = commandTimeout
 	if c.OutputLimit == 0 {
-		c.OutputLimit = commandOutput
+		c.OutputLimit = commandOutputLimit
 	}
 	res, err := b.Execute(ctx, c)
 	if err == nil && res.TimedOut {
-		err = fmt.Errorf("%.80s took longer than %s", c.Script, commandTime)
+		err = fmt.Errorf("run %.80s: timeout after %s", c.Script, commandTimeout)
 	}
 	return res, err
 }

@@ -7,23 +7,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// cache is a folder of verdicts that several runs share, and several minis at
-// the same time; "" is none. Each verdict has a folder, named by its key, which
-// appears there whole. What is in one may be anybody's who can write to the
-// cache: it is held against its key, and against itself.
+// cache is a folder of verdicts that several runs and processes share; "" means
+// no cache. Each verdict has a subfolder named after its cache key, which is
+// created atomically. Entries may be written by other users, so they are
+// validated when read.
 type cache string
 
-// at is the folder of a verdict.
-func (c cache) at(key string) string { return filepath.Join(string(c), key[:2], key) }
+// dir returns the folder of a verdict.
+func (c cache) dir(key string) string { return filepath.Join(string(c), key[:2], key) }
 
-func recordIn(dir string) string { return filepath.Join(dir, "verdict.json") }
+func recordPath(dir string) string { return filepath.Join(dir, "verdict.json") }
 
-// find is the verdict of a key, with the files of its run.
+// find returns the verdict with this key and the files of its run.
 func (c cache) find(key string) (found, bool) {
 	if c == "" {
 		return found{}, false
@@ -33,56 +33,56 @@ func (c cache) find(key string) (found, bool) {
 		return found{}, false
 	}
 	defer root.Close() //nolint:errcheck // only read
-	dir := c.at(key)
-	r, err := verdicts.ReadRecord(root, recordIn(dir))
-	if err != nil || r.Basis.Key != key || !r.IsSound() || !r.Class.Final() || !complete(root, r, grade.FilesIn(dir)) {
+	dir := c.dir(key)
+	r, err := verdicts.ReadRecord(root, recordPath(dir))
+	if err != nil || r.Basis.Key != key || !r.IsConsistent() || !r.Class.IsFinal() || !isComplete(root, r, grade.FilesIn(dir)) {
 		return found{}, false
 	}
 	return found{record: r, files: grade.FilesIn(dir), from: dir}, true
 }
 
-// put enters a verdict, or what has become of it.
+// put adds a verdict to the cache, or updates the record of an entry.
 func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r verdicts.Record) error {
-	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are for sharing
+	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are shared between users
 		return err
 	}
 	root, err := rootdir.Open(string(c))
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // all is written
-	at := c.at(key)
-	if there, ok := c.find(key); ok && there.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
-		return verdicts.Write(root, recordIn(at), r) // further runs of the same
+	defer root.Close() //nolint:errcheck // writes report their own errors
+	dir := c.dir(key)
+	if existing, ok := c.find(key); ok && existing.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
+		return verdicts.Write(root, recordPath(dir), r) // the same verdict, with extra runs
 	}
-	around := filepath.Dir(at)
-	if err := root.MkdirAll(around); err != nil {
+	parent := filepath.Dir(dir)
+	if err := root.MkdirAll(parent); err != nil {
 		return err
 	}
-	made, err := root.MkdirTemp(around, ".new-")
+	tmp, err := root.MkdirTemp(parent, ".new-")
 	if err != nil {
 		return err
 	}
-	defer root.RemoveAll(made) //nolint:errcheck // mostly it was renamed
-	if err := copyFiles(run, from, root, grade.FilesIn(made)); err != nil {
+	defer root.RemoveAll(tmp) //nolint:errcheck // usually renamed by now
+	if err := copyFiles(run, from, root, grade.FilesIn(tmp)); err != nil {
 		return err
 	}
-	if err := verdicts.Write(root, recordIn(made), r); err != nil {
+	if err := verdicts.Write(root, recordPath(tmp), r); err != nil {
 		return err
 	}
-	return replace(root, made, at)
+	return replaceDir(root, tmp, dir)
 }
 
-// replace puts a folder in the place of another, which may be there.
-func replace(root *rootdir.Dir, made, at string) error {
-	gone := made + "-old"
-	defer root.RemoveAll(gone) //nolint:errcheck // nobody looks for it
-	if err := root.Rename(at, gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace %s: %w", at, err)
+// replaceDir renames the folder tmp to dir, replacing an existing folder.
+func replaceDir(root *rootdir.Dir, tmp, dir string) error {
+	old := tmp + "-old"
+	defer root.RemoveAll(old) //nolint:errcheck // no reader uses this name
+	if err := root.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace %s: %w", dir, err)
 	}
-	err := root.Rename(made, at)
+	err := root.Rename(tmp, dir)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another mini has entered the same verdict meanwhile; its own will do
+		return nil // another process has added the same verdict
 	}
 	return err
 }

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -21,12 +21,12 @@ func TestCacheOfManyMinis(t *testing.T) {
 	const minis, rounds = 4, 60
 	shared := cache(t.TempDir())
 	patch := []byte("a patch\n")
-	basis := verdicts.Basis{PatchSHA256: verdicts.PatchHash(patch), ScriptSHA256: verdicts.PatchHash(nil)}.InImage("sha256:aa", "", "")
+	basis := verdicts.Basis{PatchSHA256: verdicts.PatchHash(patch), ScriptSHA256: verdicts.PatchHash(nil)}.WithImage("sha256:aa", "", "")
 	var taken atomic.Int64
 	var all errgroup.Group
 	for mini := range minis {
 		dir := t.TempDir()
-		run, err := grade.NewRun(dir, "r1")
+		run, err := grade.NewLayout(dir, "r1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 		s := newStore(Config{Cache: string(shared)}, dir, root)
 		all.Go(func() error {
 			for round := range rounds {
-				p, err := s.paths(run, "m", fmt.Sprintf("i-%d", round))
+				p, err := s.pathsFor(run, "m", fmt.Sprintf("i-%d", round))
 				if err != nil {
 					return err
 				}
@@ -51,17 +51,17 @@ func TestCacheOfManyMinis(t *testing.T) {
 						return err
 					}
 				}
-				r := verdicts.Record{Format: verdicts.Format, Instance: "i", Model: "m", RunID: "r1", Class: verdicts.Resolved, Basis: basis, Runs: []verdicts.Attempt{
+				r := verdicts.Record{Format: verdicts.Format, Instance: "i", Model: "m", RunID: "r1", Class: verdicts.Resolved, Basis: basis, Runs: []verdicts.TestRun{
 					{Purpose: verdicts.ForVerdict, Class: verdicts.Resolved, Start: start, Dir: "logs"},
 				}}
-				if err := s.share(p, r); err != nil {
+				if err := s.addToCache(p, r); err != nil {
 					return err
 				}
-				f, ok := s.known(basis.Key)
+				f, ok := s.find(basis.Key)
 				if !ok {
 					continue // it is being replaced
 				}
-				ok, err = s.take(f, basis.Key, p)
+				ok, err = s.importFiles(f, basis.Key, p)
 				if err != nil {
 					return err
 				}
@@ -84,7 +84,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 	if taken.Load() == 0 {
 		t.Error("nothing was ever taken")
 	}
-	left, err := os.ReadDir(filepath.Dir(shared.at(basis.Key)))
+	left, err := os.ReadDir(filepath.Dir(shared.dir(basis.Key)))
 	if err != nil || len(left) != 1 || left[0].Name() != basis.Key {
 		t.Errorf("the cache has %v, %v", left, err)
 	}

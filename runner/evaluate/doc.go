@@ -1,55 +1,54 @@
-// Package evaluate gives verdicts by running: it puts a patch and the
-// evaluation script of its instance into a fresh sandbox, runs them there as
-// the official SWE-bench harness does (release 5.0.2), has package grade judge
-// the log, and writes the files that harness writes, with a record of its own
-// beside them. It knows sandboxes by an interface only.
+// Package evaluate runs the tests of patches. It copies a patch and the
+// evaluation script of its instance into a fresh sandbox, runs them as the
+// official SWE-bench harness does (release 5.0.2), grades the log with package
+// grade, and writes the files of that harness and a verdict record. It does not
+// depend on a kind of sandbox: see Sandboxes.
 //
-//	e, err := evaluate.Begin(ctx, evaluate.Config{Folder: folder, Log: log, Sandboxes: s, RunID: "first"})
+//	e, err := evaluate.Start(ctx, evaluate.Config{Folder: folder, Log: log, Sandboxes: s, RunID: "first"})
 //	for _, p := range predictions {
-//		err := e.Submit(evaluate.Prediction(in, model, patch)) // at any time, from anywhere
+//		err := e.Submit(evaluate.NewTask(in, model, patch)) // safe for concurrent use
 //	}
 //	sum, err := e.Wait()
 //
 // # Classes
 //
-// Every evaluation ends in one class. What decides is the first line that fits:
+// Every evaluation ends in one class. The first matching line decides:
 //
 //	what happened                                        class           files in the official tree
 //	the patch is null, or empty                          empty           none
 //	the sandbox does not start (image, engine, disk)     infrastructure  run_instance.log
-//	the sandbox is lost: killed from within or without,
-//	  out of memory as a whole, its engine gone          infrastructure  as far as they came
-//	a command failed where the engine's disk is full     infrastructure  as far as they came
-//	the log cannot be written on this machine            infrastructure  as far as they came
+//	the sandbox is lost: killed from inside or outside,
+//	  out of memory, or its engine has stopped           infrastructure  those written so far
+//	a command failed because the engine's disk is full   infrastructure  those written so far
+//	the log cannot be written on this machine            infrastructure  those written so far
 //	git or /testbed is missing in the image              infrastructure  patch.diff, run_instance.log
-//	no way to apply the patch works                      apply_failed    patch.diff, run_instance.log
+//	no command can apply the patch                       apply_failed    patch.diff, run_instance.log
 //	the script takes longer than the timeout             timed_out       all but report.json
 //	the parser crashes on the log                        error           all but report.json
 //	the verdict is "resolved"                            resolved        all
-//	the kernel killed processes for want of memory       infrastructure  all, report.json as the log has it
-//	anything else                                        unresolved      all
+//	the kernel killed processes: out of memory           infrastructure  all, report.json as the log has it
+//	otherwise                                            unresolved      all
 //
-// A sandbox that dies is infrastructure whoever killed it: a script that ends
-// its own container cannot be told from a machine that did. It is tried
-// MaxTries times, and ends as infrastructure each time. A file system of the
-// sandbox's own that is full (a tmpfs) is the script's affair: the log is
-// judged like any other.
+// A lost sandbox is always infrastructure: a script that ends its own container
+// cannot be distinguished from a failing machine. Such a run is repeated until
+// there were Config.MaxRuns runs. If a file system inside the sandbox is full
+// (a tmpfs), the log is graded as usual.
 //
-// The words of a log change no class: a patch can print whatever a broken
-// machine would. What they say of the machine is in Record.Failure, as in the
-// official summary.
+// The text of a log never changes the class, because a patch can print any text.
+// Infrastructure problems that the log mentions are in Record.FailureReason, as
+// in the official summary.
 //
-// Infrastructure is no verdict: it is never kept in the cache, and evaluated
-// again when the evaluation is started again. Classes of several runs of the
-// same patch that differ make the class unstable (see Config.RerunFailed).
+// An infrastructure failure is not a verdict. It is never cached, and a restarted
+// evaluation runs the patch again. If several runs of the same patch have
+// different classes, the verdict is unstable (see Config.RerunFailed).
 //
 // # Files
 //
 // Below the folder of the run:
 //
-//	logs/run_evaluation/<run id>/<model>/<instance>/  the official tree (see grade.Layout)
-//	verdicts/<run id>/<model>/<instance>.json         a Record: the verdict, what it rests on, and every run
-//	verdicts/<run id>/<model>/<instance>/<n>/         the files of further runs: reruns, and runs without suspect hunks
+//	logs/run_evaluation/<run id>/<model>/<instance>/  the official log tree (see grade.Layout)
+//	verdicts/<run id>/<model>/<instance>.json         a verdicts.Record: the verdict, its inputs and every run
+//	verdicts/<run id>/<model>/<instance>/<n>/         the files of extra runs: reruns, and runs without the flagged hunks
 //	verdicts/<run id>.json                            the Summary
 //	<model>.<run id>.json                             the official summary
 package evaluate

@@ -71,7 +71,7 @@ func TestDemo(t *testing.T) {
 	b.config.Workers = 2
 	var golds, noops []evaluate.Task
 	for _, in := range rows(t) {
-		golds, noops = append(golds, evaluate.Gold(in)), append(noops, evaluate.Noop(in))
+		golds, noops = append(golds, evaluate.GoldTask(in)), append(noops, evaluate.NoopTask(in))
 	}
 	s := b.run(t.Context(), golds...)
 	if s.Count(verdicts.Resolved) != 5 {
@@ -209,10 +209,10 @@ func TestPatches(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, containers{engine: engine, change: c.change})
 			b.config.Timeout = 8 * time.Second
-			b.config.MaxTries = 2
-			task := evaluate.Prediction(c.row, "m", []byte(c.patch))
+			b.config.MaxRuns = 2
+			task := evaluate.NewTask(c.row, "m", []byte(c.patch))
 			if c.patch == "" {
-				task = evaluate.Prediction(c.row, "m", nil)
+				task = evaluate.NewTask(c.row, "m", nil)
 			}
 			s := b.run(t.Context(), task)
 			if s.Count(c.class) != 1 {
@@ -224,8 +224,8 @@ func TestPatches(t *testing.T) {
 				t.Errorf("files %q, want %q", got, c.files)
 			}
 			r := s.Records[0]
-			if len(r.Runs) > 0 && r.Runs[0].Applied != c.with {
-				t.Errorf("applied with %q, want %q", r.Runs[0].Applied, c.with)
+			if len(r.Runs) > 0 && r.Runs[0].AppliedWith != c.with {
+				t.Errorf("applied with %q, want %q", r.Runs[0].AppliedWith, c.with)
 			}
 			b.checkOfficial(s, task)
 			if c.check != nil {
@@ -302,11 +302,11 @@ func TestContainerKilled(t *testing.T) {
 			}
 		})
 	}
-	b.config.Sandboxes, b.config.MaxTries = containers{engine: engine, started: kill}, 2
-	task := evaluate.Prediction(in, "m", []byte(in.Patch))
+	b.config.Sandboxes, b.config.MaxRuns = containers{engine: engine, started: kill}, 2
+	task := evaluate.NewTask(in, "m", []byte(in.Patch))
 	s := b.run(t.Context(), task)
 	killers.Wait()
-	if s.Count(verdicts.Infrastructure) != 1 || deaths != 2 || s.Complete() {
+	if s.Count(verdicts.Infrastructure) != 1 || deaths != 2 || s.IsComplete() {
 		t.Fatalf("%v after %d containers", s.ByClass, deaths)
 	}
 	if a := s.Records[0].Runs[1]; a.Status != env.ContainerDied || b.official("m", in.ID) != ran {

@@ -16,151 +16,157 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// logLimit is how many bytes of a log are kept, its beginning and its end.
+// logLimit is the maximum size of a stored log, in bytes. The middle of a longer log is dropped.
 const logLimit = 256 << 20
 
 // Defaults of Config.
 const (
-	DefaultTimeout  = 1800 * time.Second // the official one
-	DefaultMaxTries = 3
+	DefaultTimeout = 1800 * time.Second // the official one
+	DefaultMaxRuns = 3
 )
 
-// Sandboxes makes a fresh sandbox for an evaluation: of the instance's image,
-// with root's rights, and with files in and out (env.Files). runner.Sandboxes
-// fits, but not those of the agent.
+// Sandboxes starts a fresh sandbox for an evaluation: from the instance's
+// image, with root privileges and file transfer (env.Files). A runner.Sandboxes
+// can be used, but not with the settings for the agent.
 type Sandboxes interface {
 	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
 }
 
-// Identifying is implemented by Sandboxes that know the image of an instance
-// without starting one. It saves the start where the cache has the verdict.
-type Identifying interface {
-	// Identify returns the image that a start would take now; it is empty where
-	// that is not known, as of one that is still to be pulled.
+// ImageIdentifier is implemented by Sandboxes that can identify the image of an
+// instance without starting a sandbox. If the cache has the verdict, no sandbox
+// is started.
+type ImageIdentifier interface {
+	// Identify returns the image that Start would use now. The result is empty
+	// if it is unknown, for example if the image must be pulled first.
 	Identify(ctx context.Context, in datasets.Instance) (Image, error)
 }
 
-// Image is what a name of an image stands for.
+// Image is the identity of an image.
 type Image struct {
 	ID     string
 	Digest string // in the registry; may be empty
-	Arch   string // in Go's names
+	Arch   string // GOARCH value
 }
 
-// Config is what evaluations need. Folder, Log, Sandboxes and RunID are
+// Config configures an Evaluator. Folder, Log, Sandboxes and RunID are
 // required.
 type Config struct {
-	// Folder is held by the caller, so that nobody else evaluates in it:
-	// runner.Open fails with a *runner.LockedError where somebody does.
+	// Folder is the run folder. The caller holds its lock, so that no other
+	// process evaluates in it; runner.Open fails with a *runner.LockedError if
+	// another process has the lock.
 	Folder *runner.Folder
-	// Log is told what happens: EvaluationStarted, EvaluationAttempt, Verdict and
+	// Log receives the events EvaluationStarted, EvaluationAttempt, Verdict and
 	// EvaluationFinished.
 	Log       *runner.Log
 	Sandboxes Sandboxes
-	// RunID names the evaluation in the official tree.
+	// RunID names the evaluation in the official log tree.
 	RunID string
-	// Workers is how many run at once; zero means half of the processors, at
-	// least one: tests that fight for processors run into timeouts.
+	// Workers is the number of patches evaluated in parallel. Zero means half
+	// of the processors, at least one: tests that compete for processors exceed
+	// timeouts.
 	Workers int
-	// Timeout bounds the script, all of it; zero means DefaultTimeout.
+	// Timeout bounds the whole evaluation script; zero means DefaultTimeout.
 	Timeout time.Duration
-	// MaxTries bounds how often an infrastructure failure is tried; zero means
-	// DefaultMaxTries.
-	MaxTries int
-	// RerunFailed is how often what failed is run again (see Class.Failed), those
-	// of an earlier evaluation in this folder too. A patch that ends otherwise
-	// once is unstable, and not run again.
+	// MaxRuns bounds the runs of a patch that meet infrastructure failures;
+	// zero means DefaultMaxRuns.
+	MaxRuns int
+	// RerunFailed is the number of reruns of a failed patch (see
+	// Class.IsFailure), also if it failed in an earlier evaluation in this
+	// folder. The first different result makes the verdict unstable and ends
+	// the reruns.
 	RerunFailed int
-	// Cache is a folder of verdicts that several runs share; empty means that
-	// only those of Folder are reused.
+	// Cache is a folder of verdicts that several runs share. If it is empty,
+	// only verdicts in Folder are reused.
 	Cache string
-	// Key is a secret of the user's, which records in Folder are sealed with. A
-	// record without that seal may be a stranger's: its patch is evaluated again.
-	// With an empty key no record of an earlier session is reused.
+	// Key is the user's secret key, which signs the records in Folder. The
+	// tests of a record without that signature are run again, because another
+	// user may have made it. With an empty key no record of an earlier session
+	// is reused.
 	Key []byte
-	// TrustLogs grades the saved log of such a record instead, where it has one.
-	// The new record says so (Record.ForeignLog).
+	// TrustLogs grades the saved log of such a record instead of running the
+	// tests. The new record has ForeignLog set.
 	TrustLogs bool
-	// Selected are the instances of the dataset, of which the official summary
-	// speaks; empty means those that were submitted.
+	// Selected lists the instances of the dataset for the official summary;
+	// empty means the submitted ones.
 	Selected []string
-	// Editions are those of the dataset, for the records.
-	Editions []datasets.Edition
-	// Network and Profile say what the sandboxes are like. A verdict is reused
-	// only where they are the same.
+	// Editions identifies the dataset, for the records.
+	Editions []datasets.SourceInfo
+	// Network and Profile describe the sandboxes. A verdict is reused only if
+	// they are the same.
 	Network, Profile string
-	// Engine names what runs the sandboxes, for the records.
+	// Engine names the container engine, for the records.
 	Engine      string
 	MiniVersion string
 }
 
-// withDefaults fills in what is not set.
+// withDefaults returns the configuration with defaults for unset fields.
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, max(1, runtime.NumCPU()/2))
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	c.MaxTries = cmp.Or(c.MaxTries, DefaultMaxTries)
+	c.MaxRuns = cmp.Or(c.MaxRuns, DefaultMaxRuns)
 	return c
 }
 
-// Evaluator works on what is submitted to it. Its methods are safe for
+// Evaluator evaluates the submitted patches. Its methods are safe for
 // concurrent use.
 type Evaluator struct {
-	config  Config
-	runs    map[string]grade.Run // by id: the evaluation's own, and those of further samples
-	store   *store
-	began   time.Time
-	stop    context.CancelCauseFunc
-	workers errgroup.Group
-	unhook  func() bool
-	working sync.Map // name -> *sync.Mutex; see lockFor
-	reading *semaphore.Weighted
+	config        Config
+	layouts       map[string]grade.Layout // by run id: one for each repetition
+	store         *store
+	started       time.Time
+	cancel        context.CancelCauseFunc
+	workers       errgroup.Group
+	stopAfterFunc func() bool
+	locks         sync.Map            // name -> *sync.Mutex; see lock
+	logMemory     *semaphore.Weighted // bounds the memory for logs
 
-	mu       sync.Mutex
-	changed  *sync.Cond // the queue, or that there is no more
-	queue    []*job
-	closed   bool
-	jobs     map[string]*job  // by the path of the record
-	named    map[string]owner // the paths, as file systems may see them -> whose they are
-	order    []string         // those paths, as they were submitted
-	written  time.Time        // when the summaries were
-	unshared sync.Once        // a cache that cannot be written was told of
+	mu               sync.Mutex
+	queueChanged     *sync.Cond // signals changes of queue and closed
+	queue            []*job
+	closed           bool
+	jobs             map[string]*job      // by path of the record
+	pathOwners       map[string]pathOwner // by lower-case path of the record
+	order            []string             // paths of the records, in the order of submission
+	summariesWritten time.Time            // last write of the summaries
+	cacheWarning     sync.Once            // emits the warning about an unwritable cache
 }
 
-// job is a task on its way.
+// job is a submitted task and its state.
 type job struct {
 	Task
-	plan   plan
-	run    grade.Run // that it is part of
-	paths  paths
-	record *verdicts.Record // nil before there is a verdict
-	reused bool
-	ran    bool // something was run for it
-	// vouched says that the verdict's run is of this session or from the cache.
-	// What a folder brings may be anybody's, and goes no further.
-	vouched bool
+	plan     plan
+	layout   grade.Layout
+	paths    paths
+	record   *verdicts.Record // nil until there is a verdict
+	reused   bool
+	ranTests bool // a test run was made
+	// trusted reports that the verdict's run was made in this session or is
+	// from the cache. Other verdicts of the folder are not added to the cache:
+	// their origin is unknown.
+	trusted bool
 }
 
-// ErrClosed is returned by Submit after Wait.
-var ErrClosed = errors.New("the evaluation takes no more patches")
+// ErrClosed is returned by Submit after Wait was called.
+var ErrClosed = errors.New("submit patch: the evaluation is closed")
 
-// Begin reads what earlier evaluations left in the folder, and starts the
-// workers. They end with Wait. Cancelling ctx stops them: what runs then is
-// given up, leaves no record, and runs again the next time. The error is about
-// the folder, or wraps grade.ErrName for a run id that is none.
-func Begin(ctx context.Context, c Config) (*Evaluator, error) {
+// Start reads the earlier verdicts of the folder and starts the workers. Call
+// Wait to end them. Cancelling ctx aborts the current runs; they leave no
+// record, and the next evaluation repeats them. The error concerns the folder,
+// or wraps grade.ErrInvalidName for an invalid run id.
+func Start(ctx context.Context, c Config) (*Evaluator, error) {
 	c = c.withDefaults()
-	run, err := grade.NewRun(c.Folder.Dir(), c.RunID)
+	run, err := grade.NewLayout(c.Folder.Dir(), c.RunID)
 	if err != nil {
 		return nil, err
 	}
 	s := newStore(c, c.Folder.Dir(), c.Folder.Root())
-	warnings, err := s.read()
+	warnings, err := s.load()
 	if err != nil {
 		return nil, err
 	}
@@ -168,30 +174,33 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	e := &Evaluator{config: c, runs: map[string]grade.Run{run.ID(): run}, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, named: map[string]owner{}, reading: semaphore.NewWeighted(memory)}
-	e.changed = sync.NewCond(&e.mu)
-	e.unhook = context.AfterFunc(ctx, func() {
+	e := &Evaluator{
+		config: c, layouts: map[string]grade.Layout{run.RunID(): run}, store: s, started: time.Now(), cancel: stop,
+		jobs: map[string]*job{}, pathOwners: map[string]pathOwner{}, logMemory: semaphore.NewWeighted(maxLogMemory),
+	}
+	e.queueChanged = sync.NewCond(&e.mu)
+	e.stopAfterFunc = context.AfterFunc(ctx, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.changed.Broadcast()
+		e.queueChanged.Broadcast()
 	})
 	c.Log.Emit(runner.Event{Type: runner.EvaluationStarted, Total: len(c.Selected), Workers: c.Workers})
 	if n := len(s.foreign); n > 0 && !c.TrustLogs {
-		warnings = append(warnings, fmt.Sprintf("%d of the verdicts in this folder are not this user's, or rest on logs made elsewhere: "+
-			"their tests are run again; mini eval --trust-logs grades their saved logs instead", n))
+		warnings = append(warnings, fmt.Sprintf("run tests again for %d verdicts: they are not signed with this user's key, "+
+			"or their logs were made elsewhere; grade the saved logs with mini eval --trust-logs", n))
 	}
 	for _, text := range warnings {
 		c.Log.Emit(runner.Event{Type: runner.Warning, Text: text})
 	}
 	for range c.Workers {
-		e.workers.Go(func() error { return e.work(ctx) })
+		e.workers.Go(func() error { return e.runWorker(ctx) })
 	}
 	return e, nil
 }
 
-// writeInfo writes run.json, which says of what the run is, unless it is there.
-func writeInfo(dir *rootdir.Dir, run grade.Run, editions []datasets.Edition) error {
-	if _, err := dir.Lstat(run.Info()); err == nil {
+// writeInfo writes run.json unless it exists.
+func writeInfo(dir *rootdir.Dir, run grade.Layout, editions []datasets.SourceInfo) error {
+	if _, err := dir.Lstat(run.RunInfoPath()); err == nil {
 		return nil
 	}
 	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05+00:00")}
@@ -202,30 +211,31 @@ func writeInfo(dir *rootdir.Dir, run grade.Run, editions []datasets.Edition) err
 		info.Dataset += edition.Name
 		info.Split = cmp.Or(info.Split, edition.Split)
 	}
-	return writeFile(dir, run.Info(), info.JSON())
+	return writeFile(dir, run.RunInfoPath(), info.JSON())
 }
 
-// Check says whether a task can be evaluated at all. The error is as in Submit.
-func (c Config) Check(t Task) error {
-	if _, err := planToRun(c.withDefaults(), t); err != nil {
+// CheckTask reports whether a task can be evaluated. The error is that of
+// Submit.
+func (c Config) CheckTask(t Task) error {
+	if _, err := newRunnablePlan(c.withDefaults(), t); err != nil {
 		return err
 	}
 	c.RunID = cmp.Or(c.RunID, "run")
-	run, err := grade.NewRun(".", c.runID(t))
+	run, err := grade.NewLayout(".", c.runID(t))
 	if err == nil {
-		err = named(run, t)
+		err = checkNames(run, t)
 	}
 	return err
 }
 
-// named says whether files can be called after a task.
-func named(run grade.Run, t Task) error {
+// checkNames checks that the task's names are valid file names.
+func checkNames(run grade.Layout, t Task) error {
 	_, err := run.Files(t.Model, t.Instance.ID)
 	if err == nil {
 		_, err = run.SummaryName(t.Model)
 	}
 	if err == nil && strings.HasSuffix(strings.ToLower(t.Instance.ID), ".json") {
-		err = fmt.Errorf("instance id %.80q %w: it ends as records do", t.Instance.ID, grade.ErrName)
+		err = fmt.Errorf("instance id %.80q %w: it ends in .json, as record files do", t.Instance.ID, grade.ErrInvalidName)
 	}
 	if err != nil {
 		return fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
@@ -233,13 +243,13 @@ func named(run grade.Run, t Task) error {
 	return nil
 }
 
-// Submit adds a patch to the queue; it never waits for workers. The error wraps
-// grade.ErrNotGradable, or script.ErrNoScript, when the row cannot be
-// evaluated, or grade.ErrName for names that cannot be those of files.
-// Config.Check finds the same beforehand, but for the names of two patches that
-// would be one file's.
+// Submit adds a patch to the queue. It does not block. The error wraps
+// grade.ErrNotGradable or script.ErrNoScript if the row cannot be evaluated,
+// and grade.ErrInvalidName if a name is not a valid file name. Config.CheckTask
+// detects these errors in advance, except for two tasks with the same file
+// name.
 func (e *Evaluator) Submit(t Task) error {
-	p, err := planToRun(e.config, t)
+	p, err := newRunnablePlan(e.config, t)
 	if err != nil {
 		return err
 	}
@@ -248,95 +258,96 @@ func (e *Evaluator) Submit(t Task) error {
 	if e.closed {
 		return ErrClosed
 	}
-	run, err := e.runOf(t)
+	run, err := e.layoutFor(t)
 	if err != nil {
 		return err
 	}
-	if err := named(run, t); err != nil {
+	if err := checkNames(run, t); err != nil {
 		return err
 	}
-	where, err := e.store.paths(run, t.Model, t.Instance.ID)
+	files, err := e.store.pathsFor(run, t.Model, t.Instance.ID)
 	if err != nil {
 		return err
 	}
-	if err := e.claim(where, t); err != nil {
+	if err := e.claimPath(files, t); err != nil {
 		return err
 	}
-	j := &job{Task: t, plan: p, run: run, paths: where}
-	if e.jobs[where.record] == nil {
-		e.order = append(e.order, where.record)
+	j := &job{Task: t, plan: p, layout: run, paths: files}
+	if e.jobs[files.record] == nil {
+		e.order = append(e.order, files.record)
 	}
-	e.jobs[where.record] = j // a later patch takes the place of an earlier one
+	e.jobs[files.record] = j // a later patch replaces an earlier one
 	e.queue = append(e.queue, j)
-	e.changed.Signal()
+	e.queueChanged.Signal()
 	return nil
 }
 
-// runOf is the evaluation that a task is part of. The lock is held.
-func (e *Evaluator) runOf(t Task) (grade.Run, error) {
+// layoutFor returns the layout of a task's evaluation. The caller holds e.mu.
+func (e *Evaluator) layoutFor(t Task) (grade.Layout, error) {
 	id := e.config.runID(t)
-	if run, ok := e.runs[id]; ok {
+	if run, ok := e.layouts[id]; ok {
 		return run, nil
 	}
-	run, err := grade.NewRun(e.config.Folder.Dir(), id)
+	run, err := grade.NewLayout(e.config.Folder.Dir(), id)
 	if err == nil {
 		err = writeInfo(e.store.root, run, e.config.Editions)
 	}
 	if err == nil {
-		e.runs[id] = run
+		e.layouts[id] = run
 	}
 	return run, err
 }
 
-// owner is whose files are.
-type owner struct{ instance, model string }
+// pathOwner identifies the task that a path belongs to.
+type pathOwner struct{ instance, model string }
 
-// claim keeps the files of two patches apart. A slash becomes two underscores in
-// the name of a folder, and some file systems take A for a. The lock is held.
-func (e *Evaluator) claim(p paths, t Task) error {
-	seen := strings.ToLower(p.record)
-	if other, ok := e.named[seen]; ok && other != (owner{t.Instance.ID, t.Model}) {
-		return fmt.Errorf("evaluate %s: the model %.80q %w of its own: %.80q of the model %.80q has it",
-			t.Instance.ID, t.Model, grade.ErrName, other.instance, other.model)
+// claimPath reserves a path for a task. The paths of two models can collide: a
+// slash in a model name becomes two underscores, and some file systems ignore
+// case. The caller holds e.mu.
+func (e *Evaluator) claimPath(p paths, t Task) error {
+	key := strings.ToLower(p.record)
+	if other, ok := e.pathOwners[key]; ok && other != (pathOwner{t.Instance.ID, t.Model}) {
+		return fmt.Errorf("evaluate %s: model %.80q %w: instance %.80q of model %.80q uses its path",
+			t.Instance.ID, t.Model, grade.ErrInvalidName, other.instance, other.model)
 	}
-	e.named[seen] = owner{t.Instance.ID, t.Model}
+	e.pathOwners[key] = pathOwner{t.Instance.ID, t.Model}
 	return nil
 }
 
-// lockFor lets one worker at a time work under a name: of two that have the same
-// patch, the second finds the verdict of the first.
-func (e *Evaluator) lockFor(name string) (unlock func()) {
-	value, _ := e.working.LoadOrStore(name, new(sync.Mutex))
-	mutex := value.(*sync.Mutex) //nolint:errcheck // the map has nothing else
+// lock serializes the workers on a name: of two tasks with the same patch, the
+// second finds the verdict of the first.
+func (e *Evaluator) lock(name string) (unlock func()) {
+	value, _ := e.locks.LoadOrStore(name, new(sync.Mutex))
+	mutex := value.(*sync.Mutex) //nolint:errcheck // all values have this type
 	mutex.Lock()
 	return mutex.Unlock
 }
 
-// superseded says that a later patch has taken the place of a job's.
-func (e *Evaluator) superseded(j *job) bool {
+// isSuperseded reports whether a later patch has replaced that of a job.
+func (e *Evaluator) isSuperseded(j *job) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.jobs[j.paths.record] != j
 }
 
-// work takes jobs until there are no more. What cannot be written stops all
-// workers: working on would lose results.
-func (e *Evaluator) work(ctx context.Context) error {
-	for j := e.next(ctx); j != nil; j = e.next(ctx) {
-		if err := e.judge(ctx, j); err != nil && ctx.Err() == nil {
-			e.stop(err)
+// runWorker evaluates jobs until the queue is closed and empty. A failed write
+// stops all workers, because further results would be lost.
+func (e *Evaluator) runWorker(ctx context.Context) error {
+	for j := e.nextJob(ctx); j != nil; j = e.nextJob(ctx) {
+		if err := e.evaluateJob(ctx, j); err != nil && ctx.Err() == nil {
+			e.cancel(err)
 			return fmt.Errorf("evaluate %s: %w", j.Instance.ID, err)
 		}
 	}
 	return nil
 }
 
-// next waits for a job; nil says that there are no more.
-func (e *Evaluator) next(ctx context.Context) *job {
+// nextJob waits for a job. It returns nil if there are no more.
+func (e *Evaluator) nextJob(ctx context.Context) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for len(e.queue) == 0 && !e.closed && ctx.Err() == nil {
-		e.changed.Wait()
+		e.queueChanged.Wait()
 	}
 	if ctx.Err() != nil || len(e.queue) == 0 {
 		return nil
@@ -346,26 +357,26 @@ func (e *Evaluator) next(ctx context.Context) *job {
 	return j
 }
 
-// Wait takes no more patches, waits for those there are, and returns how all of
-// them ended. The error is about the folder of the run, and about nothing else.
+// Wait closes the queue, waits for the workers and returns the summary. The
+// error concerns the run folder only.
 func (e *Evaluator) Wait() (Summary, error) {
 	e.mu.Lock()
 	e.closed = true
-	e.changed.Broadcast()
+	e.queueChanged.Broadcast()
 	e.mu.Unlock()
 	failed := e.workers.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.unhook()
-	e.stop(nil)
-	s, err := e.summaries()
-	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.judged()})
+	e.stopAfterFunc()
+	e.cancel(nil)
+	s, err := e.writeSummaries()
+	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.evaluatedCount()})
 	return s, errors.Join(failed, err)
 }
 
-// Run evaluates all tasks and returns how they ended.
+// Run evaluates all tasks and returns the summary.
 func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
-	e, err := Begin(ctx, c)
+	e, err := Start(ctx, c)
 	if err != nil {
 		return Summary{}, err
 	}

@@ -84,10 +84,10 @@ func TestClasses(t *testing.T) {
 		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "tests failed"},
 		{"passes that the exit code denies", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "PASSED", 1), env.Result{})
-		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "cannot be held against"},
+		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "no usable test results"},
 		{"no log", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, "", env.Result{})
-		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "cannot be held against"},
+		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "no usable test results"},
 		{
 			"no image", &fakeBoxes{start: func(context.Context, int) error { return failing(env.ImageNotFound) }},
 			[]byte(fix), verdicts.Infrastructure, early, 1, env.ImageNotFound, "it failed",
@@ -113,26 +113,26 @@ func TestClasses(t *testing.T) {
 		}}, []byte(fix), verdicts.Infrastructure, patched, 1, env.StartFailed, "no git"},
 		{"git hangs", &fakeBoxes{play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
 			return env.Result{ExitCode: -1, TimedOut: true}, c.Interpreter[0] == "git", nil
-		}}, []byte(fix), verdicts.Infrastructure, patched, 3, "", "took longer"},
+		}}, []byte(fix), verdicts.Infrastructure, patched, 3, "", "timeout after"},
 		{"does not apply", noWay, []byte(fix), verdicts.ApplyFailed, patched, 1, "", "hunks failed"},
 		{"timed out", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, "half a log", env.Result{ExitCode: -1, TimedOut: true})
-		}), []byte(fix), verdicts.TimedOut, ran, 1, "", "longer than 30m"},
+		}), []byte(fix), verdicts.TimedOut, ran, 1, "", "exceeded its timeout of 30m"},
 		{"out of memory, and unresolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "FAILED", 137), env.Result{ExitCode: 1, OOMKilled: 2})
-		}), []byte(fix), verdicts.Infrastructure, judged, 3, "", "want of memory: 2"},
+		}), []byte(fix), verdicts.Infrastructure, judged, 3, "", "the kernel killed 2 processes"},
 		{"out of memory, and resolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "PASSED", 0), env.Result{OOMKilled: 1})
 		}), []byte(fix), verdicts.Resolved, judged, 1, "", ""},
 		{
 			"a mistake in mini", script(func(datasets.Instance, int, env.Command) (env.Result, error) { panic("oh") }),
-			[]byte(fix), verdicts.Infrastructure, ran, 1, "", "defect",
+			[]byte(fix), verdicts.Infrastructure, ran, 1, "", "internal error",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, c.boxes)
-				s := b.run(t.Context(), evaluate.Prediction(row(t), "some/model", c.patch))
+				s := b.run(t.Context(), evaluate.NewTask(row(t), "some/model", c.patch))
 				if len(s.Records) != 1 || s.Count(c.class) != 1 {
 					t.Fatalf("records %+v, by class %v; want %s", s.Records, s.ByClass, c.class)
 				}
@@ -146,13 +146,13 @@ func TestClasses(t *testing.T) {
 				if len(r.Runs) > 0 && r.Runs[len(r.Runs)-1].Status != c.status {
 					t.Errorf("status %q, want %q", r.Runs[len(r.Runs)-1].Status, c.status)
 				}
-				if complete := c.class != verdicts.Infrastructure; s.Complete() != complete {
-					t.Errorf("complete: %v", s.Complete())
+				if complete := c.class != verdicts.Infrastructure; s.IsComplete() != complete {
+					t.Errorf("complete: %v", s.IsComplete())
 				}
 				if diff := cmp.Diff(c.files, b.official("some__model", "minidemo__ledger-17")); diff != "" {
 					t.Errorf("files (-want +got):\n%s", diff)
 				}
-				b.checkOfficial(s, evaluate.Prediction(row(t), "some/model", c.patch))
+				b.checkOfficial(s, evaluate.NewTask(row(t), "some/model", c.patch))
 			})
 		})
 	}
@@ -176,7 +176,7 @@ func (b *bench) official(model, id string) string {
 // files.
 func (b *bench) checkOfficial(s evaluate.Summary, tasks ...evaluate.Task) {
 	b.t.Helper()
-	run, err := grade.NewRun(b.dir, "r1")
+	run, err := grade.NewLayout(b.dir, "r1")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestOrder(t *testing.T) {
 			}}
 			b := newBench(t, boxes)
 			patch := fix + "no newline\r\nat the end \xf0"
-			s := b.run(t.Context(), evaluate.Prediction(row(t), "m", []byte(patch)))
+			s := b.run(t.Context(), evaluate.NewTask(row(t), "m", []byte(patch)))
 			const diff = "git -c core.fileMode=false diff"
 			want := append([]string{}, c.want...)
 			if c.works != "" {
@@ -273,7 +273,7 @@ func TestOrder(t *testing.T) {
 			if log := b.file(tree + "run_instance.log"); !strings.Contains(log, c.said) {
 				t.Errorf("the log lacks %q:\n%s", c.said, log)
 			}
-			if with := s.Records[0].Runs[0].Applied; with != "" && with+" /tmp/patch.diff" != c.works {
+			if with := s.Records[0].Runs[0].AppliedWith; with != "" && with+" /tmp/patch.diff" != c.works {
 				t.Errorf("applied with %q, want %q", with, c.works)
 			}
 		})
@@ -289,32 +289,12 @@ func TestTimeoutText(t *testing.T) {
 		return say(c, "half a log \xe2\x82", env.Result{ExitCode: -1, TimedOut: true})
 	})
 	b := newBench(t, boxes)
-	s := b.run(t.Context(), evaluate.Prediction(row(t), "m", []byte(fix)))
+	s := b.run(t.Context(), evaluate.NewTask(row(t), "m", []byte(fix)))
 	want := "half a log \ufffd\n\nTimeout error: 1800 seconds exceeded."
 	if diff := cmp.Diff(want, b.file(tree+"test_output.txt")); diff != "" {
 		t.Error(diff)
 	}
-	if r := s.Records[0]; r.Failure != "tests_timed_out" || r.Tier != grade.Ambiguous {
-		t.Errorf("failure %q, %q", r.Failure, r.Tier)
-	}
-}
-
-func TestNoopAndGold(t *testing.T) {
-	boxes := &fakeBoxes{image: "sha256:aa"}
-	b := newBench(t, boxes)
-	in := row(t)
-	s := b.run(t.Context(), evaluate.Gold(in), evaluate.Noop(in))
-	if s.Count(verdicts.Resolved) != 2 {
-		t.Fatalf("%v", s.ByClass)
-	}
-	if boxes.boxes[0].files["/tmp/patch.diff"] != in.Patch {
-		t.Error("gold is not the row's own patch")
-	}
-	if _, put := boxes.boxes[1].files["/tmp/patch.diff"]; put || boxes.boxes[1].ran[0] != "git -c core.fileMode=false diff" {
-		t.Errorf("a noop has a patch: %v", boxes.boxes[1].ran)
-	}
-	// A row that passes without any patch proves nothing.
-	if len(s.Quarantined) != 1 || s.Quarantined[0] != (evaluate.Quarantined{Instance: in.ID, Gold: verdicts.Resolved, Noop: verdicts.Resolved}) || s.Trusted != 0 {
-		t.Errorf("quarantined %+v, trusted %d", s.Quarantined, s.Trusted)
+	if r := s.Records[0]; r.FailureReason != "tests_timed_out" || r.FailureTier != grade.TierAmbiguous {
+		t.Errorf("failure %q, %q", r.FailureReason, r.FailureTier)
 	}
 }

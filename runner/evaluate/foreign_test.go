@@ -11,9 +11,9 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -49,7 +49,7 @@ func TestForeignVerdicts(t *testing.T) {
 		"changed":                      {claim, false, 2, verdicts.Unresolved},
 		"changed, and the log trusted": {claim, true, 1, verdicts.Unresolved},
 		"of before there were seals": {func(b *bench) error {
-			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Seal = "" })
+			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Signature = "" })
 		}, false, 2, verdicts.Unresolved},
 		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, verdicts.Unresolved},
 		"a log of another patch": {func(b *bench) error {
@@ -80,7 +80,7 @@ func TestForeignVerdicts(t *testing.T) {
 			}
 			warned := false
 			for _, e := range b.events {
-				warned = warned || e.Type == runner.Warning && strings.Contains(e.Text, "1 of the verdicts in this folder are not this user's")
+				warned = warned || e.Type == runner.Warning && strings.Contains(e.Text, "run tests again for 1 verdicts: they are not signed")
 			}
 			if warned != (c.starts == 2 && !c.trust) {
 				t.Errorf("warned: %v", warned)
@@ -101,7 +101,7 @@ func TestForeignVerdicts(t *testing.T) {
 // TestForeignBaseline: a stranger's word quarantines no instance.
 func TestForeignBaseline(t *testing.T) {
 	b := newBench(t, identified{fails()})
-	b.run(t.Context(), evaluate.Gold(row(t)))
+	b.run(t.Context(), evaluate.GoldTask(row(t)))
 	b.config.Key = []byte("another")
 	if s := b.run(t.Context(), predict(t, fix)); len(s.Quarantined) > 0 {
 		t.Errorf("quarantined: %v", s.Quarantined)

@@ -2,9 +2,7 @@ package evaluate_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +43,7 @@ func TestSubmitWhileItRuns(t *testing.T) {
 		}
 		defer folder.Close()
 		var told []string
-		e, err := evaluate.Begin(t.Context(), evaluate.Config{
+		e, err := evaluate.Start(t.Context(), evaluate.Config{
 			Folder: folder, Sandboxes: boxes, RunID: "r1", Workers: 2,
 			Log: runner.NewLog(folder, func(e runner.Event) {
 				if e.Type == runner.Verdict {
@@ -58,7 +56,7 @@ func TestSubmitWhileItRuns(t *testing.T) {
 		}
 		start := time.Now()
 		for i, in := range rows(t) {
-			if err := e.Submit(evaluate.Prediction(in, "m", []byte(fix))); err != nil {
+			if err := e.Submit(evaluate.NewTask(in, "m", []byte(fix))); err != nil {
 				t.Fatal(err)
 			}
 			if i == 0 {
@@ -77,24 +75,10 @@ func TestSubmitWhileItRuns(t *testing.T) {
 		if took := time.Since(start); took != 3*takes+time.Second || most != 2 {
 			t.Errorf("it took %s, with %d at once", took, most)
 		}
-		if err := e.Submit(evaluate.Gold(row(t))); !errors.Is(err, evaluate.ErrClosed) {
+		if err := e.Submit(evaluate.GoldTask(row(t))); !errors.Is(err, evaluate.ErrClosed) {
 			t.Errorf("submit after the end: %v", err)
 		}
 	})
-}
-
-// TestSamePatchAtOnce: of two workers with one patch, one waits for the other.
-func TestSamePatchAtOnce(t *testing.T) {
-	boxes := &fakeBoxes{image: "sha256:aa"}
-	b := newBench(t, identified{boxes})
-	b.config.Workers = 4
-	var tasks []evaluate.Task
-	for _, model := range []string{"a", "b", "c", "d", "e", "f"} {
-		tasks = append(tasks, evaluate.Prediction(row(t), model, []byte(fix)))
-	}
-	if s := b.run(t.Context(), tasks...); boxes.starts != 1 || s.Reused != 5 || s.Count(verdicts.Resolved) != 6 {
-		t.Errorf("%d starts, %d reused, %v", boxes.starts, s.Reused, s.ByClass)
-	}
 }
 
 // TestEvents are what those who watch are told.
@@ -118,7 +102,7 @@ func TestEvents(t *testing.T) {
 		}
 		var got []told
 		for _, e := range b.events {
-			got = append(got, told{e.Type, e.Attempt, e.Verdict, e.Again, e.Total})
+			got = append(got, told{e.Type, e.Attempt, e.Verdict, e.WillRetry, e.Total})
 		}
 		want := []told{
 			{Type: runner.EvaluationStarted, Total: 2},
@@ -132,38 +116,4 @@ func TestEvents(t *testing.T) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// TestFiles beside the official tree.
-func TestFiles(t *testing.T) {
-	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
-	s := b.run(t.Context(), evaluate.Prediction(row(t), "some/model", []byte(fix)))
-	if want := filepath.Join(b.dir, "some__model.r1.json"); s.Official != want {
-		t.Errorf("the official summary is %s, want %s", s.Official, want)
-	}
-	var r verdicts.Record
-	if err := json.Unmarshal([]byte(b.file("verdicts/r1/some__model/minidemo__ledger-17.json")), &r); err != nil {
-		t.Fatal(err)
-	}
-	basis := r.Basis
-	for name, got := range map[string]string{
-		"row": basis.RowSHA256, "patch": basis.PatchSHA256, "script": basis.ScriptSHA256, "key": basis.Key,
-		"image": basis.ImageID, "parser": basis.Parser, "release": basis.ParserRelease, "mini": basis.MiniVersion,
-		"arch": basis.Machine.Arch, "kernel": basis.Machine.Kernel, "profile": basis.Profile,
-	} {
-		if got == "" {
-			t.Errorf("the record lacks: %s", name)
-		}
-	}
-	if r.Format != verdicts.Format || r.Class != verdicts.Resolved || r.Model != "some/model" || r.Runs[0].Passed == 0 {
-		t.Errorf("the record is %+v", r)
-	}
-	var kept evaluate.Summary
-	if err := json.Unmarshal([]byte(b.file("verdicts/r1.json")), &kept); err != nil || kept.Submitted != 1 {
-		t.Errorf("the summary is %+v, %v", kept, err)
-	}
-	var info map[string]any
-	if err := json.Unmarshal([]byte(b.file("logs/run_evaluation/r1/run.json")), &info); err != nil || info["created_at"] == "" {
-		t.Errorf("run.json is %v, %v", info, err)
-	}
 }

@@ -11,171 +11,172 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/suspect"
-	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// Regrade is a verdict given anew, from the logs of its runs and the row as it
-// is now. Nothing is written yet.
-type Regrade struct {
-	// Record has the new verdict, and the one before among its Regraded.
+// RegradedRecord is the result of grading the saved logs of a record again with
+// the current row. It has not been written yet.
+type RegradedRecord struct {
+	// Record has the new verdict, and the earlier ones in Previous.
 	Record verdicts.Record
-	// Reports are the new contents of report.json, by path.
+	// Reports holds the new contents of report.json files, by path.
 	Reports map[string][]byte
-	// Changed says that something is new, be it only what the verdict rests on.
+	// Changed reports that the verdict or its inputs have changed.
 	Changed bool
 
-	judged verdicts.Record // by the logs alone, changed or not
+	graded verdicts.Record // the new verdict, also if Changed is false
 }
 
-// ErrNotRegraded is wrapped by the error for a verdict that its logs cannot
-// renew: it stays as it is.
+// ErrNotRegraded is wrapped by the error for a record whose logs cannot be
+// graded g. The record stays unchanged.
 var ErrNotRegraded = errors.New("cannot be regraded")
 
-// Again judges the saved logs of records in the folder of a run, by rows as
-// they are now. Its methods are safe for concurrent use.
-type Again struct {
-	dir      *rootdir.Dir
-	editions []datasets.Edition
-	now      time.Time
-	key      []byte
-	reading  *semaphore.Weighted // the memory for logs
+// Regrader grades the saved logs of a run folder again with the current rows.
+// Its methods are safe for concurrent use.
+type Regrader struct {
+	dir       *rootdir.Dir
+	editions  []datasets.SourceInfo
+	now       time.Time
+	key       []byte
+	logMemory *semaphore.Weighted // bounds the memory for logs
 }
 
-// NewAgain judges in this folder. The editions are those of the rows, now is
-// when the earlier verdicts are given up, and key seals records (Config.Key). The
-// verdict of a record without that seal rests on a log made elsewhere.
-func NewAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, key []byte) *Again {
-	return &Again{dir: dir, editions: editions, now: now, key: key, reading: semaphore.NewWeighted(memory)}
+// NewRegrader returns a Regrader for a run folder. editions identifies the
+// dataset of the rows, now is the time for Record.Previous, and key signs
+// records (Config.Key). The new verdict of a record without that signature has
+// ForeignLog set.
+func NewRegrader(dir *rootdir.Dir, editions []datasets.SourceInfo, now time.Time, key []byte) *Regrader {
+	return &Regrader{dir: dir, editions: editions, now: now, key: key, logMemory: semaphore.NewWeighted(maxLogMemory)}
 }
 
-// Judge gives the verdict of a record anew. What
-// ended without a log that is to be judged stays as it is: an empty patch, one
-// that did not apply, a script that took too long, a machine that failed. The
-// error wraps ErrNotRegraded, or grade.ErrNotGradable for the row.
-func (again *Again) Judge(ctx context.Context, r verdicts.Record, in datasets.Instance) (Regrade, error) {
-	not := func(format string, args ...any) (Regrade, error) {
-		return Regrade{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
+// Regrade grades the logs of a record g. Results without a complete log do
+// not change: empty, apply_failed, timed_out and most infrastructure failures.
+// The error wraps ErrNotRegraded, or grade.ErrNotGradable for the row.
+func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.Instance) (RegradedRecord, error) {
+	fail := func(format string, args ...any) (RegradedRecord, error) {
+		return RegradedRecord{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
 	}
 	p, err := newPlan(Config{}, Task{Instance: in})
 	if err != nil {
-		return Regrade{}, err
+		return RegradedRecord{}, err
 	}
 	old := r
 	r.Runs = slices.Clone(r.Runs)
 	if r.VerdictRun() == nil {
-		return Regrade{Record: old}, nil
+		return RegradedRecord{Record: old}, nil
 	}
 	switch {
 	case r.Basis.ScriptSHA256 != "" && r.Basis.ScriptSHA256 != p.basis.ScriptSHA256:
-		return not("the row's evaluation script is not the one that made the log; mini eval runs the new one")
+		return fail("the row's evaluation script has changed since the log was made; run the tests with mini eval")
 	case r.Basis.Image != "" && r.Basis.Image != p.basis.Image:
-		return not("the row names another image than the one that made the log; mini eval runs the new one")
+		return fail("the row's image has changed since the log was made; run the tests with mini eval")
 	}
-	run, err := grade.NewRun(again.dir.Path(), r.RunID)
+	run, err := grade.NewLayout(g.dir.Path(), r.RunID)
 	if err != nil {
-		return not("%v", err)
+		return fail("%v", err)
 	}
-	s := &store{dir: again.dir.Path()}
-	where, err := s.paths(run, r.Model, r.Instance)
+	s := &store{dir: g.dir.Path()}
+	files, err := s.pathsFor(run, r.Model, r.Instance)
 	if err != nil {
-		return not("%v", err)
+		return fail("%v", err)
 	}
-	g := regrading{plan: p, dir: again.dir, paths: where, reading: again.reading, reports: map[string][]byte{}}
+	work := regrading{plan: p, dir: g.dir, paths: files, logMemory: g.logMemory, reports: map[string][]byte{}}
 	for i := range r.Runs {
-		if err := g.judge(ctx, &r.Runs[i]); err != nil {
-			return not("run %d: %v", i+1, err)
+		if err := work.gradeRun(ctx, &r.Runs[i]); err != nil {
+			return fail("run %d: %v", i+1, err)
 		}
 	}
-	if old.Class == verdicts.Infrastructure && len(g.reports) == 0 {
-		return Regrade{Record: old}, nil // there is no verdict to renew
+	if old.Class == verdicts.Infrastructure && len(work.reports) == 0 {
+		return RegradedRecord{Record: old}, nil // no log to grade
 	}
 	r.Basis.RowSHA256, r.Basis.Parser, r.Basis.ParserRelease = p.basis.RowSHA256, p.basis.Parser, p.basis.ParserRelease
-	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, again.editions
-	r.Basis.Key = r.Basis.ComputeKey()
+	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, g.editions
+	r.Basis.Key = r.Basis.CacheKey()
 	for i, a := range r.Runs {
 		if a.Key != "" {
-			r.Runs[i].Key = r.Basis.KeyWithPatch(a.PatchSHA256)
+			r.Runs[i].Key = r.Basis.CacheKeyWithPatch(a.PatchSHA256)
 		}
 	}
-	r.Conclude()
-	if r.VerdictClass() != old.VerdictClass() && g.lost {
-		return not("the verdict would be %s, but the log of a further run is not here to be held against", r.Class)
+	r.DeriveClass()
+	if r.VerdictClass() != old.VerdictClass() && work.missingFiles {
+		return fail("the verdict would be %s, but the log of another run is missing", r.Class)
 	}
-	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), ofLog), r.VerdictRun().Flags...)
-	g.without(&r, old)
-	out := Regrade{Record: r, Reports: g.reports, judged: r}
+	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), isLogFlag), r.VerdictRun().Flags...)
+	work.updateWithoutSuspect(&r, old)
+	out := RegradedRecord{Record: r, Reports: work.reports, graded: r}
 	out.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
-		r.Basis.Parser != old.Basis.Parser || r.Basis.ParserRelease != old.Basis.ParserRelease || r.Basis.EvalType != old.Basis.EvalType
+		r.Basis.Parser != old.Basis.Parser || r.Basis.ParserRelease != old.Basis.ParserRelease ||
+		r.Basis.EvalType != old.Basis.EvalType
 	if !out.Changed {
 		out.Record = old
 		return out, nil
 	}
-	out.Record.Regraded = append(slices.Clone(old.Regraded), verdicts.Regraded{
-		Time: again.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
+	out.Record.Previous = append(slices.Clone(old.Previous), verdicts.PreviousVerdict{
+		Time: g.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
 		Parser: old.Basis.Parser, ParserRelease: old.Basis.ParserRelease, EvalType: old.Basis.EvalType,
 	})
-	out.Record.ForeignLog = old.ForeignLog || !old.IsSealed(again.key)
-	out.Record, err = out.Record.Sealed(again.key)
+	out.Record.ForeignLog = old.ForeignLog || !old.IsSignedBy(g.key)
+	out.Record, err = out.Record.WithSignature(g.key)
 	return out, err
 }
 
-// ofLog says that a flag is one of the log, and not of the patch.
-func ofLog(f suspect.Finding) bool { return f.File == "" }
+// isLogFlag reports whether a flag is about the log, not the patch.
+func isLogFlag(f tampering.Finding) bool { return f.File == "" }
 
-// regrading is the work on one record.
+// regrading is the state of regrading one record.
 type regrading struct {
-	plan    plan
-	dir     *rootdir.Dir
-	paths   paths
-	reading *semaphore.Weighted
-	reports map[string][]byte
-	// lost says that the files of a run are not here.
-	lost bool
+	plan      plan
+	dir       *rootdir.Dir
+	paths     paths
+	logMemory *semaphore.Weighted
+	reports   map[string][]byte
+	// missingFiles reports that the files of a run are missing.
+	missingFiles bool
 }
 
-// judge gives a run its verdict anew, if it has one.
-func (g *regrading) judge(ctx context.Context, a *verdicts.Attempt) error {
+// gradeRun grades the log of a run again, if it has one.
+func (g *regrading) gradeRun(ctx context.Context, a *verdicts.TestRun) error {
 	switch a.Class {
 	case verdicts.Resolved, verdicts.Unresolved, verdicts.Error:
 	case verdicts.Infrastructure:
 		if a.Resolution == "" {
-			return nil // it never came to a log
+			return nil // the tests did not run
 		}
 	default:
 		return nil
 	}
 	if a.Dir == "" {
-		g.lost = g.lost || a.Purpose != verdicts.ForVerdict
-		return nil // a later run has taken its place
+		g.missingFiles = g.missingFiles || a.Purpose != verdicts.ForVerdict
+		return nil // a later run replaced its files
 	}
 	dir := filepath.Join(g.dir.Path(), filepath.FromSlash(a.Dir))
-	if dir != g.paths.official.Dir && filepath.Dir(dir) != g.paths.further {
-		return fmt.Errorf("%.100q is no folder of its own", a.Dir) // a stranger's record leads elsewhere
+	if dir != g.paths.official.Dir && filepath.Dir(dir) != g.paths.extraRuns {
+		return fmt.Errorf("%.100q is not a folder of this record", a.Dir) // records are untrusted
 	}
-	files, was := grade.FilesIn(dir), a.Class
-	report, err := g.plan.read(ctx, g.reading, g.dir, files.TestOutput, a)
+	files, oldClass := grade.FilesIn(dir), a.Class
+	report, err := g.plan.gradeFile(ctx, g.logMemory, g.dir, files.TestOutput, a)
 	if err != nil {
 		return err
 	}
-	if report == nil && was != verdicts.Error {
+	if report == nil && oldClass != verdicts.Error {
 		return errors.New(a.Reason)
 	}
 	if report != nil {
 		g.reports[files.Report] = report
 	}
-	return classify(ctx, a, g.reading, g.dir, files)
+	return classifyFailure(ctx, a, g.logMemory, g.dir, files)
 }
 
-// without renews what becomes of the verdict without the suspect hunks.
-func (g *regrading) without(r *verdicts.Record, old verdicts.Record) {
+// updateWithoutSuspect updates ResolvedWithoutSuspect.
+func (g *regrading) updateWithoutSuspect(r *verdicts.Record, old verdicts.Record) {
 	if old.ResolvedWithoutSuspect == nil {
 		return
 	}
 	for _, a := range slices.Backward(r.Runs) {
-		if a.Purpose != verdicts.WithoutSuspect || !a.Class.Final() {
+		if a.Purpose != verdicts.WithoutSuspect || !a.Class.IsFinal() {
 			continue
 		}
 		if a.Dir != "" {
@@ -186,6 +187,6 @@ func (g *regrading) without(r *verdicts.Record, old verdicts.Record) {
 		break
 	}
 	if r.Class != old.Class {
-		r.ResolvedWithoutSuspect = nil // nothing here says; the next evaluation finds out
+		r.ResolvedWithoutSuspect = nil // unknown until the next evaluation
 	}
 }

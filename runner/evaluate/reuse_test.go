@@ -24,7 +24,7 @@ import (
 )
 
 func predict(t testing.TB, patch string) evaluate.Task {
-	return evaluate.Prediction(row(t), "m", []byte(patch))
+	return evaluate.NewTask(row(t), "m", []byte(patch))
 }
 
 // TestNothingRunsTwice: an evaluation that is started again repeats nothing.
@@ -34,7 +34,7 @@ func TestNothingRunsTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			boxes.starts = 0
 			b := newBench(t, s)
-			first := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
+			first := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
 			// The same patch of another model is not run either.
 			if first.Count(verdicts.Resolved) != 2 || first.Reused != 1 {
 				t.Fatalf("%v, %d reused", first.ByClass, first.Reused)
@@ -52,7 +52,7 @@ func TestNothingRunsTwice(t *testing.T) {
 				t.Errorf("the script ran %d times; files of the other: %s", ran, b.official("other", "minidemo__ledger-17"))
 			}
 			starts := boxes.starts
-			again := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
+			again := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
 			if boxes.starts != starts || again.Reused != 2 || again.Count(verdicts.Resolved) != 2 {
 				t.Errorf("%d more starts, %d reused", boxes.starts-starts, again.Reused)
 			}
@@ -105,7 +105,7 @@ func TestWhatChangedRunsAgain(t *testing.T) {
 				} else {
 					change(b, boxes, &in, &patch)
 				}
-				s := b.run(t.Context(), evaluate.Prediction(in, "m", []byte(patch)))
+				s := b.run(t.Context(), evaluate.NewTask(in, "m", []byte(patch)))
 				if boxes.starts != want || s.Reused != 2-want {
 					t.Errorf("%d starts, %d reused; want %d starts", boxes.starts, s.Reused, want)
 				}
@@ -185,11 +185,11 @@ func TestInfrastructureRunsAgain(t *testing.T) {
 			return nil
 		}}
 		b := newBench(t, identified{boxes})
-		if s := b.run(t.Context(), predict(t, fix)); s.Complete() {
+		if s := b.run(t.Context(), predict(t, fix)); s.IsComplete() {
 			t.Fatalf("complete: %v", s.ByClass)
 		}
 		down = false
-		if s := b.run(t.Context(), predict(t, fix)); !s.Complete() || s.Count(verdicts.Resolved) != 1 || boxes.starts != 4 {
+		if s := b.run(t.Context(), predict(t, fix)); !s.IsComplete() || s.Count(verdicts.Resolved) != 1 || boxes.starts != 4 {
 			t.Errorf("%v after %d starts", s.ByClass, boxes.starts)
 		}
 	})
@@ -212,10 +212,10 @@ func TestInterrupted(t *testing.T) {
 		b := newBench(t, identified{boxes})
 		all := rows(t)
 		tasks := []evaluate.Task{
-			evaluate.Prediction(all[0], "m", []byte(fix)), evaluate.Prediction(all[1], "m", []byte(fix)), evaluate.Prediction(all[2], "m", []byte(fix)),
+			evaluate.NewTask(all[0], "m", []byte(fix)), evaluate.NewTask(all[1], "m", []byte(fix)), evaluate.NewTask(all[2], "m", []byte(fix)),
 		}
 		s := b.run(ctx, tasks...)
-		if diff := cmp.Diff([]string{all[1].ID, all[2].ID}, s.Unfinished); diff != "" || s.Count(verdicts.Resolved) != 1 || s.Complete() {
+		if diff := cmp.Diff([]string{all[1].ID, all[2].ID}, s.Unfinished); diff != "" || s.Count(verdicts.Resolved) != 1 || s.IsComplete() {
 			t.Fatalf("unfinished %v, %v", s.Unfinished, s.ByClass)
 		}
 		if boxes.open != 0 {
@@ -297,7 +297,7 @@ func TestUnstable(t *testing.T) {
 					}
 					r := s.Records[0]
 					for i, a := range r.Runs[1:] {
-						if a.Purpose != verdicts.ForStability {
+						if a.Purpose != verdicts.ForRerun {
 							t.Errorf("run %d is for %s", i+2, a.Purpose)
 						}
 						if a.Dir == "" {
@@ -352,8 +352,8 @@ func TestWithoutSuspect(t *testing.T) {
 	if r.Class != verdicts.Resolved || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
 		t.Fatalf("%s, without %v", r.Class, r.ResolvedWithoutSuspect)
 	}
-	if diff := cmp.Diff([]string{"minidemo__ledger-17"}, s.Swayed); diff != "" || s.Flags["test_setup"] != 1 {
-		t.Errorf("swayed %v, flags %v", s.Swayed, s.Flags)
+	if diff := cmp.Diff([]string{"minidemo__ledger-17"}, s.ChangedWithoutSuspect); diff != "" || s.Flags["test_setup"] != 1 {
+		t.Errorf("swayed %v, flags %v", s.ChangedWithoutSuspect, s.Flags)
 	}
 	if cheated.starts != 2 || cheated.boxes[1].files["/tmp/patch.diff"] != fix || r.Runs[1].Purpose != verdicts.WithoutSuspect {
 		t.Errorf("%d starts, %+v", cheated.starts, r.Runs)
@@ -361,20 +361,20 @@ func TestWithoutSuspect(t *testing.T) {
 	if b.file(tree+"patch.diff") != fix+cheat {
 		t.Error("the official files are of the run without")
 	}
-	// What was run then is as good as any other run.
-	if s := b.run(t.Context(), evaluate.Prediction(row(t), "honest", []byte(fix))); cheated.starts != 2 || s.Count(verdicts.Unresolved) != 1 ||
+	// The rest alone is a patch like any other.
+	if s := b.run(t.Context(), evaluate.NewTask(row(t), "honest", []byte(fix))); cheated.starts != 3 || s.Count(verdicts.Unresolved) != 1 ||
 		b.official("honest", "minidemo__ledger-17") != judged || b.file("logs/run_evaluation/r1/honest/minidemo__ledger-17/patch.diff") != fix {
 		t.Errorf("the rest alone: %d starts, %v", cheated.starts, s.ByClass)
 	}
 	// Without anything left there is nothing to run.
 	s = b.run(t.Context(), predict(t, cheat))
-	if r := s.Records[0]; cheated.starts != 3 || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
+	if r := s.Records[0]; cheated.starts != 4 || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
 		t.Errorf("%d starts, without %v", cheated.starts, r.ResolvedWithoutSuspect)
 	}
 	// A row's own solution is above it.
 	in := row(t)
 	in.Patch = fix + cheat
-	if s := b.run(t.Context(), evaluate.Gold(in)); len(s.Records[0].Flags) > 0 || s.Records[0].ResolvedWithoutSuspect != nil {
+	if s := b.run(t.Context(), evaluate.GoldTask(in)); len(s.Records[0].Flags) > 0 || s.Records[0].ResolvedWithoutSuspect != nil {
 		t.Errorf("gold: %+v", s.Records[0])
 	}
 }
@@ -394,8 +394,8 @@ func TestQuarantine(t *testing.T) {
 	b.config.Cache = shared
 	var tasks, golds []evaluate.Task
 	for _, in := range all {
-		tasks = append(tasks, evaluate.Prediction(in, "m", []byte(fix)))
-		golds = append(golds, evaluate.Gold(in))
+		tasks = append(tasks, evaluate.NewTask(in, "m", []byte(fix)))
+		golds = append(golds, evaluate.GoldTask(in))
 	}
 	s := b.run(t.Context(), tasks...)
 	if s.Trusted != 5 || s.TrustedResolved != 4 || len(s.Quarantined) != 0 {
@@ -420,10 +420,10 @@ func TestSubmit(t *testing.T) {
 	}{
 		"no tests":       {func(k *evaluate.Task) { k.Instance.FailToPass, k.Instance.PassToPass = nil, nil }, grade.ErrNotGradable},
 		"unknown parser": {func(k *evaluate.Task) { k.Instance.LogParser = "parse_log_x" }, grade.ErrNotGradable},
-		"model":          {func(k *evaluate.Task) { k.Model = ".." }, grade.ErrName},
-		"long model":     {func(k *evaluate.Task) { k.Model = strings.Repeat("m", 250) }, grade.ErrName},
-		"instance":       {func(k *evaluate.Task) { k.Instance.ID = "a/../b" }, grade.ErrName},
-		"like a record":  {func(k *evaluate.Task) { k.Instance.ID = "a.json" }, grade.ErrName},
+		"model":          {func(k *evaluate.Task) { k.Model = ".." }, grade.ErrInvalidName},
+		"long model":     {func(k *evaluate.Task) { k.Model = strings.Repeat("m", 250) }, grade.ErrInvalidName},
+		"instance":       {func(k *evaluate.Task) { k.Instance.ID = "a/../b" }, grade.ErrInvalidName},
+		"like a record":  {func(k *evaluate.Task) { k.Instance.ID = "a.json" }, grade.ErrInvalidName},
 		"assets": {func(k *evaluate.Task) {
 			k.Instance.Row = map[string]json.RawMessage{"image_assets": json.RawMessage(`{"test_patch":[{"path":"a.png"}]}`)}
 		}, grade.ErrNotGradable},
@@ -431,9 +431,9 @@ func TestSubmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			boxes := &fakeBoxes{}
 			b := newBench(t, boxes)
-			task := evaluate.Prediction(good, "m", []byte(fix))
+			task := evaluate.NewTask(good, "m", []byte(fix))
 			c.change(&task)
-			if err := b.config.Check(task); !errors.Is(err, c.want) {
+			if err := b.config.CheckTask(task); !errors.Is(err, c.want) {
 				t.Errorf("check: %v", err)
 			}
 			folder, err := runner.Open(b.dir)

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/internal/rootdir"
 )
 
-// runLog is run_instance.log: what was done in the sandbox, and what it came
-// to. Other tools look for some of its messages.
+// runLog writes run_instance.log: the steps in the sandbox and their results.
+// Other tools search it for some messages.
 type runLog struct {
 	file *os.File
-	err  error // the first failure
+	err  error // the first failed write
 }
 
-// Messages that other tools know.
+// Messages that other tools search for.
 const (
 	appliedPatch = ">>>>> Applied Patch"
 	applyFailed  = ">>>>> Patch Apply Failed"
@@ -30,14 +30,14 @@ func newRunLog(dir *rootdir.Dir, path string) (*runLog, error) {
 	return &runLog{file: f}, nil
 }
 
-// say adds a message, which may have several lines.
-func (l *runLog) say(format string, args ...any) {
+// logf writes a message, which may have several lines.
+func (l *runLog) logf(format string, args ...any) {
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
 	_, _ = fmt.Fprintf(l, "%s - INFO - %s\n", time.Now().Format(time.DateTime), strings.ToValidUTF8(text, "\ufffd"))
 }
 
-// Write adds output as it is. It never fails: what cannot be written is told at
-// the end, so that a full disk is noticed once.
+// Write adds raw output. It never fails: Close returns the first failed write,
+// so that a full disk is reported once.
 func (l *runLog) Write(p []byte) (int, error) {
 	if l.err == nil {
 		_, l.err = l.file.Write(p)
@@ -45,7 +45,7 @@ func (l *runLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close returns the first failure.
+// Close closes the file and returns the first failed write.
 func (l *runLog) Close() error {
 	if err := l.file.Close(); l.err == nil {
 		l.err = err

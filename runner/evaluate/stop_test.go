@@ -104,7 +104,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			b.config.RerunFailed = 0
 			sum := b.run(t.Context(), predict(t, fix+cheat))
 			r := sum.Records[0]
-			if r.Class != verdicts.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.Complete() || b.official("m", "minidemo__ledger-17") != judged {
+			if r.Class != verdicts.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.IsComplete() || b.official("m", "minidemo__ledger-17") != judged {
 				t.Fatalf("stopped at step %d, then: %s, without %v, files %s", at, r.Class, r.ResolvedWithoutSuspect, b.official("m", "minidemo__ledger-17"))
 			}
 			// Another run believes the cache only what is whole.

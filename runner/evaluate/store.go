@@ -11,40 +11,39 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// store has the records of a folder, and finds the verdicts that can be reused:
-// there, and in the cache that several runs share.
+// store holds the records of a run folder, and finds reusable verdicts in it
+// and in the shared cache.
 type store struct {
-	dir   string       // of the run
-	root  *rootdir.Dir // the same; nil where it is not there yet
-	cache cache
-	key   []byte // of the user; see Config.Key
-	trust bool   // Config.TrustLogs
+	dir       string       // the run folder
+	root      *rootdir.Dir // the same folder; nil if it does not exist yet
+	cache     cache
+	key       []byte // Config.Key
+	trustLogs bool   // Config.TrustLogs
 
-	// foreign has the records of the folder that are not reused as they are, by
-	// path; it is not changed after read.
+	// foreign holds the records of the folder that are not signed with key or
+	// have a foreign log, by path. It does not change after load.
 	foreign map[string]verdicts.Record
 
 	mu     sync.Mutex
-	byPath map[string]verdicts.Record // what is in the folder, by path
-	byKey  map[string]string          // key -> path
-	rests  map[string]string          // key of a patch without its suspect hunks -> path of the record whose run it is
+	byPath map[string]verdicts.Record // records of the folder
+	byKey  map[string]string          // cache key -> path
 }
 
 func newStore(c Config, dir string, root *rootdir.Dir) *store {
 	return &store{
-		dir: dir, root: root, cache: cache(c.Cache), key: c.Key, trust: c.TrustLogs,
-		foreign: map[string]verdicts.Record{}, byPath: map[string]verdicts.Record{}, byKey: map[string]string{}, rests: map[string]string{},
+		dir: dir, root: root, cache: cache(c.Cache), key: c.Key, trustLogs: c.TrustLogs,
+		foreign: map[string]verdicts.Record{}, byPath: map[string]verdicts.Record{}, byKey: map[string]string{},
 	}
 }
 
-// read reads what earlier evaluations left. Records that cannot be read are not
-// there, and said in warnings: their patches are evaluated again.
-func (s *store) read() (warnings []string, err error) {
+// load reads the records of earlier evaluations. For unreadable records it
+// returns warnings; their patches are evaluated again.
+func (s *store) load() (warnings []string, err error) {
 	if s.root == nil {
 		return nil, nil
 	}
@@ -54,95 +53,90 @@ func (s *store) read() (warnings []string, err error) {
 	}
 	for _, v := range found.Verdicts {
 		switch {
-		case !v.IsSound():
-			found.Unread = append(found.Unread, fmt.Sprintf("read verdict %s: it does not follow from its runs, or leads elsewhere", v.Path))
-		case v.IsSealed(s.key) && (!v.ForeignLog || s.trust):
-			v.Seal = "" // it is made when the record is written
-			s.keep(v.Path, v.Record)
+		case !v.IsConsistent():
+			found.Unreadable = append(found.Unreadable, fmt.Sprintf("read verdict %s: inconsistent record", v.Path))
+		case v.IsSignedBy(s.key) && (!v.ForeignLog || s.trustLogs):
+			v.Signature = "" // write signs the record again
+			s.add(v.Path, v.Record)
 		default:
 			s.foreign[v.Path] = v.Record
 		}
 	}
-	for _, text := range found.Unread {
-		warnings = append(warnings, text+"; the patch is evaluated again")
+	for _, text := range found.Unreadable {
+		warnings = append(warnings, text+"; evaluating the patch again")
 	}
 	return warnings, nil
 }
 
-func (s *store) keep(path string, r verdicts.Record) {
+func (s *store) add(path string, r verdicts.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byPath[path] = r.Clone()
-	if r.Basis.Key != "" && r.Class.Final() {
+	if r.Basis.Key != "" && r.Class.IsFinal() {
 		s.byKey[r.Basis.Key] = path
 	}
-	for _, a := range r.Runs {
-		if a.Key != "" {
-			s.rests[a.Key] = path
-		}
-	}
 }
 
-// paths are where the files of one patch are.
+// paths holds the paths of the files of one patch.
 type paths struct {
-	record   string      // of the record
-	further  string      // the folder of further runs
-	official grade.Files // of the verdict's own run
+	record    string      // the record
+	extraRuns string      // the folder of the extra runs
+	official  grade.Files // the files of the verdict run
 }
 
-// paths are those of a patch in this run. The error wraps grade.ErrName.
-func (s *store) paths(run grade.Run, model, id string) (paths, error) {
+// pathsFor returns the paths of a patch. The error wraps grade.ErrInvalidName.
+func (s *store) pathsFor(run grade.Layout, model, id string) (paths, error) {
 	official, err := run.Files(model, id)
 	if err != nil {
 		return paths{}, err
 	}
-	folder := filepath.Base(filepath.Dir(official.Dir)) // the model's, as a name that is one
-	base := filepath.Join(s.dir, verdicts.Folder, run.ID(), folder, id)
-	return paths{record: base + ".json", further: base, official: official}, nil
+	folder := filepath.Base(filepath.Dir(official.Dir)) // the model name as a valid folder name
+	base := filepath.Join(s.dir, verdicts.DirName, run.RunID(), folder, id)
+	return paths{record: base + ".json", extraRuns: base, official: official}, nil
 }
 
-// run is the folder of a further run.
-func (p paths) run(n int) grade.Files {
-	return grade.FilesIn(filepath.Join(p.further, strconv.Itoa(n)))
+// extraRun returns the files of the n-th run.
+func (p paths) extraRun(n int) grade.Files {
+	return grade.FilesIn(filepath.Join(p.extraRuns, strconv.Itoa(n)))
 }
 
-// own is the record that is at a path, if there is one.
-func (s *store) own(path string) (verdicts.Record, bool) {
+// get returns the record at a path, if there is one.
+func (s *store) get(path string) (verdicts.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.byPath[path]
 	return r.Clone(), ok
 }
 
-// write puts a record into the folder.
+// write signs a record and writes it to the folder.
 func (s *store) write(p paths, r verdicts.Record) error {
-	sealed, err := r.Sealed(s.key)
+	signed, err := r.WithSignature(s.key)
 	if err == nil {
-		err = verdicts.Write(s.root, p.record, sealed)
+		err = verdicts.Write(s.root, p.record, signed)
 	}
 	if err != nil {
 		return err
 	}
-	s.keep(p.record, r)
+	s.add(p.record, r)
 	return nil
 }
 
-// share puts a verdict into the cache, if it may be reused.
-func (s *store) share(p paths, r verdicts.Record) error {
-	if s.cache == "" || r.Basis.Key == "" || !r.Class.Final() {
+// addToCache adds a verdict to the cache, if it may be reused.
+func (s *store) addToCache(p paths, r verdicts.Record) error {
+	if s.cache == "" || r.Basis.Key == "" || !r.Class.IsFinal() {
 		return nil
 	}
 	return s.cache.put(r.Basis.Key, s.root, p.official, r)
 }
 
-// clear makes room for another verdict: whoever is stopped half way must not
-// leave a record beside files that are not its own, and nobody is to take them
-// over from now on.
-func (s *store) clear(p paths) error {
-	all := []string{p.record, p.further, p.official.Dir}
-	for _, path := range all { // what cannot be cleared is found before any of it is lost
-		if err := s.root.CheckChange(path); err != nil {
-			return fmt.Errorf("clear %s: %w", path, err)
+// remove deletes the record and the files of a patch before a new run. It
+// deletes the record first: a killed evaluation must not leave a record beside
+// the files of another run.
+func (s *store) remove(p paths) error {
+	all := []string{p.record, p.extraRuns, p.official.Dir}
+	for _, path := range all { // check all paths before deleting any
+		if err := s.root.CheckWritable(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}
 	s.mu.Lock()
@@ -150,42 +144,38 @@ func (s *store) clear(p paths) error {
 	s.mu.Unlock()
 	for _, path := range all {
 		if err := s.root.RemoveAll(path); err != nil {
-			return fmt.Errorf("clear %s: %w", path, err)
+			return fmt.Errorf("remove %s: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// found is a verdict that can be reused.
+// found is a reusable verdict.
 type found struct {
 	record verdicts.Record
-	files  grade.Files // of the verdict's run
-	path   string      // of the record in this folder; "" in the cache
-	from   string      // where it was, for people
+	files  grade.Files // the files of the verdict run
+	path   string      // path of the record; "" if it is in the cache
+	from   string      // location of the record, for Record.ReusedFrom
 }
 
-// same says that another look has found the same.
-func (f found) same(g found) bool {
+// equal reports whether f and g are the same verdict.
+func (f found) equal(g found) bool {
 	a, b := f.record.VerdictRun(), g.record.VerdictRun()
 	return f.files == g.files && f.record.Class == g.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
 }
 
-// known finds the verdict of this key.
-func (s *store) known(key string) (found, bool) {
+// find returns the verdict with this cache key.
+func (s *store) find(key string) (found, bool) {
 	if key == "" {
 		return found{}, false
 	}
 	s.mu.Lock()
 	path, ok := s.byKey[key]
 	r := s.byPath[path].Clone()
-	if !ok {
-		path = s.rests[key]
-		r, ok = s.byPath[path].Clone().Rest(key)
-	}
 	s.mu.Unlock()
 	if ok && len(r.Runs) > 0 && s.root != nil {
 		f := found{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
-		if r.Basis.Key == key && complete(s.root, r, f.files) {
+		if r.Basis.Key == key && isComplete(s.root, r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
 			f.from = filepath.ToSlash(rel)
 			return f, true
@@ -194,19 +184,19 @@ func (s *store) known(key string) (found, bool) {
 	return s.cache.find(key)
 }
 
-// take brings the files of a verdict to another place. It is false, and nothing
-// has changed, where the verdict was replaced meanwhile: by a worker, or by
-// another mini that uses the cache.
-func (s *store) take(f found, key string, p paths) (ok bool, err error) {
+// importFiles copies the files of a verdict to the paths p. It returns false
+// and changes nothing if another worker or process has replaced the verdict
+// during the copy.
+func (s *store) importFiles(f found, key string, p paths) (ok bool, err error) {
 	parent := filepath.Dir(p.official.Dir)
 	if err := s.root.MkdirAll(parent); err != nil {
-		return false, fmt.Errorf("make folder of run: %w", err)
+		return false, fmt.Errorf("create folder of run: %w", err)
 	}
-	aside, err := s.root.MkdirTemp(parent, ".taken-")
+	tmp, err := s.root.MkdirTemp(parent, ".taken-")
 	if err != nil {
-		return false, fmt.Errorf("make folder of run: %w", err)
+		return false, fmt.Errorf("create folder of run: %w", err)
 	}
-	defer s.root.RemoveAll(aside) //nolint:errcheck // mostly it was renamed
+	defer s.root.RemoveAll(tmp) //nolint:errcheck // usually renamed by now
 	from := s.root
 	if f.path == "" {
 		if from, err = rootdir.Open(string(s.cache)); err != nil {
@@ -214,38 +204,33 @@ func (s *store) take(f found, key string, p paths) (ok bool, err error) {
 		}
 		defer from.Close() //nolint:errcheck // only read
 	}
-	if err := copyFiles(from, f.files, s.root, grade.FilesIn(aside)); err != nil {
+	if err := copyFiles(from, f.files, s.root, grade.FilesIn(tmp)); err != nil {
 		return false, err
 	}
-	if now, ok := s.known(key); !ok || !now.same(f) || !complete(s.root, f.record, grade.FilesIn(aside)) {
+	if current, ok := s.find(key); !ok || !current.equal(f) || !isComplete(s.root, f.record, grade.FilesIn(tmp)) {
 		return false, nil
 	}
-	if f.path == p.record { // a further run of its own, which becomes the verdict's
-		err = s.root.RemoveAll(p.official.Dir)
-	} else {
-		err = s.clear(p)
-	}
-	if err == nil {
-		err = s.root.Rename(aside, p.official.Dir)
+	if err = s.remove(p); err == nil {
+		err = s.root.Rename(tmp, p.official.Dir)
 	}
 	if err != nil {
-		return false, fmt.Errorf("take over %s: %w", f.from, err)
+		return false, fmt.Errorf("reuse %s: %w", f.from, err)
 	}
 	return true, nil
 }
 
-// class is that of a key, "" where it is not known.
+// class returns the class of the verdict with this key, or "" if there is none.
 func (s *store) class(key string) verdicts.Class {
-	f, ok := s.known(key)
+	f, ok := s.find(key)
 	if !ok {
 		return ""
 	}
 	return f.record.Class
 }
 
-// complete says that the files are there which the class of a record promises,
-// and that they are those of its patch and script.
-func complete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
+// isComplete reports whether all files exist that the record's class implies,
+// and the patch and the script have the recorded hashes.
+func isComplete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 	if r.VerdictRun() == nil {
 		return false
 	}
@@ -257,18 +242,18 @@ func complete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 		want = append(want, files.Script, files.TestOutput)
 	}
 	for _, path := range want {
-		if info, err := dir.Lstat(path); err != nil || !info.Mode().IsRegular() { // a link may lead to a file outside the run
+		if info, err := dir.Lstat(path); err != nil || !info.Mode().IsRegular() { // do not follow links out of the folder
 			return false
 		}
 	}
-	of := r.Basis.PatchSHA256
-	if of == verdicts.NoPatch {
-		of = verdicts.PatchHash(nil)
+	patchHash := r.Basis.PatchSHA256
+	if patchHash == verdicts.NoPatch {
+		patchHash = verdicts.PatchHash(nil)
 	}
-	return hasHash(dir, files.Patch, of) && (len(want) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
+	return hasHash(dir, files.Patch, patchHash) && (len(want) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
 }
 
-// hasHash says that a file has this SHA-256, in hex.
+// hasHash reports whether a file has this SHA-256, in hex.
 func hasHash(dir *rootdir.Dir, path, want string) bool {
 	f, err := dir.Open(path)
 	if err != nil {
@@ -282,14 +267,18 @@ func hasHash(dir *rootdir.Dir, path, want string) bool {
 	return hex.EncodeToString(h.Sum(nil)) == want
 }
 
-// copyFiles puts the files of a run in another place, where nothing else is
-// left then.
+// copyFiles copies the files of a run to another folder, which it empties
+// first.
 func copyFiles(in *rootdir.Dir, from grade.Files, out *rootdir.Dir, to grade.Files) error {
 	if err := out.RemoveAll(to.Dir); err != nil {
-		return fmt.Errorf("clear %s: %w", to.Dir, err)
+		return fmt.Errorf("remove %s: %w", to.Dir, err)
 	}
 	for _, pair := range [][2]string{
-		{from.Patch, to.Patch}, {from.Script, to.Script}, {from.Log, to.Log}, {from.TestOutput, to.TestOutput}, {from.Report, to.Report},
+		{from.Patch, to.Patch},
+		{from.Script, to.Script},
+		{from.Log, to.Log},
+		{from.TestOutput, to.TestOutput},
+		{from.Report, to.Report},
 	} {
 		if err := copyFile(in, pair[0], out, pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy %s: %w", pair[0], err)

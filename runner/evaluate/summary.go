@@ -12,95 +12,99 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// Summary is how an evaluation ended.
+// Summary is the result of an evaluation.
 type Summary struct {
-	Submitted int `json:"submitted"` // patches; see Patches
-	// ByClass has the ids of each class, sorted.
+	Submitted int `json:"submitted"` // patches of the first repetition; see PatchCount
+	// ByClass lists the sorted instance ids of each class.
 	ByClass map[verdicts.Class][]string `json:"by_class"`
-	// Unfinished had no verdict when the evaluation was stopped.
+	// Unfinished lists the instances without a verdict when the evaluation was
+	// stopped.
 	Unfinished []string `json:"unfinished,omitempty"`
-	// Reused counts the verdicts for which nothing was run.
+	// Reused counts the verdicts that needed no test run.
 	Reused int `json:"reused"`
-	// Flags counts the instances that have a flag, by its name. Swayed are those
-	// whose verdict changes without the hunks that were flagged.
-	Flags  map[string]int `json:"flags,omitempty"`
-	Swayed []string       `json:"changed_without_suspect,omitempty"`
-	// Quarantined are the instances that this machine cannot judge: their gold
-	// patch fails here, or they pass without any.
+	// Flags counts the flagged instances by flag. ChangedWithoutSuspect lists
+	// the instances whose verdict changes without the flagged hunks.
+	Flags                 map[string]int `json:"flags,omitempty"`
+	ChangedWithoutSuspect []string       `json:"changed_without_suspect,omitempty"`
+	// Quarantined lists the instances that this machine cannot evaluate: their
+	// gold patch fails here, or they pass without a patch.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Trusted and TrustedResolved are the second denominator: the patches whose
-	// instances are not quarantined, and those of them that are resolved.
+	// Trusted counts the patches whose instances are not quarantined,
+	// TrustedResolved the resolved ones among them.
 	Trusted         int           `json:"trusted"`
 	TrustedResolved int           `json:"trusted_resolved"`
 	Elapsed         time.Duration `json:"-"`
 	// Official is the path of the official summary.
 	Official string `json:"official_summary,omitempty"`
-	// Records are all of them, by instance and model.
+	// Records holds all records, sorted by instance and model.
 	Records []verdicts.Record `json:"-"`
-	// Samples are the summaries of further patches for the same instances (see
-	// Task.Sample), by sample. Nothing else here counts them.
-	Samples []Summary `json:"samples,omitempty"`
-	// Sample is which it is, in Samples.
-	Sample int `json:"sample,omitempty"`
+	// Repetitions holds the summaries of the repetitions after the first (see
+	// Task.Repetition). The other fields do not count them.
+	Repetitions []Summary `json:"samples,omitempty"`
+	// Repetition is the number of this summary in Repetitions.
+	Repetition int `json:"sample,omitempty"`
 }
 
-// Quarantined is an instance that is left out of the second denominator.
+// Quarantined is an instance that this machine cannot evaluate.
 type Quarantined struct {
 	Instance string         `json:"instance_id"`
 	Gold     verdicts.Class `json:"gold,omitempty"`
 	Noop     verdicts.Class `json:"noop,omitempty"`
 }
 
-// Count is how many patches ended in a class.
+// Count returns the number of patches in a class.
 func (s Summary) Count(c verdicts.Class) int { return len(s.ByClass[c]) }
 
-// Complete says whether every patch has a verdict. Where it is false, mini
-// ends with code 3.
-func (s Summary) Complete() bool {
-	for _, further := range s.Samples {
-		if !further.Complete() {
+// IsComplete reports whether every patch has a verdict. If not, mini exits with
+// code 3.
+func (s Summary) IsComplete() bool {
+	for _, r := range s.Repetitions {
+		if !r.IsComplete() {
 			return false
 		}
 	}
 	return len(s.Unfinished) == 0 && s.Count(verdicts.Infrastructure) == 0
 }
 
-// Patches counts those of all samples.
-func (s Summary) Patches() int {
+// PatchCount returns the number of patches of all repetitions.
+func (s Summary) PatchCount() int {
 	n := s.Submitted
-	for _, further := range s.Samples {
-		n += further.Patches()
+	for _, r := range s.Repetitions {
+		n += r.PatchCount()
 	}
 	return n
 }
 
-// judged counts the patches with a verdict, those of all samples.
-func (s Summary) judged() int {
+// evaluatedCount returns the number of patches with a record, of all
+// repetitions.
+func (s Summary) evaluatedCount() int {
 	n := s.Submitted - len(s.Unfinished)
-	for _, further := range s.Samples {
-		n += further.judged()
+	for _, r := range s.Repetitions {
+		n += r.evaluatedCount()
 	}
 	return n
 }
 
-// flushInterval bounds how often the summaries are written while it goes on:
-// each time all of them, so not after every verdict.
+// flushInterval is the minimum interval between writes of the summaries during
+// an evaluation. Each write covers all verdicts, so it is not done for every
+// verdict.
 const flushInterval = 5 * time.Second
 
-// summaries writes mini's and the official summary of each sample, and returns
-// that of the one that counts with the others in it. The lock is held.
-func (e *Evaluator) summaries() (Summary, error) {
-	e.written = time.Now()
-	bySample := map[int][]*job{0: nil}
+// writeSummaries writes the official summary and mini's summary of each
+// repetition. It returns the summary of the first, with the others in
+// Repetitions. The caller holds e.mu.
+func (e *Evaluator) writeSummaries() (Summary, error) {
+	e.summariesWritten = time.Now()
+	byRepetition := map[int][]*job{0: nil}
 	for _, path := range e.order {
 		j := e.jobs[path]
-		bySample[j.further()] = append(bySample[j.further()], j)
+		byRepetition[j.repetition()] = append(byRepetition[j.repetition()], j)
 	}
 	var all Summary
 	var failed error
-	for _, k := range slices.Sorted(maps.Keys(bySample)) {
-		jobs := bySample[k]
-		s := e.summary(jobs)
+	for _, k := range slices.Sorted(maps.Keys(byRepetition)) {
+		jobs := byRepetition[k]
+		s := e.summarize(jobs)
 		if err := e.writeSummary(&s, jobs); err != nil {
 			failed = errors.Join(failed, err)
 		}
@@ -108,17 +112,17 @@ func (e *Evaluator) summaries() (Summary, error) {
 			all = s
 			continue
 		}
-		s.Sample = k
-		all.Samples = append(all.Samples, s)
+		s.Repetition = k
+		all.Repetitions = append(all.Repetitions, s)
 	}
 	return all, failed
 }
 
-// summary counts. The lock is held.
-func (e *Evaluator) summary(jobs []*job) Summary {
+// summarize counts the verdicts on jobs. The caller holds e.mu.
+func (e *Evaluator) summarize(jobs []*job) Summary {
 	s := Summary{
 		Submitted: len(jobs), ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
-		Elapsed: time.Since(e.began),
+		Elapsed: time.Since(e.started),
 	}
 	for _, j := range jobs {
 		if j.record == nil {
@@ -126,48 +130,47 @@ func (e *Evaluator) summary(jobs []*job) Summary {
 			continue
 		}
 		r := *j.record
-		// The baseline may have come later than the verdict.
-		r.Gold = cmp.Or(e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch)))), r.Gold)
-		r.Noop = cmp.Or(e.store.class(r.Basis.KeyWithPatch(verdicts.NoPatch)), r.Noop)
+		// The baseline may be newer than the verdict.
+		r.Gold = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch)))), r.Gold)
+		r.Noop = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch)), r.Noop)
 		s.add(r, j.reused)
 	}
 	slices.Sort(s.Unfinished)
-	s.conclude()
+	s.finish()
 	return s
 }
 
-// Renewed is the summary of the same evaluation where these are the records
-// now.
-func (s Summary) Renewed(records []verdicts.Record) Summary {
-	was := s
+// WithRecords returns the summary of the same evaluation with other records.
+func (s Summary) WithRecords(records []verdicts.Record) Summary {
+	old := s
 	s = Summary{
-		Submitted: was.Submitted, ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
-		Unfinished: was.Unfinished, Elapsed: was.Elapsed, Official: was.Official, Samples: was.Samples,
+		Submitted: old.Submitted, ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
+		Unfinished: old.Unfinished, Elapsed: old.Elapsed, Official: old.Official, Repetitions: old.Repetitions,
 	}
 	for _, r := range records {
 		s.add(r, false)
 	}
-	s.Reused = was.Reused
-	s.conclude()
+	s.Reused = old.Reused
+	s.finish()
 	return s
 }
 
-// conclude counts what the records say together.
-func (s *Summary) conclude() {
-	out := map[string]Quarantined{}
+// finish computes the fields that depend on all records.
+func (s *Summary) finish() {
+	quarantined := map[string]Quarantined{}
 	for _, r := range s.Records {
-		if r.Quarantine() {
-			out[r.Instance] = Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop}
+		if r.IsQuarantined() {
+			quarantined[r.Instance] = Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop}
 		}
 	}
 	for _, ids := range s.ByClass {
 		slices.Sort(ids)
 	}
-	for _, id := range slices.Sorted(maps.Keys(out)) {
-		s.Quarantined = append(s.Quarantined, out[id])
+	for _, id := range slices.Sorted(maps.Keys(quarantined)) {
+		s.Quarantined = append(s.Quarantined, quarantined[id])
 	}
 	for _, r := range s.Records {
-		if _, ok := out[r.Instance]; ok {
+		if _, ok := quarantined[r.Instance]; ok {
 			continue
 		}
 		s.Trusted++
@@ -178,7 +181,7 @@ func (s *Summary) conclude() {
 	slices.SortFunc(s.Records, func(a, b verdicts.Record) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Model, b.Model))
 	})
-	slices.Sort(s.Swayed)
+	slices.Sort(s.ChangedWithoutSuspect)
 }
 
 func (s *Summary) add(r verdicts.Record, reused bool) {
@@ -188,41 +191,43 @@ func (s *Summary) add(r verdicts.Record, reused bool) {
 		s.Reused++
 	}
 	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == verdicts.Resolved) {
-		s.Swayed = append(s.Swayed, r.Instance)
+		s.ChangedWithoutSuspect = append(s.ChangedWithoutSuspect, r.Instance)
 	}
 	for _, name := range r.FlagNames() {
 		s.Flags[name]++
 	}
 }
 
-// writeSummary writes both that there are of a sample. The lock is held.
+// writeSummary writes the two summaries of one repetition. The caller holds
+// e.mu.
 func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	run := jobs[0].run
+	run := jobs[0].layout
 	name, err := run.SummaryName(jobs[0].Model)
 	if err != nil {
 		return err
 	}
 	s.Official = filepath.Join(e.config.Folder.Dir(), name)
-	if err := writeFile(e.store.root, s.Official, e.official(jobs).JSON()); err != nil {
+	if err := writeFile(e.store.root, s.Official, e.officialSummary(jobs).JSON()); err != nil {
 		return err
 	}
-	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.Folder, run.ID()+".json"), s)
+	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.DirName, run.RunID()+".json"), s)
 }
 
-// official is the summary that the official harness would make of the files,
-// told from the records: reading all logs again each time would take long.
-func (e *Evaluator) official(jobs []*job) grade.Summary {
+// officialSummary returns the summary that the official harness would make of
+// the files. It uses the records: reading all logs each time would take too
+// long.
+func (e *Evaluator) officialSummary(jobs []*job) grade.Summary {
 	s := grade.Summary{FailureReasons: map[string]string{}}
-	of := map[string]*job{}
+	byID := map[string]*job{}
 	var submitted []string
 	for _, j := range jobs {
-		if of[j.Instance.ID] == nil {
+		if byID[j.Instance.ID] == nil {
 			submitted = append(submitted, j.Instance.ID)
 		}
-		of[j.Instance.ID] = j
+		byID[j.Instance.ID] = j
 	}
 	s.Submitted = submitted
 	ids := e.config.Selected
@@ -231,12 +236,12 @@ func (e *Evaluator) official(jobs []*job) grade.Summary {
 	}
 	s.Total = len(ids)
 	for _, id := range ids {
-		j := of[id]
+		j := byID[id]
 		switch {
 		case j == nil:
 			s.Incomplete = append(s.Incomplete, id)
 			continue
-		case j.empty():
+		case j.isEmpty():
 			s.EmptyPatch = append(s.EmptyPatch, id)
 			continue
 		case j.record == nil:
@@ -253,14 +258,14 @@ func (e *Evaluator) official(jobs []*job) grade.Summary {
 		default:
 			s.Errors = append(s.Errors, id)
 		}
-		switch a.Tier {
-		case grade.Environment:
+		switch a.FailureTier {
+		case grade.TierEnvironment:
 			s.InfraFailures = append(s.InfraFailures, id)
-		case grade.Ambiguous:
+		case grade.TierAmbiguous:
 			s.AmbiguousFailures = append(s.AmbiguousFailures, id)
 		}
-		if a.Failure != "" {
-			s.FailureReasons[id] = a.Failure
+		if a.FailureReason != "" {
+			s.FailureReasons[id] = a.FailureReason
 		}
 	}
 	return s

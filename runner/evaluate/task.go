@@ -6,27 +6,27 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// The names that stand for a model in a baseline.
+// Model names of the baseline tasks.
 const (
 	GoldModel = "gold" // as in the official harness
 	NoopModel = "noop"
 )
 
-// Task is a patch that is to be judged.
+// Task is a patch to be evaluated.
 type Task struct {
 	Instance datasets.Instance
-	// Model is the name in the prediction; it names folders.
+	// Model is the model name of the prediction. Folders are named after it.
 	Model string
-	// Patch is the text of the prediction, byte for byte. Null says that it was
-	// null there, which the report tells from an empty one.
+	// Patch is the unmodified text of the prediction. Null reports that the
+	// prediction has null, which a report distinguishes from an empty patch.
 	Patch []byte
 	Null  bool
-	// Sample is which of several patches of the model for the instance it is; 0
-	// and 1 are the one that counts. Others are evaluations of their own, as the
-	// official layout has one patch for a model and an instance.
-	Sample int
-	// baseline says what the task is to show of this machine, and not of a
-	// model: no suspicion falls on it, and a noop runs without a patch.
+	// Repetition numbers the patches of a model for the same instance (pass@k);
+	// 0 and 1 are the first. The others have their own run id, because the
+	// official layout has one patch for each model and instance.
+	Repetition int
+	// baseline marks a task that tests this machine, not a model. Its patch is
+	// not checked for suspicious changes; noop runs without a patch.
 	baseline baseline
 }
 
@@ -37,38 +37,38 @@ const (
 	noop baseline = "noop"
 )
 
-// Prediction is a model's patch; nil stands for null.
-func Prediction(in datasets.Instance, model string, patch []byte) Task {
+// NewTask returns the task for a model's patch; nil means null.
+func NewTask(in datasets.Instance, model string, patch []byte) Task {
 	return Task{Instance: in, Model: model, Patch: patch, Null: patch == nil}
 }
 
-// Gold is the row's own solution. On a machine that is fit for the instance it
-// resolves it.
-func Gold(in datasets.Instance) Task {
+// GoldTask returns the task for the row's own solution, which should resolve
+// the instance.
+func GoldTask(in datasets.Instance) Task {
 	return Task{Instance: in, Model: GoldModel, Patch: []byte(in.Patch), baseline: gold}
 }
 
-// Noop is no patch at all: the script runs on the repository as it is. It must
-// not resolve the instance.
-func Noop(in datasets.Instance) Task {
+// NoopTask returns the task without a patch: the tests run on the unmodified
+// repository. It should not resolve the instance.
+func NoopTask(in datasets.Instance) Task {
 	return Task{Instance: in, Model: NoopModel, baseline: noop}
 }
 
-// runID names the evaluation that a task is part of.
+// runID returns the run id of a task.
 func (c Config) runID(t Task) string {
-	if t.further() == 0 {
+	if t.repetition() == 0 {
 		return c.RunID
 	}
-	return fmt.Sprintf("%s-sample-%d", c.RunID, t.Sample)
+	return fmt.Sprintf("%s-sample-%d", c.RunID, t.Repetition)
 }
 
-// further is the sample of a task, where that is not the one that counts.
-func (t Task) further() int {
-	if t.Sample <= 1 {
+// repetition returns the repetition of a task, or 0 for the first.
+func (t Task) repetition() int {
+	if t.Repetition <= 1 {
 		return 0
 	}
-	return t.Sample
+	return t.Repetition
 }
 
-// empty says that there is nothing to run, as the official harness has it.
-func (t Task) empty() bool { return len(t.Patch) == 0 && t.baseline != noop }
+// isEmpty reports whether there is nothing to run, as in the official harness.
+func (t Task) isEmpty() bool { return len(t.Patch) == 0 && t.baseline != noop }

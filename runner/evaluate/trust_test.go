@@ -138,7 +138,7 @@ func TestWhatAFolderBringsStaysThere(t *testing.T) {
 	b.run(t.Context(), predict(t, fix))
 	b.config.Cache = filepath.Join(t.TempDir(), "shared")
 	b.config.RerunFailed = 1
-	b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
+	b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
 	if found, _ := filepath.Glob(filepath.Join(b.config.Cache, "*", "*")); len(found) > 0 {
 		t.Errorf("the cache has %v", found)
 	}
@@ -155,10 +155,10 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := rows(t)
-	s := b.run(t.Context(), evaluate.Prediction(all[0], "m", []byte(fix)), evaluate.Prediction(all[1], "m", []byte(fix)))
+	s := b.run(t.Context(), evaluate.NewTask(all[0], "m", []byte(fix)), evaluate.NewTask(all[1], "m", []byte(fix)))
 	warned := 0
 	for _, e := range b.events {
-		if e.Type == runner.Warning && strings.Contains(e.Text, "cannot be put into the cache") {
+		if e.Type == runner.Warning && strings.Contains(e.Text, "write verdict to the cache") {
 			warned++
 		}
 	}
@@ -172,10 +172,10 @@ func TestNamesThatCollide(t *testing.T) {
 	upper := row(t)
 	upper.ID = strings.ToUpper(upper.ID)
 	for name, tasks := range map[string][2]evaluate.Task{
-		"slash":            {evaluate.Prediction(row(t), "a/b", []byte(fix)), evaluate.Prediction(row(t), "a__b", []byte(fix))},
-		"case of models":   {evaluate.Prediction(row(t), "Model", []byte(fix)), evaluate.Prediction(row(t), "model", []byte(fix))},
-		"case of a row":    {evaluate.Prediction(row(t), "m", []byte(fix)), evaluate.Prediction(upper, "m", []byte(fix))},
-		"gold and a model": {evaluate.Gold(row(t)), evaluate.Prediction(row(t), "GOLD", []byte(fix))},
+		"slash":            {evaluate.NewTask(row(t), "a/b", []byte(fix)), evaluate.NewTask(row(t), "a__b", []byte(fix))},
+		"case of models":   {evaluate.NewTask(row(t), "Model", []byte(fix)), evaluate.NewTask(row(t), "model", []byte(fix))},
+		"case of a row":    {evaluate.NewTask(row(t), "m", []byte(fix)), evaluate.NewTask(upper, "m", []byte(fix))},
+		"gold and a model": {evaluate.GoldTask(row(t)), evaluate.NewTask(row(t), "GOLD", []byte(fix))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
@@ -186,7 +186,7 @@ func TestNamesThatCollide(t *testing.T) {
 			defer folder.Close()
 			b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
 			s, err := evaluate.Run(t.Context(), b.config, tasks[:])
-			if !errors.Is(err, grade.ErrName) || s.Submitted != 1 || s.Count(verdicts.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
+			if !errors.Is(err, grade.ErrInvalidName) || s.Submitted != 1 || s.Count(verdicts.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
 				t.Errorf("%v; %v", err, s.ByClass)
 			}
 		})
@@ -194,8 +194,8 @@ func TestNamesThatCollide(t *testing.T) {
 	// In a later session the other one is run, and says whose it is.
 	boxes := &fakeBoxes{image: "sha256:aa"}
 	b := newBench(t, identified{boxes})
-	b.run(t.Context(), evaluate.Prediction(row(t), "a/b", []byte(fix)))
-	if s := b.run(t.Context(), evaluate.Prediction(row(t), "a__b", []byte(fix))); boxes.starts != 2 || s.Records[0].Model != "a__b" {
+	b.run(t.Context(), evaluate.NewTask(row(t), "a/b", []byte(fix)))
+	if s := b.run(t.Context(), evaluate.NewTask(row(t), "a__b", []byte(fix))); boxes.starts != 2 || s.Records[0].Model != "a__b" {
 		t.Errorf("later: %d starts, %+v", boxes.starts, s.Records[0])
 	}
 }
@@ -214,8 +214,8 @@ func TestLaterPatchCounts(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
 				b.config.Workers = workers
-				s := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "m", c.later))
-				again := b.run(t.Context(), evaluate.Prediction(row(t), "m", c.later))
+				s := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "m", c.later))
+				again := b.run(t.Context(), evaluate.NewTask(row(t), "m", c.later))
 				for _, s := range []evaluate.Summary{s, again} {
 					if s.Submitted != 1 || s.Count(c.class) != 1 || s.Records[0].Basis.PatchBytes != len(c.later) {
 						t.Errorf("%d workers: %v, %+v", workers, s.ByClass, s.Records)
@@ -234,7 +234,7 @@ func TestLaterPatchCounts(t *testing.T) {
 func TestNoFilesOfAnother(t *testing.T) {
 	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
 	b.run(t.Context(), predict(t, fix))
-	if s := b.run(t.Context(), evaluate.Prediction(row(t), "m", nil)); s.Count(verdicts.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
+	if s := b.run(t.Context(), evaluate.NewTask(row(t), "m", nil)); s.Count(verdicts.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
 		t.Errorf("%v, files %q", s.ByClass, b.official("m", "minidemo__ledger-17"))
 	}
 }

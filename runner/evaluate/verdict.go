@@ -9,297 +9,318 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// tryPause is waited before a failure of the machine is tried again, times the
-// tries so far.
-const tryPause = time.Second
+// retryDelay is the delay before a run is repeated after an infrastructure
+// failure. It is multiplied by the number of runs so far.
+const retryDelay = time.Second
 
-// superseded stands for a class in the event of a patch that was not looked at.
+// superseded replaces the class in the event of a patch that was not evaluated
+// because a later one replaced it.
 const superseded = "superseded"
 
-// judge brings a job to its verdict. The error is about the folder, or the
-// cause of ctx; then there is no record of what was not finished.
-func (e *Evaluator) judge(ctx context.Context, j *job) error {
-	// Of two patches under one name the later counts, whichever is begun first.
-	defer e.lockFor(j.paths.record)()
-	if e.superseded(j) {
+// evaluateJob obtains the verdict on a job and emits it. The error concerns the
+// run folder, or is the cause of ctx; then nothing is recorded for an
+// unfinished job.
+func (e *Evaluator) evaluateJob(ctx context.Context, j *job) error {
+	// Of two patches with the same path the later one counts, in any order of evaluation.
+	defer e.lock(j.paths.record)()
+	if e.isSuperseded(j) {
 		e.config.Log.Emit(runner.Event{
-			Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model,
-			Verdict: superseded, Text: "a later patch has taken its place",
+			Type: runner.Verdict, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
+			Verdict: superseded, Text: "a later patch replaced it",
 		})
 		return nil
 	}
-	r, err := e.verdict(ctx, j)
+	r, err := e.obtainVerdict(ctx, j)
 	if err != nil {
 		return err
 	}
-	told := runner.Event{
-		Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Verdict: string(r.Class), Text: r.Reason,
+	event := runner.Event{
+		Type: runner.Verdict, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
+		Verdict: string(r.Class), Text: r.Reason,
 	}
 	if !j.reused {
-		told.Elapsed = r.Seconds
+		event.Elapsed = r.Seconds
 	}
-	e.config.Log.Emit(told)
+	e.config.Log.Emit(event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j.record = &r
-	if time.Since(e.written) < flushInterval {
+	if time.Since(e.summariesWritten) < flushInterval {
 		return nil
 	}
-	_, err = e.summaries()
+	_, err = e.writeSummaries()
 	return err
 }
 
-func (e *Evaluator) verdict(ctx context.Context, j *job) (verdicts.Record, error) {
-	if j.empty() {
+// obtainVerdict reuses a verdict on a job, or runs its tests.
+func (e *Evaluator) obtainVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
+	if j.isEmpty() {
 		r := e.newRecord(j, j.plan.basis)
 		r.Class, r.Reason = verdicts.Empty, "the prediction has no patch"
-		if err := e.store.clear(j.paths); err != nil { // files of an earlier patch would speak for this one
+		if err := e.store.remove(j.paths); err != nil { // files of an earlier patch do not belong to this one
 			return r, err
 		}
 		return r, e.store.write(j.paths, r)
 	}
-	defer e.lockFor(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
-	r, err := e.reuse(ctx, j)
-	if err == nil && !r.Class.Final() {
-		r, err = e.first(ctx, j)
+	defer e.lock(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
+	r, err := e.reuseVerdict(ctx, j)
+	if err == nil && !r.Class.IsFinal() {
+		r, err = e.runForVerdict(ctx, j)
 	}
 	if err == nil {
-		err = e.again(ctx, j, &r)
+		err = e.rerunFailures(ctx, j, &r)
 	}
 	if err == nil {
-		err = e.withoutSuspect(ctx, j, &r)
+		err = e.runWithoutSuspect(ctx, j, &r)
 	}
 	return r, err
 }
 
 func (e *Evaluator) newRecord(j *job, basis verdicts.Basis) verdicts.Record {
-	return verdicts.Record{Format: verdicts.Format, Instance: j.Instance.ID, Model: j.Model, RunID: j.run.ID(), Sample: j.further(), Basis: basis}
+	return verdicts.Record{
+		Format: verdicts.Format, Instance: j.Instance.ID, Model: j.Model, RunID: j.layout.RunID(), Repetition: j.repetition(),
+		Basis: basis,
+	}
 }
 
-// reuse finds a verdict that holds for the job. Its class is empty where there
-// is none.
-func (e *Evaluator) reuse(ctx context.Context, j *job) (verdicts.Record, error) {
-	basis, own, holds := e.held(ctx, j)
-	if holds {
-		if _, ours := e.store.own(j.paths.record); ours {
+// reuseVerdict finds an existing verdict for the job. The record's class is
+// empty if there is none.
+func (e *Evaluator) reuseVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
+	basis, record, valid := e.findOwnRecord(ctx, j)
+	if valid {
+		if _, signed := e.store.get(j.paths.record); signed {
 			j.reused = true
-			return own, nil
+			return record, nil
 		}
-		r, err := e.gradeForeign(ctx, j, own)
-		if err != nil || r.Class.Final() {
+		r, err := e.gradeForeignLog(ctx, j, record)
+		if err != nil || r.Class.IsFinal() {
 			return r, err
 		}
 	}
-	return e.adopt(j, basis.Key)
+	return e.reuseByKey(j, basis.Key)
 }
 
-// gradeForeign grades the log of a record that came with the folder. Its class is
-// empty where that log gives no verdict.
-func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own verdicts.Record) (verdicts.Record, error) {
-	run := *own.VerdictRun()
-	run.Dir = e.relative(j.paths.official.Dir)
-	// Nothing else that it says is believed.
-	own = verdicts.Record{Format: verdicts.Format, Instance: own.Instance, Model: own.Model, RunID: j.run.ID(), Sample: j.further(), Basis: own.Basis, Runs: []verdicts.Attempt{run}}
-	again := &Again{dir: e.store.root, editions: e.config.Editions, now: e.began, reading: e.reading}
-	g, err := again.Judge(ctx, own, j.Instance)
+// gradeForeignLog grades the saved log of a record that is not signed with the
+// user's key. The record's class is empty if the log gives no verdict.
+func (e *Evaluator) gradeForeignLog(ctx context.Context, j *job, record verdicts.Record) (verdicts.Record, error) {
+	run := *record.VerdictRun()
+	run.Dir = e.relativePath(j.paths.official.Dir)
+	// Do not trust the other fields of the record.
+	record = verdicts.Record{
+		Format: verdicts.Format, Instance: record.Instance, Model: record.Model, RunID: j.layout.RunID(),
+		Repetition: j.repetition(), Basis: record.Basis, Runs: []verdicts.TestRun{run},
+	}
+	regrader := &Regrader{dir: e.store.root, editions: e.config.Editions, now: e.started, logMemory: e.logMemory}
+	g, err := regrader.Regrade(ctx, record, j.Instance)
 	if ctx.Err() != nil {
 		return verdicts.Record{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return verdicts.Record{}, nil //nolint:nilerr // the log cannot be graded: the tests are run
+		return verdicts.Record{}, nil //nolint:nilerr // run the tests instead
 	}
 	for path, report := range g.Reports {
 		if err := writeFile(e.store.root, path, report); err != nil {
 			return verdicts.Record{}, err
 		}
 	}
-	r := g.judged
-	j.reused, r.ForeignLog = r.Class.Final(), true
-	return r, e.enter(j, &r)
+	r := g.graded
+	j.reused, r.ForeignLog = r.Class.IsFinal(), true
+	return r, e.saveRecord(j, &r)
 }
 
-// held is the basis of a job as far as it is known without a sandbox, and the
-// record at the job's own place, where that has a verdict that holds. With
-// Config.TrustLogs it may be a foreign one, with a log that can be graded.
-func (e *Evaluator) held(ctx context.Context, j *job) (basis verdicts.Basis, own verdicts.Record, holds bool) {
+// findOwnRecord returns the inputs of a job as far as they are known without a
+// sandbox. If a valid verdict with these inputs is at the job's own path, it
+// returns that record and valid is true. With Config.TrustLogs the record may
+// be unsigned, with a log that can be graded.
+func (e *Evaluator) findOwnRecord(
+	ctx context.Context, j *job,
+) (basis verdicts.Basis, record verdicts.Record, valid bool) {
 	basis = j.plan.basis
-	if s, ok := e.config.Sandboxes.(Identifying); ok {
+	if s, ok := e.config.Sandboxes.(ImageIdentifier); ok {
 		image, err := s.Identify(ctx, j.Instance)
-		if err == nil { // else the start will say so
-			basis = basis.InImage(image.ID, image.Digest, image.Arch)
+		if err == nil { // on an error, starting the sandbox will fail too
+			basis = basis.WithImage(image.ID, image.Digest, image.Arch)
 		}
 	}
-	own, ok := e.store.own(j.paths.record)
+	record, ok := e.store.get(j.paths.record)
 	if !ok && e.config.TrustLogs {
-		own = e.store.foreign[j.paths.record].Clone()
-		switch own.VerdictClass() {
+		record = e.store.foreign[j.paths.record].Clone()
+		switch record.VerdictClass() {
 		case verdicts.Resolved, verdicts.Unresolved, verdicts.Error:
-			ok = own.VerdictRun() != nil
+			ok = record.VerdictRun() != nil
 		}
 	}
 	if ok && basis.Key == "" {
-		// The image is not here now, and was when the verdict was given.
-		basis = basis.InImage(own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch)
+		// The image is not present now: assume that it has not changed since the verdict.
+		basis = basis.WithImage(record.Basis.ImageID, record.Basis.ImageDigest, record.Basis.ImageArch)
 	}
-	holds = ok && own.Instance == j.Instance.ID && own.Model == j.Model && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(e.store.root, own, j.paths.official)
-	return basis, own, holds
+	valid = ok && record.Instance == j.Instance.ID && record.Model == j.Model &&
+		basis.Key != "" && record.Basis.Key == basis.Key &&
+		record.Class.IsFinal() && isComplete(e.store.root, record, j.paths.official)
+	return basis, record, valid
 }
 
-// adopt takes over the verdict of another record with this key. Its class is
-// empty where there is none.
-func (e *Evaluator) adopt(j *job, key string) (verdicts.Record, error) {
-	found, ok := e.store.known(key)
+// reuseByKey copies the verdict of another record with this cache key. The
+// record's class is empty if there is none.
+func (e *Evaluator) reuseByKey(j *job, key string) (verdicts.Record, error) {
+	found, ok := e.store.find(key)
 	if !ok || found.files.Dir == j.paths.official.Dir || found.record.Instance != j.Instance.ID {
 		return verdicts.Record{}, nil
 	}
-	ok, err := e.store.take(found, key, j.paths)
+	ok, err := e.store.importFiles(found, key, j.paths)
 	if !ok || err != nil {
 		return verdicts.Record{}, err
 	}
 	r := found.record
-	j.reused, j.vouched = true, found.path == ""
-	r.Model, r.RunID, r.Sample, r.Reused = j.Model, j.run.ID(), j.further(), found.from
+	j.reused, j.trusted = true, found.path == ""
+	r.Model, r.RunID, r.Repetition, r.ReusedFrom = j.Model, j.layout.RunID(), j.repetition(), found.from
 	r.Basis.Editions = j.plan.basis.Editions
 	official := r.VerdictRun()
 	for i := range r.Runs {
-		r.Runs[i].Dir = "" // the other runs' files stay where they are
+		r.Runs[i].Dir = "" // the files of the other runs are not copied
 	}
-	official.Dir = e.relative(j.paths.official.Dir)
-	return r, e.enter(j, &r)
+	official.Dir = e.relativePath(j.paths.official.Dir)
+	return r, e.saveRecord(j, &r)
 }
 
-// first makes the run of the verdict.
-func (e *Evaluator) first(ctx context.Context, j *job) (verdicts.Record, error) {
+// runForVerdict makes the run that decides the verdict.
+func (e *Evaluator) runForVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
 	r := e.newRecord(j, j.plan.basis)
 	var known verdicts.Record
 	started := func(info env.Info) (err error) {
-		r.Basis = r.Basis.InSandbox(info)
-		known, err = e.adopt(j, r.Basis.Key)
-		if err == nil && known.Class.Final() {
-			err = errKnown
+		r.Basis = r.Basis.WithSandbox(info)
+		known, err = e.reuseByKey(j, r.Basis.Key)
+		if err == nil && known.Class.IsFinal() {
+			err = errVerdictFound
 		}
 		return err
 	}
-	if err := e.store.clear(j.paths); err != nil {
+	if err := e.store.remove(j.paths); err != nil {
 		return r, err
 	}
-	err := e.tries(ctx, j, &r, verdicts.ForVerdict, j.Patch, j.paths.official, started)
-	if errors.Is(err, errKnown) {
+	err := e.runWithRetries(ctx, j, &r, verdicts.ForVerdict, j.Patch, j.paths.official, started)
+	if errors.Is(err, errVerdictFound) {
 		return known, nil
 	}
 	if err != nil {
 		return r, err
 	}
-	j.vouched = true
-	return r, e.enter(j, &r)
+	j.trusted = true
+	return r, e.saveRecord(j, &r)
 }
 
-// again runs what failed, until it ends otherwise once or has failed often
-// enough.
-func (e *Evaluator) again(ctx context.Context, j *job, r *verdicts.Record) error {
-	if j.baseline == noop { // which is to fail
+// rerunFailures reruns a failed patch until a rerun has another result or the
+// configured number of reruns is reached.
+func (e *Evaluator) rerunFailures(ctx context.Context, j *job, r *verdicts.Record) error {
+	if j.baseline == noop { // noop is expected to fail
 		return nil
 	}
-	for n := reruns(r); n < e.config.RerunFailed && r.Class.Failed(); n++ {
-		if err := e.tries(ctx, j, r, verdicts.ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+	for n := countReruns(r); n < e.config.RerunFailed && r.Class.IsFailure(); n++ {
+		files := j.paths.extraRun(len(r.Runs) + 1)
+		if err := e.runWithRetries(ctx, j, r, verdicts.ForRerun, j.Patch, files, ignoreInfo); err != nil {
 			return err
 		}
 		j.reused = false
-		if err := e.enter(j, r); err != nil {
+		if err := e.saveRecord(j, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reruns counts those that proved something, of earlier sessions too: the same
-// command again asks for no more of them.
-func reruns(r *verdicts.Record) int {
+// countReruns counts the reruns with a final class, also those of earlier
+// evaluations, so that repeating the command adds none.
+func countReruns(r *verdicts.Record) int {
 	n := 0
 	for _, a := range r.Runs {
-		if a.Purpose == verdicts.ForStability && a.Class.Final() {
+		if a.Purpose == verdicts.ForRerun && a.Class.IsFinal() {
 			n++
 		}
 	}
 	return n
 }
 
-func ignore(env.Info) error { return nil }
+func ignoreInfo(env.Info) error { return nil }
 
-// withoutSuspect looks what becomes of the verdict without the hunks that are
-// flagged. The row's own solution is above suspicion.
-func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *verdicts.Record) error {
-	if j.baseline != "" || !r.Class.Final() || r.ResolvedWithoutSuspect != nil {
+// runWithoutSuspect evaluates the patch without its flagged hunks. It skips the
+// baseline tasks.
+func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.Record) error {
+	if j.baseline != "" || !r.Class.IsFinal() || r.ResolvedWithoutSuspect != nil {
 		return nil
 	}
-	found := suspect.Patch(j.Patch, j.Instance)
+	found := tampering.CheckPatch(j.Patch, j.Instance)
 	if len(found) == 0 {
 		return nil
 	}
-	rest := suspect.Without(j.Patch, suspect.Files(found))
+	remaining := tampering.RemoveFiles(j.Patch, tampering.Files(found))
 	class := verdicts.Empty
-	if len(rest) > 0 {
-		class = e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash(rest)))
+	if len(remaining) > 0 {
+		class = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash(remaining)))
 	}
 	if class == "" {
-		if err := e.tries(ctx, j, r, verdicts.WithoutSuspect, rest, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+		files := j.paths.extraRun(len(r.Runs) + 1)
+		if err := e.runWithRetries(ctx, j, r, verdicts.WithoutSuspect, remaining, files, ignoreInfo); err != nil {
 			return err
 		}
 		j.reused = false
 		a := &r.Runs[len(r.Runs)-1]
-		a.PatchSHA256, a.PatchBytes, a.Key = verdicts.PatchHash(rest), len(rest), r.Basis.KeyWithPatch(verdicts.PatchHash(rest))
+		a.PatchSHA256, a.PatchBytes = verdicts.PatchHash(remaining), len(remaining)
+		a.Key = r.Basis.CacheKeyWithPatch(a.PatchSHA256)
 		class = a.Class
 	}
-	if class.Final() {
+	if class.IsFinal() {
 		resolved := class == verdicts.Resolved
 		r.ResolvedWithoutSuspect = &resolved
 	}
-	return e.enter(j, r)
+	return e.saveRecord(j, r)
 }
 
-// tries makes a run, and more of it while the machine fails. All of them are
-// added to the record.
-func (e *Evaluator) tries(
-	ctx context.Context, j *job, r *verdicts.Record, why verdicts.Purpose, patch []byte, files grade.Files, started func(env.Info) error,
+// runWithRetries makes a test run and repeats it after infrastructure failures.
+// It appends every run to the record.
+func (e *Evaluator) runWithRetries(
+	ctx context.Context, j *job, r *verdicts.Record, purpose verdicts.Purpose, patch []byte, files grade.Files,
+	started func(env.Info) error,
 ) error {
-	t := &trial{
+	t := &testRun{
 		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: files,
-		patch: patch, unpatched: j.baseline == noop, started: started, reading: e.reading,
+		patch: patch, unpatched: j.baseline == noop, started: started, logMemory: e.logMemory,
 	}
-	for try := 1; ; try++ {
+	for run := 1; ; run++ {
 		n := len(r.Runs) + 1
 		e.config.Log.Emit(runner.Event{
-			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Attempt: n, Text: string(why),
+			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
+			Attempt: n, Text: string(purpose),
 		})
 		a, err := t.run(ctx)
 		if err != nil {
 			return err
 		}
-		a.Purpose, a.Dir, j.ran = why, e.relative(files.Dir), true
+		a.Purpose, a.Dir, j.ranTests = purpose, e.relativePath(files.Dir), true
 		for i := range r.Runs {
 			if r.Runs[i].Dir == a.Dir {
-				r.Runs[i].Dir = "" // its files were replaced
+				r.Runs[i].Dir = "" // the new run replaced its files
 			}
 		}
 		r.Runs = append(r.Runs, a)
-		if a.Class != verdicts.Infrastructure || a.Permanent || try >= e.config.MaxTries {
+		if a.Class != verdicts.Infrastructure || a.Permanent || run >= e.config.MaxRuns {
 			return nil
 		}
 		e.config.Log.Emit(runner.Event{
-			Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Attempt: n,
-			Verdict: string(a.Class), Text: a.Reason, Elapsed: a.Seconds, Again: true,
+			Type: runner.Verdict, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model, Attempt: n,
+			Verdict: string(a.Class), Text: a.Reason, Elapsed: a.Seconds, WillRetry: true,
 		})
-		if err := pause(ctx, time.Duration(try)*tryPause); err != nil {
+		if err := sleep(ctx, time.Duration(run)*retryDelay); err != nil {
 			return err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// sleep waits for d or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -310,32 +331,33 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// enter derives a record's class from its runs, and writes it.
-func (e *Evaluator) enter(j *job, r *verdicts.Record) error {
-	r.Conclude()
+// saveRecord derives the record's class from its runs and writes it, also to
+// the cache if possible.
+func (e *Evaluator) saveRecord(j *job, r *verdicts.Record) error {
+	r.DeriveClass()
 	r.Flags = nil
 	if j.baseline == "" {
-		r.Flags = suspect.Patch(j.Patch, j.Instance)
+		r.Flags = tampering.CheckPatch(j.Patch, j.Instance)
 		if a := r.VerdictRun(); a != nil {
 			r.Flags = append(r.Flags, a.Flags...)
 		}
 	}
-	r.Gold = e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch))))
-	r.Noop = e.store.class(r.Basis.KeyWithPatch(verdicts.NoPatch))
-	if err := e.store.write(j.paths, *r); err != nil || !j.ran || !j.vouched {
+	r.Gold = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch))))
+	r.Noop = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch))
+	if err := e.store.write(j.paths, *r); err != nil || !j.ranTests || !j.trusted {
 		return err
 	}
-	if err := e.store.share(j.paths, *r); err != nil {
-		// The verdict is safe; others will have to run it again.
-		e.unshared.Do(func() {
-			e.config.Log.Emit(runner.Event{Type: runner.Warning, Text: "verdicts cannot be put into the cache: " + err.Error()})
+	if err := e.store.addToCache(j.paths, *r); err != nil {
+		// The run folder has the verdict; other runs cannot reuse it.
+		e.cacheWarning.Do(func() {
+			e.config.Log.Emit(runner.Event{Type: runner.Warning, Text: "write verdict to the cache: " + err.Error()})
 		})
 	}
 	return nil
 }
 
-// relative is a path within the folder of the run, with slashes.
-func (e *Evaluator) relative(path string) string {
+// relativePath returns a slash-separated path relative to the run folder.
+func (e *Evaluator) relativePath(path string) string {
 	rel, err := filepath.Rel(e.config.Folder.Dir(), path)
 	if err != nil {
 		return filepath.ToSlash(path)

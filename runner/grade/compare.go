@@ -7,39 +7,39 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// Resolution says how far a patch does what its instance asks for.
+// Resolution is the degree to which a patch resolves its instance.
 type Resolution string
 
 // The resolutions, as the official harness writes them.
 const (
 	Full    Resolution = "RESOLVED_FULL"
-	Partial Resolution = "RESOLVED_PARTIAL" // nothing broken, some of it mended
+	Partial Resolution = "RESOLVED_PARTIAL" // PASS_TO_PASS all pass, FAIL_TO_PASS only some
 	No      Resolution = "RESOLVED_NO"
 )
 
-// Sorted are the tests of one list of a row, told apart by how they ended.
-// A test whose status is none that verdicts know is in neither list.
-type Sorted struct {
+// TestResults splits the tests of one list of a row by result. A test with an
+// unknown status is in neither list.
+type TestResults struct {
 	Success, Failure []string
 }
 
-// Rate is the share of successes, and 1 where there are no tests.
-func (s Sorted) Rate() float64 {
-	all := len(s.Success) + len(s.Failure)
-	if all == 0 {
+// SuccessRate returns the share of successes, or 1 if there are no tests.
+func (s TestResults) SuccessRate() float64 {
+	total := len(s.Success) + len(s.Failure)
+	if total == 0 {
 		return 1
 	}
-	return float64(len(s.Success)) / float64(all)
+	return float64(len(s.Success)) / float64(total)
 }
 
-// TestsStatus is what became of the tests of a row.
+// TestsStatus holds the results of a row's tests.
 type TestsStatus struct {
-	FailToPass, PassToPass Sorted
+	FailToPass, PassToPass TestResults
 }
 
-// Resolution sums it up.
+// Resolution returns the official resolution for these results.
 func (t TestsStatus) Resolution() Resolution {
-	f2p, p2p := t.FailToPass.Rate(), t.PassToPass.Rate()
+	f2p, p2p := t.FailToPass.SuccessRate(), t.PassToPass.SuccessRate()
 	switch {
 	case p2p < 1 || f2p == 0:
 		return No
@@ -49,19 +49,19 @@ func (t TestsStatus) Resolution() Resolution {
 	return Full
 }
 
-// Compare holds what a log has against the tests of the row.
-func (r Rubric) Compare(tests *logs.Tests) TestsStatus {
+// CompareTests looks up the row's tests in the tests of a log.
+func (r TestSpec) CompareTests(tests *logs.Tests) TestsStatus {
 	if r.EvalType == FailOnly {
 		return TestsStatus{failOnly(tests, r.FailToPass), failOnly(tests, r.PassToPass)}
 	}
-	keys := &keys{tests: tests}
-	// A skipped test proves no mending, and breaks nothing.
-	return TestsStatus{keys.sort(r.FailToPass, false), keys.sort(r.PassToPass, true)}
+	index := &testIndex{tests: tests}
+	// A skipped test is a failure in FAIL_TO_PASS and a success in PASS_TO_PASS.
+	return TestsStatus{index.lookUp(r.FailToPass, false), index.lookUp(r.PassToPass, true)}
 }
 
-// failOnly takes every test for a success that is not seen to fail, under its
-// exact name.
-func failOnly(tests *logs.Tests, names []string) (s Sorted) {
+// failOnly counts a test as a success unless the log has it as failed, under
+// its exact name.
+func failOnly(tests *logs.Tests, names []string) (s TestResults) {
 	for _, name := range names {
 		if status, ok := tests.Get(name); ok && status == logs.Failed {
 			s.Failure = append(s.Failure, name)
@@ -72,13 +72,13 @@ func failOnly(tests *logs.Tests, names []string) (s Sorted) {
 	return s
 }
 
-// claims counts what the log itself says of the tests of the row.
-func (r Rubric) claims(tests *logs.Tests, sorted TestsStatus) Claims {
-	c := Claims{Passed: len(sorted.FailToPass.Success) + len(sorted.PassToPass.Success), AnyFailed: tests.AnyFailed()}
-	keys := &keys{tests: tests}
-	for _, list := range []Sorted{sorted.FailToPass, sorted.PassToPass} {
+// logCounts counts the row's tests by their status in the log.
+func (r TestSpec) logCounts(tests *logs.Tests, results TestsStatus) LogCounts {
+	c := LogCounts{Passed: len(results.FailToPass.Success) + len(results.PassToPass.Success), AnyFailed: tests.AnyFailed()}
+	index := &testIndex{tests: tests}
+	for _, list := range []TestResults{results.FailToPass, results.PassToPass} {
 		for _, name := range list.Failure {
-			if status, ok := keys.status(name); ok && (status == logs.Failed || status == logs.Error) {
+			if status, ok := index.status(name); ok && (status == logs.Failed || status == logs.Error) {
 				c.Failed++
 			}
 		}
@@ -86,25 +86,25 @@ func (r Rubric) claims(tests *logs.Tests, sorted TestsStatus) Claims {
 	return c
 }
 
-func passing(s logs.Status) bool { return s == logs.Passed || s == logs.XFail }
+func isPass(s logs.Status) bool { return s == logs.Passed || s == logs.XFail }
 
-// keys finds tests by the names that rows have for them.
-type keys struct {
+// testIndex finds the tests of a log by the names in a row.
+type testIndex struct {
 	tests  *logs.Tests
-	byName []key // sorted; made when it is first needed
+	byName []indexedTest // sorted by name; built on first use
 }
 
-type key struct {
+type indexedTest struct {
 	name   string
-	order  int // in which the tests were first seen
+	order  int // position in the log
 	status logs.Status
 }
 
-func (k *keys) sort(names []string, skippedPasses bool) (s Sorted) {
+func (k *testIndex) lookUp(names []string, skippedPasses bool) (s TestResults) {
 	for _, name := range names {
 		status, ok := k.status(name)
 		switch {
-		case ok && (passing(status) || skippedPasses && status == logs.Skipped):
+		case ok && (isPass(status) || skippedPasses && status == logs.Skipped):
 			s.Success = append(s.Success, name)
 		case !ok, status == logs.Failed, status == logs.Error, status == logs.Skipped:
 			s.Failure = append(s.Failure, name)
@@ -113,46 +113,50 @@ func (k *keys) sort(names []string, skippedPasses bool) (s Sorted) {
 	return s
 }
 
-// isCut says that a name of a row may be the beginning of one.
-func isCut(name string) bool { return strings.Count(name, "[") > strings.Count(name, "]") }
+// isTruncated reports whether a name in a row may be the beginning of a test
+// name.
+func isTruncated(name string) bool { return strings.Count(name, "[") > strings.Count(name, "]") }
 
-// wanted says of a test in a log whether Compare may ask for it.
-func (r Rubric) wanted() func(test string) bool {
-	whole := map[string]bool{}
-	cut := map[string][]string{} // by what is before their first bracket, which they all have
+// neededTests returns a function that reports whether CompareTests may look up a
+// test.
+func (r TestSpec) neededTests() func(test string) bool {
+	exact := map[string]bool{}
+	truncated := map[string][]string{} // truncated names, by the text before their first bracket
 	for _, name := range slices.Concat(r.FailToPass, r.PassToPass) {
-		if !whole[name] && isCut(name) {
+		if !exact[name] && isTruncated(name) {
 			head, _, _ := strings.Cut(name, "[")
-			cut[head] = append(cut[head], name)
+			truncated[head] = append(truncated[head], name)
 		}
-		whole[name] = true
+		exact[name] = true
 	}
 	return func(test string) bool {
-		if whole[test] {
+		if exact[test] {
 			return true
 		}
 		head, _, ok := strings.Cut(test, "[")
-		return ok && slices.ContainsFunc(cut[head], func(name string) bool { return strings.HasPrefix(test, name) })
+		return ok && slices.ContainsFunc(truncated[head], func(name string) bool {
+			return strings.HasPrefix(test, name)
+		})
 	}
 }
 
-// status is what became of a test. Rows have names of parametrized tests that
-// were cut at a space, within the brackets: such a name stands for all tests
-// that begin with it, as long as these agree.
-func (k *keys) status(name string) (logs.Status, bool) {
+// status returns the status of a test. Some rows have names of parametrized
+// tests that were truncated at a space within the brackets. Such a name matches
+// all tests that begin with it, provided that they all pass or all fail.
+func (k *testIndex) status(name string) (logs.Status, bool) {
 	if status, ok := k.tests.Get(name); ok {
 		return status, true
 	}
-	if !isCut(name) {
+	if !isTruncated(name) {
 		return "", false
 	}
-	found := k.beginning(name)
-	if len(found) == 0 {
+	matches := k.withPrefix(name)
+	if len(matches) == 0 {
 		return "", false
 	}
-	first := found[0]
-	for _, c := range found {
-		if passing(c.status) != passing(first.status) {
+	first := matches[0]
+	for _, c := range matches {
+		if isPass(c.status) != isPass(first.status) {
 			return "", false
 		}
 		if c.order < first.order {
@@ -162,19 +166,21 @@ func (k *keys) status(name string) (logs.Status, bool) {
 	return first.status, true
 }
 
-// beginning are the keys with a prefix. A log may have a million, so that they
-// are sorted once.
-func (k *keys) beginning(prefix string) []key {
+// withPrefix returns the tests whose names have a prefix. A log may have a
+// million tests, so they are sorted once.
+func (k *testIndex) withPrefix(prefix string) []indexedTest {
 	if k.byName == nil {
 		for name, status := range k.tests.All() {
-			k.byName = append(k.byName, key{name, len(k.byName), status})
+			k.byName = append(k.byName, indexedTest{name, len(k.byName), status})
 		}
-		slices.SortFunc(k.byName, func(a, b key) int { return strings.Compare(a.name, b.name) })
+		slices.SortFunc(k.byName, func(a, b indexedTest) int { return strings.Compare(a.name, b.name) })
 	}
-	at, _ := slices.BinarySearchFunc(k.byName, prefix, func(c key, p string) int { return strings.Compare(c.name, p) })
-	end := at
+	start, _ := slices.BinarySearchFunc(k.byName, prefix, func(t indexedTest, p string) int {
+		return strings.Compare(t.name, p)
+	})
+	end := start
 	for end < len(k.byName) && strings.HasPrefix(k.byName[end].name, prefix) {
 		end++
 	}
-	return k.byName[at:end]
+	return k.byName[start:end]
 }

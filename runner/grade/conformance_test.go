@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -50,8 +50,8 @@ type corpusCase struct {
 	} `json:"expected"`
 }
 
-func (c corpusCase) rubric() grade.Rubric {
-	return grade.Rubric{
+func (c corpusCase) rubric() grade.TestSpec {
+	return grade.TestSpec{
 		InstanceID: c.InstanceID, Version: c.Version, Parser: c.Parser, EvalType: grade.EvalType(c.EvalType),
 		FailToPass: c.FailToPass, PassToPass: c.PassToPass,
 	}
@@ -72,8 +72,8 @@ func TestCorpusStatuses(t *testing.T) {
 		for _, e := range c.Statuses {
 			tests.Set(e[0], logs.Status(e[1]))
 		}
-		got := c.rubric().Compare(&tests)
-		if f2p, p2p := got.FailToPass.Rate(), got.PassToPass.Rate(); f2p != c.Expected.F2P || p2p != c.Expected.P2P {
+		got := c.rubric().CompareTests(&tests)
+		if f2p, p2p := got.FailToPass.SuccessRate(), got.PassToPass.SuccessRate(); f2p != c.Expected.F2P || p2p != c.Expected.P2P {
 			t.Errorf("rates %v and %v, want %v and %v", f2p, p2p, c.Expected.F2P, c.Expected.P2P)
 		}
 		if string(got.Resolution()) != c.Expected.Resolution || (got.Resolution() == grade.Full) != c.Expected.Resolved {
@@ -95,7 +95,7 @@ func TestCorpusStatuses(t *testing.T) {
 func TestCorpusLogs(t *testing.T) {
 	eachCase(t, "log", func(t *testing.T, dir string, c corpusCase) {
 		if c.Expected.Raises == nil && c.Patch == nil {
-			sameReport(t, c, c.rubric().Unpatched())
+			sameReport(t, c, c.rubric().GradeEmptyPatch())
 			return // the log is not read
 		}
 		text, err := readText(t, filepath.Join(dir, filepath.FromSlash(c.Log)))
@@ -103,7 +103,7 @@ func TestCorpusLogs(t *testing.T) {
 			if errors.Is(err, logs.ErrNotUTF8) {
 				return
 			}
-			v, err := c.rubric().Judge(text)
+			v, err := c.rubric().Grade(text)
 			if _, crashed := errors.AsType[*logs.CrashError](err); !crashed &&
 				!errors.Is(err, logs.ErrUnknownParser) && !errors.Is(err, grade.ErrNotGradable) {
 				t.Errorf("error %v and verdict %+v, want %s", err, v, *c.Expected.Raises)
@@ -113,7 +113,7 @@ func TestCorpusLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := grade.ReadLog(text, c.Parser, logs.Subject{InstanceID: c.InstanceID, Version: c.Version})
+		log, err := grade.ReadLog(text, c.Parser, logs.InstanceInfo{InstanceID: c.InstanceID, Version: c.Version})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestCorpusLogs(t *testing.T) {
 		if diff := cmp.Diff(c.exitCode(), log.ExitCode); diff != "" {
 			t.Errorf("exit code (-want +got):\n%s", diff)
 		}
-		v, err := c.rubric().Judge(text)
+		v, err := c.rubric().Grade(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,8 +148,8 @@ func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
 
 // TestCorpusSummary lays out the files of a run, and sums them up.
 func TestCorpusSummary(t *testing.T) {
-	dir := filepath.Join(corpustest.Part(t, "grading"), "run_summary")
-	for _, file := range corpustest.Files(t, dir, "*.json") {
+	dir := filepath.Join(corpustest.Subdir(t, "grading"), "run_summary")
+	for _, file := range corpustest.Glob(t, dir, "*.json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var c struct {
 				IDs         []string          `json:"dataset_ids"`
@@ -168,7 +168,7 @@ func TestCorpusSummary(t *testing.T) {
 				}
 			}
 			predictions := inOrder(t, c.Predictions)
-			run, err := grade.NewRun(root, c.RunID)
+			run, err := grade.NewLayout(root, c.RunID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,9 +213,9 @@ func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
 
 // eachCase calls f with the cases of one kind, whatever their files are called.
 func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corpusCase)) {
-	dir := corpustest.Part(t, "grading")
+	dir := corpustest.Subdir(t, "grading")
 	cases := 0
-	for _, file := range corpustest.Files(t, dir, "*.json") {
+	for _, file := range corpustest.Glob(t, dir, "*.json") {
 		var is struct {
 			Kind string `json:"kind"`
 		}
@@ -230,7 +230,7 @@ func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corp
 		})
 	}
 	if cases == 0 {
-		corpustest.Lacks(t, "the corpus has no case of the kind %s in %s", kind, dir)
+		corpustest.SkipOrFail(t, "the corpus has no case of the kind %s in %s", kind, dir)
 	}
 }
 

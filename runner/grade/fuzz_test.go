@@ -20,14 +20,14 @@ func FuzzJudge(f *testing.F) {
 	}
 	names := logs.Names()
 	f.Fuzz(func(t *testing.T, text string, parser uint, failOnly bool) {
-		r := grade.Rubric{
+		r := grade.TestSpec{
 			InstanceID: "x__x-2006", Version: "3.0", Parser: names[parser%uint(len(names))], EvalType: grade.PassAndFail,
 			FailToPass: []string{"t::a", "t::p[a"}, PassToPass: []string{"t::b"},
 		}
 		if failOnly {
 			r.EvalType = grade.FailOnly
 		}
-		v, err := r.Judge(text)
+		v, err := r.Grade(text)
 		if err != nil {
 			return
 		}

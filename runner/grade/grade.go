@@ -1,4 +1,5 @@
 // Package grade turns the log of an evaluation into a verdict, as the official
-// SWE-bench harness does (github.com/SWE-bench/SWE-bench, release 5.0.2), and
-// knows the files that harness writes. It runs nothing: package evaluate does.
+// SWE-bench harness does (github.com/SWE-bench/SWE-bench, release 5.0.2). It
+// also reads and writes the files of that harness. It does not run tests: see
+// package evaluate.
 package grade

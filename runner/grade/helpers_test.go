@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -20,12 +20,12 @@ func readText(t testing.TB, path string) (string, error) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		corpustest.Lacks(t, "the corpus lacks %s", path)
+		corpustest.SkipOrFail(t, "the corpus lacks %s", path)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return logs.Text(data)
+	return logs.Decode(data)
 }
 
 // indented is JSON as Python writes it: in ASCII, by four spaces.

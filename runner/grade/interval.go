@@ -2,14 +2,14 @@ package grade
 
 import "math"
 
-// Interval is the 95% Wilson interval of a rate, as two shares from 0 to 1. It
-// is for few trials too, and for rates near either end. Without trials it is
-// all that a rate can be.
-func Interval(successes, trials int) (low, high float64) {
+// WilsonInterval returns the 95% Wilson score interval of a rate, as two shares
+// from 0 to 1. It is suitable for few trials and for rates near 0 or 1. Without
+// trials it returns 0 and 1.
+func WilsonInterval(successes, trials int) (low, high float64) {
 	if trials <= 0 {
 		return 0, 1
 	}
-	const z = 1.959963984540054 // of the normal distribution, two-sided
+	const z = 1.959963984540054 // two-sided 95% quantile of the normal distribution
 	n := float64(trials)
 	p := float64(successes) / n
 	middle := p + z*z/(2*n)
@@ -17,7 +17,7 @@ func Interval(successes, trials int) (low, high float64) {
 	scale := 1 + z*z/n
 	low, high = max(0, (middle-spread)/scale), min(1, (middle+spread)/scale)
 	if successes == 0 {
-		low = 0 // rounding leaves a trace
+		low = 0 // avoid a rounding error
 	}
 	if successes == trials {
 		high = 1

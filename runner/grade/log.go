@@ -2,53 +2,54 @@ package grade
 
 import (
 	"fmt"
-	"math"
+	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
-	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// What evaluation scripts and the harness print to mark up a log.
+// Markers that evaluation scripts and the harness print to a log.
 const (
 	StartMarker = ">>>>> Start Test Output"
 	EndMarker   = ">>>>> End Test Output"
 	ExitMarker  = ">>>>> Test Exit Code:"
 )
 
-// spoilers are what older harnesses wrote into logs that have no verdict. They
-// spoil a log wherever they are, also where a test prints them.
-var spoilers = []string{">>>>> Patch Apply Failed", ">>>>> Reset Failed", ">>>>> Tests Errored", ">>>>> Tests Timed Out"}
-
-// Log is what the log of an evaluation says.
-type Log struct {
-	// Found says that the log can be held against the row. Else Tests is empty.
-	Found bool
-	Tests *logs.Tests
-	// ExitCode is the first one that the log has, of the test script or of
-	// whoever printed it; nil when there is none.
-	ExitCode *int64
-	// Denied are the tests of a log that is not Found because its exit code
-	// says that some failed, where none of them did; else nil.
-	Denied *logs.Tests
+// failureMarkers are printed by older harnesses to logs without a verdict. They
+// invalidate a log anywhere, also if a test prints them.
+var failureMarkers = []string{
+	">>>>> Patch Apply Failed", ">>>>> Reset Failed", ">>>>> Tests Errored", ">>>>> Tests Timed Out",
 }
 
-// ReadLog finds the tests in a log, whose text has universal newlines (see
-// logs.Text). The error is the parser's: it crashed, or there is none of that
-// name. Then there is no verdict at all.
-func ReadLog(text, parser string, of logs.Subject) (Log, error) {
+// Log holds the test results and the exit code found in a log.
+type Log struct {
+	// Found reports that the log has usable results. If not, Tests is empty.
+	Found bool
+	Tests *logs.Tests
+	// ExitCode is the first exit code in the log; nil if there is none. Tests
+	// can print one too.
+	ExitCode *int64
+	// Contradicted holds the tests of a log with a non-zero exit code and no
+	// failed test: the results are not used, and Found is false. Otherwise it
+	// is nil.
+	Contradicted *logs.Tests
+}
+
+// ReadLog finds the tests in a log. The text has universal newlines (see
+// logs.Decode). An error means that there is no verdict: the parser is unknown
+// or crashed.
+func ReadLog(text, parser string, of logs.InstanceInfo) (Log, error) {
 	return readLog(text, parser, func(text string) (*logs.Tests, error) { return logs.Parse(parser, text, of) })
 }
 
-// readLog is ReadLog with a way to call the parser.
+// readLog is ReadLog with a function that calls the parser.
 func readLog(text, parser string, parse func(text string) (*logs.Tests, error)) (Log, error) {
-	if !logs.Known(parser) { // also of a log that has nothing for it
+	if !logs.IsKnown(parser) { // an error even if the log is unusable
 		return Log{}, fmt.Errorf("%w: %.100q", logs.ErrUnknownParser, parser)
 	}
 	none := Log{Tests: &logs.Tests{}, ExitCode: exitCode(text)}
-	for _, s := range spoilers {
+	for _, s := range failureMarkers {
 		if strings.Contains(text, s) {
 			return none, nil
 		}
@@ -56,100 +57,67 @@ func readLog(text, parser string, parse func(text string) (*logs.Tests, error)) 
 	if !strings.Contains(text, StartMarker) || !strings.Contains(text, EndMarker) {
 		return none, nil
 	}
-	tests, err := parse(between(text))
+	tests, err := parse(testOutput(text))
 	if err == nil && !tests.Any() {
-		// What runners keep back until they end comes after the markers.
+		// Buffered output of a test runner can follow the end marker.
 		tests, err = parse(text)
 	}
 	switch {
 	case err != nil:
-		return Log{}, err // says all there is to say
+		return Log{}, err // the error has enough context
 	case !tests.Any() && !suiteRan(text):
 		return none, nil
 	case tests.Any() && none.ExitCode != nil && *none.ExitCode != 0 && !tests.AnyFailed():
-		none.Denied = tests // the script failed, and no test did: somebody printed these
+		none.Contradicted = tests // the script failed, but no test: the results cannot be trusted
 		return none, nil
 	}
 	return Log{Found: true, Tests: tests, ExitCode: none.ExitCode}, nil
 }
 
-// between is the text after the first start marker, up to the next one or to an
-// end marker. The text has a start marker.
-func between(text string) string {
+// testOutput returns the text after the first start marker, up to the next
+// start or end marker. The text has a start marker.
+func testOutput(text string) string {
 	_, rest, _ := strings.Cut(text, StartMarker)
 	rest, _, _ = strings.Cut(rest, StartMarker)
 	rest, _, _ = strings.Cut(rest, EndMarker)
 	return rest
 }
 
-// ranPattern finds traces of a suite that ran, where a runner names failures
-// only, or nothing at all. White space and digits are Python's.
-var ranPattern = lazyregexp.New(`(?m)Executed [1-9]\p{Nd}* of \p{Nd}|` +
-	`TOTAL: [1-9]\p{Nd}* (?:SUCCESS|FAILED)|` +
-	`[1-9]\p{Nd}* passing|` +
-	`Tests:[\s\v\x1c-\x1f\x{85}\p{Z}]+[1-9]|` +
-	`Test Suites:[\s\v\x1c-\x1f\x{85}\p{Z}]+(?:\p{Nd}+ [\p{L}\p{N}_]+, )*[1-9]\p{Nd}* total|` +
+// suiteRanPattern matches the summary lines of test runners that list failed tests
+// only, or no tests at all.
+var suiteRanPattern = logs.PythonPattern(`(?m)Executed [1-9]\d* of \d|` +
+	`TOTAL: [1-9]\d* (?:SUCCESS|FAILED)|` +
+	`[1-9]\d* passing|` +
+	`Tests:\s+[1-9]|` +
+	`Test Suites:\s+(?:\d+ \w+, )*[1-9]\d* total|` +
 	`^# tests [1-9]|` +
-	`[1-9]\p{Nd}* specs?, \p{Nd}+ failures?|` +
+	`[1-9]\d* specs?, \d+ failures?|` +
 	`': ok$`)
 
-func suiteRan(text string) bool { return ranPattern.MatchString(text) }
+func suiteRan(text string) bool { return suiteRanPattern.MatchString(text) }
 
-// exitCode is the first number after an exit marker.
+var exitPattern = logs.PythonPattern(ExitMarker + `\s*(-?\d+)`)
+
+// exitCode returns the first number after an exit marker. As in Python, digits
+// of any script count. A number that does not fit an int64 is clamped.
 func exitCode(text string) *int64 {
-	for {
-		_, rest, ok := strings.Cut(text, ExitMarker)
-		if !ok {
-			return nil
-		}
-		if n, ok := leadingInt(strings.TrimLeftFunc(rest, isSpace)); ok {
-			return &n
-		}
-		text = rest
+	m := exitPattern.FindStringSubmatch(text)
+	if m == nil {
+		return nil
 	}
+	n, _ := strconv.ParseInt(strings.Map(asciiDigit, m[1]), 10, 64) // an out-of-range number is clamped
+	return &n
 }
 
-// isSpace is Python's idea of white space.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
-
-// leadingInt reads the number at the start of s, in digits of any script as
-// Python does. What is too large for an int64 becomes the largest.
-func leadingInt(s string) (n int64, ok bool) {
-	s, negative := strings.CutPrefix(s, "-")
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		d, digit := digitOf(r)
-		if !digit {
-			break
-		}
-		if ok = true; n > (math.MaxInt64-d)/10 {
-			n = math.MaxInt64
-		} else {
-			n = 10*n + d
-		}
-		s = s[size:]
+// asciiDigit converts a digit of any script to ASCII. In Unicode the digits of
+// a script are ten consecutive code points.
+func asciiDigit(r rune) rune {
+	if !unicode.IsDigit(r) {
+		return r
 	}
-	if negative {
-		n = -n
+	n := rune(0)
+	for unicode.IsDigit(r - 1 - n) {
+		n++
 	}
-	return n, ok
-}
-
-// digitOf is the value of a decimal digit. Unicode has them in runs of ten,
-// from zero to nine.
-func digitOf(r rune) (int64, bool) {
-	if r <= unicode.MaxASCII {
-		return int64(r - '0'), '0' <= r && r <= '9'
-	}
-	for _, part := range unicode.Nd.R16 {
-		if lo := rune(part.Lo); lo <= r && r <= rune(part.Hi) {
-			return int64(r-lo) % 10, true
-		}
-	}
-	for _, part := range unicode.Nd.R32 {
-		if lo := rune(part.Lo); lo <= r && r <= rune(part.Hi) {
-			return int64(r-lo) % 10, true
-		}
-	}
-	return 0, false
+	return '0' + n%10
 }

@@ -53,7 +53,7 @@ func TestReadLog(t *testing.T) {
 		"an exit code beyond numbers": {marked(passed) + ">>>>> Test Exit Code: " + strings.Repeat("9", 400), false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log, err := grade.ReadLog(tt.text, "parse_log_pytest", logs.Subject{})
+			log, err := grade.ReadLog(tt.text, "parse_log_pytest", logs.InstanceInfo{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestSuiteRan(t *testing.T) {
 		"\u0663 passing":                          false,
 		"Test Suites: 1 f\u00e4hl, 2 ok, 7 total": true,
 	} {
-		log, err := grade.ReadLog(marked(text+"\n"), "parse_log_chart_js", logs.Subject{})
+		log, err := grade.ReadLog(marked(text+"\n"), "parse_log_chart_js", logs.InstanceInfo{})
 		if err != nil || log.Found != want {
 			t.Errorf("%q: found %t, error %v; want %t", text, log.Found, err, want)
 		}
@@ -104,25 +104,25 @@ func TestSuiteRan(t *testing.T) {
 func TestExitCode(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "00": 0, "-0": 0, "137": 137, "-9": -9, " \t\n7x": 7, "\u0661\u0662": 12, "\U0001d7d9": 1, // of several kinds of digits
-		strings.Repeat("9", 30): math.MaxInt64, "-" + strings.Repeat("9", 30): -math.MaxInt64,
+		strings.Repeat("9", 30): math.MaxInt64, "-" + strings.Repeat("9", 30): math.MinInt64,
 	} {
-		log, err := grade.ReadLog(">>>>> Test Exit Code:"+text, "parse_log_pytest", logs.Subject{})
+		log, err := grade.ReadLog(">>>>> Test Exit Code:"+text, "parse_log_pytest", logs.InstanceInfo{})
 		if err != nil || log.ExitCode == nil || *log.ExitCode != want {
 			t.Errorf("%q: %v, error %v; want %d", text, log.ExitCode, err, want)
 		}
 	}
 	for _, text := range []string{"", ">>>>> Test Exit Code:", ">>>>> Test Exit Code: --1", ">>>>> Test Exit Code: \u00b2", ">>>>> Test Exit Code -1"} {
-		if log, err := grade.ReadLog(text, "parse_log_pytest", logs.Subject{}); err != nil || log.ExitCode != nil {
+		if log, err := grade.ReadLog(text, "parse_log_pytest", logs.InstanceInfo{}); err != nil || log.ExitCode != nil {
 			t.Errorf("%q: an exit code, or error %v", text, err)
 		}
 	}
 }
 
 func TestNoVerdict(t *testing.T) {
-	if _, err := grade.ReadLog(marked("x"), "parse_log_nope", logs.Subject{}); !errors.Is(err, logs.ErrUnknownParser) {
+	if _, err := grade.ReadLog(marked("x"), "parse_log_nope", logs.InstanceInfo{}); !errors.Is(err, logs.ErrUnknownParser) {
 		t.Errorf("error %v, want ErrUnknownParser", err)
 	}
-	_, err := grade.ReadLog(marked("FAIL:\n"), "parse_log_django", logs.Subject{})
+	_, err := grade.ReadLog(marked("FAIL:\n"), "parse_log_django", logs.InstanceInfo{})
 	if _, ok := errors.AsType[*logs.CrashError](err); !ok {
 		t.Errorf("error %v, want a crash", err)
 	}
@@ -136,13 +136,13 @@ func TestCutNames(t *testing.T) {
 		tests.Set(fmt.Sprintf("t.py::test[%d x]", i), logs.Passed)
 	}
 	tests.Set("t.py::test[last y]", logs.Failed)
-	r := grade.Rubric{EvalType: grade.PassAndFail}
+	r := grade.TestSpec{EvalType: grade.PassAndFail}
 	for i := range 2000 {
 		r.FailToPass = append(r.FailToPass, fmt.Sprintf("t.py::test[%d", 100_000+i))
 	}
 	r.PassToPass = []string{"t.py::test[", "t.py::test[last", "t.py::test[199999 x]", "t.py::test[none"}
 	start := time.Now()
-	got := r.Compare(&tests)
+	got := r.CompareTests(&tests)
 	if n := len(got.FailToPass.Success); n != len(r.FailToPass) {
 		t.Errorf("%d of %d found", n, len(r.FailToPass))
 	}
@@ -158,8 +158,8 @@ func TestOtherWordsCountAsNeither(t *testing.T) {
 	var tests logs.Tests
 	tests.Set("a", "XFAILED")
 	tests.Set("b", "ERROR:")
-	r := grade.Rubric{EvalType: grade.PassAndFail, FailToPass: []string{"a"}, PassToPass: []string{"b"}}
-	got := r.Compare(&tests)
+	r := grade.TestSpec{EvalType: grade.PassAndFail, FailToPass: []string{"a"}, PassToPass: []string{"b"}}
+	got := r.CompareTests(&tests)
 	if n := len(got.FailToPass.Success) + len(got.FailToPass.Failure) + len(got.PassToPass.Success) + len(got.PassToPass.Failure); n != 0 {
 		t.Errorf("%d tests were counted: %+v", n, got)
 	}
@@ -200,15 +200,15 @@ func TestClassify(t *testing.T) {
 		"collected 0 items\nModuleNotFoundError":                    "ambiguous missing_module",
 		"ModuleNotFoundError\nTemporary failure in name resolution": "environment network_unreachable",
 	} {
-		f := grade.Classify(text)
+		f := grade.ClassifyFailure(text)
 		if got := strings.TrimSpace(fmt.Sprintf("%s %s", f.Tier, f.Reason)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if f := grade.Classify("Ki", "lled"); f != (grade.Failure{}) {
+	if f := grade.ClassifyFailure("Ki", "lled"); f != (grade.Failure{}) {
 		t.Errorf("texts run together: %+v", f)
 	}
-	if f := grade.Classify("no tests ran", "Killed"); f.Reason != "out_of_memory" {
+	if f := grade.ClassifyFailure("no tests ran", "Killed"); f.Reason != "out_of_memory" {
 		t.Errorf("the second text has the first reason, not %s", f.Reason)
 	}
 }
@@ -220,22 +220,22 @@ func TestClaims(t *testing.T) {
 		kind  grade.EvalType
 		log   string
 		found bool
-		want  grade.Claims
+		want  grade.LogCounts
 	}{
-		"passed":        {grade.PassAndFail, "PASSED a\nPASSED b\n", true, grade.Claims{Passed: 2}},
-		"failed":        {grade.PassAndFail, "FAILED a\nERROR b\nPASSED c\n", true, grade.Claims{Failed: 2, AnyFailed: true}},
-		"missing":       {grade.PassAndFail, "SKIPPED a\n", true, grade.Claims{}},
-		"another":       {grade.PassAndFail, "PASSED a\nPASSED b\nFAILED other\n", true, grade.Claims{Passed: 2, AnyFailed: true}},
-		"denied":        {grade.PassAndFail, "PASSED a\nXFAIL b\n>>>>> Test Exit Code: 1\n", false, grade.Claims{Passed: 2}},
-		"silent":        {grade.FailOnly, "Tests: 3\n>>>>> Test Exit Code: 1\n", true, grade.Claims{Passed: 2}},
-		"nothing":       {grade.PassAndFail, ">>>>> Test Exit Code: 1\n", false, grade.Claims{}},
-		"denied, other": {grade.FailOnly, "PASSED c\n>>>>> Test Exit Code: 1\n", false, grade.Claims{Passed: 2}},
+		"passed":        {grade.PassAndFail, "PASSED a\nPASSED b\n", true, grade.LogCounts{Passed: 2}},
+		"failed":        {grade.PassAndFail, "FAILED a\nERROR b\nPASSED c\n", true, grade.LogCounts{Failed: 2, AnyFailed: true}},
+		"missing":       {grade.PassAndFail, "SKIPPED a\n", true, grade.LogCounts{}},
+		"another":       {grade.PassAndFail, "PASSED a\nPASSED b\nFAILED other\n", true, grade.LogCounts{Passed: 2, AnyFailed: true}},
+		"denied":        {grade.PassAndFail, "PASSED a\nXFAIL b\n>>>>> Test Exit Code: 1\n", false, grade.LogCounts{Passed: 2}},
+		"silent":        {grade.FailOnly, "Tests: 3\n>>>>> Test Exit Code: 1\n", true, grade.LogCounts{Passed: 2}},
+		"nothing":       {grade.PassAndFail, ">>>>> Test Exit Code: 1\n", false, grade.LogCounts{}},
+		"denied, other": {grade.FailOnly, "PASSED c\n>>>>> Test Exit Code: 1\n", false, grade.LogCounts{Passed: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := grade.Rubric{InstanceID: "x", Parser: "parse_log_pytest", EvalType: test.kind, FailToPass: []string{"a"}, PassToPass: []string{"b"}}
-			v, err := r.Judge(marked(test.log))
-			if err != nil || v.Report.Applied != test.found || v.Claims != test.want {
-				t.Errorf("%+v (found %t, error %v), want %+v", v.Claims, v.Report.Applied, err, test.want)
+			r := grade.TestSpec{InstanceID: "x", Parser: "parse_log_pytest", EvalType: test.kind, FailToPass: []string{"a"}, PassToPass: []string{"b"}}
+			v, err := r.Grade(marked(test.log))
+			if err != nil || v.Report.Applied != test.found || v.LogCounts != test.want {
+				t.Errorf("%+v (found %t, error %v), want %+v", v.LogCounts, v.Report.Applied, err, test.want)
 			}
 			if strings.Contains(test.log, "Code: 1") && (v.ExitCode == nil || *v.ExitCode != one) {
 				t.Errorf("exit code %v", v.ExitCode)

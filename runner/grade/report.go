@@ -1,7 +1,6 @@
 package grade
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,88 +8,76 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// Report is what report.json says of an instance.
+// Report is the content of report.json for an instance.
 type Report struct {
-	PatchIsNone bool // the prediction had null for a patch
-	PatchExists bool // it had a patch, be it an empty one
-	// Applied really says that the log could be read: the official harness
-	// writes no report for a patch that does not apply.
+	PatchIsNone bool // the patch of the prediction is null
+	PatchExists bool // the prediction has a patch, possibly an empty one
+	// Applied reports that the log has usable results. Despite its name in the
+	// file, it does not say whether the patch applied: if it did not, there is
+	// no report.
 	Applied  bool
 	Resolved bool
-	Failure  Failure      // only of a log that could not be read
+	Failure  Failure      // only if the log has no usable results
 	Tests    *TestsStatus // nil unless Applied
 }
 
-// JSON is the content of report.json, byte for byte as the official harness
-// writes it.
+// JSON returns the content of report.json, byte for byte as the official
+// harness writes it.
 func (r Report) JSON(instanceID string) []byte {
-	return pyJSON(object{{instanceID, r.object()}}, wide)
-}
-
-func (r Report) object() object {
-	o := object{
-		{"patch_is_None", r.PatchIsNone},
-		{"patch_exists", r.PatchExists},
-		{"patch_successfully_applied", r.Applied},
-		{"resolved", r.Resolved},
-		{"infra_failure", r.Failure.Tier == Environment},
+	type sorted struct {
+		Success []string `json:"success"`
+		Failure []string `json:"failure"`
 	}
-	if r.Failure.Reason != "" {
-		o = append(o, member{"infra_failure_reason", r.Failure.Reason})
+	type status struct {
+		FailToPass sorted `json:"FAIL_TO_PASS"`
+		PassToPass sorted `json:"PASS_TO_PASS"`
+		FailToFail sorted `json:"FAIL_TO_FAIL"` // always an empty list
+		PassToFail sorted `json:"PASS_TO_FAIL"`
 	}
+	type report struct {
+		PatchIsNone bool    `json:"patch_is_None"`
+		PatchExists bool    `json:"patch_exists"`
+		Applied     bool    `json:"patch_successfully_applied"`
+		Resolved    bool    `json:"resolved"`
+		Infra       bool    `json:"infra_failure"`
+		Reason      string  `json:"infra_failure_reason,omitempty"`
+		Tests       *status `json:"tests_status,omitempty"`
+	}
+	own := report{r.PatchIsNone, r.PatchExists, r.Applied, r.Resolved, r.Failure.Tier == TierEnvironment, r.Failure.Reason, nil}
 	if t := r.Tests; t != nil {
-		sorted := func(s Sorted) object { return object{{"success", s.Success}, {"failure", s.Failure}} }
-		o = append(o, member{"tests_status", object{
-			{"FAIL_TO_PASS", sorted(t.FailToPass)},
-			{"PASS_TO_PASS", sorted(t.PassToPass)},
-			{"FAIL_TO_FAIL", sorted(Sorted{})}, // always empty, and always there
-			{"PASS_TO_FAIL", sorted(Sorted{})},
-		}})
+		lists := func(s TestResults) sorted { return sorted{nonNil(s.Success), nonNil(s.Failure)} }
+		own.Tests = &status{lists(t.FailToPass), lists(t.PassToPass), lists(TestResults{}), lists(TestResults{})}
 	}
-	return o
+	return pyJSON(map[string]report{instanceID: own}, wideIndent)
 }
 
-// errBadReport is for a report.json that says nothing of its instance.
+// nonNil returns an empty list for nil, because JSON has null for a nil slice.
+func nonNil(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+// errBadReport reports a report.json without its instance.
 var errBadReport = errors.New("not a report of this instance")
 
-// readResolved takes from the content of report.json the one thing that a
-// summary needs.
-func readResolved(data []byte, instanceID string) (bool, error) {
-	var all, own map[string]json.RawMessage
+// ReadResolved reports whether a report.json has the instance as resolved.
+func ReadResolved(data []byte, instanceID string) (bool, error) {
+	var all map[string]struct {
+		Resolved *bool `json:"resolved"`
+	}
 	if err := json.Unmarshal(data, &all); err != nil {
 		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	if err := json.Unmarshal(all[instanceID], &own); err != nil {
-		return false, fmt.Errorf("%w: %w", errBadReport, err)
-	}
-	raw, ok := own["resolved"]
-	if !ok {
+	if all[instanceID].Resolved == nil {
 		return false, errBadReport
 	}
-	var value any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber() // Python reads numbers of any size
-	if err := dec.Decode(&value); err != nil {
-		return false, fmt.Errorf("%w: %w", errBadReport, err)
-	}
-	switch v := value.(type) { // what Python takes for true
-	case bool:
-		return v, nil
-	case json.Number:
-		f, _ := v.Float64() // too large is infinite
-		return f != 0, nil
-	case string:
-		return v != "", nil
-	case []any:
-		return len(v) > 0, nil
-	case map[string]any:
-		return len(v) > 0, nil
-	}
-	return false, nil
+	return *all[instanceID].Resolved, nil
 }
 
-// ReadTests reads the tests of an instance from the content of its report.json.
-// A report without them, as of a log that could not be read, has none.
+// ReadTests returns the test results of an instance in a report.json. They are
+// empty if the log had no usable results.
 func ReadTests(data []byte, instanceID string) (TestsStatus, error) {
 	type sorted struct{ Success, Failure []string }
 	var all map[string]struct {
@@ -106,37 +93,36 @@ func ReadTests(data []byte, instanceID string) (TestsStatus, error) {
 	if !ok {
 		return TestsStatus{}, errBadReport
 	}
-	return TestsStatus{Sorted(own.Tests.FailToPass), Sorted(own.Tests.PassToPass)}, nil
+	return TestsStatus{TestResults(own.Tests.FailToPass), TestResults(own.Tests.PassToPass)}, nil
 }
 
-// Verdict is what the log of an evaluation says of a patch.
+// Verdict is the result of grading a log.
 type Verdict struct {
 	InstanceID string
 	Report     Report
 	Resolution Resolution
-	// ExitCode is the one that the log has for the tests; nil when there is
-	// none.
-	ExitCode *int64
-	Claims   Claims
+	// ExitCode is the exit code of the tests according to the log; nil if there
+	// is none.
+	ExitCode  *int64
+	LogCounts LogCounts
 }
 
-// Claims is what a log says of tests, be it believed or not: the report is
-// silent about a log that its exit code denies.
-type Claims struct {
-	// Passed and Failed are how many tests of the row did, by the log. A test
-	// passes as it does for the verdict, and fails only where the log says so.
+// LogCounts counts the tests of a log, even if the verdict does not use them:
+// the report has no tests if the exit code contradicts them.
+type LogCounts struct {
+	// Passed and Failed count the row's tests. A test counts as failed only if
+	// the log has it as failed.
 	Passed, Failed int
-	AnyFailed      bool // some test did, of the row or not
+	AnyFailed      bool // a test failed, also one that is not in the row
 }
 
-// Judge gives the verdict on a log of an evaluation, whose text has universal
-// newlines (see logs.Text). There was a patch, and it was applied. After an
-// error there is no verdict, and no report: it wraps logs.ErrUnknownParser, a
-// *logs.CrashError, or ErrNotGradable for a type of evaluation that there is
-// not.
-func (r Rubric) Judge(text string) (Verdict, error) {
+// Grade gives the verdict on a log of an evaluation with an applied patch. The
+// text has universal newlines (see logs.Decode). An error means that there is
+// no verdict and no report; it wraps logs.ErrUnknownParser, a *logs.CrashError,
+// or ErrNotGradable for an unknown evaluation type.
+func (r TestSpec) Grade(text string) (Verdict, error) {
 	v := Verdict{InstanceID: r.InstanceID, Report: Report{PatchExists: true}, Resolution: No}
-	of, wanted := logs.Subject{InstanceID: r.InstanceID, Version: r.Version}, r.wanted()
+	of, wanted := logs.InstanceInfo{InstanceID: r.InstanceID, Version: r.Version}, r.neededTests()
 	log, err := readLog(text, r.Parser, func(text string) (*logs.Tests, error) {
 		return logs.ParseOnly(r.Parser, text, of, wanted)
 	})
@@ -144,18 +130,18 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v.ExitCode = log.ExitCode
-	if log.Denied != nil {
-		v.Claims = r.claims(log.Denied, r.Compare(log.Denied))
+	if log.Contradicted != nil {
+		v.LogCounts = r.logCounts(log.Contradicted, r.CompareTests(log.Contradicted))
 	}
 	if !log.Found {
-		v.Report.Failure = Classify(text)
+		v.Report.Failure = ClassifyFailure(text)
 		return v, nil
 	}
-	if !r.EvalType.known() {
-		return Verdict{}, fmt.Errorf("%s %w: %w", r.InstanceID, ErrNotGradable, r.EvalType.wrong())
+	if !r.EvalType.isKnown() {
+		return Verdict{}, fmt.Errorf("%s %w: %w", r.InstanceID, ErrNotGradable, r.EvalType.unknownError())
 	}
-	tests := r.Compare(log.Tests)
-	v.Claims = r.claims(log.Tests, tests)
+	tests := r.CompareTests(log.Tests)
+	v.LogCounts = r.logCounts(log.Tests, tests)
 	v.Resolution = tests.Resolution()
 	v.Report.Applied = true
 	v.Report.Resolved = v.Resolution == Full
@@ -163,7 +149,7 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 	return v, nil
 }
 
-// Unpatched is the verdict where the prediction has null for a patch.
-func (r Rubric) Unpatched() Verdict {
+// GradeEmptyPatch returns the verdict on a prediction whose patch is null.
+func (r TestSpec) GradeEmptyPatch() Verdict {
 	return Verdict{InstanceID: r.InstanceID, Report: Report{PatchIsNone: true}, Resolution: No}
 }

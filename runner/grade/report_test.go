@@ -2,7 +2,6 @@ package grade_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +13,8 @@ import (
 // The bytes are Python's: json.dumps(report, indent=4).
 func TestReportJSON(t *testing.T) {
 	tests := grade.TestsStatus{
-		FailToPass: grade.Sorted{Success: []string{"caf\u00e9 \"x\" \\ </b>\t\x7f\u2028", "\U0001f600"}},
-		PassToPass: grade.Sorted{Failure: []string{"a\x00\b\f\r\n"}},
+		FailToPass: grade.TestResults{Success: []string{"caf\u00e9 \"x\" \\ </b>\t\x7f\u2028", "\U0001f600"}},
+		PassToPass: grade.TestResults{Failure: []string{"a\x00\b\f\r\n"}},
 	}
 	report := grade.Report{PatchExists: true, Applied: true, Tests: &tests}
 	want := `{
@@ -56,7 +55,7 @@ func TestReportJSON(t *testing.T) {
 }
 
 func TestJudgeWithoutVerdict(t *testing.T) {
-	r := grade.Rubric{InstanceID: "a", Parser: "parse_log_pytest", EvalType: grade.PassAndFail, FailToPass: []string{"t::a"}}
+	r := grade.TestSpec{InstanceID: "a", Parser: "parse_log_pytest", EvalType: grade.PassAndFail, FailToPass: []string{"t::a"}}
 	for text, want := range map[string]string{
 		"Killed\n": `{
     "a": {
@@ -79,7 +78,7 @@ func TestJudgeWithoutVerdict(t *testing.T) {
     }
 }`,
 	} {
-		v, err := r.Judge(text)
+		v, err := r.Grade(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +103,7 @@ func TestInterval(t *testing.T) {
 		{50, 103, 0.391191, 0.580730},
 		{250, 500, 0.456347, 0.543653},
 	} {
-		low, high := grade.Interval(tt.successes, tt.trials)
+		low, high := grade.WilsonInterval(tt.successes, tt.trials)
 		if math.Abs(low-tt.low) > 1e-5 || math.Abs(high-tt.high) > 1e-5 {
 			t.Errorf("%d of %d: %f to %f, want %f to %f", tt.successes, tt.trials, low, high, tt.low, tt.high)
 		}
@@ -123,9 +122,6 @@ func TestRunInfo(t *testing.T) {
 	if got != want {
 		t.Errorf("run.json is %s", got)
 	}
-	if !strings.Contains(string(grade.RunInfo{TaskRepo: "a/b"}.JSON()), `"task_repo": "a/b"`) {
-		t.Error("the repository is missing")
-	}
 }
 
 // Judge asks the log only for the tests of the row; what it finds has to be
@@ -133,19 +129,19 @@ func TestRunInfo(t *testing.T) {
 func TestJudgeIsCompare(t *testing.T) {
 	text := marked("PASSED t.py::a[x y]\nFAILED t.py::a[z]\nPASSED t.py::b[1 2]\nPASSED t.py::b[1 3]\nFAILED t.py::c\nPASSED other\nPASSED t.py::[d e]\n")
 	for _, kind := range []grade.EvalType{grade.PassAndFail, grade.FailOnly} {
-		r := grade.Rubric{
+		r := grade.TestSpec{
 			InstanceID: "a", Parser: "parse_log_astropy", EvalType: kind,
 			FailToPass: []string{"t.py::a[x", "t.py::a[", "t.py::c", "t.py::c", "t.py::[d"}, PassToPass: []string{"t.py::b[1", "t.py::b", "t.py::[d e]", "["},
 		}
-		log, err := grade.ReadLog(text, r.Parser, logs.Subject{})
+		log, err := grade.ReadLog(text, r.Parser, logs.InstanceInfo{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := r.Judge(text)
+		v, err := r.Grade(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(r.Compare(log.Tests), *v.Report.Tests); diff != "" {
+		if diff := cmp.Diff(r.CompareTests(log.Tests), *v.Report.Tests); diff != "" {
 			t.Errorf("%s: (-of all +judged):\n%s", kind, diff)
 		}
 	}

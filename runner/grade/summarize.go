@@ -6,33 +6,33 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/minibench/mini/runner/grade/logfile"
+	"github.com/minibench/mini/internal/logfile"
 )
 
-// Prediction is what a summary needs to know of a patch.
+// Prediction identifies a prediction for Summarize.
 type Prediction struct {
 	InstanceID string
 	Model      string // as the prediction names it
 	Empty      bool   // null or ""
 }
 
-// maxReport bounds what is read of a report.json, in bytes. Official ones have
-// some hundred kilobytes at most.
+// maxReport is the maximum size of a report.json, in bytes. Official ones have
+// at most some hundred kilobytes.
 const maxReport = 64 << 20
 
-// Summarize reads the files of a run and says what came of the rows with
-// these ids. Predictions come once for an instance. Files that are missing or
-// damaged are results; only files that are there and cannot be read are an
-// error.
-func (r Run) Summarize(ids []string, predictions []Prediction) (Summary, error) {
+// Summarize reads the files of an evaluation and summarizes the instances with
+// these ids. There is at most one prediction for each instance. A missing or
+// damaged file counts as an error of its instance; Summarize fails only if an
+// existing file cannot be read.
+func (r Layout) Summarize(ids []string, predictions []Prediction) (Summary, error) {
 	s := Summary{Total: len(ids), FailureReasons: map[string]string{}}
-	of := make(map[string]Prediction, len(predictions))
+	byID := make(map[string]Prediction, len(predictions))
 	for _, p := range predictions {
-		of[p.InstanceID] = p
+		byID[p.InstanceID] = p
 		s.Submitted = append(s.Submitted, p.InstanceID)
 	}
 	for _, id := range ids {
-		p, ok := of[id]
+		p, ok := byID[id]
 		switch {
 		case !ok:
 			s.Incomplete = append(s.Incomplete, id)
@@ -44,17 +44,11 @@ func (r Run) Summarize(ids []string, predictions []Prediction) (Summary, error) 
 			}
 		}
 	}
-	for _, list := range []*[]string{
-		&s.Completed, &s.Incomplete, &s.EmptyPatch, &s.Submitted, &s.Resolved,
-		&s.Unresolved, &s.Errors, &s.InfraFailures, &s.AmbiguousFailures,
-	} {
-		*list = sorted(*list)
-	}
 	return s, nil
 }
 
-// count adds an instance whose patch was to be evaluated.
-func (r Run) count(s *Summary, p Prediction) error {
+// count adds an instance with a patch to s.
+func (r Layout) count(s *Summary, p Prediction) error {
 	files, err := r.Files(p.Model, p.InstanceID)
 	if err != nil {
 		return err
@@ -63,7 +57,7 @@ func (r Run) count(s *Summary, p Prediction) error {
 	switch {
 	case err == nil:
 		s.Completed = append(s.Completed, p.InstanceID)
-		resolved, err := readResolved(report, p.InstanceID)
+		resolved, err := ReadResolved(report, p.InstanceID)
 		switch {
 		case err != nil:
 			s.Errors = append(s.Errors, p.InstanceID)
@@ -78,24 +72,24 @@ func (r Run) count(s *Summary, p Prediction) error {
 	default:
 		return err
 	}
-	return s.classify(p.InstanceID, files)
+	return s.classifyFailure(p.InstanceID, files)
 }
 
-// classify looks in the logs of an instance for what failed.
-func (s *Summary) classify(id string, files Files) error {
+// classifyFailure searches the logs of an instance for infrastructure failures.
+func (s *Summary) classifyFailure(id string, files Files) error {
 	var texts []string
 	for _, path := range []string{files.TestOutput, files.Log} {
-		data, err := logfile.Read(path, logfile.Most)
+		data, err := logfile.Read(path, logfile.MaxSize)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		texts = append(texts, string(data))
 	}
-	f := Classify(texts...)
+	f := ClassifyFailure(texts...)
 	switch f.Tier {
-	case Environment:
+	case TierEnvironment:
 		s.InfraFailures = append(s.InfraFailures, id)
-	case Ambiguous:
+	case TierAmbiguous:
 		s.AmbiguousFailures = append(s.AmbiguousFailures, id)
 	}
 	if f.Reason != "" {

@@ -1,72 +1,63 @@
 package grade
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
-// SchemaVersion is the form of summaries.
+// SchemaVersion is the schema_version of summaries.
 const SchemaVersion = 2
 
-// Summary is what <model>.<run id>.json says of a run. Lists of ids are sorted
-// by code point.
+// Summary is the content of <model>.<run id>.json. Lists of ids are sorted by
+// code point.
 type Summary struct {
 	Total      int // rows of the dataset
 	Completed  []string
 	Incomplete []string // rows without a prediction
 	EmptyPatch []string
-	Submitted  []string // predictions, also for other rows
+	Submitted  []string // predictions, also for instances that are not in the dataset
 	Resolved   []string
 	Unresolved []string
-	Errors     []string // without a verdict; or with a report that says nothing
-	// InfraFailures and AmbiguousFailures are those of Unresolved and Errors
-	// whose logs say what may have kept the patch from a verdict.
+	Errors     []string // without a report, or with an unusable one
+	// InfraFailures and AmbiguousFailures list the instances of Unresolved and
+	// Errors whose logs show an infrastructure failure, by tier.
 	InfraFailures     []string
 	AmbiguousFailures []string
-	FailureReasons    map[string]string // id -> one of Reasons
+	FailureReasons    map[string]string // id -> one of FailureReasons
 }
 
-// JSON is the content of the file, byte for byte as the official harness
-// writes it when it has no container engine to ask.
+// JSON returns the content of the file, byte for byte as the official harness
+// writes it without access to a container engine.
 func (s Summary) JSON() []byte {
-	lists := []struct {
-		name string
-		ids  []string
+	reasons := s.FailureReasons
+	if reasons == nil {
+		reasons = map[string]string{}
+	}
+	completed, submitted, resolved, unresolved := sorted(s.Completed), sorted(s.Submitted), sorted(s.Resolved), sorted(s.Unresolved)
+	infra, ambiguous, empty, failed := sorted(s.InfraFailures), sorted(s.AmbiguousFailures), sorted(s.EmptyPatch), sorted(s.Errors)
+	return append(pyJSON(struct {
+		Total        int               `json:"total_instances"`
+		Submitted    int               `json:"submitted_instances"`
+		Completed    int               `json:"completed_instances"`
+		Resolved     int               `json:"resolved_instances"`
+		Unresolved   int               `json:"unresolved_instances"`
+		Infra        int               `json:"infra_failure_instances"`
+		Ambiguous    int               `json:"ambiguous_failure_instances"`
+		Empty        int               `json:"empty_patch_instances"`
+		Errors       int               `json:"error_instances"`
+		CompletedIDs []string          `json:"completed_ids"`
+		Incomplete   []string          `json:"incomplete_ids"`
+		EmptyIDs     []string          `json:"empty_patch_ids"`
+		SubmittedIDs []string          `json:"submitted_ids"`
+		ResolvedIDs  []string          `json:"resolved_ids"`
+		UnresolvedID []string          `json:"unresolved_ids"`
+		InfraIDs     []string          `json:"infra_failure_ids"`
+		AmbiguousIDs []string          `json:"ambiguous_failure_ids"`
+		Reasons      map[string]string `json:"failure_reasons"`
+		ErrorIDs     []string          `json:"error_ids"`
+		Schema       int               `json:"schema_version"`
 	}{
-		{"submitted", s.Submitted},
-		{"completed", s.Completed},
-		{"resolved", s.Resolved},
-		{"unresolved", s.Unresolved},
-		{"infra_failure", s.InfraFailures},
-		{"ambiguous_failure", s.AmbiguousFailures},
-		{"empty_patch", s.EmptyPatch},
-		{"error", s.Errors},
-	}
-	o := object{{"total_instances", s.Total}}
-	for _, l := range lists {
-		o = append(o, member{l.name + "_instances", len(sorted(l.ids))})
-	}
-	reasons := object{}
-	for _, id := range slices.Sorted(maps.Keys(s.FailureReasons)) {
-		reasons = append(reasons, member{id, s.FailureReasons[id]})
-	}
-	o = append(
-		o,
-		member{"completed_ids", sorted(s.Completed)},
-		member{"incomplete_ids", sorted(s.Incomplete)},
-		member{"empty_patch_ids", sorted(s.EmptyPatch)},
-		member{"submitted_ids", sorted(s.Submitted)},
-		member{"resolved_ids", sorted(s.Resolved)},
-		member{"unresolved_ids", sorted(s.Unresolved)},
-		member{"infra_failure_ids", sorted(s.InfraFailures)},
-		member{"ambiguous_failure_ids", sorted(s.AmbiguousFailures)},
-		member{"failure_reasons", reasons},
-		member{"error_ids", sorted(s.Errors)},
-		member{"schema_version", SchemaVersion},
-	)
-	return append(pyJSON(o, wide), '\n')
+		s.Total, len(submitted), len(completed), len(resolved), len(unresolved), len(infra), len(ambiguous), len(empty), len(failed),
+		completed, sorted(s.Incomplete), empty, submitted, resolved, unresolved, infra, ambiguous, reasons, failed, SchemaVersion,
+	}, wideIndent), '\n')
 }
 
-// sorted are the ids by code point, which is the order of their bytes, each
-// once.
-func sorted(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
+// sorted returns the distinct ids by code point, which is their byte order.
+func sorted(ids []string) []string { return nonNil(slices.Compact(slices.Sorted(slices.Values(ids)))) }

@@ -1,7 +1,5 @@
-// Package regrade gives the verdicts in the folder of a run anew, from the logs
-// that its evaluations have saved: after a parser or the dataset has changed.
-// Nothing is run. The folder may be one that the official harness has written;
-// then there are no records, and its reports are what is renewed.
+// Package regrade recomputes the verdicts in a run's folder from the saved test
+// logs, after a change of the log parsers or of the dataset. It runs no tests.
 //
 //	result, err := regrade.Folder(ctx, regrade.Config{Dir: "runs/first", Rows: rows})
 //	for _, c := range result.Changed { fmt.Println(c.Instance, c.From, "->", c.To) }
@@ -22,38 +20,37 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/evaluate"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// Config says what is regraded.
+// Config configures a regrade.
 type Config struct {
-	Dir string // of the run; where it has records, the caller holds it
-	// Verdicts are those that Find has found in it.
+	Dir      string // of the run, locked by the caller
 	Verdicts []verdicts.Verdict
-	// Rows are the instances as they are now, by id.
-	Rows     map[string]datasets.Instance
-	Editions []datasets.Edition // that the rows are from
-	DryRun   bool               // write nothing
-	Now      time.Time
-	Key      []byte // of the user; see evaluate.Config
+	// Instances are the current rows of the dataset, by ID.
+	Instances  map[string]datasets.Instance
+	Editions   []datasets.SourceInfo // of Instances
+	DryRun     bool                  // write nothing
+	Now        time.Time
+	SigningKey []byte // the user's; see evaluate.Config
 }
 
-// Result is what came of it.
+// Result is the result of a regrade.
 type Result struct {
-	Verdicts int      `json:"verdicts"` // that were looked at
+	Verdicts int      `json:"verdicts"` // regraded or not
 	Changed  []Change `json:"changed"`
-	// Renewed have the same class as before, on another basis: another release
-	// of the parsers, another row.
-	Renewed int `json:"renewed"`
-	// Kept could not be regraded, and have the verdict they had.
-	Kept []Kept `json:"kept"`
-	// Records are all verdicts as they are now, by run id, model and instance.
+	// Updated counts verdicts with the same class but another basis: another
+	// version of the parsers, or another row.
+	Updated int `json:"renewed"`
+	// Failed are verdicts that could not be regraded and remain as they were.
+	Failed []Failure `json:"kept"`
+	// Records are all current verdicts, by run ID, model and instance.
 	Records []verdicts.Verdict `json:"-"`
 }
 
-// Change is a verdict that is another one now.
+// Change is a verdict with a new class.
 type Change struct {
 	Instance string         `json:"instance_id"`
 	Model    string         `json:"model_name_or_path"`
@@ -63,8 +60,8 @@ type Change struct {
 	Reason   string         `json:"reason,omitempty"`
 }
 
-// Kept is a verdict that stays as it was, and why.
-type Kept struct {
+// Failure is a verdict that could not be regraded, and why.
+type Failure struct {
 	Instance string         `json:"instance_id"`
 	Model    string         `json:"model_name_or_path"`
 	RunID    string         `json:"run_id"`
@@ -72,19 +69,18 @@ type Kept struct {
 	Reason   string         `json:"reason"`
 }
 
-// Folder regrades a folder, verdict by verdict: each has its new report and its
-// new record, or what it had. Then the summaries are written anew. The error is
-// that of a file that cannot be written, or the cause of ctx.
+// Folder regrades the verdicts of a folder one by one, writing reports and records,
+// and then the summaries. The error is a write error or the cause of ctx.
 func Folder(ctx context.Context, c Config) (Result, error) {
-	r := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Kept: []Kept{}}
+	r := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Failed: []Failure{}}
 	root, err := rootdir.Open(c.Dir)
 	if err != nil {
 		return r, fmt.Errorf("regrade: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // all is written
-	again := evaluate.NewAgain(root, c.Editions, c.Now, c.Key)
+	grader := evaluate.NewRegrader(root, c.Editions, c.Now, c.SigningKey)
 	all := slices.SortedFunc(slices.Values(c.Verdicts), func(a, b verdicts.Verdict) int {
-		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Model, b.Model), datasets.Natural(a.Instance, b.Instance))
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Model, b.Model), datasets.CompareNatural(a.Instance, b.Instance))
 	})
 	done := make([]outcome, len(all))
 	var workers errgroup.Group
@@ -94,7 +90,7 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			done[i] = c.one(ctx, root, again, v)
+			done[i] = c.regradeOne(ctx, root, grader, v)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -108,71 +104,70 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 		return r, err
 	}
 	for i, v := range all {
-		r.take(v, done[i])
+		r.add(v, done[i])
 	}
-	if !c.DryRun && len(r.Changed)+r.Renewed > 0 {
+	if !c.DryRun && len(r.Changed)+r.Updated > 0 {
 		err = c.summarize(root, r.Records)
 	}
 	return r, err
 }
 
-// outcome is what came of a verdict: the one that counts now.
-type outcome struct {
-	now     verdicts.Verdict
-	renewed bool // something was, or would be, written
+// outcome is the result for one verdict.
+type outcome struct { // the current verdict
+	verdict verdicts.Verdict
+	renewed bool // something was written, or would be
 	err     error
 }
 
-func (r *Result) take(v verdicts.Verdict, o outcome) {
+func (r *Result) add(v verdicts.Verdict, o outcome) {
 	switch {
 	case o.err != nil:
-		r.Kept = append(r.Kept, Kept{v.Instance, v.Model, v.RunID, v.Class, o.err.Error()})
-	case o.now.Class != v.Class:
-		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.now.Class, o.now.Reason})
+		r.Failed = append(r.Failed, Failure{v.Instance, v.Model, v.RunID, v.Class, o.err.Error()})
+	case o.verdict.Class != v.Class:
+		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.verdict.Class, o.verdict.Reason})
 	case o.renewed:
-		r.Renewed++
+		r.Updated++
 	}
-	r.Records = append(r.Records, o.now)
+	r.Records = append(r.Records, o.verdict)
 }
 
-// one regrades a verdict.
-func (c Config) one(ctx context.Context, root *rootdir.Dir, again *evaluate.Again, v verdicts.Verdict) outcome {
-	row, ok := c.Rows[v.Instance]
+// maxReport bounds the size of a report.json, in bytes.
+const maxReport = 64 << 20
+
+// regradeOne regrades one verdict.
+func (c Config) regradeOne(ctx context.Context, root *rootdir.Dir, grader *evaluate.Regrader, v verdicts.Verdict) outcome {
+	row, ok := c.Instances[v.Instance]
 	if !ok {
-		return outcome{now: v, err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
+		return outcome{verdict: v, err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
 	}
-	g, err := again.Judge(ctx, v.Record, row)
+	g, err := grader.Regrade(ctx, v.Record, row)
 	if err != nil {
-		return outcome{now: v, err: err}
+		return outcome{verdict: v, err: err}
 	}
 	renewed := false
 	for path, report := range g.Reports {
 		changed, err := c.replace(root, path, report)
 		if err != nil {
-			return outcome{now: v, err: &writeError{err}}
+			return outcome{verdict: v, err: &writeError{err}}
 		}
 		renewed = renewed || changed
 	}
 	v.Record = g.Record
-	if v.Path == "" { // of another harness, which has no records
-		return outcome{now: v, renewed: renewed}
-	}
 	if g.Changed && !c.DryRun {
 		if err := verdicts.Write(root, v.Path, v.Record); err != nil {
-			return outcome{now: v, err: &writeError{err}}
+			return outcome{verdict: v, err: &writeError{err}}
 		}
 	}
-	return outcome{now: v, renewed: renewed || g.Changed}
+	return outcome{verdict: v, renewed: renewed || g.Changed}
 }
 
-// writeError is a file that cannot be written. Going on would leave more of
-// them behind.
+// writeError is a file that could not be written. It ends the regrade.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// replace writes a file in one piece, unless it says the same already.
+// replace writes a file atomically, unless it is unchanged.
 func (c Config) replace(root *rootdir.Dir, path string, data []byte) (changed bool, err error) {
 	old, err := root.ReadFile(path, maxReport)
 	if err == nil && bytes.Equal(old, data) {

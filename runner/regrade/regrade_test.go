@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// row is an instance whose tests are a and b.
+// row is an instance with tests a and b.
 func row() datasets.Instance {
 	return datasets.Instance{
 		ID: "x__y-1", Repo: "x/y", Image: "image", EvalScript: "#!/bin/bash\n: '>>>>> Start Test Output'\ntests\n: '>>>>> End Test Output'\n",
@@ -34,14 +34,14 @@ func row() datasets.Instance {
 	}
 }
 
-// logWith is a log in which a ended so.
+// logWith is a log with the result of test a.
 func logWith(status string) string {
 	return "+ : '>>>>> Start Test Output'\n" + status + " t.py::a\nPASSED t.py::b\n+ : '>>>>> End Test Output'\n"
 }
 
 const official = "logs/run_evaluation/r/m/x__y-1"
 
-// folder is that of an evaluation which ended in a class, with this log.
+// folder writes an evaluation with a class and a log.
 func folder(t *testing.T, class verdicts.Class, log string, change func(*verdicts.Record)) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func folder(t *testing.T, class verdicts.Class, log string, change func(*verdict
 			Key: "old", RowSHA256: "old", ImageID: "sha256:aa", Image: "image", PatchSHA256: "p", PatchBytes: 1,
 			ScriptSHA256: s.SHA256(), Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
 		},
-		Runs: []verdicts.Attempt{{Purpose: verdicts.ForVerdict, Class: class, Resolution: "RESOLVED_NO", Dir: official}},
+		Runs: []verdicts.TestRun{{Purpose: verdicts.ForVerdict, Class: class, Resolution: "RESOLVED_NO", Dir: official}},
 	}
 	if change != nil {
 		change(&r)
@@ -83,7 +83,7 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// tree is every file below a folder, by path.
+// tree returns all files in a folder by path.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -104,13 +104,13 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Result {
 	t.Helper()
-	found, err := regrade.Find(dir)
+	found, err := verdicts.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res, err := regrade.Folder(t.Context(), regrade.Config{
-		Dir: dir, Verdicts: found.Verdicts, Rows: map[string]datasets.Instance{in.ID: in}, DryRun: dry, Now: now,
-		Editions: []datasets.Edition{{Name: "d", SHA256: "new"}},
+		Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{in.ID: in}, DryRun: dry, Now: now,
+		Editions: []datasets.SourceInfo{{Name: "d", SHA256: "new"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,16 +118,16 @@ func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Resul
 	return res
 }
 
-// said is a result in a line.
-func said(r regrade.Result) string {
+// format formats a result in one line.
+func format(r regrade.Result) string {
 	var parts []string
 	for _, c := range r.Changed {
 		parts = append(parts, fmt.Sprintf("%s -> %s", c.From, c.To))
 	}
-	if r.Renewed > 0 {
-		parts = append(parts, fmt.Sprintf("%d renewed", r.Renewed))
+	if r.Updated > 0 {
+		parts = append(parts, fmt.Sprintf("%d renewed", r.Updated))
 	}
-	for _, k := range r.Kept {
+	for _, k := range r.Failed {
 		parts = append(parts, fmt.Sprintf("kept %s: %s", k.Class, k.Reason))
 	}
 	return strings.Join(parts, "; ")
@@ -136,7 +136,7 @@ func said(r regrade.Result) string {
 func TestFolder(t *testing.T) {
 	rerun := func(class verdicts.Class, dir string) func(*verdicts.Record) {
 		return func(r *verdicts.Record) {
-			r.Runs = append(r.Runs, verdicts.Attempt{Purpose: verdicts.ForStability, Class: class, Dir: dir})
+			r.Runs = append(r.Runs, verdicts.TestRun{Purpose: verdicts.ForRerun, Class: class, Dir: dir})
 		}
 	}
 	tests := []struct {
@@ -161,19 +161,19 @@ func TestFolder(t *testing.T) {
 			file: func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, official, "test_output.txt"), "'>>>>> Start Test Output'\nFAIL:\n'>>>>> End Test Output'")
 			},
-			want: "kept unresolved: x__y-1 cannot be regraded: run 1: the parser parse_log_django cannot read this log: a line FAIL: or ERROR: names no test",
+			want: "kept unresolved: x__y-1 cannot be regraded: run 1: parse log with parse_log_django: a FAIL: or ERROR: line has no test name",
 		},
 		{
 			name: "another script", class: verdicts.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.EvalScript += "more\n" },
-			want: "kept unresolved: x__y-1 cannot be regraded: the row's evaluation script is not the one that made the log; mini eval runs the new one",
+			want: "kept unresolved: x__y-1 cannot be regraded: the row's evaluation script has changed since the log was made; run the tests with mini eval",
 		},
 		{
 			name: "another image", class: verdicts.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.Image = "other" },
-			want: "kept unresolved: x__y-1 cannot be regraded: the row names another image than the one that made the log; mini eval runs the new one",
+			want: "kept unresolved: x__y-1 cannot be regraded: the row's image has changed since the log was made; run the tests with mini eval",
 		},
 		{
 			name: "no tests in the row", class: verdicts.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.FailToPass, in.PassToPass = nil, nil },
-			want: "kept resolved: x__y-1 cannot be graded: the row names no tests in FAIL_TO_PASS and PASS_TO_PASS",
+			want: "kept resolved: x__y-1 cannot be graded: FAIL_TO_PASS and PASS_TO_PASS are empty",
 		},
 		{
 			name: "no row", class: verdicts.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.ID = "x__y-2" },
@@ -202,12 +202,12 @@ func TestFolder(t *testing.T) {
 		},
 		{
 			name: "a rerun whose log is gone", class: verdicts.Unresolved, log: logWith("PASSED"), record: rerun(verdicts.Unresolved, ""),
-			want: "kept unresolved: x__y-1 cannot be regraded: the verdict would be unstable, but the log of a further run is not here to be held against",
+			want: "kept unresolved: x__y-1 cannot be regraded: the verdict would be unstable, but the log of another run is missing",
 		},
 		{
 			name: "a record that leads elsewhere", class: verdicts.Unresolved, log: logWith("PASSED"),
 			record: func(r *verdicts.Record) { r.Runs[0].Dir = "../../elsewhere" },
-			want:   `kept unresolved: x__y-1 cannot be regraded: run 1: "../../elsewhere" is no folder of its own`,
+			want:   `kept unresolved: x__y-1 cannot be regraded: run 1: "../../elsewhere" is not a folder of this record`,
 		},
 	}
 	for _, tt := range tests {
@@ -221,13 +221,13 @@ func TestFolder(t *testing.T) {
 				tt.row(&in)
 			}
 			before := tree(t, dir)
-			if got := said(run(t, dir, in, true)); got != tt.want {
+			if got := format(run(t, dir, in, true)); got != tt.want {
 				t.Errorf("dry:  %s\nwant: %s", got, tt.want)
 			}
 			if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
 				t.Errorf("a dry run writes:\n%s", diff)
 			}
-			if got := said(run(t, dir, in, false)); got != tt.want {
+			if got := format(run(t, dir, in, false)); got != tt.want {
 				t.Errorf("got:  %s\nwant: %s", got, tt.want)
 			}
 			after := tree(t, dir)
@@ -237,7 +237,7 @@ func TestFolder(t *testing.T) {
 				}
 				return
 			}
-			if again := said(run(t, dir, in, false)); again != "" {
+			if again := format(run(t, dir, in, false)); again != "" {
 				t.Errorf("the second time: %s", again)
 			}
 			if diff := cmp.Diff(after, tree(t, dir)); diff != "" {
@@ -247,9 +247,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestWhatIsWritten: the new report, the record with the old verdict in it, and
-// both summaries.
-func TestWhatIsWritten(t *testing.T) {
+// TestWrittenFiles checks the report, the record with its previous verdict, and both
+// summaries.
+func TestWrittenFiles(t *testing.T) {
 	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
 	res := run(t, dir, row(), false)
 	files := tree(t, dir)
@@ -257,7 +257,7 @@ func TestWhatIsWritten(t *testing.T) {
 		official + "/report.json":     {`"resolved": true`, `"t.py::a"`},
 		"m.r.json":                    {`"total_instances": 2`, `"resolved_instances": 1`, `"unresolved_instances": 0`, `"incomplete_ids": [` + "\n        \"x__y-2\""},
 		"verdicts/r.json":             {`"resolved": [`, `"trusted_resolved": 1`},
-		"verdicts/r/m/x__y-1.json":    {`"parser_release": "` + logs.Release + `"`, `"class": "resolved"`},
+		"verdicts/r/m/x__y-1.json":    {`"parser_release": "` + logs.HarnessRelease + `"`, `"class": "resolved"`},
 		official + "/test_output.txt": {"PASSED t.py::a"},
 	} {
 		for _, w := range want {
@@ -270,11 +270,11 @@ func TestWhatIsWritten(t *testing.T) {
 	if err := json.Unmarshal([]byte(files["verdicts/r/m/x__y-1.json"]), &r); err != nil {
 		t.Fatal(err)
 	}
-	want := []verdicts.Regraded{{
+	want := []verdicts.PreviousVerdict{{
 		Time: now, Class: verdicts.Unresolved, Resolution: "RESOLVED_NO", Reason: "as it was",
 		RowSHA256: "old", Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
 	}}
-	if diff := cmp.Diff(want, r.Regraded); diff != "" {
+	if diff := cmp.Diff(want, r.Previous); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if r.Reason != "" || r.Basis.Key == "old" || r.Basis.RowSHA256 == "old" || len(r.Basis.Editions) != 1 || r.Basis.ImageID != "sha256:aa" {
@@ -285,43 +285,16 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestAnotherHarness: without records, its reports are what is renewed.
-func TestAnotherHarness(t *testing.T) {
-	dir := t.TempDir()
-	at := func(id, name string) string { return filepath.Join(dir, "logs/run_evaluation/r/org__m", id, name) }
-	put(t, at("x__y-1", "test_output.txt"), logWith("PASSED"))
-	put(t, at("x__y-1", "report.json"), `{"x__y-1":{"resolved":false}}`)
-	put(t, at("late", "test_output.txt"), "tests\n\nTimeout error: 1800 seconds exceeded.")
-	put(t, at("no-log", "patch.diff"), "diff")
-	put(t, filepath.Join(dir, "org__m.r.json"), `{"submitted_ids":["x__y-1","late"],"completed_ids":["x__y-1"],"error_ids":["late"]}`)
-	in := row()
-	if got := said(run(t, dir, in, false)); got != "unresolved -> resolved; kept timed_out: late has no row in the dataset" {
-		t.Error(got)
-	}
-	files := tree(t, dir)
-	if !strings.Contains(files["org__m.r.json"], `"resolved_instances": 1`) || len(files) != 5 {
-		t.Errorf("%d files, the summary:\n%s", len(files), files["org__m.r.json"])
-	}
-	in.ID, in.FailToPass = "late", nil
-	run(t, dir, in, false)
-	if _, err := os.Stat(at("late", "report.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a log that was cut short has a report: %v", err)
-	}
-	if _, err := regrade.Find(t.TempDir()); !errors.Is(err, regrade.ErrNothing) {
-		t.Errorf("of nothing: %v", err)
-	}
-}
-
 func TestInterrupted(t *testing.T) {
 	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
 	before := tree(t, dir)
-	found, err := regrade.Find(dir)
+	found, err := verdicts.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = regrade.Folder(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Rows: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
+	_, err = regrade.Folder(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

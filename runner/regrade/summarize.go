@@ -9,17 +9,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// maxSummary bounds what is read of a summary, in bytes.
+// maxSummary bounds the size of a summary, in bytes.
 const maxSummary = 64 << 20
 
-// summarize writes the summaries anew that are there. One that is missing was
-// never made, or has gone elsewhere; it is not made here.
+// summarize updates the existing summaries. It creates none: a missing one was never
+// written, or was moved.
 func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	byRun := map[string][]verdicts.Record{}
 	for _, v := range records {
@@ -33,21 +33,21 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 		for _, e := range entries {
 			model, ok := strings.CutSuffix(e.Name(), "."+id+".json")
 			if !ok || !slices.ContainsFunc(records, func(r verdicts.Record) bool { return folderOf(r.Model) == model }) {
-				continue // of another run, whose id ends alike
+				continue // of another run whose id has the same suffix
 			}
-			if err := c.official(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
+			if err := c.updateOfficial(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
 				return err
 			}
 		}
-		if err := c.own(root, id, records); err != nil {
+		if err := c.updateOwn(root, id, records); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// official renews <model>.<run id>.json: of the same rows and predictions.
-func (c Config) official(root *rootdir.Dir, path, model, id string, records []verdicts.Record) error {
+// updateOfficial updates <model>.<run id>.json for the same rows and predictions.
+func (c Config) updateOfficial(root *rootdir.Dir, path, model, id string, records []verdicts.Record) error {
 	data, err := root.ReadFile(path, maxSummary)
 	if err != nil {
 		return fmt.Errorf("read summary: %w", err)
@@ -73,7 +73,7 @@ func (c Config) official(root *rootdir.Dir, path, model, id string, records []ve
 	}
 	ids := slices.Concat(old.Completed, old.Incomplete, old.Empty, old.Errors)
 	slices.Sort(ids)
-	run, err := grade.NewRun(c.Dir, id)
+	run, err := grade.NewLayout(c.Dir, id)
 	if err != nil {
 		return err
 	}
@@ -87,11 +87,11 @@ func (c Config) official(root *rootdir.Dir, path, model, id string, records []ve
 	return nil
 }
 
-// folderOf is the name of a model as that of a folder.
+// folderOf returns the name of a model as used in file names.
 func folderOf(model string) string { return strings.ReplaceAll(model, "/", "__") }
 
-// pick takes one record for each instance: that of a summary's model, else that
-// of another one with which the run went on.
+// pick selects one record per instance: that of the summary's model, or else of
+// another model that continued the run.
 func pick(records []verdicts.Record, model string) map[string]verdicts.Record {
 	of := map[string]verdicts.Record{}
 	for _, r := range records {
@@ -102,9 +102,9 @@ func pick(records []verdicts.Record, model string) map[string]verdicts.Record {
 	return of
 }
 
-// own renews mini's own summary.
-func (c Config) own(root *rootdir.Dir, id string, records []verdicts.Record) error {
-	path := filepath.Join(c.Dir, verdicts.Folder, id+".json")
+// updateOwn updates mini's own summary.
+func (c Config) updateOwn(root *rootdir.Dir, id string, records []verdicts.Record) error {
+	path := filepath.Join(c.Dir, verdicts.DirName, id+".json")
 	data, err := root.ReadFile(path, maxSummary)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -126,5 +126,5 @@ func (c Config) own(root *rootdir.Dir, id string, records []verdicts.Record) err
 			}
 		}
 	}
-	return verdicts.Write(root, path, s.Renewed(counted))
+	return verdicts.Write(root, path, s.WithRecords(counted))
 }

@@ -1,9 +1,9 @@
-// Package replay runs the commands of a recorded attempt again, in a fresh
-// sandbox, and says where what they do differs.
+// Package replay reruns the commands of a recorded attempt in a fresh sandbox and
+// reports where their results differ.
 //
-// Two runs of one command are rarely the same byte for byte: they tell the
-// time, name temporary files, print addresses. Such noise is known by a list of
-// patterns (normalize.go), and a match says which of them it took.
+// Two runs of a command rarely print the same bytes: output contains times, names of
+// temporary files, addresses. Rules (normalize.go) match such noise, and a match
+// lists the rules it needed.
 package replay
 
 import (
@@ -15,60 +15,60 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Match says how much alike two executions of a command are.
+// Match is the degree of similarity of two executions of a command.
 type Match string
 
-// The degrees of likeness.
+// The degrees of similarity.
 const (
-	Exact      Match = "exact"      // byte for byte
-	Normalised Match = "normalised" // but for times, durations, addresses, ports, temporary names and the order of lines
-	// OutputDiffers is another output of a command that ended alike, and left the
-	// files alike as far as that is on record.
+	Exact      Match = "exact"      // equal bytes
+	Normalised Match = "normalised" // equal except for noise: times, durations, addresses, ports, temporary names, the order of lines
+	// OutputDiffers is a different output with the same exit code and, as far as
+	// recorded, the same files.
 	OutputDiffers Match = "output differs"
-	Diverged      Match = "diverged" // another exit code, a timeout on one side, or other files
+	Diverged      Match = "diverged" // a different exit code, a timeout on one side, or different files
 )
 
-// Finding is what a comparison came to.
+// Finding is the result of a comparison.
 type Finding struct {
 	Match Match `json:"match"`
-	// Rules are the names of those that were needed where it is Normalised.
+	// Rules are the rules that a Normalised match needed.
 	Rules []string `json:"rules,omitempty"`
-	// Difference is the first thing that is another where OutputDiffers or Diverged:
-	// one line, bounded and fit to be shown.
+	// Difference describes the first difference if OutputDiffers or Diverged, in
+	// one line, shortened and printable.
 	Difference string `json:"difference,omitempty"`
 }
 
-// Examine holds what a command did now against what is recorded of it.
-func Examine(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
+// Compare compares the result of a rerun command with its recording.
+func Compare(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
 	c := comparison{rules: slices.Concat(ignore, rules()), budget: maxNormalised}
-	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
-	alike := c.outputs(then, since, recorded.TimedOut && now.TimedOut)
-	if !alike && recorded.CodeUnknown {
-		alike = c.within(then, since)
+	want, gotOut := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(got.Output, got.Head, got.Truncated, got.Bytes)
+	equal := c.matchOutputs(want, gotOut, recorded.TimedOut && got.TimedOut)
+	if !equal && recorded.ExitCodeUnknown {
+		equal = c.contains(want, gotOut)
 	}
-	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode && !recorded.CodeUnknown {
-		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
+	if recorded.TimedOut != got.TimedOut || recorded.ExitCode != got.ExitCode && !recorded.ExitCodeUnknown {
+		f := Finding{Match: Diverged, Difference: ending(got.TimedOut, got.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
 		switch {
-		case now.Failure != "":
-			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
-		case !alike:
+		case got.Failure != "":
+			f.Difference += ": " + excerpt([]byte(got.Failure), 0)
+		case !equal:
 			f.Difference += "; " + c.difference
 		}
 		return f
 	}
 	switch {
-	case !alike && recorded.CodeUnknown: // the output is all there is to judge by
+	case !equal && recorded.ExitCodeUnknown: // only the output can be compared
 		return Finding{Match: Diverged, Difference: c.difference}
-	case !alike:
+	case !equal:
 		return Finding{Match: OutputDiffers, Difference: c.difference}
 	case len(c.used) == 0:
-		return Finding{Match: Exact} // what both have kept is the same
+		return Finding{Match: Exact} // equal as far as both were kept
 	}
 	slices.Sort(c.used)
 	return Finding{Match: Normalised, Rules: c.used}
 }
 
-// ending says how a command ended.
+// ending describes how a command ended.
 func ending(timedOut bool, code int) string {
 	if timedOut {
 		return "a timeout"
@@ -76,20 +76,20 @@ func ending(timedOut bool, code int) string {
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// output is what was kept of an output: all, or its beginning and its end.
+// output is a command's output: complete, or its start and end.
 type output struct {
-	text  []byte
-	head  int
-	cut   bool
-	bytes int64 // of the whole
+	text      []byte
+	head      int
+	truncated bool
+	bytes     int64 // length of the complete output
 }
 
-// outputOf trusts nothing: a record may be a stranger's.
+// outputOf returns a valid output for untrusted input.
 func outputOf(text []byte, head int, cut bool, total int64) output {
-	return output{text: text, head: min(max(head, 0), len(text)), cut: cut, bytes: total}
+	return output{text: text, head: min(max(head, 0), len(text)), truncated: cut, bytes: total}
 }
 
-// comparison is one on its way.
+// comparison is the state of one comparison.
 type comparison struct {
 	rules      []rule
 	budget     int // bytes that may still be normalised
@@ -97,88 +97,87 @@ type comparison struct {
 	difference string
 }
 
-// outputs says whether two outputs are alike. Of outputs that were cut, what
-// both have kept is compared.
-func (c *comparison) outputs(then, now output, timedOut bool) bool {
-	if !then.cut && !now.cut {
-		a, b := then.text, now.text
-		if timedOut { // how far it came until it was killed is chance
-			a, b = c.asFar(a, b)
+// matchOutputs reports whether two outputs match. If they were truncated, it compares the
+// parts that both kept.
+func (c *comparison) matchOutputs(want, got output, timedOut bool) bool {
+	if !want.truncated && !got.truncated {
+		a, b := want.text, got.text
+		if timedOut { // how much was printed before the kill is random
+			a, b = c.commonLines(a, b)
 		}
-		return c.lines(a, b, "line %d")
+		return c.matchLines(a, b, "line %d")
 	}
-	if !c.longEnough(then, now) {
+	if !c.checkLength(want, got) {
 		return false
 	}
-	a, b := common(then.first(), now.first(), firstLines)
-	if !c.lines(a, b, "line %d") {
+	a, b := common(want.first(), got.first(), firstLines)
+	if !c.matchLines(a, b, "line %d") {
 		return false
 	}
 	if timedOut {
-		c.use("timeout")
+		c.addRule("timeout")
 		return true
 	}
-	a, b = common(then.last(), now.last(), lastLines)
-	return c.lines(a, b, "line %d of the end that both kept") && c.length(then, now)
+	a, b = common(want.last(), got.last(), lastLines)
+	return c.matchLines(a, b, "line %d of the end that both kept") && c.lengthsMatch(want, got)
 }
 
-// within says of a recording that has no more than what the model was shown
-// whether that holds the output: other agents write about it, and leave white
-// space at its end away.
-func (c *comparison) within(then, now output) bool {
-	text := bytes.TrimSpace(now.text)
-	if len(text) == 0 && len(bytes.TrimSpace(then.text)) > 0 || !bytes.Contains(then.text, text) {
+// contains reports whether a recording, which is the text shown to the model,
+// contains the output. Other agents add text around it and trim white space.
+func (c *comparison) contains(want, got output) bool {
+	text := bytes.TrimSpace(got.text)
+	if len(text) == 0 && len(bytes.TrimSpace(want.text)) > 0 || !bytes.Contains(want.text, text) {
 		return false
 	}
-	c.use("wording")
+	c.addRule("wording")
 	return true
 }
 
-// asFar is as much of two outputs as both have: the last line of either may be
-// half of one.
-func (c *comparison) asFar(then, now []byte) (a, b []byte) {
-	if bytes.Equal(then, now) {
-		return then, now
+// commonLines returns the complete lines that both outputs of a killed command have.
+// The last line of either may be incomplete.
+func (c *comparison) commonLines(want, got []byte) (a, b []byte) {
+	if bytes.Equal(want, got) {
+		return want, got
 	}
-	short := min(wholeLines(then), wholeLines(now))
-	a, b = firstLines(then, short), firstLines(now, short)
-	if len(a) < len(then) || len(b) < len(now) {
-		c.use("timeout")
+	short := min(countNewlines(want), countNewlines(got))
+	a, b = firstLines(want, short), firstLines(got, short)
+	if len(a) < len(want) || len(b) < len(got) {
+		c.addRule("timeout")
 	}
 	return a, b
 }
 
-func wholeLines(text []byte) int { return bytes.Count(text, []byte("\n")) }
+func countNewlines(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
-// longEnough says whether an output that is whole may be one of which another
-// run kept less: all that was kept must be in it.
-func (c *comparison) longEnough(then, now output) bool {
+// checkLength reports whether a complete output has at least as many lines as were
+// kept of a truncated one.
+func (c *comparison) checkLength(want, got output) bool {
 	least := func(o output) int { return countLines(o.first()) + countLines(o.last()) }
 	switch {
-	case then.cut && !now.cut && countLines(now.text) < least(then):
-		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
-	case now.cut && !then.cut && countLines(then.text) < least(now):
-		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
+	case want.truncated && !got.truncated && countLines(got.text) < least(want):
+		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", got.bytes, want.bytes)
+	case got.truncated && !want.truncated && countLines(want.text) < least(got):
+		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", got.bytes, want.bytes)
 	default:
 		return true
 	}
 	return false
 }
 
-// length compares what is known of the part that was not kept: how long it was.
-// Times and names may make that a little more or less.
-func (c *comparison) length(then, now output) bool {
-	if !then.cut || !now.cut || then.bytes == now.bytes {
+// lengthsMatch compares the lengths of truncated outputs. Noise may change them by up to
+// 10%.
+func (c *comparison) lengthsMatch(want, got output) bool {
+	if !want.truncated || !got.truncated || want.bytes == got.bytes {
 		return true
 	}
-	if less, more := min(then.bytes, now.bytes), max(then.bytes, now.bytes); len(c.used) > 0 && more-less <= more/10 {
+	if less, more := min(want.bytes, got.bytes), max(want.bytes, got.bytes); len(c.used) > 0 && more-less <= more/10 {
 		return true
 	}
-	c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
+	c.difference = fmt.Sprintf("%d bytes in all, recorded %d", got.bytes, want.bytes)
 	return false
 }
 
-func (c *comparison) use(name string) {
+func (c *comparison) addRule(name string) {
 	if !slices.Contains(c.used, name) {
 		c.used = append(c.used, name)
 	}

@@ -12,77 +12,78 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ExamineImported is Examine for a recording that was made of another agent's
-// file. Such a file may have less than what a command printed: a text that Python
-// read, or the beginning and the end that the model was shown. Then the output is
-// compared as far as the file has it, and one that differs is a divergence.
-func ExamineImported(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
-	f := examineImported(recorded, now, ignore)
-	if f.Match == OutputDiffers { // such a file says nothing of the files, and often of no code
+// CompareImported is Compare for recordings converted from other agents' files. Such
+// a file may contain less than the output: text decoded by Python, or the start and
+// end that the model was shown. Then only that is compared, and a difference is a
+// divergence.
+func CompareImported(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
+	f := examineImported(recorded, got, ignore)
+	if f.Match == OutputDiffers { // such files do not record the state of files, and often no exit code
 		f.Match = Diverged
 	}
 	return f
 }
 
-func examineImported(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
-	if recorded.TimedOut && now.TimedOut {
-		recorded.CodeUnknown = true // agents write down different codes of what they killed
+func examineImported(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
+	if recorded.TimedOut && got.TimedOut {
+		recorded.ExitCodeUnknown = true // agents record different codes for killed commands
 	}
-	first := Examine(recorded, now, ignore)
-	if first.alike() {
+	first := Compare(recorded, got, ignore)
+	if first.matches() {
 		return first
 	}
 	var used []string
-	if text := asPython(now.Output); !bytes.Equal(text, now.Output) {
-		// What Python read has no carriage return and is UTF-8.
-		now.Head = len(asPython(now.Output[:min(max(now.Head, 0), len(now.Output))]))
-		now.Output = text
-		recorded.Output = replaced().ReplaceAll(recorded.Output, []byte("\uFFFD"))
+	if text := asPython(got.Output); !bytes.Equal(text, got.Output) {
+		// Text read by Python has no carriage returns and is valid UTF-8.
+		got.Head = len(asPython(got.Output[:min(max(got.Head, 0), len(got.Output))]))
+		got.Output = text
+		recorded.Output = replacementRuns().ReplaceAll(recorded.Output, []byte("\uFFFD"))
 		used = append(used, "text mode")
-		if f := Examine(recorded, now, ignore); f.alike() {
-			return f.with(used)
+		if f := Compare(recorded, got, ignore); f.matches() {
+			return f.withRules(used)
 		}
 	}
-	if shortened(&recorded) {
-		return Examine(recorded, now, ignore).with(append(used, "shortened"))
+	if expandTruncated(&recorded) {
+		return Compare(recorded, got, ignore).withRules(append(used, "shortened"))
 	}
 	return first
 }
 
-// alike says that the output is the same, at least but for noise.
-func (f Finding) alike() bool { return f.Match == Exact || f.Match == Normalised }
+// matches reports whether the outputs are equal, except for noise.
+func (f Finding) matches() bool { return f.Match == Exact || f.Match == Normalised }
 
-// with adds rules to what it took.
-func (f Finding) with(rules []string) Finding {
-	if f.alike() {
+// withRules adds rules to those that a match needed.
+func (f Finding) withRules(rules []string) Finding {
+	if f.matches() {
 		f.Match, f.Rules = Normalised, append(f.Rules, rules...)
 	}
 	return f
 }
 
-// replaced is what Python makes of bytes that are no UTF-8: how many of these
-// characters it takes depends on its release.
-var replaced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\uFFFD+") })
+// replacementRuns matches Python's replacement of invalid UTF-8. The number of
+// replacement characters depends on Python's version.
+var replacementRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\uFFFD+") })
 
-// asPython is an output as Python's text mode reads it.
+// asPython returns an output as Python's text mode reads it.
 func asPython(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 && utf8.Valid(text) {
 		return text
 	}
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
-	return replaced().ReplaceAll(bytes.ToValidUTF8(text, []byte("\uFFFD")), []byte("\uFFFD"))
+	return replacementRuns().ReplaceAll(bytes.ToValidUTF8(text, []byte("\uFFFD")), []byte("\uFFFD"))
 }
 
-// The forms in which files have an output of which only the beginning and the end
-// were kept: the template of mini-swe-agent, and mini's own .traj.json.
+// The forms of truncated outputs in files: mini-swe-agent's template, and mini's
+// .traj.json.
 var shortForms = [...]*lazyregexp.Regexp{
 	lazyregexp.New(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`),
 	lazyregexp.New(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`),
 }
 
-// shortened turns such an output into what was kept of it, if it is one.
-func shortened(x *trajectories.Execution) bool {
+// expandTruncated splits a truncated output into its start and end; false if it is
+// not truncated.
+func expandTruncated(x *trajectories.Execution) bool {
 	if x.Truncated {
 		return false
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestImported is about outputs of which another agent's file has less than what
-// was printed. A recording of mini's own is not forgiven as much.
+// TestImported checks incomplete outputs of other agents' files. In mini's own
+// recordings they are differences.
 func TestImported(t *testing.T) {
 	long := func(middle string) string { return "a\nb\nc" + middle + "x\ny\nz\n" }
 	const short = "<warning>w</warning>\n<output_head>\na\nb\nc\n</output_head>\n<elided_chars>\n%d characters elided\n</elided_chars>\n<output_tail>\nx\ny\nz\n\n</output_tail>"
 	for _, c := range []struct {
 		name, then, now string
-		want            []string // rules; nil where it diverged
+		want            []string // rules; nil if it diverged
 	}{
 		{"shortened", strings.Replace(short, "%d", "12", 1), long(strings.Repeat("middle\n", 9)), []string{"shortened"}},
 		{"shortened by mini", "a\nb\n\n[99 bytes were not kept]\ny\nz\n", long(strings.Repeat("middle\n", 9)), []string{"shortened"}},
@@ -25,18 +25,18 @@ func TestImported(t *testing.T) {
 		{"both", "a\n\n[99 bytes were not kept]\nz\n", "a\r\nb\r\nz\r\n", []string{"text mode", "shortened"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := ExamineImported(recorded(c.then), result(c.now), nil)
+			got := CompareImported(recorded(c.then), result(c.now), nil)
 			if (got.Match == Diverged) != (c.want == nil) || !slices.Equal(got.Rules, c.want) {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
-			if own := Examine(recorded(c.then), result(c.now), nil); own.Match != OutputDiffers {
+			if own := Compare(recorded(c.then), result(c.now), nil); own.Match != OutputDiffers {
 				t.Errorf("of mini's own: %+v", own)
 			}
 		})
 	}
 	x, r := recorded(""), result("")
 	x.TimedOut, x.ExitCode, r.TimedOut, r.ExitCode = true, -1, true, 137
-	if got := ExamineImported(x, r, nil); got.Match != Exact {
+	if got := CompareImported(x, r, nil); got.Match != Exact {
 		t.Errorf("two timeouts: %+v", got)
 	}
 }

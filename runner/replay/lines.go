@@ -6,59 +6,59 @@ import (
 	"slices"
 )
 
-// Bounds on one comparison. Outputs are mostly equal, and only lines that are
-// not are looked at closely; what lies beyond the bounds is compared as it is.
+// Limits of one comparison. Only lines that differ are normalised; lines beyond the
+// limits are compared as they are.
 const (
-	maxNormalised = 1 << 20 // bytes, of both sides
-	maxShuffled   = 100_000 // lines in another order
+	maxNormalised = 1 << 20 // bytes on both sides
+	maxShuffled   = 100_000 // lines compared in any order
 )
 
-// lines says whether two texts are alike, line by line; where names a line that
-// is not, by its number.
-func (c *comparison) lines(then, now []byte, where string) bool {
-	a, b := then, now
+// matchLines reports whether two texts match line by line. where is the format of a line
+// number in the description of a difference.
+func (c *comparison) matchLines(want, got []byte, where string) bool {
+	a, b := want, got
 	for n := 1; len(a) > 0 || len(b) > 0; n++ {
-		x, moreThen := cutLine(&a)
-		y, moreNow := cutLine(&b)
-		if moreThen && moreNow && (bytes.Equal(x, y) || c.alike(x, y)) {
+		x, moreWant := cutLine(&a)
+		y, moreGot := cutLine(&b)
+		if moreWant && moreGot && (bytes.Equal(x, y) || c.linesMatch(x, y)) {
 			continue
 		}
-		if c.shuffled(then, now) {
+		if c.matchShuffled(want, got) {
 			return true
 		}
-		c.difference = differ(fmt.Sprintf(where, n), x, y, moreThen, moreNow)
+		c.difference = describeDifference(fmt.Sprintf(where, n), x, y, moreWant, moreGot)
 		return false
 	}
 	return true
 }
 
-// shuffled says whether two texts have the same lines in another order, as
-// programs print what they keep in a hash or find in a folder.
-func (c *comparison) shuffled(then, now []byte) bool {
-	n := countLines(then)
-	if n > maxShuffled || n != countLines(now) || len(then)+len(now) > c.budget {
+// matchShuffled reports whether two texts have the same lines in a different order, as
+// programs print hash tables and directories.
+func (c *comparison) matchShuffled(want, got []byte) bool {
+	n := countLines(want)
+	if n > maxShuffled || n != countLines(got) || len(want)+len(got) > c.budget {
 		return false
 	}
-	a, b := c.sorted(then), c.sorted(now)
+	a, b := c.sorted(want), c.sorted(got)
 	if !slices.EqualFunc(a, b, bytes.Equal) {
 		return false
 	}
-	c.use("line order")
+	c.addRule("line order")
 	return true
 }
 
-// sorted are the lines of a text without noise, in order.
+// sorted returns the sorted lines of a text without noise.
 func (c *comparison) sorted(text []byte) [][]byte {
 	var all [][]byte
 	for line := range bytes.Lines(text) {
-		all = append(all, c.plain(line))
+		all = append(all, c.normalize(line))
 	}
 	slices.SortFunc(all, bytes.Compare)
 	return all
 }
 
-// cutLine takes the first line off a text, with its end: a line that has none is
-// another than one that has. False means that there is none.
+// cutLine removes and returns the first line, including its newline: a line without
+// one is different. It returns false if there is no line.
 func cutLine(text *[]byte) ([]byte, bool) {
 	if len(*text) == 0 {
 		return nil, false
@@ -80,25 +80,25 @@ func countLines(text []byte) int {
 	return n
 }
 
-// first is the beginning of an output, in whole lines where it was cut.
+// first returns the start of an output, in complete lines if it was truncated.
 func (o output) first() []byte {
-	if !o.cut {
+	if !o.truncated {
 		return o.text
 	}
 	text := o.text[:o.head]
 	return text[:bytes.LastIndexByte(text, '\n')+1]
 }
 
-// last is the end of an output, in whole lines where it was cut.
+// last returns the end of an output, in complete lines if it was truncated.
 func (o output) last() []byte {
-	if !o.cut {
+	if !o.truncated {
 		return o.text
 	}
 	text := o.text[o.head:]
 	return text[bytes.IndexByte(text, '\n')+1:]
 }
 
-// firstLines are the first n lines of a text.
+// firstLines returns the first n lines of a text.
 func firstLines(text []byte, n int) []byte {
 	rest := text
 	for ; n > 0 && len(rest) > 0; n-- {
@@ -107,12 +107,12 @@ func firstLines(text []byte, n int) []byte {
 	return text[:len(text)-len(rest)]
 }
 
-// lastLines are the last n lines of a text.
+// lastLines returns the last n lines of a text.
 func lastLines(text []byte, n int) []byte {
 	return text[len(firstLines(text, max(countLines(text)-n, 0))):]
 }
 
-// common is what both texts have: as many lines as the shorter of them.
+// common cuts both texts to the number of lines of the shorter one.
 func common(a, b []byte, take func([]byte, int) []byte) (x, y []byte) {
 	n := min(countLines(a), countLines(b))
 	return take(a, n), take(b, n)

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// rule is one kind of noise: what its pattern finds gives way to a name on both
-// sides. Patterns are applied to lines that differ, and to nothing else.
+// rule describes one kind of noise. Its matches are replaced by a name on both
+// sides. Rules are applied only to lines that differ.
 type rule struct {
 	name string
 	find *regexp.Regexp
-	with []byte // in place of what was found; it keeps the groups that stand around the noise
+	with []byte // the replacement; it keeps groups around the noise
 }
 
 // Parts of the patterns.
@@ -25,8 +25,8 @@ const (
 	unit   = `(?:s|secs?|seconds?|mins?|minutes?)`
 )
 
-// rules are tried in this order: what is found by one is not seen by the next. A
-// date without a time of day is data, and so is a port that somebody chose.
+// rules are applied in this order, each to the result of the previous. Dates without
+// a time and configured ports are data, not noise.
 var rules = sync.OnceValue(func() []rule {
 	var all []rule
 	add := func(name, with string, patterns ...string) {
@@ -42,7 +42,7 @@ var rules = sync.OnceValue(func() []rule {
 		`/tmp/cc[A-Za-z0-9]{6}\.\w+`)
 	add("containers", "${1}*", `(@|^Linux )[0-9a-f]{12}\b`)
 	add("addresses", "${1}*", `\b0x[0-9a-fA-F]{9,16}\b`, `\bat 0x[0-9a-fA-F]{6,16}\b`, `(\w@)[0-9a-f]{5,8}\b`)
-	// Those that the kernel hands out. Before the times: one may look like a part of them.
+	// Ephemeral ports. Before times, since one may look like part of a time.
 	add("ports", "${1}*", `(?i)((?:\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3})['"]?|\[[0-9a-f:.]*\]|\bport['"]?)(?: ?[:=,] ?| is | ))`+
 		`(?:3[2-9]\d{3}|[45]\d{4}|6[0-5]\d{3})\b`)
 	add("pids", "${1}${2}*${3}",
@@ -53,9 +53,9 @@ var rules = sync.OnceValue(func() []rule {
 		`\b20\d{6}[-_T]?\d{6}\b`,
 		days+`\b\d{1,2}[ /-]`+months+`[ /-]\d{4}[ :]`+clock+zone,
 		days+`\b`+months+` +\d{1,2}(?:,? +\d{4})? +`+clock+zone+`(?: \d{4}\b(?: [+-]\d{4})?)?`,
-		`\b1[5-9]\d{8}(?:\.\d+|(?:\d{3}){1,3})?\b`, // since 1970, of 2017 to 2033, in seconds or less
+		`\b1[5-9]\d{8}(?:\.\d+|(?:\d{3}){1,3})?\b`, // Unix time of 2017 to 2033, in seconds or finer
 		`\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b`)
-	// Objects that hold the time of their making.
+	// Objects that contain their creation time.
 	add("commits", "${1}*", `(^commit |^\[[^\]\n]{1,100} |\bHEAD is now at |\bDropped [^\n]{1,100}\(|\b(?:WIP on|On) [^\n:]{1,100}: )[0-9a-f]{7,40}\b`)
 	add("durations", "${1}*",
 		`(?i)\b(?:\d+h)?\d+m\d+(?:\.\d+)?s\b`,
@@ -65,7 +65,7 @@ var rules = sync.OnceValue(func() []rule {
 	return all
 })
 
-// apply is a line without what the rule finds in it, and what that was.
+// apply replaces the rule's matches in a line, and returns them joined.
 func (r rule) apply(line []byte) (rest, found []byte) {
 	all := r.find.FindAll(line, -1)
 	if all == nil {
@@ -74,35 +74,35 @@ func (r rule) apply(line []byte) (rest, found []byte) {
 	return r.find.ReplaceAll(line, r.with), bytes.Join(all, []byte{0})
 }
 
-// alike says whether two lines are the same but for noise.
-func (c *comparison) alike(then, now []byte) bool {
-	if !c.afford(len(then) + len(now)) {
+// linesMatch reports whether two lines are equal except for noise.
+func (c *comparison) linesMatch(want, got []byte) bool {
+	if !c.useBudget(len(want) + len(got)) {
 		return false
 	}
 	var used []string
 	for _, r := range c.rules {
-		x, a := r.apply(then)
-		y, b := r.apply(now)
+		x, a := r.apply(want)
+		y, b := r.apply(got)
 		if !bytes.Equal(a, b) {
 			used = append(used, r.name)
 		}
-		then, now = x, y
+		want, got = x, y
 	}
-	if len(used) > 0 { // what is printed beside a number is moved by its width
-		then, now = squeeze(then), squeeze(now)
+	if len(used) > 0 { // alignment depends on the width of numbers
+		want, got = collapseFill(want), collapseFill(got)
 	}
-	if !bytes.Equal(then, now) {
+	if !bytes.Equal(want, got) {
 		return false
 	}
 	for _, name := range used {
-		c.use(name)
+		c.addRule(name)
 	}
 	return true
 }
 
-// plain is a line without noise, for one that is looked for elsewhere.
-func (c *comparison) plain(line []byte) []byte {
-	if !c.afford(len(line)) {
+// normalize returns a line without noise, to be compared with any other line.
+func (c *comparison) normalize(line []byte) []byte {
+	if !c.useBudget(len(line)) {
 		return line
 	}
 	hit := false
@@ -111,13 +111,13 @@ func (c *comparison) plain(line []byte) []byte {
 		line, hit = x, hit || found != nil
 	}
 	if hit {
-		line = squeeze(line)
+		line = collapseFill(line)
 	}
 	return line
 }
 
-// afford says whether so many bytes may still be normalised.
-func (c *comparison) afford(n int) bool {
+// useBudget reports whether n more bytes may be normalised.
+func (c *comparison) useBudget(n int) bool {
 	if n > c.budget {
 		return false
 	}
@@ -125,8 +125,8 @@ func (c *comparison) afford(n int) bool {
 	return true
 }
 
-// squeeze makes runs of what fills a line one character long.
-func squeeze(line []byte) []byte {
+// collapseFill shortens runs of fill characters to one.
+func collapseFill(line []byte) []byte {
 	const fill = " =-_.*#"
 	out := make([]byte, 0, len(line))
 	for _, b := range line {

@@ -7,39 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// differ says in one line how two lines differ.
-func differ(where string, then, now []byte, inThen, inNow bool) string {
+// describeDifference describes in one line how two lines differ.
+func describeDifference(where string, want, got []byte, inWant, inGot bool) string {
 	switch {
-	case !inNow:
-		return fmt.Sprintf("%s is missing, recorded %s", where, excerpt(then, 0))
-	case !inThen:
-		return fmt.Sprintf("%s is %s, nothing more is recorded", where, excerpt(now, 0))
+	case !inGot:
+		return fmt.Sprintf("%s is missing, recorded %s", where, excerpt(want, 0))
+	case !inWant:
+		return fmt.Sprintf("%s is %s, nothing more is recorded", where, excerpt(got, 0))
 	}
 	at := 0
-	for at < min(len(then), len(now)) && then[at] == now[at] {
+	for at < min(len(want), len(got)) && want[at] == got[at] {
 		at++
 	}
-	return fmt.Sprintf("%s is %s%s, recorded %s%s", where, excerpt(now, at), noEnd(now, then), excerpt(then, at), noEnd(then, now))
+	return fmt.Sprintf("%s is %s%s, recorded %s%s", where, excerpt(got, at), noNewline(got, want), excerpt(want, at), noNewline(want, got))
 }
 
-// noEnd says of a line that it lacks the end that the other one has, where that
-// is all.
-func noEnd(line, other []byte) string {
+// noNewline describes a line that differs only by its missing newline.
+func noNewline(line, other []byte) string {
 	if string(line)+"\n" == string(other) {
-		return " without an end of line"
+		return " without a newline"
 	}
 	return ""
 }
 
-// Bounds on an excerpt, in characters: in all, and of what is shown before the
-// place that it is about.
+// Limits of an excerpt, in characters: in total, and before the difference.
 const (
 	maxExcerpt = 90
 	leadIn     = 30
 )
 
-// excerpt is a line in quotes, fit to be shown: the part of it around a byte,
-// where it is long.
+// excerpt returns a line quoted and printable, shortened around the byte at.
 func excerpt(line []byte, at int) string {
 	line = []byte(strings.TrimSuffix(string(line[:min(len(line), at+4*maxExcerpt)]), "\n"))
 	before, after := "", ""
@@ -51,15 +48,15 @@ func excerpt(line []byte, at int) string {
 		}
 		before = "..."
 	}
-	text := []rune(shown(string(line[min(start, len(line)):])))
+	text := []rune(printable(string(line[min(start, len(line)):])))
 	if len(text) > maxExcerpt {
 		text, after = text[:maxExcerpt], "..."
 	}
 	return before + `"` + string(text) + `"` + after
 }
 
-// shown is a text of one line, fit to be shown.
-func shown(text string) string {
+// printable returns a text as one printable line.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t' || r == '\n':

@@ -12,75 +12,73 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Tools say how commands ask for tools when they are run again: nobody is asked a
-// second time. A note is not taken twice, and a server's side effects stay what
-// they were.
+// Tools answers the tool calls of rerun commands from the recording. Real tools are
+// not called, so that side effects are not repeated.
 type Tools struct {
-	// Local are the tools that mini-tool has in the sandbox itself; they do again
-	// what they did.
+	// Local are the tools that run in the sandbox; they are run again.
 	Local []string
-	// Prepare makes a fresh sandbox ready for them, before anything else runs there;
-	// nil where there is nothing to do.
-	Prepare func(ctx context.Context, box env.Environment) error
-	// Again does in the sandbox what a call did there, as the commands of a child
-	// that a task was delegated to, before it is answered as it was. What it says is
-	// told to the caller, and shows as a difference. nil does nothing.
-	Again func(ctx context.Context, c trajectories.Called, r env.ToolRequest) error
+	// Prepare prepares a fresh sandbox for the tools, before any command; may be
+	// nil.
+	Prepare func(ctx context.Context, sandbox env.Environment) error
+	// Rerun repeats the effects of a call in the sandbox, such as the commands of a
+	// subagent, before the recorded answer is returned. Its error is printed to the
+	// caller and shows up as a difference. It may be nil.
+	Rerun func(ctx context.Context, c trajectories.RecordedToolCall, r env.ToolRequest) error
 }
 
-// For is what a recorded command is given. t may be nil, of an attempt that had no
-// tools: then it is nil too, unless the command asked for some all the same.
-func (t *Tools) For(ran *trajectories.Ran) *env.Tools {
+// For returns the tools for a recorded command. t may be nil for an attempt without
+// tools; then the result is nil unless the command has recorded calls.
+func (t *Tools) For(ran *trajectories.RecordedExecution) *env.Tools {
 	if t == nil {
-		if len(ran.Tools) == 0 {
+		if len(ran.ToolCalls) == 0 {
 			return nil
 		}
 		t = &Tools{}
 	}
-	r := &recordedTools{Tools: t, left: slices.Clone(ran.Tools)}
-	return &env.Tools{Local: t.Local, Answer: r.answer}
+	r := &recordedTools{Tools: t, remaining: slices.Clone(ran.ToolCalls)}
+	return &env.Tools{Local: t.Local, Handle: r.answer}
 }
 
-// recordedTools answer what a command asks for as it was answered.
+// recordedTools answers the calls of one command.
 type recordedTools struct {
 	*Tools
-	mu   sync.Mutex
-	left []trajectories.Called
+	mu        sync.Mutex
+	remaining []trajectories.RecordedToolCall
 }
 
-// unrecorded is what a request is told that was not made when the command was
-// recorded. It is in no recording, so that the comparison shows it.
-const unrecorded = env.ToolProgram + ": this was not asked when the command was recorded, and nobody is asked now\n"
+// unrecorded is the answer to a call that was not recorded. It differs from every
+// recording, so that the comparison shows it.
+const unrecorded = env.ToolProgram + ": this call was not recorded\n"
 
-func (r *recordedTools) answer(ctx context.Context, q env.ToolRequest) env.ToolAnswer {
+func (r *recordedTools) answer(ctx context.Context, q env.ToolRequest) env.ToolResponse {
 	c, ok := r.take(q)
 	if !ok {
-		return env.ToolAnswer{Errors: []byte(unrecorded), ExitCode: 1}
+		return env.ToolResponse{Stderr: []byte(unrecorded), ExitCode: 1}
 	}
-	if r.Again != nil {
-		if err := r.Again(ctx, c, q); err != nil {
-			return env.ToolAnswer{Errors: []byte(env.ToolProgram + ": it could not be done again: " + err.Error() + "\n"), ExitCode: 1}
+	if r.Rerun != nil {
+		if err := r.Rerun(ctx, c, q); err != nil {
+			return env.ToolResponse{Stderr: []byte(env.ToolProgram + ": rerun call: " + err.Error() + "\n"), ExitCode: 1}
 		}
 	}
-	return env.ToolAnswer{Output: c.Output, Errors: c.Errors, ExitCode: c.ExitCode}
+	return env.ToolResponse{Stdout: c.Output, Stderr: c.Errors, ExitCode: c.ExitCode}
 }
 
-// take finds the first call that is the same and was not made yet. Calls that ran
-// side by side may come in another order.
-func (r *recordedTools) take(q env.ToolRequest) (trajectories.Called, bool) {
+// take removes and returns the first equal call. Concurrent calls may come in
+// another order.
+func (r *recordedTools) take(q env.ToolRequest) (trajectories.RecordedToolCall, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slices.IndexFunc(r.left, func(c trajectories.Called) bool { return sameCall(c, q) })
+	at := slices.IndexFunc(r.remaining, func(c trajectories.RecordedToolCall) bool { return sameCall(c, q) })
 	if at < 0 {
-		return trajectories.Called{}, false
+		return trajectories.RecordedToolCall{}, false
 	}
-	c := r.left[at]
-	r.left = slices.Delete(r.left, at, at+1)
+	c := r.remaining[at]
+	r.remaining = slices.Delete(r.remaining, at, at+1)
 	return c, true
 }
 
-// sameCall holds a call against a record of one, in which arguments are JSON.
-func sameCall(c trajectories.Called, q env.ToolRequest) bool {
+// sameCall compares a call with a recorded one, whose arguments went through JSON.
+func sameCall(c trajectories.RecordedToolCall, q env.ToolRequest) bool {
 	if len(q.Args) == 0 {
 		return c.Name == "" && len(c.Args) == 0
 	}
@@ -88,15 +86,15 @@ func sameCall(c trajectories.Called, q env.ToolRequest) bool {
 	for i, a := range q.Args {
 		args[i] = asJSON(a)
 	}
-	return c.Name == args[0] && slices.Equal(c.Args, args[1:]) && bytes.Equal(c.Input, q.Input)
+	return c.Name == args[0] && slices.Equal(c.Args, args[1:]) && bytes.Equal(c.Input, q.Stdin)
 }
 
-// asJSON is a text after it was written as JSON and read again.
+// asJSON returns a string as it reads after encoding to JSON.
 func asJSON(text string) string {
 	var b strings.Builder
-	var again string
-	if json.NewEncoder(&b).Encode(text) != nil || json.Unmarshal([]byte(b.String()), &again) != nil {
+	var decoded string
+	if json.NewEncoder(&b).Encode(text) != nil || json.Unmarshal([]byte(b.String()), &decoded) != nil {
 		return text
 	}
-	return again
+	return decoded
 }

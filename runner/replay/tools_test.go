@@ -13,17 +13,17 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-func called(name string, output string, code int, args ...string) trajectories.Called {
-	return trajectories.Called{ToolCall: trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(output), Errors: trajectories.Bytes("!"), ExitCode: code}}
+func called(name string, output string, code int, args ...string) trajectories.RecordedToolCall {
+	return trajectories.RecordedToolCall{ToolCall: trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(output), Errors: trajectories.Bytes("!"), ExitCode: code}}
 }
 
-// TestRecordedTools asks as a command does, of what was recorded with it.
+// TestRecordedTools answers calls from the recording.
 func TestRecordedTools(t *testing.T) {
-	ran := &trajectories.Ran{Tools: []trajectories.Called{
+	ran := &trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{
 		called("note", "1", 0, "add", "x"), called("notes", "first", 0), called("note", "2", 0, "add", "y"), called("notes", "second", 3),
 		called("", "usage", 0), called("odd", "odd", 0, "a\uFFFDb"),
 	}}
-	ran.Tools[2].Input = trajectories.Bytes("in")
+	ran.ToolCalls[2].Input = trajectories.Bytes("in")
 	for name, c := range map[string]struct {
 		asked []string // "name args < input"
 		want  string
@@ -43,11 +43,11 @@ func TestRecordedTools(t *testing.T) {
 			for _, line := range c.asked {
 				q := env.ToolRequest{}
 				line, input, _ := strings.Cut(line, " < ")
-				q.Args, q.Input = strings.Fields(line), []byte(input)
-				a := asks.Answer(t.Context(), q)
-				got = append(got, fmt.Sprintf("%s/%d", a.Output, a.ExitCode))
-				if a.ExitCode == 1 != strings.Contains(string(a.Errors), "not asked when the command was recorded") {
-					t.Errorf("errors %q", a.Errors)
+				q.Args, q.Stdin = strings.Fields(line), []byte(input)
+				a := asks.Handle(t.Context(), q)
+				got = append(got, fmt.Sprintf("%s/%d", a.Stdout, a.ExitCode))
+				if a.ExitCode == 1 != strings.Contains(string(a.Stderr), "this call was not recorded") {
+					t.Errorf("errors %q", a.Stderr)
 				}
 			}
 			if text := strings.Join(got, " "); text != c.want || asks.Local[0] != "read" {
@@ -55,79 +55,79 @@ func TestRecordedTools(t *testing.T) {
 			}
 		})
 	}
-	if len(ran.Tools) != 6 || ran.Tools[0].Name != "note" {
+	if len(ran.ToolCalls) != 6 || ran.ToolCalls[0].Name != "note" {
 		t.Error("the record has changed")
 	}
 }
 
-func TestToolsThatWereOff(t *testing.T) {
+func TestDisabledTools(t *testing.T) {
 	var off *replay.Tools
-	if off.For(&trajectories.Ran{}) != nil {
+	if off.For(&trajectories.RecordedExecution{}) != nil {
 		t.Error("a command is given tools that it never had")
 	}
-	asks := off.For(&trajectories.Ran{Tools: []trajectories.Called{called("notes", "x", 0)}})
-	if a := asks.Answer(t.Context(), env.ToolRequest{Args: []string{"notes"}}); string(a.Output) != "x" {
+	asks := off.For(&trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{called("notes", "x", 0)}})
+	if a := asks.Handle(t.Context(), env.ToolRequest{Args: []string{"notes"}}); string(a.Stdout) != "x" {
 		t.Errorf("%+v", a)
 	}
 }
 
-// TestDoneAgain has calls that did something in the sandbox.
-func TestDoneAgain(t *testing.T) {
+// TestRerun repeats the effects of calls in the sandbox.
+func TestRerun(t *testing.T) {
 	var seen []string
-	tools := &replay.Tools{Again: func(_ context.Context, c trajectories.Called, q env.ToolRequest) error {
+	tools := &replay.Tools{Rerun: func(_ context.Context, c trajectories.RecordedToolCall, q env.ToolRequest) error {
 		seen = append(seen, c.Name+" in "+q.Dir)
 		if c.Name == "chain" {
 			return errors.New("it went otherwise")
 		}
 		return nil
 	}}
-	asks := tools.For(&trajectories.Ran{Tools: []trajectories.Called{called("delegate", "done", 0), called("chain", "done", 0)}})
+	asks := tools.For(&trajectories.RecordedExecution{ToolCalls: []trajectories.RecordedToolCall{called("delegate", "done", 0), called("chain", "done", 0)}})
 	for name, want := range map[string]string{"delegate": "done", "chain": ""} {
-		a := asks.Answer(t.Context(), env.ToolRequest{Args: []string{name}, Dir: "/w"})
-		if string(a.Output) != want || want == "" && !strings.Contains(string(a.Errors), "it went otherwise") {
-			t.Errorf("%s: %q %q", name, a.Output, a.Errors)
+		a := asks.Handle(t.Context(), env.ToolRequest{Args: []string{name}, Dir: "/w"})
+		if string(a.Stdout) != want || want == "" && !strings.Contains(string(a.Stderr), "it went otherwise") {
+			t.Errorf("%s: %q %q", name, a.Stdout, a.Stderr)
 		}
 	}
-	asks.Answer(t.Context(), env.ToolRequest{Args: []string{"delegate"}})
+	asks.Handle(t.Context(), env.ToolRequest{Args: []string{"delegate"}})
 	if len(seen) != 2 {
 		t.Errorf("%q", seen)
 	}
 }
 
-// asker is a sandbox whose every command asks for one tool, and prints the answer.
-type asker struct {
+// toolSandbox is a sandbox whose commands call one tool and print the answer.
+type toolSandbox struct {
 	env.Environment
 	mu    sync.Mutex
 	asked int
 }
 
-func (a *asker) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (a *toolSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if c.Tools == nil || !strings.HasPrefix(c.Script, "mini-tool ") {
 		return a.Environment.Execute(ctx, c)
 	}
 	a.mu.Lock()
 	a.asked++
 	a.mu.Unlock()
-	answer := c.Tools.Answer(ctx, env.ToolRequest{Args: strings.Fields(c.Script)[1:]})
-	out := append(answer.Output, answer.Errors...)
+	answer := c.Tools.Handle(ctx, env.ToolRequest{Args: strings.Fields(c.Script)[1:]})
+	out := append(answer.Stdout, answer.Stderr...)
 	return env.Result{Output: out, Bytes: int64(len(out)), ExitCode: answer.ExitCode, OOMKilled: -1}, nil
 }
 
-// TestReplayAsksNobody runs an attempt again that asked for a note: it is answered
-// as it was, and what was not asked then shows as a difference.
-func TestReplayAsksNobody(t *testing.T) {
+// TestReplayCallsNoTools reruns an attempt with a tool call: it is answered from the
+// recording, and a new call shows up as a difference.
+func TestReplayCallsNoTools(t *testing.T) {
 	tr := record(t, "cat a", "echo two >> a")
 	ask := trajectories.Entry{
 		Message: trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{"mini-tool note add x"}},
-		Ran: []trajectories.Ran{{Record: 100, Told: -1, Tools: []trajectories.Called{called("note", "kept as 7\n", 0, "add", "x")}, Execution: trajectories.Execution{
+		Executions: []trajectories.RecordedExecution{{Record: 100, ObservationEntry: -1, ToolCalls: []trajectories.RecordedToolCall{called("note", "kept as 7\n", 0, "add", "x")}, Execution: trajectories.Execution{
 			Command: "mini-tool note add x", Output: trajectories.Bytes("kept as 7\n!"), Bytes: 11,
 		}}},
 	}
 	tr.Entries = append(tr.Entries, ask)
 	prepared := 0
 	run := func(ran string) replay.Result {
-		tr.Entries[len(tr.Entries)-1].Ran[0].Command = ran
-		box := &asker{Environment: newBox(t)}
+		tr.Entries[len(tr.Entries)-1].Executions[0].Command = ran
+		box := &toolSandbox{Environment: newSandbox(t)}
 		res, err := replay.Run(t.Context(), replay.Config{
 			Environment: box, Command: command, Transcript: tr, Scrub: true,
 			Tools: &replay.Tools{Prepare: func(context.Context, env.Environment) error { prepared++; return nil }},
@@ -140,7 +140,7 @@ func TestReplayAsksNobody(t *testing.T) {
 	if res := run("mini-tool note add x"); !res.Reproduced() || prepared != 1 {
 		t.Errorf("%+v, prepared %d times", res, prepared)
 	}
-	if res := run("mini-tool note add y"); res.First() == nil || res.First().Step != 3 {
+	if res := run("mini-tool note add y"); res.FirstDiverged() == nil || res.FirstDiverged().Step != 3 {
 		t.Errorf("%+v", res)
 	}
 }

@@ -8,54 +8,55 @@ import (
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Detail is one instance of a run: how it ended, and its last steps.
+// Detail describes one instance of a run: its outcome and its last steps.
 type Detail struct {
 	Format string `json:"format"` // GlanceFormat
 	Run    string `json:"run"`
 	Row
-	Warnings []string  `json:"warnings,omitempty"`
-	Tries    []Attempt `json:"attempt_list"`
-	// Shown is the attempt that LastSteps are of: the one that counts, else
-	// the newest.
+	Warnings    []string  `json:"warnings,omitempty"`
+	AttemptList []Attempt `json:"attempt_list"`
+	// Shown is the attempt of LastSteps: the one that counts, otherwise the
+	// newest.
 	Shown     int        `json:"shown_attempt"`
 	LastSteps []LastStep `json:"last_steps"`
 	Files     []string   `json:"files"`
-	// Verdicts are those on what the instance has submitted; Judge adds them.
-	Verdicts []Judgement `json:"verdicts,omitempty"`
-	Unread   []string    `json:"unread,omitempty"`
+	// Verdicts holds the verdicts on the instance; AddVerdicts adds them.
+	Verdicts   []VerdictDetail `json:"verdicts,omitempty"`
+	Unreadable []string        `json:"unread,omitempty"`
 }
 
-// Attempt is one attempt at an instance; Class is empty where it has not ended.
+// Attempt is one attempt at an instance. Class is empty if it has not ended.
 type Attempt struct {
-	Number int                `json:"attempt"`
-	Sample int                `json:"sample,omitempty"` // where there are several
-	Class  trajectories.Class `json:"class,omitempty"`
-	Status string             `json:"exit_status,omitempty"`
-	Steps  int                `json:"steps"`
-	Cost   model.Cost         `json:"cost"`
-	// Unpriced counts the calls whose cost is not known, and not in Cost.
+	Number     int                `json:"attempt"`
+	Repetition int                `json:"sample,omitempty"` // 0 if there is only one
+	Class      trajectories.Class `json:"class,omitempty"`
+	Status     string             `json:"exit_status,omitempty"`
+	Steps      int                `json:"steps"`
+	Cost       model.Cost         `json:"cost"`
+	// Unpriced counts the calls of unknown cost, which Cost does not include.
 	Unpriced int64   `json:"unpriced_calls,omitempty"`
 	Seconds  float64 `json:"seconds"`
-	// Times are where they went, as far as the journal says.
+	// Times is the time spent in each phase, as far as the journal has it.
 	Times trajectories.Times `json:"times,omitzero"`
 	Start time.Time          `json:"start"`
 	Error string             `json:"error,omitempty"`
 }
 
-// LastStep is one of the last steps of an attempt. Texts are bounded: the
-// journal has them whole.
+// LastStep is one of the last steps of an attempt. Long texts are shortened;
+// the journal has the full text.
 type LastStep struct {
 	Step int `json:"step"`
-	// Command is empty where the reply had none that was run; Reply is its
-	// end then, or CallError says why there is no reply.
+	// Command is the executed command. If it is empty, Reply is the end of the
+	// model's reply, or CallError is the error of the model call.
 	Command string `json:"command,omitempty"`
-	// Unfinished says that nothing came of the command: it runs, its mini was
-	// killed, or its sandbox was lost.
+	// Unfinished reports a command without a result: it is running, or mini or
+	// the sandbox was killed.
 	Unfinished bool    `json:"unfinished,omitempty"`
 	ExitCode   int     `json:"returncode"`
 	TimedOut   bool    `json:"timed_out,omitempty"`
@@ -66,47 +67,53 @@ type LastStep struct {
 	CallError  string  `json:"call_error,omitempty"`
 }
 
-// Bounds of a LastStep.
+// Limits of a Detail.
 const (
 	lastSteps   = 3
-	maxKept     = 4000 // bytes of a command, and of an output's or a reply's end
-	maxJournals = 100  // attempts that are listed
-	maxFlags    = 5    // that are shown of a verdict
+	maxKept     = 4000 // bytes of a command, or of the end of an output or a reply
+	maxJournals = 100  // listed attempts
+	maxFlags    = 5    // shown flags of a verdict
 )
 
-// UnknownError says that a run has no attempt of an instance, and names those
-// with a similar id.
-type UnknownError struct {
+// UnknownInstanceError reports an instance without an attempt in the run.
+type UnknownInstanceError struct {
 	ID, Run string
-	Known   int // instances with an attempt
-	// NotStarted have none yet; which ones they are the run does not say.
+	Known   int // number of instances with an attempt
+	// NotStarted is the number of instances without an attempt. The run does
+	// not record their ids.
 	NotStarted int
-	Near       []string
+	Similar    []string
 }
 
-func (e *UnknownError) Error() string {
+func (e *UnknownInstanceError) Error() string {
 	text := fmt.Sprintf("%s has no instance %.80q", e.Run, e.ID)
 	switch {
-	case len(e.Near) > 0:
-		return text + "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	case len(e.Similar) > 0:
+		return text + "; did you mean " + strings.Join(e.Similar, " or ") + "?"
 	case e.NotStarted > 0:
-		return fmt.Sprintf("no attempt of %.80q in %s yet: %d of %d instances have not been started", e.ID, e.Run, e.NotStarted, e.Known+e.NotStarted)
+		return fmt.Sprintf("no attempt of %.80q in %s yet: %d of %d instances have not been started",
+			e.ID, e.Run, e.NotStarted, e.Known+e.NotStarted)
 	case e.Known == 0:
 		return text + ": it has none yet"
 	}
 	return fmt.Sprintf("%s among its %d", text, e.Known)
 }
 
-// NewDetail looks at one instance of a run. The error is an *UnknownError, or
-// about the journal.
+// NewDetail describes one instance of a run. The error is an
+// *UnknownInstanceError.
 func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
 	if i < 0 {
-		return Detail{}, &UnknownError{ID: id, Run: run.Dir, Known: len(run.Instances), NotStarted: notStarted(run), Near: near(run, id)}
+		return Detail{}, &UnknownInstanceError{
+			ID: id, Run: run.Dir, Known: len(run.Instances), NotStarted: notStarted(run), Similar: similarIDs(run, id),
+		}
 	}
 	in := run.Instances[i]
-	g := NewGlance(run, []string{id}, now)
-	d := Detail{Format: GlanceFormat, Run: run.Dir, Row: g.Rows[0], Files: run.Files(in), Unread: run.Unread, LastSteps: []LastStep{}}
+	g := NewSummary(run, []string{id}, now)
+	d := Detail{
+		Format: SummaryFormat, Run: run.Dir, Row: g.Rows[0], Files: run.Files(in), Unreadable: run.ReadErrors,
+		LastSteps: []LastStep{},
+	}
 	attempts := in.Attempts
 	if n := len(attempts); n > 0 {
 		d.Shown = attempts[n-1].Number
@@ -114,9 +121,9 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	if in.Result != nil {
 		d.Shown, d.Warnings = in.Result.Attempt, in.Result.Warnings
 	}
-	several := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Sample > 1 })
+	several := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Repetition > 1 })
 	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
-		all := a.Tally()
+		all := a.Totals()
 		t := Attempt{
 			Number: a.Number, Steps: all.Steps, Cost: all.Cost, Unpriced: all.Usage.Unpriced,
 			Seconds: secondsOf(run, a, now), Start: all.Start,
@@ -125,25 +132,25 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 			t.Class, t.Status, t.Times, t.Error = r.Class, r.ExitStatus, r.Times, r.Error
 		}
 		if several {
-			t.Sample = a.Sample
+			t.Repetition = a.Repetition
 		}
-		d.Tries = append(d.Tries, t)
+		d.AttemptList = append(d.AttemptList, t)
 	}
 	for _, a := range attempts {
 		if a.Number != d.Shown {
 			continue
 		}
 		var err error
-		if d.LastSteps, err = readLast(a.Journal); err != nil {
-			d.Unread = append(d.Unread, err.Error())
+		if d.LastSteps, err = readLastSteps(a.Journal); err != nil {
+			d.Unreadable = append(d.Unreadable, err.Error())
 		}
 	}
 	return d, nil
 }
 
-// readLast keeps the last steps of a journal, also of one that is torn or
-// still grows.
-func readLast(journal string) ([]LastStep, error) {
+// readLastSteps returns the last steps of a journal, which may be truncated or
+// still growing.
+func readLastSteps(journal string) ([]LastStep, error) {
 	steps := []LastStep{}
 	n := 0
 	for rec, err := range trajectories.Read(journal) {
@@ -156,40 +163,40 @@ func readLast(journal string) ([]LastStep, error) {
 			steps = steps[max(0, len(steps)-lastSteps):]
 		}
 		if len(steps) > 0 {
-			steps[len(steps)-1].take(rec)
+			steps[len(steps)-1].addRecord(rec)
 		}
 	}
 	return steps, nil
 }
 
-// take adds what a record says of the step. One that cannot be read says
-// nothing.
-func (s *LastStep) take(rec trajectories.Record) {
+// addRecord updates the step with a record. It ignores records that it cannot
+// decode.
+func (s *LastStep) addRecord(rec trajectories.Record) {
 	switch rec.Type {
 	case trajectories.TypeCall:
 		var c trajectories.Call
 		if json.Unmarshal(rec.Data, &c) == nil {
-			s.CallError = bounded(c.Error, maxKept)
+			s.CallError = truncate(c.Error, maxKept)
 		}
 	case trajectories.TypeMessage:
 		var m trajectories.Message
 		if json.Unmarshal(rec.Data, &m) == nil && m.Role == model.Assistant {
 			s.Reply = tail(m.Content)
 			if len(m.Actions) == 1 {
-				s.Command, s.Unfinished = bounded(m.Actions[0], maxKept), true
+				s.Command, s.Unfinished = truncate(m.Actions[0], maxKept), true
 			}
 		}
 	case trajectories.TypeExecution:
 		var e trajectories.Execution
 		if json.Unmarshal(rec.Data, &e) == nil {
-			s.Command, s.Unfinished, s.Reply = bounded(e.Command, maxKept), false, ""
+			s.Command, s.Unfinished, s.Reply = truncate(e.Command, maxKept), false, ""
 			s.ExitCode, s.TimedOut, s.Seconds = e.ExitCode, e.TimedOut, time.Duration(e.Duration).Seconds()
-			s.Output, s.Exception = tail(string(e.Output)), bounded(e.Exception, maxKept)
+			s.Output, s.Exception = tail(string(e.Output)), truncate(e.Exception, maxKept)
 		}
 	}
 }
 
-// tail is the end of s, from the beginning of a line where there is one.
+// tail returns the end of s, from the start of a line if possible.
 func tail(s string) string {
 	if len(s) > maxKept {
 		s = s[len(s)-maxKept:]
@@ -200,12 +207,12 @@ func tail(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// maxNear is how many similar ids are named.
-const maxNear = 3
+// maxSimilar is the maximum number of suggested ids.
+const maxSimilar = 3
 
-// near are ids that may have been meant. While there are instances that were
-// not started, one that differs in its number may well be among those.
-func near(run *runner.Run, id string) []string {
+// similarIDs returns known ids that the user may have meant. If some instances
+// have not started, an id with another number probably belongs to one of them.
+func similarIDs(run *runner.Run, id string) []string {
 	var ids []string
 	unstarted := notStarted(run) > 0
 	for _, in := range run.Instances {
@@ -213,14 +220,14 @@ func near(run *runner.Run, id string) []string {
 			ids = append(ids, in.ID)
 		}
 	}
-	near := datasets.Near(id, ids, maxNear)
+	near := datasets.ClosestIDs(id, ids, maxSimilar)
 	for i, id := range near {
-		near[i] = Printable(bounded(id, 100))
+		near[i] = text.Printable(truncate(id, 100))
 	}
 	return near
 }
 
-// digits are those of an id.
+// digits returns the digits of an id.
 func digits(id string) string {
 	return strings.Map(func(r rune) rune {
 		if '0' <= r && r <= '9' {

@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
-	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -93,8 +93,8 @@ func TestDetail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range d.Tries {
-				d.Tries[i].Start = time.Time{} // shown in the zone of whoever looks
+			for i := range d.AttemptList {
+				d.AttemptList[i].Start = time.Time{} // shown in the zone of whoever looks
 			}
 			golden(t, "detail-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
 			if tt.name == "failed" {
@@ -114,14 +114,14 @@ func TestDetailVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := read(t, "run")
-	own := report.SubmissionsOf(run)
+	own := report.ReadPredictions(run)
 	without := false
-	found := verdicts.Found{Dir: "run"}
+	found := verdicts.Set{Dir: "run"}
 	for _, r := range []verdicts.Record{
 		verdict("a", verdicts.Resolved, func(r *verdicts.Record) {
 			r.RunID, r.Runs[0].Start = "second\x1b[2J", began.Add(time.Hour)
 			r.Runs[0].Passed, r.Runs[0].Dir = 37, "logs/run_evaluation/second/gpt-5-mini/a"
-			r.Flags = slices.Repeat([]suspect.Finding{{Flag: suspect.TestFile, File: "tests/\x1b[2Jtest_a.py"}}, 7)
+			r.Flags = slices.Repeat([]tampering.Finding{{Flag: tampering.TestFile, File: "tests/\x1b[2Jtest_a.py"}}, 7)
 			r.ResolvedWithoutSuspect = &without
 		}),
 		verdict("a", verdicts.Unresolved, because("2 of 37 tests failed"), func(r *verdicts.Record) { r.Basis.PatchSHA256 = "of another patch" }),
@@ -138,17 +138,17 @@ func TestDetailVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	back()
-	d.Tries, d.LastSteps = nil, nil
-	d.Judge(found, own)
+	d.AttemptList, d.LastSteps = nil, nil
+	d.AddVerdicts(found, own)
 	golden(t, "detail-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
 	shown(t, func(b *bytes.Buffer) error { return d.Write(b, 50) }, 50)
 
-	only, ok := report.JudgedOnly(verdicts.Found{Dir: "run", Verdicts: found.Verdicts[3:]}, "a")
+	only, ok := report.NewVerdictsDetail(verdicts.Set{Dir: "run", Verdicts: found.Verdicts[3:]}, "a")
 	if want := "a\nverdict: timed out\n  evaluation first of gold, 1m0s\n  quarantined here (gold: timed out)\n"; !ok ||
 		shown(t, func(b *bytes.Buffer) error { return only.Write(b, 80) }, 80) != want {
 		t.Errorf("of a baseline: %v %+v", ok, only)
 	}
-	if _, ok := report.JudgedOnly(found, "nobody"); ok {
+	if _, ok := report.NewVerdictsDetail(found, "nobody"); ok {
 		t.Error("verdicts on an instance that has none")
 	}
 }
@@ -174,23 +174,23 @@ func TestDetailFailedTests(t *testing.T) {
 		writeFile(t, filepath.Join("run", dir, "report.json"), string(data))
 		return dir
 	}
-	run := func(purpose verdicts.Purpose, class verdicts.Class, dir string) verdicts.Attempt {
-		return verdicts.Attempt{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
+	run := func(purpose verdicts.Purpose, class verdicts.Class, dir string) verdicts.TestRun {
+		return verdicts.TestRun{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
 	}
-	judged := func(runs ...verdicts.Attempt) report.Detail {
+	judged := func(runs ...verdicts.TestRun) report.Detail {
 		d, err := report.NewDetail(read(t, "run"), "a", began)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Tries, d.LastSteps = nil, nil
-		d.Judge(verdicts.Found{Dir: "run", Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Unresolved, because("13 of 14 tests failed"), func(r *verdicts.Record) {
+		d.AttemptList, d.LastSteps = nil, nil
+		d.AddVerdicts(verdicts.Set{Dir: "run", Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Unresolved, because("13 of 14 tests failed"), func(r *verdicts.Record) {
 			r.Runs = runs
 		})}}}, nil)
 		return d
 	}
 	first := run(verdicts.ForVerdict, verdicts.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, broke))
-	again := run(verdicts.ForStability, verdicts.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
-	other := run(verdicts.ForStability, verdicts.Unresolved, files(3, nil, broke[:1]))
+	again := run(verdicts.ForRerun, verdicts.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
+	other := run(verdicts.ForRerun, verdicts.Unresolved, files(3, nil, broke[:1]))
 	whole := run(verdicts.WithoutSuspect, verdicts.Resolved, files(4, nil, nil))
 	whole.Reason, whole.Failed, whole.Passed = "", 0, 14
 
@@ -207,8 +207,8 @@ func TestDetailFailedTests(t *testing.T) {
 	}
 	writeFile(t, "run/torn/report.json", `{"a":`)
 	for _, dir := range []string{"link", "../elsewhere", "torn"} {
-		if d := judged(run(verdicts.ForVerdict, verdicts.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unread) != 1 {
-			t.Errorf("%s: %+v, not read %q", dir, d.Verdicts[0].FailedTests, d.Unread)
+		if d := judged(run(verdicts.ForVerdict, verdicts.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unreadable) != 1 {
+			t.Errorf("%s: %+v, not read %q", dir, d.Verdicts[0].FailedTests, d.Unreadable)
 		}
 	}
 
@@ -235,7 +235,7 @@ func TestUnknownInstance(t *testing.T) {
 		strings.Repeat("x", 1): `run has no instance "x" among its 4`,
 	} {
 		_, err := report.NewDetail(run, id, began)
-		unknown, ok := errors.AsType[*report.UnknownError](err)
+		unknown, ok := errors.AsType[*report.UnknownInstanceError](err)
 		if !ok || unknown.Error() != want {
 			t.Errorf("%q: %v\nwant %s", id, err, want)
 		}

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Phase is how long attempts spent in one phase. Attempts whose journals do not
-// say so are not among them.
+// Phase is the time that attempts spent in one phase. It counts the attempts
+// whose journals have phase times.
 type Phase struct {
 	Name     string  `json:"phase"` // start, scrub, model, commands, diff or evaluation
 	Attempts int     `json:"attempts"`
@@ -19,63 +20,66 @@ type Phase struct {
 	Median   float64 `json:"median_seconds"`
 }
 
-const evaluation = "evaluation"
+const evaluationPhase = "evaluation"
 
-// took is the seconds of one attempt in a phase.
-type took struct {
+// phaseTime is the time of one attempt in a phase.
+type phaseTime struct {
 	phase   string
 	seconds float64
 }
 
-// spentIn is where the time of an attempt went; nothing where that is not known.
-func spentIn(t trajectories.Times) []took {
+// phaseTimesOf returns the phase times of an attempt, or nothing if they are
+// unknown.
+func phaseTimesOf(t trajectories.Times) []phaseTime {
 	if t == (trajectories.Times{}) {
 		return nil
 	}
-	var all []took
+	var all []phaseTime
 	for _, p := range []struct {
 		phase string
 		took  trajectories.Seconds
 	}{{"start", t.Start}, {"scrub", t.Scrub}, {"model", t.Model}, {"commands", t.Commands}, {"diff", t.Diff}} {
-		all = append(all, took{p.phase, time.Duration(p.took).Seconds()})
+		all = append(all, phaseTime{p.phase, time.Duration(p.took).Seconds()})
 	}
 	return all
 }
 
-// leastShown is the least time that is shown, in seconds.
-const leastShown = 0.0005
+// minShownSeconds is the shortest time that is shown, in seconds.
+const minShownSeconds = 0.0005
 
-// phasesText names the phases that took any time.
-func phasesText(all []took) string {
+// phasesText lists the phases and their times.
+func phasesText(all []phaseTime) string {
 	var parts []string
 	for _, t := range all {
-		if t.seconds >= leastShown {
-			parts = append(parts, t.phase+" "+span(t.seconds))
+		if t.seconds >= minShownSeconds {
+			parts = append(parts, t.phase+" "+durationText(t.seconds))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// phaseTable has a column for each phase that took any time.
+// phaseTable returns a table with a column for each phase.
 func phaseTable(width int, phases []Phase) string {
 	columns := "l"
 	head, sums, medians := []string{""}, []string{"sum"}, []string{"median"}
 	for _, p := range phases {
-		if p.Sum >= leastShown {
+		if p.Sum >= minShownSeconds {
 			columns += "r"
-			head, sums, medians = append(head, p.Name), append(sums, span(p.Sum)), append(medians, span(p.Median))
+			head = append(head, p.Name)
+			sums = append(sums, durationText(p.Sum))
+			medians = append(medians, durationText(p.Median))
 		}
 	}
 	if columns == "l" {
 		return ""
 	}
-	return "\n" + Table(width, columns, [][]string{head, sums, medians})
+	return "\n" + table.Table(width, columns, [][]string{head, sums, medians})
 }
 
-// phasesOf sums up what attempts took.
-func phasesOf(all []took) []Phase {
+// sumPhases sums up the times of attempts by phase.
+func sumPhases(all []phaseTime) []Phase {
 	var phases []Phase
-	for _, name := range []string{"start", "scrub", "model", "commands", "diff", evaluation} {
+	for _, name := range []string{"start", "scrub", "model", "commands", "diff", evaluationPhase} {
 		var list []float64
 		p := Phase{Name: name}
 		for _, t := range all {
@@ -93,11 +97,11 @@ func phasesOf(all []took) []Phase {
 	return phases
 }
 
-// Evaluated adds the durations of the newest evaluation of the run's own
-// submissions. Verdicts that were reused took nothing.
-func (g *Glance) Evaluated(found verdicts.Found, run *runner.Run) {
+// AddEvaluationTimes adds the phase evaluation: the durations of the newest
+// evaluation of the run's own submissions, without reused verdicts.
+func (g *Summary) AddEvaluationTimes(found verdicts.Set, run *runner.Run) {
 	runID := ""
-	for _, s := range g.Verdicts { // the newest last
+	for _, s := range g.Verdicts { // newest last
 		if s.HasRun {
 			runID = s.RunID
 		}
@@ -109,13 +113,13 @@ func (g *Glance) Evaluated(found verdicts.Found, run *runner.Run) {
 	for _, r := range g.Rows {
 		rows[r.ID] = true
 	}
-	var spent []took
-	own := SubmissionsOf(run)
+	var spent []phaseTime
+	submissions := ReadPredictions(run)
 	for _, v := range found.Verdicts {
-		this := v.RunID == runID && own.has(v.Record) || v.Sample > 1 && strings.HasPrefix(v.RunID, runID+"-")
-		if this && rows[v.Instance] && v.Reused == "" && v.Seconds > 0 {
-			spent = append(spent, took{evaluation, v.Seconds})
+		included := v.RunID == runID && submissions.matches(v.Record) || v.Repetition > 1 && strings.HasPrefix(v.RunID, runID+"-")
+		if included && rows[v.Instance] && v.ReusedFrom == "" && v.Seconds > 0 {
+			spent = append(spent, phaseTime{evaluationPhase, v.Seconds})
 		}
 	}
-	g.Totals.Phases = append(g.Totals.Phases, phasesOf(spent)...)
+	g.Totals.Phases = append(g.Totals.Phases, sumPhases(spent)...)
 }

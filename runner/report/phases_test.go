@@ -36,24 +36,24 @@ func TestPhases(t *testing.T) {
 	if err := trajectories.WritePredictions("run/preds.json", preds); err != nil {
 		t.Fatal(err)
 	}
-	found := verdicts.Found{Dir: "run"}
+	found := verdicts.Set{Dir: "run"}
 	for _, r := range []verdicts.Record{
 		verdict("a", verdicts.Resolved),
 		verdict("b", verdicts.Unresolved, func(r *verdicts.Record) { r.Seconds = 20 }),
-		verdict("c", verdicts.Resolved, func(r *verdicts.Record) { r.Reused = "elsewhere" }),
+		verdict("c", verdicts.Resolved, func(r *verdicts.Record) { r.ReusedFrom = "elsewhere" }),
 		verdict("a", verdicts.Resolved, func(r *verdicts.Record) { r.Model = evaluate.GoldModel }),
 	} {
 		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
 	}
 	run := read(t, "run")
-	g := report.NewGlance(run, nil, began)
-	g.Verdicts = report.Scores(found, run, nil, began)
-	g.Evaluated(found, run)
+	g := report.NewSummary(run, nil, began)
+	g.Verdicts = report.NewScores(found, run, nil, began)
+	g.AddEvaluationTimes(found, run)
 	d, err := report.NewDetail(run, "a", began)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Judge(found, report.SubmissionsOf(run))
+	d.AddVerdicts(found, report.ReadPredictions(run))
 	back()
 
 	want := []report.Phase{

@@ -1,6 +1,6 @@
-// Package report shows what happens in a run: as plain lines while it goes on,
-// and as a summary at its end. It consumes the runner's events and knows no
-// terminal.
+// Package report formats runs and evaluations: as lines while a run is active,
+// and as summaries afterwards. It consumes the runner's events and writes text
+// or JSON; it does not depend on a terminal.
 package report
 
 import (
@@ -12,165 +12,170 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Plain writes a line per event, for logs, pipes and people.
-type Plain struct {
-	// Width is how many cells a line may have now, 0 for as many as it needs:
-	// a terminal breaks what is longer in the middle of words. Steps are cut,
-	// everything else goes on in the next line. nil is 0 always.
+// PlainPrinter writes a line for each event, for logs, pipes and people.
+type PlainPrinter struct {
+	// Width returns the current width in cells, or 0 for unlimited lines. Steps
+	// are truncated to the width; other lines are wrapped between words. A nil
+	// Width means unlimited.
 	Width func() int
-	// Patches is how many are to be judged; 0 where that is not known.
+	// Patches is the number of patches to evaluate; 0 if it is unknown.
 	Patches int
 
-	w      io.Writer
-	total  int
-	done   int
-	judged int
-	width  int // of the instance column
-	steps  *rate.Limiter
-	busy   rate.Sometimes  // lines about the provider
-	warned map[string]bool // by shape: what holds for all is said once
+	w         io.Writer
+	total     int
+	done      int
+	evaluated int
+	width     int // width of the instance column
+	steps     *rate.Limiter
+	busy      rate.Sometimes  // limits the lines about the provider
+	warned    map[string]bool // printed warnings, by MessagePattern
 }
 
-// Lines about steps come at this rate, and so many at once: with many workers
-// most are left out, while starts and ends are always shown.
+// Limits for lines about steps. With many workers most of them are dropped; the
+// lines about starts and ends of attempts are not limited.
 const (
-	stepRate  = rate.Limit(10) // a second
+	stepRate  = rate.Limit(10) // per second
 	stepBurst = 10
 )
 
-// providerInterval is how often it is said that the provider is busy.
+// providerInterval is the minimum interval between lines about a busy provider.
 const providerInterval = 30 * time.Second
 
-// maxShapes bounds how many different warnings are written.
-const maxShapes = 1000
+// maxWarnings is the maximum number of printed warnings.
+const maxWarnings = 1000
 
-// maxShown bounds the command in a line, in characters.
-const maxShown = 72
+// maxCommand is the maximum length of a printed command, in characters.
+const maxCommand = 72
 
-// NewPlain writes to w. The ids make the columns line up.
-func NewPlain(w io.Writer, ids []string) *Plain {
-	p := &Plain{w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst), busy: rate.Sometimes{First: 3, Interval: providerInterval}}
+// NewPlainPrinter returns a PlainPrinter that writes to w. ids determines the
+// width of the instance column.
+func NewPlainPrinter(w io.Writer, ids []string) *PlainPrinter {
+	p := &PlainPrinter{
+		w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
+		busy: rate.Sometimes{First: 3, Interval: providerInterval},
+	}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
 	}
 	return p
 }
 
-// Event shows one event. A writer that fails is not the run's concern.
-func (p *Plain) Event(e runner.Event) {
+// Event prints an event. It ignores write errors.
+func (p *PlainPrinter) Event(e runner.Event) {
 	switch e.Type {
 	case runner.RunStarted:
 		p.total = e.Total - e.Skipped
 		if e.Skipped > 0 {
-			p.write("", 0, "%d of %d %s have a result already and are left as they are", e.Skipped, e.Total, tasksOf(e))
+			p.write("", 0, "skipping %d of %d %s, which have a result", e.Skipped, e.Total, taskNoun(e))
 		}
 	case runner.AttemptStarted:
-		if e.Attempt > 1 && e.Sample == 0 { // among several, numbers say nothing
-			p.about(e, "attempt %d", e.Attempt)
+		if e.Attempt > 1 && e.Repetition == 0 { // with repetitions the number is meaningless
+			p.printf(e, "attempt %d", e.Attempt)
 		}
 	case runner.AttemptResumed:
-		p.about(e, "goes on after step %d; %s to run again first", e.Step, Count(e.Total, "command"))
-	case runner.Doing:
-		p.doing(e)
+		p.printf(e, "resuming after step %d; running %s again first", e.Step, text.Count(e.Total, "command"))
+	case runner.PhaseChanged:
+		p.phase(e)
 	case runner.SandboxReady:
-		p.about(e, "sandbox ready after %s", seconds(e.Elapsed))
+		p.printf(e, "sandbox ready after %s", secondsText(e.Elapsed))
 		p.warn(e, e.Warnings...)
 	case runner.Step:
 		if p.steps.Allow() {
-			p.short(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
+			p.printShort(e, "step %-3d %s  %s", e.Step, status(e), truncateCommand(e.Command))
 		}
 	case runner.FormatError:
-		p.about(e, "step %-3d format error: %s", e.Step, cmp.Or(e.Text, "the reply is sent back"))
+		p.printf(e, "step %-3d format error: %s", e.Step, cmp.Or(e.Text, "the reply is sent back"))
 	case runner.Refused:
-		p.short(e, "step %-3d refused  %s", e.Step, cut(e.Command))
-	case runner.Pull:
+		p.printShort(e, "step %-3d refused  %s", e.Step, truncateCommand(e.Command))
+	case runner.PullProgress:
 		p.pull(e)
-	case runner.Provider:
+	case runner.ProviderChanged:
 		p.provider(e)
 	case runner.Controlled:
 		p.controlled(e)
-	case runner.Kept:
-		p.about(e, "%s", e.Text)
+	case runner.SandboxKept:
+		p.printf(e, "%s", e.Text)
 	case runner.Warning:
 		p.warn(e, e.Text)
 	case runner.AttemptFinished:
 		p.outcome(e)
 		p.warn(e, e.Outcome.Warnings...)
 	case runner.EvaluationAttempt:
-		p.about(e, "%s", evaluating(e.Text))
+		p.printf(e, "%s", purposeText(e.Text))
 	case runner.Verdict:
 		p.verdict(e)
 	}
 }
 
-// doing shows the phases that may last long before the first step.
-func (p *Plain) doing(e runner.Event) {
+// phase prints the phases that may take long before the first step.
+func (p *PlainPrinter) phase(e runner.Event) {
 	switch {
 	case e.Phase == runner.Rebuilding && p.steps.Allow():
-		p.short(e, "rebuilding %d of %d  %s", e.Done, e.Total, cut(e.Command))
+		p.printShort(e, "rebuilding %d of %d  %s", e.Done, e.Total, truncateCommand(e.Command))
 	case e.Phase == runner.Scrubbing && e.Text != "":
-		p.about(e, "scrubbing the repository, once for all attempts on %s", e.Text)
+		p.printf(e, "scrubbing the repository, once for all attempts on %s", e.Text)
 	case e.Phase == runner.Scrubbing:
-		p.about(e, "scrubbing the repository")
+		p.printf(e, "scrubbing the repository")
 	}
 }
 
-// outcome says how an attempt ended.
-func (p *Plain) outcome(e runner.Event) {
+// outcome prints the end of an attempt.
+func (p *PlainPrinter) outcome(e runner.Event) {
 	o := e.Outcome
-	if !e.Again {
+	if !e.WillRetry {
 		p.done++
 	}
 	mark := "ok"
 	if !o.Class.Counts() {
 		mark = "FAIL"
 	}
-	if e.Again {
-		mark = "again"
+	if e.WillRetry {
+		mark = "retry"
 	}
 	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.done, p.total, p.name(e), mark,
-		o.ExitStatus, Count(o.Steps, "step"), Spent(o.Cost, o.Usage.Unpriced == 0), seconds(o.Took().Seconds()), patchNote(o))
+		o.ExitStatus, text.Count(o.Steps, "step"), CostText(o.Cost, o.Usage.Unpriced == 0), secondsText(o.ActiveDuration().Seconds()),
+		patchNote(o))
 	if o.Error != "" {
-		p.about(e, "  %s", o.Error)
+		p.printf(e, "  %s", o.Error)
 	}
-	if o.Hint != "" && !e.Again {
-		p.about(e, "  %s", o.Hint)
+	if o.Hint != "" && !e.WillRetry {
+		p.printf(e, "  %s", o.Hint)
 	}
 }
 
-// controlled says what somebody has told the run to do.
-func (p *Plain) controlled(e runner.Event) {
+// controlled prints a command that a user sent to the run.
+func (p *PlainPrinter) controlled(e runner.Event) {
 	p.total = e.Total
-	if e.Class != "" { // it had ended
+	if e.Class != "" { // the attempt had ended and will run again
 		p.done--
 	}
-	p.about(e, "%s (%s)", e.Text, runner.Whose(e.By))
+	p.printf(e, "%s (%s)", e.Text, runner.SourceName(e.Source))
 }
 
-// provider says that the model's provider is busy, now and then; that it is less
-// so again is for those who watch.
-func (p *Plain) provider(e runner.Event) {
-	if s := e.Provider; s != nil && (s.Pause > 0 || s.Waiting > 0) {
-		p.busy.Do(func() { p.about(e, "provider: %s", Busy(*s)) })
+// provider prints, at limited intervals, that the model provider is busy.
+func (p *PlainPrinter) provider(e runner.Event) {
+	if s := e.Provider; s != nil && (s.PauseSeconds > 0 || s.Waiting > 0) {
+		p.busy.Do(func() { p.printf(e, "provider: %s", ProviderText(*s)) })
 	}
 }
 
-// Busy is the state of a provider in a few words.
-func Busy(s runner.ProviderState) string {
+// ProviderText describes the state of a provider.
+func ProviderText(s runner.ProviderState) string {
 	var parts []string
-	if s.Pause > 0 {
-		parts = append(parts, "asks all to wait "+seconds(s.Pause))
+	if s.PauseSeconds > 0 {
+		parts = append(parts, "rate-limited for "+secondsText(s.PauseSeconds))
 	}
-	if s.Full > 0 {
-		parts = append(parts, "its limit a minute lets nobody through for "+seconds(s.Full))
+	if s.MinuteFullSeconds > 0 {
+		parts = append(parts, "per-minute limit reached for "+secondsText(s.MinuteFullSeconds))
 	}
 	if s.Limit > 0 {
-		parts = append(parts, Count(s.Limit, "request")+" at once")
+		parts = append(parts, text.Count(s.Limit, "request")+" in parallel")
 	}
 	if s.Waiting > 0 {
 		parts = append(parts, fmt.Sprintf("%d waiting", s.Waiting))
@@ -178,14 +183,14 @@ func Busy(s runner.ProviderState) string {
 	return strings.Join(parts, ", ")
 }
 
-// warn says a warning the first time, also where only names and numbers
-// differ; the files of the run have every one.
-func (p *Plain) warn(e runner.Event, texts ...string) {
+// warn prints warnings, once for each MessagePattern. The files of the run have
+// all warnings.
+func (p *PlainPrinter) warn(e runner.Event, texts ...string) {
 	for _, text := range texts {
-		shape := Shape(text, e.Instance)
-		if !p.warned[shape] && len(p.warned) < maxShapes {
+		shape := MessagePattern(text, e.Instance)
+		if !p.warned[shape] && len(p.warned) < maxWarnings {
 			p.warned[shape] = true
-			p.about(e, "warning: %s", text)
+			p.printf(e, "warning: %s", text)
 		}
 	}
 }
@@ -204,17 +209,17 @@ func patchNote(o *trajectories.Outcome) string {
 	return ""
 }
 
-// tasksOf is what a run counts.
-func tasksOf(e runner.Event) string {
-	if e.Sample > 1 {
+// taskNoun returns what the run counts.
+func taskNoun(e runner.Event) string {
+	if e.Repetition > 1 {
 		return "attempts"
 	}
 	return "instances"
 }
 
-func cut(command string) string {
-	if r := []rune(command); len(r) > maxShown {
-		return string(r[:maxShown]) + "…"
+func truncateCommand(command string) string {
+	if r := []rune(command); len(r) > maxCommand {
+		return string(r[:maxCommand]) + "…"
 	}
 	return command
 }
@@ -229,11 +234,11 @@ func status(e runner.Event) string {
 	return "ok     "
 }
 
-func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Who()) }
+func (p *PlainPrinter) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.TaskID()) }
 
-// Problem shows an event that a user should not miss: an instance that ends
-// without a result, or cannot be judged, and warnings. It passes over the others.
-func (p *Plain) Problem(e runner.Event) {
+// ProblemEvent prints an event only if it is a problem: an instance without a
+// result, an infrastructure failure of an evaluation, or a warning.
+func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 	switch e.Type {
 	case runner.RunStarted:
 		p.total = e.Total - e.Skipped
@@ -243,7 +248,7 @@ func (p *Plain) Problem(e runner.Event) {
 		p.warn(e, e.Text)
 	case runner.AttemptFinished:
 		switch {
-		case e.Again, e.Outcome.Class == trajectories.Interrupted: // the user knows
+		case e.WillRetry, e.Outcome.Class == trajectories.Interrupted: // interrupted by the user
 			return
 		case e.Outcome.Class.Counts():
 			p.done++
@@ -252,34 +257,34 @@ func (p *Plain) Problem(e runner.Event) {
 		}
 		p.warn(e, e.Outcome.Warnings...)
 	case runner.Verdict:
-		if e.Verdict == string(verdicts.Infrastructure) && !e.Again {
+		if e.Verdict == string(verdicts.Infrastructure) && !e.WillRetry {
 			p.verdict(e)
 		}
 	}
 }
 
-// verdict says how an evaluation ended. Beside a run, whose lines count
-// instances, it is one of the lines about its instance.
-func (p *Plain) verdict(e runner.Event) {
-	if !e.Again {
-		p.judged++
+// verdict prints a verdict. During a run, whose numbered lines count instances,
+// it is a line about its instance.
+func (p *PlainPrinter) verdict(e runner.Event) {
+	if !e.WillRetry {
+		p.evaluated++
 	}
-	text := Judged(e)
+	text := VerdictText(e)
 	if p.Patches > 0 {
-		p.write("", 6, "[%d/%d] %s  %s", p.judged, p.Patches, p.name(e), text)
+		p.write("", 6, "[%d/%d] %s  %s", p.evaluated, p.Patches, p.name(e), text)
 	} else {
-		p.about(e, "verdict: %s", text)
+		p.printf(e, "verdict: %s", text)
 	}
 }
 
-// Judged is a verdict on a line: its class, how long it took, and why.
-func Judged(e runner.Event) string {
-	text := words(e.Verdict)
-	if e.Again {
-		text += ", tried again"
+// VerdictText formats a verdict: its class, duration and reason.
+func VerdictText(e runner.Event) string {
+	text := withSpaces(e.Verdict)
+	if e.WillRetry {
+		text += ", retrying"
 	}
 	text = fmt.Sprintf("%-14s", text)
-	if how := tookVerdict(e); how != "" {
+	if how := evaluationTime(e); how != "" {
 		text += fmt.Sprintf("  %-6s", how)
 	}
 	if e.Text != "" && e.Verdict != string(verdicts.Resolved) {
@@ -288,38 +293,38 @@ func Judged(e runner.Event) string {
 	return strings.TrimRight(text, " ")
 }
 
-// tookVerdict is how long an evaluation took, or that nothing had to be run.
-func tookVerdict(e runner.Event) string {
+// evaluationTime formats the duration of an evaluation, or "reused".
+func evaluationTime(e runner.Event) string {
 	switch {
 	case e.Elapsed > 0:
-		return seconds(e.Elapsed)
-	case verdicts.Class(e.Verdict).Final() && e.Verdict != string(verdicts.Empty):
+		return secondsText(e.Elapsed)
+	case verdicts.Class(e.Verdict).IsFinal() && e.Verdict != string(verdicts.Empty):
 		return "reused"
 	}
 	return ""
 }
 
-// evaluating says what a sandbox is made for.
-func evaluating(purpose string) string {
+// purposeText describes the purpose of a test run.
+func purposeText(purpose string) string {
 	switch verdicts.Purpose(purpose) {
-	case verdicts.ForStability:
-		return "evaluating it again, since it failed"
+	case verdicts.ForRerun:
+		return "evaluating again after a failure"
 	case verdicts.WithoutSuspect:
-		return "evaluating it without what is suspicious"
+		return "evaluating without the flagged hunks"
 	}
 	return "evaluating"
 }
 
-// Lines writes each event as the line that events.jsonl has of it, for a
-// program that follows a run.
-type Lines struct{ w io.Writer }
+// JSONPrinter writes each event as a JSON line, as in events.jsonl, for
+// programs that follow a run.
+type JSONPrinter struct{ w io.Writer }
 
-// NewLines writes to w.
-func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
+// NewJSONPrinter returns a JSONPrinter that writes to w.
+func NewJSONPrinter(w io.Writer) *JSONPrinter { return &JSONPrinter{w: w} }
 
-// Event writes one event. A writer that fails is not the run's concern.
-func (l *Lines) Event(e runner.Event) {
-	if e.Transient() {
+// Event writes an event. It ignores write errors.
+func (l *JSONPrinter) Event(e runner.Event) {
+	if e.IsTransient() {
 		return
 	}
 	if line, err := e.Line(); err == nil {

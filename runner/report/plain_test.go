@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -57,27 +58,27 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.RunStarted, Total: 5, Skipped: 1, Workers: 2},
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.AttemptResumed, Instance: "a__b-1", Attempt: 1, Step: 31, Total: 30},
-		{Type: runner.Doing, Phase: runner.Starting, Instance: "a__b-1"}, // for screens only
-		{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a__b-1", Text: "img:1"},
-		{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a__b-1"},
-		{Type: runner.Doing, Phase: runner.Rebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
+		{Type: runner.PhaseChanged, Phase: runner.Starting, Instance: "a__b-1"}, // for screens only
+		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1", Text: "img:1"},
+		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1"},
+		{Type: runner.PhaseChanged, Phase: runner.Rebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
 		{Type: runner.FormatError, Instance: "a__b-1", Step: 2},
-		{Type: runner.Pull, Text: "nope: waiting"},
-		{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, InFlight: 8, Waiting: 55, Pause: 3}},
-		{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 9, InFlight: 9}},
+		{Type: runner.PullProgress, Text: "nope: waiting"},
+		{Type: runner.ProviderChanged, Provider: &runner.ProviderState{Limit: 8, InFlight: 8, Waiting: 55, PauseSeconds: 3}},
+		{Type: runner.ProviderChanged, Provider: &runner.ProviderState{Limit: 9, InFlight: 9}},
 		{Type: runner.AttemptFinished, Instance: "a__b-1", Outcome: submitted},
 		{Type: runner.AttemptFinished, Instance: "c__d-22", Outcome: limit},
-		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: lost, Again: true},
+		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: lost, WillRetry: true},
 		{Type: runner.AttemptStarted, Instance: "c__d-3", Attempt: 2},
 		{Type: runner.SandboxReady, Instance: "c__d-3", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-3-4711"}},
 		{Type: runner.SandboxReady, Instance: "c__d-4", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-4-815"}},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: missing},
 		{Type: runner.EvaluationStarted, Total: 500, Workers: 2},
 		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 1, Text: "verdict"},
-		{Type: runner.Verdict, Instance: "a__b-1", Attempt: 1, Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, Again: true},
+		{Type: runner.Verdict, Instance: "a__b-1", Attempt: 1, Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, WillRetry: true},
 		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 2, Text: "verdict"},
 		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 3, Text: "rerun"},
 		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 4, Text: "without_suspect"},
@@ -95,9 +96,9 @@ func TestRenderers(t *testing.T) {
 	}
 	ids := []string{"a__b-1", "c__d-22"}
 	for name, show := range map[string]func(io.Writer) func(runner.Event){
-		"plain.txt": func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
+		"plain.txt": func(w io.Writer) func(runner.Event) { return report.NewPlainPrinter(w, ids).Event },
 		"patches.txt": func(w io.Writer) func(runner.Event) {
-			p := report.NewPlain(w, ids)
+			p := report.NewPlainPrinter(w, ids)
 			p.Patches = 6
 			return func(e runner.Event) {
 				if e.Type == runner.Verdict || e.Type == runner.EvaluationAttempt {
@@ -105,7 +106,7 @@ func TestRenderers(t *testing.T) {
 				}
 			}
 		},
-		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Problem },
+		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewPlainPrinter(w, ids).ProblemEvent },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // time stands still
@@ -126,13 +127,13 @@ func TestPlainWidth(t *testing.T) {
 	events := []runner.Event{
 		{Type: runner.RunStarted, Total: 1, Workers: 1},
 		{Type: runner.Step, Instance: "astropy__astropy-12907", Step: 1, Command: strings.Repeat("漢字 long ", 12)},
-		{Type: runner.Pull, Text: "docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: 1 of 2 layers, 310 of 1250 MB"},
-		{Type: runner.Warning, Instance: "astropy__astropy-12907", Text: "the image has no /testbed; commands start in / and whatever the image says of it is heeded"},
+		{Type: runner.PullProgress, Text: "docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: 1 of 2 layers, 310 of 1250 MB"},
+		{Type: runner.Warning, Instance: "astropy__astropy-12907", Text: "the image has no /testbed; commands start in / and whatever the image says of it is honored"},
 		{Type: runner.AttemptFinished, Instance: "astropy__astropy-12907", Outcome: end},
 	}
 	for _, width := range []int{0, 40, 80} {
 		var out bytes.Buffer
-		p := report.NewPlain(&out, []string{"astropy__astropy-12907"})
+		p := report.NewPlainPrinter(&out, []string{"astropy__astropy-12907"})
 		p.Width = func() int { return width }
 		for _, e := range events {
 			p.Event(e)
@@ -144,26 +145,6 @@ func TestPlainWidth(t *testing.T) {
 			}
 		}
 		golden(t, fmt.Sprintf("plain-%d.txt", width), out.String())
-	}
-}
-
-// Texts of one kind have one shape, whatever the names and numbers in them.
-func TestShape(t *testing.T) {
-	for _, tt := range []struct {
-		text, id, other, otherID string
-		same                     bool
-	}{
-		{"nothing is in /tmp/mini-a-77", "a", "nothing is in /tmp/mini-b-8", "b", true},
-		{"no repository of a__b-1; see A__B-1", "A__B-1", "no repository of c__d-2; see c__d-2", "c__d-2", true},
-		{"no repository of 名前-7", "名前-7", "no repository of name-x", "name-x", true},
-		{"slow: a__b-1 took 12.5s", "a__b-1", "slow: c__d-22 took 1m3s", "c__d-22", true},
-		{"sweb.a_1776_b-1 is old", "a__b-1", "sweb.c_1776_d-2 is old", "c__d-2", true},
-		{"cannot read /var/lib/x1/y", "", "cannot read /home/me/z", "", true},
-		{"the disk is full", "a", "the disk is slow", "a", false},
-	} {
-		if one, two := report.Shape(tt.text, tt.id), report.Shape(tt.other, tt.otherID); (one == two) != tt.same {
-			t.Errorf("%q and %q: alike is not %v", one, two, tt.same)
-		}
 	}
 }
 
@@ -179,7 +160,7 @@ func TestPrintable(t *testing.T) {
 		"bad \xff utf8":        "bad \ufffd utf8",
 		"next\u0085line\ufe0f": "next\ufffdline\ufe0f",
 	} {
-		got := report.Printable(in)
+		got := text.Printable(in)
 		if got != want {
 			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
 		}

@@ -17,82 +17,85 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ScoreFormat names the layout of a Score as JSON. Fields may be added to it;
-// those that are there keep their names and meaning.
+// ScoreFormat identifies the JSON form of a Score. Fields may be added;
+// existing fields keep their names and meaning.
 const ScoreFormat = "mini-score-1"
 
-// Evaluation is what a Score sums up.
+// Evaluation is the input of NewScore.
 type Evaluation struct {
 	RunID   string
 	Records []verdicts.Record // one for each instance
-	// Unfinished are instances that were submitted and have no record, as when
-	// the evaluation was stopped.
+	// Unfinished lists submitted instances without a record, for example
+	// because the evaluation was stopped.
 	Unfinished []string
-	// Run is the run that the patches are from; nil when they are from elsewhere.
-	// It has costs, steps and times, and the instances without a result.
+	// Run is the run that made the patches, with its costs, steps and times;
+	// nil if they were made elsewhere.
 	Run *runner.Run
-	// IDs are the instances that were asked for; nil means those of Run and those
-	// with a record.
+	// IDs lists the selected instances; nil means those of Run and those with a
+	// record.
 	IDs      []string
 	Official string // path of the official summary; may be empty
 	Now      time.Time
 }
 
-// Score is how an evaluation ended: the final table. It is what `mini eval`,
-// `mini bench --eval` and `mini report` print, as text or as JSON.
+// Score is the result of an evaluation. It is the output of `mini eval`, `mini
+// bench --eval` and `mini report`, as text or JSON.
 type Score struct {
 	Format   string   `json:"format"`
 	RunID    string   `json:"run_id"`
-	Models   []string `json:"models"` // as the predictions name them
+	Models   []string `json:"models"` // model names of the predictions
 	Run      string   `json:"run,omitempty"`
 	Official string   `json:"official_summary,omitempty"`
-	// Baseline is gold or noop where the patches are those of the baseline of a
-	// machine. Then Rate says nothing of an agent: of gold all should be resolved,
-	// of noop none.
+	// Baseline is gold or noop if the patches are those of the machine's
+	// baseline. Then Rate does not describe an agent: all gold patches should
+	// resolve their instances, and no noop should.
 	Baseline string `json:"baseline,omitempty"`
 
-	// Instances are those that were asked for: the denominator of Rate. What has
-	// no verdict counts as not resolved there, as with the official harness.
-	Instances int   `json:"instances"`
-	Rate      Share `json:"rate"`
-	// Trusted leaves out the quarantined instances; nil where there are none or no
-	// others, and of a baseline.
-	Trusted *Share `json:"without_quarantined,omitempty"`
-	// LikePeers takes the diffs that mini submitted at a limit for nothing, as
-	// agents do that submit nothing there; nil where there are none.
-	LikePeers *Share `json:"without_autosubmitted,omitempty"`
+	// Instances counts the selected instances, the denominator of Rate. As with
+	// the official harness, an instance without a verdict counts as not
+	// resolved.
+	Instances int         `json:"instances"`
+	Rate      ResolveRate `json:"rate"`
+	// WithoutQuarantined is the rate without quarantined instances; nil if
+	// there are none or only such instances, and for a baseline.
+	WithoutQuarantined *ResolveRate `json:"without_quarantined,omitempty"`
+	// WithoutAutosubmitted counts the diffs that mini submitted at a limit as
+	// not resolved, for comparison with agents that submit nothing at a limit;
+	// nil if there are none.
+	WithoutAutosubmitted *ResolveRate `json:"without_autosubmitted,omitempty"`
 
 	Classes []ScoreClass `json:"classes"`
-	// NotEvaluated have a submission and no verdict yet; NoResult have none to
-	// evaluate: see the outcomes of the run.
+	// NotEvaluated lists the instances with a submission but no verdict yet.
+	// NoResult counts those without a submission: see the outcomes of the run.
 	NotEvaluated []string `json:"not_evaluated,omitempty"`
 	NoResult     int      `json:"no_result"`
 
-	// Flags counts instances by what is suspicious about them, Flagged those that
-	// have any. Swayed are those whose verdict changes without the flagged hunks.
-	Flags   map[string]int `json:"flags,omitempty"`
-	Flagged int            `json:"flagged"`
-	Swayed  []Swayed       `json:"changed_without_suspect,omitempty"`
+	// Flags counts the instances with each flag, Flagged those with any flag.
+	// ChangedWithoutSuspect lists those whose verdict changes without the
+	// flagged hunks.
+	Flags                 map[string]int   `json:"flags,omitempty"`
+	Flagged               int              `json:"flagged"`
+	ChangedWithoutSuspect []ChangedVerdict `json:"changed_without_suspect,omitempty"`
 
-	// ForeignLogs are the instances whose verdict rests on a log that came with the
-	// folder.
+	// ForeignLogs lists the instances whose verdict is based on a log made
+	// elsewhere.
 	ForeignLogs []string `json:"foreign_logs,omitempty"`
-	// Told are the verdicts that need a reason, by class: unstable,
+	// VerdictReasons explains the verdicts of the classes unstable,
 	// infrastructure and error.
-	Told        []Told                 `json:"reasons,omitempty"`
-	Quarantined []evaluate.Quarantined `json:"quarantined,omitempty"`
-	Reused      int                    `json:"reused"` // verdicts for which nothing was run
+	VerdictReasons []VerdictReason        `json:"reasons,omitempty"`
+	Quarantined    []evaluate.Quarantined `json:"quarantined,omitempty"`
+	Reused         int                    `json:"reused"` // verdicts without a new test run
 
-	// Cost is of all attempts at the evaluated instances, US dollars. Unknown
-	// says that somebody knows more than is added up here.
+	// Cost is the cost of all attempts at the evaluated instances, in US
+	// dollars. CostUnknown counts the instances of partially unknown cost.
 	Cost        model.Cost `json:"cost"`
 	CostUnknown int        `json:"cost_unknown_instances"`
-	Seconds     float64    `json:"evaluation_seconds"` // one after the other
-	HasRun      bool       `json:"has_run"`            // costs, steps and seconds are known
+	Seconds     float64    `json:"evaluation_seconds"` // sum over all verdicts
+	HasRun      bool       `json:"has_run"`            // whether costs, steps and times are known
 }
 
-// Share is a part of instances, with the 95% interval (Wilson) of its rate.
-type Share struct {
+// ResolveRate is the share of resolved instances, with its 95% Wilson interval.
+type ResolveRate struct {
 	Resolved int     `json:"resolved"`
 	Of       int     `json:"of"`
 	Rate     float64 `json:"rate"` // 0 to 1
@@ -100,16 +103,16 @@ type Share struct {
 	High     float64 `json:"high"`
 }
 
-// ScoreClass is the instances of one class.
+// ScoreClass summarizes the instances of one class.
 type ScoreClass struct {
 	Class verdicts.Class `json:"class"`
 	Count int            `json:"count"`
 	IDs   []string       `json:"ids"`
-	// Autosubmitted are the diffs that mini submitted at a limit.
+	// Autosubmitted counts the diffs that mini submitted at a limit.
 	Autosubmitted int `json:"autosubmitted"`
-	// Attempts, Cost, Steps and Seconds are of the agent, of all attempts at the
-	// instances, added up; 0 where no run is known. Evaluation is how many seconds
-	// the evaluations took.
+	// Attempts, Cost, Steps and Seconds sum up all attempts of the agent at the
+	// instances; 0 if there is no run. Evaluation is the total duration of the
+	// evaluations, in seconds.
 	Attempts   int        `json:"attempts"`
 	Cost       model.Cost `json:"cost"`
 	Steps      int        `json:"steps"`
@@ -117,36 +120,36 @@ type ScoreClass struct {
 	Evaluation float64    `json:"evaluation_seconds"`
 }
 
-// Swayed is a verdict that changes without the hunks that were flagged.
-type Swayed struct {
+// ChangedVerdict is a verdict that changes without the flagged hunks.
+type ChangedVerdict struct {
 	ID       string         `json:"instance_id"`
 	Class    verdicts.Class `json:"class"`
 	Resolved bool           `json:"resolved_without_suspect"`
 }
 
-// Told is why an instance has no better verdict.
-type Told struct {
+// VerdictReason explains the class of a verdict.
+type VerdictReason struct {
 	ID     string         `json:"instance_id"`
 	Class  verdicts.Class `json:"class"`
 	Reason string         `json:"reason,omitempty"`
 	Hint   string         `json:"hint,omitempty"`
 }
 
-func share(resolved, of int) Share {
-	s := Share{Resolved: resolved, Of: of}
+func share(resolved, of int) ResolveRate {
+	s := ResolveRate{Resolved: resolved, Of: of}
 	if of > 0 {
 		s.Rate = float64(resolved) / float64(of)
 	}
-	s.Low, s.High = grade.Interval(resolved, of)
+	s.Low, s.High = grade.WilsonInterval(resolved, of)
 	return s
 }
 
-// NewScore sums an evaluation up.
+// NewScore summarizes an evaluation.
 func NewScore(e Evaluation) Score {
 	s := Score{Format: ScoreFormat, RunID: e.RunID, Official: e.Official, HasRun: e.Run != nil, Models: []string{}}
 	rows := map[string]Row{}
 	if e.Run != nil {
-		g := NewGlance(e.Run, e.IDs, e.Now)
+		g := NewSummary(e.Run, e.IDs, e.Now)
 		s.Run, s.Instances = e.Run.Dir, g.Instances
 		for _, r := range g.Rows {
 			rows[r.ID] = r
@@ -156,31 +159,31 @@ func NewScore(e Evaluation) Score {
 	if e.IDs != nil {
 		records = slices.DeleteFunc(records, func(r verdicts.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
 	}
-	slices.SortFunc(records, func(a, b verdicts.Record) int { return datasets.Natural(a.Instance, b.Instance) })
-	t := scoring{Score: &s, rows: rows, classes: map[verdicts.Class]*ScoreClass{}}
+	slices.SortFunc(records, func(a, b verdicts.Record) int { return datasets.CompareNatural(a.Instance, b.Instance) })
+	t := scoreBuilder{Score: &s, rows: rows, classes: map[verdicts.Class]*ScoreClass{}}
 	for _, r := range records {
 		t.add(r)
 	}
 	if len(s.Models) == 1 && isBaseline(s.Models[0]) {
 		s.Baseline = s.Models[0]
 	}
-	t.rest(e.Unfinished)
-	s.Instances = max(s.Instances, len(e.IDs), t.known+s.NoResult)
-	t.rates()
+	t.addUnevaluated(e.Unfinished)
+	s.Instances = max(s.Instances, len(e.IDs), t.accounted+s.NoResult)
+	t.computeRates()
 	return s
 }
 
-// scoring is a Score in the making.
-type scoring struct {
+// scoreBuilder builds a Score.
+type scoreBuilder struct {
 	*Score
-	rows    map[string]Row // of the run, by id; those with a record are taken out
-	classes map[verdicts.Class]*ScoreClass
-	known   int // instances with a record, or that wait for one
-	peers   int // resolved by what peers would have submitted as well
-	trusted int // resolved, and not quarantined
+	rows              map[string]Row // rows of the run without a record, by instance id
+	classes           map[verdicts.Class]*ScoreClass
+	accounted         int // instances with a record or a submission
+	submittedResolved int // resolved, not autosubmitted
+	trustedResolved   int // resolved, not quarantined
 }
 
-func (t *scoring) add(r verdicts.Record) {
+func (t *scoreBuilder) add(r verdicts.Record) {
 	c := t.classes[r.Class]
 	if c == nil {
 		c = &ScoreClass{Class: r.Class}
@@ -191,18 +194,21 @@ func (t *scoring) add(r verdicts.Record) {
 	if ok && !row.CostKnown {
 		t.CostUnknown++
 	}
-	t.known++
+	t.accounted++
 	c.Count++
 	c.IDs = append(c.IDs, r.Instance)
-	c.Cost, c.Steps, c.Seconds, c.Evaluation = c.Cost+row.Cost, c.Steps+row.AllSteps, c.Seconds+row.Seconds, c.Evaluation+r.Seconds
+	c.Cost += row.Cost
+	c.Steps += row.AllSteps
+	c.Seconds += row.Seconds
+	c.Evaluation += r.Seconds
 	c.Attempts += row.Attempts
 	t.Cost, t.Seconds = t.Cost+row.Cost, t.Seconds+r.Seconds
 	if row.Autosubmitted {
 		c.Autosubmitted++
 	} else if r.Class == verdicts.Resolved {
-		t.peers++
+		t.submittedResolved++
 	}
-	if r.Reused != "" {
+	if r.ReusedFrom != "" {
 		t.Reused++
 	}
 	if r.ForeignLog {
@@ -211,20 +217,20 @@ func (t *scoring) add(r verdicts.Record) {
 	if !slices.Contains(t.Models, r.Model) {
 		t.Models = append(t.Models, r.Model)
 	}
-	t.suspect(r)
+	t.addFlags(r)
 	switch r.Class {
 	case verdicts.Unstable, verdicts.Infrastructure, verdicts.Error:
-		t.Told = append(t.Told, Told{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
+		t.VerdictReasons = append(t.VerdictReasons, VerdictReason{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
 	}
-	if r.Quarantine() {
+	if r.IsQuarantined() {
 		t.Quarantined = append(t.Quarantined, evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop})
 	} else if r.Class == verdicts.Resolved {
-		t.trusted++
+		t.trustedResolved++
 	}
 }
 
-// suspect counts the flags of a record, each kind once.
-func (t *scoring) suspect(r verdicts.Record) {
+// addFlags counts the distinct flags of a record.
+func (t *scoreBuilder) addFlags(r verdicts.Record) {
 	if len(r.Flags) > 0 {
 		t.Flagged++
 	}
@@ -235,12 +241,12 @@ func (t *scoring) suspect(r verdicts.Record) {
 		t.Flags[name]++
 	}
 	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == verdicts.Resolved) {
-		t.Swayed = append(t.Swayed, Swayed{ID: r.Instance, Class: r.Class, Resolved: *without})
+		t.ChangedWithoutSuspect = append(t.ChangedWithoutSuspect, ChangedVerdict{ID: r.Instance, Class: r.Class, Resolved: *without})
 	}
 }
 
-// rest sorts the instances without a record.
-func (t *scoring) rest(unfinished []string) {
+// addUnevaluated counts the instances without a record.
+func (t *scoreBuilder) addUnevaluated(unfinished []string) {
 	waiting := map[string]bool{}
 	for _, id := range unfinished {
 		waiting[id] = true
@@ -252,12 +258,12 @@ func (t *scoring) rest(unfinished []string) {
 			t.NoResult++
 		}
 	}
-	t.NotEvaluated = slices.SortedFunc(maps.Keys(waiting), datasets.Natural)
-	t.known += len(t.NotEvaluated)
+	t.NotEvaluated = slices.SortedFunc(maps.Keys(waiting), datasets.CompareNatural)
+	t.accounted += len(t.NotEvaluated)
 }
 
-func (t *scoring) rates() {
-	t.NoResult = t.Instances - t.known // those that were not started too
+func (t *scoreBuilder) computeRates() {
+	t.NoResult = t.Instances - t.accounted // includes instances that were not started
 	for _, class := range verdicts.Classes() {
 		if c := t.classes[class]; c != nil {
 			t.Classes = append(t.Classes, *c)
@@ -271,20 +277,20 @@ func (t *scoring) rates() {
 	}
 	t.Rate = share(resolved, t.Instances)
 	if auto > 0 {
-		like := share(t.peers, t.Instances)
-		t.LikePeers = &like
+		like := share(t.submittedResolved, t.Instances)
+		t.WithoutAutosubmitted = &like
 	}
 	if len(t.Quarantined) == 0 || t.Baseline != "" {
 		return
 	}
 	if t.Instances == len(t.Quarantined) {
-		return // a rate of nothing
+		return // no instance is left
 	}
-	trusted := share(t.trusted, t.Instances-len(t.Quarantined))
-	t.Trusted = &trusted
+	trusted := share(t.trustedResolved, t.Instances-len(t.Quarantined))
+	t.WithoutQuarantined = &trusted
 }
 
-// Count is how many instances ended in a class.
+// Count returns the number of instances in a class.
 func (s Score) Count(class verdicts.Class) int {
 	for _, c := range s.Classes {
 		if c.Class == class {
@@ -294,42 +300,42 @@ func (s Score) Count(class verdicts.Class) int {
 	return 0
 }
 
-// Complete says whether every patch has a verdict. Where it is false, mini ends
-// with code 3.
+// Complete reports whether every patch has a verdict. If not, mini exits with
+// code 3.
 func (s Score) Complete() bool {
 	return len(s.NotEvaluated) == 0 && s.Count(verdicts.Infrastructure) == 0
 }
 
-// byCount are the names of counts, the highest first.
+// byCount returns the keys of counts, highest count first.
 func byCount(counts map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }
 
-// Scores are the evaluations in the folder of a run, the newest last. With ids
-// they are about those instances only. The models of one evaluation are taken
-// together where they have no instance in common: a run may have gone on with
-// another model. The baseline of the machine (gold, noop) is no score of its
-// own where there are others; it is what quarantines instances in these. A
-// verdict on what an instance had submitted before counts no more.
-func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) []Score {
+// NewScores returns the scores of all evaluations in a run folder, newest last.
+// With ids they cover these instances only. Models of one evaluation are
+// combined if they have no instance in common, because a run may continue with
+// another model. The baseline evaluations (gold, noop) have no score if there
+// are others; they determine the quarantined instances. Verdicts on replaced
+// submissions do not count.
+func NewScores(found verdicts.Set, run *runner.Run, ids []string, now time.Time) []Score {
 	type group struct {
 		runID     string
 		newest    time.Time
 		records   []verdicts.Record
 		instances map[string]bool
 		baseline  bool
-		ofRun     bool // the run's own submissions
+		ofRun     bool // has verdicts on the run's own submissions
 	}
 	var groups []*group
-	base, own := baselineOf(found), SubmissionsOf(run)
+	base, submissions := baselineOf(found), ReadPredictions(run)
 	for _, v := range byModel(found) {
 		first := v[0]
-		if first.Sample > 1 {
-			continue // see Samples
+		if first.Repetition > 1 {
+			continue // see RepetitionSummary
 		}
-		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return own.stale(v.Record) })
+		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return submissions.isStale(v.Record) })
 		baseline := isBaseline(first.Model)
 		i := slices.IndexFunc(groups, func(g *group) bool {
 			return g.runID == first.RunID && !baseline && !g.baseline &&
@@ -342,8 +348,8 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 		g := groups[i]
 		for _, v := range v {
 			g.instances[v.Instance] = true
-			g.ofRun = g.ofRun || own.has(v.Record)
-			g.records = append(g.records, base.complete(v.Record))
+			g.ofRun = g.ofRun || submissions.matches(v.Record)
+			g.records = append(g.records, base.withBaseline(v.Record))
 			for _, run := range v.Runs {
 				if run.Start.After(g.newest) {
 					g.newest = run.Start
@@ -358,20 +364,20 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 	var scores []Score
 	for _, g := range groups {
 		e := Evaluation{RunID: g.runID, Records: g.records, IDs: ids, Now: now}
-		if g.ofRun { // else its costs are of other patches
+		if g.ofRun { // otherwise the run's costs are those of other patches
 			e.Run = run
 		}
 		s := NewScore(e)
-		s.Official = officialOf(found.Dir, s)
+		s.Official = officialPath(found.Dir, s)
 		scores = append(scores, s)
 	}
 	return scores
 }
 
-// officialOf is the path of the official summary in the folder, which is called
-// after one of the models; empty where there is none.
-func officialOf(dir string, s Score) string {
-	run, err := grade.NewRun(dir, s.RunID)
+// officialPath returns the path of the official summary, which is named after
+// one of the models; "" if there is none.
+func officialPath(dir string, s Score) string {
+	run, err := grade.NewLayout(dir, s.RunID)
 	if err != nil {
 		return ""
 	}
@@ -390,8 +396,8 @@ func officialOf(dir string, s Score) string {
 
 func isBaseline(name string) bool { return name == evaluate.GoldModel || name == evaluate.NoopModel }
 
-// byModel are the verdicts of each evaluation and model.
-func byModel(found verdicts.Found) [][]verdicts.Verdict {
+// byModel groups the verdicts by evaluation and model.
+func byModel(found verdicts.Set) [][]verdicts.Verdict {
 	type key struct{ run, model string }
 	groups := map[key][]verdicts.Verdict{}
 	var order []key
@@ -409,14 +415,14 @@ func byModel(found verdicts.Found) [][]verdicts.Verdict {
 	return lists
 }
 
-// baseline is what gold and noop came to, by instance.
+// baseline holds the classes of the gold and noop tasks, by instance.
 type baseline struct{ gold, noop map[string]verdicts.Class }
 
-func baselineOf(found verdicts.Found) baseline {
+func baselineOf(found verdicts.Set) baseline {
 	b := baseline{map[string]verdicts.Class{}, map[string]verdicts.Class{}}
 	for _, v := range found.Verdicts {
 		switch {
-		case !v.Class.Final(): // nothing is known yet
+		case !v.Class.IsFinal(): // not known yet
 		case v.Model == evaluate.GoldModel:
 			b.gold[v.Instance] = v.Class
 		case v.Model == evaluate.NoopModel:
@@ -426,8 +432,8 @@ func baselineOf(found verdicts.Found) baseline {
 	return b
 }
 
-// complete adds to a record what is known of the baseline now.
-func (b baseline) complete(r verdicts.Record) verdicts.Record {
+// withBaseline returns the record with the current baseline classes.
+func (b baseline) withBaseline(r verdicts.Record) verdicts.Record {
 	if c, ok := b.gold[r.Instance]; ok {
 		r.Gold = c
 	}
@@ -437,12 +443,12 @@ func (b baseline) complete(r verdicts.Record) verdicts.Record {
 	return r
 }
 
-// Submissions are the predictions of a run, by instance.
-type Submissions map[string]trajectories.Prediction
+// Predictions holds the predictions of a run, by instance id.
+type Predictions map[string]trajectories.Prediction
 
-// SubmissionsOf reads them from where evaluations do. What cannot be read is
-// as good as missing: no verdict is tied to the run then.
-func SubmissionsOf(run *runner.Run) Submissions {
+// ReadPredictions reads preds.json of a run. It returns nil if the file is
+// unreadable; then no verdict is associated with the run.
+func ReadPredictions(run *runner.Run) Predictions {
 	if run == nil {
 		return nil
 	}
@@ -453,14 +459,15 @@ func SubmissionsOf(run *runner.Run) Submissions {
 	return preds.ByID()
 }
 
-// has says that a verdict is on a submission of the run.
-func (s Submissions) has(r verdicts.Record) bool {
+// matches reports whether a verdict is about a prediction of the run.
+func (s Predictions) matches(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
-	return ok && r.IsOn(p)
+	return ok && r.Matches(p)
 }
 
-// stale says that a verdict is on what the run's instance had submitted before.
-func (s Submissions) stale(r verdicts.Record) bool {
+// isStale reports whether a verdict is about an earlier prediction of the run
+// for the instance.
+func (s Predictions) isStale(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
-	return ok && p.Model == r.Model && !r.IsOn(p)
+	return ok && p.Model == r.Model && !r.Matches(p)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner/evaluate"
-	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -24,7 +24,7 @@ func verdict(id string, class verdicts.Class, change ...func(*verdicts.Record)) 
 	r := verdicts.Record{
 		Format: verdicts.Format, Instance: id, Model: "gpt-5-mini", RunID: "first", Class: class, Seconds: 60,
 		Basis: verdicts.Basis{PatchBytes: 4, PatchSHA256: hex.EncodeToString(sum[:])},
-		Runs:  []verdicts.Attempt{{Purpose: verdicts.ForVerdict, Class: class, Start: began}},
+		Runs:  []verdicts.TestRun{{Purpose: verdicts.ForVerdict, Class: class, Start: began}},
 	}
 	for _, f := range change {
 		f(&r)
@@ -39,7 +39,7 @@ func because(reason string) func(*verdicts.Record) {
 func flagged(without bool, names ...string) func(*verdicts.Record) {
 	return func(r *verdicts.Record) {
 		for _, name := range names {
-			r.Flags = append(r.Flags, suspect.Finding{Flag: suspect.Flag(name), File: "a"}, suspect.Finding{Flag: suspect.Flag(name), File: "b"})
+			r.Flags = append(r.Flags, tampering.Finding{Flag: tampering.Flag(name), File: "a"}, tampering.Finding{Flag: tampering.Flag(name), File: "b"})
 		}
 		r.ResolvedWithoutSuspect = &without
 	}
@@ -168,7 +168,7 @@ func TestScores(t *testing.T) {
 			r.Runs[0].Start = began.Add(time.Duration(hours) * time.Hour)
 		}
 	}
-	var found verdicts.Found
+	var found verdicts.Set
 	for _, r := range []verdicts.Record{
 		verdict("a", verdicts.Resolved, as("again", "gpt-5-mini", 3)),
 		verdict("b", verdicts.Resolved, as("again", "gpt-5", 3)),
@@ -182,7 +182,7 @@ func TestScores(t *testing.T) {
 		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
 	}
 	var got []string
-	for _, s := range report.Scores(found, run, nil, began) {
+	for _, s := range report.NewScores(found, run, nil, began) {
 		got = append(got, fmt.Sprintf("%s%v %d of %d %v %v %v", s.RunID, s.Models, s.Rate.Resolved, s.Rate.Of, s.Quarantined, s.NotEvaluated, s.HasRun))
 	}
 	want := []string{
@@ -193,13 +193,13 @@ func TestScores(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	g := report.NewGlance(run, nil, began)
-	g.Verdicts = report.Scores(found, run, nil, began)
+	g := report.NewSummary(run, nil, began)
+	g.Verdicts = report.NewScores(found, run, nil, began)
 	back()
 	golden(t, "glance-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80))
 
-	baseline := verdicts.Found{Verdicts: found.Verdicts[5:]}
-	if scores := report.Scores(baseline, run, nil, began); len(scores) != 2 || scores[0].HasRun {
+	baseline := verdicts.Set{Verdicts: found.Verdicts[5:]}
+	if scores := report.NewScores(baseline, run, nil, began); len(scores) != 2 || scores[0].HasRun {
 		t.Errorf("of the baseline alone: %+v", scores)
 	}
 }
@@ -209,9 +209,9 @@ func TestBaselineScores(t *testing.T) {
 	of := func(model string) func(*verdicts.Record) {
 		return func(r *verdicts.Record) {
 			r.Model = model
-			if r.Class.Final() && model == evaluate.GoldModel {
+			if r.Class.IsFinal() && model == evaluate.GoldModel {
 				r.Gold = r.Class
-			} else if r.Class.Final() {
+			} else if r.Class.IsFinal() {
 				r.Noop = r.Class
 			}
 		}
@@ -221,10 +221,10 @@ func TestBaselineScores(t *testing.T) {
 		classes []verdicts.Class
 		want    string
 	}{
-		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.Resolved}, "gold: 2 of 2 pass with the gold patch, as it should be\nevaluation first\n"},
-		{"noop", []verdicts.Class{verdicts.Unresolved, verdicts.Unresolved}, "noop: 0 of 2 pass without a patch, as it should be\nevaluation first\n"},
-		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.TimedOut, verdicts.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be judged on this machine; 1 without a verdict\nevaluation first\n"},
-		{"noop", []verdicts.Class{verdicts.Resolved, verdicts.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be judged on this machine\nevaluation first\n"},
+		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.Resolved}, "gold: 2 of 2 pass with the gold patch, as expected\nevaluation first\n"},
+		{"noop", []verdicts.Class{verdicts.Unresolved, verdicts.Unresolved}, "noop: 0 of 2 pass without a patch, as expected\nevaluation first\n"},
+		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.TimedOut, verdicts.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be evaluated on this machine; 1 without a verdict\nevaluation first\n"},
+		{"noop", []verdicts.Class{verdicts.Resolved, verdicts.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be evaluated on this machine\nevaluation first\n"},
 		{"noop", []verdicts.Class{verdicts.Infrastructure}, "noop: 0 of 1 pass without a patch; 1 without a verdict\nevaluation first\n"},
 	} {
 		e := report.Evaluation{RunID: "first"}
@@ -236,36 +236,25 @@ func TestBaselineScores(t *testing.T) {
 		if !strings.HasPrefix(strings.ReplaceAll(text, "1\nwithout", "1 without"), tt.want) {
 			t.Errorf("%s %v:\n%s\nwant\n%s", tt.model, tt.classes, text, tt.want)
 		}
-		if s.Baseline != tt.model || s.Trusted != nil {
-			t.Errorf("%s: baseline %q, without the quarantined %v", tt.model, s.Baseline, s.Trusted)
+		if s.Baseline != tt.model || s.WithoutQuarantined != nil {
+			t.Errorf("%s: baseline %q, without the quarantined %v", tt.model, s.Baseline, s.WithoutQuarantined)
 		}
-		if wrong := strings.Contains(tt.want, "judged on"); wrong != strings.Contains(text, "1 quarantined here: a-") {
+		if wrong := strings.Contains(tt.want, "evaluated on"); wrong != strings.Contains(text, "1 quarantined here: a-") {
 			t.Errorf("%s %v: who is quarantined?\n%s", tt.model, tt.classes, text)
 		}
-	}
-}
-
-// Of nothing but quarantined instances there is no second rate.
-func TestNoneWithoutTheQuarantined(t *testing.T) {
-	s := report.NewScore(report.Evaluation{
-		RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Unresolved, func(r *verdicts.Record) { r.Gold = verdicts.TimedOut })},
-	})
-	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
-	if s.Trusted != nil || strings.Contains(text, "without the quarantined") || !strings.Contains(text, "1 quarantined here: a") {
-		t.Errorf("%v\n%s", s.Trusted, text)
 	}
 }
 
 // The official summary is named where it is, after the model that has one.
 func TestOfficialSummary(t *testing.T) {
 	dir := t.TempDir()
-	found := verdicts.Found{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Resolved)}}}
-	if s := report.Scores(found, nil, nil, began); s[0].Official != "" {
+	found := verdicts.Set{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Resolved)}}}
+	if s := report.NewScores(found, nil, nil, began); s[0].Official != "" {
 		t.Errorf("a summary that is not there: %s", s[0].Official)
 	}
 	path := dir + "/gpt-5-mini.first.json"
 	writeFile(t, path, "{}")
-	if s := report.Scores(found, nil, nil, began); s[0].Official != path {
+	if s := report.NewScores(found, nil, nil, began); s[0].Official != path {
 		t.Errorf("%q, want %q", s[0].Official, path)
 	}
 }

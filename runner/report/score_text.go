@@ -11,30 +11,31 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/datasets"
-	noun "github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// Bounds of what a score shows; its JSON has everything.
+// Limits of the text form. The JSON form has everything.
 const (
-	maxTold        = 2 // different reasons of a class
-	maxListed      = 20
-	maxShownModels = 3 // there is one, unless a run went on with another
+	maxReasonsPerClass = 2 // distinct reasons for each class
+	maxListedItems     = 20
+	maxShownModels     = 3 // usually there is one
 )
 
-// Write shows a score to people, in lines of at most width characters.
+// Write writes the score as text, in lines of at most width characters.
 func (s Score) Write(w io.Writer, width int) error {
 	var b strings.Builder
-	b.WriteString(paragraph(s.headline(), width, 0, 3))
-	if s.Trusted != nil {
-		b.WriteString(paragraph(s.Trusted.text("without the quarantined"), width, 0, 2))
+	b.WriteString(table.Paragraph(s.headline(), width, 0, 3))
+	if s.WithoutQuarantined != nil {
+		b.WriteString(table.Paragraph(s.WithoutQuarantined.text("without quarantined instances"), width, 0, 2))
 	}
-	if s.LikePeers != nil {
-		b.WriteString(paragraph(s.LikePeers.text("without diffs taken at a limit"), width, 0, 2))
+	if s.WithoutAutosubmitted != nil {
+		b.WriteString(table.Paragraph(s.WithoutAutosubmitted.text("without autosubmitted patches"), width, 0, 2))
 	}
-	b.WriteString(paragraph(s.about(), width, 0, 6)) // the path is to be copied
-	b.WriteString("\n" + s.classes(width))
+	b.WriteString(table.Paragraph(s.about(), width, 0, 6)) // enough lines for the whole path
+	b.WriteString("\n" + s.classTable(width))
 	b.WriteString(s.remarks(width))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -42,28 +43,28 @@ func (s Score) Write(w io.Writer, width int) error {
 
 func (s Score) headline() string {
 	if s.Baseline != "" {
-		return s.expected()
+		return s.baselineText()
 	}
-	text := s.Rate.text(noun.Plural(s.Rate.Of, "instance") + " resolved")
-	if n := s.Instances - s.judged(); n > 0 {
-		text += fmt.Sprintf("; %d without a verdict count as not resolved", n)
+	line := s.Rate.text(text.Plural(s.Rate.Of, "instance") + " resolved")
+	if n := s.Instances - s.withVerdict(); n > 0 {
+		line += fmt.Sprintf("; %d without a verdict count as not resolved", n)
 	}
-	return text
+	return line
 }
 
-// expected holds the baseline of a machine against what it should be.
-func (s Score) expected() string {
-	resolved, judged := s.Count(verdicts.Resolved), s.judged()
-	text, wrong := fmt.Sprintf("gold: %d of %d pass with the gold patch", resolved, s.Instances), judged-resolved
+// baselineText compares the baseline of a machine with the expected result.
+func (s Score) baselineText() string {
+	resolved, graded := s.Count(verdicts.Resolved), s.withVerdict()
+	text, wrong := fmt.Sprintf("gold: %d of %d pass with the gold patch", resolved, s.Instances), graded-resolved
 	if s.Baseline == evaluate.NoopModel {
 		text, wrong = fmt.Sprintf("noop: %d of %d pass without a patch", resolved, s.Instances), resolved
 	}
-	unknown := s.Instances - judged
+	unknown := s.Instances - graded
 	switch {
 	case wrong > 0:
-		text += fmt.Sprintf("; %d cannot be judged on this machine", wrong)
-	case judged > 0 && unknown == 0:
-		text += ", as it should be"
+		text += fmt.Sprintf("; %d cannot be evaluated on this machine", wrong)
+	case graded > 0 && unknown == 0:
+		text += ", as expected"
 	}
 	if unknown > 0 {
 		text += fmt.Sprintf("; %d without a verdict", unknown)
@@ -71,8 +72,8 @@ func (s Score) expected() string {
 	return text
 }
 
-// judged is how many instances have a verdict.
-func (s Score) judged() int {
+// withVerdict returns the number of instances with a verdict.
+func (s Score) withVerdict() int {
 	n := 0
 	for _, c := range s.Classes {
 		if c.Class != verdicts.Infrastructure && c.Class != verdicts.Error {
@@ -82,14 +83,15 @@ func (s Score) judged() int {
 	return n
 }
 
-// text is the share in a sentence.
-func (r Share) text(what string) string {
-	return fmt.Sprintf("%d of %d %s: %s, 95%% interval %s to %s", r.Resolved, r.Of, what, percent(r.Rate), percent(r.Low), percent(r.High))
+// text formats the rate.
+func (r ResolveRate) text(what string) string {
+	return fmt.Sprintf("%d of %d %s: %s, 95%% interval %s to %s",
+		r.Resolved, r.Of, what, percent(r.Rate), percent(r.Low), percent(r.High))
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
-// about says whose patches these are, and where more is.
+// about returns the models, the run id and the path of the official summary.
 func (s Score) about() string {
 	models := s.Models
 	if len(models) > maxShownModels {
@@ -97,11 +99,11 @@ func (s Score) about() string {
 	}
 	var parts []string
 	for _, m := range models {
-		if m != s.Baseline { // which the first line names
-			parts = append(parts, bounded(m, 60))
+		if m != s.Baseline { // the first line has the baseline
+			parts = append(parts, truncate(m, 60))
 		}
 	}
-	parts = append(parts, "evaluation "+bounded(s.RunID, 60))
+	parts = append(parts, "evaluation "+truncate(s.RunID, 60))
 	text := strings.Join(parts, ", ")
 	if s.Official != "" {
 		text += "; official summary in " + s.Official
@@ -109,23 +111,25 @@ func (s Score) about() string {
 	return text
 }
 
-// classes is the table by class. Costs, steps and times of the agent are there
-// when its run is known: costs added up, the rest for each instance. What does
-// not fit the width is left out, from the right.
-func (s Score) classes(width int) string {
-	rows := [][]string{s.head()}
+// classTable returns the table of classes. If the run is known it has the costs
+// (total) and the steps and times (mean for each instance) of the agent.
+// Columns that do not fit are dropped, from the right.
+func (s Score) classTable(width int) string {
+	rows := [][]string{s.classTableHead()}
 	for _, c := range s.Classes {
-		row := []string{words(string(c.Class)), fmt.Sprint(c.Count)}
-		if s.LikePeers != nil {
-			row = append(row, each(fmt.Sprint(c.Autosubmitted), c.Autosubmitted > 0))
+		row := []string{withSpaces(string(c.Class)), fmt.Sprint(c.Count)}
+		if s.WithoutAutosubmitted != nil {
+			row = append(row, orDash(fmt.Sprint(c.Autosubmitted), c.Autosubmitted > 0))
 		}
-		if s.severalAttempts() {
-			row = append(row, each(fmt.Sprint(c.Attempts), c.Attempts > 0))
+		if s.hasSeveralAttempts() {
+			row = append(row, orDash(fmt.Sprint(c.Attempts), c.Attempts > 0))
 		}
 		if s.HasRun {
-			row = append(row, s.money(c), each(fmt.Sprintf("%.0f", mean(float64(c.Steps), c.Count)), c.Steps > 0), each(span(mean(c.Seconds, c.Count)), c.Seconds > 0))
+			row = append(row, s.money(c),
+				orDash(fmt.Sprintf("%.0f", mean(float64(c.Steps), c.Count)), c.Steps > 0),
+				orDash(durationText(mean(c.Seconds, c.Count)), c.Seconds > 0))
 		}
-		rows = append(rows, append(row, each(span(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
+		rows = append(rows, append(row, orDash(durationText(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
 	}
 	for _, more := range []struct {
 		name  string
@@ -144,15 +148,15 @@ func (s Score) classes(width int) string {
 			rows[i] = row[:len(columns)]
 		}
 	}
-	return Table(width, columns, rows)
+	return table.Table(width, columns, rows)
 }
 
-func (s Score) head() []string {
+func (s Score) classTableHead() []string {
 	head := []string{"verdict", "count"}
-	if s.LikePeers != nil {
-		head = append(head, "at a limit")
+	if s.WithoutAutosubmitted != nil {
+		head = append(head, "autosubmitted")
 	}
-	if s.severalAttempts() {
+	if s.hasSeveralAttempts() {
 		head = append(head, "attempts")
 	}
 	if s.HasRun {
@@ -161,12 +165,12 @@ func (s Score) head() []string {
 	return append(head, "tests each")
 }
 
-// severalAttempts says whether the figures of an instance are of more than one.
-func (s Score) severalAttempts() bool {
+// hasSeveralAttempts reports whether an instance has more than one attempt.
+func (s Score) hasSeveralAttempts() bool {
 	return slices.ContainsFunc(s.Classes, func(c ScoreClass) bool { return c.Attempts > c.Count })
 }
 
-// tableWidth is how wide the rows of a table are, in cells.
+// tableWidth returns the width of a table, in cells.
 func tableWidth(rows [][]string) int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -174,20 +178,20 @@ func tableWidth(rows [][]string) int {
 			widths[i] = max(widths[i], ansi.StringWidth(cell))
 		}
 	}
-	return total(widths)
+	return table.TotalWidth(widths)
 }
 
 func (s Score) money(c ScoreClass) string {
 	switch {
 	case c.Cost > 0:
-		return money(c.Cost)
+		return moneyText(c.Cost)
 	case s.CostUnknown > 0 && c.Count > 0:
 		return "?"
 	}
 	return "-"
 }
 
-func each(text string, known bool) string {
+func orDash(text string, known bool) string {
 	if !known {
 		return "-"
 	}
@@ -196,32 +200,33 @@ func each(text string, known bool) string {
 
 func mean(sum float64, n int) float64 { return sum / float64(max(n, 1)) }
 
-// words is a name of a file's format as people write it.
-func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+// withSpaces replaces underscores with spaces.
+func withSpaces(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// remarks are what one should know before the numbers are believed.
+// remarks lists flags, quarantined instances and the reasons of exceptional
+// verdicts.
 func (s Score) remarks(width int) string {
 	var b strings.Builder
 	if s.Flagged > 0 {
 		var parts []string
 		for _, name := range byCount(s.Flags) {
-			parts = append(parts, fmt.Sprintf("%s %d", words(name), s.Flags[name]))
+			parts = append(parts, fmt.Sprintf("%s %d", withSpaces(name), s.Flags[name]))
 		}
-		b.WriteString(listed("flags on "+Count(s.Flagged, "instance"), parts, width, 1))
+		b.WriteString(listText("flags on "+text.Count(s.Flagged, "instance"), parts, width, 1))
 	}
 	var ids []string
-	for _, c := range s.Swayed {
+	for _, c := range s.ChangedWithoutSuspect {
 		ids = append(ids, c.ID)
 	}
-	b.WriteString(listed(fmt.Sprintf("%d otherwise without the flagged hunks", len(ids)), ids, width, 2))
-	b.WriteString(listed(fmt.Sprintf("%d graded by logs made elsewhere", len(s.ForeignLogs)), s.ForeignLogs, width, 2))
+	b.WriteString(listText(fmt.Sprintf("%d with another verdict without the flagged hunks", len(ids)), ids, width, 2))
+	b.WriteString(listText(fmt.Sprintf("%d graded from logs made elsewhere", len(s.ForeignLogs)), s.ForeignLogs, width, 2))
 	ids = nil
 	for _, q := range s.Quarantined {
-		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, wrongWith(q)))
+		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, quarantineReason(q)))
 	}
-	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
+	b.WriteString(listText(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
 	for _, class := range []verdicts.Class{verdicts.Unstable, verdicts.Infrastructure, verdicts.Error} {
-		b.WriteString(s.told(class, width))
+		b.WriteString(s.reasonsText(class, width))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -229,62 +234,62 @@ func (s Score) remarks(width int) string {
 	return "\n" + b.String()
 }
 
-// wrongWith is why an instance is quarantined.
-func wrongWith(q evaluate.Quarantined) string {
+// quarantineReason explains why an instance is quarantined.
+func quarantineReason(q evaluate.Quarantined) string {
 	if q.Noop == verdicts.Resolved {
-		return "no patch: " + words(string(q.Noop))
+		return "no patch: " + withSpaces(string(q.Noop))
 	}
-	return "gold: " + words(string(cmp.Or(q.Gold, verdicts.Unresolved)))
+	return "gold: " + withSpaces(string(cmp.Or(q.Gold, verdicts.Unresolved)))
 }
 
-// told lists the instances of a class, and below them their reasons, like ones
-// together.
-func (s Score) told(class verdicts.Class, width int) string {
+// reasonsText lists the instances of a class and their reasons, grouped by
+// similarity.
+func (s Score) reasonsText(class verdicts.Class, width int) string {
 	var ids []string
-	st := Status{}
-	for _, t := range s.Told {
+	st := StatusSummary{}
+	for _, t := range s.VerdictReasons {
 		if t.Class == class {
 			ids = append(ids, t.ID)
 			st.add(Row{ID: t.ID, Error: t.Reason})
 		}
 	}
-	what := fmt.Sprintf("%d %s", len(ids), words(string(class)))
-	if n := len(st.Reasons); n > maxTold {
+	what := fmt.Sprintf("%d %s", len(ids), withSpaces(string(class)))
+	if n := len(st.Reasons); n > maxReasonsPerClass {
 		what += fmt.Sprintf(", for %d reasons", n)
 	}
 	var b strings.Builder
-	b.WriteString(listed(what, ids, width, 1))
+	b.WriteString(listText(what, ids, width, 1))
 	slices.SortStableFunc(st.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
-	for _, r := range st.Reasons[:min(maxTold, len(st.Reasons))] {
-		text := r.Example + ": " + strings.Join(strings.Fields(r.Error), " ")
+	for _, r := range st.Reasons[:min(maxReasonsPerClass, len(st.Reasons))] {
+		line := r.Example + ": " + strings.Join(strings.Fields(r.Error), " ")
 		if r.Count > 1 {
-			text = fmt.Sprintf("%d like %s", r.Count, text)
+			line = fmt.Sprintf("%d like %s", r.Count, line)
 		}
-		b.WriteString("  " + ansi.Truncate(Printable(text), width-2, "…") + "\n")
+		b.WriteString("  " + ansi.Truncate(text.Printable(line), width-2, "…") + "\n")
 	}
 	return b.String()
 }
 
-// listed is as many items as fit into a few lines, and nothing without any.
-func listed(what string, items []string, width, lines int) string {
+// listText lists as many items as fit into the given number of lines.
+func listText(what string, items []string, width, lines int) string {
 	if len(items) == 0 {
 		return ""
 	}
-	for n := min(len(items), maxListed); ; n-- {
-		text := what + ": " + strings.Join(items[:n], ", ")
+	for n := min(len(items), maxListedItems); ; n-- {
+		line := what + ": " + strings.Join(items[:n], ", ")
 		if more := len(items) - n; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
+			line += fmt.Sprintf(" and %d more", more)
 		}
-		if len(Wrap(text, width)) <= lines {
-			return paragraph(text, width, 0, lines)
+		if len(table.Wrap(line, width)) <= lines {
+			return table.Paragraph(line, width, 0, lines)
 		}
 		if n == 1 {
-			return ansi.Truncate(Printable(text), width, "…") + "\n"
+			return ansi.Truncate(text.Printable(line), width, "…") + "\n"
 		}
 	}
 }
 
-// repoOf is the repository that an instance's id names: owner__name-number.
+// repoOf returns the repository of an instance id: owner__name-number.
 func repoOf(id string) string {
 	owner, rest, ok := strings.Cut(id, "__")
 	at := strings.LastIndexByte(rest, '-')
@@ -294,9 +299,9 @@ func repoOf(id string) string {
 	return owner + "/" + rest[:at]
 }
 
-// WriteRepos shows how many instances of each repository are resolved, as
-// leaderboards ask. The repository is told from the ids; without a verdict an
-// instance is not resolved.
+// WriteRepos writes the number of resolved instances of each repository, as
+// leaderboards require. The repository is derived from the instance id. An
+// instance without a verdict counts as not resolved.
 func (s Score) WriteRepos(w io.Writer, width int) error {
 	type count struct{ resolved, of int }
 	counts := map[string]*count{}
@@ -319,13 +324,14 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 		add(id, false)
 	}
 	rows := [][]string{{"repository", "resolved", ""}}
-	for _, name := range slices.SortedFunc(maps.Keys(counts), datasets.Natural) {
+	for _, name := range slices.SortedFunc(maps.Keys(counts), datasets.CompareNatural) {
 		c := counts[name]
-		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), percent(float64(c.resolved) / float64(c.of))})
+		rate := float64(c.resolved) / float64(c.of)
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), percent(rate)})
 	}
 	if s.NoResult > 0 {
 		rows = append(rows, []string{"no submission", fmt.Sprintf("0 of %d", s.NoResult), ""})
 	}
-	_, err := io.WriteString(w, strings.TrimRight(Table(width, "srr", rows), "\n")+"\n")
+	_, err := io.WriteString(w, strings.TrimRight(table.Table(width, "srr", rows), "\n")+"\n")
 	return err
 }

@@ -9,32 +9,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/saved"
+	"github.com/minibench/mini/runner/grade/savedlogs"
 	"github.com/minibench/mini/runner/report"
 )
 
 func TestVerdicts(t *testing.T) {
 	module, memory, crash := "missing_module", "out_of_memory", "the log does \x1b[2J what it should not, at some length, so that it takes more than a line"
-	lines := []saved.Line{
-		{Path: "logs/a", Class: saved.Resolved, Applied: true, Resolution: grade.Full},
-		{Path: "logs/b", Class: saved.Unresolved, Applied: true, Resolution: grade.Partial, Counts: saved.Counts{
-			FailToPass: saved.Count{Success: 1, Failure: 2, Total: 3}, PassToPass: saved.Count{Success: 1200, Total: 1200},
+	lines := []savedlogs.Line{
+		{Path: "logs/a", Class: savedlogs.Resolved, Applied: true, Resolution: grade.Full},
+		{Path: "logs/b", Class: savedlogs.Unresolved, Applied: true, Resolution: grade.Partial, Counts: savedlogs.Counts{
+			FailToPass: savedlogs.Count{Success: 1, Failure: 2, Total: 3}, PassToPass: savedlogs.Count{Success: 1200, Total: 1200},
 		}},
-		{Path: "logs/c", Class: saved.Unresolved, InfraReason: &module},
-		{Path: "logs/d", Class: saved.Unresolved},
-		{Path: "logs/" + strings.Repeat("deep/", 12) + "e", Class: saved.Infrastructure, InfraReason: &memory},
-		{Path: "logs/f\x1b[31m", Class: saved.Failed, Error: &crash},
-		{Path: "logs/g", Class: saved.Empty},
+		{Path: "logs/c", Class: savedlogs.Unresolved, InfraReason: &module},
+		{Path: "logs/d", Class: savedlogs.Unresolved},
+		{Path: "logs/" + strings.Repeat("deep/", 12) + "e", Class: savedlogs.Infrastructure, InfraReason: &memory},
+		{Path: "logs/f\x1b[31m", Class: savedlogs.Errored, Error: &crash},
+		{Path: "logs/g", Class: savedlogs.Empty},
 	}
-	var tally saved.Tally
+	var tally savedlogs.Totals
 	var out bytes.Buffer
 	for _, l := range lines {
 		tally.Add(l, 1)
-		if err := report.Verdict(&out, l, 80); err != nil {
+		if err := report.WriteVerdict(&out, l, 80); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := report.Verdicts(&out, tally, 80); err != nil {
+	if err := report.WriteTotals(&out, tally, 80); err != nil {
 		t.Fatal(err)
 	}
 	want := `resolved        logs/a
@@ -48,18 +48,18 @@ error           logs/f�[31m
                 takes more than a line
 empty           logs/g  run without a patch
 resolved        1
-unresolved      3  1 fixed in part, 2 without results in the log, 1
+unresolved      3  1 partially resolved, 2 without results in the log, 1
                    missing_module
 empty           1  run without a patch: patch.diff is empty
 infrastructure  1  1 out_of_memory
 error           1  the log cannot be read, or its parser crashed
-20.0% (95% interval 3.6% to 62.4%) of 5 logs that could be judged
+20.0% (95% interval 3.6% to 62.4%) of 5 logs that could be graded
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	out.Reset()
-	if err := report.Verdicts(&out, tally, 50); err != nil {
+	if err := report.WriteTotals(&out, tally, 50); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -72,7 +72,7 @@ error           1  the log cannot be read, or its parser crashed
 // Without a verdict there is no rate.
 func TestNoVerdicts(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.Verdicts(&out, saved.Tally{Logs: 1, Classes: map[saved.Class]int{saved.Failed: 1}}, 80); err != nil {
+	if err := report.WriteTotals(&out, savedlogs.Totals{Logs: 1, Classes: map[savedlogs.Class]int{savedlogs.Errored: 1}}, 80); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "%") {

@@ -1,13 +1,13 @@
-// Package submission lays a run out as the public SWE-bench leaderboard wants
-// it (github.com/SWE-bench/experiments, evaluation/<split>/<date>_<name>):
+// Package submission writes a run in the layout of the public SWE-bench leaderboard
+// (github.com/SWE-bench/experiments, evaluation/<split>/<date>_<name>):
 //
-//	all_preds.jsonl       a prediction a line
-//	trajs/<id>.traj       how the agent came to it
+//	all_preds.jsonl       one prediction per line
+//	trajs/<id>.traj       trajectory
 //	logs/<id>/            patch.diff, eval.sh, run_instance.log, test_output.txt, report.json
-//	metadata.yaml         who and what; to be filled in
-//	README.md             the figures, and what the rules ask; to be filled in
+//	metadata.yaml         description of the system; to be completed
+//	README.md             results and checklist; to be completed
 //
-// Nothing is sent anywhere.
+// It uploads nothing.
 package submission
 
 import (
@@ -22,65 +22,63 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Config says what is laid out.
+// Config configures a submission.
 type Config struct {
 	Run   *runner.Run
-	RunID string // of the evaluation whose logs are taken
-	Dir   string // to be made; it must not be there
-	// Name is what the leaderboard is to show, as a first proposal.
+	RunID string // the evaluation whose logs are copied
+	Dir   string // to be created; must not exist
+	// Name is the suggested name on the leaderboard.
 	Name string
-	// Judged are the instances that have a verdict. It may be one that leaves no
-	// report: the patch does not apply, or the tests took too long.
-	Judged map[string]bool
-	// Results is text for README.md: the figures.
+	// HasVerdict is the set of instances with a verdict. Some verdicts have no
+	// report: the patch did not apply, or the tests timed out.
+	HasVerdict map[string]bool
+	// Results is the text of the results for README.md.
 	Results string
 }
 
-// Result is what was laid out, and what is missing.
+// Result describes what was written and what is missing.
 type Result struct {
 	Predictions int `json:"predictions"`
 	Trajs       int `json:"trajs"`
 	Logs        int `json:"logs"` // instances with a report
-	// Bytes are those of all files. Large are files, relative to the folder, that
-	// GitHub refuses.
-	Bytes int64    `json:"bytes"`
-	Large []string `json:"large,omitempty"`
-	// NoResult are instances of the run without a prediction. NoTraj and
-	// NoVerdict have one, and no trajectory, or neither a report of an evaluation
-	// nor a verdict that leaves none; a patch that is empty needs none.
+	// Bytes is the size of all files. TooLarge are files, relative to Dir, that
+	// GitHub would reject.
+	Bytes    int64    `json:"bytes"`
+	TooLarge []string `json:"large,omitempty"`
+	// NoResult are instances without a prediction. NoTraj and NoVerdict have a
+	// prediction but no trajectory or no verdict. Empty patches need no verdict.
 	NoResult  []string `json:"no_result,omitempty"`
 	NoTraj    []string `json:"no_trajectory,omitempty"`
 	NoVerdict []string `json:"no_verdict,omitempty"`
 }
 
-// Complete says that nothing is missing.
+// Complete reports whether nothing is missing.
 func (r Result) Complete() bool { return len(r.NoResult)+len(r.NoTraj)+len(r.NoVerdict) == 0 }
 
-// mostFile is how large a file on GitHub may be, in bytes.
-const mostFile = 100 << 20
+// maxFileSize is GitHub's limit on the size of a file, in bytes.
+const maxFileSize = 100 << 20
 
-// Errors that callers tell apart.
+// Errors returned by Write.
 var (
-	ErrExists        = errors.New("is there already")
+	ErrExists        = errors.New("already exists")
 	ErrNoPredictions = errors.New("has no predictions")
 )
 
-// Write makes the folder, whole or not at all. It never writes into one that is
-// there: the error wraps ErrExists then, and ErrNoPredictions where the run has
-// none.
+// Write creates the folder, completely or not at all. It returns ErrExists if the
+// folder exists, and ErrNoPredictions if the run has no predictions.
 func Write(c Config) (Result, error) {
 	if _, err := os.Lstat(c.Dir); err == nil {
 		return Result{}, fmt.Errorf("%s %w", c.Dir, ErrExists)
 	}
 	run, err := rootdir.Open(c.Run.Dir)
 	if err != nil {
-		return Result{}, fmt.Errorf("lay out submission: %w", err)
+		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
 	defer run.Close() //nolint:errcheck // only read
 	preds, err := readPredictions(run)
@@ -92,13 +90,13 @@ func Write(c Config) (Result, error) {
 	}
 	parent := filepath.Dir(filepath.Clean(c.Dir))
 	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // results are for sharing
-		return Result{}, fmt.Errorf("lay out submission: %w", err)
+		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
 	temp, err := os.MkdirTemp(parent, ".mini-submission-")
 	if err != nil {
-		return Result{}, fmt.Errorf("lay out submission: %w", err)
+		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
-	defer os.RemoveAll(temp) //nolint:errcheck // it has another name by then, or is of no use
+	defer os.RemoveAll(temp) //nolint:errcheck // renamed by then, or useless
 	r, err := c.fill(run, temp, preds.List)
 	if err == nil {
 		err = os.Chmod(temp, 0o755) //nolint:gosec // results are for sharing
@@ -107,15 +105,15 @@ func Write(c Config) (Result, error) {
 		err = os.Rename(temp, c.Dir)
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("lay out submission: %w", err)
+		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
 	return r, nil
 }
 
-// readPredictions reads those of a run.
+// readPredictions reads the predictions of a run.
 func readPredictions(run *rootdir.Dir) (trajectories.Predictions, error) {
 	path := filepath.Join(run.Path(), "preds.json")
-	f, err := run.Open(path) // what is laid out is published: a link out of the run is an error
+	f, err := run.Open(path) // the submission is public: a link out of the run is an error
 	if err != nil {
 		return trajectories.Predictions{}, err
 	}
@@ -125,11 +123,11 @@ func readPredictions(run *rootdir.Dir) (trajectories.Predictions, error) {
 	return trajectories.ReadPredictions(path)
 }
 
-// fill writes everything into a new folder.
+// fill writes all files to a new folder.
 func (c Config) fill(run *rootdir.Dir, dir string, preds []trajectories.Prediction) (Result, error) {
 	preds = slices.Clone(preds)
-	slices.SortFunc(preds, func(a, b trajectories.Prediction) int { return datasets.Natural(a.InstanceID, b.InstanceID) })
-	r := Result{Predictions: len(preds), NoResult: c.without(preds)}
+	slices.SortFunc(preds, func(a, b trajectories.Prediction) int { return datasets.CompareNatural(a.InstanceID, b.InstanceID) })
+	r := Result{Predictions: len(preds), NoResult: c.missingPredictions(preds)}
 	if err := writePredictions(filepath.Join(dir, "all_preds.jsonl"), preds); err != nil {
 		return r, err
 	}
@@ -138,12 +136,12 @@ func (c Config) fill(run *rootdir.Dir, dir string, preds []trajectories.Predicti
 			return r, err
 		}
 	}
-	evaluation, err := grade.NewRun(c.Run.Dir, c.RunID)
+	evaluation, err := grade.NewLayout(c.Run.Dir, c.RunID)
 	if err != nil {
 		return r, err
 	}
 	for _, p := range preds {
-		from, err := evaluation.Files(p.Model, p.InstanceID) // checks the names, too
+		from, err := evaluation.Files(p.Model, p.InstanceID) // also validates the names
 		if err != nil {
 			return r, err
 		}
@@ -157,26 +155,26 @@ func (c Config) fill(run *rootdir.Dir, dir string, preds []trajectories.Predicti
 			r.NoTraj = append(r.NoTraj, p.InstanceID)
 		}
 		if p.Patch == "" {
-			continue // nothing is run for it, by the official harness either
+			continue // the official harness does not evaluate it either
 		}
-		judged, err := copyLogs(run, from, filepath.Join(dir, "logs", p.InstanceID))
+		hasReport, err := copyLogs(run, from, filepath.Join(dir, "logs", p.InstanceID))
 		switch {
 		case err != nil:
 			return r, err
-		case judged:
+		case hasReport:
 			r.Logs++
-		case c.Judged[p.InstanceID]: // without a report, as the official harness has it
+		case c.HasVerdict[p.InstanceID]: // a verdict without a report, as in the official harness
 		default:
 			r.NoVerdict = append(r.NoVerdict, p.InstanceID)
 		}
 	}
-	if err := c.words(dir, r); err != nil {
+	if err := c.writeTexts(dir, r); err != nil {
 		return r, err
 	}
 	return r, r.measure(dir)
 }
 
-// measure looks how large everything is.
+// measure sums up the sizes of all files.
 func (r *Result) measure(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -187,19 +185,19 @@ func (r *Result) measure(dir string) error {
 			return err
 		}
 		r.Bytes += info.Size()
-		if info.Size() > mostFile {
+		if info.Size() > maxFileSize {
 			name, err := filepath.Rel(dir, path)
 			if err != nil {
 				return err
 			}
-			r.Large = append(r.Large, filepath.ToSlash(name))
+			r.TooLarge = append(r.TooLarge, filepath.ToSlash(name))
 		}
 		return nil
 	})
 }
 
-// without are the instances of the run that have no prediction.
-func (c Config) without(preds []trajectories.Prediction) []string {
+// missingPredictions returns the instances of the run without a prediction.
+func (c Config) missingPredictions(preds []trajectories.Prediction) []string {
 	has := map[string]bool{}
 	for _, p := range preds {
 		has[p.InstanceID] = true
@@ -225,9 +223,9 @@ func writePredictions(path string, preds []trajectories.Prediction) error {
 	return os.WriteFile(path, []byte(lines.String()), 0o644) //nolint:gosec // results are for sharing
 }
 
-// copyLogs copies the files of one evaluation, those that there are. It is
-// false where a patch that applied has no report.
-func copyLogs(run *rootdir.Dir, from grade.Files, to string) (judged bool, err error) {
+// copyLogs copies the existing files of one evaluation. It reports whether there is
+// a report.
+func copyLogs(run *rootdir.Dir, from grade.Files, to string) (hasReport bool, err error) {
 	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return false, err
 	}
@@ -238,16 +236,16 @@ func copyLogs(run *rootdir.Dir, from grade.Files, to string) (judged bool, err e
 			return false, err
 		}
 		any = any || copied
-		judged = copied // the report is the last
+		hasReport = copied // the report is the last
 	}
 	if !any {
 		return false, os.Remove(to)
 	}
-	return judged, nil
+	return hasReport, nil
 }
 
-// copyFile copies a plain file. It is false where there is none: a link is not
-// followed, for the folder may come from a stranger.
+// copyFile copies a regular file and reports whether it exists. It does not follow
+// links: the folder is not trusted.
 func copyFile(run *rootdir.Dir, from, to string) (copied bool, err error) {
 	info, err := run.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

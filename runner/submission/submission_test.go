@@ -28,9 +28,9 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// finished is a run: a is judged, b did not apply, c is empty, d has no verdict,
-// no trajectory and a link for a log, and e has no result.
-func finished(t *testing.T) *runner.Run {
+// finishedRun is a run: a has a verdict, b did not apply, c is empty, d has no verdict, no
+// trajectory and a link for a log, and e has no result.
+func finishedRun(t *testing.T) *runner.Run {
 	t.Helper()
 	dir := t.TempDir()
 	preds := map[string]trajectories.Prediction{}
@@ -55,11 +55,11 @@ func finished(t *testing.T) *runner.Run {
 	}
 	return &runner.Run{
 		Dir: dir, Instances: []runner.Instance{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
-		Manifest: runner.Manifest{MiniVersion: "v1", Dataset: runner.Dataset{Name: "verified"}, Model: runner.Named{Name: `org/m: "x"`}},
+		Manifest: runner.Manifest{MiniVersion: "v1", Dataset: runner.Dataset{Name: "verified"}, Model: runner.ClassAndName{Name: `org/m: "x"`}},
 	}
 }
 
-// sizeOf is how many bytes the files in a folder have.
+// sizeOf returns the size of the files in a folder, in bytes.
 func sizeOf(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -76,9 +76,9 @@ func sizeOf(t *testing.T, dir string) (n int64) {
 }
 
 func TestWrite(t *testing.T) {
-	run := finished(t)
+	run := finishedRun(t)
 	dir := filepath.Join(t.TempDir(), "new", "20260102_mine")
-	c := submission.Config{Run: run, RunID: "first", Dir: dir, Name: "mine: # 1", Results: "1 of 5\n\nresolved\n", Judged: map[string]bool{"a": true, "b": true}}
+	c := submission.Config{Run: run, RunID: "first", Dir: dir, Name: "mine: # 1", Results: "1 of 5\n\nresolved\n", HasVerdict: map[string]bool{"a": true, "b": true}}
 	res, err := submission.Write(c)
 	if err != nil {
 		t.Fatal(err)
@@ -149,8 +149,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: after a mistake there is no half of a folder.
-func TestNothingIsLeft(t *testing.T) {
+// TestFailedWriteLeavesNothing checks that an error leaves no partial folder.
+func TestFailedWriteLeavesNothing(t *testing.T) {
 	for name, change := range map[string]func(*submission.Config){
 		"a run id that leads elsewhere": func(c *submission.Config) { c.RunID = "../.." },
 		"no predictions":                func(c *submission.Config) { c.Run.Dir = filepath.Dir(c.Dir) },
@@ -160,10 +160,10 @@ func TestNothingIsLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			c := submission.Config{Run: finished(t), RunID: "first", Dir: filepath.Join(parent, "new")}
+			c := submission.Config{Run: finishedRun(t), RunID: "first", Dir: filepath.Join(parent, "new")}
 			change(&c)
 			_, err := submission.Write(c)
-			if !errors.Is(err, submission.ErrNoPredictions) && !errors.Is(err, grade.ErrName) {
+			if !errors.Is(err, submission.ErrNoPredictions) && !errors.Is(err, grade.ErrInvalidName) {
 				t.Errorf("the error is %v", err)
 			}
 			left, err := os.ReadDir(parent)
@@ -174,14 +174,14 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// GitHub refuses large files: they are named, and laid out all the same.
+// Files that are too large for GitHub are listed, and written.
 func TestLargeFiles(t *testing.T) {
-	run := finished(t)
+	run := finishedRun(t)
 	if err := os.Truncate(filepath.Join(run.Dir, "a/a.traj.json"), 101<<20); err != nil {
 		t.Fatal(err)
 	}
 	res, err := submission.Write(submission.Config{Run: run, RunID: "first", Dir: filepath.Join(t.TempDir(), "new")})
-	if err != nil || !slices.Equal(res.Large, []string{"trajs/a.traj"}) {
-		t.Errorf("%v, %v", res.Large, err)
+	if err != nil || !slices.Equal(res.TooLarge, []string{"trajs/a.traj"}) {
+		t.Errorf("%v, %v", res.TooLarge, err)
 	}
 }

@@ -10,32 +10,33 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// NoPatch stands for the hash of a patch where none is applied.
+// NoPatch is used in place of a patch hash if no patch is applied.
 const NoPatch = "none"
 
-// PatchHash is the SHA-256 of a patch, in hex.
+// PatchHash returns the SHA-256 of a patch, in hex.
 func PatchHash(patch []byte) string {
 	sum := sha256.Sum256(patch)
 	return hex.EncodeToString(sum[:])
 }
 
-// InImage is the basis once the image is known.
-func (b Basis) InImage(id, digest, arch string) Basis {
+// WithImage returns the basis with the identity of the image and the cache key.
+func (b Basis) WithImage(id, digest, arch string) Basis {
 	b.ImageID, b.ImageDigest, b.ImageArch = id, digest, arch
-	b.Key = b.ComputeKey()
+	b.Key = b.CacheKey()
 	return b
 }
 
-// InSandbox is the basis once there is a sandbox.
-func (b Basis) InSandbox(info env.Info) Basis {
-	b = b.InImage(info.ImageID, info.ImageDigest, info.ImageArch)
+// WithSandbox returns the basis with the image and machine of a sandbox.
+func (b Basis) WithSandbox(info env.Info) Basis {
+	b = b.WithImage(info.ImageID, info.ImageDigest, info.ImageArch)
 	b.Machine.Arch, b.Machine.Kernel = info.Machine, info.Release
 	return b
 }
 
-// image names the contents of the image; "" is not known. The digest may be
-// that of a list, of an image for each kind of processor.
-func (b Basis) image() string {
+// imageKey identifies the contents of the image; "" if they are unknown. The
+// architecture is included because a digest may be that of a multi-platform
+// index.
+func (b Basis) imageKey() string {
 	name := cmp.Or(b.ImageDigest, b.ImageID)
 	if name != "" && b.ImageArch != "" {
 		name += " " + b.ImageArch
@@ -43,33 +44,34 @@ func (b Basis) image() string {
 	return name
 }
 
-// ComputeKey is the name of the verdict in the cache: the hash of what it depends
-// on. It is "" where the image is not known, for then nothing is to be reused.
-func (b Basis) ComputeKey() string {
-	if b.image() == "" {
+// CacheKey returns the name of the verdict in the cache: the hash of its
+// inputs. It returns "" if the image is unknown; such a verdict is not reused.
+func (b Basis) CacheKey() string {
+	if b.imageKey() == "" {
 		return ""
 	}
-	return Hash(struct {
+	return HashJSON(struct {
 		Format, Row, Image, Script, Parser, Release, Mini, Patch string
 		Timeout                                                  float64
 		Network, Profile                                         string
 		LogLimit                                                 int
 	}{
-		Format, b.RowSHA256, b.image(), b.ScriptSHA256, b.Parser, b.ParserRelease, b.MiniVersion, b.PatchSHA256,
+		Format, b.RowSHA256, b.imageKey(), b.ScriptSHA256, b.Parser, b.ParserRelease, b.MiniVersion, b.PatchSHA256,
 		b.Timeout, b.Network, b.Profile, b.LogLimit,
 	})
 }
 
-// KeyWithPatch is the key of the same evaluation of another patch.
-func (b Basis) KeyWithPatch(sha256 string) string {
+// CacheKeyWithPatch returns the cache key of the same evaluation with another
+// patch.
+func (b Basis) CacheKeyWithPatch(sha256 string) string {
 	b.PatchSHA256 = sha256
-	return b.ComputeKey()
+	return b.CacheKey()
 }
 
-// Hash is the SHA-256 of a value's JSON, in hex.
-func Hash(v any) string {
+// HashJSON returns the SHA-256 of a value's JSON encoding, in hex.
+func HashJSON(v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // of a row's own JSON that is none: it never was read
+	if err != nil { // a column with invalid JSON that was never decoded
 		data = fmt.Appendf(nil, "%#v", v)
 	}
 	sum := sha256.Sum256(data)

@@ -1,30 +1,29 @@
 package verdicts
 
-// Class says how an evaluation ended. The names are part of the format of
-// records.
+// Class is the outcome of an evaluation. The values are stored in record files.
 type Class string
 
-// The classes; the package's comment says what leads to which.
+// The classes. The comment of package evaluate says when each applies.
 const (
 	Resolved       Class = "resolved"
 	Unresolved     Class = "unresolved"
-	Unstable       Class = "unstable"       // runs of the same patch ended differently
-	Empty          Class = "empty"          // there was no patch to run
+	Unstable       Class = "unstable"       // runs of the same patch had different outcomes
+	Empty          Class = "empty"          // the prediction has no patch
 	ApplyFailed    Class = "apply_failed"   // the patch does not apply
-	TimedOut       Class = "timed_out"      // the script took too long
-	Infrastructure Class = "infrastructure" // no verdict: the machine failed, not the patch
-	Error          Class = "error"          // no verdict: the official parser crashes on the log
+	TimedOut       Class = "timed_out"      // the evaluation script exceeded its timeout
+	Infrastructure Class = "infrastructure" // no verdict: the machine or the sandbox failed
+	Error          Class = "error"          // no verdict: the official log parser crashes
 )
 
-// Classes are all classes, in the order in which tables have them.
+// Classes returns all classes, in the order in which tables list them.
 func Classes() []Class {
 	return []Class{Resolved, Unresolved, Unstable, Empty, ApplyFailed, TimedOut, Infrastructure, Error}
 }
 
-// Final says that evaluating the same again is of no use: nothing but
-// infrastructure passes.
-func (c Class) Final() bool { return c != "" && c != Infrastructure }
+// IsFinal reports whether the class is a lasting result. A patch that met an
+// infrastructure failure is evaluated again.
+func (c Class) IsFinal() bool { return c != "" && c != Infrastructure }
 
-// Failed says that Config.RerunFailed runs it again. A patch that does not
-// apply will not the next time either.
-func (c Class) Failed() bool { return c == Unresolved || c == TimedOut || c == Error }
+// IsFailure reports whether Config.RerunFailed applies to the class. A patch
+// that does not apply is not rerun: the result would be the same.
+func (c Class) IsFailure() bool { return c == Unresolved || c == TimedOut || c == Error }

@@ -1,9 +1,8 @@
-// Package verdicts owns the records of evaluations: what a record says, who made
-// it, and where it lies in the folder of a run. Everybody who reads or writes one
-// does it here.
+// Package verdicts defines the records of evaluations. It reads, writes and
+// signs them, and locates them in a run folder.
 //
-//	found, err := verdicts.Read("runs/first")
-//	for _, v := range found.Verdicts { fmt.Println(v.Instance, v.Class) }
+//	set, err := verdicts.Read("runs/first")
+//	for _, v := range set.Verdicts { fmt.Println(v.Instance, v.Class) }
 package verdicts
 
 import (
@@ -16,42 +15,42 @@ import (
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Folder is where records are, within the folder of a run, as
-// RUN_ID/MODEL/INSTANCE.json.
-const Folder = datasets.VerdictsDir
+// DirName is the folder of the records in a run folder. A record is at
+// RUN_ID/MODEL/INSTANCE.json below it.
+const DirName = datasets.VerdictsDir
 
-// maxRecord bounds a record, in bytes. With every run and every flag it has
-// some ten kilobytes.
+// maxRecord is the maximum size of a record, in bytes. A record with many runs
+// and flags has some ten kilobytes.
 const maxRecord = 16 << 20
 
-// Verdict is a record and the file it is in.
+// Verdict is a record and the file that holds it.
 type Verdict struct {
 	Path    string    `json:"-"`
 	Written time.Time `json:"-"`
-	Own     bool      `json:"-"` // the user made it; known of OfInstance
+	Signed  bool      `json:"-"` // signed with the user's key; set by ReadInstance only
 	Record
 }
 
-// Found is what a folder holds.
-type Found struct {
-	Dir string // the folder of the run
-	// Verdicts are in the order of run id, model and instance.
+// Set holds all verdicts of a run folder.
+type Set struct {
+	Dir string // the run folder
+	// Verdicts is sorted by run id, model and instance.
 	Verdicts []Verdict
-	// Unread says what could not be read, a sentence each.
-	Unread []string
+	// Unreadable lists the errors of the records that could not be read.
+	Unreadable []string
 }
 
-// Read finds the records below the folder of a run: none is no error. A record
-// that says another instance or run than its place does is not believed. The
-// folder may come from a stranger: what is no plain file is not opened, and
-// links are not followed.
-func Read(dir string) (Found, error) {
-	f := Found{Dir: dir}
+// Read reads all records of a run folder. A folder without records is not an
+// error. A record whose instance, model or run id disagrees with its path is
+// reported as unreadable. The folder is untrusted: Read opens regular files
+// only and does not follow links.
+func Read(dir string) (Set, error) {
+	f := Set{Dir: dir}
 	root, err := rootdir.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -60,7 +59,7 @@ func Read(dir string) (Found, error) {
 		return f, fmt.Errorf("read verdicts: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // only read
-	models, err := modelFolders(root)
+	models, err := listModelDirs(root)
 	if err != nil {
 		return f, err
 	}
@@ -73,11 +72,11 @@ func Read(dir string) (Found, error) {
 			if e.IsDir() || filepath.Ext(e.Name()) != ".json" {
 				continue
 			}
-			v, err := read(root, filepath.Join(model, e.Name()))
+			v, err := readVerdict(root, filepath.Join(model, e.Name()))
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // replaced at this moment
+			case errors.Is(err, fs.ErrNotExist): // the file is being replaced
 			case err != nil:
-				f.Unread = append(f.Unread, err.Error())
+				f.Unreadable = append(f.Unreadable, err.Error())
 			default:
 				f.Verdicts = append(f.Verdicts, v)
 			}
@@ -85,18 +84,18 @@ func Read(dir string) (Found, error) {
 	}
 	slices.SortStableFunc(f.Verdicts, func(a, b Verdict) int {
 		if a.RunID != b.RunID || a.Model != b.Model {
-			return 0 // in the order of their folders
+			return 0 // keep the order of the folders
 		}
-		return datasets.Natural(a.Instance, b.Instance)
+		return datasets.CompareNatural(a.Instance, b.Instance)
 	})
 	return f, nil
 }
 
-// OfInstance reads what evaluations have found of an instance, of all run ids and
-// models. What cannot be read is no verdict: evaluating finds it missing too. own
-// tells the records that the user made; nil where there are none.
-func OfInstance(dir, id string, own func(Record) bool) []Verdict {
-	if datasets.CheckID(id) != nil { // it names files, and may come from a stranger
+// ReadInstance reads the verdicts on an instance, of all run ids and models. It
+// skips unreadable records, as an evaluation does. isOwn reports whether the
+// user made a record; it may be nil.
+func ReadInstance(dir, id string, isOwn func(Record) bool) []Verdict {
+	if datasets.CheckID(id) != nil { // the id is untrusted and becomes part of a path
 		return nil
 	}
 	root, err := rootdir.Open(dir)
@@ -104,43 +103,43 @@ func OfInstance(dir, id string, own func(Record) bool) []Verdict {
 		return nil
 	}
 	defer root.Close() //nolint:errcheck // only read
-	models, err := modelFolders(root)
+	models, err := listModelDirs(root)
 	if err != nil {
 		return nil
 	}
 	var all []Verdict
 	for _, model := range models {
-		v, err := read(root, filepath.Join(model, id+".json"))
+		v, err := readVerdict(root, filepath.Join(model, id+".json"))
 		if err != nil {
 			continue
 		}
-		v.Own = own != nil && own(v.Record)
+		v.Signed = isOwn != nil && isOwn(v.Record)
 		all = append(all, v)
 	}
 	return all
 }
 
-// Newest is the newest verdict on a prediction of those that the user made, else
-// of all; nil where there is none. A verdict on an earlier patch of the same
-// instance is none.
+// Newest returns the newest verdict on a prediction. Signed verdicts take
+// precedence. It returns nil if there is none; a verdict on an earlier patch of
+// the instance does not count.
 func Newest(all []Verdict, p trajectories.Prediction) *Verdict {
 	var found *Verdict
 	for i, v := range all {
 		switch {
-		case !v.IsOn(p):
-		case found == nil, v.Own && !found.Own, v.Own == found.Own && v.Written.After(found.Written):
+		case !v.Matches(p):
+		case found == nil, v.Signed && !found.Signed, v.Signed == found.Signed && v.Written.After(found.Written):
 			found = &all[i]
 		}
 	}
 	return found
 }
 
-// modelFolders are the paths of the folders that have records. Links are not
-// followed.
-func modelFolders(root *rootdir.Dir) ([]string, error) {
-	paths := []string{filepath.Join(root.Path(), Folder)}
+// listModelDirs returns the paths of the folders with records: RUN_ID/MODEL. It
+// does not follow links.
+func listModelDirs(root *rootdir.Dir) ([]string, error) {
+	paths := []string{filepath.Join(root.Path(), DirName)}
 	if info, err := root.Lstat(paths[0]); err != nil || !info.IsDir() {
-		return nil, nil //nolint:nilerr // there was no evaluation
+		return nil, nil //nolint:nilerr // there are no verdicts
 	}
 	for range 2 { // runs, models
 		var below []string
@@ -160,22 +159,23 @@ func modelFolders(root *rootdir.Dir) ([]string, error) {
 	return paths, nil
 }
 
-func read(root *rootdir.Dir, path string) (Verdict, error) {
+func readVerdict(root *rootdir.Dir, path string) (Verdict, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
 		return Verdict{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return Verdict{}, fmt.Errorf("read verdict %s: it is not a plain file", path)
+		return Verdict{}, fmt.Errorf("read verdict %s: not a regular file", path)
 	}
 	r, err := ReadRecord(root, path)
-	if err == nil && !r.isAt(path) {
-		err = fmt.Errorf("read verdict %s: it is of another place: instance %.80q, run %.80q, model %.80q", path, r.Instance, r.RunID, r.Model)
+	if err == nil && !r.matchesPath(path) {
+		err = fmt.Errorf("read verdict %s: path does not match instance %.80q, run %.80q, model %.80q",
+			path, r.Instance, r.RunID, r.Model)
 	}
 	return Verdict{Path: path, Written: info.ModTime(), Record: r}, err
 }
 
-// ReadRecord reads a record that may be anywhere, and anybody's.
+// ReadRecord reads a record at any path. The file is untrusted.
 func ReadRecord(root *rootdir.Dir, path string) (Record, error) {
 	data, err := root.ReadFile(path, maxRecord)
 	if err != nil {
@@ -187,14 +187,15 @@ func ReadRecord(root *rootdir.Dir, path string) (Record, error) {
 	}
 	switch {
 	case r.Format != Format:
-		return Record{}, fmt.Errorf("read verdict %s: the format is %.40q, and this mini knows %s", path, r.Format, Format)
+		return Record{}, fmt.Errorf("read verdict %s: unknown format %.40q (this version of mini reads %s)",
+			path, r.Format, Format)
 	case !slices.Contains(Classes(), r.Class):
-		return Record{}, fmt.Errorf("read verdict %s: this mini does not know the class %.40q", path, r.Class)
+		return Record{}, fmt.Errorf("read verdict %s: unknown class %.40q", path, r.Class)
 	}
 	return r, nil
 }
 
-// Write replaces a record, or a summary beside the records, in one piece.
+// Write atomically replaces a record, or the summary of an evaluation.
 func Write(root *rootdir.Dir, path string, v any) error {
 	data, err := text.JSON(v)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/runner/grade/suspect"
-	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/runner/grade/tampering"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -39,7 +39,7 @@ func record(runID, model, id string, class verdicts.Class) verdicts.Record {
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	if f, err := verdicts.Read(dir); err != nil || len(f.Verdicts)+len(f.Unread) > 0 {
+	if f, err := verdicts.Read(dir); err != nil || len(f.Verdicts)+len(f.Unreadable) > 0 {
 		t.Fatalf("of nothing: %v, %v", f, err)
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir, "verdicts"}, parts...)...) }
@@ -71,11 +71,11 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if len(f.Unread) != 6 {
-		t.Errorf("%d unread, want 6:\n%s", len(f.Unread), strings.Join(f.Unread, "\n"))
+	if len(f.Unreadable) != 6 {
+		t.Errorf("%d unread, want 6:\n%s", len(f.Unreadable), strings.Join(f.Unreadable, "\n"))
 	}
 	for _, name := range []string{"torn", "elsewhere", "moved", "newer", "class", "link"} {
-		if !strings.Contains(strings.Join(f.Unread, "\n"), name+".json") {
+		if !strings.Contains(strings.Join(f.Unreadable, "\n"), name+".json") {
 			t.Errorf("nothing is said of %s.json", name)
 		}
 	}
@@ -103,7 +103,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestFlagNames(t *testing.T) {
-	r := verdicts.Record{Flags: []suspect.Finding{{Flag: "tests"}, {Flag: "tests", File: "b"}, {Flag: "log"}}}
+	r := verdicts.Record{Flags: []tampering.Finding{{Flag: "tests"}, {Flag: "tests", File: "b"}, {Flag: "log"}}}
 	if diff := cmp.Diff([]string{"tests", "log"}, r.FlagNames()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// The readers below are written after what the trainers do with a row, not after
-// what mini writes: they fail where a trainer would fail, or pass a row over.
+// The readers below follow the code of the trainers, not that of mini. They fail if a
+// trainer would fail or skip a row.
 
-// TestConsumers gives the rows of every format, under every option that it
-// takes, to a reader with the rules of its trainer.
+// TestConsumers checks the rows of every format, with every option, with a reader
+// that has the rules of the trainer.
 func TestConsumers(t *testing.T) {
 	readers := map[string]func(map[string]any, export.Options) error{
 		export.OpenAI:           readTRL,
@@ -28,14 +28,14 @@ func TestConsumers(t *testing.T) {
 	}
 	for format, read := range readers {
 		for _, o := range optionsOf(format) {
-			t.Run(fmt.Sprintf("%s %s %s %s %s", format, o.Reasoning, o.Faults, o.Arguments, o.Completion), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %s %s %s %s", format, o.Reasoning, o.FormatErrors, o.ToolArguments, o.Completion), func(t *testing.T) {
 				dir, r := run(t, o, everything()...)
 				all := rows(t, filepath.Join(dir, "train.jsonl"))
 				if len(all) == 0 || len(all) != r.Rows {
 					t.Fatalf("%d rows in the file, %d reported", len(all), r.Rows)
 				}
 				for i, row := range all {
-					if err := errors.Join(read(row, o), readAbout(row)); err != nil {
+					if err := errors.Join(read(row, o), readMetadata(row)); err != nil {
 						t.Errorf("row %d: %v\n%v", i+1, err, row)
 					}
 				}
@@ -44,14 +44,14 @@ func TestConsumers(t *testing.T) {
 	}
 }
 
-// optionsOf are all options that a format takes.
+// optionsOf returns all options of a format.
 func optionsOf(format string) []export.Options {
 	var all []export.Options
-	for _, reasoning := range []export.Reasoning{export.Keep, export.Drop, export.Inline} {
-		for _, faults := range []export.Faults{export.DropFaults, export.KeepFaults, export.MaskFaults} {
-			for _, args := range []export.Arguments{export.Object, export.Text} {
-				for _, completion := range []export.Completion{export.Reply, export.Rest} {
-					o, err := export.Options{Format: format, Reasoning: reasoning, Faults: faults, Arguments: args, Completion: completion}.Checked()
+	for _, reasoning := range []export.Reasoning{export.ReasoningKeep, export.ReasoningDrop, export.ReasoningInline} {
+		for _, faults := range []export.FormatErrors{export.FormatErrorsDrop, export.FormatErrorsKeep, export.FormatErrorsMask} {
+			for _, args := range []export.ToolArguments{export.ArgumentsObject, export.ArgumentsText} {
+				for _, completion := range []export.Completion{export.CompletionReply, export.CompletionRest} {
+					o, err := export.Options{Format: format, Reasoning: reasoning, FormatErrors: faults, ToolArguments: args, Completion: completion}.Validate()
 					if err == nil && !slices.Contains(all, o) {
 						all = append(all, o)
 					}
@@ -62,10 +62,10 @@ func optionsOf(format string) []export.Options {
 	return all
 }
 
-func readAbout(row map[string]any) error {
+func readMetadata(row map[string]any) error {
 	for _, name := range []string{"instance_id", "attempt", "sample", "model", "verdict", "steps", "tokens", "journal_sha256"} {
 		if row[name] == nil {
-			return fmt.Errorf("there is no %s", name)
+			return fmt.Errorf("missing %s", name)
 		}
 	}
 	if sum, _ := row["journal_sha256"].(string); len(sum) != 64 {
@@ -74,21 +74,20 @@ func readAbout(row map[string]any) error {
 	return nil
 }
 
-// messages goes through a list as a strict chat template does: the system first
-// or not at all, user and assistant in turns, results only for calls that were
-// made and have none yet.
+// messages checks a list like a strict chat template: an optional system message
+// first, user and assistant in turns, results only for unanswered calls.
 func messages(value any, o export.Options) ([]map[string]any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
 		return nil, fmt.Errorf("no list of messages: %v", value)
 	}
 	var all []map[string]any
-	open := map[string]any{} // the tools of calls without a result, by their ids
+	open := map[string]any{} // tool names of calls without a result, by ID
 	before := ""
 	for i, v := range list {
 		m, ok := v.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("message %d is no object", i)
+			return nil, fmt.Errorf("message %d is not an object", i)
 		}
 		if _, ok := m["content"].(string); !ok {
 			return nil, fmt.Errorf("message %d: content %v", i, m["content"])
@@ -130,11 +129,11 @@ func readCalls(m map[string]any, open map[string]any, o export.Options) error {
 		}
 		switch args := f["arguments"].(type) {
 		case map[string]any:
-			if o.Arguments != export.Object {
+			if o.ToolArguments != export.ArgumentsObject {
 				return fmt.Errorf("arguments %v are an object", args)
 			}
 		case string:
-			if o.Arguments != export.Text || !json.Valid([]byte(args)) {
+			if o.ToolArguments != export.ArgumentsText || !json.Valid([]byte(args)) {
 				return fmt.Errorf("arguments %q are text", args)
 			}
 		default:
@@ -145,9 +144,9 @@ func readCalls(m map[string]any, open map[string]any, o export.Options) error {
 	return nil
 }
 
-// learned checks thinking, and that the conversation ends with a reply, for
-// what stands behind it nobody learns.
-func learned(all []map[string]any, o export.Options) error {
+// checkTrained checks reasoning, and that the conversation ends with a reply, since
+// nothing after it is trained on.
+func checkTrained(all []map[string]any, o export.Options) error {
 	if all[len(all)-1]["role"] != "assistant" {
 		return fmt.Errorf("the last message is the %v's", all[len(all)-1]["role"])
 	}
@@ -161,33 +160,35 @@ func learned(all []map[string]any, o export.Options) error {
 			inline++
 		}
 	}
-	if field > 0 && o.Reasoning != export.Keep || inline > 0 && o.Reasoning != export.Inline {
+	if field > 0 && o.Reasoning != export.ReasoningKeep || inline > 0 && o.Reasoning != export.ReasoningInline {
 		return fmt.Errorf("thinking: %d in the field, %d inline, and %s was asked for", field, inline, o.Reasoning)
 	}
 	return nil
 }
 
-// readTRL: SFTTrainer with assistant_only_loss, and verl's multi-turn dataset.
+// readTRL reads rows like SFTTrainer with assistant_only_loss, and verl's multi-turn
+// dataset.
 func readTRL(row map[string]any, o export.Options) error {
 	all, err := messages(row["messages"], o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(learned(all, o), faultless(all, o), readTools(row, all))
+	return errors.Join(checkTrained(all, o), checkFormatErrors(all, o), readTools(row, all))
 }
 
-// faultless holds what was dropped against what was asked for.
-func faultless(all []map[string]any, o export.Options) error {
+// checkFormatErrors checks that replies with format errors are dropped if the options
+// say so.
+func checkFormatErrors(all []map[string]any, o export.Options) error {
 	for _, m := range all {
-		if text, _ := m["content"].(string); o.Faults == export.DropFaults && (strings.Contains(text, "bad") || text == "Exactly one block." || text == "No JSON.") {
+		if text, _ := m["content"].(string); o.FormatErrors == export.FormatErrorsDrop && (strings.Contains(text, "bad") || text == "Exactly one block." || text == "No JSON.") {
 			return fmt.Errorf("%q was to be dropped", text)
 		}
 	}
 	return nil
 }
 
-// readTools: a template that is given calls without tools renders nothing of
-// what the model was told of them.
+// readTools checks that there are tools if there are calls: otherwise a template
+// renders nothing about tools.
 func readTools(row map[string]any, all []map[string]any) error {
 	native := slices.ContainsFunc(all, func(m map[string]any) bool { return m["tool_calls"] != nil })
 	tools, _ := row["tools"].([]any)
@@ -197,8 +198,9 @@ func readTools(row map[string]any, all []map[string]any) error {
 	return nil
 }
 
-// readAxolotl: chat_template with message_field_training: train. It parses the
-// arguments of calls itself and warns of a last turn that is not learned.
+// readAxolotl reads rows like chat_template with message_field_training: train.
+// Axolotl parses the arguments of calls, and warns if the last turn is not trained
+// on.
 func readAxolotl(row map[string]any, o export.Options) error {
 	all, err := messages(row["messages"], o)
 	if err != nil {
@@ -209,7 +211,7 @@ func readAxolotl(row map[string]any, o export.Options) error {
 		text, _ := m["content"].(string)
 		calls, _ := m["tool_calls"].([]any)
 		bad := strings.Contains(text, "bad") || len(calls) > 0 && strings.Contains(fmt.Sprint(calls[0]), "c3")
-		want := m["role"] == "assistant" && (!bad || o.Faults == export.KeepFaults)
+		want := m["role"] == "assistant" && (!bad || o.FormatErrors == export.FormatErrorsKeep)
 		if !ok || train != want {
 			return fmt.Errorf("message %d: train %v, want %v", i, m["train"], want)
 		}
@@ -217,12 +219,12 @@ func readAxolotl(row map[string]any, o export.Options) error {
 	if all[len(all)-1]["train"] != true {
 		return errors.New("the last turn is not learned")
 	}
-	return errors.Join(learned(all, o), faultless(all, o), readTools(row, all))
+	return errors.Join(checkTrained(all, o), checkFormatErrors(all, o), readTools(row, all))
 }
 
-// readLLaMAFactory: formatting sharegpt. It passes rows over whose turns do not
-// alternate, or that do not end with a reply; a function call is JSON but for
-// one block of thinking before it.
+// readLLaMAFactory reads rows like the formatting sharegpt. It skips rows whose turns
+// do not alternate or that do not end with a reply. A function call is JSON after an
+// optional block of reasoning.
 func readLLaMAFactory(row map[string]any, o export.Options) error {
 	if err := readTurns(row, o); err != nil {
 		return err
@@ -245,7 +247,7 @@ func readLLaMAFactory(row map[string]any, o export.Options) error {
 	return nil
 }
 
-// readTurns: human or observation, then gpt or function_call, strictly in turns.
+// readTurns checks that human or observation alternate with gpt or function_call.
 func readTurns(row map[string]any, o export.Options) error {
 	list, _ := row["conversations"].([]any)
 	if len(list) == 0 || len(list)%2 != 0 {
@@ -259,7 +261,7 @@ func readTurns(row map[string]any, o export.Options) error {
 		if want := [][]string{odd, even}[i%2]; !ok || !slices.Contains(want, from) {
 			return fmt.Errorf("turn %d is by %q, and %v may be", i, from, want)
 		}
-		if o.Reasoning == export.Drop && strings.Contains(value, "<think>") {
+		if o.Reasoning == export.ReasoningDrop && strings.Contains(value, "<think>") {
 			return fmt.Errorf("turn %d thinks", i)
 		}
 		if from == "function_call" {
@@ -296,8 +298,8 @@ func readFunctionCall(value string) error {
 	return nil
 }
 
-// readCompletion: prompt and completion together are one conversation, of which
-// TRL learns the completion.
+// readCompletion checks that prompt and completion are one conversation. TRL trains
+// on the completion.
 func readCompletion(row map[string]any, o export.Options) error {
 	return readParts(row, o, "prompt", "completion")
 }
@@ -312,10 +314,10 @@ func readParts(row map[string]any, o export.Options, prompt, completion string) 
 	if len(before) == 0 || all[len(before)]["role"] != "assistant" {
 		return errors.New("the completion does not begin with a reply")
 	}
-	if o.Completion != export.Rest && len(after) != 1 {
+	if o.Completion != export.CompletionRest && len(after) != 1 {
 		return fmt.Errorf("%d messages are learned, and one is the model's", len(after))
 	}
-	return learned(all, o)
+	return checkTrained(all, o)
 }
 
 func readKTO(row map[string]any, o export.Options) error {

@@ -9,21 +9,21 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/atif"
+	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// writeFile writes the file of an attempt, for formats with one an attempt: in a
-// folder of its instance, as mini-swe-agent lays out a run, below that of its run
-// where there are several.
-func (e *exporter) writeFile(it *Item, lost losses) (File, error) {
+// writeFile writes the file of an attempt, for formats with one file per attempt. The
+// folders are those of a mini-swe-agent run, inside a folder of the run if there are
+// several.
+func (e *exporter) writeFile(it *Item, counts losses) (File, error) {
 	if !filepath.IsLocal(it.InstanceID) || strings.ContainsAny(it.InstanceID, `/\`) {
-		return File{}, Refusal("an instance whose id cannot name a file")
+		return File{}, SkipReason("an instance ID that is not a valid file name")
 	}
 	name := it.InstanceID
-	if it.from.Several {
-		name += fmt.Sprintf(".%d", it.from.Number)
+	if it.source.MultipleAttempts {
+		name += fmt.Sprintf(".%d", it.source.Number)
 	}
-	f := File{Name: filepath.Join(it.from.Folder, it.InstanceID, name+".traj.json")}
+	f := File{Name: filepath.Join(it.source.Folder, it.InstanceID, name+".traj.json")}
 	if e.format.name == ATIF {
 		f.Name = strings.TrimSuffix(f.Name, ".traj.json") + ".json"
 	}
@@ -33,9 +33,9 @@ func (e *exporter) writeFile(it *Item, lost losses) (File, error) {
 	}
 	var err error
 	if e.format.name == ATIF {
-		err = writeATIF(it, path, lost)
-	} else { // of the transcript, not the journal: what the filters took out is only out of that
-		err = trajectories.DeriveFrom(it.Records(), path)
+		err = writeATIF(it, path, counts)
+	} else { // from the transcript, since the filter may have changed it
+		err = trajectories.WriteTrajRecords(it.Records(), path)
 	}
 	if err == nil {
 		f.Bytes, err = sizeOf(path)
@@ -51,27 +51,27 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func writeATIF(it *Item, path string, lost losses) (err error) {
+func writeATIF(it *Item, path string, counts losses) (err error) {
 	f, err := os.Create(path) //nolint:gosec // G304: within the folder that is being made
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(f)
-	left, err := atif.Write(out, it.Transcript, it.Verdict)
-	for _, sentence := range left {
-		lost[sentence]++
+	losses, err := atif.Write(out, it.Transcript, it.Verdict)
+	for _, sentence := range losses {
+		counts[sentence]++
 	}
 	return errors.Join(err, out.Flush())
 }
 
-// predict enters an attempt into preds.json.
-func (e *exporter) predict(it *Item) error {
+// addPrediction adds an attempt to preds.json.
+func (e *exporter) addPrediction(it *Item) error {
 	if o := it.Outcome; o == nil || !o.Class.Counts() {
-		return Refusal("an attempt that is no result")
+		return SkipReason("an attempt that does not count")
 	}
 	if other, ok := e.preds[it.InstanceID]; ok {
-		return wrong("%s: two attempts, of %s and of %s, and preds.json has place for one; choose with --select, and export runs one by one",
+		return optionError("%s: two attempts, by %s and %s, but preds.json can have only one; use --select, and export runs separately",
 			it.InstanceID, other.Model, it.Header.ModelName)
 	}
 	e.preds[it.InstanceID] = trajectories.Prediction{

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// script makes transcripts for tests: message after message.
+// script builds a transcript from messages.
 type script struct {
 	t *trajectories.Transcript
 }
@@ -28,7 +28,7 @@ type script struct {
 func newScript(modelName string, tools bool) *script {
 	s := &script{&trajectories.Transcript{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
 	if tools {
-		s.t.Header.Tools = []model.Definition{{Name: "bash", Description: "Run a command.", Parameters: json.RawMessage(
+		s.t.Header.Tools = []model.ToolDefinition{{Name: "bash", Description: "Run a command.", Parameters: json.RawMessage(
 			`{"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"], "additionalProperties": false}`)}}
 	}
 	s.add(trajectories.CausePrompt, model.Message{Role: model.System, Content: "You work by bash."})
@@ -44,19 +44,19 @@ func (s *script) add(c trajectories.Cause, m model.Message) *script {
 	return s
 }
 
-func (s *script) reply(reasoning, text string, calls ...model.Call) *script {
-	return s.add(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: text, Reasoning: reasoning, Calls: calls})
+func (s *script) reply(reasoning, text string, calls ...model.ToolCall) *script {
+	return s.add(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: text, Reasoning: reasoning, ToolCalls: calls})
 }
 
-func (s *script) said(c trajectories.Cause, text string) *script {
+func (s *script) message(c trajectories.Cause, text string) *script {
 	return s.add(c, model.Message{Role: model.User, Content: text})
 }
 
 func (s *script) result(id, text string) *script {
-	return s.add(trajectories.CauseObservation, model.Message{Role: model.Tool, CallID: id, Content: text})
+	return s.add(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: id, Content: text})
 }
 
-func (s *script) ends(status string) *script {
+func (s *script) withOutcome(status string) *script {
 	s.t.Outcome = &trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: status, Submission: trajectories.Bytes("diff of " + s.t.Header.ModelName + "\n"),
 		End: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -64,33 +64,32 @@ func (s *script) ends(status string) *script {
 	return s
 }
 
-// lived gives an attempt what only files of whole attempts have: its times, the
-// commands that were found in replies and what they did.
-func (s *script) lived() *script {
+// withExecutions adds times, commands and executions to the messages.
+func (s *script) withExecutions() *script {
 	h := &s.t.Header
-	h.MiniVersion, h.Attempt, h.Sample, h.ModelClass, h.EnvironmentClass = "1.2.3", 1, 1, "openai", "docker"
+	h.MiniVersion, h.Attempt, h.Repetition, h.ModelClass, h.EnvironmentClass = "1.2.3", 1, 1, "openai", "docker"
 	h.Config = json.RawMessage(`{"agent":{"step_limit":9},"model":{"model_name":"` + h.ModelName + `"}}`)
 	start := s.t.Outcome.End.Add(-time.Minute)
-	var ran *[]trajectories.Ran // of the newest reply, those that nobody was told of
+	var ran *[]trajectories.RecordedExecution // executions of the newest reply without an observation
 	told := 0
 	for i := range s.t.Entries {
 		e := &s.t.Entries[i]
 		e.Time = start.Add(time.Duration(i) * time.Second)
 		switch e.Cause {
 		case trajectories.CauseReply:
-			e.Call.Start, e.Call.Tries, e.Call.Cost, e.Call.Model = e.Time, 1, 0.25, h.ModelName
+			e.Call.Start, e.Call.RequestCount, e.Call.Cost, e.Call.Model = e.Time, 1, 0.25, h.ModelName
 			e.Actions = commandsIn(e.Message.Message)
 			for n, command := range e.Actions {
 				x := trajectories.Execution{Command: command, Output: trajectories.Bytes(fmt.Sprintf("output %d\n", n)), Start: e.Time}
 				x.Bytes = int64(len(x.Output))
-				e.Ran = append(e.Ran, trajectories.Ran{Record: 100 + 10*i + n, Execution: x, Told: -1})
+				e.Executions = append(e.Executions, trajectories.RecordedExecution{Record: 100 + 10*i + n, Execution: x, ObservationEntry: -1})
 			}
-			ran, told = &e.Ran, 0
+			ran, told = &e.Executions, 0
 			s.t.Outcome.Steps++
 			s.t.Outcome.Cost += e.Call.Cost
 			s.t.Outcome.Usage = s.t.Outcome.Usage.Add(e.Call.Usage)
 		case trajectories.CauseObservation:
-			(*ran)[told].Told = i
+			(*ran)[told].ObservationEntry = i
 			told++
 		}
 	}
@@ -98,10 +97,11 @@ func (s *script) lived() *script {
 	return s
 }
 
-// commandsIn are those of a reply: of its calls, else of its only block.
+// commandsIn returns the commands of a reply: in its calls, or else in its only code
+// block.
 func commandsIn(m model.Message) []string {
 	var commands []string
-	for _, c := range m.Calls {
+	for _, c := range m.ToolCalls {
 		var args struct {
 			Command string `json:"command"`
 		}
@@ -115,54 +115,53 @@ func commandsIn(m model.Message) []string {
 	return commands
 }
 
-func call(id, command string) model.Call {
+func call(id, command string) model.ToolCall {
 	args, _ := json.Marshal(map[string]string{"command": command}) //nolint:errchkjson // a string
-	return model.Call{ID: id, Name: "bash", Arguments: string(args)}
+	return model.ToolCall{ID: id, Name: "bash", Arguments: string(args)}
 }
 
-// textual is an attempt that writes commands into its messages, one of them
-// badly.
+// textual returns an attempt with commands in its text, one with a format error.
 func textual() *script {
 	return newScript("model-a", false).
 		reply("Where is it?", "I look.\n```bash\nls\n```").
-		said(trajectories.CauseObservation, "<returncode>0</returncode>\na.py").
+		message(trajectories.CauseObservation, "<returncode>0</returncode>\na.py").
 		reply("", "Two blocks: bad.").
-		said(trajectories.CauseFormatError, "Exactly one block.").
+		message(trajectories.CauseFormatError, "Exactly one block.").
 		reply("Now.", "```bash\nsed -i s/a/b/ a.py\n```").
-		said(trajectories.CauseObservation, "<returncode>0</returncode>").
+		message(trajectories.CauseObservation, "<returncode>0</returncode>").
 		reply("", "```bash\nsubmit\n```").
-		ends("Submitted")
+		withOutcome("Submitted")
 }
 
-// calling is an attempt with native calls, two of them in one reply, and text
-// beside one.
+// calling returns an attempt with tool calls, two of them in one reply, and text
+// besides one.
 func calling() *script {
 	return newScript("model-b", true).
 		reply("Where is it?", "I look.", call("c1", "ls"), call("c2", "pwd")).
 		result("c1", "a.py").
 		result("c2", "/repo").
-		reply("", "", model.Call{ID: "c3", Name: "bash", Arguments: "{}"}).
-		add(trajectories.CauseFormatError, model.Message{Role: model.Tool, CallID: "c3", Content: "No JSON."}).
+		reply("", "", model.ToolCall{ID: "c3", Name: "bash", Arguments: "{}"}).
+		add(trajectories.CauseFormatError, model.Message{Role: model.Tool, ToolCallID: "c3", Content: "No JSON."}).
 		reply("Now.", "", call("c4", "sed -i s/a/b/ a.py")).
 		result("c4", "done").
 		reply("", "", call("c5", "submit")).
-		ends("Submitted")
+		withOutcome("Submitted")
 }
 
-// item is an attempt as a run has it.
+// item returns an attempt of a run.
 func item(id string, number int, verdict string, s *script) *export.Item {
 	s.t.Header.InstanceID = id
 	return &export.Item{
-		Transcript: s.t, InstanceID: id, Attempt: number, Sample: number, Verdict: verdict,
-		SHA256: string(bytes.Repeat([]byte{byte('a' + number)}, 64)), Journal: id, Tokens: export.Counted(s.t),
+		Transcript: s.t, InstanceID: id, Attempt: number, Repetition: number, Verdict: verdict,
+		SHA256: string(bytes.Repeat([]byte{byte('a' + number)}, 64)), Journal: id, Tokens: export.ProviderTokens(s.t),
 	}
 }
 
-// attempts are what Run takes of items.
-func attempts(items ...*export.Item) []export.Attempt {
-	var list []export.Attempt
+// attempts returns sources for Run.
+func attempts(items ...*export.Item) []export.Source {
+	var list []export.Source
 	for _, it := range items {
-		list = append(list, export.Attempt{
+		list = append(list, export.Source{
 			InstanceID: it.InstanceID, Number: it.Attempt,
 			Read: func() (*export.Item, error) { return it, nil },
 		})
@@ -170,24 +169,24 @@ func attempts(items ...*export.Item) []export.Attempt {
 	return list
 }
 
-// everything are the attempts that the golden files are of: two of each kind on
-// one instance, with different verdicts.
+// everything returns the attempts of the golden files: two of each kind on one
+// instance, with different verdicts.
 func everything() []*export.Item {
 	other := newScript("model-a", false).
-		reply("", "I know it already.\n```bash\nsubmit\n```").ends("Submitted")
+		reply("", "I know it already.\n```bash\nsubmit\n```").withOutcome("Submitted")
 	called := newScript("model-b", true).
-		reply("", "", call("x1", "submit")).ends("Submitted")
+		reply("", "", call("x1", "submit")).withOutcome("Submitted")
 	return []*export.Item{
 		item("owner__lib-1", 1, "resolved", textual()), item("owner__lib-1", 2, "unresolved", other),
 		item("owner__lib-2", 1, "unresolved", called), item("owner__lib-2", 2, "resolved", calling()),
 	}
 }
 
-// run exports into a folder of the test's.
+// run exports to a temporary folder.
 func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.Report) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	tools, err := export.Tools(calling().t.Header.Tools)
+	tools, err := export.EncodeTools(calling().t.Header.Tools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +197,7 @@ func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.
 	return dir, r
 }
 
-// rows are the lines of a file, decoded.
+// rows returns the decoded lines of a file.
 func rows(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(path)

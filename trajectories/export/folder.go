@@ -8,82 +8,84 @@ import (
 	"path/filepath"
 )
 
-// ManifestFile is in the folder of every export, and says what made it.
+// ManifestFile is the name of a file in every exported folder that describes the
+// export.
 const ManifestFile = "export.json"
 
-// ErrFolder is wrapped by the error for a folder that may not be written.
+// ErrFolder is wrapped by errors about the output folder.
 var ErrFolder = errors.New("folder")
 
-// folder is where an export grows, beside the folder that it becomes. Nobody
-// takes the half of an export for the whole.
+// folder is a temporary folder that is renamed when the export is complete, so that
+// an incomplete export cannot be mistaken for a complete one.
 type folder struct {
 	dir, tmp string
 	replace  bool
 	done     bool
 }
 
-// newFolder refuses what has files of something else in it.
+// newFolder creates the temporary folder. It fails if dir has files that are not an
+// export.
 func newFolder(dir string, replace bool) (*folder, error) {
 	if dir == "" {
-		return nil, fmt.Errorf("%w: where to?", ErrFolder)
+		return nil, fmt.Errorf("%w: no output folder", ErrFolder)
 	}
 	dir = filepath.Clean(dir)
-	if err := free(dir, replace); err != nil {
+	if err := checkFree(dir, replace); err != nil {
 		return nil, err
 	}
-	above := filepath.Dir(dir)
-	if err := os.MkdirAll(above, 0o755); err != nil { //nolint:gosec // results are for sharing
-		return nil, fmt.Errorf("make folder: %w", err)
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // results are for sharing
+		return nil, fmt.Errorf("create folder: %w", err)
 	}
-	tmp, err := os.MkdirTemp(above, "."+filepath.Base(dir)+".partial-")
+	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".partial-")
 	if err != nil {
-		return nil, fmt.Errorf("make folder: %w", err)
+		return nil, fmt.Errorf("create folder: %w", err)
 	}
 	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // as above
-		return nil, fmt.Errorf("make folder: %w", err)
+		return nil, fmt.Errorf("create folder: %w", err)
 	}
 	return &folder{dir: dir, tmp: tmp, replace: replace}, nil
 }
 
-func free(dir string, replace bool) error {
+func checkFree(dir string, replace bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
 		return nil
 	case err != nil:
 		if info, serr := os.Stat(dir); serr == nil && !info.IsDir() {
-			return fmt.Errorf("%w: %s is a file, and an export is a folder", ErrFolder, dir)
+			return fmt.Errorf("%w: %s is a file, not a folder", ErrFolder, dir)
 		}
-		return fmt.Errorf("make folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
 	_, err = os.Lstat(filepath.Join(dir, ManifestFile))
 	switch {
 	case err == nil && replace:
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w: %s holds an export already; give another one with -o, or --force to replace it", ErrFolder, dir)
+		return fmt.Errorf("%w: %s contains an export; use another folder with -o, or replace it with --force", ErrFolder, dir)
 	}
-	return fmt.Errorf("%w: %s is not empty, and no export; give another one with -o", ErrFolder, dir)
+	return fmt.Errorf("%w: %s is not empty; use another folder with -o", ErrFolder, dir)
 }
 
-// commit gives the folder its name.
+// commit renames the folder to its final name.
 func (f *folder) commit() error {
-	if err := free(f.dir, f.replace); err != nil { // somebody came first
+	if err := checkFree(f.dir, f.replace); err != nil { // dir may have been created in the meantime
 		return err
 	}
 	if err := os.RemoveAll(f.dir); err != nil {
 		return fmt.Errorf("replace folder: %w", err)
 	}
 	if err := os.Rename(f.tmp, f.dir); err != nil {
-		return fmt.Errorf("name folder: %w", err)
+		return fmt.Errorf("rename folder: %w", err)
 	}
 	f.done = true
 	return nil
 }
 
-// abandon removes what did not become an export.
+// abandon removes the temporary folder, unless it was renamed.
 func (f *folder) abandon() {
 	if !f.done {
-		_ = os.RemoveAll(f.tmp) // its name says what it is, should it stay
+		_ = os.RemoveAll(f.tmp) // if this fails, the name shows that it is incomplete
 	}
 }

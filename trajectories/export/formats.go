@@ -2,23 +2,23 @@ package export
 
 import "slices"
 
-// format is what mini knows of a format.
+// format describes an export format.
 type format struct {
 	name string
-	// rows makes the rows of an attempt, or of all attempts on an instance where
-	// rows are pairs; nil for formats with files of their own.
+	// rows returns the rows of an attempt, or of all attempts on an instance for DPO.
+	// It is nil for formats with other files.
 	rows func(*writer, []*Item) ([]object, error)
-	// lists are the lists of messages that a row begins with, and more are the
-	// columns that a parquet file has beside those of all formats.
-	lists []string
-	more  []column
-	// masks says that a row tells what is learned.
-	masks bool
-	// paired formats have a prompt and what follows it, and care for verdicts.
-	paired bool
-	// arguments is how those of calls are written unless otherwise said; text
-	// where there is no choice.
-	arguments Arguments
+	// messageLists are the message lists at the start of a row. extraColumns are the columns of a
+	// parquet file in addition to those of all formats.
+	messageLists []string
+	extraColumns []column
+	// canMask is set if the format can exclude replies from training.
+	canMask bool
+	// needsVerdict is set for formats with prompts and completions that need verdicts.
+	needsVerdict bool
+	// toolArguments is the default for tool arguments. If it is ArgumentsText, it cannot
+	// be changed.
+	toolArguments ToolArguments
 }
 
 func formats() []format {
@@ -26,41 +26,42 @@ func formats() []format {
 	pair := []string{"prompt", "chosen", "rejected"}
 	step, label := column{name: "step", kind: intKind}, column{name: "label", kind: boolKind}
 	return []format{
-		{name: OpenAI, rows: (*writer).chat, lists: []string{"messages"}, arguments: Object},
-		{name: ShareGPT, rows: (*writer).sharegpt, arguments: Object},
-		{name: Axolotl, rows: (*writer).chat, lists: []string{"messages"}, masks: true, arguments: Text},
-		{name: PromptCompletion, rows: (*writer).steps, lists: prompt, more: []column{step}, masks: true, arguments: Object},
-		{name: KTO, rows: (*writer).steps, lists: prompt, more: []column{step, label}, masks: true, paired: true, arguments: Object},
-		{name: DPO, rows: (*writer).pairs, lists: pair, masks: true, paired: true, arguments: Object},
-		{name: ATIF, arguments: Object},
-		{name: Traj, arguments: Object},
-		{name: Preds, arguments: Object},
+		{name: OpenAI, rows: (*writer).chat, messageLists: []string{"messages"}, toolArguments: ArgumentsObject},
+		{name: ShareGPT, rows: (*writer).sharegpt, toolArguments: ArgumentsObject},
+		{name: Axolotl, rows: (*writer).chat, messageLists: []string{"messages"}, canMask: true, toolArguments: ArgumentsText},
+		{name: PromptCompletion, rows: (*writer).steps, messageLists: prompt, extraColumns: []column{step}, canMask: true, toolArguments: ArgumentsObject},
+		{name: KTO, rows: (*writer).steps, messageLists: prompt, extraColumns: []column{step, label}, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
+		{name: DPO, rows: (*writer).pairs, messageLists: pair, canMask: true, needsVerdict: true, toolArguments: ArgumentsObject},
+		{name: ATIF, toolArguments: ArgumentsObject},
+		{name: Traj, toolArguments: ArgumentsObject},
+		{name: Preds, toolArguments: ArgumentsObject},
 	}
 }
 
-func formatOf(name string) (format, bool) {
-	all := formats()
-	i := slices.IndexFunc(all, func(f format) bool { return f.name == name })
+func formatByName(name string) (format, bool) {
+	list := formats()
+	i := slices.IndexFunc(list, func(f format) bool { return f.name == name })
 	if i < 0 {
 		return format{}, false
 	}
-	return all[i], true
+	return list[i], true
 }
 
-// aboutField says whose row it is: the same members in every format.
-type aboutField struct {
+// metadataField is a field that describes the attempt of a row. All formats have the
+// same.
+type metadataField struct {
 	column
-	// shared says that both attempts of a pair have the same, or that only the
-	// first says it.
+	// shared is set if both attempts of a pair have the same value, or only the first
+	// is written.
 	shared bool
-	of     func(*Item) any
+	value  func(*Item) any
 }
 
-func about() []aboutField {
-	return []aboutField{
+func metadataFields() []metadataField {
+	return []metadataField{
 		{column{name: "instance_id"}, true, func(it *Item) any { return it.InstanceID }},
 		{column{name: "attempt", kind: intKind}, false, func(it *Item) any { return int64(it.Attempt) }},
-		{column{name: "sample", kind: intKind}, true, func(it *Item) any { return int64(it.Sample) }},
+		{column{name: "sample", kind: intKind}, true, func(it *Item) any { return int64(it.Repetition) }},
 		{column{name: "model"}, false, func(it *Item) any { return it.Header.ModelName }},
 		{column{name: "verdict"}, false, func(it *Item) any { return orNull(it.Verdict) }},
 		{column{name: "steps", kind: intKind}, false, func(it *Item) any { return int64(it.Steps()) }},
@@ -70,7 +71,7 @@ func about() []aboutField {
 	}
 }
 
-// orNull is nil for what is not known.
+// orNull returns nil for the zero value, which means unknown.
 func orNull[T comparable](v T) any {
 	var unknown T
 	if v == unknown {
@@ -79,50 +80,50 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// rejectedPrefix is that of what is said of the second attempt of a pair.
+// rejectedPrefix is the prefix of metadata about the second attempt of a pair.
 const rejectedPrefix = "rejected_"
 
-func aboutItem(it *Item, prefix string) object {
+func metadata(it *Item, prefix string) object {
 	var o object
-	for _, f := range about() {
+	for _, f := range metadataFields() {
 		if !f.shared || prefix == "" {
-			o = append(o, member{prefix + f.name, f.of(it)})
+			o = append(o, member{prefix + f.name, f.value(it)})
 		}
 	}
 	return o
 }
 
-func aboutColumns(prefix string) []column {
-	var all []column
-	for _, f := range about() {
+func metadataColumns(prefix string) []column {
+	var columns []column
+	for _, f := range metadataFields() {
 		if !f.shared || prefix == "" {
-			all = append(all, column{name: prefix + f.name, kind: f.kind})
+			columns = append(columns, column{name: prefix + f.name, kind: f.kind})
 		}
 	}
-	return all
+	return columns
 }
 
-// columns are those of the rows in a parquet file; those of the tools and of the
-// arguments of a call are given.
+// columns returns the columns of a parquet file, given those for the tools and for
+// the arguments of a call.
 func (f format) columns(tools, args column) []column {
-	var all []column
+	var columns []column
 	if f.name == ShareGPT {
-		all = append(texts("system", "tools"), aboutColumns("")...)
-		return append([]column{list("conversations", group("", texts("from", "value")...))}, all...)
+		columns = append(textColumns("system", "tools"), metadataColumns("")...)
+		return append([]column{listColumn("conversations", groupColumn("", textColumns("from", "value")...))}, columns...)
 	}
-	for _, name := range f.lists {
-		function := group("function", column{name: "name"}, args)
-		of := texts("role", "content", "reasoning_content")
-		of = append(of, list("tool_calls", group("", column{name: "id"}, column{name: "type"}, function)))
-		of = append(of, texts("tool_call_id", "name")...)
+	for _, name := range f.messageLists {
+		function := groupColumn("function", column{name: "name"}, args)
+		fields := textColumns("role", "content", "reasoning_content")
+		fields = append(fields, listColumn("tool_calls", groupColumn("", column{name: "id"}, column{name: "type"}, function)))
+		fields = append(fields, textColumns("tool_call_id", "name")...)
 		if f.name == Axolotl {
-			of = append(of, column{name: "train", kind: boolKind})
+			fields = append(fields, column{name: "train", kind: boolKind})
 		}
-		all = append(all, list(name, group("", of...)))
+		columns = append(columns, listColumn(name, groupColumn("", fields...)))
 	}
-	all = append(append(all, tools), aboutColumns("")...)
+	columns = append(append(columns, tools), metadataColumns("")...)
 	if f.name == DPO {
-		all = append(all, aboutColumns(rejectedPrefix)...)
+		columns = append(columns, metadataColumns(rejectedPrefix)...)
 	}
-	return append(all, f.more...)
+	return append(columns, f.extraColumns...)
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// TestGolden shows a row of every format as a person may read it.
+// TestGolden compares a row of every format, indented, with a golden file.
 func TestGolden(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		o    export.Options
 	}{
 		{"openai", export.Options{Format: export.OpenAI}},
-		{"openai-inline-text", export.Options{Format: export.OpenAI, Reasoning: export.Inline, Arguments: export.Text}},
+		{"openai-inline-text", export.Options{Format: export.OpenAI, Reasoning: export.ReasoningInline, ToolArguments: export.ArgumentsText}},
 		{"sharegpt", export.Options{Format: export.ShareGPT}},
-		{"sharegpt-drop", export.Options{Format: export.ShareGPT, Reasoning: export.Drop}},
+		{"sharegpt-drop", export.Options{Format: export.ShareGPT, Reasoning: export.ReasoningDrop}},
 		{"axolotl", export.Options{Format: export.Axolotl}},
-		{"axolotl-mask", export.Options{Format: export.Axolotl, Faults: export.MaskFaults}},
+		{"axolotl-mask", export.Options{Format: export.Axolotl, FormatErrors: export.FormatErrorsMask}},
 		{"prompt-completion", export.Options{Format: export.PromptCompletion}},
-		{"prompt-completion-mask", export.Options{Format: export.PromptCompletion, Faults: export.MaskFaults, Arguments: export.Text}},
+		{"prompt-completion-mask", export.Options{Format: export.PromptCompletion, FormatErrors: export.FormatErrorsMask, ToolArguments: export.ArgumentsText}},
 		{"kto", export.Options{Format: export.KTO}},
 		{"dpo", export.Options{Format: export.DPO}},
-		{"dpo-rest", export.Options{Format: export.DPO, Completion: export.Rest}},
+		{"dpo-rest", export.Options{Format: export.DPO, Completion: export.CompletionRest}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, _ := run(t, tt.o, everything()...)
@@ -54,8 +54,7 @@ func TestDatasetInfo(t *testing.T) {
 	golden(t, "dataset_info.golden", data)
 }
 
-// TestFiles are the formats with files of their own, of attempts as an agent
-// leaves them: with what was run, when, and by which configuration.
+// TestFiles tests the formats with one file per attempt, with complete attempts.
 func TestFiles(t *testing.T) {
 	for _, tt := range []struct {
 		format, golden, want string
@@ -68,7 +67,7 @@ func TestFiles(t *testing.T) {
 		{export.Preds, "preds", "preds.json", textual()},
 	} {
 		t.Run(tt.golden, func(t *testing.T) {
-			dir, r := run(t, export.Options{Format: tt.format}, item("owner__lib-1", 1, "resolved", tt.s.lived()))
+			dir, r := run(t, export.Options{Format: tt.format}, item("owner__lib-1", 1, "resolved", tt.s.withExecutions()))
 			if len(r.Files) != 1 || r.Files[0].Name != tt.want {
 				t.Fatalf("files %+v, want %s", r.Files, tt.want)
 			}

@@ -10,122 +10,122 @@ import (
 
 // The formats.
 const (
-	OpenAI           = "openai"            // messages and tools, as TRL and verl read them
-	ShareGPT         = "sharegpt"          // conversations, as LLaMA-Factory reads them
-	Axolotl          = "axolotl"           // messages that say which of them are learned
-	PromptCompletion = "prompt-completion" // a row a step: what was sent, and the reply
-	KTO              = "kto"               // the same, with whether it led to a resolved instance
-	DPO              = "dpo"               // two replies to one prompt, of which one led there
-	ATIF             = "atif"              // a file an attempt
-	Traj             = "traj"              // a file an attempt, as mini-swe-agent's tools read it
+	OpenAI           = "openai"            // messages and tools, for TRL and verl
+	ShareGPT         = "sharegpt"          // conversations, for LLaMA-Factory
+	Axolotl          = "axolotl"           // messages with a flag for training
+	PromptCompletion = "prompt-completion" // one row per step: prompt and reply
+	KTO              = "kto"               // the same, labeled by whether the attempt was resolved
+	DPO              = "dpo"               // two replies to the same prompt; the chosen one is of a resolved attempt
+	ATIF             = "atif"              // one file per attempt
+	Traj             = "traj"              // one file per attempt, for tools of mini-swe-agent
 	Preds            = "preds"             // one preds.json
 )
 
-// Formats are the names of all formats, those for trainers first.
-func Formats() []string { return formatsThat(func(format) bool { return true }) }
+// Formats returns the names of all formats. Formats for trainers come first.
+func Formats() []string { return formatNames(func(format) bool { return true }) }
 
-func formatsThat(fit func(format) bool) []string {
+func formatNames(include func(format) bool) []string {
 	var names []string
 	for _, f := range formats() {
-		if fit(f) {
+		if include(f) {
 			names = append(names, f.name)
 		}
 	}
 	return names
 }
 
-// Reasoning says where a model's thinking goes.
+// Reasoning is where the reasoning of a model is written.
 type Reasoning string
 
-// The places for thinking.
+// The places for reasoning.
 const (
-	Keep   Reasoning = "keep"   // in reasoning_content; where a format has no field, inline
-	Drop   Reasoning = "drop"   // nowhere
-	Inline Reasoning = "inline" // before the content, between <think> and </think>
+	ReasoningKeep   Reasoning = "keep"   // in reasoning_content; in the content if the format has no such field
+	ReasoningDrop   Reasoning = "drop"   // nowhere
+	ReasoningInline Reasoning = "inline" // before the content, between <think> and </think>
 )
 
-// Faults says what becomes of replies that nobody wants again: those with a
-// format error and those that the user refused, and of the answers to them.
-type Faults string
+// FormatErrors is what to do with replies that had a format error or were rejected by
+// the user, and with the answers to them.
+type FormatErrors string
 
-// What may become of faults.
+// The ways to treat such replies.
 const (
-	DropFaults Faults = "drop" // reply and answer are left out
-	KeepFaults Faults = "keep" // as any other reply: it is learned
-	MaskFaults Faults = "mask" // they stand there, and are not learned
+	FormatErrorsDrop FormatErrors = "drop" // leave out the reply and the answer
+	FormatErrorsKeep FormatErrors = "keep" // train on the reply as on others
+	FormatErrorsMask FormatErrors = "mask" // include both, but do not train on the reply
 )
 
-// Arguments says how those of a tool call are written.
-type Arguments string
+// ToolArguments is how the arguments of tool calls are written.
+type ToolArguments string
 
 // The ways to write arguments.
 const (
-	Object Arguments = "object" // as JSON, which is what chat templates write out
-	Text   Arguments = "text"   // as a string of JSON, which is OpenAI's own form
+	ArgumentsObject ToolArguments = "object" // as a JSON object, which chat templates can print
+	ArgumentsText   ToolArguments = "text"   // as a string with JSON, as in OpenAI's API
 )
 
-// Completion says how much of an attempt is one completion.
+// Completion is how much of an attempt is one completion.
 type Completion string
 
-// The extents of a completion.
+// The lengths of a completion.
 const (
-	Reply Completion = "reply" // one reply: nothing is learned but what the model wrote
-	Rest  Completion = "rest"  // all that follows the prompt, observations too
+	CompletionReply Completion = "reply" // one reply
+	CompletionRest  Completion = "rest"  // everything after the prompt, including observations
 )
 
-// Options say what is written, and how. The zero value of a field is its
-// default, the first of the values above.
+// Options select the format. The zero value of a field is its default, the first
+// value above.
 type Options struct {
-	Format     string     `json:"format"`
-	Parquet    bool       `json:"parquet,omitempty"`
-	Reasoning  Reasoning  `json:"reasoning"`
-	Faults     Faults     `json:"format_errors"`
-	Arguments  Arguments  `json:"tool_arguments"`
-	Completion Completion `json:"completion,omitempty"` // of KTO and DPO
-	// ShardRows and ShardBytes bound a file; 0 is no bound.
+	Format        string        `json:"format"`
+	Parquet       bool          `json:"parquet,omitempty"`
+	Reasoning     Reasoning     `json:"reasoning"`
+	FormatErrors  FormatErrors  `json:"format_errors"`
+	ToolArguments ToolArguments `json:"tool_arguments"`
+	Completion    Completion    `json:"completion,omitempty"` // for KTO and DPO
+	// ShardRows and ShardBytes bound the size of a file; 0 means no limit.
 	ShardRows  int   `json:"shard_rows,omitempty"`
 	ShardBytes int64 `json:"shard_bytes,omitempty"`
 }
 
-// ErrOptions is wrapped by what is wrong with options.
+// ErrOptions is wrapped by errors about invalid options.
 var ErrOptions = errors.New("options")
 
-// Checked fills in what was left out, or says what does not fit together. The
-// words are those of the command line.
-func (o Options) Checked() (Options, error) {
-	f, ok := formatOf(o.Format)
+// Validate checks the options and returns them with defaults filled in. Errors name
+// the command line flags.
+func (o Options) Validate() (Options, error) {
+	f, ok := formatByName(o.Format)
 	if !ok {
-		return o, wrong("--format: %.60q is not one of %s", o.Format, strings.Join(Formats(), ", "))
+		return o, optionError("--format: %.60q is not one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
-	o.Arguments = cmp.Or(o.Arguments, f.arguments)
+	o.ToolArguments = cmp.Or(o.ToolArguments, f.toolArguments)
 	err := errors.Join(
-		oneOf("--reasoning", &o.Reasoning, Keep, Drop, Inline),
-		oneOf("--format-errors", &o.Faults, DropFaults, KeepFaults, MaskFaults),
-		oneOf("--tool-arguments", &o.Arguments, Object, Text),
-		oneOf("--completion", &o.Completion, Reply, Rest),
+		oneOf("--reasoning", &o.Reasoning, ReasoningKeep, ReasoningDrop, ReasoningInline),
+		oneOf("--format-errors", &o.FormatErrors, FormatErrorsDrop, FormatErrorsKeep, FormatErrorsMask),
+		oneOf("--tool-arguments", &o.ToolArguments, ArgumentsObject, ArgumentsText),
+		oneOf("--completion", &o.Completion, CompletionReply, CompletionRest),
 	)
-	if !f.paired {
+	if !f.needsVerdict {
 		o.Completion = ""
 	}
 	switch {
 	case err != nil:
 		return o, err
-	case o.Faults == MaskFaults && !f.masks:
-		return o, wrong("--format-errors mask: %s cannot say that a reply is not learned; take drop, or one of %s",
-			f.name, strings.Join(formatsThat(func(f format) bool { return f.masks }), ", "))
+	case o.FormatErrors == FormatErrorsMask && !f.canMask:
+		return o, optionError("--format-errors mask: %s cannot exclude replies from training; use drop, or one of %s",
+			f.name, strings.Join(formatNames(func(f format) bool { return f.canMask }), ", "))
 	case o.Parquet && f.rows == nil:
-		return o, wrong("--parquet: %s has files of its own", f.name)
+		return o, optionError("--parquet: not available for %s", f.name)
 	case o.ShardRows < 0 || o.ShardBytes < 0:
-		return o, wrong("--shard-rows and --shard-size: at least 1")
+		return o, optionError("--shard-rows and --shard-size must be at least 1")
 	case (o.ShardRows > 0 || o.ShardBytes > 0) && f.rows == nil:
-		return o, wrong("--shard-rows and --shard-size are for rows; %s has files of its own", f.name)
-	case f.arguments == Text && o.Arguments == Object:
-		return o, wrong("--tool-arguments object: %s takes them as text", f.name)
+		return o, optionError("--shard-rows and --shard-size: not available for %s", f.name)
+	case f.toolArguments == ArgumentsText && o.ToolArguments == ArgumentsObject:
+		return o, optionError("--tool-arguments object: not available for %s, which requires text", f.name)
 	}
 	return o, nil
 }
 
-func wrong(format string, args ...any) error {
+func optionError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, args...))
 }
 
@@ -140,5 +140,5 @@ func oneOf[T ~string](flag string, value *T, known ...T) error {
 	for _, k := range known {
 		names = append(names, string(k))
 	}
-	return wrong("%s: %.60q is not one of %s", flag, string(*value), strings.Join(names, ", "))
+	return optionError("%s: %.60q is not one of %s", flag, string(*value), strings.Join(names, ", "))
 }

@@ -8,16 +8,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// maxGroup is how much of a parquet file is held in memory before it is
-// written, in bytes of JSON.
+// maxGroup bounds the size of a row group, which is held in memory, in bytes of JSON.
 const maxGroup = 32 << 20
 
-// kind is what a column of a parquet file holds.
+// kind is the type of a parquet column.
 type kind int
 
 const (
 	textKind kind = iota
-	jsonKind      // any value, as a text of JSON
+	jsonKind      // any value, as a string with JSON
 	intKind
 	floatKind
 	boolKind
@@ -25,38 +24,36 @@ const (
 	groupKind
 )
 
-// column is one of a parquet file, with those within it: the one element of a
-// list, the members of a group. All may be null but elements of lists.
+// column is a parquet column. fields are the element of a list, or the members of a
+// group. All values except list elements may be null.
 type column struct {
-	name string
-	kind kind
-	of   []column
-
-	leaf  int // its first leaf, and how many lists it stands in: set by newSchema
-	lists int
+	name   string
+	kind   kind
+	fields []column
 }
 
-func texts(names ...string) []column {
-	var all []column
+func textColumns(names ...string) []column {
+	var columns []column
 	for _, n := range names {
-		all = append(all, column{name: n})
+		columns = append(columns, column{name: n})
 	}
-	return all
+	return columns
 }
 
-func list(name string, of column) column {
-	of.name = "element"
-	return column{name: name, kind: listKind, of: []column{of}}
+func listColumn(name string, element column) column {
+	element.name = "element"
+	return column{name: name, kind: listKind, fields: []column{element}}
 }
 
-func group(name string, of ...column) column { return column{name: name, kind: groupKind, of: of} }
+func groupColumn(name string, fields ...column) column {
+	return column{name: name, kind: groupKind, fields: fields}
+}
 
-// toolColumns are the column of the tools and that of the arguments of a call.
-// They can be what they are in JSON where every attempt was offered the same
-// tool, all of whose arguments are texts that must be given: a file has no place
-// for members that some rows lack, and gives readers nulls for them, which then
-// stand in prompts.
-func toolColumns(sets []json.RawMessage, how Arguments) (tools, args column, err error) {
+// toolColumns returns the columns for the tools and for the arguments of a call. They
+// are structured if all attempts have the same single tool, all of whose arguments
+// are required strings. Otherwise readers would see nulls for the members that a row
+// lacks, and chat templates would print them.
+func toolColumns(sets []json.RawMessage, mode ToolArguments) (tools, args column, err error) {
 	tools, args = column{name: "tools", kind: jsonKind}, column{name: "arguments"}
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, func(a, b json.RawMessage) int { return slices.Compare(a, b) })
@@ -66,22 +63,22 @@ func toolColumns(sets []json.RawMessage, how Arguments) (tools, args column, err
 		if err != nil {
 			return tools, args, err
 		}
-		if c, ok := shape("tools", v); ok {
+		if c, ok := columnFor("tools", v); ok {
 			tools = c
 		}
 	}
-	if how == Text || len(sets) == 0 {
+	if mode == ArgumentsText || len(sets) == 0 {
 		return tools, args, nil
 	}
-	given, ok := arguments(sets)
+	names, ok := argumentNames(sets)
 	if !ok {
-		return tools, args, wrong("--parquet: the attempts were offered tools that take different arguments; add --tool-arguments text")
+		return tools, args, optionError("--parquet: the tools of the attempts have different arguments; use --tool-arguments text")
 	}
-	return tools, group("arguments", texts(given...)...), nil
+	return tools, groupColumn("arguments", textColumns(names...)...), nil
 }
 
-// arguments are those of the only tool.
-func arguments(sets []json.RawMessage) ([]string, bool) {
+// argumentNames returns the arguments of the only tool.
+func argumentNames(sets []json.RawMessage) ([]string, bool) {
 	var names []string
 	for i, set := range sets {
 		var tools []struct {
@@ -111,9 +108,9 @@ func arguments(sets []json.RawMessage) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// shape is the column that a value fits into; false where it has none: lists of
-// different things, objects without members.
-func shape(name string, v any) (column, bool) {
+// columnFor returns a column for a value. It returns false for lists of different
+// types and for empty objects.
+func columnFor(name string, v any) (column, bool) {
 	switch v := v.(type) {
 	case string:
 		return column{name: name}, true
@@ -122,69 +119,47 @@ func shape(name string, v any) (column, bool) {
 	case json.Number:
 		return column{name: name, kind: floatKind}, true
 	case object:
-		var of []column
+		var fields []column
 		for _, m := range v {
-			c, ok := shape(m.name, m.value)
+			c, ok := columnFor(m.name, m.value)
 			if !ok {
 				return c, false
 			}
-			of = append(of, c)
+			fields = append(fields, c)
 		}
-		return group(name, of...), len(of) > 0
+		return groupColumn(name, fields...), len(fields) > 0
 	case []any:
 		if len(v) != 1 && name == "tools" || len(v) == 0 {
 			return column{}, false
 		}
-		first, ok := shape("element", v[0])
+		first, ok := columnFor("element", v[0])
 		for _, e := range v[1:] {
-			other, fits := shape("element", e)
+			other, fits := columnFor("element", e)
 			ok = ok && fits && first.kind == other.kind && first.kind != groupKind && first.kind != listKind
 		}
-		return list(name, first), ok
+		return listColumn(name, first), ok
 	}
 	return column{}, false
 }
 
-// schema is the layout of a parquet file.
+// schema is the schema of a parquet file.
 type schema struct {
 	columns []column
-	leaves  int
 	parquet *parquet.Schema
 }
 
 func newSchema(columns []column) *schema {
-	s := &schema{}
-	s.columns = s.placed(columns, 0)
-	s.parquet = parquet.NewSchema("rows", groupNode(columns))
-	return s
+	return &schema{columns, parquet.NewSchema("rows", groupNode(columns))}
 }
 
-func (s *schema) placed(columns []column, lists int) []column {
-	columns = slices.Clone(columns)
-	for i := range columns {
-		c := &columns[i]
-		c.leaf, c.lists = s.leaves, lists
-		within := lists
-		if c.kind == listKind {
-			within++
-		}
-		c.of = s.placed(c.of, within)
-		if len(c.of) == 0 {
-			s.leaves++
-		}
-	}
-	return columns
-}
-
-// inOrder is a group whose members keep their order, which a reader gives them
-// in too.
-type inOrder struct {
+// orderedGroup is a group whose members keep their order for readers.
+type orderedGroup struct {
 	parquet.Group
 	names []string
 }
 
 // Fields implements parquet.Node.
-func (g inOrder) Fields() []parquet.Field {
+func (g orderedGroup) Fields() []parquet.Field {
 	fields := g.Group.Fields()
 	slices.SortFunc(fields, func(a, b parquet.Field) int {
 		return slices.Index(g.names, a.Name()) - slices.Index(g.names, b.Name())
@@ -193,7 +168,7 @@ func (g inOrder) Fields() []parquet.Field {
 }
 
 func groupNode(columns []column) parquet.Node {
-	g := inOrder{parquet.Group{}, nil}
+	g := orderedGroup{parquet.Group{}, nil}
 	for _, c := range columns {
 		g.Group[c.name] = parquet.Optional(node(c))
 		g.names = append(g.names, c.name)
@@ -210,159 +185,128 @@ func node(c column) parquet.Node {
 	case boolKind:
 		return parquet.Leaf(parquet.BooleanType)
 	case listKind:
-		return parquet.List(parquet.Optional(node(c.of[0])))
+		return parquet.List(node(c.fields[0]))
 	case groupKind:
-		return groupNode(c.of)
+		return groupNode(c.fields)
 	}
 	return parquet.String()
 }
 
-// shredder takes a row apart, into the values of its columns.
-type shredder struct{ values [][]parquet.Value }
-
-// shred makes the values of a row. What has no column, or another kind than its
-// column, is refused: nothing is lost in silence.
-func (s *schema) shred(o object) (parquet.Row, error) {
-	sh := &shredder{values: make([][]parquet.Value, s.leaves)}
-	if err := sh.members(s.columns, o, 0, 0); err != nil {
+// convert converts a row. It fails if a value has no column or does not fit its
+// column, so nothing is lost.
+func (s *schema) convert(o object) (parquet.Row, error) {
+	row, err := fitMembers(s.columns, o)
+	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(sh.values...), nil
+	return s.parquet.Deconstruct(nil, row), nil
 }
 
-func (sh *shredder) members(columns []column, o object, rep, def int) error {
+// fitMembers converts an object to the form that parquet.Schema.Deconstruct expects.
+func fitMembers(columns []column, o object) (map[string]any, error) {
+	fitted := map[string]any{}
 	for _, m := range o {
-		if !slices.ContainsFunc(columns, func(c column) bool { return c.name == m.name }) {
-			return refuse("a parquet file has no column for %.40q here", m.name)
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == m.name })
+		if i < 0 {
+			return nil, skipf("parquet: no column for %.40q", m.name)
+		}
+		var err error
+		if fitted[m.name], err = columns[i].fit(m.value); err != nil {
+			return nil, err
 		}
 	}
-	for _, c := range columns {
-		if err := sh.put(c, o.get(c.name), rep, def); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fitted, nil
 }
 
-// put writes a value that may be null. rep and def are what the format of Dremel
-// calls the levels of repetition and definition, as they are above it.
-func (sh *shredder) put(c column, v any, rep, def int) (err error) {
+func (c column) fit(v any) (any, error) {
 	if raw, ok := v.(json.RawMessage); ok && c.kind != jsonKind {
+		var err error
 		if v, err = decode(raw); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if v == nil {
-		sh.null(c, rep, def)
-		return nil
+		return nil, nil
 	}
-	def++
+	ok := false
 	switch c.kind {
 	case listKind:
 		if elements, ok := v.([]any); ok {
-			return sh.list(c, elements, rep, def)
+			fitted := []any{}
+			for _, e := range elements {
+				value, err := c.fields[0].fit(e)
+				if err != nil {
+					return nil, err
+				}
+				fitted = append(fitted, value)
+			}
+			return fitted, nil
 		}
 	case groupKind:
 		if o, ok := v.(object); ok {
-			return sh.members(c.of, o, rep, def)
+			return fitMembers(c.fields, o)
 		}
 	case jsonKind:
 		text, err := encode(v)
-		sh.values[c.leaf] = append(sh.values[c.leaf], parquet.ByteArrayValue(text).Level(rep, def, c.leaf))
-		return err
-	default:
-		if leaf, ok := leafValue(c.kind, v); ok {
-			sh.values[c.leaf] = append(sh.values[c.leaf], leaf.Level(rep, def, c.leaf))
-			return nil
+		return string(text), err
+	case floatKind:
+		if n, ok := v.(json.Number); ok {
+			return n.Float64()
 		}
+	case textKind:
+		_, ok = v.(string)
+	case boolKind:
+		_, ok = v.(bool)
+	case intKind:
+		_, ok = v.(int64)
 	}
-	return refuse("a parquet file has values of another kind in %.40q", c.name)
+	if !ok {
+		return nil, skipf("parquet: wrong type of value for %.40q", c.name)
+	}
+	return v, nil
 }
 
-func (sh *shredder) list(c column, elements []any, rep, def int) error {
-	if len(elements) == 0 {
-		sh.null(c, rep, def)
-		return nil
-	}
-	for i, e := range elements {
-		if i > 0 {
-			rep = c.lists + 1
-		}
-		if err := sh.put(c.of[0], e, rep, def+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// null marks all leaves below as missing.
-func (sh *shredder) null(c column, rep, def int) {
-	if len(c.of) == 0 {
-		sh.values[c.leaf] = append(sh.values[c.leaf], parquet.NullValue().Level(rep, def, c.leaf))
-		return
-	}
-	for _, child := range c.of {
-		sh.null(child, rep, def)
-	}
-}
-
-func leafValue(k kind, v any) (parquet.Value, bool) {
-	switch v := v.(type) {
-	case string:
-		return parquet.ByteArrayValue([]byte(v)), k == textKind
-	case bool:
-		return parquet.BooleanValue(v), k == boolKind
-	case int64:
-		return parquet.Int64Value(v), k == intKind
-	case json.Number:
-		f, err := v.Float64()
-		return parquet.DoubleValue(f), k == floatKind && err == nil
-	}
-	return parquet.Value{}, false
-}
-
-// rowWriter writes rows to a file; line is the row as JSON, with the end of its
-// line.
+// rowWriter writes rows to a file. line is the row as JSON with a newline.
 type rowWriter interface {
 	write(row parquet.Row, line []byte) error
 	close() error
 }
 
-// maxPending is how much is handed to the library at once, in bytes of JSON: a
-// page is cut at the end of each call, and small ones compress badly.
+// maxPending is the size of rows passed to the library at once, in bytes of JSON.
+// Each call ends a page, and small pages compress badly.
 const maxPending = 4 << 20
 
-// parquetRows writes rows as a parquet file.
-type parquetRows struct {
-	w             *parquet.GenericWriter[any]
-	pending       []parquet.Row
-	held, written int // bytes of JSON: pending, and since the last group of rows
+// parquetWriter writes rows to a parquet file.
+type parquetWriter struct {
+	w                        *parquet.GenericWriter[any]
+	pending                  []parquet.Row
+	pendingBytes, groupBytes int // bytes of JSON, not yet passed to the library and in the current row group
 }
 
-func (s *schema) writer(to io.Writer) *parquetRows {
-	return &parquetRows{w: parquet.NewGenericWriter[any](to, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
+func (s *schema) writer(to io.Writer) *parquetWriter {
+	return &parquetWriter{w: parquet.NewGenericWriter[any](to, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
 }
 
-func (p *parquetRows) write(row parquet.Row, line []byte) error {
+func (p *parquetWriter) write(row parquet.Row, line []byte) error {
 	p.pending = append(p.pending, row)
-	if p.held += len(line); p.held < maxPending {
+	if p.pendingBytes += len(line); p.pendingBytes < maxPending {
 		return nil
 	}
-	if err := p.flush(); err != nil || p.written < maxGroup {
+	if err := p.flush(); err != nil || p.groupBytes < maxGroup {
 		return err
 	}
-	p.written = 0
+	p.groupBytes = 0
 	return p.w.Flush()
 }
 
-func (p *parquetRows) flush() error {
+func (p *parquetWriter) flush() error {
 	_, err := p.w.WriteRows(p.pending)
-	p.written += p.held
-	p.pending, p.held = nil, 0
+	p.groupBytes += p.pendingBytes
+	p.pending, p.pendingBytes = nil, 0
 	return err
 }
 
-func (p *parquetRows) close() error {
+func (p *parquetWriter) close() error {
 	if err := p.flush(); err != nil {
 		return err
 	}

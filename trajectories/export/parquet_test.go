@@ -16,20 +16,20 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// TestParquet reads back what was written, and holds it against the lines of
-// JSON of the same attempts: but for nulls they are the same.
+// TestParquet compares the rows of a parquet file with the JSON lines of the same
+// attempts. They are equal except for nulls.
 func TestParquet(t *testing.T) {
 	for _, o := range []export.Options{
 		{Format: export.OpenAI},
-		{Format: export.OpenAI, Arguments: export.Text, Reasoning: export.Drop},
+		{Format: export.OpenAI, ToolArguments: export.ArgumentsText, Reasoning: export.ReasoningDrop},
 		{Format: export.ShareGPT},
-		{Format: export.Axolotl, Faults: export.MaskFaults},
+		{Format: export.Axolotl, FormatErrors: export.FormatErrorsMask},
 		{Format: export.PromptCompletion},
 		{Format: export.KTO},
-		{Format: export.DPO, Completion: export.Rest},
+		{Format: export.DPO, Completion: export.CompletionRest},
 	} {
-		t.Run(fmt.Sprint(o.Format, o.Arguments), func(t *testing.T) {
-			dir, _ := run(t, o, everything()[2:]...) // with calls, but for what has none of one instance
+		t.Run(fmt.Sprint(o.Format, o.ToolArguments), func(t *testing.T) {
+			dir, _ := run(t, o, everything()[2:]...) // the attempts with calls
 			want := rows(t, filepath.Join(dir, "train.jsonl"))
 			o.Parquet = true
 			dir, r := run(t, o, everything()[2:]...)
@@ -44,8 +44,8 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// parquetRows reads rows with the library's own assembly, and takes lists out of
-// the groups that the format of parquet puts around them.
+// parquetRows reads rows with the library, and removes the groups that parquet puts
+// around lists.
 func parquetRows(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f, err := os.Open(path)
@@ -106,8 +106,7 @@ func plain(v any) any {
 	return v
 }
 
-// TestParquetOrder holds the members of a message in the order in which chat
-// templates write them out.
+// TestParquetOrder checks the order of members, since chat templates print it.
 func TestParquetOrder(t *testing.T) {
 	dir, _ := run(t, export.Options{Format: export.OpenAI, Parquet: true}, everything()...)
 	f, err := os.Open(filepath.Join(dir, "train.parquet"))
@@ -134,25 +133,25 @@ func TestParquetOrder(t *testing.T) {
 	}
 }
 
-// TestParquetRefuses what rows of one file cannot hold side by side.
+// TestParquetRefuses checks rows that do not fit into one file.
 func TestParquetRefuses(t *testing.T) {
 	mixed := calling()
-	mixed.t.Entries[2].Calls[0].Arguments = `{"command":"ls","timeout":5}`
+	mixed.t.Entries[2].ToolCalls[0].Arguments = `{"command":"ls","timeout":5}`
 	dir := filepath.Join(t.TempDir(), "out")
-	tools, err := export.Tools(mixed.t.Header.Tools)
+	tools, err := export.EncodeTools(mixed.t.Header.Tools)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := export.Config{Options: export.Options{Format: export.OpenAI, Parquet: true}, Dir: dir, Tools: []json.RawMessage{tools}}
 	r, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", mixed)))
-	if !errors.Is(err, export.ErrNothing) || len(r.Dropped) != 1 {
+	if !errors.Is(err, export.ErrNothingToExport) || len(r.Dropped) != 1 {
 		t.Errorf("a call with an argument that the tool has not: %v, %v", err, r.Dropped)
 	}
 	cfg.Tools = append(cfg.Tools, json.RawMessage(`[{"type":"function","function":{"name":"edit","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]`))
 	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); !errors.Is(err, export.ErrOptions) {
 		t.Errorf("two sets of tools: %v", err)
 	}
-	cfg.Arguments = export.Text
+	cfg.ToolArguments = export.ArgumentsText
 	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); err != nil {
 		t.Errorf("two sets of tools, with arguments as text: %v", err)
 	}

@@ -10,35 +10,35 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/atif"
-	"github.com/minibench/mini/trajectories/convert"
 	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/formats"
+	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// realItems are the attempts that other agents left, each twice on an instance:
-// once as if it were resolved, once with another last reply and not.
+// realItems returns attempts of other agents, each twice: one resolved, and one
+// unresolved with a different last reply.
 func realItems(t *testing.T) []*export.Item {
 	t.Helper()
-	dir := corpustest.Beside(t, "trajectories")
+	dir := corpustest.RealData(t, "trajectories")
 	var items []*export.Item
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".traj") {
 			return err
 		}
 		for attempt, verdict := range []string{"resolved", "unresolved"} {
-			for f, err := range convert.All(path) {
-				if err != nil || broken(t, f, path) {
-					continue // the package that reads them says why
+			for f, err := range formats.OpenAll(path) {
+				if err != nil || isBroken(t, f, path) {
+					continue // tested in convert
 				}
-				tr, err := trajectories.Gather(f.Records)
+				tr, err := trajectories.BuildTranscript(f.Records)
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
 				it := &export.Item{
 					Transcript: tr, InstanceID: fmt.Sprintf("%s-%d", strings.TrimPrefix(path, dir), f.Row), Journal: path,
-					SHA256: fmt.Sprintf("%.63s%d", f.SHA256, attempt), Attempt: attempt + 1, Sample: 1, Verdict: verdict,
+					SHA256: fmt.Sprintf("%.63s%d", f.SHA256, attempt), Attempt: attempt + 1, Repetition: 1, Verdict: verdict,
 				}
 				for i := len(tr.Entries) - 1; i >= 0 && attempt > 0; i-- {
 					if e := &tr.Entries[i]; e.Cause == trajectories.CauseReply {
@@ -58,19 +58,19 @@ func realItems(t *testing.T) []*export.Item {
 	return items
 }
 
-// broken is a document that its own format does not allow, as two calls with one
-// id.
-func broken(t *testing.T, f *convert.File, path string) bool {
+// isBroken reports whether a document is invalid in its own format, for example
+// because of duplicate call IDs.
+func isBroken(t *testing.T, f *formats.File, path string) bool {
 	t.Helper()
 	if !strings.HasPrefix(f.Format, "ATIF") {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	return err != nil || len(atif.Check(data, atif.Newest)) > 0
+	return err != nil || len(atif.Check(data, atif.LatestSpec)) > 0
 }
 
-// TestRealAttempts gives the rows of every format, made of the attempts that
-// other agents left, to the reader of its trainer.
+// TestRealAttempts checks the rows of every format for attempts of other agents with
+// the reader of the trainer.
 func TestRealAttempts(t *testing.T) {
 	items := realItems(t)
 	if len(items) < 100 {
@@ -110,7 +110,7 @@ func TestRealAttempts(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		format string
-		rows   int // at least
+		rows   int // minimum
 		read   func(map[string]any, export.Options) error
 	}{
 		{export.OpenAI, 130, list("messages")},
@@ -121,7 +121,7 @@ func TestRealAttempts(t *testing.T) {
 		{export.DPO, 65, parts("chosen", "rejected")},
 	} {
 		t.Run(tt.format, func(t *testing.T) {
-			o, err := export.Options{Format: tt.format}.Checked()
+			o, err := export.Options{Format: tt.format}.Validate()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,31 +10,31 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// losses count what a format has no place for, by a sentence.
+// losses counts information that a format cannot represent, by description.
 type losses map[string]int
 
-// The losses, and what else a reader of the rows should know.
+// The losses, and other notes about rows.
 const (
-	lostImages      = "images that the format has no place for"
-	lostText        = "text beside a tool call, for which the format has no place"
-	movedText       = "text beside a tool call that was put between <think> and </think>"
-	joinedResults   = "results of several calls of a reply that are one observation"
-	fullHistory     = "attempts whose calls were not all sent the whole history that the row has"
-	learnsRefused   = "replies of which the user refused a part, which are learned all the same"
-	learnsInherited = "replies of the attempt that this one goes on from, which are learned all the same"
-	learnsRest      = "completions that hold observations too: a trainer without masks learns them"
+	lossImages             = "images, which the format cannot represent"
+	lossText               = "text besides a tool call, which the format cannot represent"
+	lossMovedText          = "text besides a tool call, moved into <think>"
+	lossJoinedResults      = "results of several calls of a reply, joined to one observation"
+	noteFullHistory        = "attempts in which not every call had the full history that the row has"
+	noteTrainsRejected     = "replies that the user rejected in part, which are trained on"
+	noteTrainsInherited    = "replies inherited from another attempt, which are trained on"
+	noteTrainsObservations = "completions with observations, which a trainer without masks trains on"
 )
 
-// writer makes the rows of one attempt, or of the attempts on one instance.
+// writer builds the rows of an attempt, or of the attempts on an instance.
 type writer struct {
-	o      Options
+	opts   Options
 	format format
-	lost   losses
-	// unpaired are the attempts that are in no row, by their reason.
-	unpaired map[*Item]Refusal
+	losses losses
+	// unpaired has the attempts that are in no row, with the reason.
+	unpaired map[*Item]SkipReason
 }
 
-// row begins a row: the format's lists of messages, and what tools were offered.
+// row returns the beginning of a row: the format's message lists, and the tools.
 func (w *writer) row(it *Item, lists ...[]turn) (object, error) {
 	var r object
 	for i, turns := range lists {
@@ -46,7 +46,7 @@ func (w *writer) row(it *Item, lists ...[]turn) (object, error) {
 			}
 			messages = append(messages, m)
 		}
-		r = append(r, member{w.format.lists[i], messages})
+		r = append(r, member{w.format.messageLists[i], messages})
 	}
 	if len(it.Header.Tools) == 0 {
 		return r, nil
@@ -55,36 +55,36 @@ func (w *writer) row(it *Item, lists ...[]turn) (object, error) {
 	return append(r, member{"tools", tools}), err
 }
 
-// message is a turn in OpenAI's form.
+// message converts a turn to OpenAI's format.
 func (w *writer) message(t *turn) (object, error) {
 	m := object{{"role", string(t.Role)}, {"content", w.content(t)}}
 	if t.Reasoning != "" {
 		m = append(m, member{"reasoning_content", t.Reasoning})
 	}
-	if len(t.Calls) > 0 {
-		calls, err := w.calls(t.Calls)
+	if len(t.ToolCalls) > 0 {
+		calls, err := w.calls(t.ToolCalls)
 		if err != nil {
 			return nil, err
 		}
 		m = append(m, member{"tool_calls", calls})
 	}
 	if t.Role == model.Tool {
-		m = append(m, member{"tool_call_id", t.CallID}, member{"name", t.name})
+		m = append(m, member{"tool_call_id", t.ToolCallID}, member{"name", t.toolName})
 	}
 	if w.format.name == Axolotl {
-		m = append(m, member{"train", t.learn})
+		m = append(m, member{"train", t.trained})
 	}
 	return m, nil
 }
 
-// content is the text of a turn, or a list of parts where it has images and
-// there is a place for them.
+// content returns the text of a turn, or a list of parts if it has images and the
+// format allows them.
 func (w *writer) content(t *turn) any {
 	if len(t.Images) == 0 {
 		return t.Content
 	}
-	if w.o.Parquet || w.format.name == Axolotl {
-		w.lost[lostImages] += len(t.Images)
+	if w.opts.Parquet || w.format.name == Axolotl {
+		w.losses[lossImages] += len(t.Images)
 		return t.Content
 	}
 	parts := []any{}
@@ -98,19 +98,19 @@ func (w *writer) content(t *turn) any {
 	return parts
 }
 
-func (w *writer) calls(calls []model.Call) ([]any, error) {
+func (w *writer) calls(calls []model.ToolCall) ([]any, error) {
 	var list []any
 	for _, c := range calls {
 		var args any = c.Arguments
-		written, ok := compactObject(c.Arguments)
+		argsObject, ok := compactObject(c.Arguments)
 		switch {
-		case w.o.Arguments == Text && !ok && w.format.name == Axolotl:
-			return nil, Refusal("arguments of a tool call that are no object of JSON, at which Axolotl stops")
-		case w.o.Arguments == Text:
+		case w.opts.ToolArguments == ArgumentsText && !ok && w.format.name == Axolotl:
+			return nil, SkipReason("tool call arguments that are not a JSON object, which Axolotl does not accept")
+		case w.opts.ToolArguments == ArgumentsText:
 		case !ok:
-			return nil, Refusal("arguments of a tool call that are no object of JSON: take --tool-arguments text, or drop format errors")
+			return nil, SkipReason("tool call arguments that are not a JSON object: use --tool-arguments text, or drop format errors")
 		default:
-			args = written
+			args = argsObject
 		}
 		function := object{{"name", c.Name}, {"arguments", args}}
 		list = append(list, object{{"id", c.ID}, {"type", "function"}, {"function", function}})
@@ -118,8 +118,8 @@ func (w *writer) calls(calls []model.Call) ([]any, error) {
 	return list, nil
 }
 
-// Tools are definitions in the form in which rows have them.
-func Tools(defs []model.Definition) (json.RawMessage, error) {
+// EncodeTools encodes tool definitions as in rows.
+func EncodeTools(defs []model.ToolDefinition) (json.RawMessage, error) {
 	list, err := toolList(defs)
 	if err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func Tools(defs []model.Definition) (json.RawMessage, error) {
 	return encode(list)
 }
 
-// toolList is what was offered to the model, where calls are native.
-func toolList(defs []model.Definition) ([]any, error) {
+// toolList converts tool definitions to OpenAI's format.
+func toolList(defs []model.ToolDefinition) ([]any, error) {
 	functions, err := definitions(defs)
 	if err != nil {
 		return nil, err
@@ -139,93 +139,92 @@ func toolList(defs []model.Definition) ([]any, error) {
 	return functions, nil
 }
 
-func definitions(defs []model.Definition) ([]any, error) {
+func definitions(defs []model.ToolDefinition) ([]any, error) {
 	var list []any
 	for _, d := range defs {
 		parameters, ok := compact(d.Parameters)
 		if !ok {
-			return nil, refuse("the parameters of the tool %.40q are no JSON", d.Name)
+			return nil, skipf("the parameters of the tool %.40q are not valid JSON", d.Name)
 		}
 		list = append(list, object{{"name", d.Name}, {"description", d.Description}, {"parameters", parameters}})
 	}
 	return list, nil
 }
 
-// whole is the conversation of an attempt as one row.
-func (w *writer) whole(it *Item) ([]turn, error) {
-	turns, err := conversation(turnsOf(it.Transcript, w.o))
+// wholeConversation returns the conversation of an attempt as one row.
+func (w *writer) wholeConversation(it *Item) ([]turn, error) {
+	turns, err := conversation(turnsOf(it.Transcript, w.opts))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range it.Entries {
 		if e.Context != nil {
-			w.lost[fullHistory]++
+			w.losses[noteFullHistory]++
 			break
 		}
 	}
-	if w.format.masks {
+	if w.format.canMask {
 		return turns, nil
 	}
 	for _, t := range turns {
 		switch {
-		case t.Role != model.Assistant || t.learn:
-		case !t.reply:
-			return nil, refuse("replies in its prompt, which the model did not write, and %s has no way to say so; axolotl and prompt-completion have", w.format.name)
-		case it.Header.Inherited(t.record):
-			w.lost[learnsInherited]++
+		case t.Role != model.Assistant || t.trained:
+		case !t.isReply:
+			return nil, skipf("replies in the prompt that the model did not write, which %s cannot exclude from training; use axolotl or prompt-completion", w.format.name)
+		case it.Header.IsInherited(t.record):
+			w.losses[noteTrainsInherited]++
 		default:
-			w.lost[learnsRefused]++
+			w.losses[noteTrainsRejected]++
 		}
 	}
 	return turns, nil
 }
 
-// chat is a row of messages, for OpenAI and Axolotl.
+// chat returns a row of messages, for OpenAI and Axolotl.
 func (w *writer) chat(items []*Item) ([]object, error) {
-	turns, err := w.whole(items[0])
+	turns, err := w.wholeConversation(items[0])
 	if err != nil {
 		return nil, err
 	}
 	r, err := w.row(items[0], turns)
-	return []object{append(r, aboutItem(items[0], "")...)}, err
+	return []object{append(r, metadata(items[0], "")...)}, err
 }
 
-// steps are a row for each reply that is learned; for KTO with a label, which is
-// the verdict on the attempt, and if so wanted one row of all that follows the
-// first prompt.
+// steps returns a row per trained reply. For KTO rows have the verdict as a label,
+// and there is only one row if the completion is everything after the first prompt.
 func (w *writer) steps(items []*Item) ([]object, error) {
 	it := items[0]
-	label, judged := good(it.Verdict)
-	if w.format.name == KTO && !judged {
-		return nil, Refusal(noVerdict)
+	label, hasLabel := labelOf(it.Verdict)
+	if w.format.name == KTO && !hasLabel {
+		return nil, SkipReason(skipNoVerdict)
 	}
 	completion := func(number int, prompt, rest []turn) (object, error) {
 		r, err := w.row(it, prompt, rest)
 		if w.format.name == KTO {
 			r = append(r, member{"label", label})
 		}
-		r = append(r, aboutItem(it, "")...)
+		r = append(r, metadata(it, "")...)
 		if number > 0 {
 			r = append(r, member{"step", int64(number)})
 		}
 		return r, err
 	}
-	if w.o.Completion == Rest {
-		turns, err := w.whole(it)
+	if w.opts.Completion == CompletionRest {
+		turns, err := w.wholeConversation(it)
 		if err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(turns, func(t turn) bool { return t.learn })
-		w.lost[learnsRest]++
+		at := slices.IndexFunc(turns, func(t turn) bool { return t.trained })
+		w.losses[noteTrainsObservations]++
 		r, err := completion(0, turns[:at], turns[at:])
 		return []object{r}, err
 	}
-	all, err := stepsOf(it, w.o)
+	steps, err := stepsOf(it, w.opts)
 	if err != nil {
 		return nil, err
 	}
 	var rows []object
-	for _, s := range all {
+	for _, s := range steps {
 		r, err := completion(s.number, s.prompt, []turn{s.reply})
 		if err != nil {
 			return nil, err
@@ -235,48 +234,49 @@ func (w *writer) steps(items []*Item) ([]object, error) {
 	return rows, nil
 }
 
-// good says whether a verdict speaks for an attempt, and whether it speaks.
-func good(verdict string) (label, judged bool) {
+// labelOf returns whether a verdict is good, and whether it says anything about the
+// attempt.
+func labelOf(verdict string) (label, valid bool) {
 	switch verdict {
 	case "resolved":
 		return true, true
 	case "unresolved", "empty", "apply_failed", "timed_out":
 		return false, true
 	}
-	return false, false // none, unstable, or of the machine
+	return false, false // no verdict, unstable, or an infrastructure error
 }
 
 const (
-	noVerdict = "no verdict that says whether it is resolved"
-	noPair    = "no attempt with the other verdict to pair it with"
-	unfit     = "no two attempts that can be paired"
+	skipNoVerdict  = "no verdict resolved or unresolved"
+	skipNoPair     = "no attempt with the opposite verdict"
+	skipUnpairable = "no attempt that it can be paired with"
 )
 
-// candidate is an attempt that may be one half of a pair.
+// candidate is an attempt that may be part of a pair.
 type candidate struct {
 	item  *Item
 	turns []turn
 }
 
-// pairs are rows of the attempts on one instance: each resolved attempt with one
-// that is not, in their order, until each of them has been in a pair. What both
-// were sent up to their first different reply is the prompt. Attempts that are in
-// no pair are left in w.unpaired.
+// pairs returns rows of pairs of attempts on an instance. Each resolved attempt is
+// paired with an unresolved one in order, until each attempt is in a pair. The prompt
+// is the conversation up to the first different reply. Attempts in no pair are stored
+// in w.unpaired.
 func (w *writer) pairs(items []*Item) ([]object, error) {
-	w.unpaired = map[*Item]Refusal{}
+	w.unpaired = map[*Item]SkipReason{}
 	var chosen, rejected []candidate
 	for _, it := range items {
-		label, judged := good(it.Verdict)
-		if !judged {
-			w.unpaired[it] = noVerdict
+		label, hasLabel := labelOf(it.Verdict)
+		if !hasLabel {
+			w.unpaired[it] = skipNoVerdict
 			continue
 		}
-		turns, err := w.whole(it)
-		if refused, ok := errors.AsType[Refusal](err); ok {
-			w.unpaired[it] = refused
+		turns, err := w.wholeConversation(it)
+		if skipped, ok := errors.AsType[SkipReason](err); ok {
+			w.unpaired[it] = skipped
 			continue
 		}
-		w.unpaired[it] = noPair
+		w.unpaired[it] = skipNoPair
 		if label {
 			chosen = append(chosen, candidate{it, turns})
 		} else {
@@ -291,9 +291,9 @@ func (w *writer) pairs(items []*Item) ([]object, error) {
 	for i := range max(len(chosen), len(rejected)) {
 		better, worse := chosen[i%len(chosen)], rejected[i%len(rejected)]
 		r, err := w.pair(better, worse)
-		if refused, ok := errors.AsType[Refusal](err); ok {
-			w.lost[fmt.Sprintf("pairs left out: %s", refused)]++
-			w.unpaired[better.item], w.unpaired[worse.item] = unfit, unfit
+		if skipped, ok := errors.AsType[SkipReason](err); ok {
+			w.losses[fmt.Sprintf("pairs skipped: %s", skipped)]++
+			w.unpaired[better.item], w.unpaired[worse.item] = skipUnpairable, skipUnpairable
 			continue
 		}
 		if err != nil {
@@ -310,35 +310,35 @@ func (w *writer) pairs(items []*Item) ([]object, error) {
 
 func (w *writer) pair(a, b candidate) (object, error) {
 	at := 0
-	for at < len(a.turns) && at < len(b.turns) && same(a.turns[at], b.turns[at]) {
+	for at < len(a.turns) && at < len(b.turns) && isSame(a.turns[at], b.turns[at]) {
 		at++
 	}
 	switch {
 	case at == len(a.turns) || at == len(b.turns):
-		return nil, Refusal("one attempt is the beginning of the other")
+		return nil, SkipReason("one attempt is a prefix of the other")
 	case a.turns[at].Role != model.Assistant || b.turns[at].Role != model.Assistant:
-		return nil, Refusal("the prompts differ before any reply does")
-	case !a.turns[at].learn || !b.turns[at].learn:
-		return nil, Refusal("the first replies that differ are not both to be learned from")
-	case !slices.EqualFunc(a.item.Header.Tools, b.item.Header.Tools, func(x, y model.Definition) bool {
+		return nil, SkipReason("the prompts differ")
+	case !a.turns[at].trained || !b.turns[at].trained:
+		return nil, SkipReason("one of the first different replies is not trained on")
+	case !slices.EqualFunc(a.item.Header.Tools, b.item.Header.Tools, func(x, y model.ToolDefinition) bool {
 		return x.Name == y.Name && string(x.Parameters) == string(y.Parameters)
 	}):
-		return nil, Refusal("the tools that were offered differ")
+		return nil, SkipReason("the tools differ")
 	}
 	better, worse := a.turns[at:at+1], b.turns[at:at+1]
-	if w.o.Completion == Rest {
+	if w.opts.Completion == CompletionRest {
 		better, worse = a.turns[at:], b.turns[at:]
-		w.lost[learnsRest] += 2
+		w.losses[noteTrainsObservations] += 2
 	}
 	r, err := w.row(a.item, a.turns[:at], better, worse)
-	return append(append(r, aboutItem(a.item, "")...), aboutItem(b.item, rejectedPrefix)...), err
+	return append(append(r, metadata(a.item, "")...), metadata(b.item, rejectedPrefix)...), err
 }
 
-// same says that two turns are one to a model. The ids of calls are not: a
-// server makes them up anew each time.
-func same(a, b turn) bool {
+// isSame reports whether two turns are the same to a model. Tool call IDs may differ,
+// since servers generate them.
+func isSame(a, b turn) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Reasoning == b.Reasoning &&
-		slices.EqualFunc(a.Calls, b.Calls, func(x, y model.Call) bool { return x.Name == y.Name && x.Arguments == y.Arguments }) &&
+		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y model.ToolCall) bool { return x.Name == y.Name && x.Arguments == y.Arguments }) &&
 		slices.EqualFunc(a.Images, b.Images, func(x, y model.Image) bool {
 			return x.MediaType == y.MediaType && string(x.Data) == string(y.Data)
 		})

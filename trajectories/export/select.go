@@ -9,92 +9,96 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Rule picks among the attempts on an instance. Tries of one sample replace
-// each other, as in a run: of each sample the newest that counts stands, and
-// where none does the newest. All rules but Every pick among those.
-type Rule string
+// SelectRule selects attempts on an instance. Retries of a repetition replace each
+// other, as in a run: the newest one that counts is used, or else the newest. Rules
+// other than SelectEvery select among those.
+type SelectRule string
 
 // The rules.
 const (
-	All      Rule = "all"      // every sample
-	First    Rule = "first"    // the first sample: no verdict has a say in it
-	Every    Rule = "every"    // every try too
-	Resolved Rule = "resolved" // the first sample that is resolved, if one is
-	Shortest Rule = "shortest" // the fewest steps, of the resolved ones where there are any
-	Cheapest Rule = "cheapest" // likewise, the lowest cost
-	Random   Rule = "random"   // any one, by the seed
+	SelectAll      SelectRule = "all"      // every repetition
+	SelectFirst    SelectRule = "first"    // the first repetition, independent of verdicts
+	SelectEvery    SelectRule = "every"    // every attempt, including retries
+	SelectResolved SelectRule = "resolved" // the first resolved repetition, if any
+	SelectShortest SelectRule = "shortest" // the fewest steps among resolved ones, or else among all
+	SelectCheapest SelectRule = "cheapest" // the lowest cost among resolved ones, or else among all
+	SelectRandom   SelectRule = "random"   // one at random, by the seed
 )
 
-// Rules are all rules.
-func Rules() []Rule { return []Rule{All, First, Every, Resolved, Shortest, Cheapest, Random} }
-
-// Judges says whether a rule has to know verdicts.
-func (r Rule) Judges() bool { return r == Resolved || r == Shortest || r == Cheapest }
-
-// Try is what rules know of an attempt.
-type Try struct {
-	Number, Sample int
-	Counts         bool // it is a result
-	Resolved       bool
-	Steps          int
-	Cost           model.Cost
+// SelectRules returns all rules.
+func SelectRules() []SelectRule {
+	return []SelectRule{SelectAll, SelectFirst, SelectEvery, SelectResolved, SelectShortest, SelectCheapest, SelectRandom}
 }
 
-// Pick returns the places of the attempts that a rule picks, ascending. The id
-// of the instance and the seed are for Random.
-func (r Rule) Pick(tries []Try, id string, seed uint64) []int {
-	if r == Every {
-		all := make([]int, len(tries))
-		for i := range all {
-			all[i] = i
+// NeedsVerdicts reports whether the rule depends on verdicts.
+func (r SelectRule) NeedsVerdicts() bool {
+	return r == SelectResolved || r == SelectShortest || r == SelectCheapest
+}
+
+// AttemptInfo is the data about an attempt that rules use.
+type AttemptInfo struct {
+	Number, Repetition int
+	Counts             bool // it is a result
+	Resolved           bool
+	Steps              int
+	Cost               model.Cost
+}
+
+// Select returns the indexes of the selected attempts in ascending order.
+// SelectRandom uses the instance ID and the seed.
+func (r SelectRule) Select(attempts []AttemptInfo, id string, seed uint64) []int {
+	if r == SelectEvery {
+		indexes := make([]int, len(attempts))
+		for i := range indexes {
+			indexes[i] = i
 		}
-		return all
+		return indexes
 	}
-	standing := samples(tries)
-	if len(standing) == 0 || r == All {
-		return standing
+	newest := newestByRepetition(attempts)
+	if len(newest) == 0 || r == SelectAll {
+		return newest
 	}
-	best := func(of []int, less func(a, b Try) int) []int {
-		return []int{slices.MinFunc(of, func(a, b int) int { return less(tries[a], tries[b]) })}
+	best := func(from []int, less func(a, b AttemptInfo) int) []int {
+		return []int{slices.MinFunc(from, func(a, b int) int { return less(attempts[a], attempts[b]) })}
 	}
-	resolved := slices.DeleteFunc(slices.Clone(standing), func(i int) bool { return !tries[i].Resolved })
-	among := resolved
-	if len(among) == 0 {
-		among = standing
+	resolved := slices.DeleteFunc(slices.Clone(newest), func(i int) bool { return !attempts[i].Resolved })
+	candidates := resolved
+	if len(candidates) == 0 {
+		candidates = newest
 	}
 	switch r {
-	case Resolved:
+	case SelectResolved:
 		return resolved[:min(len(resolved), 1)]
-	case Shortest:
-		return best(among, func(a, b Try) int { return cmp.Compare(a.Steps, b.Steps) })
-	case Cheapest:
-		return best(among, func(a, b Try) int { return cmp.Compare(a.Cost, b.Cost) })
-	case Random:
+	case SelectShortest:
+		return best(candidates, func(a, b AttemptInfo) int { return cmp.Compare(a.Steps, b.Steps) })
+	case SelectCheapest:
+		return best(candidates, func(a, b AttemptInfo) int { return cmp.Compare(a.Cost, b.Cost) })
+	case SelectRandom:
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(strconv.FormatUint(seed, 10) + "\x00" + id)) // never fails
-		return []int{standing[h.Sum64()%uint64(len(standing))]}
+		return []int{newest[h.Sum64()%uint64(len(newest))]}
 	}
-	return standing[:1]
+	return newest[:1]
 }
 
-// samples are the attempts that stand for their samples, by sample.
-func samples(tries []Try) []int {
-	stands := map[int]int{}
+// newestByRepetition returns the index of the attempt to use for each repetition.
+func newestByRepetition(attempts []AttemptInfo) []int {
+	byNumber := map[int]int{}
 	var numbers []int
-	for i, t := range tries {
-		n := max(t.Sample, 1)
-		old, ok := stands[n]
+	for i, t := range attempts {
+		n := max(t.Repetition, 1)
+		old, ok := byNumber[n]
 		if !ok {
 			numbers = append(numbers, n)
 		}
-		if !ok || t.Counts || !tries[old].Counts {
-			stands[n] = i
+		if !ok || t.Counts || !attempts[old].Counts {
+			byNumber[n] = i
 		}
 	}
 	slices.Sort(numbers)
-	var standing []int
+	var newest []int
 	for _, n := range numbers {
-		standing = append(standing, stands[n])
+		newest = append(newest, byNumber[n])
 	}
-	return standing
+	return newest
 }

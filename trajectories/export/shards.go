@@ -12,50 +12,50 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// shards are the files of rows: one a split, or several where they are bounded.
+// shards are the files with rows: one per split, or several if their size is limited.
 type shards struct {
-	o      Options
-	dir    string
-	splits []string
-	schema *schema // of parquet files; nil for lines of JSON
-	enc    *encoder
-	open   map[string]*shard
-	count  map[string]int // by split
-	done   []*shard
+	opts       Options
+	dir        string
+	splits     []string
+	schema     *schema // of parquet files; nil for JSON lines
+	enc        *encoder
+	openShards map[string]*shard
+	counts     map[string]int // number of files by split
+	closed     []*shard
 }
 
-// shard is one file of rows.
+// shard is a file with rows.
 type shard struct {
 	File
-	number int
-	f      *os.File
-	to     rowWriter
-	text   int64 // bytes of JSON in it
+	number    int
+	f         *os.File
+	rows      rowWriter
+	jsonBytes int64 // size as JSON, in bytes
 }
 
-// lines writes rows as JSON, a line each.
-type lines struct{ *bufio.Writer }
+// jsonLines writes rows as JSON lines.
+type jsonLines struct{ *bufio.Writer }
 
-func (l *lines) write(_ parquet.Row, line []byte) error {
+func (l *jsonLines) write(_ parquet.Row, line []byte) error {
 	_, err := l.Write(line)
 	return err
 }
 
-func (l *lines) close() error { return l.Flush() }
+func (l *jsonLines) close() error { return l.Flush() }
 
-// put appends the rows of a batch, all or none of them. Where a file is full it
-// moves on to the next one. A row is never cut in two, and a file has one at least.
+// put writes all rows of a batch, or none if one is invalid. It starts a new file
+// when the current one is full. A file has at least one row, and rows are not split.
 func (s *shards) put(split string, rows []object) error {
-	var taken []parquet.Row
+	var converted []parquet.Row
 	for _, r := range rows {
 		var values parquet.Row
 		if s.schema != nil {
 			var err error
-			if values, err = s.schema.shred(r); err != nil {
+			if values, err = s.schema.convert(r); err != nil {
 				return err
 			}
 		}
-		taken = append(taken, values)
+		converted = append(converted, values)
 	}
 	split = cmp.Or(split, s.splits[0])
 	for i, r := range rows {
@@ -64,7 +64,7 @@ func (s *shards) put(split string, rows []object) error {
 			return err
 		}
 		s.enc.buf.WriteByte('\n')
-		if err := s.write(split, taken[i], s.enc.buf.Bytes()); err != nil {
+		if err := s.write(split, converted[i], s.enc.buf.Bytes()); err != nil {
 			return fmt.Errorf("write rows: %w", err)
 		}
 	}
@@ -72,64 +72,64 @@ func (s *shards) put(split string, rows []object) error {
 }
 
 func (s *shards) write(split string, row parquet.Row, line []byte) error {
-	sh, err := s.at(split)
+	sh, err := s.openShard(split)
 	if err != nil {
 		return err
 	}
 	size := int64(len(line))
-	if sh.Rows > 0 && (s.o.ShardRows > 0 && sh.Rows >= s.o.ShardRows || s.o.ShardBytes > 0 && sh.text+size > s.o.ShardBytes) {
-		if err := s.seal(split); err != nil {
+	if sh.Rows > 0 && (s.opts.ShardRows > 0 && sh.Rows >= s.opts.ShardRows || s.opts.ShardBytes > 0 && sh.jsonBytes+size > s.opts.ShardBytes) {
+		if err := s.closeShard(split); err != nil {
 			return err
 		}
-		if sh, err = s.at(split); err != nil {
+		if sh, err = s.openShard(split); err != nil {
 			return err
 		}
 	}
 	sh.Rows++
-	sh.text += size
-	return sh.to.write(row, line)
+	sh.jsonBytes += size
+	return sh.rows.write(row, line)
 }
 
-// at is the open file of a split.
-func (s *shards) at(split string) (*shard, error) {
-	if sh := s.open[split]; sh != nil {
+// openShard returns the open file of a split, and creates it if there is none.
+func (s *shards) openShard(split string) (*shard, error) {
+	if sh := s.openShards[split]; sh != nil {
 		return sh, nil
 	}
-	s.count[split]++
-	sh := &shard{number: s.count[split]}
+	s.counts[split]++
+	sh := &shard{number: s.counts[split]}
 	sh.Split = split
 	var err error
 	if sh.f, err = os.Create(filepath.Join(s.dir, fmt.Sprintf("%s-%d.partial", split, sh.number))); err != nil {
 		return nil, err
 	}
 	if s.schema != nil {
-		sh.to = s.schema.writer(sh.f)
+		sh.rows = s.schema.writer(sh.f)
 	} else {
-		sh.to = &lines{bufio.NewWriterSize(sh.f, 64<<10)} // long rows pass it by
+		sh.rows = &jsonLines{bufio.NewWriterSize(sh.f, 64<<10)} // longer rows are written directly
 	}
-	s.open[split] = sh
+	s.openShards[split] = sh
 	return sh, nil
 }
 
-// seal completes the open file of a split.
-func (s *shards) seal(split string) error {
-	sh := s.open[split]
-	delete(s.open, split)
-	s.done = append(s.done, sh)
-	err := sh.to.close()
+// closeShard closes the open file of a split.
+func (s *shards) closeShard(split string) error {
+	sh := s.openShards[split]
+	delete(s.openShards, split)
+	s.closed = append(s.closed, sh)
+	err := sh.rows.close()
 	if info, serr := sh.f.Stat(); serr == nil {
 		sh.Bytes = info.Size()
 	}
 	return errors.Join(err, sh.f.Sync(), sh.f.Close())
 }
 
-// finish gives files their names, which say how many there are.
+// finish renames the files, since names contain the number of files.
 func (s *shards) finish() ([]File, error) {
 	var files []File
 	for _, split := range s.splits {
-		_, err := s.at(split) // one without rows is a file too
+		_, err := s.openShard(split) // create a file for splits without rows too
 		if err == nil {
-			err = s.seal(split)
+			err = s.closeShard(split)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("write rows: %w", err)
@@ -139,25 +139,25 @@ func (s *shards) finish() ([]File, error) {
 	if s.schema != nil {
 		suffix = ".parquet"
 	}
-	slices.SortStableFunc(s.done, func(a, b *shard) int {
+	slices.SortStableFunc(s.closed, func(a, b *shard) int {
 		return slices.Index(s.splits, a.Split) - slices.Index(s.splits, b.Split)
 	})
-	for _, sh := range s.done {
+	for _, sh := range s.closed {
 		sh.Name = sh.Split + suffix
-		if s.o.ShardRows > 0 || s.o.ShardBytes > 0 {
-			sh.Name = fmt.Sprintf("%s-%05d-of-%05d%s", sh.Split, sh.number, s.count[sh.Split], suffix)
+		if s.opts.ShardRows > 0 || s.opts.ShardBytes > 0 {
+			sh.Name = fmt.Sprintf("%s-%05d-of-%05d%s", sh.Split, sh.number, s.counts[sh.Split], suffix)
 		}
 		if err := os.Rename(sh.f.Name(), filepath.Join(s.dir, sh.Name)); err != nil {
-			return nil, fmt.Errorf("name file: %w", err)
+			return nil, fmt.Errorf("rename file: %w", err)
 		}
 		files = append(files, sh.File)
 	}
 	return files, nil
 }
 
-// abandon closes what is open.
+// abandon closes open files.
 func (s *shards) abandon() {
-	for _, sh := range s.open {
-		_ = sh.f.Close() // its folder is removed
+	for _, sh := range s.openShards {
+		_ = sh.f.Close() // the folder will be removed
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// betweenResults joins the results of several calls into the one observation
-// that LLaMA-Factory allows, in the way in which it does so itself.
-const betweenResults = "\n</tool_response>\n<tool_response>\n"
+// resultSeparator joins the results of several calls into the one observation that
+// LLaMA-Factory allows. LLaMA-Factory joins them the same way.
+const resultSeparator = "\n</tool_response>\n<tool_response>\n"
 
-// said is a turn of LLaMA-Factory's: human or observation, then gpt or
-// function_call, strictly in turns.
-type said struct{ from, value string }
+// sharegptTurn is a turn of LLaMA-Factory's format. human or observation alternate
+// with gpt or function_call.
+type sharegptTurn struct{ from, value string }
 
-// sharegpt is a row of conversations.
+// sharegpt returns a row of conversations.
 func (w *writer) sharegpt(items []*Item) ([]object, error) {
 	it := items[0]
-	turns, err := w.whole(it)
+	turns, err := w.wholeConversation(it)
 	if err != nil {
 		return nil, err
 	}
@@ -31,106 +31,106 @@ func (w *writer) sharegpt(items []*Item) ([]object, error) {
 	if turns[0].Role == model.System {
 		system, turns = turns[0].Content, turns[1:]
 	}
-	spoken, err := w.spoken(turns)
+	sharegptTurns, err := w.sharegptTurns(turns)
 	if err != nil {
 		return nil, err
 	}
 	conversations := []any{}
-	for _, s := range spoken {
+	for _, s := range sharegptTurns {
 		conversations = append(conversations, object{{"from", s.from}, {"value", s.value}})
 	}
-	var offered []byte // as a text; empty where calls are not native
+	var tools []byte // JSON in a string; empty if there are no tools
 	if len(it.Header.Tools) > 0 {
 		list, err := definitions(it.Header.Tools)
 		if err != nil {
 			return nil, err
 		}
-		if offered, err = encode(list); err != nil {
+		if tools, err = encode(list); err != nil {
 			return nil, err
 		}
 	}
-	r := object{{"conversations", conversations}, {"system", system}, {"tools", string(offered)}}
-	return []object{append(r, aboutItem(it, "")...)}, nil
+	r := object{{"conversations", conversations}, {"system", system}, {"tools", string(tools)}}
+	return []object{append(r, metadata(it, "")...)}, nil
 }
 
-func (w *writer) spoken(turns []turn) ([]said, error) {
-	var all []said
+func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
+	var out []sharegptTurn
 	for i := range turns {
 		t := &turns[i]
 		if len(t.Images) > 0 {
-			w.lost[lostImages] += len(t.Images)
+			w.losses[lossImages] += len(t.Images)
 		}
 		switch {
-		case t.Role == model.Tool && len(all) > 0 && all[len(all)-1].from == "observation":
-			all[len(all)-1].value += betweenResults + t.Content
-			w.lost[joinedResults]++
+		case t.Role == model.Tool && len(out) > 0 && out[len(out)-1].from == "observation":
+			out[len(out)-1].value += resultSeparator + t.Content
+			w.losses[lossJoinedResults]++
 		case t.Role == model.Tool:
-			all = append(all, said{"observation", t.Content})
+			out = append(out, sharegptTurn{"observation", t.Content})
 		case t.Role == model.User:
-			all = append(all, said{"human", t.Content})
-		case len(t.Calls) > 0:
+			out = append(out, sharegptTurn{"human", t.Content})
+		case len(t.ToolCalls) > 0:
 			value, err := w.functionCall(t)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, said{"function_call", value})
+			out = append(out, sharegptTurn{"function_call", value})
 		case t.Reasoning != "":
-			all = append(all, said{"gpt", thought(t.Reasoning) + t.Content})
+			out = append(out, sharegptTurn{"gpt", thinkBlock(t.Reasoning) + t.Content})
 		default:
-			all = append(all, said{"gpt", t.Content})
+			out = append(out, sharegptTurn{"gpt", t.Content})
 		}
 	}
-	for i, s := range all {
+	for i, s := range out {
 		if prompts := s.from == "human" || s.from == "observation"; prompts != (i%2 == 0) {
-			return nil, refuse("%s does not take turns here: LLaMA-Factory would pass the row over", s.from)
+			return nil, skipf("%s does not alternate, so LLaMA-Factory would skip the row", s.from)
 		}
 	}
-	return all, nil
+	return out, nil
 }
 
-// functionCall is a reply with calls: thinking between its marks, then nothing
-// but JSON. Text beside the calls has no other place than the thinking.
+// functionCall returns a reply with calls: a block of reasoning, then only JSON. Text
+// besides the calls is moved to the reasoning.
 func (w *writer) functionCall(t *turn) (string, error) {
-	thinking, text := t.Reasoning, strings.TrimSpace(t.Content)
+	reasoning, text := t.Reasoning, strings.TrimSpace(t.Content)
 	switch {
 	case text == "":
-	case w.o.Reasoning == Drop:
-		w.lost[lostText]++
-	case w.o.Reasoning == Inline && strings.HasPrefix(text, "<think>"): // it is there already
+	case w.opts.Reasoning == ReasoningDrop:
+		w.losses[lossText]++
+	case w.opts.Reasoning == ReasoningInline && strings.HasPrefix(text, "<think>"): // the content has the reasoning already
 		before, after, _ := strings.Cut(strings.TrimPrefix(text, "<think>"), "</think>")
-		thinking = strings.TrimSpace(before)
+		reasoning = strings.TrimSpace(before)
 		if after = strings.TrimSpace(after); after != "" {
-			thinking += "\n\n" + after
-			w.lost[movedText]++
+			reasoning += "\n\n" + after
+			w.losses[lossMovedText]++
 		}
 	default:
-		w.lost[movedText]++
-		if thinking != "" {
-			thinking += "\n\n"
+		w.losses[lossMovedText]++
+		if reasoning != "" {
+			reasoning += "\n\n"
 		}
-		thinking += text
+		reasoning += text
 	}
 	var calls []any
-	for _, c := range t.Calls {
+	for _, c := range t.ToolCalls {
 		args, ok := compactObject(c.Arguments)
 		if !ok {
-			return "", Refusal("arguments of a tool call that are no object of JSON, which LLaMA-Factory asks for")
+			return "", SkipReason("tool call arguments that are not a JSON object, which LLaMA-Factory does not accept")
 		}
 		calls = append(calls, object{{"name", c.Name}, {"arguments", args}})
 	}
-	var written any = calls
+	var value any = calls
 	if len(calls) == 1 {
-		written = calls[0]
+		value = calls[0]
 	}
-	data, err := encode(written)
-	if thinking != "" {
-		return thought(thinking) + string(data), err
+	data, err := encode(value)
+	if reasoning != "" {
+		return thinkBlock(reasoning) + string(data), err
 	}
 	return string(data), err
 }
 
-// writeDatasetInfo names the files for LLaMA-Factory: mini_train, mini_val, and
-// so on.
+// writeDatasetInfo writes LLaMA-Factory's dataset_info.json, which names the files
+// mini_train, mini_val and so on.
 func writeDatasetInfo(dir string, files []File) error {
 	info := object{}
 	for _, f := range files {
@@ -154,9 +154,9 @@ func writeDatasetInfo(dir string, files []File) error {
 	if err != nil {
 		return fmt.Errorf("write dataset_info.json: %w", err)
 	}
-	var shown bytes.Buffer
-	if err := json.Indent(&shown, append(data, '\n'), "", "  "); err != nil {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, append(data, '\n'), "", "  "); err != nil {
 		return fmt.Errorf("write dataset_info.json: %w", err)
 	}
-	return os.WriteFile(filepath.Join(dir, "dataset_info.json"), shown.Bytes(), 0o644) //nolint:gosec // results are for sharing
+	return os.WriteFile(filepath.Join(dir, "dataset_info.json"), indented.Bytes(), 0o644) //nolint:gosec // results are for sharing
 }

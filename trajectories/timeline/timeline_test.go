@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// attempt makes records of an attempt, numbered from 1 on.
+// attempt builds a timeline from records, numbered from 1.
 type attempt struct {
 	t  *testing.T
 	tl timeline.Timeline
@@ -48,14 +48,14 @@ func (a *attempt) ran(x trajectories.Execution) int {
 	return a.add(0, trajectories.TypeExecution, x)
 }
 
-// text is all steps, an item a line.
+// text returns all steps, one item per line.
 func (a *attempt) text() string {
 	var b strings.Builder
-	for _, s := range a.tl.All() {
-		b.WriteString(strings.Join(append([]string{"=", s.Name}, a.tl.Facts(s)...), " ") + "\n")
-		for it := range s.All() {
+	for _, s := range a.tl.AllSteps() {
+		b.WriteString(strings.Join(append([]string{"=", s.Name}, a.tl.StepStats(s)...), " ") + "\n")
+		for it := range s.AllItems() {
 			line := strings.TrimSpace(it.Label + " | " + it.Text)
-			if it.Kind == timeline.Command && it.Run == nil {
+			if it.Kind == timeline.Command && it.Execution == nil {
 				line += " (no result)"
 			}
 			b.WriteString(line + "\n")
@@ -71,8 +71,8 @@ func want(t *testing.T, got string, lines ...string) {
 	}
 }
 
-// Results belong to the commands of the reply, in order; what a command asked for
-// stands with it, and what tells the model of it is not shown again.
+// Results belong to the commands of a reply in order. Tool requests are shown with
+// their command, and observations are not shown again.
 func TestCommands(t *testing.T) {
 	a := &attempt{t: t}
 	a.ran(trajectories.Execution{Command: "conda activate"})
@@ -81,23 +81,22 @@ func TestCommands(t *testing.T) {
 	a.add(0, trajectories.TypeTool, trajectories.ToolCall{Name: "note", Args: []string{"a"}, ExitCode: 2, Errors: []byte("no")})
 	a.ran(trajectories.Execution{Command: "ls", Output: []byte("x\n")})
 	a.say(trajectories.CauseObservation, "x")
-	a.ran(trajectories.Execution{Command: "mine", Person: true})
+	a.ran(trajectories.Execution{Command: "mine", ByUser: true})
 	a.ran(trajectories.Execution{Command: "cat x", Output: []byte("headtail"), Head: 4, Truncated: true, Bytes: 1008, ExitCode: 1, TimedOut: true})
-	a.say(trajectories.CauseCommand, "The user ran mine.")
+	a.say(trajectories.CauseUserCommand, "The user ran mine.")
 	a.say(trajectories.CauseObservation, "headtail")
 	a.say(trajectories.CauseObservation, "of another command")
 	want(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "user prompt | Do it.",
 		"=  exit 0, exit 1, exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| I look.",
-		"| ls", "| exit 0, 2 bytes", "| x", "asked for mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
+		"| ls", "| exit 0, 2 bytes", "| x", "request: mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
 		"| cat x", "| exit 1, timed out, 8 bytes of 1.0k, the middle left out", "| head", "| ... 1.0k bytes left out ...", "| tail",
-		"| rm x (no result)", "command that the user ran | mine", "| exit 0, no output", "observation | of another command")
+		"| rm x (no result)", "command run by the user | mine", "| exit 0, no output", "observation | of another command")
 	if !a.tl.Steps[1].Failed || a.tl.Steps[0].Failed {
-		t.Error("the step with an error is not told from the other")
+		t.Error("the step with an error is not marked as failed")
 	}
 }
 
-// What an interrupted attempt has left behind goes, but for what went wrong there,
-// and what it cost.
+// Abandoned records are removed, except for problems and costs.
 func TestResume(t *testing.T) {
 	a := &attempt{t: t}
 	a.say(trajectories.CausePrompt, "Do it.")
@@ -111,18 +110,18 @@ func TestResume(t *testing.T) {
 	a.add(0, trajectories.TypeDiff, trajectories.Diff{Patch: []byte("x")})
 	a.add(0, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Provider})
 	a.add(first, trajectories.TypeResume, trajectories.Resume{})
-	if a.tl.Outcome != nil || a.tl.End != nil || a.tl.Replies() != 1 {
+	if a.tl.Outcome != nil || a.tl.End != nil || a.tl.ReplyCount() != 1 {
 		t.Errorf("the end is kept: %s", a.text())
 	}
 	a.say(trajectories.CauseReply, "three", "cat")
 	a.add(0, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 3, Cost: 0.75, Submission: []byte("diff")})
 	want(t, a.text(), "= prompts", "user prompt | Do it.",
 		"=  exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| one", "| ls", "| exit 0, 3 bytes", "| old",
-		"| a call of the model failed: unreachable", "| the attempt was interrupted, and went on",
+		"| model call failed: unreachable", "| the attempt was interrupted and resumed",
 		"=  $0.75 so far 30 tokens so far 10 in, 0 out", "| three", "| cat (no result)",
 		"= end 3 steps $0.75", "| outcome: submitted, Submitted", "| a patch of 4 bytes")
 
-	// An attempt that goes on between a command and its result runs it again.
+	// A command whose result was abandoned is run again.
 	b := &attempt{t: t}
 	b.say(trajectories.CausePrompt, "Do it.")
 	reply := b.say(trajectories.CauseReply, "one", "ls")
@@ -140,12 +139,12 @@ func TestPatch(t *testing.T) {
 	patch := []byte("diff")
 	for from, tl := range map[string]*timeline.Timeline{
 		"the submission": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceSubmitted}},
-		"the submission: the working diff, which mini took at the end":                     {Outcome: &trajectories.Outcome{Submission: patch, Autosubmitted: true}},
-		"the submission: the working diff, since the agent handed in nothing that applies": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceWorktree}},
-		"the working diff of an attempt that does not count":                               {Outcome: &trajectories.Outcome{PartialPatch: patch}},
-		"the working diff; nothing was submitted":                                          {Diff: &trajectories.Diff{Patch: patch}},
-		"no patch yet: the attempt has not ended":                                          {},
-		"no patch: the attempt ended without one":                                          {Outcome: &trajectories.Outcome{}},
+		"the submission: the working tree diff, taken by mini at the end":                        {Outcome: &trajectories.Outcome{Submission: patch, Autosubmitted: true}},
+		"the submission: the working tree diff, since the agent submitted no patch that applies": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceWorktree}},
+		"the working tree diff of an attempt that does not count":                                {Outcome: &trajectories.Outcome{PartialPatch: patch}},
+		"the working tree diff; nothing was submitted":                                           {Diff: &trajectories.Diff{Patch: patch}},
+		"no patch yet: the attempt has not ended":                                                {},
+		"no patch: the attempt ended without one":                                                {Outcome: &trajectories.Outcome{}},
 	} {
 		if text, got := tl.Patch(); got != from || (text == "") != strings.HasPrefix(from, "no patch") {
 			t.Errorf("%q, %q, want %q", text, got, from)
@@ -153,12 +152,12 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Records that are no JSON of their type end the reading, and the end says so.
+// After a record that cannot be decoded, the timeline ends with an error.
 func TestDamaged(t *testing.T) {
 	good := trajectories.Record{ID: 1, Type: trajectories.TypeMessage, Data: []byte(`{"role":"user","content":"hi"}`)}
 	bad := trajectories.Record{ID: 2, Type: trajectories.TypeExecution, Data: []byte(`{"command":1}`)}
 	tl, err := timeline.Read(func(yield func(trajectories.Record, error) bool) { _ = yield(good, nil) && yield(bad, nil) })
-	if err == nil || tl.IsEmpty() || !tl.End.Contains(func(s string) bool { return strings.HasPrefix(s, "the file is damaged") }) {
+	if err == nil || tl.IsEmpty() || !tl.End.Contains(func(s string) bool { return strings.HasPrefix(s, "the rest of the file is damaged") }) {
 		t.Errorf("%v, %v", tl.End, err)
 	}
 	broken := errors.New("broken")
@@ -168,23 +167,23 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-func TestAround(t *testing.T) {
+func TestEvents(t *testing.T) {
 	a := &attempt{t: t}
 	a.add(0, trajectories.TypeHeader, trajectories.Header{Origin: &trajectories.Origin{InstanceID: "a", Attempt: 2, Run: "r", Step: 3}})
 	a.add(0, trajectories.TypeScrub, trajectories.Scrub{Error: "no git"})
 	a.add(0, trajectories.TypeReplay, trajectories.Replay{Match: "diverged", Difference: "exit 1"})
-	a.add(0, trajectories.TypeCheck, trajectories.Check{Bytes: 1, Refusal: "corrupt"})
+	a.add(0, trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 1, GitError: "corrupt"})
 	a.add(0, trajectories.TypeSummary, trajectories.Call{Error: "too long"})
 	a.add(0, trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", MessagesBefore: 9, MessagesAfter: 1, TokensBefore: 20_000, TokensAfter: 500})
 	a.add(0, trajectories.TypeLimits, trajectories.Limits{Cost: 2})
-	a.add(0, trajectories.TypeStart, trajectories.Start{})
+	a.add(0, trajectories.TypeStartState, trajectories.StartState{})
 	got := a.text()
 	for _, line := range []string{
-		"branches off attempt 2 of a (run r) after step 3", "scrub: the repository may hold more than its HEAD: no git",
-		"a command of the past did something else when it was run again: exit 1", "check: the submission of 1 byte does not apply: corrupt",
-		"summary: the call of the model failed: too long",
-		"compaction (elide): from here on the model is shown 1 message in place of 9, about 500 tokens instead of 20k",
-		"limits: the user has raised them: steps without a limit, up to $2.00",
+		"forked from attempt 2 of a (run r) after step 3", "scrub: the repository may contain more than HEAD and its history: no git",
+		"a replayed command had a different result: exit 1", "check: the submission of 1 byte does not apply: corrupt",
+		"summary: the model call failed: too long",
+		"compaction (elide): the model is now shown 1 message instead of 9, about 500 tokens instead of 20k",
+		"limits: raised by the user: no step limit, up to $2.00",
 	} {
 		if !slices.Contains(strings.Split(got, "\n"), "| "+line) {
 			t.Errorf("no %q in\n%s", line, got)

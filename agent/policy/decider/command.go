@@ -10,32 +10,32 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent/policy"
-	"github.com/minibench/mini/agent/tools/family"
+	"github.com/minibench/mini/internal/procgroup"
 )
 
-// Command is a program of this machine that decides. It is run once for each
-// question, without a shell, and whatever it started dies with it.
+// Command is a decider that is a local program. It runs once per question,
+// without a shell; processes that it leaves behind are killed.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
-	// Env is all of its environment. Keys have no place in it.
+	// Env is the program's entire environment. It should not contain API keys.
 	Env []string
-	// Dir is where it runs; empty is the current folder.
+	// Dir is the working directory; empty means the current one.
 	Dir string
-	// Timeout bounds the answer; 0 is DefaultTimeout.
+	// Timeout bounds the answer; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-var _ policy.Asked = Command{}
+var _ policy.Decider = Command{}
 
-// lingering is how long a program that has ended may keep its output open.
-const lingering = time.Second
+// waitDelay bounds how long the output may stay open after the program exits.
+const waitDelay = time.Second
 
-// Ask implements policy.Asked.
+// Ask implements policy.Decider.
 func (c Command) Ask(ctx context.Context, q policy.Question) (policy.Answer, error) {
 	question, err := json.Marshal(q)
 	if err != nil {
-		return policy.Answer{}, fmt.Errorf("write question: %w", err)
+		return policy.Answer{}, fmt.Errorf("encode question: %w", err)
 	}
 	limit := c.Timeout
 	if limit <= 0 {
@@ -46,34 +46,25 @@ func (c Command) Ask(ctx context.Context, q policy.Question) (policy.Answer, err
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...) //nolint:gosec // the user's own program
 	cmd.Dir = c.Dir
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := &bounded{}
+	out := &procgroup.HeadBuffer{Limit: maxAnswer + 1}
 	cmd.Stdout = out
-	cmd.WaitDelay = lingering
-	f := family.New(cmd, c.Env)
-	cmd.Cancel = f.Kill
-	err = f.Run()
+	cmd.WaitDelay = waitDelay
+	group := procgroup.New(cmd, c.Env)
+	cmd.Cancel = group.Kill
+	err = group.Run()
 	name := fmt.Sprintf("%.60q", c.Args[0])
-	exit, failed := errors.AsType[*exec.ExitError](err)
+	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return policy.Answer{}, fmt.Errorf("%s gave none within %v", name, limit)
-	case failed:
-		return policy.Answer{}, fmt.Errorf("%s ended with %s", name, exit.ProcessState)
+		return policy.Answer{}, fmt.Errorf("%s: no answer within %v", name, limit)
+	case isExit:
+		return policy.Answer{}, fmt.Errorf("%s: %s", name, exit.ProcessState)
 	case err != nil:
 		return policy.Answer{}, fmt.Errorf("run %s: %w", name, err)
 	}
-	a, err := parse(out.kept.Bytes())
+	a, err := parse(out.Data)
 	if err != nil {
 		return policy.Answer{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return a, nil
-}
-
-// bounded keeps as much of an output as an answer may have, and a byte more. The
-// buffer is not embedded: io.Copy would find its ReadFrom, which has no bound.
-type bounded struct{ kept bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept.Write(p[:min(len(p), maxAnswer+1-b.kept.Len())])
-	return len(p), nil
 }

@@ -44,12 +44,11 @@ func TestCommand(t *testing.T) {
 		"killed":           {`echo allow; kill -9 $$`, policy.Answer{}, "signal: killed"},
 		"nothing":          {`true`, policy.Answer{}, "empty"},
 		"another word":     {`echo yes`, policy.Answer{}, `"yes"`},
-		"two words":        {`echo allow; echo deny`, policy.Answer{}, "none of allow"},
-		"broken JSON":      {`echo '{"decision":'`, policy.Answer{}, "no JSON"},
-		"of another kind":  {`echo '{"decision":1}'`, policy.Answer{}, "no JSON"},
+		"two words":        {`echo allow; echo deny`, policy.Answer{}, "not allow, ask or deny"},
+		"broken JSON":      {`echo '{"decision":'`, policy.Answer{}, "not a JSON"},
+		"of another kind":  {`echo '{"decision":1}'`, policy.Answer{}, "not a JSON"},
 		"no decision":      {`echo '{"reason":"x"}'`, policy.Answer{}, "no decision"},
-		"two decisions":    {`echo '{"decision":"deny","Decision":"allow"}'`, policy.Answer{}, "more than one decision"},
-		"two objects":      {`echo '{"decision":"allow"} {"decision":"deny"}'`, policy.Answer{}, "something follows"},
+		"two objects":      {`echo '{"decision":"allow"} {"decision":"deny"}'`, policy.Answer{}, "unexpected data"},
 		"too long":         {`yes allow | head -c 1000000`, policy.Answer{}, "longer than 64 KB"},
 		"too long at last": {`echo allow; yes '' | head -c 1000000`, policy.Answer{}, "longer than 64 KB"},
 	}
@@ -74,7 +73,7 @@ func check(t *testing.T, got policy.Answer, err error, want policy.Answer, text 
 	}
 }
 
-// TestCommandThatHangs ends with all that it started.
+// TestCommandThatHangs checks that a timeout kills all processes of a command.
 func TestCommandThatHangs(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("process groups are Linux's here")
@@ -91,7 +90,7 @@ func TestCommandThatHangs(t *testing.T) {
 	gone(t, file)
 }
 
-// gone waits until a process is dead.
+// gone waits until a process has exited.
 func gone(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -152,12 +151,12 @@ func TestServer(t *testing.T) {
 	}{
 		"allow":       {"allow", policy.Answer{Action: agent.Allow}, ""},
 		"deny":        {"deny", policy.Answer{Action: agent.Deny, Reason: "not today"}, ""},
-		"error":       {"500", policy.Answer{}, "answered 500"},
-		"no content":  {"204", policy.Answer{}, "answered 204"},
-		"redirection": {"redirect", policy.Answer{}, "answered 307"},
+		"error":       {"500", policy.Answer{}, "HTTP status 500"},
+		"no content":  {"204", policy.Answer{}, "HTTP status 204"},
+		"redirection": {"redirect", policy.Answer{}, "HTTP status 307"},
 		"too long":    {"long", policy.Answer{}, "longer than 64 KB"},
 		"slow":        {"slow", policy.Answer{}, "within 300ms"},
-		"a page":      {"html", policy.Answer{}, "none of allow"},
+		"a page":      {"html", policy.Answer{}, "not allow, ask or deny"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,24 +14,24 @@ import (
 	"github.com/minibench/mini/agent/policy"
 )
 
-// Server is a decider behind an address.
+// Server is a decider at a URL.
 type Server struct {
 	URL string
-	// Header and Value go with each request, where there is a Header. The value
-	// is a secret and is in no error.
+	// Header and Value are an additional header of each request, unless Header
+	// is empty. Value is a secret and does not appear in errors.
 	Header, Value string
-	// Timeout bounds the answer; 0 is DefaultTimeout.
+	// Timeout bounds the answer; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-var _ policy.Asked = Server{}
+var _ policy.Decider = Server{}
 
-// Ask implements policy.Asked. Redirections are not followed: a question goes
-// nowhere but where the user said.
+// Ask implements policy.Decider. It does not follow redirects, so that
+// questions go only to the configured URL.
 func (s Server) Ask(ctx context.Context, q policy.Question) (policy.Answer, error) {
 	question, err := json.Marshal(q)
 	if err != nil {
-		return policy.Answer{}, fmt.Errorf("write question: %w", err)
+		return policy.Answer{}, fmt.Errorf("encode question: %w", err)
 	}
 	limit := s.Timeout
 	if limit <= 0 {
@@ -41,7 +41,7 @@ func (s Server) Ask(ctx context.Context, q policy.Question) (policy.Answer, erro
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(question))
 	if err != nil {
-		return policy.Answer{}, errors.New("its address is none")
+		return policy.Answer{}, errors.New("invalid URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/plain")
@@ -60,14 +60,14 @@ func (s Server) Ask(ctx context.Context, q policy.Question) (policy.Answer, erro
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return policy.Answer{}, fmt.Errorf("%s gave none within %v", s.URL, limit)
+		return policy.Answer{}, fmt.Errorf("%s: no answer within %v", s.URL, limit)
 	case err != nil:
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
 		return policy.Answer{}, fmt.Errorf("ask %s: %w", s.URL, err)
 	case resp.StatusCode != http.StatusOK:
-		return policy.Answer{}, fmt.Errorf("%s answered %d", s.URL, resp.StatusCode)
+		return policy.Answer{}, fmt.Errorf("%s: HTTP status %d", s.URL, resp.StatusCode)
 	}
 	a, err := parse(data)
 	if err != nil {

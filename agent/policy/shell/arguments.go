@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// arguments are options and operands, taken apart.
-type arguments struct {
+// parsedArguments are the options and operands of a program.
+type parsedArguments struct {
 	flags    map[string]bool
-	values   map[string][]value // of options that take one
+	values   map[string][]value // values of options that take one
 	operands []value
-	// unknown says that some argument may be an option that nobody can name.
-	unknown bool
+	// hasUnknown is set if some argument may be an option, but which one is
+	// known only at run time.
+	hasUnknown bool
 }
 
-// flag says whether one of some options is there. Long options may be
-// shortened.
-func (a arguments) flag(names ...string) Answer {
+// hasFlag reports whether one of the named options is given. Long options may
+// be abbreviated.
+func (a parsedArguments) hasFlag(names ...string) Tristate {
 	if len(names) == 0 {
 		return No
 	}
@@ -31,82 +32,82 @@ func (a arguments) flag(names ...string) Answer {
 			}
 		}
 	}
-	if a.unknown {
+	if a.hasUnknown {
 		return Maybe
 	}
 	return No
 }
 
-// argumentReader takes apart the arguments of one program, and notes the paths
-// among them.
-type argumentReader struct {
-	*reader
-	arguments
+// argumentParser parses the arguments of one program and adds the paths among
+// them to its part.
+type argumentParser struct {
+	*analyzer
+	parsedArguments
 	part  *Part
 	known program
 	dirs  []string
 }
 
-func (r *reader) arguments(p *Part, known program, args []value, s *scope) arguments {
-	a := argumentReader{
-		reader: r, part: p, known: known, dirs: s.dirs,
-		arguments: arguments{flags: map[string]bool{}, values: map[string][]value{}},
+func (r *analyzer) parseArguments(p *Part, known program, args []value, s *scope) parsedArguments {
+	a := argumentParser{
+		analyzer: r, part: p, known: known, dirs: s.dirs,
+		parsedArguments: parsedArguments{flags: map[string]bool{}, values: map[string][]value{}},
 	}
-	only := false // operands, after "--"
+	onlyOperands := false // after "--"
 	for i := 0; i < len(args); i++ {
 		v := args[i]
 		switch {
-		case v.kind == unknown && strings.HasPrefix(v.text, "-") && !only:
-			// An option with a value that is known only then, as -j$(nproc).
+		case v.kind == unknown && strings.HasPrefix(v.text, "-") && !onlyOperands:
+			// An option whose value is known only at run time, such as -j$(nproc).
 			name, _, _ := strings.Cut(strings.TrimLeft(v.text, "-"), "=")
 			a.flags[strings.TrimLeft(v.text, "-")] = true
 			if mode, isFile := known.files[name]; isFile {
-				a.note(v, mode)
+				a.addPath(v, mode)
 			}
-		case only || v.kind == unknown || !strings.HasPrefix(v.text, "-") || v.text == "-":
-			a.unknown = a.unknown || v.kind == unknown && !only && !strings.HasPrefix(strings.TrimPrefix(v.text, `"`), "/")
+		case onlyOperands || v.kind == unknown || !strings.HasPrefix(v.text, "-") || v.text == "-":
+			a.hasUnknown = a.hasUnknown || v.kind == unknown && !onlyOperands && !strings.HasPrefix(strings.TrimPrefix(v.text, `"`), "/")
 			a.operands = append(a.operands, v)
 		case v.text == "--":
-			only = true
+			onlyOperands = true
 		case strings.HasPrefix(v.text, "--"):
 			name, text, has := strings.Cut(v.text[2:], "=")
 			a.flags[name] = true
 			if has {
-				a.option(name, value{text: text, kind: v.kind})
+				a.addOption(name, value{text: text, kind: v.kind})
 			} else if a.takesValue(name) && i+1 < len(args) {
 				i++
-				a.option(name, args[i])
+				a.addOption(name, args[i])
 			}
 		default:
-			i += a.cluster(v, args[i+1:])
+			i += a.parseShortOptions(v, args[i+1:])
 		}
 	}
-	a.paths()
-	return a.arguments
+	a.addOperandPaths()
+	return a.parsedArguments
 }
 
-func (a *argumentReader) note(v value, mode Mode) {
-	a.part.Paths = append(a.part.Paths, a.located(v, mode, a.dirs))
+func (a *argumentParser) addPath(v value, mode Mode) {
+	a.part.Paths = append(a.part.Paths, a.locatePath(v, mode, a.dirs))
 }
 
-func (a *argumentReader) takesValue(name string) bool {
+func (a *argumentParser) takesValue(name string) bool {
 	_, isFile := a.known.files[name]
 	return isFile || slices.Contains(a.known.values, name)
 }
 
-// option notes the value of an option.
-func (a *argumentReader) option(name string, v value) {
+// addOption records the value of an option.
+func (a *argumentParser) addOption(name string, v value) {
 	a.values[name] = append(a.values[name], v)
 	if mode, isFile := a.known.files[name]; isFile {
-		a.note(v, mode)
-	} else if !a.known.text && !slices.Contains(a.known.values, name) && looksLikePath(v) {
-		a.note(v, Uses)
+		a.addPath(v, mode)
+	} else if !a.known.noPaths && !slices.Contains(a.known.values, name) && looksLikePath(v) {
+		a.addPath(v, Uses)
 	}
 }
 
-// cluster takes apart short options; it returns how many of the next arguments
-// belong to them.
-func (a *argumentReader) cluster(v value, next []value) int {
+// parseShortOptions parses a cluster of short options. It returns how many of
+// the next arguments are values of them.
+func (a *argumentParser) parseShortOptions(v value, next []value) int {
 	letters := v.text[1:]
 	for at := range len(letters) {
 		name, rest := letters[at:at+1], value{text: letters[at+1:], kind: v.kind}
@@ -114,12 +115,12 @@ func (a *argumentReader) cluster(v value, next []value) int {
 		switch {
 		case strings.Contains(a.known.attached, name):
 			return 0
-		case !a.takesValue(name) && !looksLikePath(rest): // a path as in -I/usr/include
+		case !a.takesValue(name) && !looksLikePath(rest): // a path, as in -I/usr/include
 			continue
 		case rest.text != "":
-			a.option(name, rest)
+			a.addOption(name, rest)
 		case len(next) > 0:
-			a.option(name, next[0])
+			a.addOption(name, next[0])
 			return 1
 		}
 		return 0
@@ -127,13 +128,13 @@ func (a *argumentReader) cluster(v value, next []value) int {
 	return 0
 }
 
-// paths notes the operands that are paths.
-func (a *argumentReader) paths() {
+// addOperandPaths adds the operands that are paths.
+func (a *argumentParser) addOperandPaths() {
 	known, rest := a.known, a.operands
-	if known.text {
+	if known.noPaths {
 		return
 	}
-	given := slices.ContainsFunc(known.instead, func(name string) bool { return a.flags[name] })
+	given := slices.ContainsFunc(known.skipUnless, func(name string) bool { return a.flags[name] })
 	if known.skip && !given && len(rest) > 0 {
 		rest = rest[1:]
 	}
@@ -144,14 +145,14 @@ func (a *argumentReader) paths() {
 		}
 		switch {
 		case mode != "":
-			a.note(v, mode)
+			a.addPath(v, mode)
 		case isURL(v.text):
 			a.part.Network = a.part.Network.Or(Maybe)
 		case v.kind == unknown || !strings.ContainsAny(v.text, "\n") && len(v.text) < 4096:
-			a.note(v, Uses)
+			a.addPath(v, Uses)
 		}
-		if _, text, ok := strings.Cut(v.text, "="); ok && text != "" { // as PREFIX=/usr/local, and of dd's if=
-			a.note(value{text: text, kind: v.kind}, cmp.Or(mode, Uses))
+		if _, text, ok := strings.Cut(v.text, "="); ok && text != "" { // such as PREFIX=/usr/local or if=FILE of dd
+			a.addPath(value{text: text, kind: v.kind}, cmp.Or(mode, Uses))
 		}
 	}
 }
@@ -161,14 +162,15 @@ func isURL(text string) bool {
 	return ok && slices.Contains([]string{"http", "https", "ftp", "ssh", "git", "rsync", "s3", "gs", "ws", "wss"}, scheme)
 }
 
-// looksLikePath says of the value of an option that it leads somewhere.
+// looksLikePath reports whether the value of an option is a path that may leave
+// the working directory.
 func looksLikePath(v value) bool {
-	elsewhere := strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~")
-	return v.kind != unknown && (elsewhere || slices.Contains(strings.Split(v.text, "/"), ".."))
+	absolute := strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~")
+	return v.kind != unknown && (absolute || slices.Contains(strings.Split(v.text, "/"), ".."))
 }
 
-// subcommand looks for the first operands among some names.
-func subcommand(a arguments, names []string) Answer {
+// hasSubcommand reports whether the first operands are one of names.
+func hasSubcommand(a parsedArguments, names []string) Tristate {
 	if len(names) == 0 {
 		return No
 	}
@@ -180,12 +182,12 @@ func subcommand(a arguments, names []string) Answer {
 	}
 	first := a.operands[0]
 	switch {
-	case !first.literal():
+	case !first.isLiteral():
 		return Maybe
 	case slices.Contains(names, first.text):
 		return Yes
 	case len(a.flags) > 0 && len(a.operands) > 1 && slices.Contains(names, a.operands[1].text):
-		return Maybe // the first may be the value of an option
+		return Maybe // the first operand may be the value of an option
 	case len(a.operands) > 1 && slices.Contains(names, first.text+" "+a.operands[1].text):
 		return Yes
 	}

@@ -8,43 +8,43 @@ import (
 	"sync"
 )
 
-// effects notes what a program does, as far as its arguments tell.
-func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
-	name := baseOf(p.Program)
+// addEffects sets what a program does, as far as its arguments tell.
+func (r *analyzer) addEffects(p *Part, args []value, s *scope, c *cmdContext) {
+	name := tableName(p.Program)
 	known := programs()[name]
 	if p.Program == miniTool {
-		known, args = toolCall(args)
+		known, args = parseMiniTool(args)
 	}
-	a := r.arguments(p, known, args, s)
-	p.Network = max(p.Network, known.network, subcommand(a, known.remote))
+	a := r.parseArguments(p, known, args, s)
+	p.Network = max(p.Network, known.network, hasSubcommand(a, known.networkCommands))
 	p.System, p.Sudo = p.System.Or(known.system), p.Sudo.Or(known.sudo)
-	p.RecursiveDelete = p.RecursiveDelete.Or(a.flag(known.deletesWith...))
-	if a.flag(known.inPlaceWith...) != No {
+	p.RecursiveDelete = p.RecursiveDelete.Or(a.hasFlag(known.deletesWith...))
+	if a.hasFlag(known.inPlaceWith...) != No {
 		for i := range p.Paths {
 			p.Paths[i].Mode = Writes
 		}
 	}
-	with := a.flag(known.runsWith...)
-	if known.runs || with == Yes || with == Maybe && known.text || r.scripted(known.script, a, args, c) {
+	with := a.hasFlag(known.runsWith...)
+	if known.runsAlways || with == Yes || with == Maybe && known.noPaths || r.scriptMayRun(known.script, a, args, c) {
 		p.Undecided = p.Program + " may run a command, or use a file, that is not read"
 	}
 	switch name {
 	case "cd", "pushd", "popd":
-		r.changeFolder(p, args, s)
+		r.changeDir(p, args, s)
 	case "rm":
-		if slices.ContainsFunc(a.operands, everything) {
+		if slices.ContainsFunc(a.operands, matchesEverything) {
 			p.RecursiveDelete = Yes
 		}
 	case "git":
-		r.git(p, args, s)
+		r.addGitEffects(p, args, s)
 	case "cmake":
 		if len(args) > 0 && args[0].text == "-E" {
-			p.RecursiveDelete = Yes // of its commands some do
+			p.RecursiveDelete = Yes // some of its subcommands delete directories
 		}
 	case "kill":
-		p.System = killsAll(args)
+		p.System = killsEverything(args)
 	case "python", "pypy":
-		r.module(p, args)
+		r.addModuleEffects(p, args)
 	case "set":
 		if slices.ContainsFunc(args, func(v value) bool { return v.text == "physical" }) {
 			p.Undecided = "it changes how cd follows links"
@@ -52,34 +52,35 @@ func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
 	}
 	outside := false
 	for _, q := range p.Paths {
-		outside = outside || q.Where != Inside
-		if q.Mode != Reads && q.Where != Inside && strings.HasPrefix(q.Text, "/dev/") {
+		outside = outside || q.Location != Inside
+		if q.Mode != Reads && q.Location != Inside && strings.HasPrefix(q.Text, "/dev/") {
 			p.System = Yes
 		}
 	}
-	p.listing = p.listing || known.lists && !outside && p.Network == No && p.Undecided == "" && namesOnly(name, a, c)
+	p.listing = p.listing || known.listsFiles && !outside && p.Network == No && p.Undecided == "" && printsFileNames(name, a, c)
 }
 
-// namesOnly says that a program prints names of files, or passes them on.
-func namesOnly(name string, a arguments, c *context) bool {
+// printsFileNames reports whether a program prints only file names, given its
+// arguments and input.
+func printsFileNames(name string, a parsedArguments, c *cmdContext) bool {
 	switch name {
 	case "grep", "egrep", "fgrep", "rg":
-		names := a.flag("l", "L", "files-with-matches", "files", "files-without-match")
-		return names == Yes || c.stdin == listed && len(a.operands) <= 1
+		names := a.hasFlag("l", "L", "files-with-matches", "files", "files-without-match")
+		return names == Yes || c.stdin == stdinFileNames && len(a.operands) <= 1
 	case "head", "tail", "sort", "uniq":
-		return c.stdin == listed && len(a.operands) == 0
+		return c.stdin == stdinFileNames && len(a.operands) == 0
 	}
-	return name != "ls" || a.flag("l") == No
+	return name != "ls" || a.hasFlag("l") == No
 }
 
-// everything says that a pattern is of all that is in a folder: it has no
-// character that names must have.
-func everything(v value) bool { return v.glob && wildcards().MatchString(path.Base(v.text)) }
+// matchesEverything reports whether a word is a glob that matches all files of
+// a directory: it has only wildcards.
+func matchesEverything(v value) bool { return v.glob && wildcardsOnly().MatchString(path.Base(v.text)) }
 
-var wildcards = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`) })
+var wildcardsOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`) })
 
-// killsAll says that kill may be told to end every process there is, or the first.
-func killsAll(args []value) Answer {
+// killsEverything reports whether kill signals all processes or PID 1.
+func killsEverything(args []value) Tristate {
 	answer := No
 	for i, v := range args {
 		switch {
@@ -92,8 +93,8 @@ func killsAll(args []value) Answer {
 	return answer
 }
 
-// module is python -m: some use the network.
-func (r *reader) module(p *Part, args []value) {
+// addModuleEffects handles python -m: some modules use the network.
+func (r *analyzer) addModuleEffects(p *Part, args []value) {
 	for i, v := range args {
 		name, ok := strings.CutPrefix(v.text, "-m")
 		rest := args[i+1:]
@@ -103,23 +104,23 @@ func (r *reader) module(p *Part, args []value) {
 		if name == "" {
 			name, rest = rest[0].text, rest[1:]
 		}
-		var a arguments
+		var a parsedArguments
 		for _, w := range rest {
 			if !strings.HasPrefix(w.text, "-") {
 				a.operands = append(a.operands, w)
 			}
 		}
 		module := programs()[name]
-		p.Network = max(p.Network, module.network, subcommand(a, module.remote))
+		p.Network = max(p.Network, module.network, hasSubcommand(a, module.networkCommands))
 		return
 	}
 }
 
-// changeFolder is cd and its kin, which take ".." out of the text of a path
-// before they follow its links.
-func (r *reader) changeFolder(p *Part, args []value, s *scope) {
-	to := value{text: r.at.Home}
-	if r.at.Home == "" {
+// changeDir handles cd, pushd and popd. They remove ".." from the text of a
+// path before they follow symbolic links (as cd -L).
+func (r *analyzer) changeDir(p *Part, args []value, s *scope) {
+	to := value{text: r.workspace.Home}
+	if r.workspace.Home == "" {
 		to.kind = unknown
 	}
 	for len(args) > 0 && slices.Contains([]string{"-L", "-e", "--"}, args[0].text) {
@@ -130,15 +131,15 @@ func (r *reader) changeFolder(p *Part, args []value, s *scope) {
 	}
 	before := s.dirs
 	if p.Program == "popd" || p.Program == "pushd" && len(args) == 0 || to.text == "-" {
-		s.move() // back to where another cd was looked at
+		s.changeDirs() // the previous directory is unknown
 		return
 	}
 	if strings.HasPrefix(to.text, "-") {
-		to.kind = unknown // it may be -P, which follows links first
+		to.kind = unknown // may be -P, which follows links first
 	}
 	if to.kind == unknown || len(before) == 0 && !path.IsAbs(to.text) {
-		p.Paths = append(p.Paths, r.located(to, Reads, before))
-		s.move()
+		p.Paths = append(p.Paths, r.locatePath(to, Reads, before))
+		s.changeDirs()
 		return
 	}
 	if path.IsAbs(to.text) {
@@ -147,27 +148,27 @@ func (r *reader) changeFolder(p *Part, args []value, s *scope) {
 	var dirs, shown []string
 	for _, dir := range before {
 		dirs = append(dirs, path.Join(dir, to.text))
-		shown = append(shown, path.Join(dir, shownText(to.text)))
+		shown = append(shown, path.Join(dir, displayText(to.text)))
 	}
-	s.move(shown...)
-	p.Paths = append(p.Paths, r.located(value{text: ".", kind: to.kind, glob: to.glob}, Reads, dirs))
+	s.changeDirs(shown...)
+	p.Paths = append(p.Paths, r.locatePath(value{text: ".", kind: to.kind, glob: to.glob}, Reads, dirs))
 }
 
-// miniTool is the program by which commands ask mini itself for something.
+// miniTool is the program by which commands call mini's tools.
 const miniTool = "mini-tool"
 
-// toolCall says what a call of mini-tool does with which of its arguments: its
-// file tools read and write, a chain is read from a file, and what the others are
-// given are words. Where the tool is not known, nothing is.
-func toolCall(args []value) (program, []value) {
-	if len(args) == 0 || !args[0].literal() {
+// parseMiniTool describes a call of mini-tool: its file tools read and write,
+// chain reads a file, and the other tools take texts. An unknown tool has no
+// known effects.
+func parseMiniTool(args []value) (program, []value) {
+	if len(args) == 0 || !args[0].isLiteral() {
 		return program{}, args
 	}
 	rest := args[1:]
 	switch args[0].text {
 	case "read", "chain":
 		return program{operands: Reads, values: []string{"offset", "limit"}}, rest
-	case "write", "edit": // a file; then texts
+	case "write", "edit": // the first operand is a file
 		for i, v := range rest {
 			if v.kind == unknown || !strings.HasPrefix(v.text, "-") {
 				return program{operands: Writes}, rest[i : i+1]
@@ -175,5 +176,5 @@ func toolCall(args []value) (program, []value) {
 		}
 		return program{operands: Writes}, nil
 	}
-	return program{text: true}, rest
+	return program{noPaths: true}, rest
 }

@@ -7,33 +7,33 @@ import (
 	"sync"
 )
 
-// program says what the reader knows of one; see programs.txt.
+// program describes a program's options and effects; see programs.txt.
 type program struct {
-	operands    Mode // what it does with them; "" is Uses
-	text        bool
-	lastWritten bool
-	skip        bool
-	instead     []string
-	values      []string
-	attached    string
-	files       map[string]Mode // options whose value is a file
-	network     Answer
-	system      Answer
-	sudo        Answer
-	remote      []string
-	runs        bool
-	runsWith    []string
-	deletesWith []string
-	inPlaceWith []string
-	carries     bool
-	lists       bool
-	script      string
+	operands        Mode // how it accesses its operands; "" is Uses
+	noPaths         bool
+	lastWritten     bool
+	skip            bool
+	skipUnless      []string
+	values          []string
+	attached        string
+	files           map[string]Mode // options whose value is a file
+	network         Tristate
+	system          Tristate
+	sudo            Tristate
+	networkCommands []string
+	runsAlways      bool
+	runsWith        []string
+	deletesWith     []string
+	inPlaceWith     []string
+	runsOperands    bool
+	listsFiles      bool
+	script          string
 }
 
 //go:embed programs.txt
 var programsText string
 
-// programs are those of programs.txt, by name.
+// programs is the content of programs.txt, by name.
 var programs = sync.OnceValue(func() map[string]program {
 	all := map[string]program{}
 	for line := range strings.Lines(programsText) {
@@ -63,11 +63,11 @@ func readProgram(attributes []string) program {
 		case "writes":
 			p.operands = Writes
 		case "text":
-			p.text = true
+			p.noPaths = true
 		case "last-written":
 			p.lastWritten = true
 		case "skip":
-			p.skip, p.instead = true, list
+			p.skip, p.skipUnless = true, list
 		case "values":
 			p.values = list
 		case "attached":
@@ -84,18 +84,18 @@ func readProgram(attributes []string) program {
 			p.sudo = Yes
 		case "remote":
 			for _, name := range list {
-				p.remote = append(p.remote, strings.TrimSuffix(strings.ReplaceAll(name, "+", " "), "-"))
+				p.networkCommands = append(p.networkCommands, strings.TrimSuffix(strings.ReplaceAll(name, "+", " "), "-"))
 			}
 		case "runs":
-			p.runs, p.runsWith = !given, list
+			p.runsAlways, p.runsWith = !given, list
 		case "deletes":
 			p.deletesWith = list
 		case "in-place":
 			p.inPlaceWith = list
 		case "carries":
-			p.carries = true
+			p.runsOperands = true
 		case "lists":
-			p.lists = true
+			p.listsFiles = true
 		case "script":
 			p.script = text
 		default:
@@ -105,9 +105,9 @@ func readProgram(attributes []string) program {
 	return p
 }
 
-// baseOf is the name by which a program is in the table: python3.11 is python, and
-// gsed, as GNU's is called elsewhere, sed.
-func baseOf(name string) string {
+// tableName returns the name of a program in programs.txt: python3.11 is
+// python, and gsed (GNU sed on other systems) is sed.
+func tableName(name string) string {
 	name = path.Base(name)
 	if _, ok := programs()[name]; ok {
 		return name
@@ -122,5 +122,5 @@ func baseOf(name string) string {
 	return name
 }
 
-// removers are programs that delete what they are given.
+// removers are programs that delete their operands.
 var removers = []string{"rm", "unlink", "shred", "rmdir"}

@@ -8,20 +8,21 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// scope is what holds at one place of a script: the folders a command may be
-// in, and the variables whose values are known.
+// scope is the state at one point of a script: the directories that a command
+// may run in, and the variables whose values are known.
 type scope struct {
-	dirs []string // none: unknown
-	// seen are the folders that a cd has led to; "" is one that is not known.
-	seen []string
-	vars map[string]value
+	dirs []string // empty: unknown
+	// visited are the directories that cd changed to; "" stands for an unknown
+	// one.
+	visited []string
+	vars    map[string]value
 }
 
 func (s *scope) clone() *scope {
-	return &scope{dirs: slices.Clone(s.dirs), seen: slices.Clone(s.seen), vars: maps.Clone(s.vars)}
+	return &scope{dirs: slices.Clone(s.dirs), visited: slices.Clone(s.visited), vars: maps.Clone(s.vars)}
 }
 
-// merge adds the folders that another way through the script may lead to.
+// merge adds the directories that another path through the script may lead to.
 func (s *scope) merge(before, seen []string) {
 	if len(seen) == 0 {
 		return
@@ -36,26 +37,27 @@ func (s *scope) merge(before, seen []string) {
 	}
 }
 
-// branch reads what may or may not be run, or be run again and again.
+// branch analyzes statements that may run any number of times, including zero.
 func (s *scope) branch(read func(*scope)) {
 	c := s.clone()
 	read(c)
-	s.seen = c.seen
-	s.merge(c.dirs, c.seen)
+	s.visited = c.visited
+	s.merge(c.dirs, c.visited)
 }
 
-// move notes the folders that a cd leads to; none are not known.
-func (s *scope) move(dirs ...string) {
+// changeDirs sets the directories that a cd leads to; no arguments means
+// unknown.
+func (s *scope) changeDirs(dirs ...string) {
 	s.dirs = dirs
 	if len(dirs) == 0 {
 		dirs = []string{""}
 	}
-	s.seen = append(slices.Clone(s.seen), dirs...)
+	s.visited = append(slices.Clone(s.visited), dirs...)
 }
 
-// survey looks for what makes the values of variables unknown: those that are
-// set more than once, or by something that has no value in the text.
-func (r *reader) survey(f *syntax.File) {
+// surveyVariables finds variables whose values are unpredictable: those that
+// are set more than once, or whose values are not in the text.
+func (r *analyzer) surveyVariables(f *syntax.File) {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
@@ -63,29 +65,29 @@ func (r *reader) survey(f *syntax.File) {
 				break
 			}
 			if !n.Naked {
-				r.assigned[n.Name.Value]++
+				r.assignCounts[n.Name.Value]++
 			}
 			if n.Append || n.Index != nil || n.Array != nil {
-				r.changed[n.Name.Value] = true
+				r.volatile[n.Name.Value] = true
 			}
 		case *syntax.WordIter:
-			r.assigned[n.Name.Value]++
-			if slices.Contains(deciding, n.Name.Value) {
-				r.changed[n.Name.Value], r.assigned[n.Name.Value] = true, 0
+			r.assignCounts[n.Name.Value]++
+			if slices.Contains(lookupVariables, n.Name.Value) {
+				r.volatile[n.Name.Value], r.assignCounts[n.Name.Value] = true, 0
 			}
 		case *syntax.ParamExp:
 			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
-				r.changed[n.Param.Value] = true
+				r.volatile[n.Param.Value] = true
 			}
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
 			syntax.Walk(n, func(n syntax.Node) bool {
 				if l, ok := n.(*syntax.Lit); ok {
-					r.changed[l.Value] = true
+					r.volatile[l.Value] = true
 				}
 				return true
 			})
 		case *syntax.DeclClause:
-			r.opaque = r.opaque || n.Variant.Value == "nameref" || slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool {
+			r.allVolatile = r.allVolatile || n.Variant.Value == "nameref" || slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool {
 				return a.Name == nil && (a.Value == nil || a.Value.Lit() == "" || strings.Contains(a.Value.Lit(), "n"))
 			})
 		case *syntax.CallExpr:
@@ -93,18 +95,18 @@ func (r *reader) survey(f *syntax.File) {
 		}
 		return true
 	})
-	for name, times := range r.assigned {
+	for name, times := range r.assignCounts {
 		if times > 1 {
-			r.changed[name] = true
+			r.volatile[name] = true
 		}
 	}
 }
 
-// surveyCall is about builtins that set variables.
-func (r *reader) surveyCall(c *syntax.CallExpr) {
+// surveyCall handles builtins that set variables.
+func (r *analyzer) surveyCall(c *syntax.CallExpr) {
 	words := c.Args
 	if len(words) == 0 {
-		r.opaque = r.opaque || slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == "IFS" })
+		r.allVolatile = r.allVolatile || slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == "IFS" })
 		return
 	}
 	for len(words) > 1 && (words[0].Lit() == "command" || words[0].Lit() == "builtin") {
@@ -113,10 +115,10 @@ func (r *reader) surveyCall(c *syntax.CallExpr) {
 	builtin := words[0].Lit()
 	switch builtin {
 	case "eval", "source", ".", "let":
-		r.opaque = true
+		r.allVolatile = true
 		return
 	case "printf":
-		if len(words) < 2 || !strings.HasPrefix(r.plainly(words[1]), "-v") {
+		if len(words) < 2 || !strings.HasPrefix(r.constantText(words[1]), "-v") {
 			return
 		}
 	case "read", "mapfile", "readarray", "getopts", "unset", "wait":
@@ -124,36 +126,35 @@ func (r *reader) surveyCall(c *syntax.CallExpr) {
 		return
 	}
 	for _, w := range words[1:] {
-		text := r.plainly(w)
+		text := r.constantText(w)
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "-v"), "[")
-		if builtin == "unset" && name != "PATH" && slices.Contains(deciding, name) {
-			continue // without it things are as usual
+		if builtin == "unset" && name != "PATH" && slices.Contains(lookupVariables, name) {
+			continue // unsetting it restores the default
 		}
-		r.changed[name] = true
-		r.opaque = r.opaque || text == "" // a name that is known only when it runs
+		r.volatile[name] = true
+		r.allVolatile = r.allVolatile || text == "" // the name is known only at run time
 	}
 }
 
-// plainly is the text of a word that has no variables; empty of another one.
-func (r *reader) plainly(w *syntax.Word) string {
-	if v := r.value(w, &scope{}); v.kind == known {
+// constantText returns the text of a word without expansions, or "".
+func (r *analyzer) constantText(w *syntax.Word) string {
+	if v := r.expandWord(w, &scope{}); v.kind == known {
 		return v.text
 	}
 	return ""
 }
 
-// assign notes the value of a variable that is set where the script is sure to
-// come by.
-func (r *reader) assign(a *syntax.Assign, s *scope) {
+// recordAssignment stores the value of a variable, unless it is unpredictable.
+func (r *analyzer) recordAssignment(a *syntax.Assign, s *scope) {
 	if a.Name == nil || a.Naked || a.Append || a.Index != nil || a.Array != nil {
 		return
 	}
 	v := value{}
 	if a.Value != nil {
-		v = r.value(a.Value, s)
-		v.glob = false // names are made of patterns where the variable is used
+		v = r.expandWord(a.Value, s)
+		v.glob = false // globs are expanded when the variable is used
 	}
-	if v.kind == unknown || r.changed[a.Name.Value] {
+	if v.kind == unknown || r.volatile[a.Name.Value] {
 		delete(s.vars, a.Name.Value)
 		return
 	}

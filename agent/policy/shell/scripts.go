@@ -7,35 +7,35 @@ import (
 	"sync"
 )
 
-// scripted says that what a program is told to do, in a language of its own, may
+// scriptMayRun reports whether the program's script, in the given language, may
 // run a command or use a file.
-func (r *reader) scripted(language string, a arguments, args []value, c *context) bool {
+func (r *analyzer) scriptMayRun(language string, a parsedArguments, args []value, c *cmdContext) bool {
 	switch language {
 	case "sed":
-		return slices.ContainsFunc(a.scripts(), func(v value) bool {
+		return slices.ContainsFunc(a.inlineScripts(), func(v value) bool {
 			text := v.text
-			if v.kind == unknown { // as "s/$old/$new/", which is ordinary
-				text = insertions().ReplaceAllString(strings.Trim(text, `"`), "1")
+			if v.kind == unknown { // such as "s/$old/$new/", which is common
+				text = shellExpansions().ReplaceAllString(strings.Trim(text, `"`), "1")
 			}
-			return !plainSed().MatchString(text)
+			return !safeSed().MatchString(text)
 		})
 	case "awk":
-		return slices.ContainsFunc(a.scripts(), func(v value) bool {
-			bare := awkQuiet().ReplaceAllString(v.text, `${1}${2}""`)
+		return slices.ContainsFunc(a.inlineScripts(), func(v value) bool {
+			bare := awkLiterals().ReplaceAllString(v.text, `${1}${2}""`)
 			return v.kind != unknown && (awkRuns().MatchString(bare) || strings.Contains(v.text, "/inet"))
 		})
 	case "sqlite":
 		runs := func(v value) bool { return sqlRuns().MatchString(v.text) }
-		return slices.ContainsFunc(args, runs) || c.stdin == script && sqlRuns().MatchString(c.input)
+		return slices.ContainsFunc(args, runs) || c.stdin == stdinScript && sqlRuns().MatchString(c.input)
 	case "make":
 		return slices.ContainsFunc(a.operands, func(v value) bool { return strings.HasPrefix(v.text, "SHELL=") })
 	}
 	return false
 }
 
-// scripts are the texts that sed or awk run: the values of options, or the first
-// operand.
-func (a arguments) scripts() []value {
+// inlineScripts returns the scripts that sed or awk run: the values of options
+// or the first operand.
+func (a parsedArguments) inlineScripts() []value {
 	var all []value
 	named := false
 	for name, values := range a.values {
@@ -52,15 +52,14 @@ func (a arguments) scripts() []value {
 	return all
 }
 
-// insertions are what a shell puts into a text.
-var insertions = sync.OnceValue(func() *regexp.Regexp {
+// shellExpansions matches substitutions and variables of the shell.
+var shellExpansions = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$\([^()]*\)|\$\{[^{}]*\}|\$[A-Za-z0-9_@]+`)
 })
 
-// plainSed matches the scripts of sed that neither run anything nor name a file:
-// all others are asked about.
-var plainSed = sync.OnceValue(func() *regexp.Regexp {
-	// of a pattern and a replacement; a bracket with the delimiter in it is not plain
+// safeSed matches sed scripts that neither run commands nor name files.
+var safeSed = sync.OnceValue(func() *regexp.Regexp {
+	// D is the delimiter; a bracket expression that contains it is not matched
 	const pattern, replacement = `(?:[^D\\\n[]|\\.|\[\^?(?:[^]^D\\\n]|\\[^]\n])(?:[^]D\\\n]|\\[^]\n])*\])*`, `(?:[^D\\\n]|\\(?s:.))*`
 	in := func(d, text string) string { return strings.ReplaceAll(text, "D", d) }
 	var changes []string
@@ -77,8 +76,8 @@ var plainSed = sync.OnceValue(func() *regexp.Regexp {
 })
 
 var (
-	// awkQuiet are strings and patterns of awk, in which nothing is run.
-	awkQuiet = sync.OnceValue(func() *regexp.Regexp {
+	// awkLiterals matches strings and regular expressions of awk.
+	awkLiterals = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|(^|[({,;!~&|\n])(\s*)/(?:[^/\\\n[]|\\.|\[[^]\n]*\])+/`)
 	})
 	awkRuns = sync.OnceValue(func() *regexp.Regexp {

@@ -1,15 +1,16 @@
-// Package shell reads the text of a command, without running anything: which
-// programs it would run, what they would touch, and what of that no reader can
-// tell.
+// Package shell analyzes the text of a shell command without running it: which
+// programs the command would run, which files they would touch, and which of
+// these facts are unknown until the command runs.
 //
-// Every simple command is a Part: those in pipelines, lists, loops, functions,
-// substitutions, here-documents given to a shell, and those that other programs
-// are told to run (env, sudo, xargs, find -exec, bash -c). Answers have three
-// values, since much is known only when the command runs: the program in "$CMD x"
-// is known only when it runs.
+// Every simple command is a Part: commands in pipelines, lists, loops,
+// functions, substitutions and here-documents for a shell, and commands that
+// other programs run (env, sudo, xargs, find -exec, bash -c). Answers have
+// three values, because the text does not determine everything: in "$CMD x",
+// the program is unknown.
 //
-// This is a reader for accidents, not a boundary. A program that is run can do
-// anything; what python or make do with their files is not looked at.
+// The analysis prevents accidents and is not a security boundary. A program
+// that runs can do anything. The package does not look into scripts of Python
+// or make.
 package shell
 
 import (
@@ -17,105 +18,107 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/minibench/mini/internal/text"
 )
 
-// Answer says whether something holds.
-type Answer int8
+// Tristate is the answer to a question that may be decidable only at run time.
+type Tristate int8
 
 // The answers, in the order of their strength.
 const (
-	No Answer = iota
+	No Tristate = iota
 	Maybe
 	Yes
 )
 
-// Not is the answer to the opposite question.
-func (a Answer) Not() Answer { return Yes - a }
+// Not returns the negation.
+func (a Tristate) Not() Tristate { return Yes - a }
 
-// Or is the stronger of two answers.
-func (a Answer) Or(b Answer) Answer { return max(a, b) }
+// Or returns the stronger of two answers.
+func (a Tristate) Or(b Tristate) Tristate { return max(a, b) }
 
-// And is the weaker of two answers.
-func (a Answer) And(b Answer) Answer { return min(a, b) }
+// And returns the weaker of two answers.
+func (a Tristate) And(b Tristate) Tristate { return min(a, b) }
 
-func (a Answer) String() string { return [...]string{"no", "maybe", "yes"}[a] }
+func (a Tristate) String() string { return [...]string{"no", "maybe", "yes"}[a] }
 
 // MarshalText implements encoding.TextMarshaler.
-func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+func (a Tristate) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Where says on which side of the workspace's border a path is.
-type Where string
+// Location says whether a path is in the workspace.
+type Location string
 
 // The sides.
 const (
-	Inside  Where = "inside"
-	Outside Where = "outside"
-	Unknown Where = "unknown" // it is known only when the command runs
+	Inside  Location = "inside"
+	Outside Location = "outside"
+	Unknown Location = "unknown" // known only when the command runs
 )
 
-// Mode is what a program does with a path.
+// Mode is how a program accesses a path.
 type Mode string
 
 // The modes.
 const (
 	Reads  Mode = "reads"
-	Writes Mode = "writes" // makes, changes or deletes
-	Uses   Mode = "uses"   // a program mini knows nothing of may do either
+	Writes Mode = "writes" // creates, changes or deletes
+	Uses   Mode = "uses"   // reads or writes: the program is not in programs.txt
 )
 
-// Path is a file or folder that a part names.
+// Path is a file or directory that a part names.
 type Path struct {
-	// Text is the path as it is after expansion, made absolute where that can
-	// be told; else as it was written.
-	Text  string `json:"path"`
-	Mode  Mode   `json:"mode"`
-	Where Where  `json:"where"`
+	// Text is the path after expansion, absolute if that is known; otherwise it
+	// is the source text.
+	Text     string   `json:"path"`
+	Mode     Mode     `json:"mode"`
+	Location Location `json:"where"`
 }
 
-// Word is an argument. Of one that is not Known, Text is what was written.
+// Word is an argument. If it is not Known, Text is its source text.
 type Word struct {
 	Text  string `json:"text"`
 	Known bool   `json:"known"`
 }
 
-// Part is one simple command, wherever in the text it stands.
+// Part is one simple command, at any depth of the text.
 type Part struct {
-	// Program is the last element of the path it was called by; what was
-	// written where that is not Known; "" for a redirection without a program.
+	// Program is the base name of the program. If it is not Known, it is the
+	// source text. It is empty for a redirection without a program.
 	Program string   `json:"program"`
 	Known   bool     `json:"known"`
 	Args    []Word   `json:"arguments,omitempty"`
-	Via     []string `json:"via,omitempty"` // the programs it is run by, outermost first
+	Via     []string `json:"via,omitempty"` // the programs that run it, outermost first
 	Paths   []Path   `json:"paths,omitempty"`
-	// PipesInto are the programs that what it prints is given to.
+	// PipesInto are the programs that read its output through a pipe.
 	PipesInto []string `json:"pipes_into,omitempty"`
 
-	Network         Answer `json:"network"`
-	Sudo            Answer `json:"sudo"`             // it gains another user's rights
-	RecursiveDelete Answer `json:"recursive_delete"` // it deletes what it was not told one by one
-	System          Answer `json:"system"`           // it changes the machine: services, disks, users, other programs' processes
-	// Undecided says why nobody can tell what this part runs; empty where it can
-	// be told.
+	Network         Tristate `json:"network"`
+	Sudo            Tristate `json:"sudo"`             // it runs as another user
+	RecursiveDelete Tristate `json:"recursive_delete"` // it deletes files that are not named one by one
+	System          Tristate `json:"system"`           // it changes the machine: services, disks, users, other programs' processes
+	// Undecided says why it is unknown what this part runs; empty if it is
+	// known.
 	Undecided string `json:"undecided,omitempty"`
-	// Start is where in the whole text the outermost command of this part
-	// begins, in bytes.
+	// Start is the offset in bytes at which the outermost command of this part
+	// begins.
 	Start int `json:"-"`
 
 	byPath       bool
 	pipesUnknown bool
-	dirs         []string // it may run in
-	listing      bool     // prints names of files of the workspace and nothing else
+	dirs         []string // directories that it may run in
+	listing      bool     // it prints only names of files in the workspace
 }
 
-// ByPath says that the program was called by a path, and may be any that lies
-// there.
-func (p *Part) ByPath() bool { return p.byPath }
+// IsCalledByPath reports whether the program was called by a path. It may then
+// be any program with this base name.
+func (p *Part) IsCalledByPath() bool { return p.byPath }
 
-// PipesIntoUnknown says that among the programs it pipes into is one that
-// nobody can name.
-func (p *Part) PipesIntoUnknown() bool { return p.pipesUnknown }
+// PipesIntoUnknownProgram reports whether the part pipes into a program whose
+// name is unknown.
+func (p *Part) PipesIntoUnknownProgram() bool { return p.pipesUnknown }
 
-// Command is the part as one line, arguments as they are known.
+// Command returns the part on one line, with arguments expanded where known.
 func (p *Part) Command() string {
 	words := append([]string(nil), p.Via...)
 	if p.Program != "" {
@@ -127,36 +130,41 @@ func (p *Part) Command() string {
 	return strings.Join(words, " ")
 }
 
-// Place is where a command would run.
-type Place struct {
-	// Dir is the workspace, an absolute path; commands start there. Empty means
-	// that no path can be told to be inside.
+// Workspace describes where a command would run.
+type Workspace struct {
+	// Dir is the absolute path of the workspace, where commands start. If it is
+	// empty, the location of all paths is Unknown.
 	Dir string
-	// Home is the home of the user who runs commands; empty is unknown.
+	// Home is the home directory of the user who runs commands; empty means
+	// unknown.
 	Home string
-	// Inside are further folders that count as the workspace.
-	Inside []string
+	// ExtraDirs are directories that count as part of the workspace.
+	ExtraDirs []string
 	// Resolve follows the symbolic links of an absolute path, as far as it
-	// exists; nil goes by the text alone. ok is false where it cannot tell.
+	// exists. ok is false if that fails. If Resolve is nil, paths are compared
+	// as text.
 	Resolve func(path string) (resolved string, ok bool)
 }
 
-// Bounds of what is read; beyond them nothing is decided.
+// Bounds of the analysis. A command beyond them is Undecided.
 const (
-	// MaxText is the longest command that is read, in bytes.
+	// MaxText is the longest command that is analyzed, in bytes.
 	MaxText = 256 << 10
-	// maxOpeners bounds what can nest, maxDepth how deep statements do, maxParts
-	// the parts of a command, and maxPipe those of a pipeline.
-	maxOpeners = 16_000
+	// maxNesting bounds the tokens that can nest, maxDepth the depth of nested
+	// statements, maxParts the parts of a command, and maxPipe the commands of
+	// a pipeline.
+	maxNesting = 16_000
 	maxDepth   = 100
 	maxParts   = 5_000
 	maxPipe    = 100
-	// maxNested bounds shells in shells, maxScripts the bytes of all scripts.
-	maxNested  = 8
-	maxScripts = 1 << 20
-	// maxFields bounds what braces make of a word, maxWords the words of all
-	// commands, maxDirs how many folders a command may be in, maxResolved the
-	// paths that the file system is asked about, and maxNames the names in one.
+	// maxShellDepth bounds shells within shells, maxScripts the bytes of all
+	// scripts.
+	maxShellDepth = 8
+	maxScripts    = 1 << 20
+	// maxFields bounds the words that braces expand to, maxWords the words of
+	// all commands, maxDirs the directories that a command may run in,
+	// maxResolved the paths passed to Workspace.Resolve, and maxNames the
+	// elements of a path.
 	maxFields   = 256
 	maxWords    = 100_000
 	maxDirs     = 8
@@ -166,20 +174,21 @@ const (
 	maxShown = 120
 )
 
-// Read finds the parts of a command. There is always at least one, but for a
-// text that runs nothing.
-func Read(text string, at Place) []Part {
-	r := &reader{at: at.clean(), work: &work{prints: map[*syntax.CmdSubst]bool{}}}
-	r.at.Resolve = remembered(r.at.Resolve)
+// Analyze returns the parts of a command. The result is empty only if the text
+// runs nothing.
+func Analyze(text string, at Workspace) []Part {
+	r := &analyzer{workspace: at.normalized(), work: &work{listings: map[*syntax.CmdSubst]bool{}}}
+	r.workspace.Resolve = memoize(r.workspace.Resolve)
 	s := &scope{vars: map[string]value{}}
-	if r.at.Dir != "" {
-		s.dirs = []string{r.at.Dir}
+	if r.workspace.Dir != "" {
+		s.dirs = []string{r.workspace.Dir}
 	}
-	r.script(text, s, &context{start: 0, top: true})
+	r.walkScript(text, s, &cmdContext{start: 0, topLevel: true})
 	return r.parts
 }
 
-// Programs are the names of all programs that parts run, each once.
+// Programs returns the names of all programs that parts run, without
+// duplicates.
 func Programs(parts []Part) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -192,18 +201,14 @@ func Programs(parts []Part) []string {
 	return names
 }
 
-// undecided is a part of which nothing can be told.
-func undecided(c *context, text, format string, args ...any) Part {
+// undecidedPart returns a part for which nothing is known; format and args give
+// the reason.
+func undecidedPart(c *cmdContext, text, format string, args ...any) Part {
 	return Part{
-		Program: shorten(text), Via: c.via, Start: c.start, Undecided: fmt.Sprintf(format, args...),
+		Program: shortened(text), Via: c.via, Start: c.start, Undecided: fmt.Sprintf(format, args...),
 		Network: Maybe, Sudo: Maybe, RecursiveDelete: Maybe, System: Maybe,
 	}
 }
 
-// shorten bounds a text that is shown.
-func shorten(text string) string {
-	if runes := []rune(text); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "..."
-	}
-	return text
-}
+// shortened clips a text to maxShown characters.
+func shortened(s string) string { return text.ClipRunes(s, maxShown) }

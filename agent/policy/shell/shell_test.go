@@ -8,9 +8,9 @@ import (
 	"github.com/minibench/mini/agent/policy/shell"
 )
 
-var place = shell.Place{Dir: "/work/repo", Home: "/home/user"}
+var place = shell.Workspace{Dir: "/work/repo", Home: "/home/user"}
 
-// TestParts finds what runs what.
+// TestParts checks which parts are found in a command.
 func TestParts(t *testing.T) {
 	tests := map[string]string{
 		"ls -l":                                     "ls -l",
@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 	}
 	for text, want := range tests {
 		var got []string
-		for _, p := range shell.Read(text, place) {
+		for _, p := range shell.Analyze(text, place) {
 			if c := p.Command(); c != "" {
 				got = append(got, c)
 			}
@@ -51,8 +51,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestHostileTexts are read in time, and without an end of the stack; none of them
-// is said to be known.
+// TestHostileTexts checks that hostile texts are analyzed in time, without stack
+// overflow, and are undecided.
 func TestHostileTexts(t *testing.T) {
 	many := func(s string) string { return strings.Repeat(s, shell.MaxText/len(s)) }
 	texts := map[string]string{
@@ -79,7 +79,7 @@ func TestHostileTexts(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			parts := shell.Read(text, place)
+			parts := shell.Analyze(text, place)
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -94,7 +94,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// nested is a shell in a shell, and so on, with all the quotes that takes.
+// nested returns a command with n nested shells, correctly quoted.
 func nested(n int) string {
 	text := "rm x"
 	for range n {
@@ -114,7 +114,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range shell.Read(text, place) {
+		for _, p := range shell.Analyze(text, place) {
 			if p.Start < 0 || p.Start > len(text) {
 				t.Fatalf("%q: a part begins at %d", text, p.Start)
 			}

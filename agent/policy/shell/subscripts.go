@@ -8,23 +8,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// commandSubscript matches a subscript of an array that runs a command when it is
+// commandSubscript matches an array subscript that runs a command when it is
 // expanded.
 var commandSubscript = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[A-Za-z_][A-Za-z0-9_]*\\[([^\\[\\]]|\\[[^\\[\\]]*\\])*(\\$\\(|`)")
 })
 
-// hidesCommand says that a script has a quoted text that bash may run: it expands
-// the subscripts of arrays where it evaluates expressions, and a variable may
-// bring a text there from anywhere. Here-documents are left out: most are texts
-// for files.
-func hidesCommand(f *syntax.File) bool {
+// hasHiddenCommand reports whether a script contains a quoted text that bash
+// may run: bash expands array subscripts when it evaluates arithmetic
+// expressions, and a variable can carry such a text there. Here-documents are
+// skipped, because most are the contents of files.
+func hasHiddenCommand(f *syntax.File) bool {
 	found := false
 	documents := map[syntax.Node]bool{}
 	evaluated := func(n syntax.Node) {
 		syntax.Walk(n, func(n syntax.Node) bool {
 			if w, ok := n.(*syntax.Word); ok {
-				text := literal(w.Parts)
+				text := literalText(w.Parts)
 				found = found || strings.Contains(text, "$(") || strings.Contains(text, "`")
 			}
 			return true
@@ -35,7 +35,7 @@ func hidesCommand(f *syntax.File) bool {
 		case *syntax.Redirect:
 			documents[n.Hdoc] = true
 		case *syntax.Word:
-			found = found || !documents[n] && commandSubscript().MatchString(literal(n.Parts))
+			found = found || !documents[n] && commandSubscript().MatchString(literalText(n.Parts))
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
 			evaluated(n)
 		case *syntax.ParamExp:
@@ -52,8 +52,8 @@ func hidesCommand(f *syntax.File) bool {
 	return found
 }
 
-// literal is the text of a word, where what is expanded is left out.
-func literal(parts []syntax.WordPart) string {
+// literalText returns the literal text of a word, without expansions.
+func literalText(parts []syntax.WordPart) string {
 	var b strings.Builder
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -62,7 +62,7 @@ func literal(parts []syntax.WordPart) string {
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			b.WriteString(literal(p.Parts))
+			b.WriteString(literalText(p.Parts))
 		}
 	}
 	return b.String()

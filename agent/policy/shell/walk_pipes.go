@@ -6,8 +6,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipeline reads commands side by side, each in a shell of its own.
-func (r *reader) pipeline(cmd *syntax.BinaryCmd, s *scope, c *context) {
+// walkPipeline analyzes the commands of a pipeline, each of which runs in its
+// own subshell.
+func (r *analyzer) walkPipeline(cmd *syntax.BinaryCmd, s *scope, c *cmdContext) {
 	var elements []*syntax.Stmt
 	for {
 		elements = append(elements, cmd.Y)
@@ -20,20 +21,20 @@ func (r *reader) pipeline(cmd *syntax.BinaryCmd, s *scope, c *context) {
 	}
 	slices.Reverse(elements)
 	if len(elements) > maxPipe {
-		r.add(undecided(c, r.written(elements[0]), "the pipeline has more than %d commands", maxPipe))
+		r.addPart(undecidedPart(c, r.sourceText(elements[0]), "the pipeline has more than %d commands", maxPipe))
 		return
 	}
 	ends := []int{len(r.parts)}
 	inner := *c
-	inner.piped = true
+	inner.concurrent = true
 	for _, st := range elements {
 		from := len(r.parts)
-		r.stmt(st, s.clone(), &inner)
+		r.walkStmt(st, s.clone(), &inner)
 		ends = append(ends, len(r.parts))
-		listing := inner.stdin != something && listings(r.parts[from:])
-		inner.stdin, inner.input = something, ""
+		listing := inner.stdin != stdinUnknown && allListings(r.parts[from:])
+		inner.stdin, inner.input = stdinUnknown, ""
 		if listing {
-			inner.stdin = listed
+			inner.stdin = stdinFileNames
 		}
 	}
 	for i := range elements {
@@ -52,32 +53,33 @@ func (r *reader) pipeline(cmd *syntax.BinaryCmd, s *scope, c *context) {
 	}
 }
 
-// substitutions reads the commands within words.
-func (r *reader) substitutions(n syntax.Node, s *scope, c *context) {
+// walkSubstitutions analyzes command and process substitutions within a node.
+func (r *analyzer) walkSubstitutions(n syntax.Node, s *scope, c *cmdContext) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
 			inner := *c
-			inner.piped = true
+			inner.concurrent = true
 			from := len(r.parts)
-			r.stmts(n.Stmts, s.clone(), &inner)
-			r.work.prints[n] = listings(r.parts[from:])
+			r.walkStmts(n.Stmts, s.clone(), &inner)
+			r.work.listings[n] = allListings(r.parts[from:])
 			return false
 		case *syntax.ParamExp:
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
-				r.add(undecided(c, r.written(n), "it expands a text that is known only when it runs"))
+				r.addPart(undecidedPart(c, r.sourceText(n), "it expands a text that is known only when it runs"))
 			}
 		case *syntax.ProcSubst:
 			inner := *c
-			inner.piped, inner.stdin = true, something
-			r.stmts(n.Stmts, s.clone(), &inner)
+			inner.concurrent, inner.stdin = true, stdinUnknown
+			r.walkStmts(n.Stmts, s.clone(), &inner)
 			return false
 		}
 		return true
 	})
 }
 
-// listings says that commands print nothing but names of files of the workspace.
-func listings(parts []Part) bool {
+// allListings reports whether all parts print only names of files in the
+// workspace.
+func allListings(parts []Part) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p Part) bool { return !p.listing })
 }

@@ -1,15 +1,16 @@
-// Package host makes tools of programs on this machine: one run of the program
-// for each call, outside of the sandbox.
+// Package host makes tools out of programs on this machine. Each call runs the
+// program once, outside of the sandbox.
 //
-// The program gets the call as a JSON object on its standard input, with the keys
-// name, args, input, dir and instance. What it prints is the answer; what it says
-// on its standard error goes on record, and to the model only where the program
-// fails, by its end. At its timeout it is killed with all that it started.
+// The program receives the call as a JSON object on standard input, with the
+// keys name, args, input, dir and instance. Its output is the answer. Its
+// standard error is recorded; the model sees the end of it only if the program
+// fails. At the timeout the program is killed with all processes that it
+// started.
 //
-//	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: plain})
+//	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: environ})
 //
-// Secrets that it is given are taken out of what it says. What it may do is not
-// limited: it is the user's own.
+// Configured secrets are removed from all output. The program is trusted: it
+// runs with the user's rights.
 package host
 
 import (
@@ -24,55 +25,55 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent/tools"
-	"github.com/minibench/mini/agent/tools/family"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/procgroup"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Config says what a tool is made of. Name and Command are required.
+// Config configures a Tool. Name and Command are required.
 type Config struct {
 	Name string
-	// Command are the program and its arguments. No shell is between.
+	// Command is the program and its arguments. No shell is involved.
 	Command []string
-	// Usage and About are those of tools.Spec. A usage that does not begin with the
-	// name gets it.
-	Usage, About string
-	// Env is all of the program's environment. Keys have no place in it, but for
-	// those that the user names.
+	// Usage and Description are those of tools.Spec. Name is prepended to a
+	// Usage that does not begin with it.
+	Usage, Description string
+	// Env is the program's entire environment. It should contain only the API
+	// keys that the user names.
 	Env []string
-	// Secrets are values that are taken out of all that the program says.
+	// Secrets are values to remove from the program's output.
 	Secrets []string
-	// Dir is where it runs; empty is the current folder.
+	// Dir is the working directory; empty means the current one.
 	Dir string
-	// Instance is passed on to the program; it may be empty.
+	// Instance is the instance ID that the program receives; may be empty.
 	Instance string
 	// Timeout and MaxOutput are those of tools.Spec.
 	Timeout   time.Duration
 	MaxOutput int
-	// Check finds mistakes in the arguments before the program is run; may be nil.
+	// Check validates the arguments before the program runs; may be nil.
 	Check func(c tools.Call) error
 }
 
-// Tool is a program as a tool.
+// Tool implements tools.Tool by running a program.
 type Tool struct {
 	config  Config
 	path    string
 	secrets []string
 }
 
-// Bounds in bytes.
+// Bounds of the standard error, in bytes.
 const (
-	maxErrors = 8 << 10 // of the standard error, on record
-	maxTail   = 2 << 10 // and told
+	maxErrors    = 8 << 10 // recorded
+	maxErrorTail = 2 << 10 // shown to the model
 )
 
-// lingering is how long a program that has ended may keep its output open.
-const lingering = time.Second
+// waitDelay bounds how long the output may stay open after the program exits.
+const waitDelay = time.Second
 
-// ErrNoProgram is wrapped by the error of a command that cannot be run.
-var ErrNoProgram = errors.New("there is no such program that could be run")
+// ErrNoProgram is wrapped by errors about a program that cannot be run.
+var ErrNoProgram = errors.New("program not found or not executable")
 
-// New makes a tool. A program that is not there is an error.
+// New returns a tool, or an error if the program does not exist.
 func New(c Config) (*Tool, error) {
 	if err := tools.CheckName(c.Name); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func New(c Config) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w: %.80q", c.Name, ErrNoProgram, c.Command[0])
 	}
-	return &Tool{c, path, forms(c.Secrets)}, nil
+	return &Tool{c, path, secretForms(c.Secrets)}, nil
 }
 
 // Spec implements tools.Tool.
@@ -93,10 +94,10 @@ func (t *Tool) Spec() tools.Spec {
 	if first, _, _ := strings.Cut(strings.TrimSpace(usage), " "); first != t.config.Name {
 		usage = t.config.Name + " " + usage
 	}
-	return tools.Spec{Name: t.config.Name, Usage: usage, About: t.config.About, Timeout: t.config.Timeout, MaxOutput: t.config.MaxOutput}
+	return tools.Spec{Name: t.config.Name, Usage: usage, Description: t.config.Description, Timeout: t.config.Timeout, MaxOutput: t.config.MaxOutput}
 }
 
-// request is what a program reads.
+// request is the JSON document that a program receives.
 type request struct {
 	Name     string             `json:"name"`
 	Args     []string           `json:"args"`
@@ -105,11 +106,11 @@ type request struct {
 	Instance string             `json:"instance,omitempty"`
 }
 
-// Details are what goes on record beside the answer.
+// Details are recorded with the answer.
 type Details struct {
 	ExitCode int    `json:"exit_code"`
 	Stderr   string `json:"stderr,omitempty"`
-	// Bytes is how long the output was.
+	// Bytes is the full length of the output.
 	Bytes int64 `json:"bytes"`
 }
 
@@ -120,37 +121,38 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 			return tools.Result{}, err
 		}
 	}
-	q, err := json.Marshal(request{t.config.Name, append([]string{}, c.Args...), c.Input, c.Dir, t.config.Instance})
+	requestJSON, err := json.Marshal(request{t.config.Name, append([]string{}, c.Args...), c.Input, c.Dir, t.config.Instance})
 	if err != nil {
-		return tools.Result{}, fmt.Errorf("write call: %w", err)
+		return tools.Result{}, fmt.Errorf("encode call: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, t.path, t.config.Command[1:]...) //nolint:gosec // the user's own program
-	cmd.Dir, cmd.Stdin = t.config.Dir, bytes.NewReader(append(q, '\n'))
-	out, errs := &head{most: env.MaxToolAnswer}, &tail{most: maxErrors}
-	cmd.Stdout, cmd.Stderr = out, errs
-	cmd.WaitDelay = lingering
-	f := family.New(cmd, t.config.Env)
-	cmd.Cancel = f.Kill
-	err = f.Run()
-	res := tools.Result{Output: t.output(out), Details: Details{cmd.ProcessState.ExitCode(), t.errors(errs), out.size}}
-	if int64(len(out.data)) < out.size {
-		res.Size = out.size
+	cmd.Dir, cmd.Stdin = t.config.Dir, bytes.NewReader(append(requestJSON, '\n'))
+	stdout, stderr := &procgroup.HeadBuffer{Limit: env.MaxToolResponse}, &procgroup.TailBuffer{Limit: maxErrors}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.WaitDelay = waitDelay
+	group := procgroup.New(cmd, t.config.Env)
+	cmd.Cancel = group.Kill
+	err = group.Run()
+	res := tools.Result{Output: t.redactedOutput(stdout), Details: Details{cmd.ProcessState.ExitCode(), t.redactedErrors(stderr), stdout.Size}}
+	if int64(len(stdout.Data)) < stdout.Size {
+		res.Size = stdout.Size
 	}
-	exit, failed := errors.AsType[*exec.ExitError](err)
+	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return res, context.Cause(ctx)
-	case failed:
-		return res, ended(exit, t.errors(errs))
+	case isExit:
+		return res, exitError(exit, t.redactedErrors(stderr))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return tools.Result{}, fmt.Errorf("run it: %w", err)
 	}
 	return res, nil
 }
 
-// ended is a program's own failure, with the last it said.
-func ended(exit *exec.ExitError, said string) error {
-	text := strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-maxTail):], "\uFFFD"))
+// exitError returns the error for a failed program, with the end of its
+// standard error.
+func exitError(exit *exec.ExitError, stderr string) error {
+	text := strings.TrimSpace(strings.ToValidUTF8(stderr[max(0, len(stderr)-maxErrorTail):], "\uFFFD"))
 	if text == "" {
 		return fmt.Errorf("the program ended with %s", exit.ProcessState)
 	}

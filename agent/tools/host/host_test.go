@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask has a script answer a call of the tool x.
-func ask(t *testing.T, script string, change func(*host.Config), req env.ToolRequest) agent.ToolAnswer {
+// ask calls the tool x, which runs a script.
+func ask(t *testing.T, script string, change func(*host.Config), req env.ToolRequest) agent.ToolResponse {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh here")
@@ -42,19 +42,19 @@ func ask(t *testing.T, script string, change func(*host.Config), req env.ToolReq
 		t.Fatal(err)
 	}
 	req.Args = append([]string{"x"}, req.Args...)
-	return box.Answer(t.Context(), agent.Asked{ToolRequest: req})
+	return box.Handle(t.Context(), agent.ToolRequest{ToolRequest: req})
 }
 
-// keyed gives the program a secret, which JSON writes in another way.
+// keyed gives the program a secret that JSON escapes.
 func keyed(c *host.Config) {
 	c.Env, c.Secrets = append(c.Env, `KEY=x\y`), []string{`x\y`, ""}
 }
 
-// TestSecretsAtACut has secrets where an output is cut off, in every place.
+// TestSecretsAtACut puts secrets at every offset around the end of an output.
 func TestSecretsAtACut(t *testing.T) {
 	const secret = "q1w2e3r4t5"
 	for shift := range len(secret) + 1 {
-		script := fmt.Sprintf(`head -c %d /dev/zero | tr '\0' .; printf %%s "$KEY$KEY"; printf %%s "$KEY" >&2; head -c %d /dev/zero | tr '\0' . >&2`, env.MaxToolAnswer-shift, 8<<10-shift)
+		script := fmt.Sprintf(`head -c %d /dev/zero | tr '\0' .; printf %%s "$KEY$KEY"; printf %%s "$KEY" >&2; head -c %d /dev/zero | tr '\0' . >&2`, env.MaxToolResponse-shift, 8<<10-shift)
 		one, err := host.New(host.Config{
 			Name: "x", Command: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH"), "KEY=" + secret}, Secrets: []string{secret},
 		})
@@ -63,7 +63,7 @@ func TestSecretsAtACut(t *testing.T) {
 		}
 		res, err := one.Call(t.Context(), tools.Call{})
 		d, ok := res.Details.(host.Details)
-		if err != nil || !ok || strings.ContainsAny(res.Output+d.Stderr, "qw12345") || len(res.Output) < env.MaxToolAnswer/2 || len(d.Stderr) < 4<<10 {
+		if err != nil || !ok || strings.ContainsAny(res.Output+d.Stderr, "qw12345") || len(res.Output) < env.MaxToolResponse/2 || len(d.Stderr) < 4<<10 {
 			t.Errorf("%d: %v: %q, %q", shift, err, res.Output[max(0, len(res.Output)-30):], d.Stderr[:min(30, len(d.Stderr))])
 		}
 	}
@@ -71,7 +71,7 @@ func TestSecretsAtACut(t *testing.T) {
 
 func TestCall(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-secret")
-	req := env.ToolRequest{Args: []string{"a b", "-"}, Input: []byte("in\n"), Dir: "/testbed"}
+	req := env.ToolRequest{Args: []string{"a b", "-"}, Stdin: []byte("in\n"), Dir: "/testbed"}
 	tests := map[string]struct {
 		script          string
 		change          func(*host.Config)
@@ -110,8 +110,8 @@ func TestCall(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ask(t, test.script, test.change, req)
-			if got.ExitCode != test.code || string(got.Output) != test.output || string(got.Errors) != test.errors {
-				t.Errorf("%d %.300q %q, want %d %.300q %q", got.ExitCode, got.Output, got.Errors, test.code, test.output, test.errors)
+			if got.ExitCode != test.code || string(got.Stdout) != test.output || string(got.Stderr) != test.errors {
+				t.Errorf("%d %.300q %q, want %d %.300q %q", got.ExitCode, got.Stdout, got.Stderr, test.code, test.output, test.errors)
 			}
 			var d host.Details
 			if raw, ok := got.Details.(json.RawMessage); ok {
@@ -131,7 +131,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestHanging ends with all that the program started, wherever that went.
+// TestHanging checks that a timeout kills all processes of a program.
 func TestHanging(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what leaves its group is found on Linux")
@@ -151,11 +151,11 @@ func TestHanging(t *testing.T) {
 			dir := t.TempDir()
 			start := time.Now()
 			got := ask(t, test.script, func(c *host.Config) { c.Timeout, c.Dir = 700*time.Millisecond, dir }, env.ToolRequest{})
-			if want := "mini-tool: x: it took longer than the 700ms that it may take, and was stopped\n"; string(got.Errors) != want || got.ExitCode != 1 {
-				t.Errorf("%d %q, want %q", got.ExitCode, got.Errors, want)
+			if want := "mini-tool: x: it took longer than the 700ms that it may take, and was stopped\n"; string(got.Stderr) != want || got.ExitCode != 1 {
+				t.Errorf("%d %q, want %q", got.ExitCode, got.Stderr, want)
 			}
-			if string(got.Output) != test.output {
-				t.Errorf("output %q, want %q", got.Output, test.output)
+			if string(got.Stdout) != test.output {
+				t.Errorf("output %q, want %q", got.Stdout, test.output)
 			}
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it took %v", took)
@@ -165,20 +165,20 @@ func TestHanging(t *testing.T) {
 	}
 }
 
-// TestLeftBehind ends what a program leaves in its group, and does not wait for it.
+// TestLeftBehind checks that processes left in the group are killed without delay.
 func TestLeftBehind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are looked at in /proc")
 	}
 	dir := t.TempDir()
 	got := ask(t, `sleep 1000 & echo $! > pid; echo done`, func(c *host.Config) { c.Dir = dir }, env.ToolRequest{})
-	if got.ExitCode != 0 || string(got.Output) != "done\n" {
-		t.Errorf("%d %q %q", got.ExitCode, got.Output, got.Errors)
+	if got.ExitCode != 0 || string(got.Stdout) != "done\n" {
+		t.Errorf("%d %q %q", got.ExitCode, got.Stdout, got.Stderr)
 	}
 	gone(t, filepath.Join(dir, "pid"))
 }
 
-// TestNobodyWaits ends the program with the command that asked.
+// TestNobodyWaits checks that the program ends with the calling command.
 func TestNobodyWaits(t *testing.T) {
 	one, err := host.New(host.Config{Name: "x", Command: []string{"sleep", "1000"}})
 	if err != nil {
@@ -191,7 +191,7 @@ func TestNobodyWaits(t *testing.T) {
 	}
 }
 
-// gone waits until a process is dead.
+// gone waits until a process has exited.
 func gone(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -217,10 +217,10 @@ func TestNew(t *testing.T) {
 		config host.Config
 		err    string
 	}{
-		"no program":  {host.Config{Name: "x", Command: []string{"no-such-program-here"}}, `tool x: there is no such program that could be run: "no-such-program-here"`},
+		"no program":  {host.Config{Name: "x", Command: []string{"no-such-program-here"}}, `tool x: program not found or not executable: "no-such-program-here"`},
 		"no command":  {host.Config{Name: "x"}, "the command is empty"},
-		"a bad name":  {host.Config{Name: "x y", Command: []string{"true"}}, "is no name"},
-		"a directory": {host.Config{Name: "x", Command: []string{t.TempDir()}}, "could be run"},
+		"a bad name":  {host.Config{Name: "x y", Command: []string{"true"}}, "is invalid"},
+		"a directory": {host.Config{Name: "x", Command: []string{t.TempDir()}}, "not executable"},
 	} {
 		if _, err := host.New(test.config); err == nil || !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: error %v, want %q", name, err, test.err)
@@ -235,7 +235,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	one, err := host.Search(host.Config{Command: []string{"cat"}})
+	one, err := host.NewSearch(host.Config{Command: []string{"cat"}})
 	if err != nil {
 		t.Skip(err)
 	}

@@ -6,18 +6,18 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// SearchName is the name of the tool that searches.
+// SearchName is the name of the search tool.
 const SearchName = "search"
 
-// maxLimit is how many results may be asked for.
+// maxLimit bounds the number of results that a call may request.
 const maxLimit = 100
 
-// Search makes of c, of which it takes all but name, usage and check, the tool that
-// searches.
-func Search(c Config) (*Tool, error) {
+// NewSearch returns the search tool. It replaces the name, usage and check of
+// c.
+func NewSearch(c Config) (*Tool, error) {
 	c.Name, c.Usage, c.Check = SearchName, SearchName+" [--limit N] QUERY", checkQuery
-	if c.About == "" {
-		c.About = "searches, and prints what was found"
+	if c.Description == "" {
+		c.Description = "searches, and prints what was found"
 	}
 	return New(c)
 }
@@ -30,10 +30,10 @@ func checkQuery(c tools.Call) error {
 	if _, err := a.Int("limit", 0, 1, maxLimit); err != nil {
 		return err
 	}
-	if len(a.Rest) == 1 && a.Rest[0] == "-" {
-		a.Rest = []string{string(c.Input)}
+	if len(a.Positional) == 1 && a.Positional[0] == "-" {
+		a.Positional = []string{string(c.Input)}
 	}
-	if strings.TrimSpace(strings.Join(a.Rest, " ")) == "" {
+	if strings.TrimSpace(strings.Join(a.Positional, " ")) == "" {
 		return tools.Usagef("the query is missing")
 	}
 	return nil

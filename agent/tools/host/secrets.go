@@ -4,25 +4,27 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/procgroup"
 )
 
-// hidden stands in the place of a secret.
-const hidden = "[secret]"
+// redacted replaces secrets.
+const redacted = "[secret]"
 
-// hide takes secrets out of a text, as they are and as JSON has them. The longest
-// goes first: another may be a part of it.
-func (t *Tool) hide(text string) string {
+// redact removes secrets from a text, also in their JSON encoding. It replaces
+// the longest first, because one secret may contain another.
+func (t *Tool) redact(text string) string {
 	for _, secret := range t.secrets {
-		text = strings.ReplaceAll(text, secret, hidden)
+		text = strings.ReplaceAll(text, secret, redacted)
 	}
 	return text
 }
 
-// output is what the program printed, without secrets, nor the beginning of one at
-// the place where it was cut off.
-func (t *Tool) output(out *head) string {
-	text := t.hide(string(out.data))
-	if int64(len(out.data)) == out.size {
+// redactedOutput returns the program's output without secrets. If the output
+// was truncated, it also removes the beginning of a secret at the cut.
+func (t *Tool) redactedOutput(stdout *procgroup.HeadBuffer) string {
+	text := t.redact(string(stdout.Data))
+	if int64(len(stdout.Data)) == stdout.Size {
 		return text
 	}
 	for _, secret := range t.secrets {
@@ -36,11 +38,11 @@ func (t *Tool) output(out *head) string {
 	return text
 }
 
-// errors is what it said aside, likewise, with the end of a secret in place of the
-// beginning.
-func (t *Tool) errors(errs *tail) string {
-	text := t.hide(errs.String())
-	if !errs.cut {
+// redactedErrors returns the program's standard error without secrets. If the
+// text was truncated, it also removes the end of a secret at the cut.
+func (t *Tool) redactedErrors(stderr *procgroup.TailBuffer) string {
+	text, cut := stderr.Text()
+	if text = t.redact(text); !cut {
 		return text
 	}
 	for _, secret := range t.secrets {
@@ -54,8 +56,8 @@ func (t *Tool) errors(errs *tail) string {
 	return text
 }
 
-// forms are secrets as they are, and as JSON has them, the longest first.
-func forms(secrets []string) []string {
+// secretForms returns the secrets and their JSON encodings, longest first.
+func secretForms(secrets []string) []string {
 	var all []string
 	for _, secret := range secrets {
 		if secret = strings.TrimSpace(secret); secret == "" {

@@ -1,19 +1,19 @@
-// Package mcp makes tools of those that servers of the Model Context Protocol
-// have: programs on this machine that speak it on their standard streams, or URLs
-// (streamable HTTP).
+// Package mcp offers the tools of Model Context Protocol servers: programs on
+// this machine that use their standard streams, or URLs (streamable HTTP).
 //
-// A server is connected to once, and listed; all attempts of this mini share it. A
-// tool is called as "mini-tool NAME --key VALUE ...", with the keys of its input
-// schema, or with a whole object as "--json OBJECT" or, on the standard input, "-".
-// Mistakes are found here, before the server is asked.
+// Connect opens one session per server and lists its tools; all attempts share
+// it. A command calls a tool as "mini-tool NAME --key VALUE ...", with the keys
+// of the tool's input schema. It can also pass all arguments as one object:
+// "--json OBJECT", or "-" for standard input. Arguments are validated before
+// the server is called.
 //
-// Servers are strangers: what they say is bounded and taken for text. One that
-// dies, hangs or talks nonsense is an answer to who asked, and is connected to anew
-// by the next call; no call is made twice.
+// Servers are not trusted: their texts are bounded and sanitized. If a server
+// dies, hangs or sends invalid messages, the call fails and the next call opens
+// a new session. A call is never repeated.
 //
 //	s, err := mcp.Connect(ctx, mcp.Config{Name: "issues", Command: []string{"issues-mcp"}})
 //	defer s.Close()
 //	list := mcp.Tools(taken, s)
 //
-// Only the command line imports it.
+// Only the command line imports this package.
 package mcp

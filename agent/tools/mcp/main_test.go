@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asServer has this test binary be an MCP server, of the kind that it says.
+// asServer is the environment variable that makes this test binary an MCP server.
 const asServer = "MINI_TEST_MCP_SERVER"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// newServer is one of the SDK's.
+// newServer returns a server of the SDK.
 func newServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "books\n", Version: "1.2"}, &sdk.ServerOptions{PageSize: 2})
 	add := func(name, about, schema string, h sdk.ToolHandler) {
@@ -90,7 +90,7 @@ func newServer() *sdk.Server {
 	return s
 }
 
-// rawServer speaks the protocol by hand, and not well.
+// rawServer is a server without the SDK that violates the protocol.
 func rawServer(kind string) {
 	in := bufio.NewReader(os.Stdin)
 	for {

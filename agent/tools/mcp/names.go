@@ -8,14 +8,15 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Tools are those of servers. A name that two of them have, or that taken says is
-// another tool's, is put behind the server's; one with characters that no name may
-// have gets others. The order is that of the servers and of their lists.
+// Tools returns the tools of servers, in the order of the servers and of their
+// lists. A name that two servers have, or for which taken returns true, is
+// prefixed with the server's name. Characters that a tool's name must not have
+// are replaced.
 func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 	count := map[string]int{}
 	for _, s := range servers {
 		for _, t := range s.offered {
-			count[safe(t.Name)]++
+			count[safeName(t.Name)]++
 		}
 	}
 	used := map[string]bool{}
@@ -23,9 +24,9 @@ func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 	var list []tools.Tool
 	for _, s := range servers {
 		for _, t := range s.offered {
-			name := safe(t.Name)
+			name := safeName(t.Name)
 			if count[name] > 1 || !free(name) {
-				name = safe(s.config.Name + "_" + name)
+				name = safeName(s.config.Name + "_" + name)
 			}
 			for n, first := 2, name; !free(name); n++ {
 				number := fmt.Sprintf("_%d", n)
@@ -38,24 +39,24 @@ func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 	return list
 }
 
-var unsafe = lazyregexp.New(`[^A-Za-z0-9_-]+`)
+var unsafeChars = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
-// safe is a name that a tool may have.
-func safe(name string) string {
-	name = strings.TrimLeft(unsafe.ReplaceAllString(name[:min(len(name), 4*tools.MaxName)], "_"), "_-")
+// safeName replaces the characters that a tool's name must not have.
+func safeName(name string) string {
+	name = strings.TrimLeft(unsafeChars.ReplaceAllString(name[:min(len(name), 4*tools.MaxName)], "_"), "_-")
 	if name == "" {
 		return "tool"
 	}
 	return name[:min(len(name), tools.MaxName)]
 }
 
-// line is a text of the server's as a short line.
-func (s *Server) line(text string) string {
-	return oneLine(s.clean(text), 80)
+// shortLine sanitizes a text of the server and clips it to one short line.
+func (s *Server) shortLine(text string) string {
+	return oneLine(s.sanitize(text), 80)
 }
 
-// oneLine is the beginning of a text without line ends and other characters that
-// steer terminals, at most so many characters of it.
+// oneLine returns at most most characters of a text, without line breaks,
+// control characters and characters that change the direction of text.
 func oneLine(text string, most int) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
@@ -69,7 +70,7 @@ func oneLine(text string, most int) string {
 	return text
 }
 
-// firstSentence is that of a description.
+// firstSentence returns the first sentence of a description.
 func firstSentence(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	if i := strings.Index(text, ". "); i > 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// result is what a server answered, as text.
-func (t *tool) result(res *sdk.CallToolResult, d Details) tools.Result {
+// toResult converts the server's answer to text.
+func (t *tool) toResult(res *sdk.CallToolResult, d Details) tools.Result {
 	var parts []string
 	for _, c := range res.Content {
-		if text := textOf(c); text != "" {
+		if text := contentText(c); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -24,27 +24,27 @@ func (t *tool) result(res *sdk.CallToolResult, d Details) tools.Result {
 			parts = append(parts, string(data))
 		}
 	}
-	text := t.server.hide(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"))
+	text := t.server.redact(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"))
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	out := tools.Result{Output: text, Details: t.server.details(d)}
+	out := tools.Result{Output: text, Details: t.server.encodeDetails(d)}
 	if res.IsError {
 		out.ExitCode = 1
 	}
 	return out
 }
 
-// textOf is a part of an answer as text. What is none is named: a model that works
-// by the shell has no use for the bytes.
-func textOf(c sdk.Content) string {
+// contentText returns one part of an answer as text. Binary parts are replaced
+// by a note, because a model that works in a shell cannot use them.
+func contentText(c sdk.Content) string {
 	switch c := c.(type) {
 	case *sdk.TextContent:
 		return strings.TrimRight(c.Text, "\n")
 	case *sdk.ImageContent:
-		return left("image", c.MIMEType, len(c.Data))
+		return omitted("image", c.MIMEType, len(c.Data))
 	case *sdk.AudioContent:
-		return left("audio", c.MIMEType, len(c.Data))
+		return omitted("audio", c.MIMEType, len(c.Data))
 	case *sdk.ResourceLink:
 		return oneLine(fmt.Sprintf("[resource %s: %s]", c.Name, c.URI), 500)
 	case *sdk.EmbeddedResource:
@@ -52,7 +52,7 @@ func textOf(c sdk.Content) string {
 		case r == nil:
 			return ""
 		case len(r.Blob) > 0:
-			return left("resource "+r.URI, r.MIMEType, len(r.Blob))
+			return omitted("resource "+r.URI, r.MIMEType, len(r.Blob))
 		default:
 			return strings.TrimRight(r.Text, "\n")
 		}
@@ -60,24 +60,25 @@ func textOf(c sdk.Content) string {
 	return "[a part of a kind that mini does not know was left out]"
 }
 
-func left(what, kind string, size int) string {
+// omitted describes a part that is not shown.
+func omitted(what, kind string, size int) string {
 	return oneLine(fmt.Sprintf("[%s, %s, %d bytes: not shown]", what, kind, size), 500)
 }
 
-// details are in JSON, without secrets.
-func (s *Server) details(d Details) any {
+// encodeDetails returns the details as JSON without secrets.
+func (s *Server) encodeDetails(d Details) any {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return Details{Server: d.Server, Tool: d.Tool}
 	}
-	if hidden := []byte(s.hide(string(data))); json.Valid(hidden) {
+	if hidden := []byte(s.redact(string(data))); json.Valid(hidden) {
 		return json.RawMessage(hidden)
 	}
 	return Details{Server: d.Server, Tool: d.Tool}
 }
 
-// hide takes secrets out of a text, as they are and as JSON has them.
-func (s *Server) hide(text string) string {
+// redact removes secrets from a text, also in their JSON encoding.
+func (s *Server) redact(text string) string {
 	for _, secret := range append([]string{s.config.Token}, s.config.Secrets...) {
 		if secret == "" {
 			continue
@@ -90,9 +91,10 @@ func (s *Server) hide(text string) string {
 	return text
 }
 
-// clean takes secrets out of a text of the server's, and bounds it.
-func (s *Server) clean(text string) string {
-	return tools.Clip(s.hide(strings.ToValidUTF8(text, "\uFFFD")), maxText)
+// sanitize removes secrets and invalid UTF-8 from a text of the server, and
+// bounds it.
+func (s *Server) sanitize(text string) string {
+	return tools.Clip(s.redact(strings.ToValidUTF8(text, "\uFFFD")), maxText)
 }
 
 // maxText bounds errors and descriptions, in bytes.

@@ -11,125 +11,89 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Bounds of what is shown: of the keys, and of the words of an enumeration in a
-// usage.
+// Bounds of the usage: the number of keys, and the number of words of an
+// enumeration.
 const (
 	maxShown = 24
 	maxWords = 8
 )
 
-// schema is as much of a JSON Schema as flags and usages are made of.
-type schema struct {
-	Type        kinds             `json:"type"`
-	Description string            `json:"description"`
-	Enum        []any             `json:"enum"`
-	Properties  map[string]schema `json:"properties"`
-	Required    []string          `json:"required"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler. A part of another form than is known
-// says nothing: true and false are schemas, too.
-func (s *schema) UnmarshalJSON(data []byte) error {
-	type plain schema
-	var parts map[string]json.RawMessage
-	if json.Unmarshal(data, &parts) != nil {
-		return nil //nolint:nilerr // as the comment says
-	}
-	var p plain
-	for key, to := range map[string]any{
-		"type": &p.Type, "description": &p.Description, "enum": &p.Enum, "properties": &p.Properties,
-		"required": &p.Required,
-	} {
-		if raw, ok := parts[key]; ok {
-			_ = json.Unmarshal(raw, to) // as the comment says
-		}
-	}
-	*s = schema(p)
-	return nil
-}
-
-// kinds are the types that a value may have; none means any.
-type kinds []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (k *kinds) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*k = kinds{one}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(k))
-}
-
-func (k kinds) has(name string) bool { return slices.Contains(k, name) }
-
-// object is the schema of a tool's arguments.
-type object struct {
-	schema
-	keys []string // of its properties: the required ones first
-	// resolved checks arguments; nil where the server alone does.
+// argumentSchema is the JSON schema of a tool's arguments.
+type argumentSchema struct {
+	jsonschema.Schema
+	keys []string // of the properties, required ones first
+	// resolved validates arguments; nil leaves the validation to the server.
 	resolved *jsonschema.Resolved
 }
 
-// newObject reads the schema that a server gave.
-func newObject(given any) object {
-	var o object
-	if data, err := json.Marshal(given); err == nil {
-		_ = json.Unmarshal(data, &o.schema) // one that is none says nothing
-		o.resolved = resolve(data)
+// newArgumentSchema decodes a server's schema; an invalid one allows
+// everything.
+func newArgumentSchema(given any) argumentSchema {
+	var o argumentSchema
+	data, err := json.Marshal(given)
+	if err != nil || json.Unmarshal(data, &o.Schema) != nil {
+		return argumentSchema{}
 	}
+	// A schema with references is not validated here: it may be recursive, and
+	// validation might not terminate.
+	if !bytes.Contains(bytes.ToLower(data), []byte(`ref"`)) {
+		if r, err := o.Resolve(nil); err == nil {
+			o.resolved = r
+		}
+	}
+	maps.DeleteFunc(o.Properties, func(_ string, p *jsonschema.Schema) bool { return p == nil })
 	o.Required = slices.DeleteFunc(o.Required, func(key string) bool { return len(key) > 200 })
-	for _, key := range o.Required {
-		if _, ok := o.Properties[key]; ok && !slices.Contains(o.keys, key) {
-			o.keys = append(o.keys, key)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(o.Properties)) {
-		if !slices.Contains(o.keys, key) {
-			o.keys = append(o.keys, key)
-		}
-	}
+	o.keys = slices.Sorted(maps.Keys(o.Properties))
+	slices.SortStableFunc(o.keys, func(a, b string) int { return o.keyOrder(a) - o.keyOrder(b) })
 	return o
 }
 
-// resolve makes a checker of a schema, nil of one that cannot be used. One that
-// refers to others, or to itself, is left to the server: checking it may not end.
-func resolve(data []byte) *jsonschema.Resolved {
-	var s jsonschema.Schema
-	if bytes.Contains(bytes.ToLower(data), []byte(`ref"`)) || json.Unmarshal(data, &s) != nil {
-		return nil
+// keyOrder is the sort key of a property: required ones in the listed order,
+// then the others.
+func (o argumentSchema) keyOrder(key string) int {
+	if i := slices.Index(o.Required, key); i >= 0 {
+		return i
 	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	return resolved
+	return len(o.Required)
 }
 
-// asFlag says that a key can be written as a flag: its value is no list and no
-// object.
-func (o object) asFlag(key string) bool {
+// types returns the types that a value may have; empty means any.
+func types(s *jsonschema.Schema) []string {
+	switch {
+	case s == nil:
+		return nil
+	case s.Type != "":
+		return []string{s.Type}
+	}
+	return s.Types
+}
+
+func hasType(s *jsonschema.Schema, kind string) bool { return slices.Contains(types(s), kind) }
+
+// isFlag reports whether a property can be given as a flag: its value is
+// neither a list nor an object.
+func (o argumentSchema) isFlag(key string) bool {
 	p, ok := o.Properties[key]
-	return ok && !p.Type.has("array") && !p.Type.has("object") && key != "" && len(key) <= 64 &&
-		!unsafe.MatchString(key) && key[0] != '-'
+	return ok && !hasType(p, "array") && !hasType(p, "object") && key != "" && len(key) <= 64 &&
+		!unsafeChars.MatchString(key) && key[0] != '-'
 }
 
-// wholeFlag gives all arguments as one JSON object; a property of that name goes
-// before.
-const wholeFlag = "json"
+// jsonFlag passes all arguments as one JSON object. A property of this name
+// takes precedence.
+const jsonFlag = "json"
 
-func (o object) hasWhole() bool { _, ok := o.Properties[wholeFlag]; return !ok }
+func (o argumentSchema) hasJSONFlag() bool { _, ok := o.Properties[jsonFlag]; return !ok }
 
-// usage is how a tool is called.
-func (o object) usage(name string) string {
+// usage returns the forms of a call, one per line.
+func (o argumentSchema) usage(name string) string {
 	var b strings.Builder
 	b.WriteString(name)
-	shown, plain := 0, true
+	shown, flagsSuffice := 0, true
 	for _, key := range o.keys {
 		required := slices.Contains(o.Required, key)
 		switch {
-		case !o.asFlag(key):
-			plain = plain && !required
+		case !o.isFlag(key):
+			flagsSuffice = flagsSuffice && !required
 			continue
 		case shown == maxShown:
 			b.WriteString(" ...")
@@ -138,31 +102,31 @@ func (o object) usage(name string) string {
 			continue
 		}
 		p := o.Properties[key]
-		form := "--" + key + " " + p.word(key)
+		form := "--" + key + " " + valuePlaceholder(p, key)
 		if !required {
 			form = "[" + form + "]"
 		}
 		b.WriteString(" " + form)
 	}
 	var forms []string
-	if plain {
+	if flagsSuffice {
 		forms = append(forms, b.String())
 	}
-	if len(o.keys) > 0 || !plain {
-		if o.hasWhole() {
-			forms = append(forms, name+" --"+wholeFlag+" OBJECT")
+	if len(o.keys) > 0 || !flagsSuffice {
+		if o.hasJSONFlag() {
+			forms = append(forms, name+" --"+jsonFlag+" OBJECT")
 		}
 		forms = append(forms, name+" -    (an object in JSON on standard input)")
 	}
 	return strings.Join(forms, "\n")
 }
 
-// word stands for a value in a usage.
-func (s schema) word(key string) string {
+// valuePlaceholder returns the placeholder of a value in the usage.
+func valuePlaceholder(s *jsonschema.Schema, key string) string {
 	var words []string
 	for _, v := range s.Enum {
 		text, ok := v.(string)
-		if !ok || unsafe.MatchString(text) || text == "" {
+		if !ok || unsafeChars.MatchString(text) || text == "" {
 			words = nil
 			break
 		}
@@ -171,17 +135,16 @@ func (s schema) word(key string) string {
 	switch {
 	case len(words) > 0 && len(words) <= maxWords:
 		return strings.Join(words, "|")
-	case s.Type.has("boolean"):
+	case hasType(s, "boolean"):
 		return "true|false"
-	case s.Type.has("integer"), s.Type.has("number"):
+	case hasType(s, "integer"), hasType(s, "number"):
 		return "N"
 	}
 	return strings.ToUpper(key)
 }
 
-// help tells of a tool what its usage does not: the whole description, and those of
-// the keys.
-func (o object) help(description string) string {
+// help returns the full description of a tool and of its arguments.
+func (o argumentSchema) help(description string) string {
 	var b strings.Builder
 	for line := range strings.Lines(description) {
 		if text := oneLine(line, 500); text != "" {
@@ -195,8 +158,8 @@ func (o object) help(description string) string {
 		}
 		p := o.Properties[key]
 		text := oneLine(p.Description, 200)
-		if len(p.Type) > 0 {
-			text = strings.TrimSpace("(" + strings.Join(p.Type, " or ") + ") " + text)
+		if types := types(p); len(types) > 0 {
+			text = strings.TrimSpace("(" + strings.Join(types, " or ") + ") " + text)
 		}
 		fmt.Fprintf(&b, "  %s: %s\n", oneLine(key, 80), oneLine(text, 250))
 	}

@@ -5,196 +5,177 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Config says what a server is. Name and one of Command and URL are required.
+// Config configures a Server. Name and either Command or URL are required.
 type Config struct {
-	// Name is what the user calls it; of the form of a tool's name.
+	// Name is the user's name for the server; it has the form of a tool's name.
 	Name string
-	// Command are a program and its arguments; Env is all of its environment.
+	// Command is a program and its arguments; Env is its entire environment.
 	Command []string
 	Env     []string
-	// URL is where it listens. Token goes with every request to it, as
-	// "Bearer TOKEN", and nowhere else; empty is none.
+	// URL is the server's address. Token, unless empty, is sent with every
+	// request to it as "Bearer TOKEN", and to no other host.
 	URL   string
 	Token string
-	// Secrets are values that are taken out of all that the server says; Token is
-	// one of them.
+	// Secrets are values to remove from the server's texts, in addition to
+	// Token.
 	Secrets []string
-	// Offer names those of its tools that are wanted, as the server calls them;
-	// empty means all.
-	Offer []string
-	// Timeout bounds a call; 0 leaves that to whoever calls.
+	// AllowedTools names the tools to offer, by the server's names; empty means
+	// all.
+	AllowedTools []string
+	// Timeout bounds a call; 0 means that only the caller's context does.
 	Timeout time.Duration
-	// Version is mini's own, which the server is told.
+	// Version is mini's version, which is sent to the server.
 	Version string
 }
 
 // Bounds of what a server has.
+// Bounds of a server's list of tools.
 const (
 	maxTools = 500
 	maxPages = 100
 )
 
-// Times that a server has, beside the timeouts of calls.
-const (
-	connectTime = 30 * time.Second
-	pingTime    = 2 * time.Second
-)
+// connectTimeout bounds the first connection, including the list of tools.
+const connectTimeout = 30 * time.Second
 
-// Info is what a server said of itself, bounded and of one line each.
+// Info describes a server. Its texts are bounded and have no line breaks.
 type Info struct {
-	Name     string   `json:"name"` // the user's
+	Name     string   `json:"name"` // the user's name for it
 	Server   string   `json:"server,omitempty"`
 	Version  string   `json:"version,omitempty"`
 	Protocol string   `json:"protocol,omitempty"`
-	Tools    []string `json:"tools"` // as the server calls them
+	Tools    []string `json:"tools"` // the server's names
 }
 
-// Server is one that was connected to. It is safe for concurrent use.
+// Server is a connected MCP server. It is safe for concurrent use.
 type Server struct {
 	config  Config
-	open    func(ctx context.Context) (*link, error)
-	turn    chan struct{} // held by who looks at the following, or connects
-	link    *link         // nil where the next call is to connect
-	doubt   bool          // the link may be of no use
+	mu      sync.Mutex // guards the following fields; held while a session is opened
+	session *session   // nil if the next call must open one
 	closed  bool
 	offered []*sdk.Tool
 	info    Info
 }
 
-// Connect begins a session with a server and lists its tools. The error says which
-// server, and what it said last.
+// Connect opens a session with a server and lists its tools. Errors name the
+// server and include the end of its standard error.
 func Connect(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{config: c, turn: make(chan struct{}, 1)}
-	s.open = s.dial
-	if err := s.begin(ctx); err != nil {
+	s := &Server{config: c}
+	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("it did not answer within %v", connectTime))
+func (s *Server) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %v", connectTimeout))
 	defer cancel()
-	l, err := s.use(ctx)
+	l, err := s.currentSession(ctx)
 	if err == nil {
-		err = s.list(ctx, l)
+		err = s.listTools(ctx, l)
 	}
 	if err != nil {
-		err = fmt.Errorf("MCP server %s: %s", s.config.Name, s.clean(reason(ctx, err)))
+		err = fmt.Errorf("MCP server %s: %s", s.config.Name, s.sanitize(contextError(ctx, err)))
 		return errors.Join(err, s.Close())
 	}
 	return nil
 }
 
-// reason is why ctx ended, if it did.
-func reason(ctx context.Context, err error) string {
+// contextError returns the text of the context's cause if ctx has ended,
+// otherwise that of err.
+func contextError(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return context.Cause(ctx).Error()
 	}
 	return err.Error()
 }
 
-// list asks for the tools, page by page.
-func (s *Server) list(ctx context.Context, l *link) error {
+// listTools requests the list of tools, page by page.
+func (s *Server) listTools(ctx context.Context, l *session) error {
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
-		page, err := l.session.ListTools(ctx, params)
+		page, err := l.client.ListTools(ctx, params)
 		if err != nil {
 			return l.explain(fmt.Errorf("list tools: %w", err))
 		}
 		for _, t := range page.Tools {
-			if t != nil && s.wants(t.Name) {
+			if t != nil && s.isAllowed(t.Name) {
 				s.offered = append(s.offered, t)
 			}
 		}
 		if len(s.offered) > maxTools {
-			return fmt.Errorf("it has more than %d tools: name those that are wanted", maxTools)
+			return fmt.Errorf("the server has more than %d tools; name the ones to offer", maxTools)
 		}
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
 			return s.describe(l)
 		}
 	}
-	return fmt.Errorf("its list of tools has more than %d pages", maxPages)
+	return fmt.Errorf("the list of tools has more than %d pages", maxPages)
 }
 
-func (s *Server) describe(l *link) error {
+func (s *Server) describe(l *session) error {
 	s.info = Info{Name: s.config.Name, Tools: []string{}}
-	if r := l.session.InitializeResult(); r != nil {
-		s.info.Protocol = s.line(r.ProtocolVersion)
+	if r := l.client.InitializeResult(); r != nil {
+		s.info.Protocol = s.shortLine(r.ProtocolVersion)
 		if r.ServerInfo != nil {
-			s.info.Server, s.info.Version = s.line(r.ServerInfo.Name), s.line(r.ServerInfo.Version)
+			s.info.Server, s.info.Version = s.shortLine(r.ServerInfo.Name), s.shortLine(r.ServerInfo.Version)
 		}
 	}
 	for _, t := range s.offered {
-		s.info.Tools = append(s.info.Tools, s.line(t.Name))
+		s.info.Tools = append(s.info.Tools, s.shortLine(t.Name))
 	}
-	for _, name := range s.config.Offer {
-		if !has(s.offered, name) {
-			return fmt.Errorf("it has no tool %.80q", name)
+	for _, name := range s.config.AllowedTools {
+		if !slices.ContainsFunc(s.offered, func(t *sdk.Tool) bool { return t.Name == name }) {
+			return fmt.Errorf("the server has no tool %.80q", name)
 		}
 	}
 	return nil
 }
 
-// Info is what the server said of itself when it was first connected to.
+// Info returns the server's description from the first connection.
 func (s *Server) Info() Info { return s.info }
 
-// use is a session that may be used; one is begun where there is none.
-func (s *Server) use(ctx context.Context) (*link, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+// currentSession returns the open session, or opens one.
+func (s *Server) currentSession(ctx context.Context) (_ *session, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errors.New("it was closed")
+		return nil, errors.New("the connection is closed")
 	}
-	if s.link != nil && s.doubt {
-		if err := s.link.ping(ctx); err != nil {
-			s.link.close()
-			s.link = nil
-		}
-		s.doubt = false
+	if s.session == nil {
+		s.session, err = s.openSession(ctx)
 	}
-	if s.link == nil {
-		l, err := s.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.link = l
-	}
-	return s.link, nil
+	return s.session, err
 }
 
-// suspect has the next call look first whether a session still works.
-func (s *Server) suspect(l *link) {
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
-	s.doubt = s.doubt || s.link == l
+// closeSession closes a failed session; the next call opens a new one.
+func (s *Server) closeSession(l *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == l {
+		l.close()
+		s.session = nil
+	}
 }
 
-// Close ends the session, and the program. Calls that are under way get an error.
+// Close closes the session and ends the program. Pending calls return an error.
 func (s *Server) Close() error {
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
-	if s.link != nil {
-		s.link.close()
-		s.link = nil
+	if s.session != nil {
+		s.session.close()
+		s.session = nil
 	}
 	return nil
 }
 
-func has(list []*sdk.Tool, name string) bool {
-	return slices.ContainsFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
-}
-
-func (s *Server) wants(name string) bool {
-	return len(s.config.Offer) == 0 || slices.Contains(s.config.Offer, name)
+func (s *Server) isAllowed(name string) bool {
+	return len(s.config.AllowedTools) == 0 || slices.Contains(s.config.AllowedTools, name)
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// child is a server that is this test binary.
+// child returns the configuration of a server that is this test binary.
 func child(kind string) mcp.Config {
 	return mcp.Config{Name: "books", Command: []string{os.Args[0]}, Env: []string{asServer + "=" + kind}, Secrets: []string{"sk-secret"}, Timeout: 20 * time.Second}
 }
 
-// connect begins with a server, and makes a registry of its tools.
+// connect connects to a server and returns a registry of its tools.
 func connect(t *testing.T, c mcp.Config) *tools.Registry {
 	t.Helper()
 	s, err := mcp.Connect(t.Context(), c)
@@ -45,9 +45,9 @@ func connect(t *testing.T, c mcp.Config) *tools.Registry {
 	return box
 }
 
-func ask(ctx context.Context, box *tools.Registry, line string) agent.ToolAnswer {
+func ask(ctx context.Context, box *tools.Registry, line string) agent.ToolResponse {
 	args, input, _ := strings.Cut(line, " < ")
-	return box.Answer(ctx, agent.Asked{ToolRequest: env.ToolRequest{Args: strings.Split(args, " "), Input: []byte(input)}})
+	return box.Handle(ctx, agent.ToolRequest{ToolRequest: env.ToolRequest{Args: strings.Split(args, " "), Stdin: []byte(input)}})
 }
 
 // over HTTP, behind a token.
@@ -113,7 +113,7 @@ func TestCalls(t *testing.T) {
 			for name, test := range tests {
 				t.Run(name, func(t *testing.T) {
 					got := ask(t.Context(), box, test.line)
-					out := string(got.Output)
+					out := string(got.Stdout)
 					if begin, rest, more := strings.Cut(test.output, "*"); more {
 						if !strings.HasPrefix(out, begin) || !strings.Contains(out, strings.TrimSuffix(rest, "*")) {
 							t.Errorf("output:\n%s\nwant:\n%s", out, test.output)
@@ -121,8 +121,8 @@ func TestCalls(t *testing.T) {
 					} else if out != test.output {
 						t.Errorf("output %q, want %q", out, test.output)
 					}
-					if got.ExitCode != test.code || !strings.Contains(string(got.Errors), test.errors) || test.errors == "" && len(got.Errors) > 0 {
-						t.Errorf("%d %q, want %d %q", got.ExitCode, got.Errors, test.code, test.errors)
+					if got.ExitCode != test.code || !strings.Contains(string(got.Stderr), test.errors) || test.errors == "" && len(got.Stderr) > 0 {
+						t.Errorf("%d %q, want %d %q", got.ExitCode, got.Stderr, test.code, test.errors)
 					}
 					if data, _ := json.Marshal(got.Details); test.details != "" && string(data) != test.details {
 						t.Errorf("details %s, want %s", data, test.details)
@@ -154,7 +154,11 @@ func TestList(t *testing.T) {
 	if got, want := names(mcp.Tools(taken, s)), "die books_echo fail hang leak pid show_all structured wrong"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	two, err := mcp.Connect(t.Context(), func() mcp.Config { c := child("good"); c.Name, c.Offer = "shelf", []string{"pid", "echo"}; return c }())
+	two, err := mcp.Connect(t.Context(), func() mcp.Config {
+		c := child("good")
+		c.Name, c.AllowedTools = "shelf", []string{"pid", "echo"}
+		return c
+	}())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +168,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestTrouble has servers that are of no use, one way or another: each is an
-// answer, and the next call begins anew.
+// TestTrouble checks that a failing server makes the call fail, and that the next
+// call opens a new session.
 func TestTrouble(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, line string
@@ -191,41 +195,41 @@ func TestTrouble(t *testing.T) {
 				c.Timeout = test.limit
 			}
 			box := connect(t, c)
-			before := string(ask(t.Context(), box, "pid").Output)
+			before := string(ask(t.Context(), box, "pid").Stdout)
 			for range 2 { // the second has another server
 				got := ask(t.Context(), box, test.line)
-				if got.ExitCode != test.code || !strings.Contains(string(got.Errors), test.errors) || test.errors == "" && len(got.Errors) > 0 {
-					t.Errorf("%d %q, want %d %q", got.ExitCode, got.Errors, test.code, test.errors)
+				if got.ExitCode != test.code || !strings.Contains(string(got.Stderr), test.errors) || test.errors == "" && len(got.Stderr) > 0 {
+					t.Errorf("%d %q, want %d %q", got.ExitCode, got.Stderr, test.code, test.errors)
 				}
-				if len(got.Output) > 70<<10 {
-					t.Errorf("%d bytes", len(got.Output))
+				if len(got.Stdout) > 70<<10 {
+					t.Errorf("%d bytes", len(got.Stdout))
 				}
 			}
 			if test.again == "" {
 				return
 			}
 			after := ask(t.Context(), box, test.again)
-			if after.ExitCode != 0 || (string(after.Output) == before) != (test.line == "hang") {
-				t.Errorf("%d %q %q, before %q", after.ExitCode, after.Output, after.Errors, before)
+			if after.ExitCode != 0 || (string(after.Stdout) == before) != (test.line == "hang") {
+				t.Errorf("%d %q %q, before %q", after.ExitCode, after.Stdout, after.Stderr, before)
 			}
 		})
 	}
 }
 
-// TestDeathSaysWhy has what the program said last.
+// TestDeathSaysWhy checks that errors include the end of standard error.
 func TestDeathSaysWhy(t *testing.T) {
 	box := connect(t, child("good"))
 	var wg sync.WaitGroup
 	for range 4 { // all of those under way are answered
 		wg.Go(func() {
-			if got := ask(t.Context(), box, "die"); got.ExitCode != 1 || !strings.Contains(string(got.Errors), "MCP server books") {
-				t.Errorf("%d %q", got.ExitCode, got.Errors)
+			if got := ask(t.Context(), box, "die"); got.ExitCode != 1 || !strings.Contains(string(got.Stderr), "MCP server books") {
+				t.Errorf("%d %q", got.ExitCode, got.Stderr)
 			}
 		})
 	}
 	wg.Wait()
-	if got := ask(t.Context(), box, "die"); !strings.Contains(string(got.Errors), "out of memory") {
-		t.Errorf("%q", got.Errors)
+	if got := ask(t.Context(), box, "die"); !strings.Contains(string(got.Stderr), "out of memory") {
+		t.Errorf("%q", got.Stderr)
 	}
 }
 
@@ -241,16 +245,16 @@ func TestConnect(t *testing.T) {
 		config mcp.Config
 		err    string
 	}{
-		"no program":       {mcp.Config{Name: "books", Command: []string{"no-such-program-here"}}, `MCP server books: there is no program "no-such-program-here" here`},
-		"it ends at once":  {child("refuses"), "it said last: ready"},
+		"no program":       {mcp.Config{Name: "books", Command: []string{"no-such-program-here"}}, `MCP server books: program not found: "no-such-program-here"`},
+		"it ends at once":  {child("refuses"), "standard error ends with: ready"},
 		"its list is none": {child("garbled list"), "MCP server books: list tools"},
 		"endless pages":    {child("endless"), "more than 100 pages"},
 		"too many tools":   {child("many"), "more than 500 tools"},
-		"no such tool":     {with(child("good"), func(c *mcp.Config) { c.Offer = []string{"sing"} }), `it has no tool "sing"`},
+		"no such tool":     {with(child("good"), func(c *mcp.Config) { c.AllowedTools = []string{"sing"} }), `the server has no tool "sing"`},
 		"nobody listens":   {mcp.Config{Name: "books", URL: closed.URL}, "connection refused"},
-		"no URL":           {mcp.Config{Name: "books", URL: "books.example"}, "its URL is none of http or https"},
+		"no URL":           {mcp.Config{Name: "books", URL: "books.example"}, "the URL must begin with http:"},
 		"the wrong token":  {with(web(t), func(c *mcp.Config) { c.Token = "sk-wrong" }), "MCP server books: "},
-		"sent elsewhere":   {mcp.Config{Name: "books", URL: moved.URL, Token: "sk-secret"}, "elsewhere"},
+		"sent elsewhere":   {mcp.Config{Name: "books", URL: moved.URL, Token: "sk-secret"}, "refuse redirect"},
 		"no MCP at all":    {mcp.Config{Name: "books", URL: text.URL}, "MCP server books: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,8 +262,8 @@ func TestConnect(t *testing.T) {
 			if err == nil {
 				t.Fatal("it connects", s.Close())
 			}
-			if want := test.err; want == "it said last: ready" {
-				if !strings.Contains(err.Error(), "it said last: no licence for [secret]") {
+			if want := test.err; want == "standard error ends with: ready" {
+				if !strings.Contains(err.Error(), "standard error ends with: no licence for [secret]") {
 					t.Error(err)
 				}
 			} else if !strings.Contains(err.Error(), want) {
@@ -277,7 +281,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestClose ends the program, also one that does not heed the end of its input.
+// TestClose checks that Close ends the program, even if it ignores the end of its
+// input.
 func TestClose(t *testing.T) {
 	for _, kind := range []string{"good", "deaf"} {
 		c := child(kind)
@@ -300,7 +305,7 @@ func TestClose(t *testing.T) {
 						t.Errorf("%s lives", pid)
 					}
 				}
-				if _, err := one.Call(t.Context(), tools.Call{}); err == nil || !strings.Contains(err.Error(), "it was closed") {
+				if _, err := one.Call(t.Context(), tools.Call{}); err == nil || !strings.Contains(err.Error(), "the connection is closed") {
 					t.Error(err)
 				}
 			}

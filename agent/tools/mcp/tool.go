@@ -12,33 +12,33 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// tool is one of a server's.
+// tool is a tool of a server.
 type tool struct {
 	server *Server
-	name   string // as the server calls it
+	name   string // the server's name for it
 	spec   tools.Spec
-	schema object
+	schema argumentSchema
 }
 
 func newTool(s *Server, t *sdk.Tool, name string) *tool {
-	o := newObject(t.InputSchema)
+	o := newArgumentSchema(t.InputSchema)
 	limit := s.config.Timeout
 	if limit > 0 {
-		limit += spare
+		limit += timeoutMargin
 	}
 	return &tool{s, t.Name, tools.Spec{
-		Name: name, Usage: o.usage(name), About: firstSentence(s.clean(t.Description)), Help: o.help(s.clean(t.Description)),
+		Name: name, Usage: o.usage(name), Description: firstSentence(s.sanitize(t.Description)), Help: o.help(s.sanitize(t.Description)),
 		Timeout: limit,
 	}, o}
 }
 
-// spare is what a call may take longer than its limit until it is ended from
-// outside: the server is given up before, and that is what is told. It goes on
-// with what it does, for all that mini knows.
-const spare = 2 * time.Second
+// timeoutMargin is added to the registry's timeout, so that the timeout of
+// withTimeout expires first and its error is reported. The server may continue
+// the call.
+const timeoutMargin = 2 * time.Second
 
-// limited is ctx with the limit of a call.
-func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns ctx with the timeout of a call.
+func (s *Server) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := s.config.Timeout
 	if limit <= 0 {
 		return context.WithCancel(ctx)
@@ -49,51 +49,51 @@ func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFu
 // Spec implements tools.Tool.
 func (t *tool) Spec() tools.Spec { return t.spec }
 
-// Details are what goes on record beside the answer.
+// Details are recorded with the answer.
 type Details struct {
 	Server     string         `json:"server"`
-	Tool       string         `json:"tool"` // as the server calls it
+	Tool       string         `json:"tool"` // the server's name for it
 	Arguments  map[string]any `json:"arguments,omitempty"`
 	Structured any            `json:"structured,omitempty"`
 }
 
 // Call implements tools.Tool.
 func (t *tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
-	args, err := t.schema.arguments(c)
+	args, err := t.schema.parseArguments(c)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	ctx, cancel := t.server.limited(ctx)
+	ctx, cancel := t.server.withTimeout(ctx)
 	defer cancel()
 	d := Details{Server: t.server.config.Name, Tool: t.name, Arguments: args}
-	l, err := t.server.use(ctx)
+	l, err := t.server.currentSession(ctx)
 	if err != nil {
-		return tools.Result{Details: t.server.details(d)}, t.server.failed(ctx, "cannot be reached", err)
+		return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "cannot be reached", err)
 	}
-	res, err := l.session.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: args})
+	res, err := l.client.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: args})
 	if err == nil {
-		return t.result(res, d), nil
+		return t.toResult(res, d), nil
 	}
-	if wire, ok := asWire(err); ok && ctx.Err() == nil {
-		if wire.Code == jsonrpc.CodeInvalidParams {
-			return tools.Result{Details: t.server.details(d)}, tools.Usagef("the server refuses it: %s", t.server.clean(wire.Message))
+	if rpcErr, ok := serverError(err); ok && ctx.Err() == nil {
+		if rpcErr.Code == jsonrpc.CodeInvalidParams {
+			return tools.Result{Details: t.server.encodeDetails(d)}, tools.Usagef("the server refuses it: %s", t.server.sanitize(rpcErr.Message))
 		}
-		return tools.Result{Details: t.server.details(d)}, t.server.failed(ctx, "answers with an error", errors.New(wire.Message))
+		return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "answers with an error", errors.New(rpcErr.Message))
 	}
-	t.server.suspect(l)
-	if ctx.Err() == nil {
+	if ctx.Err() == nil { // after a timeout the session stays open for other calls
 		err = l.explain(err)
+		t.server.closeSession(l)
 	}
-	return tools.Result{Details: t.server.details(d)}, t.server.failed(ctx, "did not answer", err)
+	return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "did not answer", err)
 }
 
-// failed is what is told of a call that the server has no answer to.
-func (s *Server) failed(ctx context.Context, how string, err error) error {
-	return fmt.Errorf("the MCP server %s %s: %s", s.config.Name, how, s.clean(reason(ctx, err)))
+// callError returns the error of a call without a valid answer.
+func (s *Server) callError(ctx context.Context, how string, err error) error {
+	return fmt.Errorf("the MCP server %s %s: %s", s.config.Name, how, s.sanitize(contextError(ctx, err)))
 }
 
-// asWire finds an error that the server itself answered with.
-func asWire(err error) (*jsonrpc.Error, bool) {
+// serverError returns the JSON-RPC error that the server answered with, if any.
+func serverError(err error) (*jsonrpc.Error, bool) {
 	if errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil, false
 	}

@@ -12,8 +12,8 @@ type refusal struct {
 	header http.Header
 }
 
-// Refuse answers the next n requests to the hub with a status. header holds
-// pairs of names and values.
+// Refuse answers the next n requests to the hub with a status. header contains pairs of
+// names and values.
 func (s *Server) Refuse(n, status int, header ...string) {
 	h := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -26,14 +26,13 @@ func (s *Server) Refuse(n, status int, header ...string) {
 	})
 }
 
-// RateLimit answers the next n requests with 429, and asks to wait so long.
+// RateLimit answers the next n requests with 429 and Retry-After.
 func (s *Server) RateLimit(n, seconds int) {
 	s.Refuse(n, http.StatusTooManyRequests, "Retry-After", strconv.Itoa(seconds))
 }
 
-// Cut breaks the connection of the next n files after so many bytes of what
-// they send.
-func (s *Server) Cut(n int, after int64) {
+// Truncate closes the connection of the next n file downloads after so many bytes.
+func (s *Server) Truncate(n int, after int64) {
 	s.set(func() {
 		for range n {
 			s.cuts = append(s.cuts, after)
@@ -41,32 +40,31 @@ func (s *Server) Cut(n int, after int64) {
 	})
 }
 
-// Corrupt changes a byte of the next n files that are sent.
+// Corrupt changes a byte in the next n file downloads.
 func (s *Server) Corrupt(n int) { s.set(func() { s.corrupt = n }) }
 
-// IgnoreRanges sends whole files to who asks for a part.
+// IgnoreRanges ignores Range headers and sends whole files.
 func (s *Server) IgnoreRanges(on bool) { s.set(func() { s.noRanges = on }) }
 
-// PageSize is how many files a page of a listing has; 1000 at first.
+// PageSize sets the number of files per page of a listing; the default is 1000.
 func (s *Server) PageSize(n int) { s.set(func() { s.pageSize = n }) }
 
-// Dribble sends files in chunks of this many bytes, each flushed, and calls
-// each after every one with the bytes of files that were sent since Dribble
-// was called. each may block, and holds up the file then; nil is allowed. A
-// chunk of 0 ends it.
-func (s *Server) Dribble(chunk int, each func(sent int64)) {
+// Throttle sends files in flushed chunks of so many bytes. After each chunk it calls each,
+// which may be nil and may block, with the number of bytes sent since Throttle was called.
+// A chunk of 0 turns it off.
+func (s *Server) Throttle(chunk int, each func(sent int64)) {
 	s.set(func() { s.chunk, s.each, s.sent = chunk, each, 0 })
 }
 
-// Requests are those that were served since the last Forget, in the order in
-// which they were answered.
+// Requests returns the requests since the last ResetRequests, in the order of their
+// responses.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log)
 }
 
-// Files are the requests for the content of files whose names end so.
+// Files returns the downloads of files whose names have a suffix.
 func (s *Server) Files(suffix string) []Request {
 	var found []Request
 	for _, r := range s.Requests() {
@@ -77,10 +75,10 @@ func (s *Server) Files(suffix string) []Request {
 	return found
 }
 
-// Forget empties the list of requests.
-func (s *Server) Forget() { s.set(func() { s.log = nil }) }
+// ResetRequests empties the list of requests.
+func (s *Server) ResetRequests() { s.set(func() { s.log = nil }) }
 
-// pop takes the first of a list, under the lock.
+// pop removes the first element of a list. The caller holds the lock.
 func pop[E any](list *[]E) (first E, ok bool) {
 	if len(*list) == 0 {
 		return first, false

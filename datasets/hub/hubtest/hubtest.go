@@ -1,7 +1,6 @@
-// Package hubtest is a server on loopback that behaves like the Hugging Face
-// hub, as far as package hub uses it: revisions, paged listings, files that
-// are redirected to another host, ranges, and the hub's ways to refuse. It can
-// be told to misbehave.
+// Package hubtest is a fake Hugging Face hub on loopback with the features that package hub
+// uses: revisions, paged listings, redirects to a file store, range requests and error
+// responses. It can inject faults.
 //
 //	s := hubtest.New(t)
 //	s.Add("org/name", hubtest.Commit(1), map[string][]byte{"data/test-00000-of-00001.parquet": data})
@@ -9,30 +8,26 @@
 package hubtest
 
 import (
-	"crypto/sha1" //nolint:gosec // what Git names its blobs by
+	"crypto/sha1" //nolint:gosec // used by Git
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
-// Server is the hub and the host that keeps its large files (CDN). Its methods
-// may be called at any time.
+// Server is the hub and the host of its large files (CDN). Its methods are safe for
+// concurrent use.
 type Server struct {
 	URL string // of the hub
-	CDN string // of the file store, another port
+	CDN string // URL of the file store
 
-	t    testing.TB
-	wait sync.WaitGroup
-	hub  *http.Server
-	cdn  *http.Server
+	t        testing.TB
+	hub, cdn *httptest.Server
 
 	mu       sync.Mutex
 	repos    map[string]*repo
@@ -55,7 +50,7 @@ type repo struct {
 	commits        map[string][]*stored
 }
 
-// stored is a file; large ones have a SHA-256 and live on the CDN.
+// stored is a file; a large one has a SHA-256 and is on the CDN.
 type stored struct {
 	name, sha1, sha256 string
 	data               []byte
@@ -63,56 +58,41 @@ type stored struct {
 
 func (f *stored) large() bool { return f.sha256 != "" }
 
-// Request is one that was served.
+// Request is a request that was served.
 type Request struct {
-	CDN        bool // else the hub
+	CDN        bool // to the CDN, not to the hub
 	Method     string
 	Path       string // escaped, without the query
 	Range      string
-	Authorized bool // had an Authorization header
+	Authorized bool // it had an Authorization header
 	Status     int
 }
 
-// New starts a server that ends with the test. It calls t.Errorf when the CDN
-// is shown a token.
+// New starts a server for the length of the test. The test fails if the CDN receives a
+// token.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, repos: map[string]*repo{}, moved: map[string]string{}, pageSize: 1000}
-	s.hub, s.URL = s.listen(s.serveHub)
-	s.cdn, s.CDN = s.listen(s.serveCDN)
+	s.hub, s.cdn = httptest.NewServer(http.HandlerFunc(s.serveHub)), httptest.NewServer(http.HandlerFunc(s.serveCDN))
+	s.URL, s.CDN = s.hub.URL, s.cdn.URL
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *Server) listen(handle http.HandlerFunc) (*http.Server, string) {
-	s.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens as long as the server lives
-	if err != nil {
-		s.t.Errorf("listen on loopback: %v", err)
-		return &http.Server{ReadHeaderTimeout: time.Minute}, ""
-	}
-	server := &http.Server{Handler: handle, ReadHeaderTimeout: time.Minute}
-	s.wait.Go(func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.t.Errorf("serve: %v", err)
-		}
-	})
-	return server, "http://" + l.Addr().String()
-}
-
-// Close ends the server, and the requests that it is serving. New has arranged
-// for it; a test may be earlier, to be without a network.
+// Close closes the server and its connections. New closes it after the test; a test may
+// call Close earlier to simulate a network failure.
 func (s *Server) Close() {
-	_ = s.hub.Close()
-	_ = s.cdn.Close()
-	s.wait.Wait()
+	for _, server := range []*httptest.Server{s.hub, s.cdn} {
+		server.CloseClientConnections()
+		server.Close()
+	}
 }
 
-// Commit makes a commit id out of a number.
+// Commit returns a commit id for a number.
 func Commit(n int) string { return fmt.Sprintf("%040x", n) }
 
-// Add gives a repository a commit, to which main then leads. Files that end in
-// .parquet or .gz are large ones, as the hub's default has it.
+// Add adds a commit to a repository and sets main to it. Files with the extension .parquet or
+// .gz are large, as by default on the hub.
 func (s *Server) Add(name, commit string, files map[string][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,22 +114,22 @@ func (s *Server) Add(name, commit string, files map[string][]byte) {
 	slices.SortFunc(r.commits[commit], func(a, b *stored) int { return strings.Compare(a.name, b.name) })
 }
 
-// GitSHA1 is what Git calls a blob of this content.
+// GitSHA1 returns the id of a Git blob.
 func GitSHA1(data []byte) string {
 	h := sha1.New() //nolint:gosec // as above
 	_, _ = fmt.Fprintf(h, "blob %d\x00%s", len(data), data)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Point makes a branch or tag lead to a commit.
-func (s *Server) Point(name, revision, commit string) {
+// SetRevision sets a branch or tag to a commit.
+func (s *Server) SetRevision(name, revision, commit string) {
 	s.edit(name, func(r *repo) { r.revisions[revision] = commit })
 }
 
-// Private hides a repository from who has not the token.
+// Private hides a repository from clients without the token.
 func (s *Server) Private(name string) { s.edit(name, func(r *repo) { r.private = true }) }
 
-// Gated refuses a repository's files, and its listing, to everyone.
+// Gated denies access to a repository's files and listing.
 func (s *Server) Gated(name string) { s.edit(name, func(r *repo) { r.gated = true }) }
 
 func (s *Server) edit(name string, change func(*repo)) {
@@ -162,12 +142,12 @@ func (s *Server) edit(name string, change func(*repo)) {
 	}
 }
 
-// Rename redirects from an old name of a repository, as the hub does.
+// Rename redirects from an old name of a repository.
 func (s *Server) Rename(from, to string) {
 	s.set(func() { s.moved[from] = to })
 }
 
-// Token is the one that is valid. Without it every token is refused.
+// Token sets the valid token. By default every token is rejected.
 func (s *Server) Token(token string) { s.set(func() { s.token = token }) }
 
 func (s *Server) set(change func()) {

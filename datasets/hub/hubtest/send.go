@@ -2,13 +2,13 @@ package hubtest
 
 import (
 	"bytes"
-	"fmt"
+	"math"
 	"net/http"
-	"strconv"
 	"strings"
+	"time"
 )
 
-// serveCDN sends a large file to who has a signed URL, and to no token.
+// serveCDN sends a large file if the URL is signed. It rejects tokens.
 func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "" {
 		s.t.Errorf("hubtest: the token was shown to the file store, for %s", r.URL.Path)
@@ -35,77 +35,66 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, found, true)
 }
 
-// send answers with a file or the rest of it, in the way that was asked for.
+// send sends a file, or the requested range.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, f *stored, cdn bool) {
-	data, status := f.data, http.StatusOK
-	var cut int64 = -1
+	data := f.data
+	out := &sending{ResponseWriter: w, s: s, r: r, cdn: cdn, left: math.MaxInt64}
 	s.set(func() {
 		if after, ok := pop(&s.cuts); ok {
-			cut = after
+			out.left = after
 		}
 		if s.corrupt > 0 && len(data) > 0 {
 			s.corrupt--
 			data = bytes.Clone(data)
 			data[len(data)-1] ^= 1
 		}
+		if s.noRanges {
+			r.Header.Del("Range")
+		}
 	})
-	from, ranged := s.rangeOf(r)
-	switch {
-	case ranged && from >= len(data):
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", len(data)))
-		s.note(r, cdn, http.StatusRequestedRangeNotSatisfiable)
-		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		return
-	case ranged:
-		status = http.StatusPartialContent
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(data)-1, len(data)))
-		data = data[from:]
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	s.note(r, cdn, status)
-	w.WriteHeader(status)
-	if cut >= 0 && cut < int64(len(data)) {
-		s.write(w, r, data[:cut])
-		panic(http.ErrAbortHandler) // the way of net/http to break a connection
-	}
-	s.write(w, r, data)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(out, r, f.name, time.Time{}, bytes.NewReader(data))
 }
 
-func (s *Server) rangeOf(r *http.Request) (from int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	number, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
-	if !ok || s.noRanges {
-		return 0, false
-	}
-	from, err := strconv.Atoi(strings.TrimSuffix(number, "-"))
-	return from, err == nil && from >= 0
+// sending is a ResponseWriter that sends a file in chunks and applies the faults.
+type sending struct {
+	http.ResponseWriter
+	s    *Server
+	r    *http.Request
+	cdn  bool
+	left int64 // bytes until the connection is closed
 }
 
-// write sends data, at once or in chunks.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, data []byte) {
-	flush := http.NewResponseController(w)
-	for len(data) > 0 && r.Context().Err() == nil {
+// WriteHeader implements http.ResponseWriter.
+func (w *sending) WriteHeader(status int) {
+	w.s.note(w.r, w.cdn, status)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *sending) Write(data []byte) (written int, err error) {
+	for len(data) > 0 && err == nil {
+		if w.left == 0 {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		n := int(min(int64(len(data)), w.left))
 		var each func(int64)
 		var sent int64
-		n := len(data)
-		s.set(func() {
-			if s.chunk > 0 {
-				n = min(n, s.chunk)
+		w.s.set(func() {
+			if w.s.chunk > 0 {
+				n = min(n, w.s.chunk)
 			}
-			each = s.each
-			s.sent += int64(n)
-			sent = s.sent
+			each = w.s.each
+			w.s.sent += int64(n)
+			sent = w.s.sent
 		})
-		if _, err := w.Write(data[:n]); err != nil { //nolint:gosec // files for programs, on loopback
-			return
+		if _, err = w.ResponseWriter.Write(data[:n]); err == nil {
+			err = http.NewResponseController(w.ResponseWriter).Flush()
 		}
-		if err := flush.Flush(); err != nil {
-			return
-		}
-		data = data[n:]
-		if each != nil {
+		data, written, w.left = data[n:], written+n, w.left-int64(n)
+		if each != nil && err == nil {
 			each(sent)
 		}
 	}
+	return written, err
 }

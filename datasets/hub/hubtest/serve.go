@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// answer is a response to be, without a file's content.
+// answer is a response without the content of a file.
 type answer struct {
 	status int
 	header http.Header
@@ -44,7 +44,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a client that is gone is its own affair
+	_, _ = w.Write(a.body) // the client may be gone
 }
 
 func (s *Server) note(r *http.Request, cdn bool, status int) {
@@ -56,7 +56,7 @@ func (s *Server) note(r *http.Request, cdn bool, status int) {
 	})
 }
 
-// route finds a small file to be sent, or another answer.
+// route returns a file to send, or another response.
 func (s *Server) route(r *http.Request) (*stored, answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Server) route(r *http.Request) (*stored, answer) {
 	return nil, refuse(http.StatusNotFound, "", "Sorry, we can't find the page you are looking for.")
 }
 
-// segments are the parts of a path; a slash that was escaped parts nothing.
+// segments splits a path; escaped slashes do not separate.
 func segments(u *url.URL) []string {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for i, p := range parts {
@@ -95,7 +95,7 @@ func segments(u *url.URL) []string {
 	return parts
 }
 
-// find checks the right to a repository, and finds a commit of it.
+// find checks the access to a repository and returns a commit.
 func (s *Server) find(r *http.Request, name, revision string, known bool) (files []*stored, commit string, a answer) {
 	if to, ok := s.moved[name]; ok {
 		there := strings.Replace(r.URL.RequestURI(), name, to, 1)

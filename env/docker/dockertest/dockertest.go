@@ -1,9 +1,8 @@
-// Package dockertest gives tests a real container engine, and skips them where
-// there is none.
+// Package dockertest gives tests a real container engine, and skips tests without
+// one.
 //
-// With MINI_REQUIRE_DOCKER=1 in the environment a missing engine or image is a
-// failure instead, so that a run that is meant to cover containers cannot pass
-// without them.
+// With MINI_REQUIRE_DOCKER=1 in the environment, a missing engine or image fails the
+// test instead, so that a run meant to cover containers cannot pass without them.
 package dockertest
 
 import (
@@ -23,17 +22,17 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// BaseImage is what Image returns; scripts/base-image.sh makes it.
+// BaseImage is the image that Image returns; scripts/base-image.sh builds it.
 const BaseImage = "mini-base:latest"
 
-// Engine connects to the engine for the length of the test, with a helper
-// built from the present source.
+// Engine connects to the engine for the length of the test, with a helper built from
+// the current source.
 func Engine(t testing.TB) *docker.Engine {
 	t.Helper()
 	return EngineWith(t, docker.EngineConfig{})
 }
 
-// EngineWith is Engine with settings; HelperDir is filled in when it is empty.
+// EngineWith is Engine with a configuration. It sets HelperDir if that is empty.
 func EngineWith(t testing.TB, cfg docker.EngineConfig) *docker.Engine {
 	t.Helper()
 	Client(t) // skips before anything is built
@@ -52,8 +51,7 @@ func EngineWith(t testing.TB, cfg docker.EngineConfig) *docker.Engine {
 	return e
 }
 
-// Client is a plain connection to the engine, to look at it from beside; it
-// may be asked for in cleanups too.
+// Client returns a plain Docker client. It may be called in cleanup functions.
 func Client(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
@@ -73,7 +71,7 @@ func Client(t testing.TB) *client.Client {
 	return c
 }
 
-// Image is the name of a local image with bash, git and python3.
+// Image returns the name of a local image with bash, git and python3.
 func Image(t testing.TB) string {
 	t.Helper()
 	if _, err := Client(t).ImageInspect(t.Context(), BaseImage); err != nil {
@@ -90,7 +88,7 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// HelperDir is a folder with the helper for the processor the tests run on.
+// HelperDir returns a directory with the helper for this processor.
 func HelperDir(t testing.TB) string {
 	t.Helper()
 	b, err := build()
@@ -104,13 +102,13 @@ func HelperDir(t testing.TB) string {
 	return dir
 }
 
-// build compiles the helper as scripts/helper.sh does, once per test process.
+// build compiles the helper like scripts/helper.sh, once per test process.
 var build = sync.OnceValues(func() (_ []byte, err error) {
 	dir, err := os.MkdirTemp("", "mini-helper-")
 	if err != nil {
 		return nil, fmt.Errorf("build helper: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder harms nobody
+	defer os.RemoveAll(dir) //nolint:errcheck // it is in the temporary directory
 	file := filepath.Join(dir, "helper")
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false", //nolint:gosec // no outside input
 		"-ldflags", "-s -w -buildid=", "-o", file, "github.com/minibench/mini/cmd/mini-helper")
@@ -118,5 +116,5 @@ var build = sync.OnceValues(func() (_ []byte, err error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build helper: %w: %s", err, out)
 	}
-	return os.ReadFile(file) //nolint:gosec // made above
+	return os.ReadFile(file) //nolint:gosec // created above
 })

@@ -14,40 +14,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SmallImage is the name of the one image of a second engine: this machine's
-// bash and a few other programs, about 5 MB, so that an engine without a decent
-// storage driver, or with hardly any disk, can have it.
+// SmallImage is the only image of a Daemon: this machine's bash and a few other
+// programs, about 5 MB. It is small enough for a daemon without an efficient storage
+// driver or with little disk space.
 const SmallImage = "mini-small:latest"
 
-// smallPrograms are those of SmallImage.
+// smallPrograms are the programs in SmallImage.
 var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
 
-// loadImage gives the engine its image.
-func (s *Second) loadImage() {
+// loadImage imports SmallImage into the daemon.
+func (s *Daemon) loadImage() {
 	s.t.Helper()
 	content, err := small()
 	if err != nil {
 		missing(s.t, "a small image cannot be made of this machine's programs: %v", err)
 	}
 	c := s.Client()
-	defer c.Close() //nolint:errcheck // the import's error is the one that matters
+	defer c.Close() //nolint:errcheck // the error of the import matters
 	progress, err := c.ImageImport(s.t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, SmallImage, image.ImportOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer progress.Close() //nolint:errcheck // it was read to its end
-	var said bytes.Buffer
-	if _, err := said.ReadFrom(progress); err != nil {
+	var output bytes.Buffer
+	if _, err := output.ReadFrom(progress); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := c.ImageInspect(s.t.Context(), SmallImage); err != nil {
-		s.t.Fatalf("the small image did not arrive: %v; %s", err, said.String())
+		s.t.Fatalf("the small image did not arrive: %v; %s", err, output.String())
 	}
 }
 
 var absolute = regexp.MustCompile(`/[^ )]+`)
 
-// small is the image's files as a tar.
+// small returns the content of SmallImage as a tar file.
 var small = sync.OnceValues(func() ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)

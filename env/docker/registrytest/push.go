@@ -19,8 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Layer is a layer of a file with so many bytes that do not compress, and that
-// no other layer has.
+// Layer returns a unique layer with one incompressible file of so many bytes.
 func Layer(t testing.TB, bytes int) v1.Layer {
 	t.Helper()
 	content := make([]byte, bytes)
@@ -31,7 +30,7 @@ func Layer(t testing.TB, bytes int) v1.Layer {
 	return Files(t, map[string][]byte{"content": content})
 }
 
-// Files is a layer of these files, all of them executable.
+// Files returns a layer with these files, all executable.
 func Files(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
 	var buf bytes.Buffer
@@ -55,7 +54,7 @@ func Files(t testing.TB, files map[string][]byte) v1.Layer {
 	return l
 }
 
-// Image is an image of these layers for an architecture; empty is this
+// Image returns an image of these layers for an architecture; empty means this
 // machine's.
 func Image(t testing.TB, arch string, layers ...v1.Layer) v1.Image {
 	t.Helper()
@@ -78,8 +77,7 @@ func Image(t testing.TB, arch string, layers ...v1.Layer) v1.Image {
 	return img
 }
 
-// Push puts an image into the registry, past the proxy, and returns the name
-// under which the proxy has it.
+// Push pushes an image to the registry directly, and returns its name at the proxy.
 func (r *Registry) Push(t testing.TB, repository string, img v1.Image) string {
 	t.Helper()
 	ref, err := name.ParseReference(r.direct + "/" + repository + ":latest")
@@ -92,7 +90,7 @@ func (r *Registry) Push(t testing.TB, repository string, img v1.Image) string {
 	return r.Host + "/" + repository + ":latest"
 }
 
-// PushIndex puts an image for several architectures there.
+// PushIndex pushes a multi-platform image, with one image per architecture.
 func (r *Registry) PushIndex(t testing.TB, repository string, images map[string]v1.Image) string {
 	t.Helper()
 	index := mutate.IndexMediaType(v1.ImageIndex(empty.Index), types.DockerManifestList)
@@ -111,9 +109,9 @@ func (r *Registry) PushIndex(t testing.TB, repository string, images map[string]
 	return r.Host + "/" + repository + ":latest"
 }
 
-// transport keeps no connection longer than the test.
+// transport returns a transport whose connections are closed after the test.
 func transport(t testing.TB) remote.Option {
-	own := remote.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is one
+	own := remote.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is an *http.Transport
 	t.Cleanup(own.CloseIdleConnections)
 	return remote.WithTransport(own)
 }

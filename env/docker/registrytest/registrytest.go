@@ -1,22 +1,15 @@
-// Package registrytest gives tests a real image registry on the loopback, with
-// images of their own in it, and a proxy in front that can be told to fail.
-//
-// The registry is Debian's docker-registry; scripts/registry.sh gets it. Where
-// it is missing tests are skipped, or with MINI_REQUIRE_DOCKER=1 fail.
+// Package registrytest gives tests an in-memory image registry on loopback, behind a
+// proxy that can inject faults.
 package registrytest
 
 import (
-	"bufio"
 	"context"
-	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,12 +17,13 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
+	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Registry is a registry and the proxy in front of it. Engines trust both
-// without TLS, since they are on the loopback.
+// Registry is a registry behind a proxy. Engines trust both without TLS, since they
+// are on loopback.
 type Registry struct {
-	// Host is the proxy's address, as it stands in names of images.
+	// Host is the proxy's address, as in image names.
 	Host string
 
 	direct string // the registry's own address
@@ -39,102 +33,36 @@ type Registry struct {
 	asked  []string
 }
 
-// Fault is what the proxy does instead of passing a request on, or with the
-// answer.
+// Fault is what the proxy does to a request.
 type Fault struct {
-	Status     int               // answer with this instead
-	Header     map[string]string // and this; also added to answers that pass
-	Cut        bool              // pass half of the answer and hang up
-	Reset      bool              // hang up at once
-	Delay      time.Duration     // before anything
-	Throughput int               // bytes a second of the answer; 0 is as fast as it goes
+	Status     int               // if not 0, answer with this status
+	Header     map[string]string // headers to add to the response
+	Delay      time.Duration     // before the response
+	Throughput int               // bytes per second of the response; 0 means no limit
 }
-
-// listening is what the registry says when it is up.
-var listening = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
 // Start runs a registry for the length of the test.
 func Start(t testing.TB) *Registry {
 	t.Helper()
-	file := binary(t)
-	dir := t.TempDir()
-	config := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\nhttp: {addr: 127.0.0.1:0}\n",
-		filepath.Join(dir, "data"))
-	if err := os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, file, "serve", filepath.Join(dir, "config.yml")) //nolint:gosec // found above
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	up := make(chan string, 1)
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				up <- m[1]
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-read
-		_ = cmd.Wait() // it was killed
-	})
-	r := &Registry{}
-	select {
-	case r.direct = <-up:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the registry does not come up")
-	}
+	direct := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(direct.Close)
+	r := &Registry{direct: strings.TrimPrefix(direct.URL, "http://")}
 	proxy := httptest.NewServer(r.handler())
 	t.Cleanup(proxy.Close)
 	r.Host = strings.TrimPrefix(proxy.URL, "http://")
 	return r
 }
 
-func binary(t testing.TB) string {
-	t.Helper()
-	if file, err := exec.LookPath("docker-registry"); err == nil {
-		return file
-	}
-	dir, err := os.Getwd() // of the test's package
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, "bin", "docker-registry")
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-			continue
-		}
-		if _, err := os.Stat(file); err == nil {
-			return file
-		}
-		break
-	}
-	const text = "docker-registry is missing; scripts/registry.sh gets it"
-	if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {
-		t.Fatal(text + " (MINI_REQUIRE_DOCKER=1)")
-	}
-	t.Skip(text)
-	return ""
-}
-
-// Inject lets every request from now on be judged; nil lets all pass.
-func (r *Registry) Inject(judge func(*http.Request) *Fault) {
+// Inject calls f for every later request and applies the fault it returns, if any. A
+// nil f removes all faults.
+func (r *Registry) Inject(f func(*http.Request) *Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inject = judge
+	r.inject = f
 }
 
-// Asked are the requests so far, as "GET /v2/...".
-func (r *Registry) Asked() []string {
+// Requests returns the requests so far, for example "GET /v2/".
+func (r *Registry) Requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.asked...)
@@ -144,16 +72,16 @@ func (r *Registry) handler() http.Handler {
 	target := &url.URL{Scheme: "http", Host: r.direct}
 	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(target)
-		p.Out.Host = p.In.Host // the registry names itself in its answers
+		p.Out.Host = p.In.Host // the registry uses the host in its responses
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		r.mu.Lock()
-		judge := r.inject
+		fault := r.inject
 		r.asked = append(r.asked, q.Method+" "+q.URL.Path)
 		r.mu.Unlock()
 		var f *Fault
-		if judge != nil {
-			f = judge(q)
+		if fault != nil {
+			f = fault(q)
 		}
 		if f == nil {
 			proxy.ServeHTTP(w, q)
@@ -173,23 +101,12 @@ func (f *Fault) serve(w http.ResponseWriter, q *http.Request, next http.Handler)
 		w.Header().Set(name, value)
 	}
 	switch {
-	case f.Reset:
-		panic(http.ErrAbortHandler)
 	case f.Status == http.StatusTooManyRequests:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.Status)
 		_, _ = w.Write([]byte(`{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}`)) // the client may be gone
 	case f.Status != 0:
 		http.Error(w, http.StatusText(f.Status), f.Status)
-	case f.Cut:
-		all := httptest.NewRecorder()
-		next.ServeHTTP(all, q)
-		for name, values := range all.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(all.Code)
-		_, _ = w.Write(all.Body.Bytes()[:all.Body.Len()/2]) // as above
-		panic(http.ErrAbortHandler)
 	case f.Throughput > 0:
 		next.ServeHTTP(&slow{ResponseWriter: w, ctx: q.Context(), rate: f.Throughput}, q)
 	default:
@@ -197,7 +114,7 @@ func (f *Fault) serve(w http.ResponseWriter, q *http.Request, next http.Handler)
 	}
 }
 
-// slow passes bytes on at a bounded rate.
+// slow is a ResponseWriter with a limited rate.
 type slow struct {
 	http.ResponseWriter
 	ctx  context.Context //nolint:containedctx // of one request, whose writer this is
@@ -223,14 +140,14 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Drop removes names from the engine when the test ends, those that are there.
-func Drop(t testing.TB, c *client.Client, refs ...string) {
+// RemoveOnCleanup removes image names from the engine when the test ends.
+func RemoveOnCleanup(t testing.TB, c *client.Client, refs ...string) {
 	t.Helper()
-	t.Cleanup(func() { DropNow(c, refs...) })
+	t.Cleanup(func() { RemoveImages(c, refs...) })
 }
 
-// DropNow removes names from the engine, those that are there.
-func DropNow(c *client.Client, refs ...string) {
+// RemoveImages removes image names from the engine; missing names are ignored.
+func RemoveImages(c *client.Client, refs ...string) {
 	for _, ref := range refs {
 		_, _ = c.ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true}) // it may not be there
 	}

@@ -16,7 +16,7 @@ func TestForDir(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b, hash, err := binaries.For(dir, "amd64")
+	b, hash, err := binaries.Load(dir, "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,18 +36,18 @@ func TestForDir(t *testing.T) {
 		t.Errorf("with a checksum beside it: %q, %v", got, err)
 	}
 
-	if _, _, err := binaries.For(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
+	if _, _, err := binaries.Load(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
 		t.Errorf("missing binary: err = %v, want ErrNotBuilt", err)
 	}
-	if _, _, err := binaries.For(dir, "../amd64"); err == nil || errors.Is(err, binaries.ErrNotBuilt) {
+	if _, _, err := binaries.Load(dir, "../amd64"); err == nil || errors.Is(err, binaries.ErrNotBuilt) {
 		t.Errorf("unknown architecture: err = %v, want one that names it", err)
 	}
 }
 
-// A fresh clone has no binaries, a built one has; neither may break.
+// A fresh clone has no binaries; the test must pass with and without them.
 func TestForIsBuiltOrSaysWhatToDo(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		b, hash, err := binaries.For("", arch)
+		b, hash, err := binaries.Load("", arch)
 		switch {
 		case err == nil && (string(b[:4]) != "\x7fELF" || len(hash) != 64):
 			t.Errorf("For(%s) = %q..., %q; want an ELF file and its hash", arch, b[:4], hash)

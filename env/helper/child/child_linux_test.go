@@ -19,24 +19,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(t *testing.T, p *child.Program) *child.Box {
+func start(t *testing.T, p *child.Program) *child.Environment {
 	t.Helper()
-	box, err := child.Start(t.Context(), child.Config{
+	sandbox, err := child.Start(t.Context(), child.Config{
 		Name: "test", Program: p, Env: []string{"PATH=/usr/bin:/bin"}, Setup: helper.Setup{Dir: t.TempDir()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-// TestLostHelper: a command kills the helper. The sandbox is lost, with the
-// reason, and what it ran dies all the same; another sandbox is untouched.
+// TestLostHelper: a command kills the helper. The sandbox is lost, the error says why,
+// and all its processes are killed. Another sandbox is not affected.
 func TestLostHelper(t *testing.T) {
 	p := childtest.Program(t)
 	for name, script := range map[string]string{
@@ -53,19 +53,19 @@ func TestLostHelper(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			box := start(t, p)
-			_, err := box.Execute(t.Context(), env.Command{
+			sandbox := start(t, p)
+			_, err := sandbox.Execute(t.Context(), env.Command{
 				Script: `(sleep 0.3; kill -9 $PPID) & ` + script, Env: map[string]string{"W": word}, Timeout: time.Minute,
 			})
 			e, ok := errors.AsType[*env.Error](err)
 			if !ok || e.Status != env.ContainerDied || !strings.Contains(err.Error(), "signal 9") || e.Hint == "" {
 				t.Errorf("error is %v", err)
 			}
-			childtest.Gone(t, word, 10*time.Second)
-			if _, again := box.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(again, e) {
+			childtest.RequireExit(t, word, 10*time.Second)
+			if _, again := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(again, e) {
 				t.Errorf("afterwards: %v, want the same error", again)
 			}
-			if n := len(childtest.Living(t, beside)); n != 1 {
+			if n := len(childtest.Running(t, beside)); n != 1 {
 				t.Errorf("of the other sandbox %d processes live, want 1", n)
 			}
 			if r, err := other.Execute(t.Context(), env.Command{Script: "echo well"}); err != nil || string(r.Output) != "well\n" {
@@ -75,25 +75,26 @@ func TestLostHelper(t *testing.T) {
 	}
 }
 
-// TestStoppedHelper: a helper that a command has stopped is closed all the same.
+// TestStoppedHelper: Close works if a command has stopped the helper with SIGSTOP.
 func TestStoppedHelper(t *testing.T) {
-	box := start(t, childtest.Program(t))
+	sandbox := start(t, childtest.Program(t))
 	word := "mini-stopped-" + rand.Text()
-	if _, err := box.Execute(t.Context(), env.Command{
+	if _, err := sandbox.Execute(t.Context(), env.Command{
 		Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": word},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(box.PID(), syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(sandbox.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	childtest.Gone(t, word, time.Second)
+	childtest.RequireExit(t, word, time.Second)
 }
 
-// TestNoHelper: what does not become a helper says why, and leaves nothing.
+// TestNoHelper: if the process does not become a helper, the error says why, and no
+// process is left.
 func TestNoHelper(t *testing.T) {
 	p := childtest.Program(t)
 	word := "mini-none-" + rand.Text()
@@ -108,17 +109,17 @@ func TestNoHelper(t *testing.T) {
 		"killed":           {[]string{"sh", "-c", "setsid -f bash -c 'exec -a " + word + " sleep 300'; kill -9 $$"}, "signal 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box, err := child.Start(t.Context(), child.Config{Name: "test", Program: p, Wrapper: c.wrapper})
+			sandbox, err := child.Start(t.Context(), child.Config{Name: "test", Program: p, Wrapper: c.wrapper})
 			if err == nil {
-				t.Fatal(errors.Join(errors.New("it started"), box.Close(t.Context())))
+				t.Fatal(errors.Join(errors.New("it started"), sandbox.Close(t.Context())))
 			}
-			var failed *child.FailedError
+			var failed *child.StartError
 			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error is %v, want one that says %q", err, c.says)
 			}
 		})
 	}
-	childtest.Gone(t, word, 10*time.Second)
+	childtest.RequireExit(t, word, 10*time.Second)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gaveUp := errors.New("gave up")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(gaveUp) })
@@ -127,22 +128,22 @@ func TestNoHelper(t *testing.T) {
 	}
 }
 
-// TestAnotherHelper: the hash is that of what was sent.
-func TestAnotherHelper(t *testing.T) {
-	_, err := child.Start(t.Context(), child.Config{Name: "test", Program: childtest.Mislabelled(t)})
+// TestWrongHash: Start fails if the helper has another hash.
+func TestWrongHash(t *testing.T) {
+	_, err := child.Start(t.Context(), child.Config{Name: "test", Program: childtest.ProgramWithWrongHash(t)})
 	if !errors.Is(err, helper.ErrMismatch) {
 		t.Errorf("error is %v, want a mismatch", err)
 	}
 }
 
-// TestFewDescriptors: the helper's file and pipes are not passed on.
-func TestFewDescriptors(t *testing.T) {
-	box := start(t, childtest.Program(t))
-	r, err := box.Execute(t.Context(), env.Command{Script: `ls /proc/self/fd | wc -l`})
+// TestDescriptors: commands do not inherit the helper's file and pipes.
+func TestDescriptors(t *testing.T) {
+	sandbox := start(t, childtest.Program(t))
+	r, err := sandbox.Execute(t.Context(), env.Command{Script: `ls /proc/self/fd | wc -l`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// ls has the standard three, and the folder it reads.
+	// ls has the standard three descriptors, and the directory that it reads.
 	if string(r.Output) != "4\n" {
 		t.Errorf("commands have more open files than three: %q", r.Output)
 	}

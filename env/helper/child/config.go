@@ -10,31 +10,31 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// Config says what to start, and what to tell it.
+// Config configures an Environment.
 type Config struct {
-	// Name says in errors which sandbox it is.
-	Name    string
+	// Name identifies the sandbox in errors.
+	Name string
+	// Program is the helper to start.
 	Program *Program
-	// Wrapper is a command line that ends in running Path, all of it; empty
-	// means that the helper is started as it is.
+	// Wrapper is a complete command line that finally executes ProgramPath. Empty
+	// means that the helper is started directly.
 	Wrapper []string
-	// NoTrace keeps commands of root from tracing processes outside of the sandbox,
-	// as this program. It is for helpers without a Wrapper.
+	// NoTrace prevents commands that run as root from tracing processes outside the
+	// sandbox, such as this program. It is for helpers without a Wrapper.
 	NoTrace bool
-	// Env is the environment of the helper, in NAME=value form, which
-	// commands inherit.
+	// Env is the environment of the helper, as NAME=value. Commands inherit it.
 	Env []string
-	// Setup says where and how commands run.
+	// Setup holds the settings for commands.
 	Setup helper.Setup
-	// Info is what those who are asked by a command see of the sandbox (see
-	// env.ToolRequest); nil means what the helper says.
+	// Info returns the Info of ToolRequest.Nested; nil means the helper's description.
 	Info func(helper.Hello) env.Info
-	// Timeout bounds commands that name none; zero means helper.DefaultTimeout.
+	// Timeout is the timeout of commands that set none; zero means
+	// helper.DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Validate reports the first mistake in what sandboxes on this machine have in
-// common.
+// Validate returns an error for the first invalid setting among those that the
+// sandboxes on this machine have in common.
 func Validate(timeout time.Duration, interpreter []string, environ map[string]string) error {
 	switch {
 	case timeout < 0:
@@ -44,24 +44,24 @@ func Validate(timeout time.Duration, interpreter []string, environ map[string]st
 	}
 	for name, value := range environ {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return fmt.Errorf("environment variable %q cannot be passed on", name)
+			return fmt.Errorf("environment variable %q is invalid", name)
 		}
 	}
 	return nil
 }
 
-// FailedError says that what was started did not become a helper. Text is what
-// it wrote about that, a few lines at most.
-type FailedError struct {
-	Text string
-	Err  error
+// StartError means that the started process did not become a helper. Output is what it
+// wrote to standard error, at most a few lines.
+type StartError struct {
+	Output string
+	Err    error
 }
 
-func (e *FailedError) Error() string {
-	if e.Text == "" {
+func (e *StartError) Error() string {
+	if e.Output == "" {
 		return e.Err.Error()
 	}
-	return e.Err.Error() + ": " + e.Text
+	return e.Err.Error() + ": " + e.Output
 }
 
-func (e *FailedError) Unwrap() error { return e.Err }
+func (e *StartError) Unwrap() error { return e.Err }

@@ -1,18 +1,17 @@
-// Package child starts a helper as a child of this program and talks to it over
-// pipes: directly on the host, or behind a program that builds a sandbox first
-// and then becomes or starts the helper (bubblewrap).
+// Package child starts a helper as a child process of this program and talks to it
+// over pipes: directly on the host, or through a wrapper that builds a sandbox first
+// and then executes the helper (bubblewrap).
 //
-// Nothing outlives its owner. The helper holds the reading end of a pipe whose
-// other end this program alone has: however this program ends, kill -9
-// included, the helper sees the end of its input, kills everything it has
-// started and exits. When it is the helper that is killed, its orphans become
-// this program's (see process.Ward) and are killed here.
+// No process outlives this program. The helper reads from a pipe whose write end only
+// this program holds: when this program exits, even by kill -9, the helper sees the
+// end of its input, kills all its processes and exits. If the helper is killed, this
+// program adopts its orphans and kills them (see process.Child).
 //
-// The helper's file is held in memory and never on a disk. All of this is for
-// Linux; elsewhere Load says so.
+// The helper's binary is held in memory and not written to disk. Linux only; on other
+// systems Load returns an error.
 //
 //	program, err := child.Load(binary, hash)
 //	defer program.Close()
-//	box, err := child.Start(ctx, child.Config{Name: "work in " + dir, Program: program, Setup: helper.Setup{Dir: dir}})
-//	defer box.Close(ctx)
+//	sandbox, err := child.Start(ctx, child.Config{Name: "work in " + dir, Program: program, Setup: helper.Setup{Dir: dir}})
+//	defer sandbox.Close(ctx)
 package child

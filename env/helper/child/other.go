@@ -12,50 +12,50 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// Program is a helper ready to be started; there is none for this system.
+// Program is a helper binary; it is not supported on this system.
 type Program struct{}
 
-// Load is not available here: the helper runs on Linux only.
+// Load returns an error: the helper runs on Linux only.
 func Load([]byte, string) (*Program, error) {
 	return nil, fmt.Errorf("load helper: %w", errors.ErrUnsupported)
 }
 
-// ToolDir is the folder with mini-tool; there is none.
+// ToolDir returns "".
 func (p *Program) ToolDir() string { return "" }
 
-// MakeToolDir is not available here.
+// MakeToolDir returns an error.
 func (p *Program) MakeToolDir() error { return errors.ErrUnsupported }
 
-// Close gives the file up.
+// Close does nothing.
 func (p *Program) Close() error { return nil }
 
-// Path is where a started helper's file is.
-const Path = ""
+// ProgramPath is empty on this system.
+const ProgramPath = ""
 
-// Box is a helper that is up; there is none on this system.
-type Box struct{}
+// Environment is a running helper; it is not supported on this system.
+type Environment struct{}
 
-// Start is not available here.
-func Start(context.Context, Config) (*Box, error) {
-	return nil, &FailedError{Err: fmt.Errorf("start helper: %w", errors.ErrUnsupported)}
+// Start returns an error.
+func Start(context.Context, Config) (*Environment, error) {
+	return nil, &StartError{Err: fmt.Errorf("start helper: %w", errors.ErrUnsupported)}
 }
 
-// Hello returns what the helper said of itself.
-func (b *Box) Hello() helper.Hello { return helper.Hello{} }
+// Hello returns an empty message.
+func (b *Environment) Hello() helper.Hello { return helper.Hello{} }
 
-// PID is the process that was started.
-func (b *Box) PID() int { return 0 }
+// PID returns 0.
+func (b *Environment) PID() int { return 0 }
 
-// Execute runs one command.
-func (b *Box) Execute(context.Context, env.Command) (env.Result, error) {
+// Execute returns an error.
+func (b *Environment) Execute(context.Context, env.Command) (env.Result, error) {
 	return env.Result{ExitCode: -1, OOMKilled: -1}, env.ErrClosed
 }
 
-// Put carries files in.
-func (b *Box) Put(context.Context, string, io.Reader) error { return env.ErrClosed }
+// Put returns an error.
+func (b *Environment) Put(context.Context, string, io.Reader) error { return env.ErrClosed }
 
-// Get carries files out.
-func (b *Box) Get(context.Context, string, io.Writer) error { return env.ErrClosed }
+// Get returns an error.
+func (b *Environment) Get(context.Context, string, io.Writer) error { return env.ErrClosed }
 
-// Close ends the helper.
-func (b *Box) Close(context.Context) error { return nil }
+// Close does nothing.
+func (b *Environment) Close(context.Context) error { return nil }

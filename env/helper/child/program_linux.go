@@ -11,51 +11,52 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// Program is a helper ready to be started any number of times, at once too.
+// Program is a helper binary that can be started any number of times, also
+// concurrently.
 type Program struct {
-	file *os.File // for reading only, without a name
+	file *os.File // read-only, without a name
 	hash string
 	tool tool
 }
 
-// Load takes the helper's binary and its SHA-256 in hex, see package binaries.
+// Load returns a Program for a helper binary and its SHA-256 in hex (see package
+// binaries).
 func Load(binary []byte, hash string) (*Program, error) {
 	file, err := inMemory(binary)
-	if err != nil { // a kernel that lets no such file be run
+	if err != nil { // the kernel does not allow executing such files
 		file, err = onDisk(binary)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load helper: %w", err)
 	}
-	dir, err := scratch.Plan("tool")
+	dir, err := scratch.NewPath("tool")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load helper: %w", err), file.Close())
 	}
 	return &Program{file: file, hash: hash, tool: tool{program: file, dir: dir}}, nil
 }
 
-// ToolDir is the folder of this machine's that has mini-tool from the first
-// command that may ask on, and until Close. It is not there before MakeToolDir,
-// or that command.
+// ToolDir returns the directory on the host for mini-tool. It exists after MakeToolDir
+// or the first command that may call tools, until Close.
 func (p *Program) ToolDir() string { return p.tool.dir }
 
-// MakeToolDir makes the folder, empty at first, for those who have to show it to
-// a sandbox before they know what will run there.
+// MakeToolDir creates the directory, empty at first, for sandboxes that mount it
+// before they run commands.
 func (p *Program) MakeToolDir() error {
 	p.tool.mu.Lock()
 	defer p.tool.mu.Unlock()
 	return p.tool.makeDir()
 }
 
-// Close gives the file up, and removes the folder. What runs keeps running.
+// Close closes the file and removes the directory. Running helpers are not affected.
 func (p *Program) Close() error { return errors.Join(p.file.Close(), p.tool.close()) }
 
-// inMemory seals what it has written, so that nobody who gets hold of the file
-// can change what others run.
+// inMemory creates a sealed memfd, so that no process can modify the program that
+// others run.
 func inMemory(binary []byte) (_ *os.File, err error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("mini-helper", flags|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, where every such file can be run
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, where every memfd is executable
 		fd, err = unix.MemfdCreate("mini-helper", flags)
 	}
 	if err != nil {
@@ -72,7 +73,7 @@ func inMemory(binary []byte) (_ *os.File, err error) {
 	return os.Open("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// onDisk makes a file that has lost its name before anybody is told of it.
+// onDisk creates a file and deletes its name before it returns.
 func onDisk(binary []byte) (_ *os.File, err error) {
 	w, err := os.CreateTemp("", "mini-helper-*")
 	if err != nil {

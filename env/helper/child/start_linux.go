@@ -16,106 +16,106 @@ import (
 	"github.com/minibench/mini/env/process"
 )
 
-// Path is where a started helper's file is, for the command line of a Wrapper:
-// an open file of the process that is to become the helper.
-var Path = "/proc/self/fd/" + strconv.Itoa(programFD)
+// ProgramPath is the path of the helper's file for the command line of a Wrapper: an
+// open file of the process that executes the helper.
+var ProgramPath = "/proc/self/fd/" + strconv.Itoa(programFD)
 
-// programFD is the first descriptor after the standard three. The helper does
-// not pass it on to commands.
+// programFD is the descriptor of the helper's file, the first after the standard
+// three. The helper does not pass it to commands.
 const programFD = 3
 
-// Start starts a helper and greets it. The error is a *FailedError, or the
-// cause of ctx when that ended; nothing is left behind in either case.
-func Start(ctx context.Context, c Config) (*Box, error) {
+// Start starts a helper and connects to it. The error is a *StartError, or the cause
+// of ctx if that ended; no process is left then.
+func Start(ctx context.Context, c Config) (*Environment, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	p, err := launch(c)
 	if err != nil {
-		return nil, &FailedError{Err: err}
+		return nil, &StartError{Err: err}
 	}
 	client, err := p.dial(ctx, helper.ClientConfig{Setup: c.Setup, Hash: c.Program.hash, Timeout: c.Timeout})
 	if err == nil {
-		b := &Box{config: c, proc: p, client: client}
+		b := &Environment{config: c, proc: p, client: client}
 		if c.Info != nil {
 			b.info = c.Info(client.Hello())
 		}
 		return b, nil
 	}
-	err = errors.Join(err, p.end())
+	err = errors.Join(err, p.stop())
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &FailedError{Text: p.words(), Err: fmt.Errorf("%w (%s)", err, p.fate())}
+	return nil, &StartError{Output: p.stderr.String(), Err: fmt.Errorf("%w (%s)", err, p.exitStatus())}
 }
 
-// errEnded is the cause of a greeting that nobody is left to answer.
-var errEnded = errors.New("it has ended")
+// errExited is the cause when the process exits during the handshake.
+var errExited = errors.New("process has exited")
 
-// dial greets the helper. The end of the stream alone would not tell that the
-// child has died: what it started may hold the other end.
-func (p *child) dial(ctx context.Context, c helper.ClientConfig) (*helper.Client, error) {
+// dial connects to the helper. The stream does not end when the child exits, because a
+// process that it started may hold the other end, so dial waits for the exit, too.
+func (p *childProcess) dial(ctx context.Context, c helper.ClientConfig) (*helper.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { // ends with the greeting
+	go func() { // returns when dial returns
 		select {
-		case <-p.ended:
-			cancel(errEnded)
+		case <-p.exited:
+			cancel(errExited)
 		case <-ctx.Done():
 		}
 	}()
 	return helper.Dial(ctx, p.stream, c)
 }
 
-// child is a started helper, or what leads to one.
-type child struct {
+// childProcess is a started helper or its wrapper.
+type childProcess struct {
 	cmd    *exec.Cmd
 	stream *stream
-	stderr *helper.Stderr
-	ward   *process.Ward
-	ended  chan struct{} // closed once it has been waited for
+	stderr *helper.StderrBuffer
+	child  *process.Child
+	exited chan struct{} // closed once it has been waited for
 }
 
-func launch(c Config) (_ *child, err error) {
+func launch(c Config) (_ *childProcess, err error) {
 	argv := c.Wrapper
 	if len(argv) == 0 {
-		argv = []string{Path}
+		argv = []string{ProgramPath}
 	}
 	in, toHelper, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close() //nolint:errcheck // the child has its own
+	defer in.Close() //nolint:errcheck // the child has its own descriptor
 	fromHelper, out, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, toHelper.Close())
 	}
 	defer out.Close() //nolint:errcheck // likewise
-	p := &child{
+	p := &childProcess{
 		stream: &stream{r: fromHelper, w: toHelper},
-		stderr: &helper.Stderr{},
-		ended:  make(chan struct{}),
+		stderr: &helper.StderrBuffer{},
+		exited: make(chan struct{}),
 	}
-	// No context: it ends with Close, or with this program.
-	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // running it is the purpose
+	// No context: the process runs until Close, or until this program exits.
+	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // running the wrapper is the purpose
 	if len(c.Wrapper) == 0 {
 		p.cmd.Args[0] = "mini-helper"
 		if c.NoTrace {
-			p.cmd.Args = append(p.cmd.Args, helper.NoTrace)
+			p.cmd.Args = append(p.cmd.Args, helper.NoTraceArg)
 		}
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, p.stderr
 	p.cmd.ExtraFiles = []*os.File{c.Program.file}
 	p.cmd.Env = c.Env
 	if p.cmd.Env == nil {
-		p.cmd.Env = []string{} // nil would mean everything of this process
+		p.cmd.Env = []string{} // nil would mean the environment of this process
 	}
-	p.cmd.WaitDelay = time.Second // for stderr, should somebody hold it
-	// A group of its own: what is sent to this program's whole group, by a
-	// terminal or by timeout(1), must leave it to do its work. Its session stays
-	// the same, see process.Ward.
+	p.cmd.WaitDelay = time.Second // for stderr, which another process may hold
+	// Its own process group: a signal to the group of this program, from a terminal or
+	// timeout(1), must not reach it. It stays in the session of this program, see
+	// process.Child.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.ward, err = process.NewWard(func() (int, error) {
+	p.child, err = process.StartChild(func() (int, error) {
 		if err := p.start(); err != nil {
 			return 0, err
 		}
@@ -127,10 +127,10 @@ func launch(c Config) (_ *child, err error) {
 	return p, nil
 }
 
-// start leaves a goroutine that waits for the child's end. The thread is the
-// child's parent as far as PR_SET_PDEATHSIG is concerned, which bubblewrap uses,
-// so it must live as long.
-func (p *child) start() error {
+// start starts the child, and a goroutine that waits for its exit. The thread is the
+// child's parent with respect to PR_SET_PDEATHSIG, which bubblewrap uses, so it must
+// live as long as the child.
+func (p *childProcess) start() error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -138,57 +138,56 @@ func (p *child) start() error {
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // the state says it
-			close(p.ended)
+			_ = p.cmd.Wait() // see ProcessState
+			close(p.exited)
 		}
 	}()
 	return <-started
 }
 
-// How long a helper may take to kill what it runs once its input has ended, and
-// how long the kernel may take after a kill.
+// How long the helper may take to kill its processes after the end of its input, and
+// the kernel after SIGKILL.
 const (
-	goodEnd = 8 * time.Second
-	badEnd  = 3 * time.Second
+	exitTimeout = 8 * time.Second
+	killTimeout = 3 * time.Second
 )
 
-// end closes the child's input and waits until it is gone, with everything below
-// it.
-func (p *child) end() error {
-	_ = p.stream.Close()                      // a second time: nothing can be done about it
+// stop closes the child's input and waits until it and its descendants are gone.
+func (p *childProcess) stop() error {
+	_ = p.stream.Close()                      // may be closed already
 	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a command may have stopped it
-	if !p.gone(goodEnd) {
-		_ = p.cmd.Process.Kill() // it may have ended just now
-		if !p.gone(badEnd) {
+	if !p.waitExit(exitTimeout) {
+		_ = p.cmd.Process.Kill() // it may have just exited
+		if !p.waitExit(killTimeout) {
 			return fmt.Errorf("process %d cannot be killed", p.cmd.Process.Pid)
 		}
 	}
-	if n := p.ward.Close(p.cmd.ProcessState.Success()); n > 0 {
+	if n := p.child.Close(p.cmd.ProcessState.Success()); n > 0 {
 		return fmt.Errorf("%d processes cannot be killed", n)
 	}
 	return nil
 }
 
-func (p *child) gone(within time.Duration) bool {
+func (p *childProcess) waitExit(timeout time.Duration) bool {
 	select {
-	case <-p.ended:
+	case <-p.exited:
 		return true
 	default:
 	}
-	timer := time.NewTimer(within)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-p.ended:
+	case <-p.exited:
 		return true
 	case <-timer.C:
 		return false
 	}
 }
 
-// fate is how the child ended, as far as it has.
-func (p *child) fate() string {
-	if !p.gone(0) {
-		return "its process lives"
+// exitStatus describes how the child exited, if it has.
+func (p *childProcess) exitStatus() string {
+	if !p.waitExit(0) {
+		return "its process is running"
 	}
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return fmt.Sprintf("its process was killed by signal %d, %s", ws.Signal(), ws.Signal())
@@ -196,9 +195,7 @@ func (p *child) fate() string {
 	return fmt.Sprintf("its process ended with status %d", p.cmd.ProcessState.ExitCode())
 }
 
-func (p *child) words() string { return p.stderr.String() }
-
-// stream is the two pipes as one.
+// stream joins the two pipes to one stream.
 type stream struct{ r, w *os.File }
 
 var _ io.ReadWriteCloser = (*stream)(nil)
@@ -206,5 +203,5 @@ var _ io.ReadWriteCloser = (*stream)(nil)
 func (s *stream) Read(b []byte) (int, error)  { return s.r.Read(b) }
 func (s *stream) Write(b []byte) (int, error) { return s.w.Write(b) }
 
-// Close ends both directions.
+// Close closes both directions.
 func (s *stream) Close() error { return errors.Join(s.w.Close(), s.r.Close()) }

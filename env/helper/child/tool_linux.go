@@ -13,37 +13,37 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// tool is mini-tool in a folder of its own: the helper's program again, under the
-// name by which commands call it. A name needs a file, so this one is on the disk;
-// it is made when the first command may ask, and costs nothing until then.
+// tool is mini-tool in its own directory: a copy of the helper's program under the
+// name by which commands call it. A name requires a file on disk; it is created for
+// the first command that may call tools.
 type tool struct {
 	program *os.File // see Program
 	dir     string
 
-	mu     sync.Mutex
-	made   bool // the folder is there
-	placed bool // and mini-tool in it
-	closed bool
+	mu        sync.Mutex
+	created   bool // the directory exists
+	installed bool // mini-tool exists
+	closed    bool
 }
 
-// makeDir makes the folder, once. The lock is held.
+// makeDir creates the directory, once. The caller holds the lock.
 func (t *tool) makeDir() error {
 	if t.closed {
 		return env.ErrClosed
 	}
-	if t.made {
+	if t.created {
 		return nil
 	}
-	err := scratch.Make(t.dir)
-	t.made = err == nil
+	err := scratch.Create(t.dir)
+	t.created = err == nil
 	return err
 }
 
-// place makes sure that mini-tool is there.
-func (t *tool) place() error {
+// install creates mini-tool, once.
+func (t *tool) install() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.placed {
+	if t.installed {
 		return nil
 	}
 	err := t.makeDir()
@@ -51,22 +51,23 @@ func (t *tool) place() error {
 		err = t.copy(filepath.Join(t.dir, env.ToolProgram))
 	}
 	if err != nil {
-		return fmt.Errorf("put %s into %s: %w", env.ToolProgram, t.dir, err)
+		return fmt.Errorf("install %s in %s: %w", env.ToolProgram, t.dir, err)
 	}
-	t.placed = true
+	t.installed = true
 	return nil
 }
 
 func (t *tool) copy(name string) error {
-	// While the file can be written through some process, it cannot be run: none
-	// may be forked that inherits it, be it for a moment.
+	// A file that is open for writing in any process cannot be executed. So no process
+	// may be forked meanwhile, because it would inherit the descriptor until it calls
+	// exec.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	info, err := t.program.Stat()
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o500) //nolint:gosec // a program that is to be run
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o500) //nolint:gosec // an executable
 	if err != nil {
 		return err
 	}
@@ -74,14 +75,14 @@ func (t *tool) copy(name string) error {
 	return errors.Join(err, f.Close(), os.Chmod(t.dir, 0o500)) //nolint:gosec // a folder
 }
 
-// close removes the folder.
+// close removes the directory.
 func (t *tool) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	if !t.made {
+	if !t.created {
 		return nil
 	}
-	t.made, t.placed = false, false
+	t.created, t.installed = false, false
 	return scratch.Remove(t.dir)
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-func startWithTool(t *testing.T, p *child.Program) *child.Box {
+func startWithTool(t *testing.T, p *child.Program) *child.Environment {
 	t.Helper()
-	box, err := child.Start(t.Context(), child.Config{
+	sandbox, err := child.Start(t.Context(), child.Config{
 		Name: "test", Program: p, Env: []string{"PATH=/usr/bin:/bin"}, Setup: helper.Setup{Dir: t.TempDir(), ToolDir: p.ToolDir()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(t.Context()); err != nil {
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-// TestToolFolder: there is none until a command may ask, all sandboxes share it,
-// and it goes with the program.
-func TestToolFolder(t *testing.T) {
+// TestToolDir: the directory is created for the first command that may call tools,
+// shared by all sandboxes, and removed by Program.Close.
+func TestToolDir(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file, err := os.ReadFile(childtest.File(t))
 	if err != nil {
@@ -50,7 +50,7 @@ func TestToolFolder(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	var boxes []*child.Box
+	var boxes []*child.Environment
 	for range 4 {
 		boxes = append(boxes, startWithTool(t, p))
 	}
@@ -60,9 +60,9 @@ func TestToolFolder(t *testing.T) {
 	gone("without tools")
 
 	var wg sync.WaitGroup
-	for _, box := range boxes {
+	for _, sandbox := range boxes {
 		wg.Go(func() {
-			r, err := box.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{Local: []string{"write"}}})
+			r, err := sandbox.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{Local: []string{"write"}}})
 			if err != nil || !strings.HasPrefix(string(r.Output), "created f") || !strings.Contains(string(r.Output), "/usr/bin:/bin:"+p.ToolDir()+"\n") {
 				t.Errorf("%s, %v", r.Output, err)
 			}
@@ -83,8 +83,9 @@ func TestToolFolder(t *testing.T) {
 	gone("after Close")
 }
 
-// TestToolFolderThatCannotBeMade: the command is not run, and says why; others are.
-func TestToolFolderThatCannotBeMade(t *testing.T) {
+// TestToolDirError: if the directory cannot be created, commands with tools are not
+// run and say why; others run.
+func TestToolDirError(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	file, err := os.ReadFile(childtest.File(t))
 	if err != nil {
@@ -96,12 +97,12 @@ func TestToolFolderThatCannotBeMade(t *testing.T) {
 	}
 	defer p.Close()
 	t.Setenv("TMPDIR", os.Getenv("HOME"))
-	box := startWithTool(t, p)
-	r, err := box.Execute(t.Context(), env.Command{Script: "true", Tools: &env.Tools{}})
+	sandbox := startWithTool(t, p)
+	r, err := sandbox.Execute(t.Context(), env.Command{Script: "true", Tools: &env.Tools{}})
 	if err != nil || !strings.Contains(r.Failure, "cannot be made ready") || r.ExitCode != -1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := box.Execute(t.Context(), env.Command{Script: "true"}); err != nil || r.ExitCode != 0 {
+	if r, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); err != nil || r.ExitCode != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

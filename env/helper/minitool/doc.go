@@ -1,11 +1,11 @@
-// Package minitool is the program mini-tool: what the commands of a sandbox ask
-// by. It is the helper under another name, and takes the shortest way there is:
-// one frame to the helper over a socket, one back (see helper.Ask), or nothing at
-// all for the tools of package files.
+// Package minitool implements the program mini-tool, with which the commands of a
+// sandbox call tools. It is the helper's binary under another name. It sends one frame
+// to the helper over a Unix socket and reads one (see helper.ToolRequest), or runs a
+// tool of package files itself.
 //
-// What it asks with stands in its environment; without that it says so and exits
-// with 1. Nothing about it is secret to the command that calls it.
+// Its environment holds the address of the socket and a token; without them it prints
+// an error and exits with 1. They are not secret to the command that calls it.
 //
-// Standard library only, and not package net: the program is copied into every
+// Standard library only, and without package net: the program is copied into every
 // sandbox.
 package minitool

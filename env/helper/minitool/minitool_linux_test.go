@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program is the helper under the name of mini-tool.
+// program returns the path of a copy of the helper named mini-tool.
 func program(t testing.TB) string {
 	t.Helper()
 	binary, err := os.ReadFile(childtest.File(t))
@@ -35,15 +35,16 @@ func program(t testing.TB) string {
 	return name
 }
 
-// desk answers one request as the helper does; the channel has what was asked.
-func desk(t *testing.T, answer func(net.Conn, helper.Ask)) (socket string, asked <-chan helper.Ask) {
+// toolServer accepts one request, as the helper does, and calls answer; the channel
+// receives the request.
+func toolServer(t *testing.T, answer func(net.Conn, helper.ToolRequest)) (socket string, asked <-chan helper.ToolRequest) {
 	t.Helper()
 	socket = "mini-tool-test-" + strings.ReplaceAll(t.Name(), "/", "-")
 	l, err := net.Listen("unix", "@"+socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := make(chan helper.Ask, 1)
+	asks := make(chan helper.ToolRequest, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -52,12 +53,12 @@ func desk(t *testing.T, answer func(net.Conn, helper.Ask)) (socket string, asked
 			return
 		}
 		defer conn.Close()
-		f, err := helper.ReadFrame(conn, helper.MaxAsk)
-		if err != nil || f.Kind != helper.KindAsk {
+		f, err := helper.ReadFrame(conn, helper.MaxToolRequestFrame)
+		if err != nil || f.Kind != helper.KindToolRequest {
 			t.Errorf("frame %q, %v", f.Kind, err)
 			return
 		}
-		ask, err := helper.DecodeAsk(f.Body)
+		ask, err := helper.DecodeToolRequest(f.Body)
 		if err != nil {
 			t.Error(err)
 		}
@@ -71,12 +72,12 @@ func desk(t *testing.T, answer func(net.Conn, helper.Ask)) (socket string, asked
 	return socket, asks
 }
 
-// says answers with an Answer.
-func says(t *testing.T, a helper.Answer) func(net.Conn, helper.Ask) {
-	return func(conn net.Conn, _ helper.Ask) {
+// respondWith returns a function that sends a response.
+func respondWith(t *testing.T, a helper.ToolResponse) func(net.Conn, helper.ToolRequest) {
+	return func(conn net.Conn, _ helper.ToolRequest) {
 		body, err := a.Encode()
 		if err == nil {
-			err = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindAnswer, Body: body})
+			err = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolResponse, Body: body})
 		}
 		if err != nil {
 			t.Error(err)
@@ -84,7 +85,7 @@ func says(t *testing.T, a helper.Answer) func(net.Conn, helper.Ask) {
 	}
 }
 
-// call is what a run of the program came to.
+// call is the result of running the program.
 type call struct {
 	code     int
 	out, err string
@@ -101,8 +102,8 @@ func run(t *testing.T, c *exec.Cmd) call {
 	return call{c.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// endedBy is the signal that ended a program; -1 where none did.
-func endedBy(c *exec.Cmd) syscall.Signal {
+// exitSignal returns the signal that killed a program; -1 if none did.
+func exitSignal(c *exec.Cmd) syscall.Signal {
 	ws, ok := c.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || !ws.Signaled() {
 		return -1
@@ -110,7 +111,7 @@ func endedBy(c *exec.Cmd) syscall.Signal {
 	return ws.Signal()
 }
 
-func asking(t *testing.T, socket string, args ...string) *exec.Cmd {
+func command(t *testing.T, socket string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program(t), args...)
 	c.Env = []string{helper.SocketVariable + "=" + socket, helper.TokenVariable + "=secret"}
@@ -119,36 +120,36 @@ func asking(t *testing.T, socket string, args ...string) *exec.Cmd {
 }
 
 func TestAnswer(t *testing.T) {
-	socket, asked := desk(t, says(t, helper.Answer{Output: []byte("out\x00\xff"), Errors: []byte("err\n"), ExitCode: 7}))
-	c := asking(t, socket, "note", "add", "a b", "", "\xff")
+	socket, asked := toolServer(t, respondWith(t, helper.ToolResponse{Stdout: []byte("out\x00\xff"), Stderr: []byte("err\n"), ExitCode: 7}))
+	c := command(t, socket, "note", "add", "a b", "", "\xff")
 	c.Stdin = strings.NewReader("not asked for")
 	if got := run(t, c); got != (call{7, "out\x00\xff", "err\n"}) {
 		t.Errorf("%+v", got)
 	}
 	ask := <-asked
-	if ask.Token != "secret" || strings.Join(ask.Args, "|") != "note|add|a b||\xff" || ask.Dir != c.Dir || len(ask.Input) != 0 {
+	if ask.Token != "secret" || strings.Join(ask.Args, "|") != "note|add|a b||\xff" || ask.Dir != c.Dir || len(ask.Stdin) != 0 {
 		t.Errorf("asked was %+v", ask)
 	}
 }
 
 func TestInput(t *testing.T) {
-	socket, asked := desk(t, says(t, helper.Answer{}))
-	c := asking(t, socket, "note", "add", "-")
+	socket, asked := toolServer(t, respondWith(t, helper.ToolResponse{}))
+	c := command(t, socket, "note", "add", "-")
 	c.Stdin = strings.NewReader("line\x00\n")
 	if got := run(t, c); got != (call{}) {
 		t.Errorf("%+v", got)
 	}
-	if ask := <-asked; string(ask.Input) != "line\x00\n" {
-		t.Errorf("input was %q", ask.Input)
+	if ask := <-asked; string(ask.Stdin) != "line\x00\n" {
+		t.Errorf("input was %q", ask.Stdin)
 	}
 }
 
-// Without arguments, and for help, it is the host that knows what there is.
+// Without arguments, and for help, mini-tool asks the host.
 func TestWithoutArguments(t *testing.T) {
 	for _, args := range [][]string{{}, {"help"}, {"--help"}, {"read"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			socket, asked := desk(t, says(t, helper.Answer{Output: []byte("list\n")}))
-			if got := run(t, asking(t, socket, args...)); got != (call{0, "list\n", ""}) {
+			socket, asked := toolServer(t, respondWith(t, helper.ToolResponse{Stdout: []byte("list\n")}))
+			if got := run(t, command(t, socket, args...)); got != (call{0, "list\n", ""}) {
 				t.Errorf("%+v", got)
 			}
 			if ask := <-asked; len(ask.Args) != len(args) {
@@ -158,28 +159,32 @@ func TestWithoutArguments(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
-	none := asking(t, "x", "note")
+func TestNoServer(t *testing.T) {
+	none := command(t, "x", "note")
 	none.Env = []string{}
 	if got := run(t, none); got != (call{1, "", "mini-tool: no tools are there for this command\n"}) {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, asking(t, "mini-tool-nobody", "note")); got.code != 1 || got.out != "" || !strings.Contains(got.err, "mini-tool: nobody is there to ask: connection refused") {
+	if got := run(t, command(t, "mini-tool-nobody", "note")); got.code != 1 || got.out != "" || !strings.Contains(got.err, "mini-tool: nobody is there to ask: connection refused") {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, asking(t, strings.Repeat("x", 200), "note")); got.code != 1 || got.out != "" || got.err == "" {
+	if got := run(t, command(t, strings.Repeat("x", 200), "note")); got.code != 1 || got.out != "" || got.err == "" {
 		t.Errorf("%+v", got)
 	}
-	for name, answer := range map[string]func(net.Conn, helper.Ask){
-		"hung up":  func(net.Conn, helper.Ask) {},
-		"cut":      func(conn net.Conn, _ helper.Ask) { _, _ = conn.Write([]byte{0, 0, 1, 0, 'A'}) },
-		"too long": func(conn net.Conn, _ helper.Ask) { _, _ = conn.Write([]byte{0xff, 0, 0, 0, 'A', 0, 0, 0, 0}) },
-		"another":  func(conn net.Conn, _ helper.Ask) { _ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindHello}) },
-		"empty":    func(conn net.Conn, _ helper.Ask) { _ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindAnswer}) },
+	for name, answer := range map[string]func(net.Conn, helper.ToolRequest){
+		"hung up":  func(net.Conn, helper.ToolRequest) {},
+		"cut":      func(conn net.Conn, _ helper.ToolRequest) { _, _ = conn.Write([]byte{0, 0, 1, 0, 'A'}) },
+		"too long": func(conn net.Conn, _ helper.ToolRequest) { _, _ = conn.Write([]byte{0xff, 0, 0, 0, 'A', 0, 0, 0, 0}) },
+		"another": func(conn net.Conn, _ helper.ToolRequest) {
+			_ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindHello})
+		},
+		"empty": func(conn net.Conn, _ helper.ToolRequest) {
+			_ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolResponse})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			socket, _ := desk(t, answer)
-			if got := run(t, asking(t, socket, "note")); got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, "mini-tool: ") {
+			socket, _ := toolServer(t, answer)
+			if got := run(t, command(t, socket, "note")); got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, "mini-tool: ") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -187,36 +192,36 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestTooMuch(t *testing.T) {
-	c := asking(t, "never-asked", "note", "-")
+	c := command(t, "never-asked", "note", "-")
 	c.Stdin = strings.NewReader(strings.Repeat("x", env.MaxToolRequest))
 	if got := run(t, c); got.code != 2 || !strings.Contains(got.err, "more than 128 KB; put what is long into a file") {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, asking(t, "never-asked", "note", strings.Repeat("x", 100<<10), strings.Repeat("x", 30<<10))); got.code != 2 {
+	if got := run(t, command(t, "never-asked", "note", strings.Repeat("x", 100<<10), strings.Repeat("x", 30<<10))); got.code != 2 {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestLocalTools(t *testing.T) {
-	c := asking(t, "never-asked", "write", "f", "text")
+	c := command(t, "never-asked", "write", "f", "text")
 	c.Env = []string{helper.LocalVariable + "=read,write"}
 	if got := run(t, c); got.code != 0 || got.out != "created f: 1 line, 4 bytes, no line end at the end\n" {
 		t.Errorf("%+v", got)
 	}
-	not := asking(t, "mini-tool-nobody", "edit", "f", "--old", "a", "--new", "b")
+	not := command(t, "mini-tool-nobody", "edit", "f", "--old", "a", "--new", "b")
 	not.Env = append(not.Env, helper.LocalVariable+"=read,write")
 	if got := run(t, not); got.code != 1 || !strings.Contains(got.err, "nobody is there to ask") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Signals end it, as they end others.
+// Signals kill mini-tool, as any other program.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(s.String(), func(t *testing.T) {
 			ended := make(chan struct{})
-			socket, asked := desk(t, func(net.Conn, helper.Ask) { <-ended })
-			c := asking(t, socket, "note")
+			socket, asked := toolServer(t, func(net.Conn, helper.ToolRequest) { <-ended })
+			c := command(t, socket, "note")
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -226,13 +231,13 @@ func TestSignals(t *testing.T) {
 			}
 			_ = c.Wait() // the state says it
 			close(ended)
-			if endedBy(c) != s {
+			if exitSignal(c) != s {
 				t.Errorf("it ended with %v", c.ProcessState)
 			}
 		})
 	}
 	t.Run("while it is given a file", func(t *testing.T) {
-		c := asking(t, "never-asked", "write", "f", "-")
+		c := command(t, "never-asked", "write", "f", "-")
 		c.Env = append(c.Env, helper.LocalVariable+"=write")
 		in, err := c.StdinPipe()
 		if err != nil {
@@ -253,8 +258,8 @@ func TestSignals(t *testing.T) {
 		}
 	})
 	t.Run("pipe", func(t *testing.T) {
-		socket, _ := desk(t, says(t, helper.Answer{Output: bytes.Repeat([]byte("x"), 1<<20)}))
-		c := asking(t, socket, "note")
+		socket, _ := toolServer(t, respondWith(t, helper.ToolResponse{Stdout: bytes.Repeat([]byte("x"), 1<<20)}))
+		c := command(t, socket, "note")
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +271,7 @@ func TestSignals(t *testing.T) {
 		}
 		_ = c.Wait()  // the state says it
 		_ = w.Close() // nor writes
-		if endedBy(c) != syscall.SIGPIPE {
+		if exitSignal(c) != syscall.SIGPIPE {
 			t.Errorf("it ended with %v", c.ProcessState)
 		}
 	})
@@ -277,11 +282,11 @@ func TestCalled(t *testing.T) {
 		"mini-tool": true, "/.mini/bin/mini-tool": true, "./mini-tool": true,
 		"mini-helper": false, "/.mini/h": false, "mini-tool/x": false, "xmini-tool": false, "": false,
 	} {
-		if got := minitool.Called([]string{name}); got != want {
+		if got := minitool.IsToolName([]string{name}); got != want {
 			t.Errorf("%q: %v", name, got)
 		}
 	}
-	if minitool.Called(nil) {
+	if minitool.IsToolName(nil) {
 		t.Error("without arguments")
 	}
 }

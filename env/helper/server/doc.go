@@ -1,8 +1,9 @@
-// Package server is the helper's side of the conversation in package helper:
-// it reads the client's frames, runs one command at a time, and answers. What
-// commands ask for comes in over a socket of its own, from mini-tool; commands that
-// the client runs inside of an asking one run beside it.
+// Package server is the server side of the protocol in package helper, as run by
+// mini-helper: it reads the client's frames, runs one command at a time and sends the
+// results. It also serves the tool requests of mini-tool on a Unix socket and forwards
+// them to the client, and runs nested commands at the same time as their outer
+// command.
 //
-// It ends, and everything it started with it, at the end of its input, when
-// its lease runs out, and at the first frame that breaks the rules. Linux only.
+// Serve kills all processes and returns at the end of its input, when the lease
+// expires, or at the first invalid frame. Linux only.
 package server

@@ -14,16 +14,16 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// TestFilesStaySmall carries 100 MB in and out, and looks at the memory of both
-// sides: the helper's peak, and what lives on this one on the way.
-func TestFilesStaySmall(t *testing.T) {
+// TestFileTransferMemory copies 100 MB in and out, and checks the peak memory of the
+// helper and the heap of the client.
+func TestFileTransferMemory(t *testing.T) {
 	const size = 100_000_000
 	b := start(t)
-	box, ok := dial(t, b).(env.Files)
+	helperProcess, ok := dial(t, b).(env.Files)
 	if !ok {
 		t.Fatal("no files")
 	}
-	defer box.(env.Environment).Close(t.Context()) // it is one, and its Close cannot fail
+	defer helperProcess.(env.Environment).Close(t.Context()) // it is one, and its Close cannot fail
 	dir := t.TempDir()
 	r, w := io.Pipe()
 	go func() {
@@ -34,14 +34,14 @@ func TestFilesStaySmall(t *testing.T) {
 		}
 		w.CloseWithError(errors.Join(err, tree.Close()))
 	}()
-	if err := box.Put(t.Context(), dir, r); err != nil {
+	if err := helperProcess.Put(t.Context(), dir, r); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "large")); err != nil || info.Size() != size {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	sink := &heaviest{}
-	if err := box.Get(t.Context(), filepath.Join(dir, "large"), sink); err != nil || sink.bytes < size {
+	sink := &heapSampler{}
+	if err := helperProcess.Get(t.Context(), filepath.Join(dir, "large"), sink); err != nil || sink.bytes < size {
 		t.Fatalf("%d bytes, %v", sink.bytes, err)
 	}
 	peak := memory(t, b.cmd.Process.Pid)
@@ -51,14 +51,14 @@ func TestFilesStaySmall(t *testing.T) {
 	}
 }
 
-// heaviest takes a stream and looks at this process's memory now and then.
-type heaviest struct {
+// heapSampler discards a stream and samples the heap size of this process.
+type heapSampler struct {
 	bytes int
 	looks int
 	alive uint64
 }
 
-func (h *heaviest) Write(p []byte) (int, error) {
+func (h *heapSampler) Write(p []byte) (int, error) {
 	if h.bytes += len(p); h.bytes > h.looks*10_000_000 {
 		h.looks++
 		runtime.GC()
@@ -69,14 +69,14 @@ func (h *heaviest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWindow: what a client sends without credit ends the conversation, and
-// never fills the helper.
+// TestWindow: data without credit ends the connection, and does not fill the helper's
+// memory.
 func TestWindow(t *testing.T) {
 	b := start(t)
 	b.setup(helper.Setup{})
 	dir := filepath.Join(t.TempDir(), "dir")
 	b.send(helper.KindPut, 1, []byte(dir))
-	// A tar stream that is fine and never ends; More frames are not heeded.
+	// A valid, endless tar stream that ignores WindowUpdate frames.
 	var head bytes.Buffer
 	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 33}); err != nil {
 		t.Fatal(err)

@@ -9,35 +9,35 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// frames writes whole frames, one at a time.
-type frames struct {
+// frameWriter writes complete frames, one at a time.
+type frameWriter struct {
 	mu   sync.Mutex
 	w    io.Writer
-	last uint32 // the command or transfer whose last word went out last
-	any  bool
+	last uint32 // the command or transfer whose report was sent last
+	sent bool   // a report was sent
 }
 
-// redirect has every later frame go elsewhere.
-func (f *frames) redirect(w io.Writer) {
+// redirect sends all later frames to another writer.
+func (f *frameWriter) redirect(w io.Writer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.w = w
 }
 
-func (f *frames) send(frame helper.Frame) error {
+func (f *frameWriter) send(frame helper.Frame) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.write(frame)
 }
 
-func (f *frames) write(frame helper.Frame) error {
+func (f *frameWriter) write(frame helper.Frame) error {
 	if err := helper.WriteFrame(f.w, frame); err != nil {
 		return fmt.Errorf("write frame: %w", err)
 	}
 	return nil
 }
 
-func (f *frames) sendJSON(kind helper.Kind, id uint32, v any) error {
+func (f *frameWriter) sendJSON(kind helper.Kind, id uint32, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode frame: %w", err)
@@ -45,34 +45,33 @@ func (f *frames) sendJSON(kind helper.Kind, id uint32, v any) error {
 	return f.send(helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// end sends the last word on a command or transfer. It notes the id before the
-// client can answer with the next one.
-func (f *frames) end(id uint32, kind helper.Kind, report any) error {
+// sendReport sends the report that ends a command or transfer. It records the id
+// before the client can send the next request.
+func (f *frameWriter) sendReport(id uint32, kind helper.Kind, report any) error {
 	body, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.last, f.any = id, true
+	f.last, f.sent = id, true
 	return f.write(helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// ended reports whether the last word on id was sent. It waits for one that is
-// being written.
-func (f *frames) ended(id uint32) bool {
+// reportSent reports whether the report of id was sent. It waits for a running write.
+func (f *frameWriter) reportSent(id uint32) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.any && f.last == id
+	return f.sent && f.last == id
 }
 
-// chunks sends what is written to it as Output frames of one command.
-type chunks struct {
-	out *frames
+// outputWriter sends the output of one command as Output frames.
+type outputWriter struct {
+	out *frameWriter
 	id  uint32
 }
 
-func (c *chunks) Write(p []byte) (int, error) {
+func (c *outputWriter) Write(p []byte) (int, error) {
 	sent := 0
 	for sent < len(p) {
 		n := min(len(p)-sent, helper.MaxChunk)

@@ -9,65 +9,63 @@ import (
 	"github.com/minibench/mini/env/process"
 )
 
-// A command that may ask finds mini-tool at the end of its PATH. Start-up files
-// of the shell may set PATH anew: /etc/profile does in a login shell, and what
-// BASH_ENV names in any bash. Where a shell reads such files, the script therefore
-// begins by looking, on its first line, so that the numbers of all lines stay.
-// Other interpreters have the environment alone, and so have shells that read
-// nothing: there bash would show what stands before the script in its message on
-// a syntax error.
+// A command that may call tools finds mini-tool at the end of its PATH. Start-up files
+// of the shell may reset PATH: /etc/profile does in a login shell, and so may the file
+// named by BASH_ENV in any bash. If the shell reads such files, the script is prefixed
+// with a check of PATH, on its first line, so that line numbers do not change. Other
+// interpreters, and shells that read no files, get the environment only: bash would
+// show the prefix in the message of a syntax error.
 
-// A login shell that the command itself starts begins anew, with nothing before
-// its script. A function that bash exports is left alone by what sets PATH, so
-// there is one, too; bash in its POSIX mode would not take it from the environment,
-// and dash does not hand it on.
+// A login shell that the command itself starts has no such prefix. Exported bash
+// functions survive a reset of PATH, so mini-tool is also defined as a function. Bash
+// in POSIX mode does not import such functions, and dash does not pass them on, so the
+// PATH is still needed.
 
-// functionVariable is how bash exports a function of the program's name.
+// functionVariable is the variable in which bash exports a function named mini-tool.
 const functionVariable = "BASH_FUNC_" + env.ToolProgram + "%%"
 
-// pathVariable holds what such a script runs first. It says nothing, whatever
-// happens: PATH may be unset, or made read-only.
+// pathVariable holds the code that the prefix runs. It prints nothing, even if PATH is
+// unset or read-only.
 const pathVariable = "MINI_TOOL_PATH"
 
-// firstWords run it, also where variables that are not set are errors.
-const firstWords = `eval "${` + pathVariable + `-}"; `
+// scriptPrefix runs the code, even under "set -u".
+const scriptPrefix = `eval "${` + pathVariable + `-}"; `
 
-// usualPath is for an environment without PATH. Shells have such a one of their
-// own then, but do not hand it on.
-const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// defaultPath is used for an environment without PATH. Shells have a default of their
+// own, but do not export it.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// withTool makes a command find the program in dir: its interpreter, script and
-// environment, of which the latter two are returned. An empty dir changes
-// nothing.
+// withTool returns the script and environment of a command, changed so that the
+// command finds mini-tool in dir. If dir is empty it changes nothing.
 func withTool(dir string, shell []string, script string, environ []string) (string, []string) {
 	if dir == "" || strings.ContainsAny(dir, ":'\x00\n") {
 		return script, environ
 	}
 	before, ok := value(environ, "PATH")
 	if !ok {
-		before = usualPath
+		before = defaultPath
 	}
 	added := map[string]string{
 		"PATH":           before + ":" + dir,
 		functionVariable: `() { '` + dir + "/" + env.ToolProgram + `' "$@"; }`,
 	}
-	if export := readsFiles(shell, environ); export != "" && process.Fits(firstWords+script) {
+	if export := exportCommand(shell, environ); export != "" && process.ValidScript(scriptPrefix+script) {
 		added[pathVariable] = `case ":${PATH-}:" in *':` + dir + `:'*);;*)` + export + ` PATH="${PATH:+$PATH:}"'` + dir + `' 2>/dev/null||:;;esac`
-		script = firstWords + script
+		script = scriptPrefix + script
 	}
-	return script, process.Merge(environ, added)
+	return script, process.MergeEnv(environ, added)
 }
 
-// readsFiles says whether an interpreter is a shell that may run others' files
-// before the script: how it exports a variable then, so that a PATH that is
-// read-only does not end the script.
-func readsFiles(shell, environ []string) (export string) {
+// exportCommand returns the shell command that exports a variable without ending the
+// script if PATH is read-only. It returns "" if the interpreter is not a shell that
+// reads start-up files before the script.
+func exportCommand(shell, environ []string) (export string) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}
 	}
-	at := slices.IndexFunc(shell, isShell) // not always the first: it may stand behind env, say
+	at := slices.IndexFunc(shell, isShell) // not always the first: it may follow env, for example
 	if flags := shell[len(shell)-1]; at < 0 || !strings.HasPrefix(flags, "-") || !strings.HasSuffix(flags, "c") {
-		return "" // the script is no text for a shell
+		return "" // the script is not shell code
 	}
 	set := func(name string) bool {
 		text, _ := value(environ, name)
@@ -76,7 +74,7 @@ func readsFiles(shell, environ []string) (export string) {
 	switch name := path.Base(shell[at]); {
 	case name == "zsh":
 		return "export" // its "command" knows no builtins
-	case slices.ContainsFunc(shell[at+1:], asksForLogin), at > 0:
+	case slices.ContainsFunc(shell[at+1:], isLoginFlag), at > 0:
 	case name == "bash" && (set("BASH_ENV") || set("SSH_CLIENT") || set("SSH2_CLIENT")):
 	case name == "ksh" && set("ENV"):
 	default:
@@ -85,16 +83,17 @@ func readsFiles(shell, environ []string) (export string) {
 	return "command export"
 }
 
-// isShell leaves out restricted ones: there PATH stays what it is.
+// isShell reports whether a program is a shell. It excludes restricted shells, whose
+// PATH is read-only.
 func isShell(program string) bool {
 	return slices.Contains([]string{"bash", "sh", "dash", "ash", "ksh", "zsh"}, path.Base(program))
 }
 
-func asksForLogin(flag string) bool {
+func isLoginFlag(flag string) bool {
 	return flag == "--login" || strings.HasPrefix(flag, "-") && !strings.HasPrefix(flag, "--") && strings.Contains(flag, "l")
 }
 
-// value is that of a variable; the last one counts.
+// value returns the value of a variable; of duplicates the last one.
 func value(environ []string, name string) (text string, ok bool) {
 	for _, kv := range slices.Backward(environ) {
 		if text, ok = strings.CutPrefix(kv, name+"="); ok {

@@ -13,14 +13,14 @@ import (
 	"github.com/minibench/mini/env/process"
 )
 
-// place is a folder with something that is called mini-tool, and a home whose
-// start-up files set PATH anew.
-type place struct{ tools, home string }
+// toolSetup is a directory with a fake mini-tool, and a home directory whose start-up
+// files reset PATH.
+type toolSetup struct{ tools, home string }
 
-func newPlace(t *testing.T) place {
+func newToolSetup(t *testing.T) toolSetup {
 	t.Helper()
 	dir := t.TempDir()
-	p := place{tools: filepath.Join(dir, `the "tools" $HOME \`), home: filepath.Join(dir, "home")}
+	p := toolSetup{tools: filepath.Join(dir, `the "tools" $HOME \`), home: filepath.Join(dir, "home")}
 	for name, text := range map[string]string{
 		filepath.Join(p.tools, env.ToolProgram):   "#!/bin/sh\necho tool $*\n",
 		filepath.Join(p.home, ".bash_profile"):    "PATH=/usr/bin:/bin\n",
@@ -40,10 +40,10 @@ func newPlace(t *testing.T) place {
 	return p
 }
 
-// run runs a script as the server runs those that may ask.
-func (p place) run(t *testing.T, shell []string, script string, environ ...string) (env.Result, string) {
+// run runs a script as the server runs commands that may call tools.
+func (p toolSetup) run(t *testing.T, shell []string, script string, environ ...string) (env.Result, string) {
 	t.Helper()
-	runner, err := process.NewOwner()
+	runner, err := process.NewRunner()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (p place) run(t *testing.T, shell []string, script string, environ ...strin
 }
 
 func TestProgramIsFound(t *testing.T) {
-	p := newPlace(t)
+	p := newToolSetup(t)
 	const path = "PATH=/usr/local/bin:/usr/bin:/bin"
 	long := "mini-tool a\n#" + strings.Repeat(" ", 200<<10)
 	for _, tt := range []struct {
@@ -104,10 +104,10 @@ func TestProgramIsFound(t *testing.T) {
 	}
 }
 
-// What a script does and says is what it would without the tools, but for the
-// text of its first line where bash shows that.
+// A script behaves as it does without tools, except that bash may show its first line
+// in error messages.
 func TestScriptIsWhatItWas(t *testing.T) {
-	p := newPlace(t)
+	p := newToolSetup(t)
 	for _, shell := range [][]string{{"bash", "-c"}, {"bash", "-lc"}, {"bash", "-euc"}, {"dash", "-lc"}, {"sh", "-c"}, {"busybox", "ash", "-lc"}} {
 		if _, err := exec.LookPath(shell[0]); err != nil {
 			continue
@@ -119,9 +119,9 @@ func TestScriptIsWhatItWas(t *testing.T) {
 		} {
 			environ := []string{"HOME=" + p.home, "PATH=/usr/bin:/bin", "BASH_ENV=" + p.home + "/environment"}
 			after, got := p.run(t, shell, script, environ[1:]...)
-			plain := place{home: p.home}
+			plain := toolSetup{home: p.home}
 			before, want := plain.run(t, shell, script, environ[1:]...)
-			got = strings.ReplaceAll(got, firstWords, "")
+			got = strings.ReplaceAll(got, scriptPrefix, "")
 			if got != want || after.ExitCode != before.ExitCode || after.Signal != before.Signal {
 				t.Errorf("%q %.40q: exit code %d, signal %d, %.200q; was %d, %d, %.200q",
 					shell, script, after.ExitCode, after.Signal, got, before.ExitCode, before.Signal, want)

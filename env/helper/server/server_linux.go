@@ -17,48 +17,47 @@ import (
 	"github.com/minibench/mini/env/process"
 )
 
-// The ways a conversation ends.
+// The reasons why the connection or a command ends.
 var (
-	// ErrLease says that no frame came for as long as the client had promised.
-	ErrLease = errors.New("lease expired")
-	// errCancel is the cause of a command's end by a Cancel frame.
+	// ErrLeaseExpired means that no frame arrived within the client's lease.
+	ErrLeaseExpired = errors.New("lease expired")
+	// errCancel is the cause when a Cancel frame ends a command.
 	errCancel = errors.New("cancelled by the client")
-	// errEnd is the cause of a command's end with the conversation.
-	errEnd = errors.New("conversation ended")
+	// errDisconnected is the cause when the end of the connection ends a command.
+	errDisconnected = errors.New("connection ended")
 )
 
-// closing bounds the kill at the end of the conversation.
-const closing = 5 * time.Second
+// closeTimeout limits the kill at the end of the connection.
+const closeTimeout = 5 * time.Second
 
-// Config is what the server is made of.
+// Config configures Serve.
 type Config struct {
 	In   io.Reader
 	Out  io.Writer // gets one frame per Write
 	Hash string    // SHA-256 of the helper's binary, in hex
-	// Environ is what commands inherit, in NAME=value form.
+	// Environ is the environment that commands inherit, as NAME=value.
 	Environ []string
 }
 
-// Serve talks to the client until the conversation ends, and kills everything
-// that was started before it returns. It returns nil at the end of the input.
-// A reader goroutine may still be blocked in Config.In after any other end;
-// the program is expected to exit.
+// Serve serves the client until the connection ends, and kills all started processes
+// before it returns. It returns nil at the end of the input. Otherwise a reader
+// goroutine may still be blocked in Config.In; the program is expected to exit.
 func Serve(ctx context.Context, c Config) (err error) {
-	runner, err := process.NewOwner()
+	runner, err := process.NewRunner()
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	out := &frames{w: c.Out}
-	s := &server{out: out, runner: runner, hash: c.Hash, environ: withoutTools(c.Environ), over: make(chan error, 1)}
-	s.desk = &desk{out: out, posts: map[uint32]*post{}}
+	out := &frameWriter{w: c.Out}
+	s := &server{out: out, runner: runner, hash: c.Hash, environ: withoutTools(c.Environ), done: make(chan error, 1)}
+	s.tools = &toolServer{out: out, commands: map[uint32]*command{}}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		err = errors.Join(err, s.close(ctx))
 	}()
 	go s.receive(ctx, c.In)
 	select {
-	case err := <-s.over:
+	case err := <-s.done:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -66,40 +65,40 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 type server struct {
-	out     *frames
+	out     *frameWriter
 	runner  *process.Runner
 	hash    string
 	environ []string
-	over    chan error // of capacity one: why the conversation ended
+	done    chan error // the reason for the end of the connection; capacity 1
 	setup   helper.Setup
-	desk    *desk
+	tools   *toolServer
 
 	mu    sync.Mutex // held while a frame is handled
 	ready bool
 	ended bool
-	lease *time.Timer // nil where the helper lives without one
-	job   *job        // what is under way, or was last
+	lease *time.Timer // nil without a lease
+	job   *job        // the running or the last job
 }
 
-// job is one command, or one transfer of files, on its way.
+// job is one command or file transfer.
 type job struct {
 	id     uint32
 	cancel context.CancelCauseFunc
-	cause  func() error // why it was cancelled, if it was
+	cause  func() error // the cause of the cancellation, nil if not cancelled
 	done   chan struct{}
-	in     chan []byte   // of a Put: what has come; of capacity helper.Window
-	credit helper.Credit // of a Get
-	inside bool          // of a command that runs inside of another one
+	in     chan []byte   // the data of a Put; capacity helper.Window
+	credit helper.Credit // for the data of a Get
+	nested bool          // of a nested command
 }
 
-// readAhead holds the frame of a usual command, so that it takes one read.
-const readAhead = 4 << 10
+// readBufferSize fits the frame of a usual command, so that one read gets it.
+const readBufferSize = 4 << 10
 
-// receive reads frames and handles them. It does not wait for what they begin, so
-// that the end of the input is noticed while a command runs. It returns with the
-// end of the conversation or, where the stream still stands, never.
+// receive reads and handles frames. It does not wait for the jobs that they start, so
+// that the end of the input is noticed while a command runs. It returns when the
+// connection ends; if its stream stays open it may stay blocked forever.
 func (s *server) receive(ctx context.Context, in io.Reader) {
-	buffered := bufio.NewReaderSize(in, readAhead)
+	buffered := bufio.NewReaderSize(in, readBufferSize)
 	for {
 		f, err := helper.ReadFrame(buffered, helper.MaxRequest)
 		if !s.accept(ctx, f, err) {
@@ -108,8 +107,8 @@ func (s *server) receive(ctx context.Context, in io.Reader) {
 	}
 }
 
-// accept handles one frame, or the lack of one, and says whether the conversation
-// goes on.
+// accept handles one frame or read error, and reports whether the connection is still
+// open.
 func (s *server) accept(ctx context.Context, f helper.Frame, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,18 +122,18 @@ func (s *server) accept(ctx context.Context, f helper.Frame, err error) bool {
 	case errors.Is(err, io.EOF):
 		s.end(nil)
 	case err != nil:
-		s.end(errors.Join(err, s.fault(err)))
+		s.end(errors.Join(err, s.sendError(err)))
 	case s.lease != nil:
 		s.lease.Reset(s.leaseTime())
 	}
 	return !s.ended
 }
 
-// end ends the conversation. The lock is held.
-func (s *server) end(why error) {
+// end ends the connection. The caller holds the lock.
+func (s *server) end(reason error) {
 	if !s.ended {
 		s.ended = true
-		s.over <- why
+		s.done <- reason
 	}
 }
 
@@ -142,7 +141,7 @@ func (s *server) leaseTime() time.Duration { return time.Duration(s.setup.LeaseS
 
 func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	if s.ready == (f.Kind == helper.KindSetup) {
-		return fmt.Errorf("%w: kind %q out of turn", helper.ErrFrame, f.Kind)
+		return fmt.Errorf("%w: unexpected kind %q", helper.ErrFrame, f.Kind)
 	}
 	switch f.Kind {
 	case helper.KindSetup:
@@ -155,18 +154,18 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 		return s.get(ctx, f)
 	case helper.KindData:
 		return s.data(f)
-	case helper.KindMore:
-		return s.more(f)
+	case helper.KindWindowUpdate:
+		return s.windowUpdate(f)
 	case helper.KindCancel:
-		if s.job != nil && s.job.id == f.ID { // otherwise it has just ended
+		if s.job != nil && s.job.id == f.ID { // otherwise the command may have just ended
 			s.job.cancel(errCancel)
 		} else {
-			s.desk.cancel(f.ID)
+			s.tools.cancel(f.ID)
 		}
 		return nil
-	case helper.KindAnswer:
-		return s.desk.answer(f)
-	case helper.KindAlive:
+	case helper.KindToolResponse:
+		return s.tools.respond(f)
+	case helper.KindKeepalive:
 		return nil
 	default:
 		return fmt.Errorf("%w: unknown kind %q", helper.ErrFrame, f.Kind)
@@ -183,8 +182,8 @@ func (s *server) greet(ctx context.Context, f helper.Frame) error {
 	if s.setup.LeaseSeconds < 0 || s.setup.LeaseSeconds > int((365*24*time.Hour).Seconds()) {
 		return fmt.Errorf("%w: lease of %d seconds", helper.ErrFrame, s.setup.LeaseSeconds)
 	}
-	s.environ = process.Merge(s.environ, s.setup.Env)
-	uname := process.System()
+	s.environ = process.MergeEnv(s.environ, s.setup.Env)
+	uname := process.Uname()
 	h := helper.Hello{
 		Version: helper.Version,
 		Hash:    s.hash,
@@ -200,14 +199,15 @@ func (s *server) greet(ctx context.Context, f helper.Frame) error {
 		s.lease = time.AfterFunc(s.leaseTime(), func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.end(ErrLease)
+			s.end(ErrLeaseExpired)
 		})
 	}
-	s.meet(ctx, s.setup.Meeting)
+	s.switchToSocket(ctx, s.setup.Socket)
 	return s.out.sendJSON(helper.KindHello, 0, h)
 }
 
-// directory is where commands start: dir, or where this process was started.
+// directory returns the working directory of commands: dir, or the current directory
+// if dir does not exist.
 func directory(dir string) (path string, missing bool) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -225,15 +225,15 @@ func directory(dir string) (path string, missing bool) {
 	return dir, false
 }
 
-// newJob puts a command or transfer in the place of the one that has ended.
+// newJob creates the job of a command or transfer, after the previous one has ended.
 func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, error) {
 	if s.job != nil {
-		// Its last word may have left before its end was noted.
+		// Its report may have been sent just before its end was recorded.
 		select {
 		case <-s.job.done:
 		default:
-			if !s.out.ended(s.job.id) {
-				return nil, nil, fmt.Errorf("%w: request %d while %d is under way", helper.ErrFrame, id, s.job.id)
+			if !s.out.reportSent(s.job.id) {
+				return nil, nil, fmt.Errorf("%w: request %d while %d is running", helper.ErrFrame, id, s.job.id)
 			}
 			<-s.job.done
 		}
@@ -243,7 +243,8 @@ func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, 
 	return s.job, ctx, nil
 }
 
-// absolute is a path of the client's, which may begin where commands start.
+// absolute resolves a path of the client relative to the working directory of
+// commands.
 func (s *server) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -267,7 +268,7 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 		Shell:       shell,
 		Script:      script,
 		Dir:         s.setup.Dir,
-		Env:         process.Merge(s.environ, settings.Env),
+		Env:         process.MergeEnv(s.environ, settings.Env),
 		Timeout:     time.Duration(settings.TimeoutMillis) * time.Millisecond,
 		OutputLimit: settings.OutputLimit,
 		Markers:     settings.Markers,
@@ -275,8 +276,8 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if settings.Dir != "" {
 		c.Dir = s.absolute(settings.Dir)
 	}
-	if settings.Asks || settings.Inside != 0 {
-		return s.runAtPost(ctx, f.ID, settings, c)
+	if settings.AllowTools || settings.Outer != 0 {
+		return s.runWithTools(ctx, f.ID, settings, c)
 	}
 	j, ctx, err := s.newJob(ctx, f.ID)
 	if err != nil {
@@ -285,41 +286,40 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	go func() { // awaited by newJob or close
 		defer close(j.done)
 		defer j.cancel(nil)
-		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
-		s.lastWord(j, helper.KindExit, report(res, err))
+		res, err := s.runner.Run(ctx, c, &outputWriter{s.out, j.id})
+		s.sendReport(j, helper.KindExit, report(res, err))
 	}()
 	return nil
 }
 
-// lastWord tells how a command or transfer ended, unless it ended with the
-// conversation: half of that may still be open, and what was killed for the
-// other half's sake is not to be taken for what ended by itself.
-func (s *server) lastWord(j *job, kind helper.Kind, report any) {
-	if errors.Is(j.cause(), errEnd) {
+// sendReport sends the report of a command or transfer, unless the end of the
+// connection ended it: one direction of the connection may still be open, and the
+// client must not take a killed command for one that ended by itself.
+func (s *server) sendReport(j *job, kind helper.Kind, report any) {
+	if errors.Is(j.cause(), errDisconnected) {
 		return
 	}
-	if j.inside {
+	if j.nested {
 		s.out.sendJSON(kind, j.id, report) //nolint:errcheck // likewise
 		return
 	}
-	s.out.end(j.id, kind, report) //nolint:errcheck // nobody is there to be told; the end of the input follows
+	s.out.sendReport(j.id, kind, report) //nolint:errcheck // after a failed write the input ends, too
 }
 
 func report(r env.Result, err error) helper.Exit {
-	over := errors.Is(err, process.ErrOver)
-	r.RootFull = rootFull()
-	return helper.Exit{Result: r, Cancelled: err != nil && !over, Over: over}
+	outerEnded := errors.Is(err, process.ErrOuterEnded)
+	r.DiskFull = rootFull()
+	return helper.Exit{Result: r, Cancelled: err != nil && !outerEnded, OuterEnded: outerEnded}
 }
 
-// fault tells the client why the helper gives up.
-func (s *server) fault(err error) error {
-	return s.out.send(helper.Frame{Kind: helper.KindFault, Body: []byte(err.Error())})
+// sendError sends the client the error because of which the helper exits.
+func (s *server) sendError(err error) error {
+	return s.out.send(helper.Frame{Kind: helper.KindError, Body: []byte(err.Error())})
 }
 
-// close ends the command or transfer under way, as far as the client still reads, and kills
-// everything.
+// close cancels the running job, waits briefly for it, and kills all processes.
 func (s *server) close(ctx context.Context) error {
-	defer s.desk.close()
+	defer s.tools.close()
 	s.mu.Lock()
 	s.ended = true
 	if s.lease != nil {
@@ -328,10 +328,10 @@ func (s *server) close(ctx context.Context) error {
 	j := s.job
 	s.mu.Unlock()
 	if j != nil {
-		j.cancel(errEnd)
+		j.cancel(errDisconnected)
 		select {
 		case <-j.done:
-		case <-time.After(time.Second): // its output has no reader
+		case <-time.After(time.Second): // it is blocked because the client does not read its output
 		}
 	}
 	return s.runner.Close(ctx)

@@ -13,72 +13,72 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// Bounds of those who connect.
+// Limits of connections to the socket.
 const (
-	// maxArriving is how many connections may have shown no token yet. One more
-	// takes the place of the oldest.
-	maxArriving = 32
-	// arrival time is what a request may take to arrive, and an answer to be
-	// taken.
-	requestWait = 5 * time.Second
-	answerWait  = 30 * time.Second
+	// maxPending is the maximum number of connections that have not sent a token yet.
+	// A further one replaces the oldest.
+	maxPending = 32
+	// requestTimeout limits the arrival of a request, responseTimeout the write of a
+	// response.
+	requestTimeout  = 5 * time.Second
+	responseTimeout = 30 * time.Second
 )
 
-// What is said to who is not served.
+// Messages to rejected callers.
 const (
-	sentenceToken    = "no command that runs now has this token; a program can ask for as long as the command that it belongs to runs"
-	sentenceOver     = "the command that asks is over"
-	sentenceStranger = "who asks is no process of this sandbox"
-	sentenceFrame    = "this is not a request"
+	refusalToken   = "no command that runs now has this token; a program can ask for as long as the command that it belongs to runs"
+	refusalEnded   = "the command that asks is over"
+	refusalForeign = "who asks is no process of this sandbox"
+	refusalFrame   = "this is not a request"
 )
 
-// arriver is a connection that has shown no token yet.
-type arriver struct{ conn *os.File }
+// pendingConn is a connection that has not sent a token yet.
+type pendingConn struct{ conn *os.File }
 
-// open makes the socket, once. It is an abstract one: it needs no file system
-// that can be written to, and ends with this process.
-func (d *desk) open() (name string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// open creates the socket, once. It is an abstract socket, which needs no writable
+// file system and ends with this process.
+func (s *toolServer) open() (name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case d.closed:
-		return "", errors.New("open socket: the conversation is over")
-	case d.listener != nil:
-		return d.name, nil
+	case s.closed:
+		return "", errors.New("open socket: connection has ended")
+	case s.listener != nil:
+		return s.name, nil
 	}
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return "", fmt.Errorf("open socket: %w", err)
 	}
-	d.name = "mini-tool-" + rand.Text()
-	err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: "@" + d.name})
+	s.name = "mini-tool-" + rand.Text()
+	err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: "@" + s.name})
 	if err == nil {
-		err = syscall.Listen(fd, 4*maxArriving)
+		err = syscall.Listen(fd, 4*maxPending)
 	}
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("open socket: %w", err), syscall.Close(fd))
 	}
-	d.listener = os.NewFile(uintptr(fd), d.name)
-	listener := d.listener
-	d.workers.Go(func() { d.accept(listener) })
-	return d.name, nil
+	s.listener = os.NewFile(uintptr(fd), s.name)
+	listener := s.listener
+	s.workers.Go(func() { s.accept(listener) })
+	return s.name, nil
 }
 
-// close ends the socket and everybody who has connected. The commands are over.
-func (d *desk) close() {
-	d.mu.Lock()
-	d.closed = true
-	if d.listener != nil {
-		d.listener.Close() //nolint:errcheck // nothing was written
+// close closes the socket and the pending connections. The commands have ended.
+func (s *toolServer) close() {
+	s.mu.Lock()
+	s.closed = true
+	if s.listener != nil {
+		s.listener.Close() //nolint:errcheck // nothing was written
 	}
-	for _, a := range d.arriving {
+	for _, a := range s.pending {
 		a.conn.Close() //nolint:errcheck // likewise
 	}
-	d.mu.Unlock()
+	s.mu.Unlock()
 }
 
 // accept serves connections until the listener is closed.
-func (d *desk) accept(listener *os.File) {
+func (s *toolServer) accept(listener *os.File) {
 	raw, err := listener.SyscallConn()
 	if err != nil {
 		return
@@ -94,105 +94,106 @@ func (d *desk) accept(listener *os.File) {
 		case err != nil:
 			return
 		case failed == nil:
-			a := &arriver{os.NewFile(uintptr(conn), "request")}
-			if !d.arrive(a) {
+			a := &pendingConn{os.NewFile(uintptr(conn), "request")}
+			if !s.addPending(a) {
 				return
 			}
-			d.workers.Go(func() { d.serve(a) })
+			s.workers.Go(func() { s.serve(a) })
 		case errors.Is(failed, syscall.EMFILE), errors.Is(failed, syscall.ENFILE), errors.Is(failed, syscall.ENOMEM):
-			time.Sleep(10 * time.Millisecond) // until one ends
+			time.Sleep(10 * time.Millisecond) // wait until one is closed
 		}
 	}
 }
 
-// arrive notes a connection, in the place of the oldest where there are too
-// many. It is false when the desk is closed.
-func (d *desk) arrive(a *arriver) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+// addPending registers a connection, instead of the oldest if there are too many. It
+// returns false if the server is closed.
+func (s *toolServer) addPending(a *pendingConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		a.conn.Close() //nolint:errcheck // nothing was written
 		return false
 	}
-	if len(d.arriving) >= maxArriving {
-		d.arriving[0].conn.Close() //nolint:errcheck // likewise
-		d.arriving = slices.Delete(d.arriving, 0, 1)
+	if len(s.pending) >= maxPending {
+		s.pending[0].conn.Close() //nolint:errcheck // likewise
+		s.pending = slices.Delete(s.pending, 0, 1)
 	}
-	d.arriving = append(d.arriving, a)
+	s.pending = append(s.pending, a)
 	return true
 }
 
-func (d *desk) arrived(a *arriver) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.arriving = slices.DeleteFunc(d.arriving, func(other *arriver) bool { return other == a })
+func (s *toolServer) removePending(a *pendingConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = slices.DeleteFunc(s.pending, func(other *pendingConn) bool { return other == a })
 }
 
-// serve takes one request and answers it.
-func (d *desk) serve(a *arriver) {
-	defer a.conn.Close() //nolint:errcheck // who has asked is gone, or has the answer
-	post, ask, why := d.receive(a)
-	d.arrived(a)
-	if why != "" {
-		refuse(a.conn, why)
+// serve handles one request.
+func (s *toolServer) serve(a *pendingConn) {
+	defer a.conn.Close() //nolint:errcheck // the caller has exited or has the response
+	cmd, req, refusal := s.receive(a)
+	s.removePending(a)
+	if refusal != "" {
+		refuse(a.conn, refusal)
 		return
 	}
-	n, r, why := d.pass(post, ask)
-	if why != "" {
-		refuse(a.conn, why)
+	n, r, refusal := s.forward(cmd, req)
+	if refusal != "" {
+		refuse(a.conn, refusal)
 		return
 	}
-	defer r.release() // also when the command is over
-	left := make(chan struct{})
-	d.workers.Go(func() { // ends with the connection at the latest
-		defer close(left)
-		a.conn.Read(make([]byte, 1)) //nolint:errcheck // whatever comes, and the end above all: it is no patient asker
+	defer r.resume() // also if the command has ended
+	closed := make(chan struct{})
+	s.workers.Go(func() { // returns when the connection is closed, at the latest
+		defer close(closed)
+		a.conn.Read(make([]byte, 1)) //nolint:errcheck // further data and the end of the stream both cancel the request
 	})
 	select {
-	case body := <-r.answer:
+	case body := <-r.response:
 		reply(a.conn, body)
-	case <-post.ending:
+	case <-cmd.ending:
 		select {
-		case body := <-r.answer: // both at once
+		case body := <-r.response: // both are ready
 			reply(a.conn, body)
 		default:
-			refuse(a.conn, sentenceOver)
+			refuse(a.conn, refusalEnded)
 		}
-	case <-left:
-		d.gone(post, n, r)
+	case <-closed:
+		s.cancelRequest(cmd, n, r)
 	}
 }
 
-// receive reads a request, and finds out whose it is.
-func (d *desk) receive(a *arriver) (*post, helper.Ask, string) {
-	if err := a.conn.SetDeadline(time.Now().Add(requestWait)); err != nil {
-		return nil, helper.Ask{}, sentenceFrame
+// receive reads a request and returns the command that it belongs to, or a refusal.
+func (s *toolServer) receive(a *pendingConn) (*command, helper.ToolRequest, string) {
+	if err := a.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return nil, helper.ToolRequest{}, refusalFrame
 	}
-	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readAhead), helper.MaxAsk)
-	if !ours(a.conn) { // whoever it is has said all now, and reads what is said of it
-		return nil, helper.Ask{}, sentenceStranger
+	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readBufferSize), helper.MaxToolRequestFrame)
+	if !isFromSandbox(a.conn) { // checked after the request is read, so that the caller reads the refusal
+		return nil, helper.ToolRequest{}, refusalForeign
 	}
-	if err != nil || f.Kind != helper.KindAsk {
-		return nil, helper.Ask{}, sentenceFrame
+	if err != nil || f.Kind != helper.KindToolRequest {
+		return nil, helper.ToolRequest{}, refusalFrame
 	}
-	ask, err := helper.DecodeAsk(f.Body)
+	req, err := helper.DecodeToolRequest(f.Body)
 	if err != nil {
-		return nil, helper.Ask{}, sentenceFrame
+		return nil, helper.ToolRequest{}, refusalFrame
 	}
-	p := d.find(ask.Token)
-	if p == nil {
-		return nil, helper.Ask{}, sentenceToken
+	c := s.find(req.Token)
+	if c == nil {
+		return nil, helper.ToolRequest{}, refusalToken
 	}
 	if err := a.conn.SetDeadline(time.Time{}); err != nil {
-		return nil, helper.Ask{}, sentenceFrame
+		return nil, helper.ToolRequest{}, refusalFrame
 	}
-	return p, ask, ""
+	return c, req, ""
 }
 
-// ours says that the other end is a process that this one can see, of its own
-// user or of root; root's own sandbox may have other users. An abstract socket can
-// be reached from everywhere in its network, also from other containers.
-func ours(conn *os.File) bool {
+// isFromSandbox reports whether the peer is a process in this PID namespace, with the
+// user of this process or root; if this process is root, with any user. An abstract
+// socket can be reached from everywhere in its network namespace, including other
+// containers.
+func isFromSandbox(conn *os.File) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return false
@@ -209,18 +210,18 @@ func ours(conn *os.File) bool {
 	return self == 0 || peer.Uid == self || peer.Uid == 0
 }
 
-// refuse answers for the client.
-func refuse(conn *os.File, why string) {
-	body, err := helper.Answer{Errors: []byte("mini-tool: " + why + "\n"), ExitCode: 1}.Encode()
+// refuse responds with an error message.
+func refuse(conn *os.File, refusal string) {
+	body, err := helper.ToolResponse{Stderr: []byte("mini-tool: " + refusal + "\n"), ExitCode: 1}.Encode()
 	if err == nil {
 		reply(conn, body)
 	}
 }
 
-// reply gives an answer to who waits for it, or not, if it is not taken.
+// reply writes a response. It ignores errors: the caller may have exited.
 func reply(conn *os.File, body []byte) {
-	if err := conn.SetWriteDeadline(time.Now().Add(answerWait)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(responseTimeout)); err != nil {
 		return
 	}
-	helper.WriteFrame(conn, helper.Frame{Kind: helper.KindAnswer, Body: body}) //nolint:errcheck // who does not take it is as good as gone
+	helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolResponse, Body: body}) //nolint:errcheck // see above
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// put starts to unpack what the Data frames that follow bring.
+// put starts to unpack the stream of the Data frames that follow.
 func (s *server) put(ctx context.Context, f helper.Frame) error {
 	dir, err := s.path(f)
 	if err != nil {
@@ -23,18 +23,18 @@ func (s *server) put(ctx context.Context, f helper.Frame) error {
 		return err
 	}
 	j.in = make(chan []byte, helper.Window)
-	s.carry(j, func() error {
-		stream := &incoming{ctx: ctx, job: j, out: s.out}
-		err := files.Unpack(stream, dir, files.Limits{OuterLinks: true})
+	s.runTransfer(j, func() error {
+		stream := &putReader{ctx: ctx, job: j, out: s.out}
+		err := files.Unpack(stream, dir, files.Limits{AllowOutsideLinks: true})
 		if err == nil {
-			_, err = io.Copy(io.Discard, stream) // what follows the end mark
+			_, err = io.Copy(io.Discard, stream) // padding after the end mark
 		}
 		return err
 	})
 	return nil
 }
 
-// get starts to send what is at a path.
+// get starts to send the files at a path.
 func (s *server) get(ctx context.Context, f helper.Frame) error {
 	path, err := s.path(f)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *server) get(ctx context.Context, f helper.Frame) error {
 		return err
 	}
 	j.credit = helper.NewCredit()
-	s.carry(j, func() error {
-		w := bufio.NewWriterSize(&outgoing{ctx: ctx, job: j, out: s.out}, helper.MaxChunk)
+	s.runTransfer(j, func() error {
+		w := bufio.NewWriterSize(&getWriter{ctx: ctx, job: j, out: s.out}, helper.MaxChunk)
 		if err := files.Pack(w, path); err != nil {
 			return err
 		}
@@ -57,91 +57,91 @@ func (s *server) get(ctx context.Context, f helper.Frame) error {
 
 func (s *server) path(f helper.Frame) (string, error) {
 	if len(f.Body) == 0 || len(f.Body) > helper.MaxPath {
-		return "", fmt.Errorf("%w: a path of %d bytes", helper.ErrFrame, len(f.Body))
+		return "", fmt.Errorf("%w: path of %d bytes", helper.ErrFrame, len(f.Body))
 	}
 	return s.absolute(string(f.Body)), nil
 }
 
-// carry lets files travel in a goroutine of their own, and reports the end.
-func (s *server) carry(j *job, work func() error) {
+// runTransfer runs a transfer in a new goroutine and sends its report.
+func (s *server) runTransfer(j *job, work func() error) {
 	go func() { // awaited by newJob or close
 		defer close(j.done)
 		defer j.cancel(nil)
-		s.lastWord(j, helper.KindDone, outcome(work()))
+		s.sendReport(j, helper.KindDone, doneReport(work()))
 	}()
 }
 
-func outcome(err error) helper.Done {
+func doneReport(err error) helper.Done {
 	switch {
 	case err == nil:
 		return helper.Done{}
-	case errors.Is(err, errCancel), errors.Is(err, errEnd):
+	case errors.Is(err, errCancel), errors.Is(err, errDisconnected):
 		return helper.Done{Cancelled: true, Failure: err.Error()}
 	}
 	failure := err.Error()
 	return helper.Done{Missing: errors.Is(err, fs.ErrNotExist), Failure: failure[:min(len(failure), maxFailure)]}
 }
 
-// maxFailure keeps a Done frame within its bound: a name in it may be anything,
+// maxFailure keeps a Done frame within its size limit: it may contain any file name,
 // and JSON takes up to six bytes for one.
 const maxFailure = 32 << 10
 
-// data passes a piece of a stream on. It never waits, so that the end of the
-// input is noticed: what finds no room was sent without credit.
+// data passes a chunk to the running Put. It does not block, so that the end of the
+// input is noticed: if the channel is full, the chunk was sent without credit.
 func (s *server) data(f helper.Frame) error {
 	if len(f.Body) > helper.MaxChunk {
 		return fmt.Errorf("%w: chunk of %d bytes", helper.ErrFrame, len(f.Body))
 	}
-	if s.out.ended(f.ID) {
-		return nil // Done crossed it on the way
+	if s.out.reportSent(f.ID) {
+		return nil // Done was sent at the same time
 	}
 	if s.job == nil || s.job.id != f.ID || s.job.in == nil {
-		return fmt.Errorf("%w: data of transfer %d, which is not under way", helper.ErrFrame, f.ID)
+		return fmt.Errorf("%w: data of transfer %d, which is not running", helper.ErrFrame, f.ID)
 	}
 	select {
 	case s.job.in <- f.Body:
 		return nil
 	default:
-		return fmt.Errorf("%w: more than %d chunks on their way", helper.ErrFrame, helper.Window)
+		return fmt.Errorf("%w: more than %d chunks in flight", helper.ErrFrame, helper.Window)
 	}
 }
 
-// more lets a Get go on.
-func (s *server) more(f helper.Frame) error {
-	if s.out.ended(f.ID) {
+// windowUpdate adds credit to the running Get.
+func (s *server) windowUpdate(f helper.Frame) error {
+	if s.out.reportSent(f.ID) {
 		return nil
 	}
 	if s.job == nil || s.job.id != f.ID || s.job.credit == nil {
-		return fmt.Errorf("%w: credit for transfer %d, which is not under way", helper.ErrFrame, f.ID)
+		return fmt.Errorf("%w: window update for transfer %d, which is not running", helper.ErrFrame, f.ID)
 	}
 	return s.job.credit.Grant(f.Body)
 }
 
-// incoming reads the stream of a Put. An empty chunk is its end.
-type incoming struct {
-	ctx  context.Context //nolint:containedctx // of the job; a reader has no other way to learn of its end
+// putReader reads the stream of a Put. An empty chunk ends it.
+type putReader struct {
+	ctx  context.Context //nolint:containedctx // of the job; Read has no context parameter
 	job  *job
-	out  *frames
+	out  *frameWriter
 	rest []byte
-	used helper.Usage
-	end  bool
+	used helper.WindowUsage
+	eof  bool
 }
 
-func (r *incoming) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 && !r.end {
+func (r *putReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 && !r.eof {
 		select {
 		case r.rest = <-r.job.in:
 		case <-r.ctx.Done():
 			return 0, context.Cause(r.ctx)
 		}
-		r.end = len(r.rest) == 0
-		if more := r.used.Another(); more != nil {
-			if err := r.out.send(helper.Frame{Kind: helper.KindMore, ID: r.job.id, Body: more}); err != nil {
+		r.eof = len(r.rest) == 0
+		if update := r.used.Add(); update != nil {
+			if err := r.out.send(helper.Frame{Kind: helper.KindWindowUpdate, ID: r.job.id, Body: update}); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if r.end {
+	if r.eof {
 		return 0, io.EOF
 	}
 	n := copy(p, r.rest)
@@ -149,14 +149,14 @@ func (r *incoming) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// outgoing sends the stream of a Get.
-type outgoing struct {
+// getWriter sends the stream of a Get.
+type getWriter struct {
 	ctx context.Context //nolint:containedctx // likewise
 	job *job
-	out *frames
+	out *frameWriter
 }
 
-func (w *outgoing) Write(p []byte) (int, error) {
+func (w *getWriter) Write(p []byte) (int, error) {
 	sent := 0
 	for sent < len(p) {
 		select {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -31,8 +31,8 @@ type conformanceCase struct {
 // TestConformance holds every parser against the corpus: names, statuses, their
 // order, and crashes.
 func TestConformance(t *testing.T) {
-	root := corpustest.Part(t, "parsers")
-	files := corpustest.Files(t, root, "*/*.json")
+	root := corpustest.Subdir(t, "parsers")
+	files := corpustest.Glob(t, root, "*/*.json")
 	var covered []string
 	for _, file := range files {
 		parser := filepath.Base(filepath.Dir(file))
@@ -60,12 +60,12 @@ func checkCase(t *testing.T, file string) {
 	want.Parser = gocmp.Or(want.Parser, filepath.Base(filepath.Dir(file)))
 	raw, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".log")
 	if errors.Is(err, fs.ErrNotExist) {
-		corpustest.Lacks(t, "the corpus lacks its log")
+		corpustest.SkipOrFail(t, "the corpus lacks its log")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := logs.Text(raw)
+	text, err := logs.Decode(raw)
 	if want.Raises != nil && errors.Is(err, logs.ErrNotUTF8) {
 		return
 	}
@@ -83,7 +83,7 @@ func checkCase(t *testing.T, file string) {
 		text = parts[1]
 		text, _, _ = strings.Cut(text, ">>>>> End Test Output")
 	}
-	tests, err := logs.Parse(want.Parser, text, logs.Subject{InstanceID: want.InstanceID, Version: want.Version})
+	tests, err := logs.Parse(want.Parser, text, logs.InstanceInfo{InstanceID: want.InstanceID, Version: want.Version})
 	if want.Raises != nil {
 		var crash *logs.CrashError
 		if !errors.As(err, &crash) || crash.Parser != want.Parser {

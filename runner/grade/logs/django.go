@@ -3,68 +3,80 @@ package logs
 import (
 	"errors"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-var errNoName = errors.New("a line FAIL: or ERROR: names no test")
+var errNoName = errors.New("a FAIL: or ERROR: line has no test name")
 
-// django reads what Django's test runner prints, "test_x (app.Tests) ... ok",
-// where a test's own output may push the result to a later line.
-func django(t *Tests, text string, _ Subject) error {
+// django parses the output of Django's test runner, "test_x (app.Tests) ...
+// ok". Output of a test may push its result to a later line.
+func django(t *Tests, text string, _ InstanceInfo) error {
 	d := djangoLog{tests: t}
 	for line := range lines(text) {
-		if err := d.read(strip(line)); err != nil {
+		if err := d.addLine(strip(line)); err != nil {
 			return err
 		}
 	}
-	for _, in := range djangoInterruptions {
-		in.read(t, text)
+	// Some messages separate a test's name from its "ok". These tests passed,
+	// whatever status they have so far.
+	for _, interrupted := range [...]*lazyregexp.Regexp{djangoTesting, djangoServerError, djangoCheck} {
+		for name := range matchLineGroups(interrupted, text) {
+			t.Set(name, Passed)
+		}
 	}
 	return nil
 }
 
-// djangoLog is the state between lines: the last test that was announced.
+var (
+	djangoTesting     = PythonPattern(`(?m)^(.*?)\s\.\.\.\sTesting against Django installed in (?s:.*?) silenced\)\.\nok$`)
+	djangoServerError = PythonPattern(`(?m)^(.*?)\s\.\.\.\sInternal Server Error: /.*/\nok$`)
+	djangoCheck       = PythonPattern(`(?m)^(.*?)\s\.\.\.\sSystem check identified no issues \(0 silenced\)\nok$`)
+)
+
+// djangoLog is the parser state between lines: the last test with dots after
+// its name.
 type djangoLog struct {
-	tests  *Tests
-	last   string
-	known  bool // that there was one
-	lastAt int  // its place in tests, or -1
+	tests     *Tests
+	last      string
+	hasLast   bool // there was such a test
+	lastIndex int  // its index in tests, or -1
 }
 
 const dots = " ... "
 
-// The runner's line of this test begins with the output of a migration.
+// The line of test_no_migrations begins with the output of a migration.
 const (
 	djangoVersion   = "--version is equivalent to version"
 	djangoMigration = "Applying sites.0002_alter_domain_unique...test_no_migrations"
 )
 
-func (d *djangoLog) read(line string) error {
+func (d *djangoLog) addLine(line string) error {
 	if strings.Contains(line, djangoVersion) {
 		d.tests.Set(djangoVersion, Passed)
 	}
 	if strings.Contains(line, " ...") {
-		line = d.result(line)
+		line = d.parseResult(line)
 	}
-	if err := d.heading(line, "FAIL:", Failed); err != nil {
+	if err := d.parseTraceback(line, "FAIL:", Failed); err != nil {
 		return err
 	}
 	if name, ok := cutAtEnd(line, " ... ERROR"); ok {
 		d.tests.Set(name, Error)
 	}
-	if err := d.heading(line, "ERROR:", Error); err != nil {
+	if err := d.parseTraceback(line, "ERROR:", Error); err != nil {
 		return err
 	}
-	if strings.HasPrefix(line, "ok") && d.known {
-		d.pass()
+	if strings.HasPrefix(line, "ok") && d.hasLast {
+		d.passLast()
 	}
 	return nil
 }
 
-// result reads a line with dots. It returns the line as the rules after it see
-// it.
-func (d *djangoLog) result(line string) string {
+// parseResult parses a line with dots. It returns the line for the remaining rules.
+func (d *djangoLog) parseResult(line string) string {
 	if name, _, ok := strings.Cut(line, dots); ok {
-		d.last, d.known, d.lastAt = name, true, -1
+		d.last, d.hasLast, d.lastIndex = name, true, -1
 	}
 	for _, suffix := range [...]string{" ... ok", " ... OK", " ...  OK"} {
 		if !strings.HasSuffix(line, suffix) {
@@ -86,18 +98,18 @@ func (d *djangoLog) result(line string) string {
 	return line
 }
 
-// pass records the last test announced. Many lines may say "ok", and the name
-// be long: it is looked up once.
-func (d *djangoLog) pass() {
-	if d.lastAt < 0 {
-		d.lastAt = d.tests.place(d.last)
+// passLast records the last test as passed. A log may have many "ok" lines, so the
+// test is looked up once.
+func (d *djangoLog) passLast() {
+	if d.lastIndex < 0 {
+		d.lastIndex = d.tests.index(d.last)
 	}
-	d.tests.entries[d.lastAt].status = Passed
+	d.tests.entries[d.lastIndex].status = Passed
 }
 
-// heading reads the head of a traceback, whose second word is the method's bare
+// parseTraceback parses the first line of a traceback. Its second word is the method
 // name.
-func (d *djangoLog) heading(line, head string, s Status) error {
+func (d *djangoLog) parseTraceback(line, head string, s Status) error {
 	if !strings.HasPrefix(line, head) {
 		return nil
 	}
@@ -110,8 +122,8 @@ func (d *djangoLog) heading(line, head string, s Status) error {
 	return nil
 }
 
-// cutAtEnd is, for a line that ends with suffix, what is before the first place
-// where the suffix is.
+// cutAtEnd returns the text before the first occurrence of suffix, if line ends
+// with suffix.
 func cutAtEnd(line, suffix string) (string, bool) {
 	if !strings.HasSuffix(line, suffix) {
 		return line, false

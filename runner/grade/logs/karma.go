@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-var errNoSuite = errors.New("a suite ends that has not begun")
+var errNoSuite = errors.New("a suite ends without a start")
 
-var karmaMarks = map[rune]Status{'✔': Passed, '✖': Failed}
+var karmaLine = PythonPattern(`^(\s*)?([✔✖])?\s(.*)$`)
 
-// karma reads its mocha reporter, from the start of the browser to the summary:
-// marks with names, below suites by their indent.
-func karma(t *Tests, text string, _ Subject) error {
+// karma parses karma's mocha reporter, from the start of the browser to the
+// summary: marks with names, in suites by indent.
+func karma(t *Tests, text string, _ InstanceInfo) error {
 	k := karmaLog{tests: t, indent: -1}
 	started := false
 	for line := range lines(text) {
@@ -37,22 +37,21 @@ type karmaLog struct {
 }
 
 func (k *karmaLog) read(line string) error {
-	rest := stripLeft(line)
-	if name, s := cutMark(rest, karmaMarks); s != "" {
-		return k.tests.join(s, " > ", append(k.suites[:len(k.suites):len(k.suites)], name)...)
-	}
-	// The last space of the indent counts as the one before the name.
-	in := utf8.RuneCountInString(line[:len(line)-len(rest)]) - 1
-	if in <= 0 {
+	m := karmaLine.FindStringSubmatch(line)
+	if m == nil {
 		return nil
 	}
+	in, mark, name := utf8.RuneCountInString(m[1]), m[2], m[3]
 	switch {
-	case in > k.indent:
-		k.suites = append(k.suites, rest)
-	case in < k.indent:
-		if len(k.suites) == 0 {
-			return errNoSuite
-		}
+	case mark != "":
+		return k.tests.join(statusWords[mark], " > ", append(k.suites[:len(k.suites):len(k.suites)], name)...)
+	case in > max(k.indent, 0):
+		k.suites = append(k.suites, name)
+	case in == 0, in == k.indent:
+		return nil
+	case len(k.suites) == 0:
+		return errNoSuite
+	default:
 		k.suites = k.suites[:len(k.suites)-1]
 	}
 	k.indent = in

@@ -5,19 +5,17 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// lighthouse has three runners, as the version says.
-func lighthouse(t *Tests, text string, of Subject) error {
+// lighthouse parses one of three formats, depending on the version.
+func lighthouse(t *Tests, text string, of InstanceInfo) error {
 	switch of.Version {
 	case "9.5", "10.0", "10.2":
 		return lighthouseMocha(t, text)
 	}
 	version, err := pythonFloat(of.Version)
 	if err != nil {
-		return fmt.Errorf("the version %.100q is no number", of.Version)
+		return fmt.Errorf("version %.100q is not a number", of.Version)
 	}
 	if version >= 3 {
 		return perLine(carbon)(t, text, of)
@@ -25,7 +23,8 @@ func lighthouse(t *Tests, text string, of Subject) error {
 	return lighthouseJSON(t, text)
 }
 
-// pythonFloat is float(): no hexadecimal, and what is too large is infinite.
+// pythonFloat converts as Python's float(): it rejects hexadecimal and returns
+// infinity for a large number.
 func pythonFloat(s string) (float64, error) {
 	s = strip(s)
 	if strings.ContainsAny(s, "xX") {
@@ -38,88 +37,56 @@ func pythonFloat(s string) (float64, error) {
 	return f, err
 }
 
-var fullTitle = lazyregexp.New(`"fullTitle":` + anySpace + `"(.*)",\n`)
+var fullTitle = PythonPattern(`"fullTitle":\s"(.*)",\n`)
 
-// lighthouseJSON reads the titles out of mocha's JSON, as text: those of the
-// last list of passes, and then those of the last list of failures.
+// lighthouseJSON extracts the titles from mocha's JSON as text: first those of
+// the last list of passes, then those of the last list of failures.
 func lighthouseJSON(t *Tests, text string) error {
-	for run := range after(text, "./node_modules/.bin/mocha --reporter json") {
-		for name := range groups(fullTitle, beforeLast(afterLast(run, `"passes": [`), "]")) {
+	for run := range partsAfter(text, "./node_modules/.bin/mocha --reporter json") {
+		for name := range matchGroups(fullTitle, 1, beforeLast(afterLast(run, `"passes": [`), "]")) {
 			t.Set(name, Passed)
 		}
-		for name := range groups(fullTitle, beforeLast(afterLast(run, `"failures": [`), "],")) {
+		for name := range matchGroups(fullTitle, 1, beforeLast(afterLast(run, `"failures": [`), "],")) {
 			t.Set(name, Failed)
 		}
 	}
 	return nil
 }
 
-var lighthouseRun = lazyregexp.New(`running` + anySpace + `\p{Nd}+` + anySpace + `test` + anySpace + `files`)
+var (
+	lighthouseRun     = PythonPattern(`running\s\d+\stest\sfiles`)
+	lighthousePassing = PythonPattern(`\d+\spassing`)
+	lighthouseTest    = PythonPattern(`^(✔|\d+\))\s(?:(.*)\s\(\d+m+s\)|(.*))`)
+)
 
-// lighthouseMocha reads mocha's marks in each run, before its summary.
+// lighthouseMocha parses mocha's marks in each run, up to its summary.
 func lighthouseMocha(t *Tests, text string) error {
-	at := lighthouseRun.FindStringIndex(text)
-	for at != nil {
+	for at := lighthouseRun.FindStringIndex(text); at != nil; at = lighthouseRun.FindStringIndex(text) {
 		text = text[at[1]:]
-		run := text
-		if at = lighthouseRun.FindStringIndex(text); at != nil {
-			run = text[:at[0]]
-		}
-		if err := lighthouseSuites(t, strip(beforePassing(run))); err != nil {
+		run := beforeMatch(text, lighthouseRun)
+		if err := lighthouseSuites(t, strip(beforeMatch(run, lighthousePassing))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// lighthouseSuites parses "✔ name (12ms)" and "1) name".
 func lighthouseSuites(t *Tests, run string) error {
-	var above suites
+	var above headings
 	for line := range lines(run) {
-		name, s := lighthouseTest(strip(line))
-		if s == "" {
+		m := lighthouseTest.FindStringSubmatch(strip(line))
+		if m == nil {
 			above.add(line)
 			continue
 		}
-		if err := t.join(s, dash, above.with(name)...); err != nil {
+		s := Failed
+		if m[1] == "✔" {
+			s = Passed
+		}
+		if err := t.join(s, dash, above.with(m[2]+m[3])...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lighthouseTest reads "✔ name (12ms)" or "1) name".
-func lighthouseTest(line string) (name string, s Status) {
-	rest, ok := strings.CutPrefix(line, "✔")
-	s = Passed
-	if !ok {
-		s = Failed
-		rest, ok = cutNumber(line)
-	}
-	name, space := cutSpace(rest)
-	if !ok || !space {
-		return "", ""
-	}
-	name, _ = cutTiming(name, func(s string) bool {
-		rest, ok := cutDigits(s)
-		unit := strings.TrimLeft(rest, "m")
-		return ok && len(unit) < len(rest) && strings.HasPrefix(unit, "s)")
-	})
-	return name, s
-}
-
-// beforePassing is the text before the first "12 passing", wherever it is.
-func beforePassing(text string) string {
-	const passing = "passing"
-	for at := 0; ; {
-		i := strings.Index(text[at:], passing)
-		if i < 0 {
-			return text
-		}
-		if before, ok := cutSpaceEnd(text[:at+i]); ok {
-			if before, ok = cutDigitsEnd(before); ok {
-				return before
-			}
-		}
-		at += i + len(passing)
-	}
 }

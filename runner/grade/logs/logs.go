@@ -1,12 +1,12 @@
-// Package logs reads the output of test runners: from the text of a log to
-// what became of each test. Its parsers are those of the official SWE-bench
-// harness (github.com/SWE-bench/SWE-bench, release 5.0.2), to the letter, where
-// they are odd too: a verdict here is to equal a verdict there.
+// Package logs parses the output of test runners and returns the status of each
+// test. It ports the parsers of the official SWE-bench harness
+// (github.com/SWE-bench/SWE-bench, release 5.0.2) exactly, including their
+// quirks, so that verdicts are equal.
 //
-// A parser is a pure function. Where the official one would raise an
-// exception, it returns an error, never an empty map: a crash is no verdict.
+// A parser is a pure function. If the official parser raises an exception, the
+// port returns an error, never an empty result: a crash means no verdict.
 //
-//	tests, err := logs.Parse("parse_log_pytest", text, logs.Subject{})
+//	tests, err := logs.Parse("parse_log_pytest", text, logs.InstanceInfo{})
 //	status, ok := tests.Get("tests/test_x.py::test_y")
 package logs
 
@@ -16,15 +16,15 @@ import (
 	"slices"
 )
 
-// Release is the harness whose parsers these are. It goes with each verdict.
-const Release = "5.0.2"
+// HarnessRelease is the release of the official harness whose parsers are
+// ported. It is recorded with each verdict.
+const HarnessRelease = "5.0.2"
 
-// Status is what a log says of a test. Some parsers record a word of the log as
-// it stands there, so that other values than these occur; they count neither as
-// a pass nor as a failure.
+// Status is the status of a test in a log. Some parsers use words of the log,
+// so other values occur; these count neither as a pass nor as a failure.
 type Status string
 
-// The statuses that verdicts know.
+// The statuses that count for a verdict.
 const (
 	Passed  Status = "PASSED"
 	Failed  Status = "FAILED"
@@ -33,36 +33,35 @@ const (
 	XFail   Status = "XFAIL"
 )
 
-// statuses is in the order of the harness.
+// statuses has the order of the official harness.
 var statuses = [...]Status{Failed, Passed, Skipped, Error, XFail}
 
-// Subject is what a few parsers need to know of the instance.
-type Subject struct {
+// InstanceInfo is what some parsers need to know about the instance.
+type InstanceInfo struct {
 	InstanceID string
 	Version    string
 }
 
-// ErrUnknownParser says that no parser has this name.
+// ErrUnknownParser is wrapped by the error for an unknown parser name.
 var ErrUnknownParser = errors.New("unknown log parser")
 
-// CrashError says that the official parser raises an exception on this text.
+// CrashError reports that the official parser raises an exception on a log.
 type CrashError struct {
 	Parser string
 	Reason string
 }
 
 func (e *CrashError) Error() string {
-	return fmt.Sprintf("the parser %s cannot read this log: %s", e.Parser, e.Reason)
+	return fmt.Sprintf("parse log with %s: %s", e.Parser, e.Reason)
 }
 
-// parser is one function of the registry. It fills t. An error is the reason of
-// a crash.
-type parser func(t *Tests, text string, of Subject) error
+// parser adds the tests of a log to t. An error is the reason of a CrashError.
+type parser func(t *Tests, text string, of InstanceInfo) error
 
-// Known says whether a parser has this name.
-func Known(name string) bool { return registry[name] != nil }
+// IsKnown reports whether a parser with this name exists.
+func IsKnown(name string) bool { return registry[name] != nil }
 
-// Names are the parsers there are, sorted.
+// Names returns the sorted names of the parsers.
 func Names() []string {
 	names := make([]string, 0, len(registry))
 	for name := range registry {
@@ -72,20 +71,22 @@ func Names() []string {
 	return names
 }
 
-// Parse reads a log, or the part of one between the markers of the evaluation
-// script. The text has universal newlines already (see Text). The error wraps
-// ErrUnknownParser or is a *CrashError. Time and memory grow with the length of
-// the text, and no faster, whatever it says.
-func Parse(name, text string, of Subject) (*Tests, error) { return parse(name, text, of, new(Tests)) }
+// Parse parses a log, or the part between the markers of the evaluation script.
+// The text has universal newlines (see Decode). The error wraps
+// ErrUnknownParser or is a *CrashError. Time and memory are linear in the
+// length of the text.
+func Parse(name, text string, of InstanceInfo) (*Tests, error) {
+	return parse(name, text, of, new(Tests))
+}
 
-// ParseOnly is Parse for who wants some tests only: others need not be kept, so
-// that a log with millions of them takes little memory. Whether any was seen,
-// and whether any failed, Any and AnyFailed say of all.
-func ParseOnly(name, text string, of Subject, wanted func(test string) bool) (*Tests, error) {
+// ParseOnly is Parse for callers that need some tests only. It does not keep
+// the other tests, so a log with millions of tests needs little memory; they
+// count for Any and AnyFailed only.
+func ParseOnly(name, text string, of InstanceInfo, wanted func(test string) bool) (*Tests, error) {
 	return parse(name, text, of, &Tests{others: newOthers(wanted)})
 }
 
-func parse(name, text string, of Subject, tests *Tests) (*Tests, error) {
+func parse(name, text string, of InstanceInfo, tests *Tests) (*Tests, error) {
 	p := registry[name]
 	if p == nil {
 		return nil, fmt.Errorf("%w: %.100q", ErrUnknownParser, name)

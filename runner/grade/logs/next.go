@@ -1,14 +1,12 @@
 package logs
 
 import (
+	"iter"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// next has two runners, as the version says.
-func next(t *Tests, text string, of Subject) error {
+// next parses one of two formats, depending on the version.
+func next(t *Tests, text string, of InstanceInfo) error {
 	if of.Version == "1.27" {
 		return nextCypress(t, text)
 	}
@@ -17,11 +15,11 @@ func next(t *Tests, text string, of Subject) error {
 
 var nextSkipped = [...]string{"ERROR", "LOG", "WARN", "Check", "in"}
 
-// nextKarma reads karma's mocha reporter, after the last start of the browser in
-// each run. The headings of one run are above the tests of the next.
+// nextKarma parses karma's mocha reporter, after the last browser start in each
+// run. As in the official parser, the headings carry over to the next run.
 func nextKarma(t *Tests, text string) error {
-	var above suites
-	for run := range after(dropAssertions(dropANSI(text)), " xvfb-run ") {
+	var above headings
+	for run := range partsAfter(nextAssertion.ReplaceAllString(dropANSI(text), ""), " xvfb-run ") {
 		for line := range lines(afterLast(run, "Starting browser Chrome")) {
 			if strings.HasPrefix(line, "TOTAL") {
 				break
@@ -34,7 +32,7 @@ func nextKarma(t *Tests, text string) error {
 	return nil
 }
 
-func nextLine(t *Tests, above *suites, line string) error {
+func nextLine(t *Tests, above *headings, line string) error {
 	stripped := stripLeft(line)
 	for _, word := range nextSkipped {
 		if strings.HasPrefix(stripped, word) {
@@ -54,98 +52,32 @@ func nextLine(t *Tests, above *suites, line string) error {
 	return t.join(s, dash, above.with(stripLeft(name))...)
 }
 
-// dropAssertions takes away messages, from "AssertionError:" with a "#" after
-// spaces to the next empty line.
-func dropAssertions(text string) string {
-	const head, end = "AssertionError:", "\n\n"
-	var b strings.Builder
-	last := strings.LastIndex(text, end)
-	kept := 0
-	for at := 0; ; {
-		i := strings.Index(text[at:], head)
-		if i < 0 {
-			break
-		}
-		start := at + i
-		at = start + len(head)
-		rest := stripLeft(text[at:])
-		if len(rest) == len(text)-at || !strings.HasPrefix(rest, "#") {
-			continue
-		}
-		message := len(text) - len(rest) + len("#")
-		if message > last {
-			break
-		}
-		b.WriteString(text[kept:start])
-		at = message + strings.Index(text[message:], end) + len(end)
-		kept = at
-	}
-	if kept == 0 {
-		return text
-	}
-	b.WriteString(text[kept:])
-	return b.String()
-}
+// nextAssertion matches an assertion message up to an empty line.
+var nextAssertion = PythonPattern(`AssertionError:\s+#(?s:.*?)\n\n`)
 
-var nextSuite = lazyregexp.New(`Running:.*\)\n{3}` + anySpace + `{2}(.*)\n`)
+var (
+	nextSuite   = PythonPattern(`Running:.*\)\n{3}\s{2}(.*)\n`)
+	nextFailure = PythonPattern(`(?m)^\s{4}\d+\)\s(.*)`)
+	nextPass    = PythonPattern(`(?m)^\s{4}✓\s(.*)\(`)
+)
 
-// nextCypress reads Cypress's specs, the failures of each before its passes. No
-// heading but the first counts.
+// nextCypress parses Cypress specs: for each, first failures, then passes. Only
+// the first heading of a spec counts.
 func nextCypress(t *Tests, text string) error {
-	at := nextSuite.FindStringSubmatchIndex(text)
-	for at != nil {
+	for at := nextSuite.FindStringSubmatchIndex(text); at != nil; at = nextSuite.FindStringSubmatchIndex(text) {
 		suite := text[at[2]:at[3]]
 		text = text[at[1]:]
-		spec := text
-		if at = nextSuite.FindStringSubmatchIndex(text); at != nil {
-			spec = text[:at[0]]
-		}
-		for _, read := range [...]func(string) (string, Status, int){nextFailure, nextPass} {
-			var err error
-			atLines(spec, func(rest string) int {
-				name, s, n := read(rest)
-				if n > 0 && err == nil {
-					err = t.join(s, ": ", suite, strip(name))
+		spec := beforeMatch(text, nextSuite)
+		for _, list := range [...]struct {
+			names iter.Seq[string]
+			s     Status
+		}{{matchLineGroups(nextFailure, spec), Failed}, {matchLineGroups(nextPass, spec), Passed}} {
+			for name := range list.names {
+				if err := t.join(list.s, ": ", suite, strip(name)); err != nil {
+					return err
 				}
-				return n
-			})
-			if err != nil {
-				return err
 			}
 		}
 	}
 	return nil
-}
-
-// nextFailure reads "    1) name" from the start of a line; any of the spaces
-// may be the end of one. n is how much that is, or 0.
-func nextFailure(rest string) (name string, s Status, n int) {
-	after, ok := cutSpaces(rest, 4)
-	if !ok {
-		return "", "", 0
-	}
-	if after, ok = cutNumber(after); !ok {
-		return "", "", 0
-	}
-	if after, ok = cutSpace(after); !ok {
-		return "", "", 0
-	}
-	end := endOfLine(after)
-	return after[:end], Failed, len(rest) - len(after) + end
-}
-
-// nextPass reads "    ✓ name (12ms)", up to the last parenthesis.
-func nextPass(rest string) (name string, s Status, n int) {
-	after, ok := cutSpaces(rest, 4)
-	if !ok || !strings.HasPrefix(after, "✓") {
-		return "", "", 0
-	}
-	if after, ok = cutSpace(after[utf8.RuneLen('✓'):]); !ok {
-		return "", "", 0
-	}
-	end := strings.LastIndexByte(after[:endOfLine(after)], '(')
-	if end < 0 {
-		return "", "", 0
-	}
-	return after[:end], Passed, len(rest) - len(after) + end + 1
 }

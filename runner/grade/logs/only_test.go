@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -39,7 +39,7 @@ func sameOnly(t *testing.T, parser, text string) {
 		"some": some,
 		"none": func(string) bool { return false },
 	} {
-		subject := logs.Subject{InstanceID: "x__x-2006", Version: "3.0"}
+		subject := logs.InstanceInfo{InstanceID: "x__x-2006", Version: "3.0"}
 		all, errAll := logs.Parse(parser, text, subject)
 		only, errOnly := logs.ParseOnly(parser, text, subject, wanted)
 		if errAll != nil || errOnly != nil {
@@ -59,12 +59,12 @@ func sameOnly(t *testing.T, parser, text string) {
 }
 
 func TestParseOnly(t *testing.T) {
-	for _, file := range corpustest.Files(t, corpustest.Part(t, "parsers"), "*/*.log") {
+	for _, file := range corpustest.Glob(t, corpustest.Subdir(t, "parsers"), "*/*.log") {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := logs.Text(raw)
+		text, err := logs.Decode(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,13 +82,13 @@ func TestParseOnlyChanges(t *testing.T) {
 		"FAILED a\nFAILED b\nPASSED a":  true,
 		"FAILED a\nSKIPPED a\nPASSED b": false,
 	} {
-		tests, err := logs.ParseOnly("parse_log_pytest", text, logs.Subject{}, none)
+		tests, err := logs.ParseOnly("parse_log_pytest", text, logs.InstanceInfo{}, none)
 		if err != nil || tests.AnyFailed() != want || !tests.Any() || tests.Len() != 0 {
 			t.Errorf("%q: failed %t, any %t, %d kept, error %v", text, tests.AnyFailed(), tests.Any(), tests.Len(), err)
 		}
 	}
 	// Django's "ok" on a line of its own takes back a failure.
-	tests, err := logs.ParseOnly("parse_log_django", "a ... FAIL\nok", logs.Subject{}, none)
+	tests, err := logs.ParseOnly("parse_log_django", "a ... FAIL\nok", logs.InstanceInfo{}, none)
 	if err != nil || tests.AnyFailed() || !tests.Any() {
 		t.Errorf("failed %t, any %t, error %v", tests.AnyFailed(), tests.Any(), err)
 	}
@@ -103,7 +103,7 @@ func TestParseOnlyIsSmall(t *testing.T) {
 	text := s.String()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	tests, err := logs.ParseOnly("parse_log_pytest", text, logs.Subject{}, func(name string) bool { return name == "t.py::test_7" })
+	tests, err := logs.ParseOnly("parse_log_pytest", text, logs.InstanceInfo{}, func(name string) bool { return name == "t.py::test_7" })
 	runtime.ReadMemStats(&after)
 	if err != nil || tests.Len() != 1 {
 		t.Fatalf("%d tests, error %v", tests.Len(), err)

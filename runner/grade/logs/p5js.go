@@ -1,20 +1,22 @@
 package logs
 
 import (
+	"bytes"
+	"errors"
+	"iter"
 	"strings"
 	"unicode/utf8"
 )
 
-// p5js reads mocha's list of failures, "  1) suite\n       name:", out of what a
-// browser prints: JSON and XML are dropped first.
-func p5js(t *Tests, text string, _ Subject) error {
-	kept, err := dropXML(withoutJSON(text))
+// p5js parses mocha's list of failures, "  1) suite\n       name:", in the
+// output of a browser. It removes JSON and XML first.
+func p5js(t *Tests, text string, _ InstanceInfo) error {
+	scanned, err := withoutXML(withoutJSON(dropANSI(text)))
 	if err != nil {
 		return err
 	}
-	p := p5Failures{text: kept, next: -1}
-	for name := range p.all {
-		if parts := strings.Split(name, "\n"); deepening(parts) {
+	for name := range p5Failures(scanned) {
+		if parts := strings.Split(name, "\n"); isDeepening(parts) {
 			for i, part := range parts {
 				parts[i] = strip(part)
 			}
@@ -24,14 +26,13 @@ func p5js(t *Tests, text string, _ Subject) error {
 	return nil
 }
 
-// withoutJSON drops escape sequences and the lines of JSON: blocks from a line
-// that ends with a bracket to a line that is one, and lines that are in
-// brackets. Blocks do not nest.
-func withoutJSON(text string) []byte {
-	kept := make([]byte, 0, len(text)+1)
+// withoutJSON removes lines of JSON: blocks from a line that ends with a
+// bracket to a line with the closing bracket, and lines enclosed in brackets.
+// Blocks do not nest.
+func withoutJSON(text string) string {
+	var scanned strings.Builder
 	var object, list bool
 	for line := range lines(text) {
-		line = dropANSI(line)
 		bare := stripRight(line)
 		switch {
 		case strings.HasSuffix(bare, "{"):
@@ -46,67 +47,101 @@ func withoutJSON(text string) []byte {
 		case strings.HasPrefix(bare, "{") && strings.HasSuffix(bare, "}"):
 		case strings.HasPrefix(bare, "[") && strings.HasSuffix(bare, "]"):
 		default:
-			kept = append(append(kept, line...), '\n')
+			scanned.WriteString(line + "\n")
 		}
 	}
-	return kept[:max(len(kept)-1, 0)]
+	return strings.TrimSuffix(scanned.String(), "\n")
 }
 
-// p5Name is how many characters the name of a failure may have.
-const p5Name = 1000
+// Bounds of withoutXML, whose worst case is quadratic. Real logs do not come
+// close to them.
+const (
+	maxWork = 1 << 29 // bytes
+	maxSeam = 256     // bytes of a tag on either side of a removed element
+)
 
-// p5Failures finds failures: at the start of a line spaces, a number, a
-// parenthesis, and up to p5Name characters to the next colon.
-type p5Failures struct {
-	text  string
-	next  int // the next colon from the last place that was asked for
-	reach int // the earliest start of a name that may end at next
-}
+var errXML = errors.New("removing its XML elements takes too long")
 
-// all yields what is between the parenthesis and the colon.
-func (p *p5Failures) all(yield func(name string) bool) {
-	for at := 0; at < len(p.text); {
-		begun := len(p.text) - len(stripLeft(p.text[at:]))
-		if rest, ok := cutNumber(p.text[begun:]); ok {
-			start := len(p.text) - len(rest)
-			if end := p.colon(start); end >= 0 {
-				if !yield(p.text[start:end]) {
-					return
-				}
-				begun = end
+// xmlTag matches <name> and </name> at the start of a text.
+var xmlTag = PythonPattern(`^<(/?)(\w+)>`)
+
+// withoutXML removes elements without attributes, <tag>...</tag>, until none is
+// left. It removes the leftmost element first, from its start tag to the
+// nearest end tag of that name. Further start tags of that name within the
+// element are put back, so that equal elements nest. Text on both sides of a
+// removed element may join to a new tag.
+func withoutXML(text string) (string, error) {
+	var scanned []byte           // scanned text: none of its start tags has an end tag after it
+	endless := map[string]bool{} // names without an end tag in text
+	work := 0
+	for {
+		i := strings.IndexByte(text, '<')
+		if i < 0 {
+			return string(append(scanned, text...)), nil
+		}
+		scanned, text = append(scanned, text[:i]...), text[i:]
+		m := xmlTag.FindStringSubmatch(text)
+		end := -1
+		if m != nil && m[1] == "" && !endless[m[2]] {
+			end = strings.Index(text, "</"+m[2]+">")
+			if endless[m[2]] = end < 0; end < 0 {
+				work += len(text)
 			}
 		}
-		// No start of a line before begun can do better: its spaces end there.
-		at = begun + endOfLine(p.text[begun:]) + 1
+		if work > maxWork {
+			return "", errXML
+		}
+		if end < 0 {
+			scanned, text = append(scanned, '<'), text[1:]
+			continue
+		}
+		tag := m[0]
+		more := strings.Count(text[len(tag):end], tag)
+		text = text[end+len(tag)+1:]
+		work += len(text) * more
+		text = strings.Repeat(tag, more) + text
+		// A tag may have formed at the seam. After a new end tag, scan everything again.
+		if seam := bytes.LastIndexByte(scanned, '<'); seam >= 0 && len(scanned)-seam < maxSeam {
+			switch m := xmlTag.FindStringSubmatch(string(scanned[seam:]) + text[:min(len(text), maxSeam)]); {
+			case m == nil:
+				continue
+			case m[1] != "":
+				work += 16 * len(scanned) // scanning for tags is slower than copying
+				seam = 0
+				clear(endless)
+			}
+			scanned, text = scanned[:seam], string(scanned[seam:])+text
+			work += len(text)
+		}
 	}
 }
 
-// colon is where a name ends that begins at start, or -1. Starts only grow.
-func (p *p5Failures) colon(start int) int {
-	if p.next < start {
-		i := strings.IndexByte(p.text[start:], ':')
-		if i < 0 {
-			p.next, p.reach = len(p.text), len(p.text)+1
-			return -1
+// p5Name is the maximum length of a failure's name, in characters.
+const p5Name = 1000
+
+var p5Number = PythonPattern(`(?m)^\s*\d+\)`)
+
+// p5Failures returns the texts between a number with a parenthesis at the start
+// of a line and the next colon.
+func p5Failures(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at := p5Number.FindStringIndex(text); at != nil; at = p5Number.FindStringIndex(text) {
+			text = text[at[1]:]
+			end := strings.IndexByte(text[:min(len(text), utf8.UTFMax*p5Name+1)], ':')
+			if end >= 0 && utf8.RuneCountInString(text[:end]) <= p5Name {
+				if !yield(text[:end]) {
+					return
+				}
+				text = text[end:]
+			}
+			text = text[min(endOfLine(text)+1, len(text)):]
 		}
-		p.next, p.reach = start+i, -1
 	}
-	if p.next-start > p5Name && p.reach < 0 {
-		p.reach = p.next
-		for range p5Name {
-			_, size := utf8.DecodeLastRuneInString(p.text[:p.reach])
-			p.reach -= size
-		}
-	}
-	if start < p.reach {
-		return -1
-	}
-	return p.next
 }
 
-// deepening says that each part is further to the right than the one before it,
-// and the first not at the margin.
-func deepening(parts []string) bool {
+// isDeepening reports whether the first part is indented and each further part
+// more than the one before it.
+func isDeepening(parts []string) bool {
 	last := 0
 	for _, part := range parts {
 		in := indent(part)

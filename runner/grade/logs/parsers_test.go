@@ -48,11 +48,6 @@ var parserCases = map[string]parserCase{
 	"doctest cut off":                         {"doctest", "<doctest><TestCase/>", nil},
 	"doctest attributes":                      {"doctest", "<doctest xmlns:n=\"u\"><TestCase\nname = 'a&#9;b\tc\nd'><SubCase n:name=\"x\" name=\"&#10;<e\"/></TestCase></doctest>", nil},
 	"doctest references":                      {"doctest", "<doctest xmlns:n=\"u\"><TestCase\nname = 'a&#9;b\tc\nd'><SubCase n:name=\"x\" name=\"&#10;&lt;e\"/></TestCase></doctest>", []string{"a\tb c d > \n<e=PASSED"}},
-	"doctest no space":                        {"doctest", "<doctest><SubCase name=\"a\"b=\"c\"/></doctest>", nil},
-	"doctest no name":                         {"doctest", "<doctest><:a/></doctest>", nil},
-	"doctest undeclares":                      {"doctest", "<doctest><x xmlns:a=\"\"/></doctest>", nil},
-	"doctest declares xmlns":                  {"doctest", "<doctest><x xmlns:xmlns=\"u\"/></doctest>", nil},
-	"doctest declares xml":                    {"doctest", "<doctest><x xmlns:xml=\"u\"/></doctest>", nil},
 	"doctest malformed":                       {"doctest", "<doctest><TestCase></doctest>", nil},
 	"gotest":                                  {"gotest", "--- PASS: A (0.0s)\n    --- FAIL: A/b (c) (0.0s)\n--- SKIP: D (x)\n--- PASS: E ()\nok --- PASS: F (1s)", []string{"A=PASSED", "A/b (c)=FAILED", "D=SKIPPED"}},
 	"cargo":                                   {"cargo", "test a::b ... ok\n test c ... FAILED\ntest d ... ignored\ntest e - should panic ... ok\ntest f ... ok 1", []string{"a::b=PASSED", "c=FAILED"}},
@@ -83,8 +78,6 @@ var parserCases = map[string]parserCase{
 	"marked":                                  {"marked", "1) a \n 2) b\n3)c\n12)\td", []string{"a=FAILED", "d=FAILED"}},
 	"highlight.js":                            {"highlightjs", "  s\n    t\n    ✓ a (5ms)\n  1) b\n\n  2 passing\n  ✔ c", []string{"t.a=PASSED", "t.b=FAILED"}},
 	"prism":                                   {"prismjs", "+ ./node_modules/.bin/mocha tests/run.js --reporter json\nx {\"passes\":[{\"fullTitle\":\"a\"}],\"failures\":[{\"fullTitle\":\"b\"}]} y", []string{"b=FAILED", "a=PASSED"}},
-	"prism not finite":                        {"prismjs", "./node_modules/.bin/mocha tests/run.js --reporter json {\"x\":[NaN, -Infinity],\"passes\":[{\"fullTitle\":\"[NaN,\\\"Infinity\",\"d\":Infinity}],\"failures\":[]}", []string{"[NaN,\"Infinity=PASSED"}},
-	"prism not a number":                      {"prismjs", "./node_modules/.bin/mocha tests/run.js --reporter json {\"x\":-NaN,\"passes\":[],\"failures\":[]}", nil},
 	"prism without a list":                    {"prismjs", "./node_modules/.bin/mocha tests/run.js --reporter json {\"Passes\":[],\"failures\":[]}", nil},
 	"prism without JSON":                      {"prismjs", "./node_modules/.bin/mocha tests/run.js --reporter json", nil},
 	"p5.js":                                   {"p5js", "{\n1) no:\n}\n  1) a b\n       c:\n  2) d\n e:\n3)f: [\n  4) g:", []string{"a b:c=FAILED"}},
@@ -95,28 +88,28 @@ var parserCases = map[string]parserCase{
 
 func TestParsers(t *testing.T) {
 	for name, c := range parserCases {
-		t.Run(name, func(t *testing.T) { checkTests(t, c, logs.Subject{InstanceID: "x__x-1", Version: "1.0"}) })
+		t.Run(name, func(t *testing.T) { checkTests(t, c, logs.InstanceInfo{InstanceID: "x__x-1", Version: "1.0"}) })
 	}
 }
 
 // subjectCases are of parsers that ask what the log is of.
 var subjectCases = map[string]struct {
-	of logs.Subject
+	of logs.InstanceInfo
 	parserCase
 }{
-	"jekyll minitest":  {logs.Subject{InstanceID: "jekyll__jekyll-9141"}, parserCase{"jekyll", "A. = .\nb ..", []string{"A=PASSED"}}},
-	"jekyll cucumber":  {logs.Subject{InstanceID: "jekyll__jekyll-8771"}, parserCase{"jekyll", "A. = .\nb ..", []string{"b=PASSED"}}},
-	"jekyll unknown":   {logs.Subject{InstanceID: "jekyll__jekyll-1"}, parserCase{"jekyll", "", nil}},
-	"jekyll nameless":  {logs.Subject{InstanceID: "jekyll"}, parserCase{"jekyll", "", nil}},
-	"immutable 2006":   {logs.Subject{InstanceID: "i-2006"}, parserCase{"immutable_js", "✓ a\n[PASSED] b", []string{"a=PASSED"}}},
-	"immutable 2005":   {logs.Subject{InstanceID: "i-2005"}, parserCase{"immutable_js", "✓ a\n[PASSED] b", []string{"b=PASSED"}}},
-	"immutable other":  {logs.Subject{InstanceID: "i-7"}, parserCase{"immutable_js", "", nil}},
-	"lighthouse mocha": {logs.Subject{Version: "9.5"}, parserCase{"lighthouse", "✔ no\nrunning 2 test files\n  s\n    t\n      ✔ a (5ms)\n    1) b\n  ✔ c\n 2 passing\n ✔ d", []string{"t - a=PASSED", "t - b=FAILED", "t - c=PASSED"}}},
-	"lighthouse jest":  {logs.Subject{Version: " 3_0.5 "}, parserCase{"lighthouse", "PASS a (1s)", []string{"a=PASSED"}}},
-	"lighthouse json":  {logs.Subject{Version: "2.9"}, parserCase{"lighthouse", "./node_modules/.bin/mocha --reporter json\n\"failures\": [\n\"fullTitle\": \"b\",\n],\n\"passes\": [\n\"fullTitle\": \"a\",\n]", []string{"a=PASSED", "b=FAILED"}}},
-	"lighthouse hex":   {logs.Subject{Version: "0x5"}, parserCase{"lighthouse", "", nil}},
-	"next karma":       {logs.Subject{Version: "1.20"}, parserCase{"next", "+ xvfb-run x\n  no\nStarting browser Chrome\n  s\n  \x1b[32m✓ a\x1b[0m\n  info\n    ✗  b\nAssertionError: #\n ✓ c\n\nTOTAL\n ✓ d", []string{"s - a=PASSED", "s - b=FAILED"}}},
-	"next cypress":     {logs.Subject{Version: "1.27"}, parserCase{"next", "Running: x (1 of 2)\n\n\n  s\n    ✓ a (b) (5ms)\n    1) c \nRunning: y)\n\n\n  t\n    ✓ d (1ms)\n", []string{"s: c=FAILED", "s: a (b)=PASSED", "t: d=PASSED"}}},
+	"jekyll minitest":  {logs.InstanceInfo{InstanceID: "jekyll__jekyll-9141"}, parserCase{"jekyll", "A. = .\nb ..", []string{"A=PASSED"}}},
+	"jekyll cucumber":  {logs.InstanceInfo{InstanceID: "jekyll__jekyll-8771"}, parserCase{"jekyll", "A. = .\nb ..", []string{"b=PASSED"}}},
+	"jekyll unknown":   {logs.InstanceInfo{InstanceID: "jekyll__jekyll-1"}, parserCase{"jekyll", "", nil}},
+	"jekyll nameless":  {logs.InstanceInfo{InstanceID: "jekyll"}, parserCase{"jekyll", "", nil}},
+	"immutable 2006":   {logs.InstanceInfo{InstanceID: "i-2006"}, parserCase{"immutable_js", "✓ a\n[PASSED] b", []string{"a=PASSED"}}},
+	"immutable 2005":   {logs.InstanceInfo{InstanceID: "i-2005"}, parserCase{"immutable_js", "✓ a\n[PASSED] b", []string{"b=PASSED"}}},
+	"immutable other":  {logs.InstanceInfo{InstanceID: "i-7"}, parserCase{"immutable_js", "", nil}},
+	"lighthouse mocha": {logs.InstanceInfo{Version: "9.5"}, parserCase{"lighthouse", "✔ no\nrunning 2 test files\n  s\n    t\n      ✔ a (5ms)\n    1) b\n  ✔ c\n 2 passing\n ✔ d", []string{"t - a=PASSED", "t - b=FAILED", "t - c=PASSED"}}},
+	"lighthouse jest":  {logs.InstanceInfo{Version: " 3_0.5 "}, parserCase{"lighthouse", "PASS a (1s)", []string{"a=PASSED"}}},
+	"lighthouse json":  {logs.InstanceInfo{Version: "2.9"}, parserCase{"lighthouse", "./node_modules/.bin/mocha --reporter json\n\"failures\": [\n\"fullTitle\": \"b\",\n],\n\"passes\": [\n\"fullTitle\": \"a\",\n]", []string{"a=PASSED", "b=FAILED"}}},
+	"lighthouse hex":   {logs.InstanceInfo{Version: "0x5"}, parserCase{"lighthouse", "", nil}},
+	"next karma":       {logs.InstanceInfo{Version: "1.20"}, parserCase{"next", "+ xvfb-run x\n  no\nStarting browser Chrome\n  s\n  \x1b[32m✓ a\x1b[0m\n  info\n    ✗  b\nAssertionError: #\n ✓ c\n\nTOTAL\n ✓ d", []string{"s - a=PASSED", "s - b=FAILED"}}},
+	"next cypress":     {logs.InstanceInfo{Version: "1.27"}, parserCase{"next", "Running: x (1 of 2)\n\n\n  s\n    ✓ a (b) (5ms)\n    1) c \nRunning: y)\n\n\n  t\n    ✓ d (1ms)\n", []string{"s: c=FAILED", "s: a (b)=PASSED", "t: d=PASSED"}}},
 }
 
 func TestParsersOfSubjects(t *testing.T) {
@@ -125,7 +118,7 @@ func TestParsersOfSubjects(t *testing.T) {
 	}
 }
 
-func checkTests(t *testing.T, c parserCase, of logs.Subject) {
+func checkTests(t *testing.T, c parserCase, of logs.InstanceInfo) {
 	t.Helper()
 	tests, err := logs.Parse("parse_log_"+c.parser, c.text, of)
 	if c.want == nil {
@@ -151,10 +144,10 @@ func checkTests(t *testing.T, c parserCase, of logs.Subject) {
 }
 
 func TestUnknownParser(t *testing.T) {
-	if _, err := logs.Parse("parse_log_none", "", logs.Subject{}); !errors.Is(err, logs.ErrUnknownParser) {
+	if _, err := logs.Parse("parse_log_none", "", logs.InstanceInfo{}); !errors.Is(err, logs.ErrUnknownParser) {
 		t.Errorf("the error is %v, want ErrUnknownParser", err)
 	}
-	if logs.Known("parse_log_none") || !logs.Known("parse_log_pytest") || len(logs.Names()) != 57 {
+	if logs.IsKnown("parse_log_none") || !logs.IsKnown("parse_log_pytest") || len(logs.Names()) != 57 {
 		t.Errorf("%d parsers are known, want 57", len(logs.Names()))
 	}
 }

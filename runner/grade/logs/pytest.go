@@ -2,8 +2,8 @@ package logs
 
 import "strings"
 
-// startsWithStatus says that a line may be of pytest's summary: it begins with
-// the letters of a status, "XFAILED" and "ERROR:" too.
+// startsWithStatus reports whether a line begins with the letters of a status,
+// which includes "XFAILED" and "ERROR:".
 func startsWithStatus(line string) bool {
 	for _, s := range statuses {
 		if strings.HasPrefix(line, string(s)) {
@@ -13,65 +13,40 @@ func startsWithStatus(line string) bool {
 	return false
 }
 
-// pytest reads the short summary, "PASSED tests/test_x.py::test_y[a b] - why".
-// The word in front is the status as it stands there; the id ends at the first
-// space.
+// pytest parses the short summary, "PASSED tests/test_x.py::test_y[a b] - why".
+// The first word is the status, unmodified; the id ends at the first space.
 func pytest(line string) (string, Status, bool) {
 	word, id := summaryLine(line)
 	return id, Status(word), id != "" && !isSkipCount(word, id)
 }
 
-// summaryLine is the first two words of a line of the summary, or nothing.
+// summaryLine returns the first two words of a line of the summary, or nothing.
 func summaryLine(line string) (word, id string) {
 	if !startsWithStatus(line) {
 		return "", ""
 	}
-	word, rest := cutField(line)
 	if strings.HasPrefix(line, string(Failed)) {
-		rest = skipDashes(rest)
+		line = strings.ReplaceAll(line, " - ", " ")
 	}
+	word, rest := cutField(line)
 	id, _ = cutField(rest)
 	return word, id
 }
 
-// skipDashes passes spaces, and " - " where it reads as one space. (The official
-// parser makes it one in all of the line; what counts is where that leaves the
-// second word.)
-func skipDashes(s string) string {
-	for s != "" {
-		if rest, ok := strings.CutPrefix(s, " - "); ok {
-			s = rest
-			// What is left of the separator is a space, so that a word may begin
-			// right here.
-			continue
-		}
-		rest, ok := cutSpace(s)
-		if !ok {
-			return s
-		}
-		s = rest
-	}
-	return ""
-}
+var skipCount = PythonPattern(`^\[\d+\]$`)
 
-// isSkipCount finds "SKIPPED [2] path:7: reason", which counts places and names
-// no test.
+// isSkipCount matches "SKIPPED [2] path:7: reason", which has a count instead
+// of a test name.
 func isSkipCount(word, id string) bool {
-	if word != string(Skipped) {
-		return false
-	}
-	count, opened := strings.CutPrefix(id, "[")
-	count, closed := strings.CutSuffix(count, "]")
-	rest, digits := cutDigits(count)
-	return opened && closed && digits && rest == ""
+	return word == string(Skipped) && skipCount.MatchString(id)
 }
 
-// pytestOptions is pytest, with parameters that are absolute paths cut to their
-// last part: where a checkout lies is no part of a test's name.
+// pytestOptions is pytest with parameters that are absolute paths reduced to
+// their last element, because the path depends on the checkout.
 func pytestOptions(line string) (string, Status, bool) {
 	id, s, ok := pytest(line)
 	if !ok {
-		return none()
+		return noTest()
 	}
 	open, end := strings.IndexByte(id, '['), strings.LastIndexByte(id, ']')
 	if open < 0 || end < open {
@@ -84,14 +59,55 @@ func pytestOptions(line string) (string, Status, bool) {
 	return id[:open] + "[" + option + "]", s, true
 }
 
-// buttons are the two members of an enumeration that newer Pythons print by
+// mouseButtons replaces the enumeration members that newer Python versions print by
 // name and older ones by value.
-var buttons = strings.NewReplacer("MouseButton.LEFT", "1", "MouseButton.RIGHT", "3")
+var mouseButtons = strings.NewReplacer("MouseButton.LEFT", "1", "MouseButton.RIGHT", "3")
 
 func matplotlib(line string) (string, Status, bool) {
 	word, id := summaryLine(line)
 	if strings.Contains(line, "MouseButton") {
-		word, id = buttons.Replace(word), buttons.Replace(id)
+		word, id = mouseButtons.Replace(word), mouseButtons.Replace(id)
 	}
 	return id, Status(word), id != "" && !isSkipCount(word, id)
+}
+
+var pytestColour = PythonPattern(`\[\d+m`)
+
+// pytestV2 parses the summary, and the older format with the status at the end.
+// Ids keep their spaces. Colors and control characters are dropped first.
+func pytestV2(line string) (string, Status, bool) {
+	line = dropControls(pytestColour.ReplaceAllString(line, ""))
+	switch {
+	case startsWithStatus(line):
+		if strings.HasPrefix(line, string(Failed)) {
+			line, _, _ = strings.Cut(line, " - ")
+		}
+		word, rest := cutField(line)
+		second, _ := cutField(rest)
+		return collapse(rest), Status(word), second != "" && !isSkipCount(word, second)
+	case endsWithStatus(line):
+		rest, word := cutLastField(line)
+		id := collapse(rest)
+		return id, Status(word), id != ""
+	}
+	return noTest()
+}
+
+// dropControls removes U+0001 to U+001F, including tabs, but not U+0000.
+func dropControls(line string) string {
+	return strings.Map(func(r rune) rune {
+		if 1 <= r && r < ' ' {
+			return -1
+		}
+		return r
+	}, line)
+}
+
+func endsWithStatus(line string) bool {
+	for _, s := range statuses {
+		if strings.HasSuffix(line, string(s)) {
+			return true
+		}
+	}
+	return false
 }

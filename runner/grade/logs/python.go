@@ -2,19 +2,19 @@ package logs
 
 import "strings"
 
-// seaborn knows passes and failures alone, and the pass in the middle of a line
-// of the verbose output.
+// seaborn parses passes and failures only, and the "PASSED" in the middle of a
+// line of the verbose output.
 func seaborn(line string) (string, Status, bool) {
 	failed, passed := strings.HasPrefix(line, string(Failed)), strings.HasPrefix(line, string(Passed))
 	middle := strings.Contains(line, " "+string(Passed)+" ")
 	if !failed && !passed && !middle {
-		return none()
+		return noTest()
 	}
 	first, rest := cutField(line)
 	second, _ := cutField(rest)
 	switch {
 	case second == "":
-		return none()
+		return noTest()
 	case failed:
 		return second, Failed, true
 	case middle:
@@ -23,9 +23,9 @@ func seaborn(line string) (string, Status, bool) {
 	return second, Passed, true
 }
 
-// sympy reads the headings of failures, "___ sympy/x.py:test_y ___", which come
-// first, and then the results of its own runner, "test_y ok".
-func sympy(t *Tests, text string, _ Subject) error {
+// sympy parses first the headings of failures, "___ sympy/x.py:test_y ___",
+// then the results of sympy's own runner, "test_y ok".
+func sympy(t *Tests, text string, _ InstanceInfo) error {
 	for line := range lines(text) {
 		first, last := strings.IndexByte(line, ' '), strings.LastIndexByte(line, ' ')
 		if first < last && strings.Contains(line[first+1:last], ".py:") {

@@ -8,14 +8,15 @@ import (
 )
 
 var (
-	quartoFile   = lazyregexp.New(`/tmp/[\p{L}\p{N}_]+\.qmd`)
-	quartoFolder = lazyregexp.New(`/tmp/[\p{L}\p{N}_]+/`)
+	quartoFile   = PythonPattern(`/tmp/\w+\.qmd`)
+	quartoFolder = PythonPattern(`/tmp/\w+/`)
 )
 
-// quarto reads the coloured output of Deno's tests, up to its errors. Random
-// names of temporary files are numbered, so that they are the same in each log.
-func quarto(t *Tests, text string, _ Subject) error {
-	t.others = nil // a rule below asks which tests were seen
+// quarto parses the colored output of Deno's tests, up to its errors. Random
+// names of temporary files are replaced by numbers, so that test names are the
+// same in each log.
+func quarto(t *Tests, text string, _ InstanceInfo) error {
+	t.others = nil // quartoLine looks up earlier tests
 	numbers := map[string]string{}
 	for line := range lines(text) {
 		if strings.Contains(line, "ERRORS") || strings.Contains(line, "failures:") {

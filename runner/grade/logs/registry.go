@@ -1,6 +1,6 @@
 package logs
 
-// registry has the names that rows use.
+// registry maps the parser names of rows to parsers.
 var registry = map[string]parser{
 	// Python
 	"parse_log_pytest":         perLine(pytest),
@@ -26,33 +26,33 @@ var registry = map[string]parser{
 
 	// C and C++
 	"parse_log_redis":            perStripped(redis),
-	"parse_log_jq":               perStripped(jq),
-	"parse_log_micropython_test": perStripped(micropython),
-	"parse_log_googletest":       perStripped(googletest),
+	"parse_log_jq":               parserFor(`^(PASS|FAIL):\s(.+)$`, 2, 1),
+	"parse_log_micropython_test": parserFor(`^(pass|FAIL|skip)\s+(.+)$`, 2, 1),
+	"parse_log_googletest":       parserFor(`^.*\[\s*(OK|FAILED)\s*\]\s(.*)\s\(.*\)$`, 2, 1),
 	"parse_log_doctest":          doctest,
 
 	// Go, Rust, PHP
-	"parse_log_gotest":  perStripped(gotest),
-	"parse_log_cargo":   perStripped(cargo),
+	"parse_log_gotest":  parserFor(`^--- (PASS|FAIL|SKIP): (.+) \((.+)\)$`, 2, 1),
+	"parse_log_cargo":   parserFor(`^test\s+(\S+)\s+\.\.\.\s+(ok|FAILED)$`, 1, 2),
 	"parse_log_phpunit": phpunit,
 
 	// Java
 	"parse_log_maven":         maven,
-	"parse_log_ant":           perStripped(ant),
+	"parse_log_ant":           parserFor(`^\[junit\]\s+\[(PASS|FAIL|ERR)\]\s+(.*)$`, 2, 1),
 	"parse_log_gradle_custom": gradle,
 
 	// Ruby
-	"parse_log_minitest":               perStripped(minitest),
-	"parse_log_cucumber":               perStripped(cucumber),
+	"parse_log_minitest":               minitest,
+	"parse_log_cucumber":               cucumber,
 	"parse_log_ruby_unit":              perStripped(rubyUnit),
-	"parse_log_rspec_transformed_json": perStripped(rspec),
+	"parse_log_rspec_transformed_json": parserFor(`^(.+) - (passed|failed)`, 1, 2),
 	"parse_log_jekyll":                 jekyll,
 
 	// JavaScript
 	"parse_log_jest":         perStripped(jest),
-	"parse_log_jest_json":    perStripped(jestJSON),
-	"parse_log_vitest":       perStripped(vitest),
-	"parse_log_tap":          perStripped(tap),
+	"parse_log_jest_json":    jestJSON,
+	"parse_log_vitest":       parserFor(`^(✓|×|↓)\s(.+?)(?:\s(\d+\s*m?s?|\[skipped\]))?$`, 2, 1),
+	"parse_log_tap":          parserFor(`^(ok|not ok) (\d+) (.+)$`, 3, 1),
 	"parse_log_immutable_js": immutableJS,
 	"parse_log_karma":        karma,
 	"parse_log_carbon":       perLine(carbon),
@@ -63,7 +63,7 @@ var registry = map[string]parser{
 	"parse_log_bpmn_js":      bpmnJS,
 	"parse_log_openlayers":   openLayers,
 	"parse_log_eslint":       eslint,
-	"parse_log_marked":       perLine(marked),
+	"parse_log_marked":       perLine(markedJS),
 	"parse_log_p5js":         p5js,
 	"parse_log_highlightjs":  highlightJS,
 	"parse_log_prismjs":      prismJS,
@@ -72,12 +72,12 @@ var registry = map[string]parser{
 	"parse_log_quarto_cli":   quarto,
 }
 
-// rule reads one line; ok says whether it tells of a test.
-type rule func(line string) (name string, s Status, ok bool)
+// lineRule parses one line. ok reports whether the line has a test.
+type lineRule func(line string) (name string, s Status, ok bool)
 
-// perLine is a parser that knows nothing beyond the line.
-func perLine(read rule) parser {
-	return func(t *Tests, text string, _ Subject) error {
+// perLine returns a parser that applies a rule to each line.
+func perLine(read lineRule) parser {
+	return func(t *Tests, text string, _ InstanceInfo) error {
 		for line := range lines(text) {
 			if name, s, ok := read(line); ok {
 				t.Set(name, s)
@@ -87,8 +87,9 @@ func perLine(read rule) parser {
 	}
 }
 
-// perStripped is perLine for rules of lines without spaces around them.
-func perStripped(read rule) parser {
+// perStripped is perLine with white space around lines removed. It skips empty
+// lines.
+func perStripped(read lineRule) parser {
 	return perLine(func(line string) (string, Status, bool) {
 		line = strip(line)
 		if line == "" {
@@ -98,5 +99,5 @@ func perStripped(read rule) parser {
 	})
 }
 
-// none is what a rule answers for a line that tells of no test.
-func none() (string, Status, bool) { return "", "", false }
+// noTest is the result of a rule for a line without a test.
+func noTest() (string, Status, bool) { return "", "", false }

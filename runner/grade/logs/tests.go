@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Tests is what became of each test, in the order in which the tests were
-// first seen: a test seen again keeps its place and takes the new status. The
-// zero value is ready. It keeps nothing of the text it was read from.
+// Tests maps test names to statuses, in the order in which the tests were first
+// set. Setting a test again changes its status, not its position. The zero
+// value is ready to use. Tests keeps no reference to the text that was parsed.
 type Tests struct {
-	entries []entry
-	places  map[string]int // of each name in entries
-	built   int            // bytes of names that join made
-	stored  int            // and of those, bytes that stay
-	others  *others        // nil: every test is kept
+	entries     []entry
+	indexes     map[string]int // index of each name in entries
+	builtBytes  int            // bytes of all names built by join
+	storedBytes int            // bytes of the names that were kept
+	others      *otherTests    // nil: all tests are kept
 }
 
 type entry struct {
@@ -24,35 +24,35 @@ type entry struct {
 	status Status
 }
 
-// Set records a status.
+// Set sets the status of a test.
 func (t *Tests) Set(name string, s Status) {
-	if t.passesOver(name) {
+	if t.isSkipped(name) {
 		t.others.set(name, s)
 		return
 	}
-	t.entries[t.place(name)].status = s.own()
+	t.entries[t.index(name)].status = s.detached()
 }
 
-// place is where a test stands; one not seen before goes last. The caller gives
-// it a status.
-func (t *Tests) place(name string) int {
-	if i, seen := t.places[name]; seen {
+// index returns the index of a test. It appends a new test, whose status the
+// caller sets.
+func (t *Tests) index(name string) int {
+	if i, seen := t.indexes[name]; seen {
 		return i
 	}
-	if t.places == nil {
-		t.places = map[string]int{}
+	if t.indexes == nil {
+		t.indexes = map[string]int{}
 	}
 	if t.others != nil {
 		t.others.forget(name)
 	}
-	name = strings.Clone(name) // else each name would keep the whole log
+	name = strings.Clone(name) // do not keep the whole log in memory
 	t.entries = append(t.entries, entry{name: name})
-	t.places[name] = len(t.entries) - 1
+	t.indexes[name] = len(t.entries) - 1
 	return len(t.entries) - 1
 }
 
-// own is the status without the log it may be a part of.
-func (s Status) own() Status {
+// detached returns the status without a reference to the log.
+func (s Status) detached() Status {
 	for _, known := range statuses {
 		if s == known {
 			return known
@@ -61,17 +61,17 @@ func (s Status) own() Status {
 	return Status(strings.Clone(string(s)))
 }
 
-// What names made of parts may come to. The heading above a thousand tests is
-// in a thousand names: a hostile log of some megabytes could ask for terabytes.
+// Limits for names built from headings. A heading is part of the names of all
+// tests below it, so a malicious log of some megabytes could need terabytes.
 const (
 	maxBuilt  = 4 << 30
 	maxStored = 256 << 20
-	joinCost  = 32 // bytes that a part of a name counts for beyond its length
+	joinCost  = 32 // overhead of a name part, in bytes
 )
 
-var errTooLong = errors.New("the names of its tests would be too long")
+var errTooLong = errors.New("the test names are too long")
 
-// join records a test under a name made of parts.
+// join sets the status of a test whose name is joined from parts.
 func (t *Tests) join(s Status, sep string, parts ...string) error {
 	name, err := t.build(sep, parts)
 	if err != nil {
@@ -80,21 +80,21 @@ func (t *Tests) join(s Status, sep string, parts ...string) error {
 	return t.setBuilt(name, s)
 }
 
-// build makes a name, within bounds.
+// build joins a name, within the limits.
 func (t *Tests) build(sep string, parts []string) (string, error) {
 	for _, p := range parts {
-		t.built += joinCost + len(p) + len(sep)
+		t.builtBytes += joinCost + len(p) + len(sep)
 	}
-	if t.built > maxBuilt {
+	if t.builtBytes > maxBuilt {
 		return "", errTooLong
 	}
 	return strings.Join(parts, sep), nil
 }
 
-// setBuilt records a test under a name that build made.
+// setBuilt sets the status of a test whose name build returned.
 func (t *Tests) setBuilt(name string, s Status) error {
-	if _, seen := t.places[name]; !seen && !t.passesOver(name) {
-		if t.stored += len(name); t.stored > maxStored {
+	if _, seen := t.indexes[name]; !seen && !t.isSkipped(name) {
+		if t.storedBytes += len(name); t.storedBytes > maxStored {
 			return errTooLong
 		}
 	}
@@ -102,31 +102,31 @@ func (t *Tests) setBuilt(name string, s Status) error {
 	return nil
 }
 
-// Get returns the status of a test; the second value says whether it was seen.
+// Get returns the status of a test, and whether the log has the test.
 func (t *Tests) Get(name string) (Status, bool) {
-	i, ok := t.places[name]
+	i, ok := t.indexes[name]
 	if !ok {
 		return "", false
 	}
 	return t.entries[i].status, true
 }
 
-// Len is how many tests there are.
+// Len returns the number of kept tests.
 func (t *Tests) Len() int { return len(t.entries) }
 
-// Any says that a test was seen, be it one that was not kept.
+// Any reports whether the log has a test, including tests that were not kept.
 func (t *Tests) Any() bool { return len(t.entries) > 0 || t.others != nil && t.others.seen }
 
-// AnyFailed says that a test ended as Failed or as Error, be it one that was
-// not kept.
+// AnyFailed reports whether a test has the status Failed or Error, including
+// tests that were not kept.
 func (t *Tests) AnyFailed() bool {
-	failing := func(e entry) bool { return failed(e.status) }
+	failing := func(e entry) bool { return isFailure(e.status) }
 	return slices.ContainsFunc(t.entries, failing) || t.others != nil && len(t.others.failing) > 0
 }
 
-func failed(s Status) bool { return s == Failed || s == Error }
+func isFailure(s Status) bool { return s == Failed || s == Error }
 
-// All are the tests and their statuses in order.
+// All returns the tests and their statuses in order.
 func (t *Tests) All() iter.Seq2[string, Status] {
 	return func(yield func(string, Status) bool) {
 		for _, e := range t.entries {
@@ -137,40 +137,40 @@ func (t *Tests) All() iter.Seq2[string, Status] {
 	}
 }
 
-// others are the tests that nobody wants: of a million of them, only those that
-// fail leave a trace.
-type others struct {
-	wanted  func(name string) bool
-	seen    bool
-	seed    maphash.Seed
-	failing map[uint64]struct{} // hashes of names
+// otherTests tracks the tests that ParseOnly does not keep. It stores hashes of the
+// failed ones only.
+type otherTests struct {
+	isWanted func(name string) bool
+	seen     bool
+	seed     maphash.Seed
+	failing  map[uint64]struct{} // hashes of names
 }
 
-func newOthers(wanted func(name string) bool) *others {
-	return &others{wanted: wanted, seed: maphash.MakeSeed(), failing: map[uint64]struct{}{}}
+func newOthers(wanted func(name string) bool) *otherTests {
+	return &otherTests{isWanted: wanted, seed: maphash.MakeSeed(), failing: map[uint64]struct{}{}}
 }
 
-// passesOver says that a test is not to be kept.
-func (t *Tests) passesOver(name string) bool {
+// isSkipped reports whether a test is not kept.
+func (t *Tests) isSkipped(name string) bool {
 	if t.others == nil {
 		return false
 	}
-	_, kept := t.places[name]
-	return !kept && !t.others.wanted(name)
+	_, kept := t.indexes[name]
+	return !kept && !t.others.isWanted(name)
 }
 
-// set records what became of one of them, for now.
-func (o *others) set(name string, s Status) {
+// set records the current status of a test that is not kept.
+func (o *otherTests) set(name string, s Status) {
 	o.seen = true
-	if failed(s) {
+	if isFailure(s) {
 		o.failing[maphash.String(o.seed, name)] = struct{}{}
 		return
 	}
 	o.forget(name)
 }
 
-// forget drops one that no longer fails, or is kept from now on.
-func (o *others) forget(name string) {
+// forget drops a test that no longer fails, or is now kept.
+func (o *otherTests) forget(name string) {
 	if len(o.failing) > 0 {
 		delete(o.failing, maphash.String(o.seed, name))
 	}

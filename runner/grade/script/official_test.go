@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/internal/corpustest"
 	"github.com/minibench/mini/runner/grade/script"
 )
 
@@ -58,7 +58,7 @@ func TestOfficialRows(t *testing.T) {
 // officialRows reads one of the official sets, where they are at hand.
 func officialRows(t *testing.T, file string) []datasets.Instance {
 	t.Helper()
-	src, err := datasets.Local(corpustest.Beside(t, "swebench/"+file), "")
+	src, err := datasets.Local(corpustest.RealData(t, "swebench/"+file), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,17 @@
-// Package schema reads JSON into Go structs and names every field that is not as
-// the struct declares it. The tag schema of a field has, separated by commas:
+// Package schema decodes JSON into Go structs and reports every field that does not
+// match its declaration. The struct tag "schema" has these options, separated by
+// commas:
 //
-//	required    the field may not be missing or null
-//	notnull     the field may be missing, and not null
-//	object      of a json.RawMessage, or of those of a list: an object is needed
-//	scalar      of a json.RawMessage: a string or a number is needed
-//	min=N       of a whole number
-//	one=A|B     of a string: one of these is needed
-//	format=F    of a string: Reader.Formats[F] has to take it
+//	required    the field must be present and not null
+//	notnull     the field must not be null
+//	object      json.RawMessage, or a list of them: must be an object
+//	scalar      json.RawMessage: must be a string or a number
+//	min=N       integer: minimum
+//	one=A|B     string: must be one of these
+//	format=F    string: must be accepted by Reader.Formats[F]
 //
-// Other fields may be missing or null. Names are compared exactly, and of a name
-// that an object has twice the last one counts.
+// Other fields may be missing or null. Field names are case-sensitive. If an object
+// contains a name twice, the last value is used.
 package schema
 
 import (
@@ -26,35 +27,38 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Reader reads values, and reports what is wrong with them.
+// Reader decodes values and reports problems.
 type Reader struct {
-	// Problem is called for each value that is wrong.
-	Problem func(path, reason string)
-	// Unknown is called for fields that a struct does not have, and says whether
-	// they are allowed; without it, they are.
-	Unknown func(path string) bool
-	// Lax takes "1", 1.0 and true for a number and "yes" for a truth value, as
-	// Python's pydantic does.
-	Lax bool
-	// Formats return what is wrong with a text, or nothing.
+	// OnProblem is called for each invalid value.
+	OnProblem func(path, reason string)
+	// AllowUnknown is called for each field that the struct does not have, and
+	// returns whether it is allowed. If it is nil, all are.
+	AllowUnknown func(path string) bool
+	// Lenient accepts "1", 1.0 and true as numbers and "yes" as a boolean, like
+	// Python's pydantic.
+	Lenient bool
+	// Formats are functions that validate strings. They return an error message, or
+	// "" if the string is valid.
 	Formats map[string]func(text string) (reason string)
-	// Types read values of a type in place of the Reader; false means that it is wrong.
-	Types map[reflect.Type]func(raw json.RawMessage, v reflect.Value) bool
+	// TypeReaders decode values of certain types instead of the Reader. They return
+	// false if the value is invalid.
+	TypeReaders map[reflect.Type]func(raw json.RawMessage, v reflect.Value) bool
 
 	path []string
 }
 
-// New returns a Reader whose paths begin with root, which may be empty.
+// New returns a Reader. Its paths begin with root, unless that is empty.
 func New(root string, problem func(path, reason string)) *Reader {
-	r := &Reader{Problem: problem}
+	r := &Reader{OnProblem: problem}
 	if root != "" {
 		r.path = []string{root}
 	}
 	return r
 }
 
-// Read reads a value into what v points to, as far as it fits; false means that
-// something was wrong. The fields named here are required beside those with the tag.
+// Read decodes raw into the value that v points to, as far as possible, and reports
+// whether raw is valid. The required fields are required in addition to those with
+// the tag.
 func (r *Reader) Read(raw json.RawMessage, v any, required ...string) bool {
 	if len(required) > 0 {
 		return r.Struct(raw, reflect.ValueOf(v).Elem(), required...)
@@ -62,17 +66,17 @@ func (r *Reader) Read(raw json.RawMessage, v any, required ...string) bool {
 	return r.value(raw, reflect.ValueOf(v).Elem(), "")
 }
 
-// At calls f with a part of the current value as the place of problems.
-func (r *Reader) At(key string, f func()) {
+// Within calls f with key appended to the path of reported problems.
+func (r *Reader) Within(key string, f func()) {
 	r.path = append(r.path, key)
 	f()
 	r.path = r.path[:len(r.path)-1]
 }
 
-// Path is the place of the current value.
+// Path returns the path of the current value.
 func (r *Reader) Path() string { return strings.Join(r.path, ".") }
 
-// Depth counts how often a key stands in the current path.
+// Depth counts the occurrences of key in the current path.
 func (r *Reader) Depth(key string) int {
 	n := 0
 	for _, k := range r.path {
@@ -83,14 +87,14 @@ func (r *Reader) Depth(key string) int {
 	return n
 }
 
-// Wrong reports a problem with the current value, and returns false.
-func (r *Reader) Wrong(format string, args ...any) bool {
-	r.Problem(r.Path(), fmt.Sprintf(format, args...))
+// Report reports a problem with the current value, and returns false.
+func (r *Reader) Report(format string, args ...any) bool {
+	r.OnProblem(r.Path(), fmt.Sprintf(format, args...))
 	return false
 }
 
 func (r *Reader) value(raw json.RawMessage, v reflect.Value, tag string) bool {
-	if read := r.Types[v.Type()]; read != nil {
+	if read := r.TypeReaders[v.Type()]; read != nil {
 		return read(raw, v)
 	}
 	switch {
@@ -113,11 +117,11 @@ func (r *Reader) value(raw json.RawMessage, v reflect.Value, tag string) bool {
 	case reflect.Slice:
 		return r.list(raw, v, tag)
 	case reflect.String:
-		return r.text(raw, v, tag)
+		return r.string(raw, v, tag)
 	case reflect.Bool:
-		return r.truth(raw, v)
+		return r.boolean(raw, v)
 	case reflect.Int, reflect.Int64:
-		return r.whole(raw, v, tag)
+		return r.integer(raw, v, tag)
 	case reflect.Float64:
 		return r.number(raw, v)
 	}
@@ -132,44 +136,44 @@ func isUnmarshaler(v reflect.Value) bool {
 func (r *Reader) unmarshal(raw json.RawMessage, v reflect.Value) bool {
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			return r.Wrong("a time of RFC 3339 is needed, this is %s", trajectories.KindOf(raw))
+			return r.Report("a time of RFC 3339 expected, got %s", trajectories.JSONKind(raw))
 		}
-		return r.Wrong("%s", Explain(err))
+		return r.Report("%s", ShortError(err))
 	}
 	return true
 }
 
 func (r *Reader) raw(raw json.RawMessage, tag string) bool {
-	kind := trajectories.KindOf(raw)
+	kind := trajectories.JSONKind(raw)
 	switch {
 	case has(tag, "object") && kind != "an object":
-		return r.Wrong("an object is needed, this is %s", kind)
-	case has(tag, "scalar") && kind != "a string" && kind != "a number" && (!r.Lax || kind != "true or false"):
-		return r.Wrong("a string or a number is needed, this is %s", kind)
+		return r.Report("an object expected, got %s", kind)
+	case has(tag, "scalar") && kind != "a string" && kind != "a number" && (!r.Lenient || kind != "true or false"):
+		return r.Report("a string or a number expected, got %s", kind)
 	}
 	return true
 }
 
-// Struct reads the fields of an object into those of a struct.
+// Struct decodes an object into a struct.
 func (r *Reader) Struct(raw json.RawMessage, v reflect.Value, required ...string) bool {
 	var fields map[string]json.RawMessage
-	if kind := trajectories.KindOf(raw); kind != "an object" {
-		return r.Wrong("an object is needed, this is %s", kind)
+	if kind := trajectories.JSONKind(raw); kind != "an object" {
+		return r.Report("an object expected, got %s", kind)
 	}
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return r.Wrong("%s", Explain(err))
+		return r.Report("%s", ShortError(err))
 	}
 	ok := r.fields(fields, v, required)
-	if r.Unknown == nil {
+	if r.AllowUnknown == nil {
 		return ok
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) { // those that are left
-		r.At(Key(key), func() { ok = r.Unknown(r.Path()) && ok })
+	for _, key := range slices.Sorted(maps.Keys(fields)) { // fields that the struct does not have
+		r.Within(QuoteKey(key), func() { ok = r.AllowUnknown(r.Path()) && ok })
 	}
 	return ok
 }
 
-// fields takes those of the struct out of the object.
+// fields decodes the fields of the struct and removes them from the map.
 func (r *Reader) fields(fields map[string]json.RawMessage, v reflect.Value, required []string) bool {
 	ok := true
 	for i := range v.NumField() {
@@ -182,17 +186,17 @@ func (r *Reader) fields(fields map[string]json.RawMessage, v reflect.Value, requ
 		if name == "" || name == "-" {
 			continue
 		}
-		raw, there := fields[name]
+		raw, exists := fields[name]
 		delete(fields, name)
 		tag := f.Tag.Get("schema")
-		must := has(tag, "required") || slices.Contains(required, name)
+		isRequired := has(tag, "required") || slices.Contains(required, name)
 		null := string(raw) == "null" && !has(tag, "notnull")
-		if !must && (!there || null) {
+		if !isRequired && (!exists || null) {
 			continue
 		}
-		r.At(name, func() {
-			if !there {
-				ok = r.Wrong("required field is missing")
+		r.Within(name, func() {
+			if !exists {
+				ok = r.Report("required field is missing")
 			} else if !r.value(raw, v.Field(i), tag) {
 				ok = false
 			}
@@ -201,46 +205,46 @@ func (r *Reader) fields(fields map[string]json.RawMessage, v reflect.Value, requ
 	return ok
 }
 
-// list reads each element. The list is not nil then.
+// list decodes a list. The resulting slice is never nil.
 func (r *Reader) list(raw json.RawMessage, v reflect.Value, tag string) bool {
-	if kind := trajectories.KindOf(raw); kind != "a list" {
-		return r.Wrong("a list is needed, this is %s", kind)
+	if kind := trajectories.JSONKind(raw); kind != "a list" {
+		return r.Report("a list expected, got %s", kind)
 	}
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil {
-		return r.Wrong("%s", Explain(err))
+		return r.Report("%s", ShortError(err))
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	ok := true
 	for i, e := range elements {
-		r.At(strconv.Itoa(i), func() {
+		r.Within(strconv.Itoa(i), func() {
 			ok = r.value(e, v.Index(i), tag) && ok
 		})
 	}
 	return ok
 }
 
-func (r *Reader) text(raw json.RawMessage, v reflect.Value, tag string) bool {
+func (r *Reader) string(raw json.RawMessage, v reflect.Value, tag string) bool {
 	var s string
-	if kind := trajectories.KindOf(raw); kind != "a string" || json.Unmarshal(raw, &s) != nil {
-		return r.Wrong("a string is needed, this is %s", kind)
+	if kind := trajectories.JSONKind(raw); kind != "a string" || json.Unmarshal(raw, &s) != nil {
+		return r.Report("a string expected, got %s", kind)
 	}
 	v.SetString(s)
-	if words, ok := option(tag, "one"); ok && !slices.Contains(strings.Split(words, "|"), s) {
-		return r.Wrong("one of %s is needed, got %.60q", strings.ReplaceAll(words, "|", ", "), s)
+	if values, ok := option(tag, "one"); ok && !slices.Contains(strings.Split(values, "|"), s) {
+		return r.Report("one of %s expected, got %.60q", strings.ReplaceAll(values, "|", ", "), s)
 	}
 	if format, ok := option(tag, "format"); ok {
 		if reason := r.Formats[format](s); reason != "" {
-			return r.Wrong("%s", reason)
+			return r.Report("%s", reason)
 		}
 	}
 	return true
 }
 
-// has says whether a tag has a word.
-func has(tag, word string) bool { return slices.Contains(strings.Split(tag, ","), word) }
+// has reports whether a tag has an option.
+func has(tag, option string) bool { return slices.Contains(strings.Split(tag, ","), option) }
 
-// option is the value of NAME=VALUE in a tag.
+// option returns the value of the option NAME=VALUE.
 func option(tag, name string) (string, bool) {
 	for _, o := range strings.Split(tag, ",") {
 		if value, ok := strings.CutPrefix(o, name+"="); ok {

@@ -41,7 +41,7 @@ func badDays(well http.Handler) http.Handler {
 			_, _ = fmt.Fprint(w, `{"error":{"message":"stream is not supported"}}`)
 			return
 		}
-		well.ServeHTTP(w, r)
+		http.StripPrefix("/nostream", well).ServeHTTP(w, r)
 	})
 	// Two at once, and each fifth request is refused for no reason.
 	mux.HandleFunc("/busy/", func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func badDays(well http.Handler) http.Handler {
 			_, _ = fmt.Fprint(w, `{"error":{"message":"slow down"}}`)
 			return
 		}
-		well.ServeHTTP(w, r)
+		http.StripPrefix("/busy", well).ServeHTTP(w, r)
 	})
 	return mux
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/minibench/mini/cmd/mini/internal/cli"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
-		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cmdutil.SystemStreams())) },
 		"mini-test-mcp": books,
 	})
 }

@@ -1,26 +1,43 @@
 package cli
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/config"
+	"github.com/minibench/mini/cmd/mini/internal/eval"
+	"github.com/minibench/mini/cmd/mini/internal/report"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/runner/control"
+	"github.com/minibench/mini/runner/evaluate"
 )
 
-func newCompletion(s Streams) *cobra.Command {
+// newCompletion returns the command mini completion.
+func newCompletion(s cmdutil.Streams) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Let your shell complete commands, flags, ids and settings",
-		Long: `Prints a script with which your shell completes what you type after mini:
-commands, flags, datasets, ids of instances, keys of settings.
+		Short: "Print a completion script for your shell",
+		Long: `Prints a script for your shell. With it, the shell completes commands, flags,
+datasets, instance ids and the keys of settings.
 
-bash (with its package bash-completion), for now and for good:
+bash (needs the package bash-completion), for this shell and permanently:
   source <(mini completion bash)
   mini completion bash > ~/.local/share/bash-completion/completions/mini
-zsh (in a folder of your fpath), fish, PowerShell:
+zsh (in a folder of $fpath), fish, PowerShell:
   mini completion zsh > "${fpath[1]}/_mini"
   mini completion fish > ~/.config/fish/completions/mini.fish
   mini completion powershell | Out-String | Invoke-Expression`,
@@ -28,7 +45,7 @@ zsh (in a folder of your fpath), fish, PowerShell:
 		ValidArgs: shells,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usagef("which shell? Say %s; see mini completion --help", cmd.Use)
+				return usage.Errorf("name a shell: %s; see mini completion --help", cmd.Use)
 			}
 			return nil
 		},
@@ -47,55 +64,52 @@ zsh (in a folder of your fpath), fish, PowerShell:
 	}
 }
 
-// completer offers words for what is being typed.
-type completer = cobra.CompletionFunc
-
-// setCompletions gives every flag and argument of the tree its completer, by
-// its name: a flag means the same wherever it is.
+// setCompletions sets the completion of all flags and arguments. A flag has the
+// same completion in all commands that have it. The shell completes the names
+// of files and folders.
 func setCompletions(root *cobra.Command) {
-	flags := map[string]completer{
-		"subset":            completeSubset,
-		"split":             words("dev", "test", "train", "validation"),
-		"instance":          completeRow,
-		"model-class":       words(configs.ModelClasses...),
-		"profile":           completeProfile,
-		"local":             words("ollama", "vllm", "llama.cpp", "http://127.0.0.1:"),
-		"environment-class": words(configs.EnvironmentClasses...),
+	flags := map[string]cobra.CompletionFunc{
+		"subset":            cmdutil.CompleteNamesOrFiles(datasetopen.Names),
+		"split":             cmdutil.CompleteWords("dev", "test", "train", "validation"),
+		"instance":          completeInstance,
+		"model-class":       cmdutil.CompleteWords(configs.ModelClasses...),
+		"profile":           cmdutil.CompleteNamesOrFiles(settings.ProfileCompletions),
+		"local":             cmdutil.CompleteWords("ollama", "vllm", "llama.cpp", "http://127.0.0.1:"),
+		"environment-class": cmdutil.CompleteWords(configs.EnvironmentClasses...),
 		"progress":          completeProgress,
 		"config":            completeConfig,
-		"slice":             words("0:1", "0:20"),
-		"network":           words("none", "bridge"),
-		"keep":              words("none", "failed", "all"),
-		"run":               completeRun,
-		"predictions":       completePatches,
-		"eval-network":      words("bridge", "none"),
-		"run-id":            words(defaultRunID),
+		"slice":             cmdutil.CompleteWords("0:1", "0:20"),
+		"network":           cmdutil.CompleteWords("none", "bridge"),
+		"keep":              cmdutil.CompleteWords("none", "failed", "all"),
+		"run":               cmdutil.CompleteFolders,
+		"predictions":       cmdutil.CompleteNamesOrFiles(func() []string { return []string{evaluate.GoldModel, evaluate.NoopModel} }),
+		"eval-network":      cmdutil.CompleteWords("bridge", "none"),
+		"run-id":            cmdutil.CompleteWords(eval.DefaultRunID),
 		"fault":             completeFault,
-		"atif":              words("1.8", "1.7"),
-		"sort":              words(sortWords()...),
+		"atif":              cmdutil.CompleteWords("1.8", "1.7"),
+		"sort":              cmdutil.CompleteWords(report.SortWords()...),
 	}
 	paths := []string{"output", "replies", "events", "cache", "plan", "books", "file", "dir"}
-	args := map[string]completer{
-		"mini config show":       completeShow,
-		"mini config set":        completeSet,
+	args := map[string]cobra.CompletionFunc{
+		"mini config show":       completeKeys,
+		"mini config set":        completeKeys,
 		"mini config unset":      completeUnset,
-		"mini datasets show":     completeShowRow,
-		"mini datasets fetch":    words(aliasNames()...),
-		"mini report":            completeRun,
-		"mini inspect":           completeTrajectories,
-		"mini regrade":           completeRun,
-		"mini report submission": completeRun,
-		"mini grade":             completeFolders,
-		"mini skills check":      completeFolders,
-		"mini shell":             completeShowRow,
+		"mini datasets show":     completeInstance,
+		"mini datasets fetch":    cmdutil.CompleteWords(datasetopen.Aliases()...),
+		"mini report":            cmdutil.CompleteFolders,
+		"mini regrade":           cmdutil.CompleteFolders,
+		"mini report submission": cmdutil.CompleteFolders,
+		"mini grade":             cmdutil.CompleteFolders,
+		"mini skills check":      cmdutil.CompleteFolders,
+		"mini shell":             completeInstance,
 		"mini ctl":               completeCtl,
 	}
-	walk(root, func(cmd *cobra.Command) {
+	cmdutil.WalkCommands(root, func(cmd *cobra.Command) {
 		switch f, ok := args[cmd.CommandPath()]; {
 		case ok:
 			cmd.ValidArgsFunction = f
-		case cmd.Args != nil && len(cmd.ValidArgs) == 0 && cmd.Args(cmd, []string{"x"}) != nil: // it takes none
-			cmd.ValidArgsFunction = words()
+		case cmd.Args != nil && len(cmd.ValidArgs) == 0 && cmd.Args(cmd, []string{"x"}) != nil: // takes no arguments
+			cmd.ValidArgsFunction = cmdutil.CompleteWords()
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			complete, ok := flags[f.Name]
@@ -104,16 +118,130 @@ func setCompletions(root *cobra.Command) {
 			case slices.Contains(paths, f.Name):
 				return
 			default:
-				complete = words()
+				complete = cmdutil.CompleteWords()
 			}
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that has one
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // an error means that the command has set its own
 		})
 	})
 }
 
-func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
-	visit(cmd)
-	for _, c := range cmd.Commands() {
-		walk(c, visit)
+// completeProgress completes the values of --progress, which depend on the
+// command.
+func completeProgress(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Name() == "eval" {
+		return eval.ProgressKinds, cobra.ShellCompDirectiveNoFileComp
 	}
+	return progress.Kinds, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionTimeout bounds how long the shell waits after the user presses Tab.
+const completionTimeout = 2 * time.Second
+
+// completeInstance completes instance ids: those of the datasets and runs on the
+// command line, or else of all cached datasets.
+func completeInstance(cmd *cobra.Command, args []string, typed string) (ids []string, _ cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	for _, run := range args {
+		found, _ := filepath.Glob(filepath.Join(run, "*", "attempts")) // the only error is a bad pattern in the name of the run
+		for _, path := range found {
+			ids = append(ids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	subsets, err := cmd.Flags().GetStringArray("subset") // an error means that the command has no --subset
+	split, _ := cmd.Flags().GetString("split")
+	if err == nil && len(subsets) == 0 && cmd.Flags().Lookup("instance") == nil {
+		subsets = datasetopen.Names()
+	}
+	slices.Sort(subsets)
+	for _, name := range slices.Compact(subsets) { // cobra parses the command line twice
+		if source, ok := datasetopen.OpenCached(ctx, name, split); ok {
+			rows, _ := datasets.IDs(ctx, source)
+			ids = append(ids, rows...)
+		}
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, typed) }) // there may be thousands
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeConfig completes sections, then their keys with "=". The shell
+// completes files.
+func completeConfig(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if strings.Contains(typed, "=") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completableKeys(typed, "="), cobra.ShellCompDirectiveNoSpace
+}
+
+// completeKeys completes sections, then their keys.
+func completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	keys := completableKeys(typed, "")
+	switch {
+	case cmd.Name() == "show" && !strings.Contains(typed, "."):
+		keys = append(configs.Sections(), "bench", "task")
+	case cmd.Name() == "set" && len(args) > 0:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	case !strings.Contains(typed, "."):
+		return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completableKeys returns the sections, or, after a section has been typed, its
+// keys with a suffix.
+func completableKeys(typed, suffix string) []string {
+	var keys []string
+	for _, key := range configs.Keys() {
+		section, _, _ := strings.Cut(key, ".")
+		if !strings.HasPrefix(typed, section+".") {
+			key = section + "."
+		} else {
+			key += suffix
+		}
+		if strings.HasPrefix(key, typed) && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// completeUnset completes the keys that the user's own file sets.
+func completeUnset(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	d, err := config.OwnDocument()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return d.Keys(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// actionDescriptions describes the actions of mini ctl.
+var actionDescriptions = map[string]string{
+	"status": "show the state of the batch", "pause": "start no more instances", "resume": "start instances again",
+	"drain": "exit after the running instances", "requeue": "run an instance again", "kill": "stop an instance",
+}
+
+// completeCtl completes the run, then the action, then the instance.
+func completeCtl(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return cmdutil.CompleteFolders(cmd, args, typed)
+	case len(args) == 2 && control.NeedsTask(args[1]):
+		return completeInstance(cmd, args[:1], typed)
+	case len(args) > 1:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var actions []string
+	for _, name := range control.Actions() {
+		actions = append(actions, cobra.CompletionWithDesc(name, actionDescriptions[name]))
+	}
+	return actions, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFault completes the names of faults of mini fake-model.
+func completeFault(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, f := range fake.Faults() {
+		names = append(names, cobra.CompletionWithDesc(f.Name, f.Description))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

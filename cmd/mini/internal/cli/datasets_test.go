@@ -34,7 +34,7 @@ func TestFetchInterrupted(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	var once sync.Once
 	begun, ended := make(chan struct{}), make(chan struct{})
-	server.Dribble(100, func(int64) {
+	server.Throttle(100, func(int64) {
 		once.Do(func() { close(begun) })
 		<-ended
 	})
@@ -56,7 +56,7 @@ func TestFetchInterrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, want exit status 130", err)
 	}
-	want := "mini: fetch verified: Interrupted; the same command goes on where it stopped\n"
+	want := "mini: fetch verified: Interrupted; run the same command to continue\n"
 	if !strings.HasSuffix(out.String(), "\n"+want) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}

@@ -1,26 +1,57 @@
 package cli
 
 import (
+	"embed"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/usage"
 )
 
-// helpWidth is how wide lines of text are, in columns.
-const helpWidth = 80
-
-// commandGroups are the commands as mini --help lists them.
+// commandGroups lists the commands of mini --help under their headings.
 var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run agents", []string{"bench", "ctl", "replay", "eval", "grade"}},
-	{"Read results", []string{"report", "inspect", "notes", "shell", "datasets"}},
-	{"Trajectories", []string{"import", "export", "trajectories"}},
-	{"Setup", []string{"config", "policy", "skills", "doctor", "images", "clean", "fake-model", "completion"}},
+	{"Run agents", []string{"bench", "ctl", "replay"}},
+	{"Evaluate patches", []string{"eval", "grade"}},
+	{"Inspect results", []string{"report", "inspect", "shell"}},
+	{"Convert trajectories", []string{"import", "export", "trajectories"}},
+	{"Manage datasets and images", []string{"datasets", "images"}},
+	{"Configure mini", []string{"config", "policy", "skills", "notes", "completion"}},
+	{"Check and maintain this machine", []string{"doctor", "clean", "fake-model"}},
 }
 
-// usageTemplate is cobra's with the examples at the end, and without aliases.
+// Topic is a text that mini help prints besides the help of commands.
+type Topic struct{ Name, Short string }
+
+// Topics lists the help topics.
+var Topics = []Topic{
+	{"configuration", "Where settings come from, and which one wins"},
+	{"environments", "The sandboxes that commands run in"},
+	{"outcomes", "How attempts end, which of them count, and retries"},
+	{"exit-codes", "The exit codes of all commands"},
+}
+
+//go:embed topics/*.txt
+var topicFiles embed.FS
+
+// Text returns the text of the topic.
+func (t Topic) Text() string {
+	text, err := topicFiles.ReadFile("topics/" + t.Name + ".txt")
+	if err != nil {
+		panic(err) // a topic without a file; a test reads all of them
+	}
+	return string(text)
+}
+
+// usageTemplate is cobra's default with the examples after the flags, without
+// aliases, and with the help topics of the root.
 const usageTemplate = `Usage:
   {{if .Runnable}}{{.UseLine}}{{else}}{{.CommandPath}} COMMAND{{end}}
 {{- $cmds := .Commands}}{{if .HasAvailableSubCommands}}{{if eq (len .Groups) 0}}
@@ -38,13 +69,20 @@ Flags:
 Examples:
 {{.Example}}{{end}}{{if .HasAvailableSubCommands}}
 
-{{.CommandPath}} COMMAND --help says more of a command.{{end}}
+Run "{{.CommandPath}} COMMAND --help" for the help of a command.{{end}}
+{{- if not .HasParent}}
+
+Help topics:%s{{end}}
 `
 
-// setHelp puts the commands into groups, and gives root and all commands below it
-// their form of help: flags stand in the order in which the code has them.
+// setHelp sets the form of the help of all commands. Flags are listed in the
+// order of their definition.
 func setHelp(root *cobra.Command) {
-	root.SetUsageTemplate(usageTemplate)
+	var list strings.Builder
+	for _, t := range Topics {
+		fmt.Fprintf(&list, "\n  %-19s %s", "help "+t.Name, t.Short)
+	}
+	root.SetUsageTemplate(fmt.Sprintf(usageTemplate, &list))
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, cmd := range root.Commands() {
@@ -53,15 +91,30 @@ func setHelp(root *cobra.Command) {
 			}
 		}
 	}
-	walk(root, func(cmd *cobra.Command) { cmd.Flags().SortFlags = false })
-	root.SetHelpCommand(&cobra.Command{
-		Use: "help [COMMAND]", Short: "Explain a command", Hidden: true,
+	cmdutil.WalkCommands(root, func(cmd *cobra.Command) { cmd.Flags().SortFlags = false })
+	root.SetHelpCommand(newHelp())
+}
+
+// newHelp returns the command mini help.
+func newHelp() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "help [COMMAND | TOPIC]", Short: "Show the help of a command or a topic", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if i := slices.IndexFunc(Topics, func(t Topic) bool { return t.Name == args[0] }); i >= 0 {
+					_, err := io.WriteString(cmd.OutOrStdout(), Topics[i].Text())
+					return err
+				}
+			}
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("unknown command %q; see mini --help", args)
+				return usage.Errorf("unknown command or topic %q; see mini --help", strings.Join(args, " "))
 			}
 			return found.Help()
 		},
-	})
+	}
+	for _, t := range Topics {
+		cmd.ValidArgs = append(cmd.ValidArgs, cobra.CompletionWithDesc(t.Name, t.Short))
+	}
+	return cmd
 }

@@ -7,13 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 )
 
 // helpOf is what `mini ARGS --help` prints.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if code := Main(append(args, "--help"), Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != exitOK {
+	if code := Main(append(args, "--help"), cmdutil.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != cmdutil.ExitOK {
 		t.Fatalf("mini %v --help: exit code %d\n%s", args, code, &out)
 	}
 	return out.String()
@@ -23,7 +25,7 @@ func helpOf(t *testing.T, args ...string) string {
 func commandsOf(t *testing.T) []*cobra.Command {
 	t.Helper()
 	var all []*cobra.Command
-	walk(newRoot(t.Context(), Streams{}), func(cmd *cobra.Command) {
+	cmdutil.WalkCommands(NewRoot(t.Context(), cmdutil.Streams{}), func(cmd *cobra.Command) {
 		if !cmd.Hidden {
 			all = append(all, cmd)
 		}
@@ -64,6 +66,26 @@ func TestEveryCommandIsInTheListOfCommands(t *testing.T) {
 	for _, hidden := range []string{"swebench", "agent-class", "guard"} {
 		if strings.Contains(text, hidden) {
 			t.Errorf("mini --help shows %s", hidden)
+		}
+	}
+}
+
+func TestHelpTopics(t *testing.T) {
+	root := helpOf(t)
+	files, err := topicFiles.ReadDir("topics")
+	if err != nil || len(files) != len(Topics) {
+		t.Fatalf("%d files of %d topics, %v", len(files), len(Topics), err)
+	}
+	for _, topic := range Topics {
+		if !strings.Contains(root, "\n  help "+topic.Name+" ") {
+			t.Errorf("mini --help does not list the topic %s", topic.Name)
+		}
+		var out bytes.Buffer
+		if code := Main([]string{"help", topic.Name}, cmdutil.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != cmdutil.ExitOK {
+			t.Errorf("mini help %s: exit code %d\n%s", topic.Name, code, &out)
+		}
+		if out.String() != topic.Text() || strings.Count(topic.Text(), "\n") > 60 {
+			t.Errorf("mini help %s prints\n%s", topic.Name, &out)
 		}
 	}
 }

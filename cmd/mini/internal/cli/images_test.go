@@ -28,7 +28,7 @@ func TestImagesScripts(t *testing.T) {
 		fmt.Fprintf(&rows, `{"instance_id":"row-%d","problem_statement":"p","image":%q}`+"\n", i, ref)
 	}
 	foreign := r.Push(t, "mini-test/foreign", registrytest.Image(t, "s390x", shared))
-	registrytest.Drop(t, c, append(refs, foreign)...)
+	registrytest.RemoveOnCleanup(t, c, append(refs, foreign)...)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"rows.jsonl": rows.String(),

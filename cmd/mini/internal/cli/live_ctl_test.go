@@ -16,7 +16,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.line(liveBatch)
 	s.until("while it runs", "1/3", "running", "Ctrl-C stops", "p pause", "disk ")
 	s.tmux("send-keys", "p")
-	s.until("after p", "paused: p goes on", "paused: nothing more is started, and what runs goes on (live view)")
+	s.until("after p", "paused: p resumes", "paused: running attempts continue, no new ones start (live view)")
 	if out := ctl(t, dir, "run"); !strings.Contains(out, "run: paused, 2 running") || !strings.Contains(out, "名前-7") {
 		t.Errorf("mini ctl says\n%s", out)
 	}
@@ -27,7 +27,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.tmux("send-keys", "K")
 	s.until("after K", " kill a? [y/N]   y kills it")
 	s.tmux("send-keys", "n")
-	s.until("after n", "it goes on")
+	s.until("after n", "not killed")
 	s.tmux("send-keys", "C-z")
 	s.left("after Ctrl-Z")
 	s.line("fg")
@@ -36,11 +36,11 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.tmux("send-keys", "K", "y")
 	s.until("after K y", " a · attempt 1", "not running", " end ·", "outcome: interrupted", "killed (live view)")
 	s.tmux("send-keys", "Escape")
-	s.until("after Esc", "is killed: its attempt ends, and its work is kept (live view)", "paused: p goes on", "2/3")
-	if out := ctl(t, dir, "run", "requeue", "a"); !strings.Contains(out, "a is tried again, at the end of the queue") {
+	s.until("after Esc", "is killed: its attempt ends, and its work is kept (live view)", "paused: p resumes", "2/3")
+	if out := ctl(t, dir, "run", "requeue", "a"); !strings.Contains(out, "a is requeued; its earlier attempts are kept") {
 		t.Errorf("mini ctl says %s", out)
 	}
-	s.until("what mini ctl does", "is tried again, at the end of the queue; what it has stays (mini ctl)", "1/3")
+	s.until("what mini ctl does", "is requeued; its earlier attempts are kept (mini ctl)", "1/3")
 	s.tmux("send-keys", "p")
 	s.until("after p again", "resumed (live view)", "▸1  a")
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {

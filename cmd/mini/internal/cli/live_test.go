@@ -158,7 +158,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.tmux("send-keys", "q")
 		s.until("q does not quit", "q does not end the run")
 		s.tmux("send-keys", "C-c")
-		s.restored("after Ctrl-C", "mini: stopping", "Interrupted; start again with -o run", "code 130")
+		s.restored("after Ctrl-C", "mini: stopping", "Interrupted; run again with -o run", "code 130")
 	})
 	t.Run("ctrl-c twice", func(t *testing.T) {
 		s := newScreen(t, batchFolder(t))
@@ -191,7 +191,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.tmux("send-keys", "C-z")
 		s.until("while it is stopped", "Stopped")
 		s.line("bg")
-		s.until("after bg", "FAIL  ScriptExhausted", "mini: in the background", "ready$")
+		s.until("after bg", "FAIL  ScriptExhausted", "mini: running in the background", "ready$")
 		s.line("clear; jobs")
 		s.until("it runs", "Running")
 		s.line("fg")

@@ -2,10 +2,13 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/minibench/mini/model/fake"
 )
 
 // localServers are servers as people run them on their own machines, by the names
@@ -29,6 +32,7 @@ func localServers(t *testing.T) map[string]string {
 
 func newLocal(t *testing.T, key string, models ...string) string {
 	t.Helper()
+	completions := newFake(t, strings.Repeat(fmt.Sprintf("- %q\n", conversation[2]), 4), fake.Config{Models: models[:1]})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		want := ""
 		if key != "" {
@@ -42,20 +46,9 @@ func newLocal(t *testing.T, key string, models ...string) string {
 			for _, m := range models {
 				list = append(list, map[string]any{"id": m, "max_model_len": 32768})
 			}
-			write(w, map[string]any{"data": list})
-		case r.URL.Path == "/v1/chat/completions":
-			var req struct{ Model string }
-			if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Model != models[0] {
-				w.WriteHeader(http.StatusNotFound)
-				return
-			}
-			write(w, map[string]any{
-				"model":   req.Model,
-				"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": conversation[2]}, "finish_reason": "stop"}},
-				"usage":   usage,
-			})
+			_ = json.NewEncoder(w).Encode(map[string]any{"data": list})
 		default:
-			w.WriteHeader(http.StatusNotFound)
+			completions.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(s.Close)

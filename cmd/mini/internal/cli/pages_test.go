@@ -16,10 +16,10 @@ import (
 )
 
 // pages are the documents with transcripts, from the top of the repository.
-var pages = []string{"docs/tools.md", "README.md"}
+var pages = []string{"docs/tools.md"}
 
-// TestTranscripts runs the stories in testdata/pages, and holds the transcripts in
-// the documents against what they print: what stands between
+// TestTranscripts runs the stories in testdata/pages, and compares their output with
+// the transcripts in the documents: what stands between
 //
 //	<!-- transcript NAME -->
 //
@@ -56,7 +56,7 @@ func TestTranscripts(t *testing.T) {
 			case now == "":
 				return part // it failed, and said so
 			case masked(m[2]) == masked(now):
-				return part // but for times and the like
+				return part // the same except for times and the like
 			case !updating():
 				t.Errorf("%s: the transcript of %s is another (-page +run); go test -run TestTranscripts -update ./cmd/mini/internal/cli writes it anew\n%s",
 					page, m[1], cmp.Diff(masked(m[2]), masked(now)))

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/configs"
 )
 
 // page is the document for those who come from mini-swe-agent.
 func page(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../..", configs.ComingFrom))
+	data, err := os.ReadFile(filepath.Join("../../../..", configs.MigrationGuide))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 		if n := len(args); n > 0 && args[n-1] == "-o" {
 			args = append(args, "FOLDER")
 		}
-		cmd, rest, err := newRoot(t.Context(), Streams{}).Find(args)
+		cmd, rest, err := NewRoot(t.Context(), cmdutil.Streams{}).Find(args)
 		if err != nil || cmd.Hidden {
 			t.Errorf("%s: hidden, or %v", line, err)
 			continue
@@ -96,7 +98,8 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		for _, setting := range flagValues(cmd.Flags(), "config") {
+		settings, _ := cmd.Flags().GetStringArray("config") // not every command has it
+		for _, setting := range settings {
 			if _, err := configs.Read(setting); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
@@ -137,17 +140,17 @@ func TestHarnessFlagsOfThePage(t *testing.T) {
 				continue
 			}
 			named[name] = true
-			cmd, rest, err := newRoot(t.Context(), Streams{}).Find([]string{"eval", "--" + name + "=1"})
+			cmd, rest, err := NewRoot(t.Context(), cmdutil.Streams{}).Find([]string{"eval", "--" + name + "=1"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = cmd.ParseFlags(rest)
-			if want := "--" + name + ": " + harnessFlagAnswers[name]; err != nil && flagError(cmd, err).Error() != want {
+			if want := "--" + name + ": " + settings.HarnessFlagAnswers[name]; err != nil && flagError(cmd, err).Error() != want {
 				t.Errorf("--%s: %v, want %s", name, flagError(cmd, err), want)
 			}
 		}
 	}
-	for name := range harnessFlagAnswers {
+	for name := range settings.HarnessFlagAnswers {
 		if !named[name] {
 			t.Errorf("the page does not name --%s", name)
 		}
@@ -156,12 +159,12 @@ func TestHarnessFlagsOfThePage(t *testing.T) {
 
 // What the page says of Jinja is what mini says, and the Go form is right.
 func TestPromptsOfThePage(t *testing.T) {
-	base, err := configs.Shipped("swebench")
+	base, err := configs.ReadBuiltin("swebench")
 	if err != nil {
 		t.Fatal(err)
 	}
 	resolve := func(field, text string) (*configs.Resolved, error) {
-		l, err := configs.Setting("test", "agent."+field, text)
+		l, err := configs.ParseSetting("test", "agent."+field, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +176,7 @@ func TestPromptsOfThePage(t *testing.T) {
 		if strings.Contains(goForm, ".error") || strings.Contains(goForm, "n_actions") {
 			field = "format_error_template"
 		}
-		if _, err := resolve(field, jinja); err == nil || !strings.Contains(err.Error(), configs.ComingFrom) {
+		if _, err := resolve(field, jinja); err == nil || !strings.Contains(err.Error(), configs.MigrationGuide) {
 			t.Errorf("%s is not refused as Jinja: %v", jinja, err)
 		} else if strings.HasPrefix(jinja, "{{") && !strings.Contains(err.Error(), "it is "+goForm+" (see") {
 			t.Errorf("%s: the page says %s, mini %v", jinja, goForm, err)
@@ -193,13 +196,13 @@ func TestPromptsOfThePage(t *testing.T) {
 
 // The keys on the left are answered, those on the right are there.
 func TestSettingsOfThePage(t *testing.T) {
-	base, err := configs.Shipped("swebench")
+	base, err := configs.ReadBuiltin("swebench")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range table(t, "Settings") {
 		for _, key := range row[0] {
-			l, err := configs.Setting("test", key, "x")
+			l, err := configs.ParseSetting("test", key, "x")
 			if err == nil {
 				_, err = configs.Merge(base, l)
 			}
@@ -211,7 +214,7 @@ func TestSettingsOfThePage(t *testing.T) {
 			if section, _, ok := strings.Cut(key, "."); !ok || section == "" {
 				continue
 			}
-			if _, err := configs.Under(key); err != nil {
+			if _, err := configs.KeysUnder(key); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -220,14 +223,14 @@ func TestSettingsOfThePage(t *testing.T) {
 
 func TestVariablesOfThePage(t *testing.T) {
 	text := page(t)
-	for name := range peerVariables {
+	for name := range settings.CompatVariables {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("the page does not name %s", name)
 		}
 	}
 	for _, row := range table(t, "Variables") {
 		for _, name := range row[0] {
-			if _, known := peerVariables[name]; !known {
+			if _, known := settings.CompatVariables[name]; !known {
 				t.Errorf("%s is on the page, and mini does not know it", name)
 			}
 		}
@@ -238,23 +241,23 @@ func TestVariablesOfThePage(t *testing.T) {
 // task, which has no such bound, does not start.
 func TestVariablesThatBoundMoney(t *testing.T) {
 	bounds := 0
-	for name, v := range peerVariables {
-		if v.refusal == "" {
+	for name, v := range settings.CompatVariables {
+		if v.Refusal == "" {
 			continue
 		}
 		bounds++
-		for value, code := range map[string]int{"5": exitUsage, "0": exitOK, "0.0": exitOK, "": exitOK, "much": exitUsage} {
-			flags := newRoot(t.Context(), Streams{}).Flags()
-			err := refusal(flags, []string{name + "=" + value}, "mini")
-			if exitCode(err) != code {
+		for value, code := range map[string]int{"5": cmdutil.ExitUsage, "0": cmdutil.ExitOK, "0.0": cmdutil.ExitOK, "": cmdutil.ExitOK, "much": cmdutil.ExitUsage} {
+			flags := NewRoot(t.Context(), cmdutil.Streams{}).Flags()
+			err := settings.CheckCompat(flags, []string{name + "=" + value}, "mini")
+			if cmdutil.ExitCode(err) != code {
 				t.Errorf("%s=%s: %v", name, value, err)
 			}
-			layers, err2 := peerLayers([]string{name + "=" + value}, "swebench")
+			layers, err2 := settings.CompatLayers([]string{name + "=" + value}, "swebench")
 			if bounded := len(layers) == 1; err2 == nil && bounded != (value == "5") || err2 != nil && value != "much" {
 				t.Errorf("%s=%s: a batch has the layers %v, %v", name, value, layers, err2)
 			}
 			var out bytes.Buffer
-			if got := exit(&out, err); got == exitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
+			if got := cmdutil.Exit(&out, err); got == cmdutil.ExitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
 				t.Errorf("%s=%s: says %q", name, value, &out)
 			}
 		}

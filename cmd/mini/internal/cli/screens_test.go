@@ -50,7 +50,7 @@ func TestScreens(t *testing.T) {
 					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 3`, "/d"},
 					{`(?s)diff --git.*Run this command\?`, "there is none"},
 					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 4`, ""},
-					{`handed in its work`, ""},
+					{`submitted its work`, ""},
 					{`Keep the changes`, ""},
 				} {
 					term.wait(t, regexp.MustCompile(step.until))

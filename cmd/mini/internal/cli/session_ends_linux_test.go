@@ -81,9 +81,7 @@ func TestSessionAsksForTheTask(t *testing.T) {
 			},
 			"<task>\ngreet the world\n</task>", 0,
 		},
-		{"left by Ctrl-D", []step{{askTask, keyCtrlD}}, "", 130},
-		{"left by Ctrl-C twice", []step{{askTask, keyCtrlC}, {"once more leaves", ""}, {askTask, keyCtrlC}}, "", 130},
-		{"left by /q", []step{{askTask, "/q\r"}}, "", 130},
+		{"left by Ctrl-C twice", []step{{askTask, keyCtrlC}, {"again to quit", ""}, {askTask, keyCtrlC}}, "", 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,14 +113,11 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 	}{
 		{"kept", nil, []step{{askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
 		{"undone", nil, []step{{askNext, keyEnter}, {askKeep, "n\r"}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
-		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"none of y, n and d", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
-		{"Ctrl-D keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlD}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
-		{"Ctrl-C twice keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlC}, {"once more", ""}, {askKeep, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
+		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"is not y, n or d", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
+		{"Ctrl-C twice keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlC}, {"Press Ctrl-C again", ""}, {askKeep, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
 		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
-		{"undone before the end", nil, []step{{askNext, "/undo\r"}, {askUndo, "y\r"}, {askNext, keyEnter}}, 0, "one\n", "", "Undone"},
 		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "kept"},
-		{"nothing to show", []string{"-c", "agent.mode=confirm"}, []step{{askConfirm, "/d\r"}, {"Nothing has changed", ""}, {askConfirm, keyCtrlD}}, 130, "one\n", "", "--continue goes on"},
-		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "/undo in mini --continue takes them back"},
+		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "run mini --continue and enter /undo"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +152,7 @@ func TestSessionSaysItsEndOnce(t *testing.T) {
 		}{
 			{"submitted", []string{"-y", "--exit-immediately"}, nil, 0, []string{"Submitted", "trajectory: "}},
 			{"a limit", []string{"-y", "-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, []string{"LimitsExceeded", "trajectory: "}},
-			{"left", nil, []step{{askConfirm, keyCtrlD}}, 130, []string{"Interrupted", "--continue goes on", "trajectory: "}},
+			{"left", nil, []step{{askConfirm, keyCtrlD}}, 130, []string{"Interrupted", "--continue to resume", "trajectory: "}},
 			{"a failure", []string{"-y", "-c", "agent.step_limit=0"}, nil, 3, []string{"ScriptExhausted", "no more replies", "add replies to the script", "trajectory: "}},
 		} {
 			t.Run(front.name+"/"+tt.name, func(t *testing.T) {
@@ -192,8 +187,8 @@ func TestSessionWithoutRepository(t *testing.T) {
 	s := newStage(t)
 	s.dir = t.TempDir()
 	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y")...)
-	p.play(step{askTask, "/d\r"}, step{"takes a git repository", ""}, step{askTask, "do it\r"})
-	p.play(step{askNext, "/d\r"}, step{"takes a git repository", ""}, step{askNext, keyEnter})
+	p.play(step{askTask, "/d\r"}, step{"needs a git repository", ""}, step{askTask, "do it\r"})
+	p.play(step{askNext, "/d\r"}, step{"needs a git repository", ""}, step{askNext, keyEnter})
 	p.ends(0)
 }
 
@@ -224,7 +219,7 @@ func TestSessionOutlivesItsTerminal(t *testing.T) {
 				t.Errorf("it was killed: %v", err)
 			}
 			found, _ := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
-			out, ended, err := trajectories.Last(found[0])
+			out, ended, err := trajectories.ReadOutcome(found[0])
 			if err != nil || !ended {
 				t.Fatalf("the journal has no end: %v", err)
 			}
@@ -344,7 +339,7 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	s := newStage(t)
 	p := s.session(s.args([]string{"echo two >> file; echo new > new", submitCommand}, "-t", "the first task")...)
 	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
-	p.expect("/undo in mini --continue takes them back")
+	p.expect("run mini --continue and enter /undo")
 	p.ends(130)
 
 	p = s.session(s.args([]string{"never", "never", submitCommand}, "--continue")...)
@@ -406,7 +401,7 @@ func TestSessionStreams(t *testing.T) {
 	next <- struct{}{}
 	p.expect("what to do")
 	next <- struct{}{}
-	p.play(step{"1.2k tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Thinking is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.play(step{"1.2k tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Reasoning is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
 	p.ends(0)
 	if all := p.all.String(); strings.Contains(all, "\x1b[31m") || strings.Contains(all, "\x1b]") {
 		t.Errorf("the model steers the terminal: %q", all)

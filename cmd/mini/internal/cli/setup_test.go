@@ -48,12 +48,12 @@ func TestSetUp(t *testing.T) {
 	t.Run("a provider, with its key", func(t *testing.T) {
 		s := newSetup(t, "")
 		s.line("mini config setup; echo code $?")
-		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server of this machine (none")
+		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server on this machine (none")
 		s.answer("Number [1]:", "2")
 		s.answer("Variable with the key [ANTHROPIC_API_KEY]:", "")
-		s.answer("Key (it is not shown):", "sk-ant-typed\x7f\x7fd")
+		s.answer("Key (not shown):", "sk-ant-typed\x7f\x7fd")
 		s.answer("Model [claude-sonnet-4-5]:", "")
-		s.until("the end", "claude-sonnet-4-5 of Anthropic; written to", "the key is in", "next: mini doctor", "code 0")
+		s.until("the end", "stored claude-sonnet-4-5 of Anthropic in", "stored the key in", "next: mini doctor", "code 0")
 		if shown := s.tmux("capture-pane", "-p", "-S", "-200"); strings.Contains(shown, "sk-ant") {
 			t.Errorf("the key is on the screen:\n%s", shown)
 		}
@@ -70,11 +70,11 @@ func TestSetUp(t *testing.T) {
 		s.line("mini config setup; echo code $?")
 		s.answer("Number [2]:", "1")
 		s.answer("Variable with the key [OPENAI_API_KEY]:", "sk-by-mistake")
-		s.answer("That is no name of a variable", "OPENAI_API_KEY")
-		s.answer("Key (it is not shown):", "")
+		s.answer("Not the name of a variable", "OPENAI_API_KEY")
+		s.answer("Key (not shown):", "")
 		s.answer("Model [gpt-5-mini]:", "openai/gpt-5")
 		s.answer("use -m gpt-5.", "gpt-5")
-		s.until("the end", "gpt-5 of OpenAI; written to", "next: export OPENAI_API_KEY=...; then", "code 0")
+		s.until("the end", "stored gpt-5 of OpenAI in", "next: export OPENAI_API_KEY=...; then", "code 0")
 		s.has(ownFile, "model:\n  model_class: openai\n  api_key_env: OPENAI_API_KEY\n  model_name: gpt-5\nagent:\n  step_limit: 9\n")
 		s.has(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
 	})
@@ -88,7 +88,7 @@ func TestSetUp(t *testing.T) {
 		s.until("its models", "It has qwen3:latest, other.")
 		s.answer("Model [qwen3:latest]:", "gone")
 		s.answer("It does not have gone; it has qwen3:latest, other.", "")
-		s.until("the task", "qwen3:latest of Ollama; written to", "Submitted after 1 step", "code 0")
+		s.until("the task", "stored qwen3:latest of Ollama in", "Submitted after 1 step", "code 0")
 		s.has(ownFile, "model:\n  model_class: openai\n  base_url: http://"+local+"/v1\n  api_key_env: LOCAL_API_KEY\n  model_name: qwen3:latest\n  price:\n    free: true\n")
 		s.line("clear; mini -y --exit-immediately -t 'do it'; echo code $?")
 		s.until("it is not asked again", "Submitted after 1 step", "code 0")
@@ -98,13 +98,13 @@ func TestSetUp(t *testing.T) {
 		s.line("mini config setup; echo code $?")
 		s.answer("Number [1]:", "4")
 		s.answer("Address of its API", "api.deepseek.com")
-		s.answer("That is no address", "https://api.deepseek.com/v1/")
+		s.answer("Not an address", "https://api.deepseek.com/v1/")
 		s.answer("Variable with the key [DEEPSEEK_API_KEY]:", "")
-		s.answer("Key (it is not shown):", "with a space")
-		s.answer("That is no key: it has spaces", "")
+		s.answer("Key (not shown):", "with a space")
+		s.answer("Not a key: it has spaces", "")
 		s.answer("Model:", "")
 		s.answer("Model:\nModel:", "deepseek-chat")
-		s.until("the end", "written to", "code 0")
+		s.until("the end", "stored", "code 0")
 		s.has(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: DEEPSEEK_API_KEY\n  model_name: deepseek-chat\n")
 		s.has(keyFile, "")
 	})
@@ -113,19 +113,16 @@ func TestSetUp(t *testing.T) {
 // Whoever stops it finds everything as it was, and the terminal too.
 func TestSetUpStopped(t *testing.T) {
 	for name, test := range map[string]struct{ at, key, says string }{
-		"ctrl-c at a choice":      {"Number [1]:", "C-c", "code 130"},
-		"ctrl-c at a line":        {"Variable with the key", "C-c", "code 130"},
-		"ctrl-c at the key":       {"Key (it is not shown):", "C-c", "code 130"},
-		"ctrl-c at the last line": {"Model [gpt-5-mini]:", "C-c", "code 130"},
-		"ctrl-d at a line":        {"Variable with the key", "C-d", "code 2"},
-		"ctrl-d at the key":       {"Key (it is not shown):", "C-d", "code 2"},
+		"ctrl-c at a choice": {"Number [1]:", "C-c", "code 130"},
+		"ctrl-c at the key":  {"Key (not shown):", "C-c", "code 130"},
+		"ctrl-d at a line":   {"Variable with the key", "C-d", "code 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "")
 			s.line("mini config setup; echo code $?")
-			answers := map[string]string{"Number [1]:": "", "Variable with the key": "", "Key (it is not shown):": "sk-typed"}
-			for _, question := range []string{"Number [1]:", "Variable with the key", "Key (it is not shown):", "Model [gpt-5-mini]:"} {
+			answers := map[string]string{"Number [1]:": "", "Variable with the key": "", "Key (not shown):": "sk-typed"}
+			for _, question := range []string{"Number [1]:", "Variable with the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
 				if question == test.at {
 					break
 				}
@@ -147,20 +144,20 @@ func TestSetUpStopped(t *testing.T) {
 func TestSetAndUnsetAsk(t *testing.T) {
 	s := newSetup(t, "")
 	s.line("mini config set; echo code $?")
-	s.answer("Which setting", "agent.step_limit")
+	s.answer("Setting, for example", "agent.step_limit")
 	s.answer("\nagent.step_limit:", "7")
-	s.until("the end", "agent.step_limit is 7 now", "code 0")
+	s.until("the end", "agent.step_limit is now 7", "code 0")
 	s.has(ownFile, "agent:\n  step_limit: 7\n")
 	s.line("clear; mini config set agent.step_limit; echo code $?")
 	s.answer("agent.step_limit [7]:", "8")
-	s.until("the end", "agent.step_limit is 8 now", "code 0")
+	s.until("the end", "agent.step_limit is now 8", "code 0")
 	s.line("clear; mini config set OPENAI_API_KEY; echo code $?")
-	s.answer("OPENAI_API_KEY (it is not shown):", "sk-typed")
-	s.until("the end", "OPENAI_API_KEY is kept in", "code 0")
+	s.answer("OPENAI_API_KEY (not shown):", "sk-typed")
+	s.until("the end", "stored OPENAI_API_KEY in", "code 0")
 	s.has(keyFile, "OPENAI_API_KEY=sk-typed\n")
 	s.line("clear; mini config unset; echo code $?")
-	s.answer("Which is to go [1]:", "")
-	s.until("the end", "agent.step_limit is no longer set", "code 0")
+	s.answer("Your file sets agent.step_limit. Remove which one", "")
+	s.until("the end", "removed agent.step_limit from", "code 0")
 	s.has(ownFile, "")
 }
 
@@ -170,10 +167,10 @@ func TestEditAsksAgain(t *testing.T) {
 	s.line("mini config set agent.step_limit 7; clear")
 	s.line(`EDITOR='sh -c "if grep -q 7 \$0; then sed -i s/7/many/ \$0; else sed -i s/many/8/ \$0; fi"' mini config edit; echo code $?`)
 	s.answer("Edit again? [Y/n]", "")
-	s.until("the end", `"many" is not`, "is right, and saved", "code 0")
+	s.until("the end", `not "many"`, "saved", "code 0")
 	s.has(ownFile, "agent:\n  step_limit: 8\n")
 	s.line(`clear; EDITOR='sed -i s/8/many/' mini config edit; echo code $?`)
 	s.answer("Edit again? [Y/n]", "n")
-	s.until("the end", "is as it was; what you wrote is in", "code 2")
+	s.until("the end", "was not changed; your changes are in", "code 2")
 	s.has(ownFile, "agent:\n  step_limit: 8\n")
 }

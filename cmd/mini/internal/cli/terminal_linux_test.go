@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/cmd/mini/internal/ptytest"
+	"github.com/minibench/mini/internal/ptytest"
 )
 
 // line is a terminal with a mini on it.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// TestTour takes the tour of README.md, every command as it stands there, on a
+// TestTour runs every command of the tours in README.md and docs/tour.md on a
 // terminal of 80x24 and without one. The hub and the model are servers on
 // loopback; containers, images and files are real. What the screens showed is
 // in the test's artifacts (go test -run TestTour -artifacts).
@@ -41,8 +42,11 @@ func TestTour(t *testing.T) {
 		t.Parallel()
 		place := newTourPlace(t, helper, vars)
 		for i, command := range commands {
+			if strings.Contains(command, " replay ") {
+				continue // the stories of replay are without a terminal
+			}
 			if strings.Contains(command, " -t ") {
-				command += " -y" // there is nobody to ask
+				command += " -y" // no user can answer
 			}
 			var out bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
@@ -59,24 +63,40 @@ func TestTour(t *testing.T) {
 	})
 }
 
-// tourCommands are the lines after a $ in the tour. What sets a variable is
-// left out: the test sets it.
+// tourCommands returns the lines after a $ in the section "A tour" of README.md and
+// in docs/tour.md, each command once. It omits commands that export a variable: the
+// test sets them.
 func tourCommands(t *testing.T) []string {
 	t.Helper()
 	readme, err := os.ReadFile("../../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, tour, _ := strings.Cut(string(readme), "\n## A tour")
-	tour, _, _ = strings.Cut(tour, "\n## ")
-	var commands []string
-	for line := range strings.Lines(tour) {
-		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "); ok && !strings.HasPrefix(command, "export ") {
-			commands = append(commands, command)
-		}
+	_, short, _ := strings.Cut(string(readme), "\n## A tour")
+	short, _, _ = strings.Cut(short, "\n## ")
+	full, err := os.ReadFile("../../../../docs/tour.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(commands) < 10 {
-		t.Fatalf("the tour has %d commands, want at least 10", len(commands))
+	var commands []string
+	for _, tour := range []struct {
+		page, text string
+		least      int
+	}{{"README.md", short, 3}, {"docs/tour.md", string(full), 10}} {
+		found := 0
+		for line := range strings.Lines(tour.text) {
+			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+			if !ok || strings.HasPrefix(command, "export ") {
+				continue
+			}
+			found++
+			if !slices.Contains(commands, command) {
+				commands = append(commands, command)
+			}
+		}
+		if found < tour.least {
+			t.Fatalf("%s has %d commands, want at least %d", tour.page, found, tour.least)
+		}
 	}
 	return commands
 }
@@ -248,7 +268,7 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 }
 
 // question is what a session asks: the words, and the step.
-var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has handed in its work\.|Keep the changes).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
+var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has submitted its work\.|Keep the changes).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
 
 // wide are commands that show texts of others, and paths, as they are.
 var wide = regexp.MustCompile(`show|mini clean|mini inspect| -t | -i |bench .*runs/first$`)

@@ -53,7 +53,7 @@ func TestUnreachableEngine(t *testing.T) {
 
 // An engine that stops answering while mini waits for it to start a sandbox.
 func TestFrozenEngineAtStart(t *testing.T) {
-	d := dockertest.Daemon(t)
+	d := dockertest.StartDaemon(t)
 	d.Freeze()
 	code, said, took := newMistakePlace(t).at(t, d.Host(), "mini clean")
 	d.Thaw()

@@ -1,5 +1,5 @@
-// Package childtest gives tests a helper to start, and counts what is left of
-// what a test has started.
+// Package childtest provides tests with a helper binary, and finds processes that a
+// test has left running.
 package childtest
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 )
 
-// FileVariable names the helper's file to tests that run where it cannot be
-// built.
+// FileVariable is the environment variable with the path of a helper binary, for tests
+// on machines that cannot build it.
 const FileVariable = "MINI_TEST_HELPER"
 
-// File is a helper built from the present source.
+// File returns the path of a helper built from the current source.
 func File(t testing.TB) string {
 	t.Helper()
 	if file := os.Getenv(FileVariable); file != "" {
@@ -33,15 +33,15 @@ func File(t testing.TB) string {
 	return filepath.Join(dockertest.HelperDir(t), binaries.Name(runtime.GOARCH))
 }
 
-// Program is the same, ready to be started.
+// Program returns the helper of File as a Program.
 func Program(t testing.TB) *child.Program {
 	t.Helper()
 	binary, hash := read(t)
 	return load(t, binary, hash)
 }
 
-// Mislabelled is a helper under the hash of another.
-func Mislabelled(t testing.TB) *child.Program {
+// ProgramWithWrongHash returns a helper with a wrong hash.
+func ProgramWithWrongHash(t testing.TB) *child.Program {
 	t.Helper()
 	binary, _ := read(t)
 	return load(t, binary, strings.Repeat("0", 64))
@@ -71,9 +71,9 @@ func load(t testing.TB, binary []byte, hash string) *child.Program {
 	return p
 }
 
-// Living lists the processes with a word in their command line, this one
-// excluded. Dead ones have no command line.
-func Living(t testing.TB, word string) map[int]string {
+// Running returns the command lines, by PID, of all other processes whose command line
+// contains a word. Zombies have no command line.
+func Running(t testing.TB, word string) map[int]string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -81,7 +81,7 @@ func Living(t testing.TB, word string) map[int]string {
 	}
 	found := map[int]string{}
 	for _, file := range files {
-		line, err := os.ReadFile(file) //nolint:gosec // a place in /proc
+		line, err := os.ReadFile(file) //nolint:gosec // a path in /proc
 		if err != nil || !bytes.Contains(line, []byte(word)) {
 			continue
 		}
@@ -93,22 +93,22 @@ func Living(t testing.TB, word string) map[int]string {
 	return found
 }
 
-// Gone fails the test unless all processes with a word in their command line end
-// within a time.
-func Gone(t testing.TB, word string, within time.Duration) {
+// RequireExit fails the test unless all processes whose command line contains a word
+// exit within a timeout.
+func RequireExit(t testing.TB, word string, timeout time.Duration) {
 	t.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(timeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left := Living(t, word)
+		left := Running(t, word)
 		switch {
 		case len(left) == 0:
 			return
 		case time.Now().After(deadline):
-			t.Errorf("%d processes live on after %v: %.2000s", len(left), within, fmt.Sprint(left))
+			t.Errorf("%d processes are still running after %v: %.2000s", len(left), timeout, fmt.Sprint(left))
 			return
 		}
-		<-tick.C // a look at every process costs others their time
+		<-tick.C // scanning all processes is expensive
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 )
 
-// ownerVariable makes the test's binary an owner: the word for its processes,
-// and the helper's file.
+// ownerVariable makes the test binary run as an owner process. Its value is the word
+// that marks its processes, and the path of the helper.
 const ownerVariable = "MINI_TEST_OWNER"
 
-// stubborn are commands that try to outlive their owner. Each has $W in the name
-// of what it leaves running.
+// stubborn are commands that try to outlive their owner. The processes that they leave
+// running have $W in their command line.
 var stubborn = []string{
 	`exec -a $W sleep 300`,
 	`bash -c 'exec -a $W sleep 300' & sleep 300`,
@@ -36,10 +36,9 @@ var stubborn = []string{
 	`for i in 1 2 3 4 5; do (setsid bash -c 'exec -a $W sleep 300' &); done; yes`,
 }
 
-// Owner belongs at the beginning of TestMain. In a process that Orphans has
-// started it does not return: it runs stubborn commands in environments until it
-// is killed.
-func Owner(open func(ctx context.Context, p *child.Program, dir string) (env.Environment, error)) {
+// RunOwner must be called at the beginning of TestMain. In a process started by RunOrphanTest
+// it does not return: it runs stubborn commands until it is killed.
+func RunOwner(open func(ctx context.Context, p *child.Program, dir string) (env.Environment, error)) {
 	word, file, ok := strings.Cut(os.Getenv(ownerVariable), "|")
 	if !ok {
 		return
@@ -55,7 +54,7 @@ func Owner(open func(ctx context.Context, p *child.Program, dir string) (env.Env
 	if err != nil {
 		panic(err)
 	}
-	program, err := child.Load(binary, "") // of no other
+	program, err := child.Load(binary, "") // any hash
 	if err != nil {
 		panic(err)
 	}
@@ -63,65 +62,65 @@ func Owner(open func(ctx context.Context, p *child.Program, dir string) (env.Env
 	for range 3 {
 		wg.Go(func() {
 			for {
-				own(open, program, dir, word)
+				runStubborn(open, program, dir, word)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// own opens an environment, runs some commands there, and closes it.
-func own(open func(context.Context, *child.Program, string) (env.Environment, error), program *child.Program, dir, word string) {
+// runStubborn opens an environment, runs some stubborn commands and closes it.
+func runStubborn(open func(context.Context, *child.Program, string) (env.Environment, error), program *child.Program, dir, word string) {
 	ctx := context.Background()
-	box, err := open(ctx, program, dir)
+	sandbox, err := open(ctx, program, dir)
 	if err != nil {
 		panic(err)
 	}
 	for range 15 {
-		timeout := time.Duration(20+mrand.IntN(150)) * time.Millisecond //nolint:gosec // nobody gains by guessing it
-		if _, err := box.Execute(ctx, env.Command{
+		timeout := time.Duration(20+mrand.IntN(150)) * time.Millisecond //nolint:gosec // no security relevance
+		if _, err := sandbox.Execute(ctx, env.Command{
 			Script: stubborn[mrand.IntN(len(stubborn))], Env: map[string]string{"W": word}, Timeout: timeout, //nolint:gosec // likewise
 		}); err != nil {
 			panic(err)
 		}
 		fmt.Println("ran")
 	}
-	if err := box.Close(ctx); err != nil {
+	if err := sandbox.Close(ctx); err != nil {
 		panic(err)
 	}
 }
 
-// Orphans kills owners at random moments, from their first on, with kill -9: the
-// process, and in every third round its whole group. Nothing of what they have
-// started may be left two seconds later. MINI_TEST_LONG=1 makes it fifty rounds.
-func Orphans(t *testing.T) {
+// RunOrphanTest starts owner processes and kills them with SIGKILL at random times: the
+// process, or in every third round its whole process group. None of their descendants
+// may be left after two seconds. MINI_TEST_LONG=1 runs fifty rounds.
+func RunOrphanTest(t *testing.T) {
 	t.Helper()
-	rounds, patience := 6, 20*time.Second
+	rounds, timeout := 6, 20*time.Second
 	if os.Getenv("MINI_TEST_LONG") == "1" {
-		rounds, patience = 50, 2*time.Second
+		rounds, timeout = 50, 2*time.Second
 	}
 	file := File(t)
 	var longest time.Duration
 	busy := 0
 	for n := range rounds {
 		word := "mini-orphan-" + rand.Text()
-		found, took := orphan(t, word, file, n, patience)
+		found, took := killOwner(t, word, file, n, timeout)
 		longest = max(longest, took)
 		if found > 0 {
 			busy++
 		}
 	}
-	t.Logf("%d rounds, in %d of them something ran; the last process was gone %v after the kill", rounds, busy, longest)
+	t.Logf("%d rounds, %d of them with running processes; the last process exited %v after the kill", rounds, busy, longest)
 	if busy < rounds/3 {
-		t.Errorf("in %d of %d rounds there was nothing to orphan; this proves nothing", rounds-busy, rounds)
+		t.Errorf("%d of %d rounds had no process to orphan, so the test is not conclusive", rounds-busy, rounds)
 	}
 }
 
-// orphan is one round. It returns how many processes there were at the kill, and
-// how long the last of them lived.
-func orphan(t *testing.T, word, file string, n int, patience time.Duration) (found int, took time.Duration) {
+// killOwner runs one round. It returns the number of processes at the kill, and how
+// long the last of them lived.
+func killOwner(t *testing.T, word, file string, n int, timeout time.Duration) (found int, took time.Duration) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very program
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test binary
 	cmd.Env = append(os.Environ(), ownerVariable+"="+word+"|"+file)
 	cmd.Stderr, cmd.Dir = os.Stderr, t.TempDir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -132,13 +131,13 @@ func orphan(t *testing.T, word, file string, n int, patience time.Duration) (fou
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if n%2 == 0 { // in mid-batch; otherwise as early as it comes
+	if n%2 == 0 { // while commands run; in odd rounds possibly before
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-			t.Errorf("the owner ended by itself: %v", err)
+			t.Errorf("the owner exited by itself: %v", err)
 		}
 	}
 	<-time.After(time.Duration(mrand.IntN(400)) * time.Millisecond) //nolint:gosec // the random moment
-	found = len(Living(t, word))
+	found = len(Running(t, word))
 	target := cmd.Process.Pid
 	if n%3 == 0 {
 		target = -target
@@ -148,6 +147,6 @@ func orphan(t *testing.T, word, file string, n int, patience time.Duration) (fou
 	}
 	killed := time.Now()
 	_ = cmd.Wait() // it was killed
-	Gone(t, word, patience)
+	RequireExit(t, word, timeout)
 	return found, time.Since(killed)
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// The sixteen colours of the user's own theme, and few of them: most of the screen is
-// plain, so that what is coloured means something. Bubble Tea leaves colours out where
-// NO_COLOR is set or the terminal has none.
+// The functions use the ANSI colours of the user's theme. Most text is uncoloured, so that
+// colours mean something. Bubble Tea drops colours if NO_COLOR is set or the terminal has
+// none.
 
-// Faint is a sanitized text that matters less.
+// Faint renders sanitized text faint.
 func Faint(s string) string { return ansi.NewStyle().Faint().Styled(s) }
 
-// Bold is a sanitized text that matters more.
+// Bold renders sanitized text bold.
 func Bold(s string) string { return ansi.NewStyle().Bold().Styled(s) }
 
-// Coloured is a sanitized text in a colour.
+// Coloured renders sanitized text in a colour.
 func Coloured(c ansi.Color, s string) string { return ansi.NewStyle().ForegroundColor(c).Styled(s) }
 
-// ClassColour is the colour of how an attempt ended; an empty class is a warning.
+// ClassColour returns the colour of an outcome class; an empty class is a warning.
 func ClassColour(c trajectories.Class) ansi.Color {
 	switch c {
 	case trajectories.Submitted:
@@ -33,8 +33,7 @@ func ClassColour(c trajectories.Class) ansi.Color {
 	return ansi.Red
 }
 
-// VerdictColour is the colour of a verdict. One that speaks against a patch is nothing
-// to be alarmed about; one that says nothing about it is.
+// VerdictColour returns the colour of a verdict: red only if the evaluation itself failed.
 func VerdictColour(c verdicts.Class) ansi.Color {
 	switch c {
 	case verdicts.Resolved:

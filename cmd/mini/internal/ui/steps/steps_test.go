@@ -8,8 +8,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/cmd/mini/internal/hostile"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/internal/sanitize/attacktest"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -25,20 +25,20 @@ func TestPlain(t *testing.T) {
 	step := &timeline.Step{Items: []*timeline.Item{
 		{Kind: timeline.Reasoning, Text: "hm"},
 		{Kind: timeline.Reply, Text: "I look."},
-		{Kind: timeline.Command, Text: "ls\t-l\nls", Run: &trajectories.Execution{}, Parts: []*timeline.Item{
+		{Kind: timeline.Command, Text: "ls\t-l\nls", Execution: &trajectories.Execution{}, Results: []*timeline.Item{
 			{Kind: timeline.Note, Text: "exit 0"}, {Kind: timeline.Output, Text: " 10%\r100%\n\x1b[31mred\nstill\x1b[0m\r\n\n"},
 		}},
 		{Kind: timeline.Command, Text: "rm\x1b[2J"},
 	}}
-	got := texts(steps.Style{Plain: true, Labels: true}.Step(step))
+	got := texts(steps.Renderer{Plain: true, Labels: true}.Step(step))
 	want := []string{
 		"--- reply", "I look.", "--- command", "$ ls      -l", "  ls", "exit 0", "100%", "\x1b[31mred\x1b[m", "\x1b[31mstill\x1b[m", "",
-		"--- command, of which no result is there", "$ rm\ufffd[2J",
+		"--- command without a result", "$ rm\ufffd[2J",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := texts(steps.Style{Reasoning: true}.Step(step)); got[0] != steps.Faint("hm") || got[1] != "I look." {
+	if got := texts(steps.Renderer{Reasoning: true}.Step(step)); got[0] != steps.Faint("hm") || got[1] != "I look." {
 		t.Errorf("without labels: %q", got)
 	}
 }
@@ -48,13 +48,13 @@ func TestFold(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	style := steps.Style{Plain: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 1, Tail: 2}}}
+	style := steps.Renderer{Plain: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 1, Tail: 2}}}
 	for text, want := range map[string][]string{
-		b.String():                   {"line 0", "… 97 lines are folded", "line 98", "line 99"},
+		b.String():                   {"line 0", "… 97 lines folded", "line 98", "line 99"},
 		"a\nb\nc\n":                  {"a", "b", "c"},
-		"a\nb\nc\nd":                 {"a", "… 1 line is folded", "c", "d"},
-		"\n\n\n\n":                   {"", "… 1 line is folded", "", ""},
-		strings.Repeat("x", 200<<10): {strings.Repeat("x", 64<<10-2), "xx", "… 1 line is folded", strings.Repeat("x", 64<<10-2), "xx"},
+		"a\nb\nc\nd":                 {"a", "… 1 line folded", "c", "d"},
+		"\n\n\n\n":                   {"", "… 1 line folded", "", ""},
+		strings.Repeat("x", 200<<10): {strings.Repeat("x", 64<<10-2), "xx", "… 1 line folded", strings.Repeat("x", 64<<10-2), "xx"},
 	} {
 		got := texts(style.Item(&timeline.Item{Kind: timeline.Output, Text: text}))
 		if !slices.Equal(got, want) {
@@ -67,19 +67,19 @@ func TestFold(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	got := steps.Wrap("\x1b[31mabc日本d\x1b[m", 4)
+	got := steps.HardWrap("\x1b[31mabc日本d\x1b[m", 4)
 	want := []string{"\x1b[31mabc\x1b[m", "\x1b[31m日本\x1b[m", "\x1b[31md\x1b[m"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, kind := range []timeline.Kind{timeline.Message, timeline.Command, timeline.Output, timeline.Patch, timeline.Note} {
-		lines := steps.Style{Width: 9}.Item(&timeline.Item{Kind: kind, Label: "label", Text: strings.Repeat("ab日 ", 50) + "\n+second"})
+		lines := steps.Renderer{Width: 9}.Item(&timeline.Item{Kind: kind, Label: "label", Text: strings.Repeat("ab日 ", 50) + "\n+second"})
 		whole := 0
 		for _, l := range lines {
 			if ansi.StringWidthWc(l.Text) > 9 {
 				t.Errorf("%q is too wide", l.Text)
 			}
-			if l.Whole != "" {
+			if l.Source != "" {
 				whole++
 			}
 		}
@@ -89,14 +89,14 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Each line of whatever is shown is calm by itself, at any width.
+// No line controls the terminal, at any width.
 func TestHostile(t *testing.T) {
-	for _, a := range hostile.Attacks() {
+	for _, a := range attacktest.Attacks() {
 		for _, kind := range []timeline.Kind{timeline.Message, timeline.Command, timeline.Output, timeline.Patch} {
 			for _, width := range []int{0, 6, 80} {
-				style := steps.Style{Width: width, Reasoning: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 3, Tail: 3}}}
+				style := steps.Renderer{Width: width, Reasoning: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 3, Tail: 3}}}
 				for _, l := range style.Item(&timeline.Item{Kind: kind, Label: a.Text, Text: a.Text}) {
-					if bad := hostile.Steers(l.Text, hostile.Colours); bad != "" {
+					if bad := attacktest.FindControl(l.Text, attacktest.Colours); bad != "" {
 						t.Fatalf("%s, kind %d: it steers: %s: %.300q", a.Name, kind, bad, l.Text)
 					}
 				}
@@ -108,6 +108,6 @@ func TestHostile(t *testing.T) {
 func BenchmarkLargeOutput(b *testing.B) {
 	text := strings.Repeat("some \x1b[31mred\x1b[0m line of output\twith a few words in it\n", 3<<20/60)
 	for b.Loop() {
-		steps.Style{Width: 159}.Item(&timeline.Item{Kind: timeline.Output, Text: text})
+		steps.Renderer{Width: 159}.Item(&timeline.Item{Kind: timeline.Output, Text: text})
 	}
 }

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// commandSummary is the short form of a command and its result, for extracts
+// and tails.
+type commandSummary struct {
+	record  int // record of the message with its result
+	step    int // the reply that asked for it, from 1
+	command string
+	code    int
+	line    string // last line of its output, or the exception
+}
+
+// maxSummaryText bounds each text of a commandSummary, in characters.
+const maxSummaryText = 200
+
+func newCommandSummary(record, step int, command string, code int, output []byte, exception string) commandSummary {
+	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if more {
+		first += " ..."
+	}
+	line := exception
+	if line == "" {
+		end := output[max(0, len(output)-16*maxSummaryText):]
+		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(end), "\uFFFD")), "\n")
+		line = strings.TrimSpace(lines[len(lines)-1])
+	}
+	first = clip(strings.ToValidUTF8(first, "\uFFFD"), maxSummaryText)
+	return commandSummary{record, step, first, code, clip(line, maxSummaryText)}
+}
+
+func (f commandSummary) String() string {
+	text := fmt.Sprintf("$ %s -> exit code %d", f.command, f.code)
+	if f.line != "" {
+		text += ": " + f.line
+	}
+	return text
+}
+
+// addCommandSummary summarizes the command whose result is the newest message.
+func (r *run) addCommandSummary(command string, code int, output []byte, exception string) {
+	if !r.cfg.usesCommandSummaries() {
+		return
+	}
+	records := r.history.Records()
+	s := newCommandSummary(records[len(records)-1], r.replyCount, command, code, output, exception)
+	r.commandSummaries = append(r.commandSummaries, s)
+}
+
+// restoreCommandSummaries summarizes the commands of an entry of an earlier
+// session.
+func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i int) {
+	if !r.cfg.usesCommandSummaries() {
+		return
+	}
+	for _, x := range entries[i].Executions {
+		if x.ObservationEntry >= 0 && x.ObservationEntry < len(entries) && !x.ByUser {
+			s := newCommandSummary(entries[x.ObservationEntry].Record, r.replyCount, x.Command, x.ExitCode, x.Output, x.Exception)
+			r.commandSummaries = append(r.commandSummaries, s)
+		}
+	}
+}
+
+// usesCommandSummaries reports whether a setting needs command summaries.
+func (c Config) usesCommandSummaries() bool { return c.compacts() || c.TailTemplate != "" }
+
+// A tail lists at most maxTailErrors failures among the last tailCommands
+// commands.
+const (
+	tailCommands  = 10
+	maxTailErrors = 3
+)
+
+// lastErrors returns the last failed commands for templates, the newest last.
+func (r *run) lastErrors() []map[string]any {
+	list := []map[string]any{}
+	for _, f := range r.commandSummaries[max(0, len(r.commandSummaries)-tailCommands):] {
+		if f.code != 0 {
+			list = append(list, map[string]any{"step": f.step, "command": f.command, "returncode": f.code, "line": f.line})
+		}
+	}
+	return list[max(0, len(list)-maxTailErrors):]
+}

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Inbox delivers messages to an attempt while it works. The attempt reads them
+// before its next model call. An Inbox is for one session. Its methods are safe
+// for concurrent use and do not block; a nil Inbox is always empty.
+type Inbox struct {
+	mu            sync.Mutex
+	steers        []string
+	followUps     []string
+	interruptions []func(context.Context) (string, error) // of interruptions not yet handled
+	cancelCall    context.CancelCauseFunc                 // cancels the call or command under way
+	cancelAttempt context.CancelCauseFunc                 // cancels the attempt
+	aborted       bool
+}
+
+// NewInbox returns an empty Inbox.
+func NewInbox() *Inbox { return &Inbox{} }
+
+// errUserInterrupt is the cause with which an interruption cancels a call or a
+// command.
+var errUserInterrupt = errors.New("interrupted by the user")
+
+// Steer sends the model a message after the command under way and before the
+// next call. It drops pending follow-ups: the user has changed course.
+func (b *Inbox) Steer(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steers, b.followUps = append(b.steers, text), nil
+}
+
+// FollowUp queues a message for the moment when the attempt would end with a
+// submission. Each submission takes one, the oldest first, and the attempt
+// continues.
+func (b *Inbox) FollowUp(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.followUps = append(b.followUps, text)
+}
+
+// Abort ends the attempt in an orderly way, as interrupted.
+func (b *Inbox) Abort() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.aborted = true
+	if b.cancelAttempt != nil {
+		b.cancelAttempt(ErrInterrupted)
+	}
+}
+
+// Interrupt cancels the model call or command under way and then calls message,
+// on the attempt's goroutine, for what to tell the model. An empty message
+// tells it nothing; an error ends the attempt. The model is shown the output of
+// an interrupted command.
+func (b *Inbox) Interrupt(message func(ctx context.Context) (string, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.interruptions = append(b.interruptions, message)
+	if b.cancelCall != nil {
+		b.cancelCall(errUserInterrupt)
+	}
+}
+
+// attemptContext returns a context that is cancelled by Abort. The caller must
+// call the returned function.
+func (b *Inbox) attemptContext(ctx context.Context) (context.Context, func()) {
+	if b == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancelAttempt = cancel; b.aborted {
+		cancel(ErrInterrupted)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// callContext returns a context for one call or command that is cancelled by
+// Interrupt. The caller must call the returned function.
+func (b *Inbox) callContext(ctx context.Context) (context.Context, func()) {
+	if b == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancelCall = cancel; len(b.interruptions) > 0 {
+		cancel(errUserInterrupt)
+	}
+	return ctx, func() {
+		b.mu.Lock()
+		b.cancelCall = nil
+		b.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// isInterrupted reports whether there is an interruption that the model was not
+// told of.
+func (b *Inbox) isInterrupted() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.interruptions) > 0
+}
+
+// drain takes the interruptions and the steering messages.
+func (b *Inbox) drain() (interruptions []func(context.Context) (string, error), steers []string) {
+	if b == nil {
+		return nil, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	interruptions, steers = b.interruptions, b.steers
+	b.interruptions, b.steers = nil, nil
+	return interruptions, steers
+}
+
+// nextFollowUp takes the oldest follow-up; "" if there is none.
+func (b *Inbox) nextFollowUp() string {
+	if b == nil {
+		return ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.followUps) == 0 {
+		return ""
+	}
+	next := b.followUps[0]
+	b.followUps = b.followUps[1:]
+	return next
+}

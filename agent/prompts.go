@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// RenderPrompts renders the first prompts of a session without a model or a
+// sandbox. info stands for the sandbox's, caps for the capabilities of its
+// commands.
+func (a *Agent) RenderPrompts(t Task, info env.Info, caps Capabilities) (system, instance string, err error) {
+	vars := a.cfg.variables(t, info, caps, 0, 0, 0)
+	if system, err = a.templates.system.render(vars); err != nil {
+		return "", "", err
+	}
+	instance, err = a.templates.instance.render(vars)
+	return system, instance, err
+}
+
+// UnmentionedCapabilities returns the capabilities that the prompts do not
+// mention, so that the model could not know of them: "tools", "skills" or both.
+// A prompt mentions one by its template variable, by the name of the mini-tool
+// program or, for skills, by "mini-tool skill".
+func (a *Agent) UnmentionedCapabilities(caps Capabilities) (names []string) {
+	prompts := a.cfg.SystemTemplate + "\n" + a.cfg.InstanceTemplate
+	if len(caps.Tools) > 0 && !mentionsTools.MatchString(prompts) {
+		names = append(names, "tools")
+	}
+	if len(caps.Skills) > 0 && !mentionsSkills.MatchString(prompts) {
+		names = append(names, "skills")
+	}
+	return names
+}
+
+var (
+	mentionsTools  = lazyregexp.New(`\.tools\b|\b` + env.ToolProgram + `\b`)
+	mentionsSkills = lazyregexp.New(`\.skills\b|\b` + env.ToolProgram + ` skill\b`)
+)

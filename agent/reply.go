@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Values of Config.ToolCalls.
+const (
+	CallsAll = "all"
+	CallsOne = "one"
+)
+
+// ToolDefinitions returns the tools that requests must offer to the model.
+func (c Config) ToolDefinitions() []model.ToolDefinition {
+	p, err := c.ParseProtocol()
+	if err != nil {
+		return nil // New reports the error
+	}
+	return p.Tools()
+}
+
+// ParseProtocol returns the protocol of the configuration. The error is a
+// *FieldError.
+func (c Config) ParseProtocol() (protocol.Protocol, error) {
+	if c.ToolCalls != "" && c.ToolCalls != CallsAll && c.ToolCalls != CallsOne {
+		return nil, fieldErrorf("tool_calls", "%.60q is neither %q nor %q", c.ToolCalls, CallsAll, CallsOne)
+	}
+	name := c.protocolName()
+	if c.ActionRegex != "" && name != protocol.Text && slices.Contains(protocol.Names, name) {
+		return nil, fieldErrorf("action_regex",
+			"the protocol %s has no pattern; remove it or set agent.protocol to %s", name, protocol.Text)
+	}
+	var p protocol.Protocol
+	field, err := "protocol", error(nil)
+	switch name {
+	case protocol.Text:
+		field = "action_regex"
+		p, err = protocol.NewText(c.ActionRegex)
+	case protocol.XML:
+		field = "action_tag"
+		p, err = protocol.NewXML(c.ActionTag)
+	case protocol.Tools:
+		p = protocol.NewTools(c.ToolCalls == CallsOne)
+	default:
+		err = fmt.Errorf("%.60q is not one of %s", c.Protocol, strings.Join(protocol.Names, ", "))
+	}
+	if err != nil {
+		return nil, &FieldError{Field: field, Err: err}
+	}
+	return p, nil
+}
+
+func (c Config) protocolName() string {
+	if c.Protocol == "" {
+		return protocol.Text
+	}
+	return c.Protocol
+}
+
+// parseReply records a reply and returns its actions. An invalid reply is a
+// format error; see accept.
+func (r *run) parseReply(reply model.Reply) ([]protocol.Action, error) {
+	parsed := r.protocol.Parse(reply, r.steps)
+	message := trajectories.Message{Message: parsed.Message, Cause: trajectories.CauseReply, Actions: parsed.Commands()}
+	if err := r.addMessages(message); err != nil {
+		return nil, err
+	}
+	return r.accept(parsed, reply.FinishReason)
+}
+
+// accept returns the actions of a valid reply. For an invalid one it returns
+// the error that tells the model what is wrong.
+func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]protocol.Action, error) {
+	if parsed.Problem == "" {
+		r.formatErrors = 0
+		return parsed.Actions, nil
+	}
+	if r.cfg.PlainReply == PlainEnd && isPlainReply(parsed, finish) {
+		r.formatErrors = 0
+		return nil, r.submitPlainReply(parsed.Message.Content)
+	}
+	r.formatErrors++
+	if r.cfg.MaxFormatErrors > 0 && r.formatErrors >= r.cfg.MaxFormatErrors {
+		r.Events.Publish(events.FormatError{Step: r.steps, Text: "Nothing was run: " + parsed.Problem + "."})
+		return nil, r.skipActions(parsed.Actions, ErrRepeatedFormatError)
+	}
+	return nil, r.formatError(parsed, finish)
+}
+
+// isPlainReply reports whether a reply is complete, has text and attempts no
+// command.
+func isPlainReply(parsed protocol.ParsedReply, finish model.FinishReason) bool {
+	return len(parsed.Actions) == 0 && !parsed.Truncated && !parsed.Incomplete && finish != model.FinishLength && finish != model.FinishToolCalls &&
+		strings.TrimSpace(parsed.Message.Content) != ""
+}
+
+// submitPlainReply ends an attempt with a plain reply, as a submission without
+// a patch.
+func (r *run) submitPlainReply(text string) error {
+	s := &Submitted{Source: trajectories.SourceSubmitted, Reply: text}
+	if r.cfg.Submission == SubmissionPatch && r.tree.Base != "" {
+		s.Source = trajectories.SourceWorktree
+	}
+	return s
+}
+
+// formatError tells the model what is wrong with its reply.
+func (r *run) formatError(parsed protocol.ParsedReply, finish model.FinishReason) error {
+	vars := formatErrorValues(parsed.Problem, len(parsed.Actions), string(finish), parsed.Truncated)
+	text, err := r.templates.formatError.render(merge(r.variables(), vars))
+	if err != nil {
+		return err
+	}
+	f := &Feedback{Reason: "FormatError"}
+	f.add(trajectories.CauseFormatError, protocol.ErrorMessages(r.protocol, parsed, text)...)
+	return f
+}
+
+// skipActions ends a reply before all of its actions were run, because of
+// reason. It answers calls that have no answer yet, because servers reject a
+// history without them. The call that submits gets no answer: it ends the
+// attempt.
+func (r *run) skipActions(remaining []protocol.Action, reason error) error {
+	var f *Feedback
+	var submitted *Submitted
+	text := "Not run to its end: the attempt is over."
+	switch {
+	case errors.As(reason, &f):
+		f.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining[1:],
+			"Not run, since the call before it did not go through.")...)
+		return f
+	case errors.As(reason, &submitted):
+		remaining, text = remaining[1:], "Not run: the call before it handed in the work."
+	}
+	ended := &Feedback{}
+	ended.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining, text)...)
+	return errors.Join(reason, r.addMessages(ended.Messages...))
+}

@@ -1,5 +1,0 @@
-//go:build darwin
-
-package family
-
-func sweep(string) {}

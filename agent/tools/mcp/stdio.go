@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/minibench/mini/internal/procgroup"
+)
+
+// exitTimeout bounds the time that a program has to exit after its input is
+// closed.
+const exitTimeout = time.Second
+
+// maxStderr bounds the kept end of a program's standard error, in bytes.
+const maxStderr = 2 << 10
+
+// serverProcess is a server that runs as a program on this machine.
+type serverProcess struct {
+	cmd    *exec.Cmd
+	group  *procgroup.Group
+	stdin  io.Closer
+	stdout *os.File // mini's end of the pipe
+	stderr *procgroup.TailBuffer
+	exited chan struct{}
+}
+
+// openStdio starts the program and opens a session with it.
+func (s *Server) openStdio(ctx context.Context) (*session, error) {
+	path, err := exec.LookPath(s.config.Command[0])
+	if err != nil {
+		return nil, fmt.Errorf("program not found: %.80q", s.config.Command[0])
+	}
+	// The program outlives this call, so it has no context.
+	cmd := exec.Command(path, s.config.Command[1:]...) //nolint:gosec,noctx // the user's own program; as the comment says
+	c := &serverProcess{cmd: cmd, group: procgroup.New(cmd, s.config.Env), stderr: &procgroup.TailBuffer{Limit: maxStderr}, exited: make(chan struct{})}
+	cmd.Stderr, cmd.WaitDelay = c.stderr, exitTimeout
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the program: %w", err)
+	}
+	// Not StdoutPipe: Wait would close it while the session still reads.
+	out, stdoutWriter, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the program: %w", err)
+	}
+	cmd.Stdout, c.stdin, c.stdout = stdoutWriter, in, out
+	err = c.group.Start()
+	stdoutWriter.Close() //nolint:errcheck // the program has its own copy
+	if err != nil {
+		out.Close() //nolint:errcheck // nothing was read
+		return nil, fmt.Errorf("start the program: %w", err)
+	}
+	go func() {
+		defer close(c.exited)
+		_ = c.group.Wait() // the session reports why the program exited
+	}()
+	l := &session{beforeClose: c.stop, afterClose: func() { out.Close() }, lastStderr: c.lastStderr} //nolint:errcheck // read only
+	return s.handshake(ctx, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in, MaxLineLength: maxFrame}, l)
+}
+
+// stderrDelay is how long lastStderr waits for a program that may be exiting.
+const stderrDelay = 300 * time.Millisecond
+
+// lastStderr returns the end of the program's standard error.
+func (c *serverProcess) lastStderr() string {
+	timer := time.NewTimer(stderrDelay)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+	case <-timer.C:
+	}
+	text, _ := c.stderr.Text()
+	return strings.TrimSpace(text)
+}
+
+// stop closes the program's input, and kills what has not exited after
+// exitTimeout.
+func (c *serverProcess) stop() {
+	c.stdin.Close() //nolint:errcheck // asks the program to exit
+	timer := time.NewTimer(exitTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+	case <-timer.C:
+	}
+	_ = c.group.Kill() // also processes that left its group
+	<-c.exited
+}

@@ -1,0 +1,338 @@
+package memory_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent/tools/memory"
+)
+
+func newStore(t *testing.T) *memory.Store {
+	t.Helper()
+	return memory.NewStore(filepath.Join(t.TempDir(), "state", "notes", "notes.json"))
+}
+
+func add(t *testing.T, s *memory.Store, category, text string) memory.Note {
+	t.Helper()
+	a, err := s.Add(t.Context(), category, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Note
+}
+
+// texts returns all notes as "id category text".
+func texts(t *testing.T, s *memory.Store) []string {
+	t.Helper()
+	all, err := s.Notes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{}
+	for _, n := range all {
+		list = append(list, fmt.Sprintf("%d %s %s", n.ID, n.Category, n.Text))
+	}
+	return list
+}
+
+func same(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestStore(t *testing.T) {
+	s := newStore(t)
+	same(t, []string{}, texts(t, s))
+	if _, err := os.Stat(filepath.Dir(s.Path())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading made a folder: %v", err)
+	}
+	add(t, s, "", "  first\r\nline\n")
+	add(t, s, "Build", "<b> & \x1b[31m")
+	add(t, s, "build", "third")
+	again, err := s.Add(t.Context(), "BUILD", "third")
+	if err != nil || !again.Duplicate || again.ID != 3 {
+		t.Errorf("the same note again: %+v %v", again, err)
+	}
+	same(t, []string{"1 general first\nline", "2 build <b> & \x1b[31m", "3 build third"}, texts(t, s))
+
+	gone, err := s.Remove(t.Context(), 3)
+	if err != nil || gone.Text != "third" {
+		t.Error(gone, err)
+	}
+	if n := add(t, s, "build", "fourth"); n.ID != 4 {
+		t.Errorf("id %d was given again", n.ID)
+	}
+	if _, err := s.Remove(t.Context(), 3); !errors.Is(err, memory.ErrInvalid) || err.Error() != "there is no note 3" {
+		t.Error(err)
+	}
+	if n, err := s.Clear(t.Context(), "Build"); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+	same(t, []string{"1 general first\nline"}, texts(t, s))
+	if n, err := s.Clear(t.Context(), ""); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	if n := add(t, s, "", "after"); n.ID != 5 {
+		t.Errorf("id %d was given again", n.ID)
+	}
+	for path, want := range map[string]fs.FileMode{s.Path(): 0o600, s.Path() + ".lock": 0o600, filepath.Dir(s.Path()): 0o700 | fs.ModeDir} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v, not %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	s := newStore(t)
+	for _, tt := range []struct{ name, category, text, want string }{
+		{"empty", "", " \n", "the note is empty"},
+		{"too long", "", strings.Repeat("x", memory.MaxNoteBytes+1), "the note has 4097 bytes"},
+		{"two words", "two words", "x", `"two words" is no category`},
+		{"a path", "../x", "x", "is no category"},
+		{"an escape", "\x1b[2J", "x", `"\x1b[2j" is no category`},
+		{"a long one", strings.Repeat("c", 33), "x", "is no category"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := s.Add(t.Context(), tt.category, tt.text); !errors.Is(err, memory.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, not %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a mistake made a file")
+	}
+}
+
+func TestBounds(t *testing.T) {
+	s := newStore(t)
+	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+long(memory.MaxTotalBytes/memory.MaxNoteBytes, memory.MaxNoteBytes)+"]}")
+	_, err := s.Add(t.Context(), "", "one more byte")
+	if err == nil || errors.Is(err, memory.ErrInvalid) || !strings.Contains(err.Error(), "at most 262144 can be kept") {
+		t.Error(err)
+	}
+	if n := len(texts(t, s)); n != 64 {
+		t.Errorf("%d notes", n)
+	}
+	s = newStore(t)
+	writeFile(t, s.Path(), full())
+	if _, err := s.Add(t.Context(), "", "one more"); err == nil || !strings.Contains(err.Error(), "there are 500 notes") {
+		t.Error(err)
+	}
+}
+
+// full returns a file with the maximum number of notes.
+func full() string {
+	var b strings.Builder
+	b.WriteString(`{"version":1,"next":501,"notes":[`)
+	for i := range memory.MaxNotes {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":%d,"category":"a","text":"n%d","time":"2026-11-22T17:00:00Z"}`, i+1, i)
+	}
+	return b.String() + "]}"
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note returns a file with one note.
+func note(fields string) string { return `{"version":1,"next":2,"notes":[` + fields + `]}` }
+
+// Readers and writers leave an invalid file unchanged.
+func TestDamagedFilesStay(t *testing.T) {
+	const ok = `{"id":1,"category":"a","text":"x","time":"2026-11-22T17:00:00Z"}`
+	tests := map[string]struct{ text, why string }{
+		"empty":      {"", "invalid JSON: unexpected end"},
+		"half":       {full()[:2000], "invalid JSON"},
+		"another's":  {`{"name":"package","version":"1.0.0"}`, "invalid JSON"},
+		"newer":      {`{"version":2,"notes":{"of":"another form"}}`, memory.ErrNewer.Error()},
+		"no version": {`{"next":1,"notes":[]}`, "the version is missing"},
+		"huge":       {full() + strings.Repeat(" ", 3<<20), "larger than 2 MB"},
+		"wrong time": {note(strings.Replace(ok, "2026-11-22T17:00:00Z", "yesterday", 1)), "invalid JSON"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			writeFile(t, s.Path(), tt.text)
+			if _, err := s.Notes(); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("a reader gets %v, not %q", err, tt.why)
+			}
+			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("a writer gets %v, not %q", err, tt.why)
+			}
+			if kept, err := os.ReadFile(s.Path()); err != nil || string(kept) != tt.text {
+				t.Errorf("it is not what it was: %v", err)
+			}
+		})
+	}
+}
+
+// long returns n notes of a given size, as in a file.
+func long(n, size int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"id":%d,"category":"a","text":%q,"time":"2026-11-22T17:00:00Z"}`, i+1, strings.Repeat("x", size)))
+	}
+	return strings.Join(all, ",")
+}
+
+// Links, directories and pipes are refused without blocking.
+func TestWhatIsNoFileIsRefused(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"folder":        func(path string) error { return os.MkdirAll(filepath.Join(path, "sub"), 0o700) },
+		"pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link":          func(path string) error { return os.Symlink(filepath.Join(filepath.Dir(path), "secret"), path) },
+		"dangling link": func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			secret := filepath.Join(filepath.Dir(s.Path()), "secret")
+			writeFile(t, secret, note(`{"id":1,"category":"a","text":"secret","time":"2026-11-22T17:00:00Z"}`))
+			if err := make(s.Path()); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadFile(secret)
+			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+				t.Fatal(err)
+			}
+			if after, _ := os.ReadFile(secret); string(after) != string(before) {
+				t.Error("what the link led to was changed")
+			}
+		})
+	}
+}
+
+// writer is another process that adds notes.
+func writer(t *testing.T, s *memory.Store, name string, n int, more ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), writerFile+"="+s.Path(), writerName+"="+name, writerCount+"="+strconv.Itoa(n))
+	cmd.Env = append(cmd.Env, more...)
+	return cmd
+}
+
+// Several processes and goroutines write concurrently: every note is stored under
+// its own ID, and a concurrent reader always sees a complete file.
+func TestConcurrentWriters(t *testing.T) {
+	const processes, threads, each = 6, 4, 8
+	s := newStore(t)
+	var writers sync.WaitGroup
+	for p := range processes {
+		writers.Go(func() {
+			if out, err := writer(t, s, fmt.Sprint("process", p), each).CombinedOutput(); err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+		})
+	}
+	for p := range threads {
+		writers.Go(func() {
+			for i := range each {
+				if _, err := s.Add(t.Context(), "made", fmt.Sprintf("thread%d %d", p, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { writers.Wait(); close(over) }()
+	for seen := 0; ; {
+		all, err := s.Notes()
+		if err != nil || len(all) < seen {
+			t.Fatal(len(all), seen, err)
+		}
+		seen = len(all)
+		select {
+		case <-over:
+		default:
+			continue
+		}
+		break
+	}
+	all, err := s.Notes()
+	if err != nil || len(all) != (processes+threads)*each {
+		t.Fatalf("%d notes of %d are there: %v", len(all), (processes+threads)*each, err)
+	}
+	for i, n := range all {
+		if n.ID != i+1 {
+			t.Errorf("note %d has the id %d", i+1, n.ID)
+		}
+	}
+}
+
+// A process that is killed while it writes loses no confirmed note and does not
+// block others.
+func TestKilledWriters(t *testing.T) {
+	s := newStore(t)
+	kept := 0
+	for round := range 5 {
+		cmd := writer(t, s, fmt.Sprint("round", round), 1000)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for i := 0; i < 3+round && lines.Scan(); i++ {
+			kept++
+		}
+		_ = cmd.Process.Kill() // in whatever it does
+		for lines.Scan() {
+			kept++
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("it was over before")
+		}
+		if n := len(texts(t, s)); n < kept {
+			t.Fatalf("%d notes are there, and %d were said to be kept", n, kept)
+		}
+	}
+}
+
+// Another process may hold the lock for a bounded time only.
+func TestBusyFile(t *testing.T) {
+	s := newStore(t)
+	add(t, s, "", "one")
+	lock := flock.New(s.Path() + ".lock")
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := s.Add(t.Context(), "", "x")
+		if took := time.Since(start); err == nil || took < 10*time.Second || took > 11*time.Second || !strings.Contains(err.Error(), "retry later") {
+			t.Errorf("%v after %v", err, took)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("enough"))
+		if _, err := s.Add(ctx, "", "x"); err == nil || !strings.Contains(err.Error(), "enough") {
+			t.Error(err)
+		}
+	})
+	same(t, []string{"1 general one"}, texts(t, s)) // readers do not wait
+}

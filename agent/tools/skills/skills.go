@@ -1,0 +1,237 @@
+// Package skills provides instructions for recurring kinds of tasks. A skill is
+// a directory with a file SKILL.md. The model sees the names of skills and
+// reads a skill's text when it needs it.
+//
+// What the model sees, and where:
+//
+//	names and descriptions     in the prompt (template variable .skills)
+//	the text of a skill        printed by "mini-tool skill NAME"
+//	the skill's other files    in the sandbox, read-only
+//
+// The format is that of Agent Skills (https://agentskills.io): SKILL.md begins
+// with YAML between two lines "---", followed by the text. A skill that
+// violates the format is reported as a Problem and skipped; the others are
+// loaded.
+//
+//	set := skills.Load(skills.DirSource("/etc/skills"), skills.ShippedSource())
+//	use, err := set.Select([]string{"bisecting-regressions"})
+//	bundle, err := skills.NewBundle(use)
+//	registry, err := tools.New(tools.Config{
+//		Tools:  []tools.Tool{bundle.Tool(skills.Options{})},
+//		Skills: bundle.Capabilities(),
+//	})
+//
+// The package does not enforce AllowedTools: for the main agent it is only
+// advice. It is enforced when a subagent runs under the skill (see
+// Permissions).
+package skills
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/minibench/mini/agent/tools"
+)
+
+// Config is the section skills of a configuration.
+type Config struct {
+	// Use names the skills to list in the prompt; "*" means all, empty means
+	// none.
+	Use []string `yaml:"use" json:"use,omitempty"`
+	// Paths are directories of skills, in addition to mini's own skills and the
+	// user's directory. If two skills have the same name, the first one is
+	// used.
+	Paths []string `yaml:"paths" json:"paths,omitempty"`
+}
+
+// All in Config.Use stands for every skill.
+const All = "*"
+
+// Bounds of what is loaded. Exceeding one is a Problem.
+const (
+	// MaxText bounds SKILL.md and MaxFrontMatter its front matter, in bytes.
+	MaxText        = 64 << 10
+	MaxFrontMatter = 16 << 10
+	// MaxName, MaxDescription and MaxCompatibility are in characters.
+	MaxName          = 64
+	MaxDescription   = 1024
+	MaxCompatibility = 500
+	// MaxSkills bounds the skills in a directory.
+	MaxSkills = 200
+	// MaxFiles, MaxBytes, MaxDepth and MaxPath bound the files of a skill other
+	// than SKILL.md: their number, their total size in bytes, their depth, and
+	// the length of their paths in bytes.
+	MaxFiles = 200
+	MaxBytes = 8 << 20
+	MaxDepth = 8
+	MaxPath  = 200
+	// MaxSelectedBytes bounds the files of all selected skills together, in
+	// bytes.
+	MaxSelectedBytes = 32 << 20
+)
+
+// Skill is a loaded skill. It must not be modified.
+type Skill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"` // one line
+	Version     string `json:"version,omitempty"`
+	// AllowedTools is the list in SKILL.md. Nil means that all tools are
+	// allowed; an empty list allows none. See Permissions.
+	AllowedTools  []string          `json:"allowed_tools,omitzero"`
+	License       string            `json:"license,omitempty"`
+	Compatibility string            `json:"compatibility,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+	// Source is the name of the Source, and Path the skill's directory in it.
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	// Files are the files other than SKILL.md, sorted by path.
+	Files []File `json:"files,omitempty"`
+	// Text is the text after the front matter.
+	Text string `json:"-"`
+
+	sum []byte // of SKILL.md
+}
+
+// File is a file of a skill. Files in scripts/ are executable.
+type File struct {
+	Path       string `json:"path"` // slash-separated, relative to the skill's directory
+	Size       int64  `json:"size"`
+	Executable bool   `json:"executable,omitempty"`
+
+	data []byte
+}
+
+// TotalSize returns the total size of the skill's files in bytes.
+func (s Skill) TotalSize() (n int64) {
+	for _, f := range s.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// Digest returns the hexadecimal SHA-256 digest of SKILL.md and the names,
+// modes and contents of the skill's files.
+func (s Skill) Digest() string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%x\n", s.sum) // a hash never fails
+	for _, f := range s.Files {
+		_, _ = fmt.Fprintf(h, "%q %v %x\n", f.Path, f.Executable, sha256.Sum256(f.data)) // never fails
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Set is the result of Load.
+type Set struct {
+	// Skills are the valid skills, sorted by name.
+	Skills []Skill
+	// Problems are errors and warnings in the order of discovery.
+	Problems []Problem
+}
+
+// Problem is an error in a skill, which is then skipped, or a warning.
+type Problem struct {
+	// Skill is the name of its directory; empty if the whole Source is
+	// affected.
+	Skill string `json:"skill,omitempty"`
+	// File is the affected path, with its Source. Line counts from 1; 0 means
+	// the whole file.
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Text    string `json:"text"`
+	Warning bool   `json:"warning,omitempty"`
+
+	folder string
+}
+
+// String returns the problem on one line. File may contain arbitrary bytes.
+func (p Problem) String() string {
+	at := p.File
+	if p.Line > 0 {
+		at = fmt.Sprintf("%s:%d", at, p.Line)
+	}
+	if p.Warning {
+		at += ": warning"
+	}
+	return at + ": " + p.Text
+}
+
+// Dir returns the directory of the affected skill, with its Source.
+func (p Problem) Dir() string { return p.folder }
+
+// Find returns the skill with a name.
+func (s *Set) Find(name string) (Skill, bool) {
+	i, ok := slices.BinarySearchFunc(s.Skills, name, func(a Skill, b string) int { return cmp.Compare(a.Name, b) })
+	if !ok {
+		return Skill{}, false
+	}
+	return s.Skills[i], true
+}
+
+// NotFoundError reports that there is no valid skill with a name.
+type NotFoundError struct {
+	Name string
+	// Nearest is the most similar name; empty if none is similar.
+	Nearest string
+	// Problem is the error in the skill with this name, if it exists.
+	Problem *Problem
+}
+
+// Error implements error. The name is bounded and quoted.
+func (e *NotFoundError) Error() string {
+	switch {
+	case e.Problem != nil:
+		return fmt.Sprintf("invalid skill %.80q: %s", e.Name, e.Problem)
+	case e.Nearest != "":
+		return fmt.Sprintf("there is no skill %.80q; did you mean %s?", e.Name, e.Nearest)
+	}
+	return fmt.Sprintf("there is no skill %.80q; see mini skills list", e.Name)
+}
+
+// Select returns the skills with the given names, sorted and without
+// duplicates; All selects every skill. The error for an unknown name is a
+// *NotFoundError. It is an error if the files exceed MaxSelectedBytes.
+func (s *Set) Select(names []string) ([]Skill, error) {
+	var use []Skill
+	for _, name := range names {
+		if name == All {
+			use = append(use, s.Skills...)
+			continue
+		}
+		skill, ok := s.Find(name)
+		if !ok {
+			return nil, s.notFound(name)
+		}
+		use = append(use, skill)
+	}
+	slices.SortStableFunc(use, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	use = slices.CompactFunc(use, func(a, b Skill) bool { return a.Name == b.Name })
+	var bytes int64
+	for _, one := range use {
+		bytes += one.TotalSize()
+	}
+	if bytes > MaxSelectedBytes {
+		return nil, fmt.Errorf("the files of %d skills have %d MB, more than the limit of %d MB", len(use), bytes>>20, MaxSelectedBytes>>20)
+	}
+	return use, nil
+}
+
+func (s *Set) notFound(name string) error {
+	e := &NotFoundError{Name: name}
+	for _, p := range s.Problems {
+		if p.Skill == name && (e.Problem == nil || e.Problem.Warning && !p.Warning) {
+			e.Problem = &p
+		}
+	}
+	if e.Problem != nil {
+		return e
+	}
+	var names []string
+	for _, one := range s.Skills {
+		names = append(names, one.Name)
+	}
+	e.Nearest = tools.Nearest(name, names)
+	return e
+}

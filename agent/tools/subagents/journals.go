@@ -1,0 +1,119 @@
+package subagents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// JournalDir holds the journals of children next to that of their parent:
+// Name/1/journal.jsonl and so on.
+type JournalDir struct {
+	// Dir is the directory of the parent's journal, and Journal its file name.
+	// Name is the subdirectory for the children.
+	Dir, Journal, Name string
+	// Header has the fields that are the same for all children.
+	Header trajectories.Header
+	Sync   trajectories.SyncPolicy
+}
+
+// LastNumber returns the highest number of a child, including earlier sessions;
+// 0 if there is none.
+func (f JournalDir) LastNumber() int {
+	list, err := os.ReadDir(filepath.Join(f.Dir, f.Name))
+	if err != nil {
+		return 0
+	}
+	newest := 0
+	for _, e := range list {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			newest = max(newest, n)
+		}
+	}
+	return newest
+}
+
+// Create creates the journal of a new child and sets its number in the header.
+func (f JournalDir) Create(h trajectories.Header) (*Journal, error) {
+	if f.Dir == "" {
+		return nil, errors.New("the directory for the journals of children is not set")
+	}
+	root, err := os.OpenRoot(f.Dir) // a resumed attempt is untrusted: it may contain symbolic links
+	if err != nil {
+		return nil, fmt.Errorf("create directory for children: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // the journal's file stays open
+	if err := root.MkdirAll(f.Name, 0o755); err != nil {
+		return nil, fmt.Errorf("create directory for children: %w", err)
+	}
+	for n := f.LastNumber() + 1; ; n++ {
+		dir := filepath.Join(f.Name, strconv.Itoa(n))
+		err := root.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue // created by a concurrent call
+		}
+		if err != nil {
+			return nil, fmt.Errorf("create directory for a child: %w", err)
+		}
+		path := filepath.Join(dir, trajectories.ChildJournal)
+		file, err := root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("create journal: %w", err)
+		}
+		j, err := trajectories.NewJournal(file, withNumber(f.baseHeader(h), n, filepath.ToSlash(filepath.Join("..", "..", f.Journal))))
+		if err != nil {
+			return nil, errors.Join(err, root.Remove(path))
+		}
+		j.SetSyncPolicy(f.Sync)
+		return &Journal{j, filepath.Join(f.Dir, path), filepath.ToSlash(filepath.Join(f.Name, strconv.Itoa(n), trajectories.ChildJournal)), n}, nil
+	}
+}
+
+// baseHeader returns Header with the parent of h.
+func (f JournalDir) baseHeader(h trajectories.Header) trajectories.Header {
+	all := f.Header
+	all.Parent, all.Origin = h.Parent, nil
+	return all
+}
+
+// withNumber returns a header with the child's number and the path of the parent's
+// journal.
+func withNumber(h trajectories.Header, n int, journal string) trajectories.Header {
+	p := *h.Parent
+	p.Child, p.Journal = n, journal
+	h.Parent, h.Format = &p, trajectories.Format
+	return h
+}
+
+// Journal is the journal of a child.
+type Journal struct {
+	*trajectories.Journal
+	path, name string
+	child      int // number of the child, from 1
+}
+
+// Finish closes the journal and returns its path, relative to the parent's
+// directory, and its SHA-256 digest.
+func (w *Journal) Finish() (path, digest string, err error) {
+	if err := w.Close(); err != nil {
+		return "", "", err
+	}
+	f, err := os.Open(w.path)
+	if err != nil {
+		return "", "", fmt.Errorf("read journal of child: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", "", fmt.Errorf("read journal of child: %w", err)
+	}
+	return w.name, hex.EncodeToString(hash.Sum(nil)), nil
+}

@@ -1,0 +1,37 @@
+package subagents_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/minibench/mini/agent/tools/subagents"
+	"github.com/minibench/mini/trajectories"
+)
+
+// TestJournalsThroughALink checks that no journal is created through a symbolic
+// link of an untrusted attempt.
+func TestJournalsThroughALink(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	f := subagents.JournalDir{Dir: dir, Journal: "journal.jsonl", Name: "children"}
+	h := trajectories.Header{InstanceID: "a", Parent: &trajectories.Parent{}}
+	if err := os.Symlink(outside, filepath.Join(dir, "children")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Create(h); err == nil {
+		t.Error("a journal was made through a link")
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("outside has %v, %v", entries, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "children")); err != nil {
+		t.Fatal(err)
+	}
+	j, err := f.Create(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _, err := j.Finish(); err != nil || name != "children/1/journal.jsonl" {
+		t.Errorf("the journal is %q, %v", name, err)
+	}
+}

@@ -1,0 +1,135 @@
+// Package subagents lets a command give a part of its task to a subagent: an
+// agent with its own conversation in the same sandbox. Records call it a child
+// of the attempt.
+//
+// The tools delegate, chain and board of an attempt share a Pool, which limits
+// the number of children and holds the board. A child's commands run within the
+// command that created it. Its model calls count as steps of the attempt and
+// against its limits. A child submits a report, not a patch.
+//
+//	pool := subagents.New(subagents.Options{Config: cfg, Definition: definitions})
+//	registry, err := tools.New(tools.Config{Tools: pool.Tools()})
+package subagents
+
+import (
+	"fmt"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/model"
+)
+
+// Config is the section agents of a configuration.
+type Config struct {
+	// Enabled enables the tools delegate, chain and board.
+	Enabled bool `yaml:"enabled" json:"enabled,omitempty"`
+	// Depth is the maximum depth of children: with 1, children have no
+	// children. MaxChildren bounds the number of all children of an attempt. 0
+	// means DefaultDepth and DefaultMaxChildren.
+	Depth       int `yaml:"depth" json:"depth,omitempty"`
+	MaxChildren int `yaml:"max" json:"max,omitempty"`
+	// StepLimit and CostLimit bound each child, in addition to the parent's
+	// limits. 0 means no limit.
+	StepLimit int     `yaml:"step_limit" json:"step_limit,omitempty"`
+	CostLimit float64 `yaml:"cost_limit" json:"cost_limit,omitempty"`
+	// Profiles are the profiles that a child may use instead of the parent's
+	// configuration; see mini --profile.
+	Profiles []string `yaml:"profiles" json:"profiles,omitempty"`
+}
+
+// Defaults and bounds of Config.
+const (
+	DefaultDepth       = 1
+	DefaultMaxChildren = 8
+	MaxDepth           = 8
+	MaxChildrenLimit   = 1000
+)
+
+// FieldError is an invalid field of the configuration.
+type FieldError struct {
+	Field string // YAML key, relative to "agents"
+	Err   error
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("agents.%s: %v", e.Field, e.Err) }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Validate reports values that are out of range, as a *FieldError.
+func (c Config) Validate() error {
+	switch {
+	case c.Depth < 0 || c.Depth > MaxDepth:
+		return &FieldError{"depth", fmt.Errorf("%d is not a number from 1 to %d; with 1, children have no children", c.Depth, MaxDepth)}
+	case c.MaxChildren < 0 || c.MaxChildren > MaxChildrenLimit:
+		return &FieldError{"max", fmt.Errorf("%d is not a number from 1 to %d", c.MaxChildren, MaxChildrenLimit)}
+	case c.StepLimit < 0:
+		return &FieldError{"step_limit", fmt.Errorf("%d is negative; 0 means that only the parent's limit applies", c.StepLimit)}
+	case c.CostLimit < 0:
+		return &FieldError{"cost_limit", fmt.Errorf("%v is negative; 0 means that only the parent's limit applies", c.CostLimit)}
+	}
+	return nil
+}
+
+// Options configure a Pool.
+type Options struct {
+	Config Config
+	// Definition returns the definition of a child, by the name of a profile,
+	// or "" for the parent's own configuration.
+	Definition func(profile string) (Definition, error)
+	// Skill returns a skill by its name; nil if there are no skills.
+	Skill func(name string) (Skill, error)
+	// Journals is the directory for the journals of children.
+	Journals JournalDir
+}
+
+// Definition describes a kind of child.
+type Definition struct {
+	// Agent has the limits of its own configuration; see ChildConfig and
+	// ProfileConfig.
+	Agent *agent.Agent
+	// Model is nil for the parent's model.
+	Model model.Model
+	// AllowsTool reports whether the child may call a tool of its parent; nil
+	// allows all.
+	AllowsTool func(tool string) bool
+	// Approver decides before the parent's approver. It can deny a command;
+	// otherwise the parent's approver decides. Nil means only the parent's.
+	Approver agent.Approver
+}
+
+// Skill is a skill that a child works under.
+type Skill struct {
+	// Body is the skill's full text, which is part of the child's prompt.
+	Body string
+	// Restricted limits the child to the tools in AllowedTools. It may run
+	// shell commands only if Bash is set and, if Commands is not empty, only
+	// those that begin with one of them, such as "git log:*". mini-tool and
+	// commands that submit the report are always allowed.
+	Restricted   bool
+	AllowedTools []string
+	Bash         bool
+	Commands     []string
+}
+
+// Pool holds what the children of one attempt share. It is safe for concurrent
+// use.
+type Pool struct {
+	Options
+	board    board
+	counters counters
+}
+
+// New returns the pool of one attempt.
+func New(o Options) *Pool {
+	if o.Config.Depth == 0 {
+		o.Config.Depth = DefaultDepth
+	}
+	if o.Config.MaxChildren == 0 {
+		o.Config.MaxChildren = DefaultMaxChildren
+	}
+	return &Pool{Options: o}
+}
+
+// Tools returns the tools delegate, chain and board.
+func (f *Pool) Tools() []tools.Tool {
+	return []tools.Tool{delegateTool{f}, chainTool{f}, boardTool{f}}
+}

@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// User answers the questions of an interactive session. Its methods are called
+// one at a time, on the attempt's goroutine, while the attempt's clock is
+// paused. An error ends the attempt; use ErrInterrupted to end it in an orderly
+// way.
+type User interface {
+	// NextCommand is called before each model call. It returns a command to run
+	// instead of the call, which the model is then shown, or "" to call the
+	// model.
+	NextCommand(ctx context.Context) (command string, err error)
+	// RaiseLimits is called when the limit on steps or cost is reached. It
+	// returns the new limits, or false to end the attempt.
+	RaiseLimits(ctx context.Context, reached Limits) (Limits, bool, error)
+	// NextTask is called when the attempt would end with a submission. It
+	// returns a new task, or "" to end the attempt.
+	NextTask(ctx context.Context, s *Submitted) (string, error)
+}
+
+// Limits bounds the model calls and the US dollars of an attempt; 0 means no
+// limit.
+type Limits = trajectories.Limits
+
+// checkInbox handles what the user has sent or wants before a model call:
+// interruptions, steering messages, commands. It returns them as *Feedback.
+func (r *run) checkInbox(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if f, err := r.readInbox(ctx); f != nil || err != nil {
+		return errors.Join(err, asError(f))
+	}
+	if r.User == nil {
+		return nil
+	}
+	command, err := withClockPaused(ctx, func() (string, error) { return r.User.NextCommand(ctx) })
+	switch {
+	case err != nil:
+		return causeOrErr(ctx, err)
+	case r.Inbox.isInterrupted():
+		return r.checkInbox(ctx)
+	case command == "":
+		return nil
+	}
+	return r.runUserCommand(ctx, command)
+}
+
+// readInbox takes the messages from the inbox; nil if there are none.
+func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
+	f := &Feedback{Reason: "UserInterruption"}
+	interruptions, steers := r.Inbox.drain()
+	for _, message := range interruptions {
+		text, err := withClockPaused(ctx, func() (string, error) { return message(ctx) })
+		if err != nil {
+			return nil, causeOrErr(ctx, err)
+		}
+		if text != "" {
+			f.add(trajectories.CauseInterruption, model.Message{Role: model.User, Content: text})
+		}
+	}
+	for _, text := range steers {
+		f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
+	}
+	if len(f.Messages) == 0 {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// asError avoids returning a typed nil.
+func asError(f *Feedback) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// runUserCommand runs a command of the user and shows the model the command and
+// its result in one message, because no reply asked for it.
+func (r *run) runUserCommand(ctx context.Context, command string) error {
+	res, interrupted, err := r.execute(ctx, command, true)
+	if err != nil {
+		return err
+	}
+	if text, ok := ParseSubmission(res); ok && !interrupted {
+		return r.submit(ctx, protocol.Action{Command: command}, text)
+	}
+	result, err := r.renderObservation(res, interrupted)
+	if err != nil {
+		return err
+	}
+	m := trajectories.Message{Cause: trajectories.CauseUserCommand, Actions: []string{command}}
+	m.Role, m.Content = model.User, fmt.Sprintf("The user ran a command:\n%s\n%s", fenced(command), result)
+	return &Feedback{Reason: "UserCommand", Messages: []trajectories.Message{m}}
+}
+
+// fenced returns a command in a code block with a fence that the command does
+// not contain.
+func fenced(command string) string {
+	fence := "```"
+	for strings.Contains(command, fence) {
+		fence += "`"
+	}
+	return fence + "bash\n" + command + "\n" + fence
+}
+
+// raiseLimits asks the user for higher limits when one is reached, and records
+// them.
+func (r *run) raiseLimits(ctx context.Context, reached error) error {
+	if r.User == nil || ctx.Err() != nil {
+		return reached
+	}
+	type answer struct {
+		limits Limits
+		ok     bool
+	}
+	reply, err := withClockPaused(ctx, func() (answer, error) {
+		l, ok, err := r.User.RaiseLimits(ctx, r.limits)
+		return answer{l, ok}, err
+	})
+	switch {
+	case err != nil:
+		return causeOrErr(ctx, err)
+	case !reply.ok:
+		return reached
+	}
+	before := r.limits
+	r.limits = reply.limits
+	r.publishLimit(reached, before, true)
+	_, err = r.record(trajectories.TypeLimits, r.limits)
+	return err
+}
+
+// continueAfterSubmission continues with new messages, the next follow-up or
+// the user's next task. If there are none, the attempt ends.
+func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
+	if ctx.Err() != nil {
+		return s
+	}
+	f, err := r.readInbox(ctx)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		text := r.Inbox.nextFollowUp()
+		if text == "" && r.User != nil {
+			if text, err = withClockPaused(ctx, func() (string, error) { return r.User.NextTask(ctx, s) }); err != nil {
+				return causeOrErr(ctx, err)
+			}
+		}
+		if text == "" {
+			return s
+		}
+		f = &Feedback{}
+		f.add(trajectories.CauseFollowUp, model.Message{Role: model.User, Content: text})
+	}
+	answer := &Feedback{}
+	if a := r.submitAction; a != nil && a.CallID != "" { // servers require an answer to each call
+		answer.add(trajectories.CauseObservation, r.protocol.ResultMessage(*a, "The work was handed in, and the conversation goes on."))
+	}
+	r.submitAction, r.submittedTree, r.patchReturned = nil, "", false
+	return r.addMessages(append(answer.Messages, f.Messages...)...)
+}
+
+// withClockPaused waits for an answer while the clocks of the attempt and of
+// the attempts above it are paused.
+func withClockPaused[T any](ctx context.Context, question func() (T, error)) (T, error) {
+	defer model.BeginPause(ctx)()
+	return question()
+}

@@ -1,0 +1,175 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/minibench/mini/env/local"
+)
+
+// findGit returns the path of git.
+func findGit() (string, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrGitNotFound, err)
+	}
+	return path, nil
+}
+
+// gitEnv returns the environment of git: this process's without secrets and GIT_ variables,
+// plus variables that keep git from starting programs and writing to the repository.
+func gitEnv(hidden []string, extra ...string) []string {
+	var vars []string
+	for _, v := range local.WithoutSecrets(os.Environ(), hidden) {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "GIT_") || name == "GIT_EXEC_PATH" {
+			vars = append(vars, v)
+		}
+	}
+	vars = append(
+		vars, "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat",
+	)
+	return append(vars, extra...)
+}
+
+// gitCall configures one run of git.
+type gitCall struct {
+	dir      string
+	env      []string
+	in       io.Reader
+	maxBytes int // output is truncated after so many bytes; 0 is unlimited
+}
+
+var errTruncated = errors.New("output truncated")
+
+// runGit runs git and returns its output. If that was truncated, the error is errTruncated.
+func runGit(ctx context.Context, git string, c gitCall, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, git, args...) //nolint:gosec // the git of PATH; no shell reads the arguments
+	cmd.Dir, cmd.Env, cmd.Stdin = c.dir, c.env, c.in
+	cmd.SysProcAttr = ownProcessGroup()
+	out, stderr := &limitedBuffer{limit: c.maxBytes, onFull: cancel}, &limitedBuffer{limit: 2000}
+	cmd.Stdout, cmd.Stderr = out, stderr
+	err := cmd.Run()
+	switch {
+	case out.truncated:
+		return out.buf.Bytes(), errTruncated
+	case context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		text := strings.TrimSpace(stderr.buf.String())
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, text)
+	}
+	return out.buf.Bytes(), nil
+}
+
+// ownProcessGroup starts git in its own process group: Ctrl-C is for mini, and ctx ends git.
+func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// limitedBuffer keeps the beginning of the output.
+type limitedBuffer struct {
+	buf       bytes.Buffer // not embedded: its ReadFrom would ignore the limit
+	limit     int
+	onFull    func()
+	truncated bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	room := b.limit - b.buf.Len()
+	if b.limit == 0 || len(p) <= room {
+		return b.buf.Write(p)
+	}
+	b.truncated = true
+	_, _ = b.buf.Write(p[:room]) // never fails
+	if b.onFull != nil {
+		b.onFull()
+	}
+	return len(p), nil
+}
+
+// repository is the user's repository.
+type repository struct {
+	git         string
+	top, common string
+	settings    map[string]string
+	hiddenEnv   []string // environment variables removed for git
+}
+
+// findRepository returns the repository around a folder.
+func findRepository(ctx context.Context, git, dir string, hidden []string) (*repository, error) {
+	r := &repository{git: git, top: dir, hiddenEnv: hidden}
+	out, err := r.run(ctx, "rev-parse", "--show-toplevel", "--git-common-dir")
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != 2 {
+		return nil, fmt.Errorf("%w: its path contains a newline", ErrNoRepository)
+	}
+	r.top, r.common = lines[0], lines[1]
+	if !filepath.IsAbs(r.common) {
+		r.common = filepath.Join(dir, r.common)
+	}
+	// core.worktree can name any folder, for example the root.
+	if _, err := os.Lstat(filepath.Join(r.top, ".git")); err != nil {
+		return nil, fmt.Errorf("%w: core.worktree is %s", ErrNoRepository, r.top)
+	}
+	return r, r.readSettings(ctx)
+}
+
+// copiedSettings are the settings that affect files but run no programs.
+var copiedSettings = []string{
+	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "extensions.objectformat",
+}
+
+func (r *repository) readSettings(ctx context.Context) error {
+	out, err := r.run(ctx, "config", "-z", "--get-regexp", `^(core|extensions)\.`)
+	if ctx.Err() != nil {
+		return err
+	}
+	r.settings = map[string]string{} // git fails if there is none
+	for _, entry := range splitNul(out) {
+		key, value, _ := strings.Cut(entry, "\n")
+		if slices.Contains(copiedSettings, key) {
+			r.settings[key] = value
+		}
+	}
+	if out, err := r.run(ctx, "config", "--type=path", "--get", "core.excludesfile"); err == nil {
+		r.settings["core.excludesfile"] = strings.TrimSuffix(string(out), "\n")
+	}
+	return ctx.Err()
+}
+
+// run runs git on the repository, for commands that neither write nor start programs.
+func (r *repository) run(ctx context.Context, args ...string) ([]byte, error) {
+	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)
+	return runGit(ctx, r.git, gitCall{dir: r.top, env: gitEnv(r.hiddenEnv)}, args...)
+}
+
+// runShadow runs git on the store with one of its indexes.
+func (s *Snapshot) runShadow(ctx context.Context, index string, in io.Reader, args ...string) ([]byte, error) {
+	return runGit(ctx, s.git, gitCall{dir: s.meta.Top, env: s.shadowEnv(index), in: in}, args...)
+}
+
+func (s *Snapshot) shadowEnv(index string) []string {
+	dir := filepath.Join(s.store, "git")
+	return gitEnv(
+		s.hiddenEnv,
+		"GIT_DIR="+dir, "GIT_WORK_TREE="+s.meta.Top, "GIT_INDEX_FILE="+filepath.Join(dir, index),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_LITERAL_PATHSPECS=1",
+	)
+}

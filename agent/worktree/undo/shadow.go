@@ -1,0 +1,121 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The indexes of the store: that of the snapshot, and a copy updated with the current files.
+const (
+	startIndex   = "index"
+	currentIndex = "index.now"
+)
+
+// rawAttributes disables all conversions of git.
+const rawAttributes = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
+
+// makeShadow creates a git directory that reads the repository's objects, has its own objects,
+// and stores files byte for byte.
+func (s *Snapshot) makeShadow(r *repository) error {
+	dir := filepath.Join(s.store, "git")
+	for _, name := range []string{"objects/info", "objects/pack", "refs", "info"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	exclude, err := os.ReadFile(filepath.Join(r.common, "info", "exclude"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for name, text := range map[string]string{
+		"HEAD":                    "ref: refs/heads/none\n",
+		"config":                  shadowConfig(r.settings),
+		"info/attributes":         rawAttributes,
+		"info/exclude":            string(exclude),
+		"objects/info/alternates": quoteConfig(filepath.Join(r.common, "objects")) + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	s.linkObjects(filepath.Join(r.common, "objects"))
+	return nil
+}
+
+// linkObjects links the repository's objects into the store, if possible, so that they survive
+// changes of the repository.
+func (s *Snapshot) linkObjects(from string) {
+	to := filepath.Join(s.store, "git", "objects")
+	for _, pattern := range []string{"pack/pack-*.pack", "pack/pack-*.idx", "pack/pack-*.rev", "[0-9a-f][0-9a-f]/*"} {
+		found, _ := filepath.Glob(filepath.Join(from, pattern)) // the pattern is valid
+		for _, object := range found[:min(len(found), maxLinks)] {
+			name := strings.TrimPrefix(object, from)
+			if os.MkdirAll(filepath.Dir(to+name), 0o700) != nil || os.Link(object, to+name) != nil {
+				return // another disk or owner: read them in the repository
+			}
+		}
+	}
+}
+
+// maxLinks bounds the time for linking. Git packs objects long before.
+const maxLinks = 20_000
+
+func shadowConfig(settings map[string]string) string {
+	var b strings.Builder
+	b.WriteString("[core]\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\thooksPath = /dev/null\n" +
+		"\tautocrlf = false\n\tlooseCompression = 0\n\tfsync = none\n\tsplitIndex = false\n\tattributesFile = /dev/null\n" +
+		"[index]\n\tsparse = false\n[gc]\n\tauto = 0\n")
+	if settings["extensions.objectformat"] != "" {
+		b.WriteString("[core]\n\trepositoryFormatVersion = 1\n")
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		section, name, _ := strings.Cut(key, ".")
+		fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, name, quoteConfig(settings[key]))
+	}
+	return b.String()
+}
+
+// quoteConfig quotes a value for git's configuration files.
+func quoteConfig(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s) + `"`
+}
+
+// readIndex copies the entries of the repository's index without their cached file states. All
+// files are read once: because of filters and line ends, a file can differ byte for byte from
+// its entry.
+func (s *Snapshot) readIndex(ctx context.Context, r *repository) error {
+	entries, err := r.run(ctx, "ls-files", "--stage", "-z")
+	if err != nil {
+		return err
+	}
+	if _, err := s.runShadow(ctx, startIndex, bytes.NewReader(entries), "update-index", "-z", "--index-info"); err != nil {
+		return err
+	}
+	_, err = s.runShadow(ctx, startIndex, nil, "update-index", "-q", "--unmerged", "--ignore-submodules", "--refresh")
+	return err
+}
+
+// copyFile copies a file with its modification time, by which git detects files changed while
+// an index was written. A missing file is skipped.
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from) //nolint:gosec // an index
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime())) //nolint:gosec // both are in the store
+}

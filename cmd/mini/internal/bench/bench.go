@@ -1,0 +1,191 @@
+// Package bench implements mini bench, which runs the agent on a benchmark dataset.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/dryrun"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/runner/setup"
+)
+
+// Options are the flags of mini bench.
+type Options struct {
+	settings.Flags
+	rows.DatasetFlags
+	Selection datasets.Selection
+	Output    string
+	Redo      bool
+	force     bool
+	dryRun    bool
+	progress  string
+	JSON      bool
+	events    string
+	// emptyFolder runs rows without their repository.
+	emptyFolder bool
+}
+
+// New returns the command mini bench.
+func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
+	o := &Options{}
+	cmd := &cobra.Command{
+		Use:   "bench --subset SET",
+		Short: "Run the agent on a benchmark dataset",
+		Long: `Runs the agent on the rows of a dataset, each in its own sandbox. With the -o of an
+earlier run it resumes that run.`,
+		Example: `  mini bench --subset demo
+  mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
+		Aliases: []string{"swebench"},
+		Args:    cmdutil.FlagsOnly("subset", "--subset"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), kill, s, o) },
+	}
+	o.AddBenchFlags(cmd.Flags())
+	return cmd
+}
+
+// AddBenchFlags adds the flags of mini bench; mini doctor has them too.
+func (o *Options) AddBenchFlags(f *pflag.FlagSet) {
+	o.DatasetFlags.AddFlags(f)
+	o.Flags.AddFlags(f)
+	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
+	f.IntP("workers", "w", 1, "number of instances to run in parallel")
+	f.IntP("attempts", "k", 1, "number of attempts for each instance")
+	f.String("replies", "", "`FILE` of replies for a scripted model; \"wrong\" stands for the demo's wrong ones")
+	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder where a row's repository is not here")
+	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
+	f.String("keep", "", "sandboxes to keep at the end: none, failed or all")
+	f.String("image-budget", "", "disk space for pulled images, as 80GB")
+	f.Float64("total-cost-limit", 0, "cost limit of the whole run in `USD` (0: none)")
+	f.Int("total-calls", 0, "limit of model calls in the whole run (0: none)")
+	f.Int("max-consecutive-provider-failures", 5, "end the run after this many provider failures in a row (0: never)")
+	o.AddSelectionFlags(f)
+	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
+	f.BoolVar(&o.force, "force", false, "with --resume-attempts: also past commands that diverge")
+	f.Bool("eval", false, "evaluate the patches while the run goes on")
+	f.Int("eval-workers", 0, "number of patches to evaluate in parallel (default half the cores)")
+	f.BoolVar(&o.Redo, "redo-existing", false, "run instances that have results again; earlier results stay")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, and run nothing")
+	f.StringVar(&o.progress, "progress", "", "how to show progress: live, plain, json or none")
+	f.BoolVar(&o.JSON, "json", false, "print the summary as JSON on stdout")
+	cmdutil.AddEventsFlag(f, &o.events)
+}
+
+// AddSelectionFlags adds the flags that select rows; mini images has them too.
+func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
+	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`; repeatable")
+	f.StringVar(&o.Selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
+	f.StringVar(&o.Selection.Slice, "slice", "", "run only these rows, as in Python: A:B or A:B:STEP")
+	f.BoolVar(&o.Selection.Shuffle, "shuffle", false, "shuffle the rows before --slice")
+	f.Uint64Var(&o.Selection.Seed, "seed", 42, "seed of --shuffle")
+}
+
+func run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
+	j, err := o.prepare(ctx, s)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	if o.dryRun {
+		p, err := newPlan(ctx, j)
+		if err == nil {
+			err = dryrun.Print(s, j.JSON, p, p.text(), p.Obstacle)
+		}
+		return usage.Wrap(err)
+	}
+	return j.Run(ctx, kill, s)
+}
+
+// isDemo reports whether the demo is the only dataset.
+func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datasetopen.Demo}) }
+
+// BuiltinConfigs returns the names of the built-in configurations, the lowest layers.
+func (o *Options) BuiltinConfigs() []string {
+	if o.isDemo() {
+		return []string{"swebench", "demo"}
+	}
+	return []string{"swebench"}
+}
+
+// printScriptedNote says that the demo does not call the model that -m names.
+func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
+	if o.isDemo() && o.FlagSet.Changed("model") && !o.FlagSet.Changed("model-class") && !o.FlagSet.Changed("replies") && cfg.Model.Class == "scripted" {
+		_, _ = fmt.Fprintf(w, "mini: note: the replies of the demo are scripted, and -m %s only names them; --model-class openai (or anthropic) asks that model\n",
+			text.Printable(cfg.Model.Name))
+	}
+}
+
+// prepare reports every error that can be found before a model is called or a sandbox is
+// started. It writes only the dataset cache.
+func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) {
+	if len(o.Subsets) == 0 {
+		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; mini datasets list says more")
+	}
+	cfg, err := o.Resolve(ctx, o.BuiltinConfigs()...)
+	if err != nil {
+		return nil, err
+	}
+	if o.FlagSet.Changed("replies") && cfg.Model.Class != "scripted" {
+		return nil, usage.Errorf("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
+	}
+	if o.FlagSet.Changed("eval-workers") && !cfg.Run.Eval {
+		return nil, usage.Errorf("--eval-workers is for --eval, which is not given")
+	}
+	if o.force && !cfg.Run.ResumeAttempts {
+		return nil, usage.Errorf("--force is for --resume-attempts, which is not given")
+	}
+	kind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
+	if err != nil && !o.dryRun {
+		return nil, err
+	}
+	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
+		return nil, err
+	}
+	settings.PrintCompatNotes(s.Err)
+	o.printScriptedNote(s.Err, cfg)
+	o.PrintLocalModel(s.Err)
+	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
+		return nil, err
+	}
+	w, err := o.LoadRows(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	a, err := setup.NewAgent(cfg, w.Rows)
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Options: o, Cfg: cfg, Input: w, Agent: a, Dir: o.folder(), Progress: kind}
+	if j.Earlier, err = ReadEarlier(j.Dir); err != nil {
+		return nil, err
+	}
+	j.printUngradable(s.Err)
+	j.Models, err = modelopen.New(cfg, o.isDemo(), w.Rows)
+	if err == nil {
+		err = settings.PrintCostNote(s.Err, cfg)
+	}
+	if err == nil {
+		err = j.CheckFolder()
+	}
+	if err == nil {
+		err = j.checkRepositories()
+	}
+	if o.dryRun { // the plan shows the error
+		j.obstacle, err = err, nil
+	}
+	return j, err
+}

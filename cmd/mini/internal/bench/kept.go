@@ -1,0 +1,21 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/minibench/mini/internal/text"
+)
+
+// printKept prints how many sandboxes were kept and how to open and remove them.
+func printKept(w io.Writer, kept int, class, dir string) error {
+	if kept == 0 {
+		return nil
+	}
+	how := "their folders are named above, and in events.jsonl"
+	if class == "docker" {
+		how = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(dir))
+	}
+	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(kept, "attempt"), how)
+	return err
+}

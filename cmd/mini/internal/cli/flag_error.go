@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// flagError converts an error of cobra's flag parser into a usage error that
+// names the command with the help.
+func flagError(cmd *cobra.Command, err error) error {
+	if own, ok := errors.AsType[*usage.Error](err); ok {
+		return own
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return usage.Errorf("parse --%s: %.60q is not %s; see %s --help",
+			bad.GetFlag().Name, bad.GetValue(), valueKind(bad.GetFlag().Value.Type()), cmd.CommandPath())
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if answer := settings.HarnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
+			return usage.Errorf("--%s: %s", unknown.GetSpecifiedName(), answer)
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := configs.ClosestName(unknown.GetSpecifiedName(), names); near != "" && len(unknown.GetSpecifiedName()) > 1 {
+			return usage.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return usage.Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// valueKind describes the values of a flag without Go's type names.
+func valueKind(flagType string) string {
+	switch flagType {
+	case "bool":
+		return "true or false"
+	case "float64":
+		return "a number"
+	case "uint64":
+		return "a whole number of at least 0"
+	default:
+		return "a whole number"
+	}
+}

@@ -1,0 +1,162 @@
+package cmdutil
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+)
+
+// Exit codes of mini; README.md explains them to users.
+const (
+	ExitOK          = 0
+	exitFailed      = 1   // any other failure
+	ExitUsage       = 2   // usage or configuration error; nothing was run
+	ExitIncomplete  = 3   // finished, but some instances have no result
+	ExitInterrupted = 130 // stopped by a signal
+)
+
+// ErrIncomplete ends a batch in which some instances have no result.
+var ErrIncomplete = errors.New("some instances have no result")
+
+// ErrReported ends a command whose error has already been printed.
+var ErrReported = errors.New("already reported")
+
+// ExitError is an error with its own exit code.
+type ExitError struct {
+	Err  error
+	Code int
+}
+
+// WithCode wraps err with an exit code.
+func WithCode(err error, code int) error { return &ExitError{Err: err, Code: code} }
+
+func (c *ExitError) Error() string { return c.Err.Error() }
+
+func (c *ExitError) Unwrap() error { return c.Err }
+
+// Exit prints err with its hint to w and returns the exit code.
+func Exit(w io.Writer, err error) int {
+	code := ExitCode(err)
+	if err == nil || errors.Is(err, ErrReported) || err.Error() == ErrIncomplete.Error() || err.Error() == ErrSessionEnded.Error() {
+		return code // already printed by the summary
+	}
+	if isClosedStdout(err) {
+		return code
+	}
+	text := "mini: " + Sanitize(errorText(err))
+	if hint := Hint(err); hint != "" {
+		text += "\n      " + Sanitize(hint)
+	}
+	_, _ = fmt.Fprintln(w, text)
+	return code
+}
+
+// isClosedStdout reports whether err is EPIPE on stdout: the reader, such as head, has exited.
+func isClosedStdout(err error) bool {
+	broken, ok := errors.AsType[*fs.PathError](err)
+	return ok && broken.Path == os.Stdout.Name() && errors.Is(broken, syscall.EPIPE)
+}
+
+// errorText returns the message of err. A full disk causes many errors; they get one message.
+func errorText(err error) string {
+	full, ok := errors.AsType[*fs.PathError](err)
+	if _, said := errors.AsType[*hub.Error](err); ok && !said && isDiskFull(err) {
+		return "the disk is full: no room to write in " + filepath.Dir(full.Path)
+	}
+	return err.Error()
+}
+
+// ExitCode returns the exit code for err.
+func ExitCode(err error) int {
+	coded, own := errors.AsType[*ExitError](err)
+	_, isUsage := errors.AsType[*usage.Error](err)
+	switch {
+	case err == nil:
+		return ExitOK
+	case own:
+		return coded.Code
+	case errors.Is(err, agent.ErrInterrupted):
+		return ExitInterrupted
+	case isUsage:
+		return ExitUsage
+	case errors.Is(err, ErrIncomplete):
+		return ExitIncomplete
+	case errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotEmpty), isDiskFull(err):
+		return ExitUsage
+	}
+	return exitFailed
+}
+
+// isDiskFull reports whether err was caused by a full disk. Files written before are complete
+// and the run can be resumed.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// MarkDiskFull sets the exit code of a batch that filled the disk: ExitIncomplete unless the
+// batch was complete.
+func MarkDiskFull(err error, complete bool) error {
+	_, coded := errors.AsType[*ExitError](err)
+	_, isUsage := errors.AsType[*usage.Error](err)
+	switch {
+	case coded || isUsage || !isDiskFull(err):
+		return err
+	case complete:
+		return WithCode(err, exitFailed)
+	}
+	return WithCode(err, ExitIncomplete)
+}
+
+// Hint returns what the user can do about err, or "".
+func Hint(err error) string {
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return e.Hint
+	}
+	if _, ok := errors.AsType[*runner.LockedError](err); ok {
+		return "nothing was started"
+	}
+	switch {
+	case isDiskFull(err):
+		return "free disk space and run the command again; a batch resumes with the same -o"
+	case errors.Is(err, fs.ErrPermission):
+		return "this user may not do that there; change the rights (ls -ld shows them), or name another place"
+	case errors.Is(err, syscall.EROFS):
+		return "that file system can only be read; name another place"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a file stands where a folder is needed; name another place"
+	}
+	return ""
+}
+
+// Sanitize makes a message safe for a terminal and keeps its newlines.
+func Sanitize(s string) string {
+	split := strings.Split(s, "\n")
+	for i, l := range split {
+		split[i] = text.Printable(l)
+	}
+	return strings.Join(split, "\n")
+}
+
+// ErrSessionEnded ends a session after its interruption has been reported.
+var ErrSessionEnded = fmt.Errorf("the session has ended: %w", agent.ErrInterrupted)

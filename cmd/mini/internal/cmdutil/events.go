@@ -1,0 +1,178 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// EventLog writes the events of --events. A nil EventLog discards them.
+type EventLog struct {
+	name   string
+	lines  *events.Writer
+	file   *os.File  // nil for stdout
+	stderr io.Writer // receives the first error
+
+	ctx       context.Context //nolint:containedctx // the followers outlive the call that starts them
+	cancel    context.CancelFunc
+	followers sync.WaitGroup
+	failOnce  sync.Once
+}
+
+// closeTimeout is how long Close waits for the reader of the events.
+const closeTimeout = 3 * time.Second
+
+// eventQueueSize is the number of events that may be queued for writing. The bus bounds their
+// size in bytes.
+const eventQueueSize = 1 << 14
+
+// AddEventsFlag adds --events.
+func AddEventsFlag(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "events", "", "`FILE` (new) of JSON lines, - for stdout: what happens")
+}
+
+// OpenEventLog creates the file that --events names. "-" is stdout; "" returns nil. It does not
+// overwrite a regular file, but writes to a pipe or a device.
+func OpenEventLog(path string, s Streams, redact func([]byte) []byte) (*EventLog, error) {
+	var l *EventLog
+	switch path {
+	case "":
+		return nil, nil //nolint:nilnil // a nil log discards events
+	case "-":
+		l = &EventLog{name: "stdout", lines: events.NewWriter(redactingWriter{s.Out, redact})}
+	default:
+		f, err := createEventFile(path)
+		if err != nil {
+			return nil, err
+		}
+		l = &EventLog{name: path, lines: events.NewWriter(redactingWriter{f, redact}), file: f}
+	}
+	l.stderr = s.Err
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// redactingWriter removes the API keys of this machine from each line.
+type redactingWriter struct {
+	w      io.Writer
+	redact func([]byte) []byte
+}
+
+// Write implements io.Writer.
+func (r redactingWriter) Write(line []byte) (int, error) {
+	clean := line
+	if r.redact != nil {
+		clean = r.redact(line)
+	}
+	if _, err := r.w.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// createEventFile creates a new file, or opens a pipe or device without blocking.
+func createEventFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the user names the file
+	if err == nil {
+		return f, nil
+	}
+	info, missing := os.Stat(path)
+	switch {
+	case missing != nil:
+		return nil, usage.Errorf("--events: %w", err)
+	case info.IsDir():
+		return nil, usage.Errorf("--events: %s is a folder; name a file, or - for stdout", text.Printable(path))
+	case info.Mode().IsRegular():
+		return nil, usage.Errorf("--events: %s is there already; give another name, or - for stdout", text.Printable(path))
+	}
+	// O_NONBLOCK: opening a pipe without a reader would block.
+	f, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: the user names the file
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return nil, usage.Errorf("--events: %s has no reader; start the reader first", text.Printable(path))
+	case err != nil:
+		return nil, usage.Errorf("--events: %w", err)
+	}
+	return f, nil
+}
+
+// Follow writes the events of bus until the bus is closed. It adds instance and attempt to each
+// event.
+func (l *EventLog) Follow(bus *events.Bus, instance string, attempt int) {
+	if l == nil {
+		return
+	}
+	sub := bus.Subscribe(eventQueueSize)
+	l.followers.Go(func() {
+		defer sub.Close()
+		for e := range sub.All(l.ctx) {
+			e.Instance, e.Attempt = instance, attempt
+			if err := l.lines.Write(e); err != nil {
+				l.fail(err)
+				return
+			}
+		}
+	})
+}
+
+// fail reports the first write error. The run continues without the event log.
+func (l *EventLog) fail(err error) {
+	l.failOnce.Do(func() {
+		if broken, ok := errors.AsType[*fs.PathError](err); ok {
+			err = broken.Err
+		}
+		_, _ = fmt.Fprintf(l.stderr, "mini: no more events are written to %s: %s; the run continues\n",
+			text.Printable(l.name), text.Printable(err.Error()))
+	})
+}
+
+// NewBus returns a bus for one attempt, whose events are logged, and a function that closes it.
+func (l *EventLog) NewBus(in datasets.Instance, n int) (bus *events.Bus, done func()) {
+	bus = events.NewBus()
+	l.Follow(bus, in.ID, n)
+	return bus, bus.Close
+}
+
+// Close waits until the events of all buses, which must be closed, are written. It gives up
+// after closeTimeout.
+func (l *EventLog) Close() {
+	if l == nil {
+		return
+	}
+	written := make(chan struct{})
+	go func() { // ends when the followers end
+		l.followers.Wait()
+		close(written)
+	}()
+	late := time.NewTimer(closeTimeout)
+	defer late.Stop()
+	select {
+	case <-written:
+	case <-late.C:
+		l.fail(errors.New("the reader is too slow"))
+	}
+	l.cancel()
+	if l.file == nil {
+		return
+	}
+	info, err := l.file.Stat()
+	if err := l.file.Close(); err != nil { // also unblocks a follower that is writing
+		l.fail(err)
+	}
+	if err == nil && info.Mode().IsRegular() && info.Size() == 0 { // leave no empty file
+		_ = os.Remove(l.name)
+	}
+}

@@ -1,0 +1,221 @@
+// Package config implements the commands mini config, mini policy, mini skills and
+// mini notes.
+package config
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/configs"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// New returns the command mini config.
+func New(s cmdutil.Streams) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:     "config",
+		Short:   "Show, change and check settings",
+		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
+	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
+}
+
+// ConfigKinds maps the arguments of mini config show to the shipped configuration
+// that each is based on.
+var ConfigKinds = map[string]string{"bench": "swebench", "task": "mini"}
+
+func newConfigShow(s cmdutil.Streams) *cobra.Command {
+	o := &settings.Flags{}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [bench|task] [KEY...]",
+		Short: "Show settings and their origins",
+		Long: `Shows the settings that mini bench would use with the same flags. With "task",
+it shows those of mini itself. The output is YAML that -c can read, with the
+origin of each value in a comment. KEY selects a setting or a section.`,
+		Example: `  mini config show
+  mini config show environment
+  mini config show task agent.step_limit -c mine.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind := "bench"
+			if len(args) > 0 && ConfigKinds[args[0]] != "" {
+				kind, args = args[0], args[1:]
+			}
+			return showConfig(cmd.Context(), s, o, kind, args, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	o.AddFlags(f)
+	f.IntP("workers", "w", 1, "number of instances to run in parallel")
+	f.BoolVar(&asJSON, "json", false, "print a list of {key, value, origin}")
+	return cmd
+}
+
+func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind string, keys []string, asJSON bool) error {
+	cfg, err := o.MergeLocal(ctx, ConfigKinds[kind])
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		entries, err := cfg.Entries(keys...)
+		if err != nil {
+			return err
+		}
+		return cmdutil.WriteJSON(s.Out, entries)
+	}
+	data, err := cfg.AnnotatedYAML(keys...)
+	if err != nil {
+		return err
+	}
+	text := string(data)
+	if len(keys) == 0 {
+		text = "# All settings and their origins. Any part of this can be passed to -c.\n" + text
+	}
+	if s.OutTerminal {
+		text = cmdutil.Sanitize(text)
+	}
+	_, err = fmt.Fprint(s.Out, text)
+	return err
+}
+
+func newConfigCheck(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "Check configuration files",
+		Long: `Checks each FILE (or key.sub=value) on top of the defaults: keys, values, and
+prompts rendered with a sample instance. It also checks several files on top of
+each other, in their order. Without arguments, it checks your own file.`,
+		Example: "  mini config check mine.yaml\n  mini config check team.yaml mine.yaml agent.step_limit=50",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if !cmdutil.FileExists(userdirs.ConfigFile()) {
+					return usage.Errorf("there is no file %s; name one: mini config check FILE", userdirs.ConfigFileHint())
+				}
+				args = []string{userdirs.ConfigFile()}
+			}
+			return checkConfigs(s, args)
+		},
+	}
+}
+
+// checkConfigs prints the errors of each argument, or that it is valid.
+func checkConfigs(s cmdutil.Streams, args []string) error {
+	known := map[string]bool{} // errors that have been printed
+	var b strings.Builder
+	invalid, found := 0, 0
+	report := func(errs []error) {
+		errs = slices.DeleteFunc(errs, func(err error) bool { return known[err.Error()] })
+		if len(errs) > 0 {
+			invalid++
+		}
+		found += len(errs)
+		for _, err := range errs {
+			known[err.Error()] = true
+			fmt.Fprintln(&b, cmdutil.Sanitize(err.Error()))
+		}
+	}
+	var layers []configs.Layer
+	for _, arg := range args {
+		l, err := configs.Read(arg, settings.ConfigDirs()...)
+		layers = append(layers, l)
+		errs := sortByLine(append(configs.SplitErrors(err), checkLayers(l)...))
+		if len(errs) == 0 {
+			fmt.Fprintf(&b, "%s: ok\n", cmdutil.Sanitize(arg))
+		}
+		report(errs)
+	}
+	invalidFiles := invalid
+	if len(layers) > 1 {
+		report(checkLayers(layers...))
+	}
+	_, err := io.WriteString(s.Out, b.String())
+	switch {
+	case err != nil:
+		return err
+	case invalid > invalidFiles:
+		return usage.Errorf("the files are invalid together, in this order")
+	case invalid > 0:
+		return usage.Errorf("%s in %d of %s", text.Count(found, "error"), invalid, text.Count(len(args), "file"))
+	}
+	return nil
+}
+
+// lineNumber matches the position at the beginning of an error.
+var lineNumber = lazyregexp.New(`^[^ ]*?:(\d+): `)
+
+// sortByLine sorts errors by their lines. Errors without a line come first.
+func sortByLine(errs []error) []error {
+	line := func(err error) int {
+		m := lineNumber.FindStringSubmatch(err.Error())
+		if m == nil {
+			return 0
+		}
+		n, _ := strconv.Atoi(m[1]) // the pattern matched digits
+		return n
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	return errs
+}
+
+// checkLayers returns the errors that appear only after merging: invalid values,
+// prompts that cannot be rendered, and invalid settings of containers.
+func checkLayers(layers ...configs.Layer) []error {
+	base, err := configs.ReadBuiltin(ConfigKinds["bench"])
+	if err != nil {
+		return []error{err}
+	}
+	cfg, err := configs.Merge(append([]configs.Layer{base}, layers...)...)
+	if cfg == nil {
+		return []error{err}
+	}
+	errs := configs.SplitErrors(err)
+	for _, e := range slices.Concat(checkPrompts(cfg), envopen.ContainerErrors(cfg)) {
+		if !slices.ContainsFunc(errs, func(known error) bool { return sameKey(known, e) }) {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+// sameKey reports whether two errors are about the same setting. The first one
+// usually explains the other.
+func sameKey(a, b error) bool {
+	for _, key := range configs.Keys() {
+		if in := key + ": "; strings.Contains(a.Error(), in) && strings.Contains(b.Error(), in) {
+			return true
+		}
+	}
+	return a.Error() == b.Error()
+}
+
+// checkPrompts parses and renders the prompts with an instance that has every
+// column that they use.
+func checkPrompts(cfg *configs.Resolved) []error {
+	a := cfg.Agent
+	a.Compaction = agent.CompactOff // compaction needs settings that are not prompts
+	_, err := agent.New(a)
+	if err == nil {
+		return nil
+	}
+	found := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		found = several.Unwrap()
+	}
+	for i, err := range found {
+		found[i] = cfg.Locate(err)
+	}
+	return found
+}

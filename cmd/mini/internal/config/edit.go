@@ -1,0 +1,180 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userfiles"
+)
+
+func newConfigEdit(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit",
+		Short: "Edit your own configuration file",
+		Long: `Opens a copy of your own file in $VISUAL, $EDITOR or an installed editor. When
+the editor exits, mini checks the copy and replaces the file if it is valid.
+Otherwise, mini shows the errors and offers to open the editor again.`,
+		Example: "  mini config edit\n  EDITOR='code --wait' mini config edit",
+		Args:    cmdutil.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return usage.Wrap(editConfig(cmd.Context(), s)) },
+	}
+}
+
+// newFile is the content that a new file starts with.
+const newFile = `# Settings of mini; mini config show lists all of them with their values.
+# agent:
+#   cost_limit: 1.50        # US dollars per attempt
+# model:
+#   model_name: gpt-5-mini
+`
+
+// editConfig runs mini config edit. If the file cannot be replaced, it keeps the
+// changed copy.
+func editConfig(ctx context.Context, s cmdutil.Streams) error {
+	path, err := ownConfig()
+	if err != nil {
+		return err
+	}
+	old, err := userfiles.Read(path)
+	if err != nil {
+		return err
+	}
+	command, err := editor()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mini-config-")
+	if err != nil {
+		return fmt.Errorf("make a copy to edit: %w", err)
+	}
+	e := &editSession{path: path, old: old, copy: filepath.Join(dir, filepath.Base(path)), command: command}
+	before := old
+	if len(bytes.TrimSpace(old)) == 0 {
+		before = []byte(newFile)
+	}
+	if err := os.WriteFile(e.copy, before, 0o600); err != nil {
+		return fmt.Errorf("make a copy to edit: %w", err)
+	}
+	failed := e.run(ctx, s)
+	text, err := userfiles.Read(e.copy)
+	switch {
+	case failed == nil:
+		err = notef(s, "saved %s", path)
+	case err == nil && !bytes.Equal(text, before):
+		return fmt.Errorf("%w; your changes are in %s", failed, e.copy)
+	case errors.Is(failed, errUnchanged):
+		err = notef(s, "nothing was changed; if your editor does not wait, set EDITOR='code --wait' or similar")
+	default:
+		err = failed
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// editSession is one mini config edit.
+type editSession struct {
+	path, copy string
+	old        []byte // content of the file when it was copied
+	command    string
+}
+
+// errUnchanged means that the user did not change the copy.
+var errUnchanged = errors.New("nothing was changed")
+
+// run opens the editor until the copy is valid or the user gives up. It then
+// replaces the file.
+func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
+	for {
+		before, err := userfiles.Read(e.copy)
+		if err != nil {
+			return err
+		}
+		if err := cmp.Or(e.open(ctx, s), context.Cause(ctx)); err != nil {
+			return err
+		}
+		text, err := userfiles.Read(e.copy)
+		if err != nil {
+			return err
+		}
+		errs := checkText(e.path, text)
+		if bytes.Equal(text, before) {
+			return errUnchanged
+		}
+		if len(errs) == 0 {
+			return e.store(ctx, text)
+		}
+		_, _ = fmt.Fprintln(s.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // only for people
+		reopen := false
+		if s.Terminal {
+			err = withPrompter(s, func(a *ask.Prompter) (err error) {
+				reopen, err = a.Confirm(ctx, "Edit again?")
+				return err
+			})
+		}
+		if err != nil || !reopen {
+			return cmp.Or(err, usage.Errorf("%s was not changed", e.path))
+		}
+	}
+}
+
+// checkText returns the errors in text as the user's own file.
+func checkText(path string, text []byte) []error {
+	d, err := configs.OpenDocument(path, text)
+	if err != nil {
+		return configs.SplitErrors(err)
+	}
+	return checkDocument(d)
+}
+
+// store replaces the file by the copy, unless another process has changed it.
+func (e *editSession) store(ctx context.Context, text []byte) error {
+	return userfiles.Update(ctx, e.path, func(now []byte) ([]byte, error) {
+		if !bytes.Equal(now, e.old) {
+			return nil, usage.Errorf("another process has changed %s", e.path)
+		}
+		return text, nil
+	})
+}
+
+// open runs the editor on the terminal and waits for it. A shell parses its
+// command, which may contain options and quotes.
+func (e *editSession) open(ctx context.Context, s cmdutil.Streams) error {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", e.command+` "$@"`, "editor", e.copy) //nolint:gosec // G204: the command is the user's own
+	cmd.Env = local.WithoutSecrets(os.Environ(), nil)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
+	if m, ok := s.Err.(*cmdutil.Messages); ok && m.File() != nil {
+		cmd.Stderr = m.File() // editors check whether it is a terminal
+	}
+	if err := cmd.Run(); err != nil {
+		return usage.Errorf("run the editor (%s): %w; nothing was changed", e.command, err)
+	}
+	return nil
+}
+
+// editor returns the command that opens a file.
+func editor() (string, error) {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if command := strings.TrimSpace(os.Getenv(name)); command != "" {
+			return command, nil
+		}
+	}
+	for _, command := range []string{"editor", "nano", "vim", "vi"} {
+		if _, err := exec.LookPath(command); err == nil {
+			return command, nil
+		}
+	}
+	return "", usage.Errorf("no editor was found; set EDITOR, for example EDITOR=nano")
+}

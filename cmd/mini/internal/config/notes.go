@@ -1,0 +1,239 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/setup"
+)
+
+// notesOptions are the flags of mini notes and its subcommands.
+type notesOptions struct {
+	dir, path, category string
+	json, yes           bool
+}
+
+// NewNotes returns the command mini notes.
+func NewNotes(s cmdutil.Streams) *cobra.Command {
+	o := &notesOptions{}
+	cmd := &cobra.Command{
+		Use:   "notes",
+		Short: "List, add and remove the notes of models",
+		Long: `Lists the notes that models wrote while they worked in a folder (mini-tool note,
+with memory.notes: workspace). Subcommands add and remove notes. mini stores
+them in your state folder, not in the folder that they are about.`,
+		Example: `  mini notes                       the notes of this folder
+  mini notes add --category build "make helper comes first"
+  mini notes remove 3`,
+		Args: cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+	}
+	f := cmd.PersistentFlags()
+	f.SortFlags = false
+	f.StringVar(&o.dir, "dir", "", "`DIR` that the notes are about (default: the current folder)")
+	f.StringVar(&o.path, "file", "", "`FILE` of notes, for example RUN/ID/attempts/1/notes.json")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.categoryFlag(cmd, "only notes of category `C`")
+	cmd.AddCommand(o.newList(s), o.newAdd(s), o.newRemove(s), o.newClear(s), o.newPath(s))
+	return cmd
+}
+
+func (o *notesOptions) categoryFlag(cmd *cobra.Command, help string) {
+	cmd.Flags().StringVar(&o.category, "category", "", help)
+}
+
+func (o *notesOptions) newList(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List notes by category", Example: "  mini notes list --json", Args: cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+	}
+	o.categoryFlag(cmd, "only notes of category `C`")
+	return cmd
+}
+
+func (o *notesOptions) newAdd(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "add TEXT", Short: "Add a note for models",
+		Example: `  mini notes add --category style "errors are wrapped once"
+  git log -3 | mini notes add -`,
+		Args: cmdutil.ExactlyOne("a text in quotes, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, s, args[0]) },
+	}
+	o.categoryFlag(cmd, "category `C` of the note, one word (default general)")
+	return cmd
+}
+
+func (o *notesOptions) newRemove(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ID", Short: "Remove a note", Example: "  mini notes remove 3",
+		Args: cmdutil.ExactlyOne("the number of a note"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.remove(cmd, s, args[0]) },
+	}
+}
+
+func (o *notesOptions) newClear(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "clear", Short: "Remove all notes or one category", Example: "  mini notes clear --category plan",
+		Args: cmdutil.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.clear(cmd, s) },
+	}
+	o.categoryFlag(cmd, "only notes of category `C`")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "remove all notes without --category")
+	return cmd
+}
+
+func (o *notesOptions) newPath(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "path", Short: "Print the path of the file of notes", Example: "  mini notes path", Args: cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			store, err := o.store()
+			if err != nil {
+				return err
+			}
+			return o.print(s, map[string]string{"path": store.Path()}, store.Path()+"\n")
+		},
+	}
+}
+
+// store returns the store that --dir or --file selects.
+func (o *notesOptions) store() (*memory.Store, error) {
+	if o.path != "" {
+		if o.dir != "" {
+			return nil, usage.Errorf("--dir and --file exclude each other; pass one of them")
+		}
+		if info, err := os.Stat(filepath.Dir(o.path)); err != nil || !info.IsDir() {
+			return nil, usage.Errorf("--file %s: its folder does not exist", o.path)
+		}
+		return memory.NewStore(o.path), nil
+	}
+	path, err := setup.WorkspaceNotes(cmp.Or(o.dir, "."))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usage.Errorf("--dir %s: no such folder", o.dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return memory.NewStore(path), nil
+}
+
+// notes returns the notes that the flags select.
+func (o *notesOptions) notes() ([]memory.Note, error) {
+	store, err := o.store()
+	if err != nil {
+		return nil, err
+	}
+	all, err := store.Notes()
+	if err != nil {
+		return nil, err
+	}
+	all, err = memory.FilterByCategory(all, o.category)
+	return all, notesError(err)
+}
+
+func (o *notesOptions) list(s cmdutil.Streams) error {
+	all, err := o.notes()
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = []memory.Note{}
+	}
+	var b strings.Builder
+	for i, group := range memory.GroupByCategory(all) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintln(&b, group[0].Category)
+		for _, n := range group {
+			fmt.Fprintf(&b, "  %d  %s  %s\n", n.ID, n.Time.Local().Format("2006-01-02 15:04"), strings.ReplaceAll(n.Text, "\n", "\n      "))
+		}
+	}
+	if len(all) == 0 {
+		b.WriteString("there are no notes\n")
+	}
+	return o.print(s, all, b.String())
+}
+
+func (o *notesOptions) add(cmd *cobra.Command, s cmdutil.Streams, text string) error {
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(s.In, memory.MaxNoteBytes+1))
+		if err != nil {
+			return fmt.Errorf("read note: %w", err)
+		}
+		text = string(data)
+	}
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	added, err := store.Add(cmd.Context(), o.category, text)
+	if err != nil {
+		return notesError(err)
+	}
+	message := "added note %d in %s\n"
+	if added.Duplicate {
+		message = "note %d in %s has the same text already\n"
+	}
+	return o.print(s, added.Note, fmt.Sprintf(message, added.ID, added.Category))
+}
+
+func (o *notesOptions) remove(cmd *cobra.Command, s cmdutil.Streams, number string) error {
+	id, err := strconv.Atoi(number)
+	if err != nil {
+		return usage.Errorf("%.40q is not the number of a note; mini notes lists them", number)
+	}
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	removed, err := store.Remove(cmd.Context(), id)
+	if err != nil {
+		return notesError(err)
+	}
+	return o.print(s, removed, fmt.Sprintf("removed note %d\n", removed.ID))
+}
+
+func (o *notesOptions) clear(cmd *cobra.Command, s cmdutil.Streams) error {
+	if o.category == "" && !o.yes {
+		return usage.Errorf("this removes all notes; pass --yes or --category")
+	}
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	n, err := store.Clear(cmd.Context(), o.category)
+	if err != nil {
+		return notesError(err)
+	}
+	return o.print(s, map[string]int{"removed": n}, fmt.Sprintf("removed %s\n", text.Count(n, "note")))
+}
+
+// print prints the value as JSON with --json, else the text.
+func (o *notesOptions) print(s cmdutil.Streams, value any, text string) error {
+	if !o.json {
+		_, err := io.WriteString(s.Out, cmdutil.Sanitize(text))
+		return err
+	}
+	return cmdutil.WriteJSON(s.Out, value)
+}
+
+// notesError makes invalid input a usage error.
+func notesError(err error) error {
+	if errors.Is(err, memory.ErrInvalid) {
+		return usage.Wrap(err)
+	}
+	return err
+}

@@ -1,0 +1,213 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/policy"
+	"github.com/minibench/mini/agent/policy/shell"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/setup"
+)
+
+// NewPolicy returns the command mini policy.
+func NewPolicy(s cmdutil.Streams) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:     "policy",
+		Short:   "Check the policy for commands",
+		Example: "  mini policy check 'rm -rf build'",
+	}, newPolicyCheck(s))
+}
+
+// policyOptions are the flags of mini policy check.
+type policyOptions struct {
+	settings.Flags
+	bench bool
+	dir   string
+	step  int
+	cost  float64
+	asks  bool
+	json  bool
+}
+
+func newPolicyCheck(s cmdutil.Streams) *cobra.Command {
+	o := &policyOptions{}
+	cmd := &cobra.Command{
+		Use:   "check COMMAND",
+		Short: "Show which policy rule applies to a command (dry run)",
+		Long: `Shows what the policy decides about a command: whether mini runs it, asks the
+user or rejects it, the rule that decided, and how mini parsed each part of the
+command. It does not run the command. With -, it reads the command from stdin.`,
+		Example: `  mini policy check 'find . -name "*.pyc" | xargs rm'
+  mini policy check --bench -c mine.yaml 'pip install requests'`,
+		Args: cmdutil.ExactlyOne("a command in quotes, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args[0]) },
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usage.Errorf("%w; put the command in quotes: mini policy check 'ls -la'", err)
+	})
+	f := cmd.Flags()
+	o.AddConfigFlag(f)
+	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
+	f.BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
+	f.StringVar(&o.dir, "dir", "", "working `DIR` of the command (default: the current folder, or /testbed)")
+	f.IntVar(&o.step, "step", 1, "number of model calls before the command")
+	f.Float64Var(&o.cost, "cost", 0, "cost in `USD` before the command")
+	f.BoolVar(&o.asks, "ask-decider", false, "also ask the decider, as a run does")
+	f.BoolVar(&o.json, "json", false, "print the decision and the parts as JSON")
+	return cmd
+}
+
+// policyResult is the output of mini policy check with --json.
+type policyResult struct {
+	Command  string         `json:"command"`
+	Dir      string         `json:"dir"`
+	Decision agent.Decision `json:"decision"`
+	Parts    []shell.Part   `json:"parts"`
+}
+
+func (o *policyOptions) run(cmd *cobra.Command, s cmdutil.Streams, command string) error {
+	kind := "mini"
+	if o.bench {
+		kind = "swebench"
+	}
+	cfg, err := o.Merge(kind)
+	if err != nil {
+		return err
+	}
+	if command == "-" {
+		data, err := io.ReadAll(io.LimitReader(s.In, env.MaxScript+1))
+		if err != nil {
+			return fmt.Errorf("read command from stdin: %w", err)
+		}
+		if len(data) > env.MaxScript {
+			return usage.Errorf("the command on stdin is longer than %d MB", env.MaxScript>>20)
+		}
+		command = string(data)
+	}
+	if o.dir, err = workspaceOf(cfg, o.dir); err != nil {
+		return err
+	}
+	p, err := setup.NewPolicy(cfg, cfg.Environment.Class)
+	if err != nil {
+		return err
+	}
+	c := policyResult{Command: command, Dir: o.dir, Decision: agent.Decision{Action: agent.Allow, By: policy.ByDefault}}
+	proposal := agent.ApprovalRequest{Command: command, Dir: o.dir, Step: o.step, Cost: model.Cost(o.cost)}
+	if p == nil {
+		c.Parts = shell.Analyze(command, shell.Workspace{Dir: o.dir})
+	} else if c.Decision, c.Parts = p.Evaluate(proposal); o.asks {
+		if c.Decision, err = p.Decide(cmd.Context(), proposal); err != nil {
+			return err
+		}
+	}
+	if c.Parts == nil {
+		c.Parts = []shell.Part{}
+	}
+	if o.json {
+		return cmdutil.WriteJSON(s.Out, c)
+	}
+	_, err = io.WriteString(s.Out, cmdutil.Sanitize(c.text()))
+	return err
+}
+
+// workspaceOf returns the folder that commands start in.
+func workspaceOf(cfg *configs.Resolved, dir string) (string, error) {
+	if !envopen.IsHost(cfg.Environment.Class) {
+		return cmp.Or(dir, cfg.Environment.Dir, "/testbed"), nil
+	}
+	folder, err := filepath.Abs(cmp.Or(dir, cfg.Environment.Dir, "."))
+	if err != nil {
+		return "", fmt.Errorf("find the working folder: %w", err)
+	}
+	if _, err := os.Stat(folder); err != nil && dir != "" {
+		return "", usage.Errorf("--dir %s: no such folder", dir)
+	}
+	return folder, nil
+}
+
+// text formats the result for people: the decision, then one line for each part.
+func (c policyResult) text() string {
+	var b strings.Builder
+	d := c.Decision
+	fmt.Fprintf(&b, "%s  by %s\n", d.Action, decider(d))
+	if d.Reason != "" {
+		fmt.Fprintf(&b, "%s\n", d.Reason)
+	}
+	for _, before := range d.Previous {
+		fmt.Fprintf(&b, "before: %s  by %s", before.Action, decider(before))
+		if before.By == policy.ByDecider && before.Reason != "" { // why the decider failed; users who test a decider need it
+			fmt.Fprintf(&b, ": %s", strings.Join(strings.Fields(before.Reason), " "))
+		}
+		b.WriteByte('\n')
+	}
+	if len(c.Parts) == 0 {
+		b.WriteString("\nthe command runs nothing\n")
+		return b.String()
+	}
+	b.WriteString("\nparsed as\n")
+	for i, p := range c.Parts {
+		const maxParts = 50
+		if i == maxParts {
+			fmt.Fprintf(&b, "  and %d more\n", len(c.Parts)-maxParts)
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", strings.Join(strings.Fields(cmp.Or(p.Command(), "a redirection")), " "))
+		for _, note := range partNotes(p) {
+			fmt.Fprintf(&b, "      %s\n", note)
+		}
+	}
+	return b.String()
+}
+
+// decider describes who made a decision.
+func decider(d agent.Decision) string {
+	switch {
+	case d.Rule != "":
+		return fmt.Sprintf("%s %q", d.By, d.Rule)
+	case d.By == policy.ByDefault:
+		return "default: no rule applies"
+	}
+	return d.By
+}
+
+// partNotes describes the effects of a part that matter for the policy.
+func partNotes(p shell.Part) []string {
+	var notes []string
+	if p.Undecided != "" {
+		return []string{p.Undecided}
+	}
+	for _, f := range []struct {
+		has    shell.Tristate
+		effect string
+	}{{p.Sudo, "uses the rights of another user"}, {p.Network, "uses the network"}, {p.RecursiveDelete, "deletes files recursively"}, {p.System, "changes the machine"}} {
+		switch f.has {
+		case shell.Yes:
+			notes = append(notes, f.effect)
+		case shell.Maybe:
+			notes = append(notes, "perhaps "+f.effect)
+		}
+	}
+	for _, path := range p.Paths {
+		if path.Location != shell.Inside || path.Mode == shell.Writes {
+			notes = append(notes, fmt.Sprintf("%s %s (%s)", path.Mode, path.Text, path.Location))
+		}
+	}
+	if len(p.PipesInto) > 0 {
+		notes = append(notes, "pipes into "+strings.Join(p.PipesInto, ", "))
+	}
+	return notes
+}

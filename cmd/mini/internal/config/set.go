@@ -1,0 +1,466 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+	"github.com/minibench/mini/internal/userfiles"
+)
+
+// newConfigSet returns the command mini config set.
+func newConfigSet(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set [KEY VALUE...]",
+		Short: "Change a setting or store a key",
+		Long: `Sets KEY in your own configuration file (mini config path). Comments and order
+are preserved. To set several, pass KEY=VALUE KEY=VALUE. A list takes several
+values. On a terminal, mini asks for a missing value.
+
+To store the key of a provider, pass the name of its variable, for example
+OPENAI_API_KEY. mini asks for the key without showing it, or reads it from stdin
+with -. It stores the key in the file .env beside config.yaml, which only you
+can read.`,
+		Example: `  mini config set model.model_name gpt-5-mini
+  mini config set agent.step_limit=100 agent.cost_limit=1.50
+  mini config set OPENAI_API_KEY
+  pass show openai | mini config set OPENAI_API_KEY -`,
+		RunE: func(cmd *cobra.Command, args []string) error { return usage.Wrap(setConfig(cmd.Context(), s, args)) },
+	}
+	cmd.Flags().SetInterspersed(false) // a value may begin with -
+	return cmd
+}
+
+func newConfigUnset(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unset [KEY...]",
+		Short: "Remove a setting or a key",
+		Long: `Removes each KEY from your own configuration file, so that its default applies.
+A section is removed with all its settings. The name of a variable, such as
+OPENAI_API_KEY, is removed from the file .env beside it.`,
+		Example: "  mini config unset agent.step_limit\n  mini config unset OPENAI_API_KEY",
+		RunE:    func(cmd *cobra.Command, args []string) error { return usage.Wrap(unsetConfig(cmd.Context(), s, args)) },
+	}
+}
+
+func newConfigPath(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "path",
+		Short:   "Print the path of your own configuration file",
+		Example: "  mini config path",
+		Args:    cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			path, err := ownConfig()
+			if err == nil {
+				_, err = fmt.Fprintln(s.Out, path)
+			}
+			return err
+		},
+	}
+}
+
+// ownConfig returns the path of the user's own file.
+func ownConfig() (string, error) {
+	path := userdirs.ConfigFile()
+	if path == "" {
+		return "", usage.Errorf("no folder for your own settings: set HOME, or XDG_CONFIG_HOME to an absolute path")
+	}
+	return path, nil
+}
+
+// OwnDocument reads the user's own file.
+func OwnDocument() (*configs.Document, error) {
+	path, err := ownConfig()
+	if err != nil {
+		return nil, err
+	}
+	text, err := userfiles.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return configs.OpenDocument(path, text)
+}
+
+// assignment is a setting and its new values. Without values, mini asks for one.
+type assignment struct {
+	key    string
+	values []string
+}
+
+// setConfig runs mini config set.
+func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
+	all, err := assignments(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	if len(all) == 1 && isVariable(all[0].key) {
+		return setVariable(ctx, s, all[0])
+	}
+	for _, one := range all {
+		if err := checkKey(one.key); err != nil {
+			return err
+		}
+	}
+	if key := all[0].key; len(all[0].values) == 0 {
+		d, err := OwnDocument()
+		if err != nil {
+			return err
+		}
+		old, _ := d.Value(key)
+		value, err := askLine(ctx, s, key, old, "set "+key+": no value; run mini config set "+key+" VALUE")
+		if err != nil {
+			return err
+		}
+		all[0].values = []string{value}
+	}
+	path, err := changeConfig(ctx, func(d *configs.Document) error {
+		for _, one := range all {
+			if err := d.Set(one.key, one.values...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := notef(s, "%s is now %s, in %s%s", one.key, strings.Join(one.values, " "), path, overrideNote(one.key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notef prints a sanitized line on stderr.
+func notef(s cmdutil.Streams, format string, args ...any) error {
+	_, err := fmt.Fprintln(s.Err, "mini: "+text.Printable(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// assignments parses the arguments: KEY VALUE..., or any number of KEY=VALUE.
+// Without arguments, it asks for the key.
+func assignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assignment, error) {
+	if len(args) == 0 {
+		key, err := askLine(ctx, s, "Setting, for example agent.step_limit (mini config show lists them)", "", "no setting given; run mini config set KEY VALUE")
+		return []assignment{{key: key}}, err
+	}
+	if !strings.Contains(args[0], "=") {
+		return []assignment{{args[0], args[1:]}}, nil
+	}
+	var all []assignment
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		switch {
+		case isVariable(key):
+			return nil, keyArgumentError(key)
+		case !ok:
+			return nil, usage.Errorf("parse %.60q: not KEY=VALUE, the form for several settings", arg)
+		}
+		all = append(all, assignment{key, []string{value}})
+	}
+	return all, nil
+}
+
+// checkKey returns an error if key is not a setting or must not be stored as one.
+func checkKey(key string) error {
+	last := key[strings.LastIndexByte(key, '.')+1:]
+	switch {
+	case slices.Contains(configs.Keys(), key):
+		return nil
+	case isVariable(key):
+		return usage.Errorf("%s is a variable; set it separately: mini config set %s", key, key)
+	case configs.LooksSecret(last) && strings.HasPrefix(key, "environment."):
+		return usage.Errorf("%.80s: keys are not settings, because mini writes settings to files; add the variable with the key to environment.forward_env", key)
+	case configs.LooksSecret(last):
+		return usage.Errorf("%.80s: keys are not settings, because mini writes settings to files; mini config set OPENAI_API_KEY asks for one and stores it in %s", key, configs.UserDotenv())
+	}
+	_, err := configs.KeysUnder(key)
+	return err
+}
+
+// changeConfig changes the user's own file if the result is valid. It returns the
+// path of the file.
+func changeConfig(ctx context.Context, change func(*configs.Document) error) (string, error) {
+	path, err := ownConfig()
+	if err != nil {
+		return "", err
+	}
+	return path, userfiles.Update(ctx, path, func(old []byte) ([]byte, error) {
+		d, err := configs.OpenDocument(path, old)
+		if err != nil {
+			return nil, fmt.Errorf("%w; correct it with mini config edit", err)
+		}
+		if err := change(d); err != nil {
+			return nil, err
+		}
+		if errs := checkDocument(d); len(errs) > 0 {
+			more := ""
+			if n := len(errs) - 1; n > 0 {
+				more = fmt.Sprintf(" (and %d more)", n)
+			}
+			return nil, usage.Errorf("%w%s; nothing was changed", errs[0], more)
+		}
+		return d.Bytes(), nil
+	})
+}
+
+// checkDocument returns the errors in a configuration file, for batches and for
+// tasks.
+func checkDocument(d *configs.Document) []error {
+	l, err := d.Layer()
+	errs := append(configs.SplitErrors(err), checkLayers(l)...)
+	for _, kind := range ConfigKinds {
+		base, err := configs.ReadBuiltin(kind)
+		if err != nil {
+			return append(errs, err)
+		}
+		cfg, err := configs.Merge(base, l)
+		found := configs.SplitErrors(err)
+		if cfg != nil {
+			found = append(found, configs.SplitErrors(settings.CheckModelNames(cfg))...)
+		}
+		for _, e := range found {
+			if !slices.ContainsFunc(errs, func(known error) bool { return known.Error() == e.Error() }) {
+				errs = append(errs, e)
+			}
+		}
+	}
+	return sortByLine(errs)
+}
+
+// overrideNote names the variable that overrides a setting of the user's own
+// file, or returns "".
+func overrideNote(key string) string {
+	names, _ := settings.CompatEnviron(os.Environ())
+	for _, name := range names {
+		if settings.CompatVariables[name].Key == key {
+			return "; but the variable " + name + " overrides it"
+		}
+	}
+	return ""
+}
+
+// unsetConfig runs mini config unset.
+func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
+	if len(keys) == 0 {
+		d, err := OwnDocument()
+		if err != nil {
+			return err
+		}
+		set := d.Keys()
+		if len(set) == 0 {
+			return usage.Errorf("nothing is set in %s", filepath.Base(userdirs.ConfigFile()))
+		}
+		key, err := askLine(ctx, s, "Your file sets "+strings.Join(set, ", ")+". Remove which one", set[0], "no setting given; run mini config unset KEY")
+		if err != nil {
+			return err
+		}
+		keys = []string{key}
+	}
+	for _, key := range keys {
+		if err := unsetOne(ctx, s, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unsetOne(ctx context.Context, s cmdutil.Streams, key string) error {
+	if isVariable(key) {
+		return unsetVariable(ctx, s, key)
+	}
+	removed := false
+	path, err := changeConfig(ctx, func(d *configs.Document) (err error) {
+		if removed, err = d.Unset(key); err != nil || removed {
+			return err
+		}
+		_, err = configs.KeysUnder(key) // an error if the key is unknown
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !removed:
+		return notef(s, "%s was not set in %s", key, path)
+	}
+	return notef(s, "removed %s from %s", key, path)
+}
+
+// isVariable reports whether name looks like an environment variable.
+func isVariable(name string) bool {
+	return configs.IsVariable(name) && strings.ToUpper(name) == name
+}
+
+// setVariable stores a key in the user's .env file.
+func setVariable(ctx context.Context, s cmdutil.Streams, one assignment) error {
+	name := one.key
+	if err := checkKeyVariable(name); err != nil {
+		return err
+	}
+	if len(one.values) > 1 || len(one.values) == 1 && one.values[0] != "-" {
+		return keyArgumentError(name)
+	}
+	key, err := readKey(ctx, s, name, len(one.values) == 1)
+	if err != nil {
+		return err
+	}
+	path, err := storeKey(ctx, name, key)
+	if err != nil {
+		return err
+	}
+	more := ""
+	if os.Getenv(name) != "" {
+		more = "; but the variable of your shell overrides it"
+	}
+	return notef(s, "stored %s in %s, which only you can read%s", name, path, more)
+}
+
+// checkKeyVariable returns an error if name is not a variable for a key. The error
+// says what to do instead.
+func checkKeyVariable(name string) error {
+	setting := settings.CompatVariables[name].Key
+	for _, variables := range configs.ProviderVariables {
+		for _, v := range variables {
+			if v.Name == name {
+				setting = v.Key
+			}
+		}
+	}
+	switch {
+	case setting != "":
+		return usage.Errorf("%s is a setting in mini: mini config set %s VALUE", name, setting)
+	case strings.HasPrefix(name, "MSWEA_"):
+		return usage.Errorf("%s: mini stores only its own settings and keys; mini config show lists the settings", name)
+	case !configs.ProviderVariable.MatchString(name):
+		return usage.Errorf("%.60s: mini stores only variables that end with _API_KEY; export it in your shell", name)
+	}
+	return nil
+}
+
+// keyArgumentError rejects a key on the command line. The error does not contain
+// the key.
+func keyArgumentError(name string) error {
+	if err := checkKeyVariable(name); err != nil {
+		return err
+	}
+	return usage.Errorf("other users can see a key on the command line, and the shell saves it in its history: "+
+		"omit it, and mini asks for it; or pipe it: mini config set %s - <FILE", name)
+}
+
+// maxKeyInput limits the input that is read as a key, in bytes.
+const maxKeyInput = 64 << 10
+
+// readKey asks for a key, or reads it from stdin.
+func readKey(ctx context.Context, s cmdutil.Streams, name string, piped bool) (string, error) {
+	var key string
+	switch {
+	case piped:
+		data, err := io.ReadAll(io.LimitReader(s.In, maxKeyInput))
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", name, err)
+		}
+		key = strings.TrimSpace(string(data))
+	case !s.Terminal:
+		return "", usage.Errorf("no terminal to ask for the key; pipe it: mini config set %s - <FILE", name)
+	default:
+		err := withPrompter(s, func(a *ask.Prompter) (err error) {
+			key, err = a.AskSecret(ctx, name+" (not shown)")
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	if err := userfiles.ValidateKey(key); err != nil {
+		return "", usage.Errorf("not a key: %w; nothing was changed", err)
+	}
+	return key, nil
+}
+
+// storeKey stores a key in the user's .env file and returns the path of the file.
+func storeKey(ctx context.Context, name, key string) (string, error) {
+	if _, err := ownConfig(); err != nil {
+		return "", err
+	}
+	path := configs.UserDotenv()
+	return path, userfiles.Update(ctx, path, func(old []byte) ([]byte, error) { return userfiles.SetVariable(path, old, name, key) })
+}
+
+// unsetVariable removes a key from the user's .env file.
+func unsetVariable(ctx context.Context, s cmdutil.Streams, name string) error {
+	if _, err := ownConfig(); err != nil {
+		return err
+	}
+	path, removed := configs.UserDotenv(), false
+	err := userfiles.Update(ctx, path, func(old []byte) (text []byte, err error) {
+		text, removed, err = userfiles.UnsetVariable(path, old, name)
+		return text, err
+	})
+	more := ""
+	if os.Getenv(name) != "" {
+		more = "; your shell still sets it"
+	}
+	switch {
+	case err != nil:
+		return err
+	case !removed:
+		return notef(s, "%s was not set in %s%s", name, path, more)
+	}
+	return notef(s, "removed %s from %s%s", name, path, more)
+}
+
+// askLine asks on the terminal until the user answers. Without a terminal, it
+// returns a usage error with the text noTerminal.
+func askLine(ctx context.Context, s cmdutil.Streams, question, suggestion, noTerminal string) (answer string, err error) {
+	if !s.Terminal {
+		return "", usage.Errorf("%s", noTerminal)
+	}
+	err = withPrompter(s, func(a *ask.Prompter) (err error) {
+		for answer == "" && err == nil {
+			answer, err = a.Ask(ctx, question, text.Printable(suggestion))
+		}
+		return err
+	})
+	return answer, err
+}
+
+// interruptedError means that the user pressed Ctrl-C instead of answering.
+type interruptedError struct{}
+
+func (interruptedError) Error() string { return "nothing was changed" }
+func (interruptedError) Unwrap() error { return agent.ErrInterrupted }
+
+// withPrompter calls ask with a prompter on the terminal. Ctrl-C ends the questions
+// and changes nothing.
+func withPrompter(s cmdutil.Streams, questions func(*ask.Prompter) error) error {
+	out := s.Err
+	if m, ok := s.Err.(*cmdutil.Messages); ok {
+		m.Divert(func(string) {}, false)
+		defer m.Release()
+		out = m.Direct()
+	}
+	err := questions(ask.New(s.In, out))
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted):
+		return interruptedError{}
+	case errors.Is(err, ask.ErrEOF):
+		return usage.Errorf("%w; nothing was changed", ask.ErrEOF)
+	}
+	return err
+}

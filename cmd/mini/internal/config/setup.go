@@ -1,0 +1,405 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userfiles"
+	"github.com/minibench/mini/model/localservers"
+)
+
+// newConfigSetup returns the command mini config setup.
+func newConfigSetup(s cmdutil.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "setup",
+		Short: "Choose a model and its provider",
+		Long: `Asks for the provider of the model, the variable with its key, and the name of
+the model. It stores the answers in your own configuration file. Enter accepts
+the value in brackets. Ctrl-C changes nothing. mini asks the same questions if
+it starts on a terminal without a model or a key.`,
+		Example: "  mini config setup",
+		Args:    cmdutil.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := &settings.Flags{FlagSet: cmd.Flags()}
+			cfg, err := c.Merge(ConfigKinds["task"])
+			if err != nil {
+				return usage.Wrap(err)
+			}
+			done, err := SetUp(cmd.Context(), s, cfg)
+			if err != nil {
+				return usage.Wrap(err)
+			}
+			return done.printNextStep(s)
+		},
+	}
+}
+
+// provider is a provider that the setup offers by name.
+type provider struct {
+	name, class, baseURL, KeyEnv string
+	model                        string // suggested model
+}
+
+// providers returns the providers that the setup offers by name.
+func providers() []provider {
+	return []provider{
+		{"OpenAI", "openai", "", "OPENAI_API_KEY", "gpt-5-mini"},
+		{"Anthropic", "anthropic", "", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"},
+		{"OpenRouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openai/gpt-5-mini"},
+	}
+}
+
+// ProviderSetup holds the answers of a setup.
+type ProviderSetup struct {
+	provider
+	local bool                     // a local server, which is free
+	found localservers.ProbeResult // the local server and its models
+	key   string                   // key to store; may be empty
+	path  string                   // the configuration file
+}
+
+// SetUp asks the questions and then stores the answers. It writes nothing before
+// all questions are answered.
+func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*ProviderSetup, error) {
+	if _, err := ownConfig(); err != nil {
+		return nil, err
+	}
+	if !s.Terminal {
+		return nil, usage.Errorf("no terminal to ask on; run mini config set model.model_name NAME, and export %s=...", cfg.Model.APIKeyEnv)
+	}
+	if _, err := OwnDocument(); err != nil {
+		return nil, err
+	}
+	if configs.IsFolderURL(cfg) { // an address from the folder's .env must not enter the user's own file
+		own := *cfg
+		own.Model.BaseURL = ""
+		cfg = &own
+	}
+	u := &ProviderSetup{}
+	err := withPrompter(s, func(a *ask.Prompter) error {
+		if err := a.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
+			return err
+		}
+		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{u.askProvider, u.askKey, u.askModel} {
+			if err := question(ctx, a, cfg); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return u, u.write(ctx, s)
+}
+
+// askProvider asks for the provider of the model.
+func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
+	found := slices.DeleteFunc(localservers.ProbeAll(ctx, localservers.KnownServers()), func(f localservers.ProbeResult) bool { return f.Err != nil })
+	known := providers()
+	var list []string
+	suggested := -1
+	for i, p := range known {
+		state := "is not set"
+		if os.Getenv(p.KeyEnv) != "" {
+			state = "is set"
+			suggested = cmp.Or(suggested+1, i+1) - 1
+		}
+		list = append(list, fmt.Sprintf("%-12s %s %s", p.name, p.KeyEnv, state))
+	}
+	other, own := len(known), len(known)+1
+	local := "none is running"
+	if len(found) > 0 {
+		local = found[0].String()
+		if n := len(found) - 1; n > 0 {
+			local += fmt.Sprintf(", and %d more", n)
+		}
+		if suggested < 0 {
+			suggested = own
+		}
+	}
+	list = append(list, "another server with OpenAI's API", "a server on this machine ("+local+")")
+	if i := currentProvider(cfg, known, found); i >= 0 {
+		suggested = i
+	}
+	if err := a.Printf("Which provider serves the model?"); err != nil {
+		return err
+	}
+	n, err := a.Choose(ctx, "Number", list, max(0, suggested))
+	switch {
+	case err != nil:
+		return err
+	case n == own && len(found) > 0:
+		return u.askServer(ctx, a, found)
+	case n == own, n == other:
+		return u.askAddress(ctx, a, cfg)
+	}
+	u.provider = known[n]
+	return nil
+}
+
+// currentProvider returns the index of the configured provider in the list of
+// askProvider, or -1.
+func currentProvider(cfg *configs.Resolved, known []provider, found []localservers.ProbeResult) int {
+	m := cfg.Model
+	if m.Name == "" {
+		return -1
+	}
+	for i, p := range known {
+		if p.class == m.Class && p.baseURL == m.BaseURL {
+			return i
+		}
+	}
+	if m.Class != "openai" {
+		return -1
+	}
+	all := localservers.KnownServers()
+	for _, f := range found {
+		all = append(all, f.Server)
+	}
+	if slices.ContainsFunc(all, func(p localservers.Server) bool { return p.BaseURL == m.BaseURL }) {
+		return len(known) + 1
+	}
+	return len(known)
+}
+
+// askAddress asks for the address of another server.
+func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
+	suggestion := ""
+	if i := currentProvider(cfg, providers(), nil); i == len(providers()) {
+		suggestion = cfg.Model.BaseURL
+	}
+	for {
+		text, err := a.Ask(ctx, "Address of its API, for example https://HOST/v1", text.Printable(suggestion))
+		if err != nil {
+			return err
+		}
+		address, err := url.Parse(text)
+		switch {
+		case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
+			err = a.Printf("Not an address: it must begin with https:// or http://.")
+		case address.User != nil || address.RawQuery != "" || address.Fragment != "":
+			err = a.Printf("The address must not contain a user name, a password or a query.")
+		default:
+			u.provider = provider{name: address.Host, class: "openai", baseURL: strings.TrimRight(text, "/"), KeyEnv: keyVariable(address)}
+			if suggestion == text {
+				u.KeyEnv = cfg.Model.APIKeyEnv
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// keyVariable returns the variable for the key of a server. It contains the name
+// of the server, so that mini does not send it the key of another one.
+func keyVariable(u *url.URL) string {
+	host := u.Hostname()
+	if net.ParseIP(host) != nil || !strings.Contains(host, ".") {
+		return "LOCAL_API_KEY"
+	}
+	labels := strings.Split(host, ".")
+	name := strings.ToUpper(strings.ReplaceAll(labels[len(labels)-2], "-", "_")) + "_API_KEY"
+	if !configs.IsVariable(name) {
+		return "LOCAL_API_KEY"
+	}
+	return name
+}
+
+// askServer asks for one of the servers on this machine.
+func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, found []localservers.ProbeResult) error {
+	var f localservers.ProbeResult
+	switch len(found) {
+	case 1:
+		f = found[0]
+	default:
+		var list []string
+		for _, f := range found {
+			list = append(list, f.String())
+		}
+		n, err := a.Choose(ctx, "Number", list, 0)
+		if err != nil {
+			return err
+		}
+		f = found[n]
+	}
+	u.provider = provider{name: cmp.Or(f.Name, f.BaseURL), class: "openai", baseURL: f.BaseURL, KeyEnv: f.KeyEnv}
+	u.local, u.found = true, f
+	return nil
+}
+
+// askKey asks for the variable with the key, and for the key if the variable is
+// not set.
+func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
+	if u.local {
+		return nil
+	}
+	if p := cfg.Model; p.Class == u.class && p.BaseURL == u.baseURL {
+		u.KeyEnv = cmp.Or(p.APIKeyEnv, u.KeyEnv)
+	}
+	for {
+		name, err := a.Ask(ctx, "Variable with the key", u.KeyEnv)
+		if err != nil {
+			return err
+		}
+		if configs.IsVariable(name) {
+			u.KeyEnv = name
+			break
+		}
+		if err := a.Printf("Not the name of a variable; mini asks for the key later."); err != nil {
+			return err
+		}
+	}
+	if os.Getenv(u.KeyEnv) != "" {
+		return a.Printf("%s is set.", u.KeyEnv)
+	}
+	if !configs.ProviderVariable.MatchString(u.KeyEnv) {
+		return a.Printf("%s is not set; export it in your shell.", u.KeyEnv)
+	}
+	noKey := "to export it yourself"
+	if u.baseURL != "" {
+		noKey += ", or if the server needs none"
+	}
+	if err := a.Printf("%s is not set. Paste the key, and mini stores it in a file that only\nyou can read: %s\nPress Enter %s.", u.KeyEnv, text.Printable(configs.UserDotenv()), noKey); err != nil {
+		return err
+	}
+	for {
+		key, err := a.AskSecret(ctx, "Key (not shown)")
+		if err != nil || key == "" {
+			return err
+		}
+		if err = userfiles.ValidateKey(key); err == nil {
+			u.key = key
+			return nil
+		}
+		if err := a.Printf("Not a key: %v.", err); err != nil {
+			return err
+		}
+	}
+}
+
+// askModel asks for the name of the model.
+func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
+	suggestion := u.model
+	models := u.found.TextModels()
+	if len(models) > 0 {
+		suggestion = models[0].Name
+		if err := a.Printf("It has %s.", settings.FormatModels(models)); err != nil {
+			return err
+		}
+	}
+	m := cfg.Model
+	_, listed := u.found.FindModel(m.Name)
+	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL && (listed || len(models) == 0) {
+		suggestion = m.Name
+	}
+	for {
+		name, err := a.Ask(ctx, "Model", text.Printable(suggestion))
+		if err != nil {
+			return err
+		}
+		try := *cfg
+		try.Model.Class, try.Model.BaseURL, try.Model.Name, try.Model.Route = u.class, u.baseURL, name, configs.Route{}
+		_, has := u.found.FindModel(name)
+		switch err := settings.CheckModelNames(&try); {
+		case name == "":
+		case len(models) > 0 && !has:
+			if err := a.Printf("It does not have %s; it has %s.", text.Printable(name), settings.FormatModels(models)); err != nil {
+				return err
+			}
+		case err != nil:
+			if err := a.Printf("%s.", text.Printable(err.Error())); err != nil {
+				return err
+			}
+		default:
+			u.model = name
+			return nil
+		}
+	}
+}
+
+// write stores the answers: first the settings, because they may conflict with
+// others in the file, then the key.
+func (u *ProviderSetup) write(ctx context.Context, s cmdutil.Streams) (err error) {
+	u.path, err = changeConfig(ctx, func(d *configs.Document) error {
+		for _, one := range u.settings() {
+			if one[1] == "" {
+				if _, err := d.Unset(one[0]); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := d.Set(one[0], one[1]); err != nil {
+				return err
+			}
+		}
+		if u.local {
+			return d.Set("model.price.free", "true")
+		}
+		if free, _ := d.Value("model.price.free"); free == "true" {
+			_, err := d.Unset("model.price.free")
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := notef(s, "stored %s of %s in %s%s", u.model, u.name, u.path, overrideNote("model.model_name")); err != nil || u.key == "" {
+		return err
+	}
+	path, err := storeKey(ctx, u.KeyEnv, u.key)
+	if err != nil {
+		return err
+	}
+	return notef(s, "stored the key in %s, which only you can read", path)
+}
+
+// settings returns the answers as keys and values. An empty value removes the
+// setting.
+func (u *ProviderSetup) settings() [][2]string {
+	return [][2]string{
+		{"model.model_class", u.class},
+		{"model.base_url", u.baseURL},
+		{"model.api_key_env", u.KeyEnv},
+		{"model.model_name", strconv.Quote(u.model)},
+	}
+}
+
+// Layers returns the answers as layers for this process.
+func (u *ProviderSetup) Layers() ([]configs.Layer, error) {
+	set := slices.DeleteFunc(u.settings(), func(one [2]string) bool { return one[1] == "" })
+	return settings.SettingLayers("mini config setup", set)
+}
+
+// Ready reports whether a model can be called now.
+func (u *ProviderSetup) Ready() bool {
+	return u.key != "" || u.baseURL != "" || os.Getenv(u.KeyEnv) != ""
+}
+
+// printNextStep prints what to do next.
+func (u *ProviderSetup) printNextStep(s cmdutil.Streams) error {
+	next := `mini doctor checks the server; then: mini -t "what to do"`
+	if !u.Ready() {
+		next = fmt.Sprintf(`export %s=...; then: mini -t "what to do"`, u.KeyEnv)
+	}
+	_, err := fmt.Fprintln(s.Err, "next:", next)
+	return err
+}

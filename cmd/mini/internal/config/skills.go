@@ -1,0 +1,220 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent/tools/skills"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/setup"
+)
+
+// NewSkills returns the command mini skills.
+func NewSkills(s cmdutil.Streams) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:   "skills",
+		Short: "List and check skills",
+		Long: `A skill is a folder with a file SKILL.md and files that commands can use.
+The prompt contains its name and description. The model reads its text with
+"mini-tool skill NAME". mini searches skills.paths, then the folder "skills"
+beside your config.yaml, then the built-in skills. The first skill of a name is
+used. skills.use enables skills.`,
+		Example: "  mini skills list\n  mini skills check ./my-skill",
+	}, newSkillsList(s), newSkillsCheck(s))
+}
+
+// skillOptions are the flags of mini skills list and check.
+type skillOptions struct {
+	settings.Flags
+	bench bool
+	json  bool
+}
+
+func (o *skillOptions) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.AddConfigFlag(f)
+	f.BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// load returns all skills and the names of the enabled ones.
+func (o *skillOptions) load() (found *skills.Set, use []string, err error) {
+	kind := "mini"
+	if o.bench {
+		kind = "swebench"
+	}
+	cfg, err := o.Merge(kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	return skills.Load(setup.SkillSources(cfg)...), cfg.Skills.Use, nil
+}
+
+func newSkillsList(s cmdutil.Streams) *cobra.Command {
+	o := &skillOptions{}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List skills, their sources and whether they are in use",
+		Example: `  mini skills list
+  mini skills list --bench -c mine.yaml --json`,
+		Args: cmdutil.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.list(s) },
+	}
+	o.add(cmd)
+	return cmd
+}
+
+// listedSkill is a skill in the output of --json.
+type listedSkill struct {
+	skills.Skill
+	Used bool `json:"used"`
+}
+
+func (o *skillOptions) list(s cmdutil.Streams) error {
+	found, use, err := o.load()
+	if err != nil {
+		return err
+	}
+	list := []listedSkill{}
+	for _, one := range found.Skills {
+		list = append(list, listedSkill{one, slices.Contains(use, one.Name) || slices.Contains(use, skills.All)})
+	}
+	if o.json {
+		return cmdutil.WriteJSON(s.Out, map[string]any{"skills": list, "problems": nonNil(found.Problems)})
+	}
+	var b strings.Builder
+	for _, one := range list {
+		fmt.Fprintln(&b, one.heading())
+		b.WriteString(indented(one.Description))
+	}
+	if len(list) == 0 {
+		b.WriteString("no skills\n")
+	}
+	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+		return err
+	}
+	bad := 0
+	for _, p := range found.Problems {
+		if !p.Warning {
+			bad++
+		}
+	}
+	if bad > 0 {
+		_, err = fmt.Fprintln(s.Err, cmdutil.FormatNote(text.Count(bad, "problem")+"; mini ignores those skills; run mini skills check"))
+	}
+	return err
+}
+
+// heading returns the first line of the description of a skill.
+func (l listedSkill) heading() string {
+	line := l.Name
+	if l.Version != "" {
+		line += " " + l.Version
+	}
+	if n := len(l.Files); n > 0 {
+		line += ", " + text.Count(n, "file")
+	}
+	line += ", " + l.Source
+	if l.Used {
+		line += ", in use"
+	}
+	return text.Printable(line)
+}
+
+// indented wraps a text into lines that are indented by four spaces.
+func indented(line string) string {
+	const margin = "    "
+	line = ansi.Wrap(text.Printable(line), cmdutil.TextWidth-len(margin), "")
+	return margin + strings.ReplaceAll(line, "\n", "\n"+margin) + "\n"
+}
+
+// nonNil returns an empty list for nil, so that JSON has [] and not null.
+func nonNil(problems []skills.Problem) []skills.Problem {
+	if problems == nil {
+		return []skills.Problem{}
+	}
+	return problems
+}
+
+func newSkillsCheck(s cmdutil.Streams) *cobra.Command {
+	o := &skillOptions{}
+	cmd := &cobra.Command{
+		Use:   "check [FOLDER...]",
+		Short: "Check skills for errors",
+		Long: `Checks the front matter of SKILL.md, names, sizes, files and links. For each
+problem, it prints a line with the file, the line number and the reason.
+Warnings do not count as problems.
+
+FOLDER is the folder of a skill, its SKILL.md, or a folder of several skills.
+Without FOLDER, it checks all skills that mini finds. The exit code is 3 if a
+skill has problems.`,
+		Example: `  mini skills check
+  mini skills check ./my-skill ./others --json`,
+		RunE: func(_ *cobra.Command, args []string) error { return o.check(s, args) },
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func (o *skillOptions) check(s cmdutil.Streams, args []string) error {
+	var found *skills.Set
+	if len(args) == 0 {
+		var err error
+		if found, _, err = o.load(); err != nil {
+			return err
+		}
+	} else {
+		var from []skills.Source
+		for _, arg := range args {
+			folder := arg
+			if filepath.Base(arg) == "SKILL.md" {
+				folder = filepath.Dir(arg) // the argument is the file itself
+			}
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				return usage.Errorf("no such folder: %s", text.Printable(folder))
+			}
+			from = append(from, skills.DirSource(folder))
+		}
+		found = skills.Load(from...)
+	}
+	bad := setup.BadSkills(found)
+	if len(bad)+len(found.Skills) == 0 {
+		found.Problems = append(found.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "no skills found"})
+		bad[""] = true
+	}
+	if err := o.showCheck(s.Out, found, len(bad)); err != nil {
+		return err
+	}
+	if len(bad) > 0 {
+		return cmdutil.ErrIncomplete
+	}
+	return nil
+}
+
+func (o *skillOptions) showCheck(w io.Writer, found *skills.Set, bad int) error {
+	if o.json {
+		return cmdutil.WriteJSON(w, map[string]any{"problems": nonNil(found.Problems), "fine": len(found.Skills), "with_problems": bad})
+	}
+	var b strings.Builder
+	for i, p := range found.Problems {
+		const maxShown = 200
+		if i == maxShown {
+			fmt.Fprintf(&b, "and %d more; --json prints all\n", len(found.Problems)-maxShown)
+			break
+		}
+		fmt.Fprintln(&b, text.Printable(p.String()))
+	}
+	fmt.Fprintf(&b, "%d checked: %d fine, %d with problems\n", len(found.Skills)+bad, len(found.Skills), bad)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,165 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/grade/tampering"
+	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories/export/filter"
+)
+
+// filterFlags are the flags that select attempts by their content.
+type filterFlags struct {
+	set      *pflag.FlagSet
+	cfg      filter.Config
+	resolved bool
+	// formatErrors applies only if the flag is set.
+	formatErrors     int
+	secrets, splitBy string
+	split            string
+}
+
+func (o *filterFlags) addFlags(f *pflag.FlagSet) {
+	o.set = f
+	f.BoolVar(&o.resolved, "resolved", false, "keep only attempts that are resolved")
+	f.StringSliceVar(&o.cfg.Verdicts, "verdict", nil, "keep only attempts with this verdict: resolved, unresolved ... or none")
+	f.StringSliceVar(&o.cfg.Classes, "class", nil, "keep only attempts of this outcome `CLASS`: submitted, limit ... (default for training: both)")
+	f.StringSliceVar(&o.cfg.Repos, "repo", nil, "keep only attempts on this repository, as owner/name")
+	f.StringSliceVar(&o.cfg.Models, "model", nil, "keep only attempts of this model; * matches any text")
+	f.BoolVar(&o.cfg.NoFlagged, "exclude-flagged", false, "drop attempts with a suspicious evaluation")
+	f.StringSliceVar(&o.cfg.Flags, "flags", nil, "drop only attempts with these suspicion `FLAGS`")
+	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "drop attempts with more tokens (estimated)")
+	f.StringVar(&o.cfg.Tokenizer, "tokenizer", "", "how to count tokens: estimate (by length)")
+	f.IntVar(&o.cfg.MaxSteps, "max-steps", 0, "drop attempts with more model replies")
+	f.IntVar(&o.cfg.MinSteps, "min-steps", 0, "drop attempts with fewer model replies")
+	f.IntVar(&o.formatErrors, "max-format-errors", 0, "drop attempts with more format errors (default: no limit)")
+	f.IntVar(&o.cfg.MaxPerInstance, "max-per-instance", 0, "keep at most this number of attempts per instance")
+	f.IntVar(&o.cfg.MinPerInstance, "min-per-instance", 0, "drop instances with fewer attempts")
+	f.Float64Var(&o.cfg.Dedupe, "dedupe", 0, "drop attempts with this similarity to an earlier one, such as 0.9")
+	f.StringVar(&o.secrets, "secrets", string(filter.SecretsRedact), "what to do with secrets: redact, drop or refuse")
+	f.BoolVar(&o.cfg.AllowTestSets, "allow-test-split", false, "allow test sets as training data")
+	f.StringVar(&o.split, "split", "", "write splits, such as train=0.95,val=0.05")
+	f.StringVar(&o.splitBy, "split-by", string(filter.ByInstance), "what a split keeps together: instance or repo")
+	f.Uint64Var(&o.cfg.Seed, "seed", 42, "seed of --split and --select random")
+}
+
+// newFilter returns the filter that the flags describe. training is set for
+// training data, reasoning if the rows contain the model's reasoning.
+func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error) {
+	cfg := o.cfg
+	cfg.Training, cfg.Reasoning = training, reasoning
+	cfg.Secrets, cfg.SplitBy = filter.SecretPolicy(o.secrets), filter.SplitBy(o.splitBy)
+	if o.set.Changed("max-format-errors") {
+		cfg.MaxFormatErrors = &o.formatErrors
+	}
+	if err := o.verdicts(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.NoFlagged = cfg.NoFlagged || len(cfg.Flags) > 0
+	for _, flag := range cfg.Flags {
+		if !slices.Contains(suspectFlags(), flag) {
+			return nil, usage.Errorf("--flags %.60q is not one of %s", flag, strings.Join(suspectFlags(), ", "))
+		}
+	}
+	if o.set.Changed("split-by") && !o.set.Changed("split") {
+		return nil, usage.Errorf("--split-by requires --split")
+	}
+	if o.set.Changed("split") {
+		splits, err := filter.ParseSplits(o.split)
+		if err != nil {
+			return nil, usage.Errorf("%w", err)
+		}
+		cfg.Splits, o.cfg.Splits = splits, splits
+	}
+	if err := configs.LoadDotenv(); err != nil {
+		return nil, err
+	}
+	cfg.KnownSecrets = knownSecrets(os.Environ())
+	s, err := filter.New(cfg)
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	return s, nil
+}
+
+// Names of the filter's report in the folder of an export.
+const (
+	filterReportJSON = "report.json"
+	filterReportText = "report.txt"
+)
+
+// writeFilterReport writes the filter's report into a folder, as JSON and as
+// text.
+func writeFilterReport(dir string, r *filter.Report) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text, ui.DefaultWidth); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{filterReportJSON: append(data, '\n'), filterReportText: text.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // results may be world-readable
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// verdicts sets and checks the verdicts to keep.
+func (o *filterFlags) verdicts(cfg *filter.Config) error {
+	if o.resolved && len(cfg.Verdicts) > 0 {
+		return usage.Errorf("--resolved means --verdict resolved; leave one of them out")
+	}
+	if o.resolved {
+		cfg.Verdicts = []string{string(verdicts.Resolved)}
+	}
+	known := []string{}
+	for _, c := range verdicts.Classes() {
+		known = append(known, string(c))
+	}
+	known = append(known, "none")
+	for _, v := range cfg.Verdicts {
+		if !slices.Contains(known, v) {
+			return usage.Errorf("--verdict %.60q is not one of %s", v, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// suspectFlags returns the values of --flags.
+func suspectFlags() []string {
+	var names []string
+	for _, f := range tampering.Flags() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// knownSecrets returns the environment variables whose names mark them as
+// secret.
+func knownSecrets(environ []string) []filter.KnownSecret {
+	var known []filter.KnownSecret
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		isKey := configs.LooksSecret(name) || configs.ProviderVariable.MatchString(name) &&
+			!strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_MODEL")
+		if isKey && value != "" {
+			known = append(known, filter.KnownSecret{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(known, func(a, b filter.KnownSecret) int { return strings.Compare(a.Name, b.Name) })
+	return known
+}

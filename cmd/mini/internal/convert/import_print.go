@@ -1,0 +1,200 @@
+package convert
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats"
+)
+
+// importStats summarizes an import.
+type importStats struct {
+	Attempts, Skipped, Failed int
+	Other                     int // files of folders that are no trajectories
+	NoOutcome                 int // attempts without an outcome
+	instances                 map[string]bool
+	classes                   map[trajectories.Class]int
+	models                    []string // the first two
+	losses                    []importLoss
+	formats                   map[string]int
+}
+
+// importLoss is data that a format could not keep.
+type importLoss struct {
+	format, description string
+	count, attempts     int
+}
+
+func (s *importStats) add(t *formats.File, added runner.ImportedAttempt) {
+	if s.instances == nil {
+		s.instances, s.formats, s.classes = map[string]bool{}, map[string]int{}, map[trajectories.Class]int{}
+	}
+	s.Attempts++
+	s.instances[t.Header.InstanceID] = true
+	s.formats[t.Format]++
+	if added.Outcome == nil {
+		s.NoOutcome++
+	} else {
+		s.classes[added.Outcome.Class]++
+	}
+	if name := t.Header.ModelName; name != "" && len(s.models) < 2 && !slices.Contains(s.models, name) {
+		s.models = append(s.models, name)
+	}
+	for _, text := range t.Losses {
+		l := formats.ParseLoss(text)
+		at := slices.IndexFunc(s.losses, func(x importLoss) bool { return x.format == t.Format && x.description == l.Description })
+		if at < 0 {
+			at = len(s.losses)
+			s.losses = append(s.losses, importLoss{format: t.Format, description: l.Description})
+		}
+		s.losses[at].count += l.Count
+		s.losses[at].attempts++
+	}
+}
+
+// importPrinter prints the progress of an import, as lines for people or as
+// JSON.
+type importPrinter struct {
+	out, err io.Writer
+	json     *json.Encoder
+	verbose  bool
+}
+
+func newImportPrinter(s cmdutil.Streams, o *importOptions) *importPrinter {
+	p := &importPrinter{out: s.Out, err: s.Err, verbose: o.verbose}
+	if o.json {
+		p.json = json.NewEncoder(s.Out)
+		p.json.SetEscapeHTML(false)
+	}
+	return p
+}
+
+// importLine is a line of mini import --json.
+type importLine struct {
+	File       string             `json:"file"`
+	Row        int                `json:"row,omitempty"`
+	Format     string             `json:"format,omitempty"`
+	InstanceID string             `json:"instance_id,omitempty"`
+	Attempt    int                `json:"attempt,omitempty"`
+	Class      trajectories.Class `json:"class,omitempty"`
+	ExitStatus string             `json:"exit_status,omitempty"`
+	Lost       []string           `json:"lost,omitempty"`
+	Skipped    string             `json:"skipped,omitempty"` // the attempt that was imported before
+	Error      string             `json:"error,omitempty"`
+	Others     int                `json:"other_rows,omitempty"` // number of further unreadable rows
+}
+
+func (p *importPrinter) added(path string, f *formats.File, in runner.ImportedAttempt) {
+	line := importLine{
+		File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Attempt: in.Attempt, Lost: f.Losses,
+	}
+	ended := "no outcome"
+	if in.Outcome != nil {
+		line.Class, line.ExitStatus = in.Outcome.Class, in.Outcome.ExitStatus
+		ended = string(line.Class)
+	}
+	if p.json != nil {
+		_ = p.json.Encode(line) // printing the summary returns write errors
+		return
+	}
+	if !p.verbose {
+		return
+	}
+	p.print("%s attempt %d  %s  %s, from %s\n", line.InstanceID, line.Attempt, ended, line.Format, location(path, f.Row))
+	for _, lost := range f.Losses {
+		p.print("    lost: %s\n", lost)
+	}
+}
+
+func (p *importPrinter) skipped(path string, f *formats.File, where string) {
+	if p.json != nil {
+		_ = p.json.Encode(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: where})
+		return
+	}
+	_, _ = fmt.Fprintf(p.err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, f.Row)), text.Printable(where))
+}
+
+// failed prints the first error of a file and the number of others.
+func (p *importPrinter) failed(path string, err error, others int) {
+	if p.json != nil {
+		_ = p.json.Encode(importLine{File: path, Error: err.Error(), Others: others})
+	}
+	also := ""
+	switch {
+	case others == 1:
+		also = "; 1 more row was not read"
+	case others > 1:
+		also = fmt.Sprintf("; %d more rows were not read", others)
+	}
+	_, _ = fmt.Fprintf(p.err, "mini: %s%s\n", text.Printable(err.Error()), also) // best effort
+}
+
+// location returns a path with the row, if the file has rows.
+func location(path string, row int) string {
+	if row > 0 {
+		return fmt.Sprintf("%s, row %d", path, row)
+	}
+	return path
+}
+
+// print formats a line; it makes strings printable, as they come from files.
+func (p *importPrinter) print(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = text.Printable(s)
+		}
+	}
+	_, _ = fmt.Fprintf(p.out, format, args...)
+}
+
+// printSummary prints the totals and the losses of each format.
+func (p *importPrinter) printSummary(run string, s *importStats) error {
+	if p.json != nil {
+		return nil
+	}
+	if _, err := fmt.Fprintf(p.out, "%s of %s in %s\n", text.Count(s.Attempts, "attempt"),
+		text.Count(len(s.instances), "instance"), text.Printable(run)); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{s.NoOutcome, "without an outcome"},
+		{s.Skipped, "skipped: imported before"},
+		{s.Other, "skipped: not trajectories"},
+		{s.Failed, "unreadable, see above"},
+	} {
+		if part.n > 0 {
+			p.print("  %d %s\n", part.n, part.text)
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(s.formats)) {
+		p.printFormat(f, s)
+	}
+	return nil
+}
+
+func (p *importPrinter) printFormat(name string, s *importStats) {
+	p.print("%s: %s\n", name, text.Count(s.formats[name], "attempt"))
+	losses := slices.DeleteFunc(slices.Clone(s.losses), func(l importLoss) bool { return l.format != name })
+	slices.SortStableFunc(losses, func(a, b importLoss) int { return cmp.Compare(b.count, a.count) })
+	if len(losses) == 0 {
+		p.print("  nothing was lost\n")
+	}
+	for _, l := range losses {
+		times := ""
+		if l.count > l.attempts {
+			times = fmt.Sprintf("%d times ", l.count)
+		}
+		p.print("  lost: %s (%sin %s)\n", l.description, times, text.Count(l.attempts, "attempt"))
+	}
+}

@@ -1,0 +1,151 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/trajectories/formats/atif"
+	"github.com/minibench/mini/trajectories/formats/check"
+)
+
+// NewTrajectories returns the command mini trajectories.
+func NewTrajectories(s cmdutil.Streams) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:   "trajectories",
+		Short: "Check trajectory files of mini and other agents",
+		Long: `Checks trajectories: journals of mini, .traj.json files of mini-swe-agent and
+files of other agents.`,
+		Example: "  mini trajectories check runs/first",
+	}, newTrajectoriesCheck(s))
+}
+
+// checkOptions holds the flags of mini trajectories check.
+type checkOptions struct {
+	json bool
+	atif string
+}
+
+func newTrajectoriesCheck(s cmdutil.Streams) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "Validate trajectories against their formats",
+		Long: `Validates trajectories: journals of mini, .traj.json files of mini-swe-agent
+(1 and 1.1) and ATIF (1.0 to 1.8). It prints a line for each problem: the file,
+the field and the reason. Notes do not count as problems.
+
+FILE may be a folder, such as a run: mini checks all trajectories in it and skips
+other files. A hyphen (-) means stdin. The exit code is 0 if all files are valid,
+and 3 if a file has problems or cannot be read.`,
+		Example: `  mini trajectories check runs/first
+  mini trajectories check trajectory.json --atif 1.7 --json`,
+		Args: cmdutil.AtLeastOne("files or folders of trajectories"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.atif, "atif", "1.8", "`VERSION` of the ATIF specification: 1.7 or 1.8")
+	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	return cmd
+}
+
+// atifVersions maps the values of --atif to specifications.
+var atifVersions = map[string]atif.SpecVersion{"1.7": atif.Spec17, "1.8": atif.Spec18}
+
+// checkedFile is the report on a file in the output of --json.
+type checkedFile struct {
+	File string `json:"file"`
+	*check.Report
+}
+
+// checkResult is the output of --json.
+type checkResult struct {
+	Files        []checkedFile `json:"files"`
+	Checked      int           `json:"checked"`
+	WithProblems int           `json:"with_problems"`
+	PassedOver   int           `json:"passed_over"`
+}
+
+func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {
+	version, ok := atifVersions[o.atif]
+	if !ok {
+		return usage.Errorf("--atif %.60q: must be 1.7 or 1.8", o.atif)
+	}
+	var all checkResult
+	add := func(name string, r *check.Report) {
+		c := checkedFile{name, r}
+		all.Files = append(all.Files, c)
+		if len(r.Problems) > 0 {
+			all.WithProblems++
+		}
+		if c.Problems = append([]check.Problem{}, r.Problems...); !o.json {
+			_, _ = io.WriteString(s.Out, c.text()) // PrintResult returns write errors
+		}
+	}
+	for _, arg := range args {
+		if arg == "-" {
+			add("-", check.Read("stdin", s.In, check.Options{ATIF: version}))
+			continue
+		}
+		files := []string{arg}
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			found, passed, err := check.Find(arg)
+			all.PassedOver += passed
+			if files = found; err == nil && len(found) == 0 {
+				err = errors.New("the folder contains no trajectories")
+			}
+			if err != nil {
+				add(arg, &check.Report{Problems: []check.Problem{{Reason: err.Error()}}})
+			}
+		}
+		for _, path := range files {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			add(path, check.File(path, check.Options{ATIF: version}))
+		}
+	}
+	all.Checked = len(all.Files)
+	line := fmt.Sprintf("%d checked: %d fine, %d with problems", all.Checked, all.Checked-all.WithProblems, all.WithProblems)
+	if all.PassedOver > 0 {
+		line += "; " + text.Count(all.PassedOver, "other file") + " skipped"
+	}
+	err := cmdutil.PrintResult(s, o.json, all, line+"\n")
+	if err == nil && all.WithProblems > 0 {
+		err = cmdutil.ErrIncomplete
+	}
+	return err
+}
+
+// maxListedProblems is the largest number of problems printed for a file.
+const maxListedProblems = 20
+
+// text formats the report for people.
+func (c checkedFile) text() string {
+	var b strings.Builder
+	put := func(what string, list []check.Problem) {
+		for i, p := range list {
+			at := c.File
+			if p.Line > 0 {
+				at = fmt.Sprintf("%s:%d", c.File, p.Line)
+			}
+			if i == maxListedProblems {
+				fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %sand %d more; --json lists all", c.File, what, len(list)-i)))
+				return
+			}
+			fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %s%s", at, what, p)))
+		}
+	}
+	put("", c.Problems)
+	put("note: ", c.Notes)
+	return b.String()
+}

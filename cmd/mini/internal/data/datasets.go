@@ -1,0 +1,256 @@
+// Package data implements the commands mini datasets and mini images.
+package data
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/datasets/hub"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// NewDatasets returns the command mini datasets.
+func NewDatasets(s cmdutil.Streams) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:   "datasets",
+		Short: "List, fetch and show benchmark datasets",
+		Long: `Datasets come from the Hugging Face hub, by alias (verified, lite and others) or
+as org/name[@revision], or from files. A fetched dataset stays in the cache and
+needs no network. Fetch it again to update it.`,
+		Example: `  mini datasets list
+  mini datasets fetch verified
+  mini datasets show astropy__astropy-12907`,
+	}, newDatasetsList(s), newDatasetsFetch(s), newDatasetsShow(s))
+}
+
+// newDatasetsFetch returns the command mini datasets fetch.
+func newDatasetsFetch(s cmdutil.Streams) *cobra.Command {
+	var split string
+	cmd := &cobra.Command{
+		Use:   "fetch SET...",
+		Short: "Fetch or update datasets from the hub",
+		Example: `  mini datasets fetch verified lite
+  mini datasets fetch SWE-bench/SWE-bench_Lite@main --split dev
+  HF_ENDPOINT=https://hub.example HF_TOKEN=... mini datasets fetch org/name`,
+		Args: cmdutil.AtLeastOne("the name of a dataset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var refs []hub.Ref
+			for _, name := range args {
+				ref, err := parseRef(name, split)
+				if err != nil {
+					return err
+				}
+				refs = append(refs, ref)
+			}
+			for i, ref := range refs {
+				if err := fetch(cmd.Context(), s, args[i], ref); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&split, "split", "", "`NAME` of a split, such as test or dev (default: the dataset's own)")
+	return cmd
+}
+
+// parseRef returns the reference of a dataset on the hub. Names of files and the
+// demo are errors.
+func parseRef(name, split string) (hub.Ref, error) {
+	if name == datasetopen.Demo {
+		return hub.Ref{}, usage.Errorf("fetch %s: it is built into mini", datasetopen.Demo)
+	}
+	ref, err := datasetopen.ParseRef(name, split)
+	if _, statErr := os.Stat(name); datasetopen.IsFileName(name) || err != nil && statErr == nil {
+		return hub.Ref{}, usage.Errorf("fetch %.100q: it is a file; pass it to --subset", name)
+	}
+	return ref, err
+}
+
+// fetch fetches one dataset and prints its size.
+func fetch(ctx context.Context, s cmdutil.Streams, name string, ref hub.Ref) error {
+	progress := rows.NewFetchProgress(s)
+	defer progress.Close()
+	h, err := datasetopen.Hub(hub.Config{Progress: progress.Show})
+	if err != nil {
+		return err
+	}
+	snapshot, err := h.Fetch(ctx, ref)
+	if errors.Is(err, agent.ErrInterrupted) {
+		return fmt.Errorf("fetch %s: %w; run the same command to continue", text.Printable(name), agent.ErrInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	// Read the rows now to find errors in them.
+	ids, err := datasets.IDs(ctx, snapshot.Source(name))
+	if err != nil {
+		return err
+	}
+	progress.Close()
+	_, err = fmt.Fprintf(s.Out, "%s: split %s, %s, %s\n  %s at %s\n", text.Printable(name),
+		cmp.Or(snapshot.Split, "(all)"), text.Count(len(ids), "row"), table.SizeText(snapshot.Bytes), snapshot.Repo, snapshot.Commit)
+	return err
+}
+
+// showOptions are the flags of mini datasets show.
+type showOptions struct {
+	rows.DatasetFlags
+	column string
+	json   bool
+}
+
+func newDatasetsShow(s cmdutil.Streams) *cobra.Command {
+	o := &showOptions{}
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an instance of a dataset",
+		Long: `Shows the row of an instance of the datasets in --subset. Without --subset, it
+searches the demo and the cached datasets.`,
+		Example: `  mini datasets show minidemo__ledger-17
+  mini datasets show astropy__astropy-12907 --subset verified --column patch
+  mini datasets show astropy__astropy-12907 --json`,
+		Args: cmdutil.ExactlyOne("the id of an instance"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args[0]) },
+	}
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.column, "column", "", "print only the raw value of `COLUMN`")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the row as JSON")
+	return cmd
+}
+
+func (o *showOptions) run(ctx context.Context, s cmdutil.Streams, id string) error {
+	in, err := o.find(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.column != "":
+		return printColumn(s, in, o.column)
+	case o.json:
+		text, err := in.JSON()
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(text)
+		return err
+	}
+	_, err = io.WriteString(s.Out, instanceText(in))
+	return err
+}
+
+// find returns the row of an instance.
+func (o *showOptions) find(ctx context.Context, s cmdutil.Streams, id string) (datasets.Instance, error) {
+	sources, err := o.OpenAll(ctx, s)
+	if err != nil {
+		return datasets.Instance{}, err
+	}
+	if len(o.Subsets) == 0 {
+		if sources, err = cachedSources(); err != nil {
+			return datasets.Instance{}, err
+		}
+	}
+	hint := "pass --subset, or fetch a dataset: mini datasets fetch verified"
+	for _, source := range sources {
+		ids, err := datasets.IDs(ctx, source)
+		if err != nil {
+			return datasets.Instance{}, err
+		}
+		if !slices.Contains(ids, id) {
+			if near := datasets.ClosestIDs(id, ids, 1); len(near) > 0 {
+				hint = "did you mean " + near[0] + "?"
+			}
+			continue
+		}
+		for in, err := range datasets.Rows(ctx, source, func(other string) bool { return other == id }) {
+			return in, err
+		}
+	}
+	return datasets.Instance{}, usage.Errorf("no row of %s has the id %.100q; %s", searchedNames(o.Subsets), id, hint)
+}
+
+// searchedNames describes the searched datasets.
+func searchedNames(subsets []string) string {
+	if len(subsets) == 0 {
+		return "the demo and the cached datasets"
+	}
+	return strings.Join(subsets, ", ")
+}
+
+// cachedSources returns the demo and the cached datasets.
+func cachedSources() ([]datasets.Source, error) {
+	sources := []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}
+	h, err := datasetopen.Hub(hub.Config{})
+	if err != nil {
+		return nil, err
+	}
+	cached, err := h.Cached()
+	for _, e := range cached {
+		sources = append(sources, e.Source(""))
+	}
+	return sources, err
+}
+
+// printColumn prints the value of one column.
+func printColumn(s cmdutil.Streams, in datasets.Instance, column string) error {
+	raw, ok := in.Row[column]
+	if !ok {
+		return usage.Errorf("%s has no column %.60q; it has %s", in.ID, column, strings.Join(columns(in), ", "))
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	if s.OutTerminal {
+		text = cmdutil.Sanitize(text)
+	}
+	_, err := io.WriteString(s.Out, strings.TrimSuffix(text, "\n")+"\n")
+	return err
+}
+
+// maxInline is the length of the longest value, in bytes, that is printed in one
+// line; longer values get a section.
+const maxInline = 100
+
+// instanceText formats an instance: first the short columns, one per line, then
+// the long ones.
+func instanceText(in datasets.Instance) string {
+	var short, long strings.Builder
+	for _, name := range columns(in) {
+		if name == "image" {
+			continue // printed last, from ImageName
+		}
+		var line string
+		if json.Unmarshal(in.Row[name], &line) != nil {
+			line = string(in.Row[name])
+		}
+		if len(line) <= maxInline && !strings.Contains(line, "\n") {
+			fmt.Fprintf(&short, "%-24s %s\n", text.Printable(name), text.Printable(line))
+			continue
+		}
+		fmt.Fprintf(&long, "\n--- %s ---\n%s\n", text.Printable(name), strings.TrimRight(cmdutil.Sanitize(line), "\n"))
+	}
+	fmt.Fprintf(&short, "%-24s %s\n", "image", text.Printable(in.ImageName()))
+	return short.String() + long.String()
+}
+
+// columns returns the sorted names of the columns.
+func columns(in datasets.Instance) []string { return slices.Sorted(maps.Keys(in.Row)) }

@@ -1,0 +1,137 @@
+// Package eval implements mini eval, which evaluates patches in containers, and
+// mini grade, which grades saved test logs.
+package eval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/dryrun"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// options holds the flags of mini eval.
+type options struct {
+	settings.Flags
+	rows.DatasetFlags
+	selection   datasets.Selection
+	patches     string
+	runSources  []datasets.SourceInfo // datasets named by the run's manifest; nil with --subset
+	output      string
+	runID       string
+	skipUnknown bool
+	trustLogs   bool
+	dryRun      bool
+	progress    string
+	json        bool
+}
+
+// DefaultRunID is the default of --run-id. It is constant, so that a repeated
+// evaluation in the same folder resumes the earlier one.
+const DefaultRunID = "mini"
+
+// New returns the command mini eval. When kill ends, the command kills its
+// containers.
+func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "eval --subset SET -p PREDS",
+		Short: "Evaluate patches by running the instance's tests",
+		Long: `Evaluates each patch in a fresh container, as the official SWE-bench harness does.
+PREDS is a file of predictions, the folder of a run, gold or noop.
+For the folder of a run, mini eval writes the verdicts into that folder.`,
+		Example: `  mini eval --subset verified -p preds.json -w 4
+  mini eval -p runs/first`,
+		Args: cmdutil.FlagsOnly("predictions", "-p"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), kill, s) },
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func (o *options) flags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVarP(&o.patches, "predictions", "p", "", "patches to evaluate: a `FILE`, a run's folder, gold or noop")
+	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
+	f.BoolVar(&o.trustLogs, "trust-logs", false, "grade test logs that this user's mini did not write")
+	o.DatasetFlags.AddFlags(f)
+	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`; repeatable")
+	f.StringVar(&o.selection.Filter, "filter", "", "evaluate only instances whose id begins with this `REGEXP`")
+	f.StringVar(&o.selection.Slice, "slice", "", "evaluate only a slice of the rows, as in Python: A:B or A:B:STEP")
+	f.IntP("workers", "w", 0, "number of patches to evaluate in parallel (default half the cores)")
+	f.Float64("timeout", 0, "timeout for the tests of an instance in `SECONDS` (default 1800)")
+	f.String("eval-network", "", "container network: bridge or none (default \"bridge\")")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for the verdicts (default: the run's folder, or a new one in mini-runs/)")
+	f.StringVar(&o.runID, "run-id", DefaultRunID, "name of the run in logs/run_evaluation")
+	f.Int("rerun-failed", 0, "number of times to rerun failed tests")
+	f.String("cache", "", "`FOLDER` for verdicts that several runs share")
+	o.FlagSet, o.Keys = f, map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
+	f.StringArrayVarP(&o.Config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, without running it")
+	f.StringVar(&o.progress, "progress", "", "how to show progress: plain, json or none")
+	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
+}
+
+// run executes mini eval.
+func (o *options) run(ctx, kill context.Context, s cmdutil.Streams) error {
+	j, err := o.prepare(ctx, s)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	if o.dryRun {
+		p, err := j.plan(ctx)
+		if err == nil {
+			err = dryrun.Print(s, j.json, p, p.text(), p.Obstacle)
+		}
+		return usage.Wrap(err)
+	}
+	return j.run(ctx, kill, s)
+}
+
+// settings resolves the configuration of the evaluation and prints a note for
+// each setting that has no effect on it.
+func (o *options) settings(s cmdutil.Streams) (*configs.Resolved, error) {
+	cfg, err := o.Merge("swebench")
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range unusedSettings(cfg) {
+		_, _ = fmt.Fprintln(s.Err, "mini: note:", cmdutil.Sanitize(note)) // best effort
+	}
+	return cfg, nil
+}
+
+// sharedSettings lists the settings of the agent's sandboxes that evaluations
+// use too.
+var sharedSettings = map[string]bool{
+	"environment.platform": true, "environment.pull_timeout": true, "environment.helper_dir": true,
+	"environment.environment_class": true,
+}
+
+// unusedSettings returns a note for each sandbox setting that was given for this
+// command but has no effect on it. It skips the user's configuration file, which
+// other commands use too.
+func unusedSettings(cfg *configs.Resolved) []string {
+	entries, err := cfg.Entries("environment")
+	if err != nil {
+		return nil // Merge has validated the configuration
+	}
+	var notes []string
+	for _, e := range entries {
+		o, ok := cfg.Origin(e.Key)
+		if ok && !o.IsBuiltin() && o.Layer != userdirs.ConfigFile() && !sharedSettings[e.Key] {
+			notes = append(notes, fmt.Sprintf(
+				"%s (%s) applies to the agent's sandboxes; evaluations use those of the official harness", e.Key, o))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,221 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/grade/savedlogs"
+	"github.com/minibench/mini/runner/report"
+)
+
+// gradeOptions holds the flags of mini grade.
+type gradeOptions struct {
+	rows.DatasetFlags
+	skipUnknown, verbose, dryRun, json bool
+}
+
+// NewGrade returns the command mini grade.
+func NewGrade(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "grade --subset SET PATH... | RUN",
+		Short: "Grade saved test logs without running containers",
+		Long: `Grades the logs of past evaluations as the official SWE-bench harness does.
+A log is a file test_output.txt or test_output.txt.gz in a folder named after
+its instance. An empty patch.diff beside a log means that there was no patch.
+If each model has its own folder, mini grade prints a rate for each model.
+It skips unreadable files and links that lead out of PATH, and exits with 3.
+It runs nothing and writes nothing.
+
+With RUN, the folder of an evaluation by mini eval, it grades the run's logs
+again, for example after a parser or the dataset has changed. It loads the
+current version of the dataset that the run names, and lists the verdicts that
+changed. It rewrites reports and summaries; each record keeps its earlier
+verdicts. Verdicts whose logs cannot be graded stay unchanged.`,
+		Example: `  mini grade --subset verified logs/run_evaluation/first
+  mini grade --subset lite --subset verified --json LOGS | jq .resolved
+  mini grade runs/first --dry-run`,
+		Args: cmdutil.AtLeastOne("folders with logs"),
+	}
+	o := gradeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && hasVerdicts(args[0]) {
+			return o.regrade(cmd.Context(), s, args[0])
+		}
+		return o.run(cmd.Context(), s, args)
+	}
+	return cmd
+}
+
+func gradeFlags(cmd *cobra.Command) *gradeOptions {
+	o := &gradeOptions{}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.AddFlags(f)
+	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip logs that cannot be graded")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each log, even if there are many")
+	f.BoolVar(&o.dryRun, "dry-run", false, "with RUN: show what would change, without writing it")
+	f.BoolVar(&o.json, "json", false, "print a line of JSON for each log; with RUN: one document")
+	return o
+}
+
+// maxListed is the largest number of logs that are listed without --verbose.
+const maxListed = 20
+
+// gradeGC (a percentage) and gradeMemory (bytes) make the garbage collector run
+// less often as long as the process is small: grading allocates much.
+const (
+	gradeGC     = 400
+	gradeMemory = 224 << 20
+)
+
+func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []string) error {
+	if len(o.Subsets) == 0 {
+		return usage.Errorf("--subset is required: demo, verified, lite ..., or a file of rows; see mini datasets list")
+	}
+	found, err := savedlogs.FindLogs(paths)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	sources, err := o.OpenAll(ctx, s)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	rows, err := savedlogs.ReadRows(ctx, sources, found.IDs())
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	folders, err := o.gradable(s, found.Folders, rows)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(gradeGC)
+		debug.SetMemoryLimit(gradeMemory)
+	}
+	var totals savedlogs.Totals
+	sets := savedlogs.GroupByPredictions(folders)
+	printLine := o.printer(s, len(folders))
+	for r := range (savedlogs.Grader{}).Grade(ctx, folders, rows.TestSpecs) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l := r.Line(rows)
+		totals.Add(l, r.Bytes)
+		if name, ok := sets[r.Path]; ok {
+			totals.AddToSet(name, l)
+		}
+		if err := printLine(l); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return o.finish(s, found, rows, totals)
+}
+
+// gradable returns the folders whose instances have a row that can be graded.
+func (o *gradeOptions) gradable(
+	s cmdutil.Streams, all []savedlogs.Folder, rows savedlogs.Rows,
+) ([]savedlogs.Folder, error) {
+	problem := o.rowProblem(rows)
+	if problem != "" && !o.skipUnknown {
+		return nil, usage.Errorf("%s; pass --skip-unknown to skip them", problem)
+	}
+	folders := slices.DeleteFunc(slices.Clone(all), func(f savedlogs.Folder) bool {
+		_, ok := rows.TestSpecs[f.InstanceID]
+		return !ok
+	})
+	if len(folders) == 0 {
+		return nil, usage.Errorf("no log can be graded: %s", problem)
+	}
+	if problem != "" {
+		_, _ = fmt.Fprintf(s.Err, "mini: skipped %s: %s\n",
+			text.Count(len(all)-len(folders), "log"), text.Printable(problem)) // best effort
+	}
+	return folders, nil
+}
+
+// rowProblem describes logs without a row and rows that cannot be graded. It
+// returns "" if there are none.
+func (o *gradeOptions) rowProblem(rows savedlogs.Rows) string {
+	var parts []string
+	if n := len(rows.Unknown); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s has no row for the %s %s",
+			strings.Join(o.Subsets, ", "), text.Plural(n, "folder"), text.List(rows.Unknown)))
+	}
+	if n := len(rows.Ungradable); n > 0 {
+		var texts []string
+		for _, err := range rows.Ungradable {
+			texts = append(texts, err.Error())
+		}
+		slices.SortFunc(texts, datasets.CompareNatural)
+		parts = append(parts, texts[0])
+		if n > 1 {
+			parts[len(parts)-1] += fmt.Sprintf(" (and %d more like it)", n-1)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// listsEach reports whether each log gets a line of output.
+func (o *gradeOptions) listsEach(logs int) bool { return o.verbose || logs <= maxListed }
+
+// printer returns a function that prints the result of one log.
+func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line) error {
+	switch {
+	case o.json:
+		enc := json.NewEncoder(s.Out)
+		enc.SetEscapeHTML(false)
+		return func(l savedlogs.Line) error { return enc.Encode(l) }
+	case o.listsEach(logs):
+		return func(l savedlogs.Line) error { return report.WriteVerdict(s.Out, l, ui.Width(s.Out)) }
+	}
+	return func(savedlogs.Line) error { return nil }
+}
+
+// finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not
+// graded.
+func (o *gradeOptions) finish(
+	s cmdutil.Streams, found savedlogs.SearchResult, known savedlogs.Rows, t savedlogs.Totals,
+) error {
+	if n := len(found.WithoutLog); n > 0 {
+		_, _ = fmt.Fprintf(s.Err, "mini: %s of evaluations without a log: %s\n",
+			text.Count(n, "folder"), text.Printable(text.List(found.WithoutLog))) // best effort
+	}
+	for _, skipped := range found.Skipped {
+		_, _ = fmt.Fprintln(s.Err, "mini: skipped", text.Printable(skipped.Path+": "+skipped.Reason)) // best effort
+	}
+	if !o.json {
+		var b strings.Builder
+		if o.listsEach(t.Logs) {
+			b.WriteString("\n")
+		}
+		err := report.WriteTotals(&b, t, ui.Width(s.Out))
+		for _, e := range known.Editions {
+			b.WriteString(text.Printable(rows.FormatSource(e)) + "\n")
+		}
+		if _, werr := io.WriteString(s.Out, b.String()); err != nil || werr != nil {
+			return errors.Join(err, werr)
+		}
+	}
+	if t.Graded() < t.Logs || len(found.Skipped) > 0 {
+		return cmdutil.ErrIncomplete
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/datasets"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/report"
+)
+
+// run evaluates the patches and prints the score.
+func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
+	p := progress.New(j.display, s, progress.Heading{IDs: j.ids(), Patches: len(j.tasks)})
+	defer p.Close()
+	if err := CheckCache(j.cfg.Eval.Cache); err != nil {
+		return err
+	}
+	var err error
+	if j.key, err = EnsureKey(ctx); err != nil {
+		return usage.Wrap(err)
+	}
+	// Connect to the engine before creating the folder: a failure leaves nothing
+	// behind.
+	var log *runner.Log
+	sandboxes, err := connect(ctx, kill, j.cfg, j.dir, s.Err, progress.Observe(func(e runner.Event) { log.Emit(e) }))
+	if err != nil {
+		return err
+	}
+	folder, err := runner.Open(j.dir)
+	if err != nil {
+		return errors.Join(usage.Wrap(err), sandboxes.Close())
+	}
+	defer folder.Close() //nolint:errcheck // the process releases the lock anyway
+	folder.SetVerdictFilter(IsSignedByUser)
+	log = runner.NewLog(folder, p.Event)
+	log.Redact = envopen.Redact(j.cfg)
+	sum, err := j.evaluate(ctx, p.Writer(), sandboxes, folder, log)
+	p.Close()
+	err = errors.Join(err, sandboxes.Close())
+	if sum.PatchCount() > 0 {
+		err = errors.Join(err, folder.UpdateVerdicts(), j.conclude(ctx, s, sum, err))
+	}
+	return cmdutil.MarkDiskFull(err, sum.PatchCount() > 0 && sum.IsComplete())
+}
+
+// evaluate evaluates the patches that have no valid verdict.
+func (j *job) evaluate(
+	ctx context.Context, w io.Writer, sandboxes Sandboxes, folder *runner.Folder, log *runner.Log,
+) (evaluate.Summary, error) {
+	c := j.config()
+	c.Folder, c.Log, c.Sandboxes = folder, log, sandboxes
+	pending, err := j.pending(ctx, c)
+	if err != nil {
+		return evaluate.Summary{}, usage.Wrap(err)
+	}
+	if err := sandboxes.Images.CheckBudget(ctx, sandboxes.imageRequests(pending)); err != nil && len(pending) > 0 {
+		return evaluate.Summary{}, usage.Wrap(err)
+	}
+	if err := j.printHeading(w, len(pending)); err != nil {
+		return evaluate.Summary{}, usage.Wrap(err)
+	}
+	if len(pending) > 0 && j.patches.taskFor == nil { // the dataset's own patches are trusted
+		sandboxes.Warn(ctx, w)
+	}
+	defer sandboxes.Prefetch(ctx, pending)()
+	return evaluate.Run(ctx, c, j.tasks)
+}
+
+// pending returns the instances of the tasks that need a container.
+func (j *job) pending(ctx context.Context, c evaluate.Config) ([]datasets.Instance, error) {
+	known, err := c.FindReusable(ctx, j.dir, j.tasks)
+	var pending []datasets.Instance
+	for i, class := range known {
+		if class == "" || class.IsFailure() && c.RerunFailed > 0 {
+			pending = append(pending, j.tasks[i].Instance)
+		}
+	}
+	return pending, err
+}
+
+// printHeading prints the number of patches and the folder; pending is the
+// number of patches that need a container.
+func (j *job) printHeading(w io.Writer, pending int) error {
+	line := fmt.Sprintf("mini eval: %s, %s of %s, %s",
+		text.Printable(strings.Join(j.Subsets, "+")), text.Count(len(j.tasks), "patch"),
+		text.Printable(j.patches.name), text.Count(WorkerCount(j.cfg.Eval.Workers), "worker"))
+	if n := len(j.tasks) - pending; n > 0 {
+		line += fmt.Sprintf("; %d without a container", n)
+	}
+	_, err := fmt.Fprintf(w, "%s\nfolder: %s\n", line, text.Printable(j.dir))
+	return err
+}
+
+// WorkerCount returns the number of evaluations to run in parallel: n, or half
+// the number of cores if n is 0.
+func WorkerCount(n int) int {
+	if n > 0 {
+		return n
+	}
+	return max(1, runtime.NumCPU()/2)
+}
+
+// ids returns the ids of the instances that have a patch, without duplicates.
+func (j *job) ids() []string {
+	var ids []string
+	for _, t := range j.tasks {
+		if n := len(ids); n == 0 || ids[n-1] != t.Instance.ID { // tasks of one instance are adjacent
+			ids = append(ids, t.Instance.ID)
+		}
+	}
+	return ids
+}
+
+// result is the output of mini eval --json.
+type result struct {
+	Run     string                    `json:"run"` // path of the folder
+	RunID   string                    `json:"run_id"`
+	Summary evaluate.Summary          `json:"summary"`
+	Score   report.Score              `json:"score"`
+	Samples *report.RepetitionSummary `json:"samples,omitempty"` // nil unless instances have several attempts (-k)
+}
+
+// conclude prints the score and returns the error that the command ends with.
+// failed is the error of the evaluation.
+func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summary, failed error) error {
+	e := report.Evaluation{
+		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished,
+		IDs: j.ids(), Official: sum.Official, Now: time.Now(),
+	}
+	if j.patches.run != "" {
+		if run, err := runner.ReadRun(j.patches.run); err == nil {
+			e.Run = run
+		}
+	}
+	score := report.NewScore(e)
+	var repetitions *report.RepetitionSummary
+	if e.Run != nil && len(j.patches.repetitions) > 0 {
+		repetitions = report.NewRepetitionSummary(e.Run, j.ids())
+	}
+	var err error
+	if j.json {
+		err = json.NewEncoder(s.Out).Encode(result{j.dir, j.runID, sum, score, repetitions})
+	} else {
+		err = score.Write(s.Out, ui.Width(s.Out))
+		if repetitions != nil {
+			err = errors.Join(err, repetitions.Write(s.Out, ui.Width(s.Out)))
+		}
+		err = errors.Join(err, j.printMissing(s.Out))
+	}
+	switch {
+	case err != nil || failed != nil:
+		return err
+	case sum.IsComplete():
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w; to resume, run the same command with -o %s", agent.ErrInterrupted, j.dir)
+	}
+	return cmdutil.ErrIncomplete
+}
+
+// printMissing prints how many of the selected instances have no patch.
+func (j *job) printMissing(w io.Writer) error {
+	n := len(j.selected) - len(j.ids())
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%d of the %s have no patch; the official summary counts them\n",
+		n, text.Count(len(j.selected), "instance"))
+	return err
+}

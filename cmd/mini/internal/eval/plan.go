@@ -1,0 +1,113 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/minibench/mini/cmd/mini/internal/dryrun"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/imagestore"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// plan describes an evaluation for --dry-run.
+type plan struct {
+	Datasets []datasets.SourceInfo `json:"datasets"`
+	Selected int                   `json:"selected"` // number of rows, with or without a patch
+	Patches  []plannedPatch        `json:"patches"`
+	Known    int                   `json:"known"` // number of patches with a valid verdict
+	// Notes list skipped patches and anything unusual.
+	Notes   []string      `json:"notes,omitempty"`
+	Folder  string        `json:"folder"`
+	RunID   string        `json:"run_id"`
+	Workers int           `json:"workers"`
+	Timeout float64       `json:"timeout_seconds"`
+	Network string        `json:"network"`
+	Images  dryrun.Images `json:"images"`
+	// Obstacle is the reason why the evaluation would not start; "" if it would.
+	Obstacle string `json:"obstacle,omitempty"`
+}
+
+// plannedPatch is a patch and the image of its container. Verdict is its valid
+// verdict; "" if there is none.
+type plannedPatch struct {
+	ID         string         `json:"instance_id"`
+	Repetition int            `json:"sample,omitempty"`
+	Model      string         `json:"model_name_or_path"`
+	Image      string         `json:"image"`
+	Verdict    verdicts.Class `json:"verdict,omitempty"`
+}
+
+// plan returns the plan of the evaluation. It does not pull images.
+func (j *job) plan(ctx context.Context) (plan, error) {
+	e := j.cfg.Eval
+	p := plan{
+		Datasets: j.set.Sources, Selected: len(j.selected), Notes: j.notes, Folder: j.dir, RunID: j.runID,
+		Workers: WorkerCount(e.Workers), Timeout: e.Timeout, Network: e.Network,
+	}
+	c := j.config()
+	offline := func(e *docker.EngineConfig) { e.Images.Registry = nil }
+	if store, done, err := envopen.OpenImages(ctx, j.cfg, false, nil, offline); err == nil {
+		defer done() //nolint:errcheck // only reads
+		c.Sandboxes = Sandboxes{&envopen.Sandboxes{Images: store}, containerConfig(j.cfg, j.dir, e.Network)}
+	}
+	known, err := c.FindReusable(ctx, j.dir, j.tasks)
+	if err != nil {
+		return p, err
+	}
+	var needed []imagestore.Request
+	for i, t := range j.tasks {
+		item := plannedPatch{
+			ID: t.Instance.ID, Repetition: t.Repetition, Model: t.Model, Image: t.Instance.ImageName(), Verdict: known[i],
+		}
+		p.Patches = append(p.Patches, item)
+		if item.Verdict == "" {
+			needed = append(needed, imageRequest(docker.Config{Platform: j.cfg.Environment.Platform}, t.Instance))
+		} else {
+			p.Known++
+		}
+	}
+	if len(needed) > 0 {
+		p.Images = dryrun.MeasureImages(ctx, j.cfg, needed, dryrun.MaxRegistryQueries)
+		p.Obstacle = p.Images.Problem
+	}
+	return p, nil
+}
+
+// text formats the plan for people.
+func (p plan) text() string {
+	var s dryrun.Text
+	line := s.Line
+	s.WriteString("dry run: nothing is started\n\n")
+	for i, e := range p.Datasets {
+		line(dryrun.Label(i, "dataset"), "%s", rows.FormatSource(e))
+	}
+	line("patches", "%d, for %s; %d with a valid verdict, %d to run",
+		len(p.Patches), text.Count(p.Selected, "instance"), p.Known, len(p.Patches)-p.Known)
+	for i, note := range p.Notes {
+		line(dryrun.Label(i, "note"), "%s", note)
+	}
+	line("sandboxes", "as in the official harness, network %s, %s, timeout %g s",
+		p.Network, text.Count(p.Workers, "worker"), p.Timeout)
+	if p.Images.Distinct > 0 {
+		line("images", "%s", dryrun.FormatImages(p.Images))
+		line("disk", "%s", dryrun.FormatDisk(p.Images))
+	}
+	line("folder", "%s, run id %s", p.Folder, p.RunID)
+	if p.Obstacle != "" {
+		line("BUT", "it would not start: %s", p.Obstacle)
+	}
+	s.WriteString("\npatches, in order:\n")
+	for i, in := range p.Patches {
+		if s.Truncate(i, len(p.Patches)) {
+			break
+		}
+		s.WriteString(text.Printable(fmt.Sprintf("  %-40s %s", in.ID, cmp.Or(string(in.Verdict), in.Image))) + "\n")
+	}
+	return s.String()
+}

@@ -1,0 +1,246 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/version"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/trajectories"
+)
+
+// job is an evaluation that is ready to run.
+type job struct {
+	*options
+	cfg     *configs.Resolved
+	patches patches
+	set     datasets.Set
+	// selected are the ids of the selected rows, with or without a patch.
+	selected []string
+	tasks    []evaluate.Task
+	notes    []string // skipped patches and anything unusual
+	dir      string
+	key      []byte // signs the user's verdicts; nil if it does not exist yet
+	display  string
+}
+
+// prepare checks the flags and loads patches and rows. It writes only to the
+// cache of datasets.
+func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) {
+	cfg, err := o.settings(s)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := progress.Choose(o.progress, progress.DetectTerminal(s), ProgressKinds)
+	if err != nil && !o.dryRun {
+		return nil, err
+	}
+	p, err := readPatches(o.patches)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Subsets) == 0 && p.run != "" {
+		if err := o.useRunDataset(p.run); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Subsets) == 0 {
+		return nil, usage.Errorf("--subset is required: the dataset of the patches; see mini datasets list")
+	}
+	if _, err := grade.NewLayout(".", o.runID); err != nil {
+		return nil, usage.Errorf("--run-id: %w", err)
+	}
+	key, err := readVerdictKey()
+	if err != nil {
+		return nil, err
+	}
+	j := &job{options: o, cfg: cfg, patches: p, display: kind, dir: o.folder(p), key: key}
+	if err := runner.CheckFolder(j.dir); err != nil {
+		return nil, err
+	}
+	if err := j.load(ctx, s); err != nil {
+		return nil, err
+	}
+	for _, line := range slices.Concat(p.warnings, j.notes) {
+		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(line)) // best effort
+	}
+	return j, nil
+}
+
+// ProgressKinds are the values of --progress; mini eval has no live view.
+var ProgressKinds = []string{progress.Plain, progress.JSON, progress.None}
+
+// folder returns the folder for the verdicts: by default that of the run that
+// made the patches.
+func (o *options) folder(p patches) string {
+	if o.output == "" && p.run != "" {
+		return p.run
+	}
+	return rows.RunFolder(o.output, append(slices.Clone(o.Subsets), p.name))
+}
+
+// load reads the rows of the patches and creates a task for each patch.
+func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
+	sources, err := j.OpenAll(ctx, s)
+	if err != nil {
+		return err
+	}
+	known, err := allIDs(ctx, sources)
+	if err != nil {
+		return err
+	}
+	if j.selected, err = j.selection.Apply(known); err != nil {
+		return err
+	}
+	if err := j.checkUnknown(known); err != nil {
+		return err
+	}
+	byID := trajectories.Predictions{List: j.patches.list}.ByID()
+	wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id, byID) })
+	name := strings.Join(j.Subsets, "+")
+	if len(wanted) == 0 && len(j.selected) == 0 {
+		return usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(known), name)
+	}
+	if len(wanted) == 0 {
+		return usage.Errorf("%s: no prediction is for a selected instance of %s", j.patches.name, name)
+	}
+	if j.set, err = datasets.Load(ctx, sources, datasets.Selection{IDs: wanted}); err != nil {
+		return err
+	}
+	for i, e := range j.set.Sources {
+		if i < len(j.runSources) && j.runSources[i].SHA256 != e.SHA256 {
+			j.notes = append(j.notes, fmt.Sprintf("%s has changed since the run (%s, now %s); verdicts use the new rows",
+				e.Name, rows.ShortHash(j.runSources[i].SHA256), rows.ShortHash(e.SHA256)))
+		}
+	}
+	return j.makeTasks(byID)
+}
+
+// allIDs returns the ids of the sources in their order, without duplicates.
+func allIDs(ctx context.Context, sources []datasets.Source) ([]string, error) {
+	var all []string
+	known := map[string]bool{}
+	for _, source := range sources {
+		ids, err := datasets.IDs(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if !known[id] {
+				known[id] = true
+				all = append(all, id)
+			}
+		}
+	}
+	return all, nil
+}
+
+// checkUnknown returns an error for predictions whose instances are not in the
+// datasets, or adds a note with --skip-unknown.
+func (j *job) checkUnknown(known []string) error {
+	has := make(map[string]bool, len(known))
+	for _, id := range known {
+		has[id] = true
+	}
+	var unknown []string
+	for _, p := range j.patches.list {
+		if !has[p.InstanceID] {
+			unknown = append(unknown, p.InstanceID)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	problem := fmt.Sprintf("%s: %s has no row %s", j.patches.name, strings.Join(j.Subsets, ", "), text.List(unknown))
+	if j.skipUnknown {
+		j.notes = append(j.notes, problem+"; skipped")
+		return nil
+	}
+	if near := datasets.ClosestIDs(unknown[0], known, 2); len(near) > 0 {
+		problem += fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+	}
+	return usage.Errorf("%s; pass --skip-unknown to skip them", problem)
+}
+
+// makeTasks creates a task for each patch whose row can be graded.
+func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
+	var ungradable []string
+	for _, in := range j.set.Instances {
+		tasks := j.patches.tasks(in, byID)
+		if len(tasks) == 0 {
+			continue
+		}
+		if err := j.config().CheckTask(tasks[0]); err != nil { // tasks of a row have the same errors
+			ungradable = append(ungradable, err.Error())
+			continue
+		}
+		j.tasks = append(j.tasks, tasks...)
+	}
+	if len(ungradable) == 0 {
+		return nil
+	}
+	problem := ungradable[0]
+	if n := len(ungradable); n > 1 {
+		problem += fmt.Sprintf(" (and %d more like it)", n-1)
+	}
+	if !j.skipUnknown {
+		return usage.Errorf("%s; pass --skip-unknown to skip them", problem)
+	}
+	if len(j.tasks) == 0 {
+		return usage.Errorf("no patch can be evaluated: %s", problem)
+	}
+	j.notes = append(j.notes, problem+"; skipped")
+	return nil
+}
+
+// config returns the configuration of the evaluation without folder, log and
+// sandboxes.
+func (j *job) config() evaluate.Config {
+	c := EvaluateConfig(j.cfg)
+	c.RunID, c.Selected, c.Editions = j.runID, j.selected, j.set.Sources
+	c.Key, c.TrustLogs = j.key, j.trustLogs
+	return c
+}
+
+// EvaluateConfig returns the configuration of an evaluation under the default
+// run id.
+func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
+	e := cfg.Eval
+	return evaluate.Config{
+		RunID: DefaultRunID, Workers: e.Workers, Timeout: configs.Duration(e.Timeout), MaxRuns: cfg.Run.MaxTries,
+		RerunFailed: e.RerunFailed, Cache: e.Cache,
+		Network: e.Network, Profile: containerProfile, Engine: "docker", MiniVersion: version.Version,
+	}
+}
+
+// CheckCache creates the folder of shared verdicts and checks that it is
+// writable.
+func CheckCache(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755) //nolint:gosec // verdicts may be world-readable
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".mini-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return usage.Errorf("write to the verdict cache: %w; change --cache or eval.cache", err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/regrade"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// NewRegrade returns mini regrade, the old name of mini grade RUN.
+func NewRegrade(s cmdutil.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "regrade RUN", Short: "Grade the logs of a run again (same as mini grade RUN)", Hidden: true,
+		Args: cmdutil.ExactlyOneRun,
+	}
+	o := gradeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.regrade(cmd.Context(), s, args[0]) }
+	return cmd
+}
+
+// hasVerdicts reports whether a folder contains verdicts by mini.
+func hasVerdicts(dir string) bool {
+	return cmdutil.FileExists(filepath.Join(dir, verdicts.DirName))
+}
+
+// regrade grades the saved logs of a run again.
+func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return cmdutil.RunFolderError(dir, err)
+	}
+	var folder *runner.Folder
+	if !o.dryRun && runner.CheckFolder(dir) == nil { // otherwise the folder is a copy without run.json
+		var err error
+		if folder, err = runner.Open(dir); err != nil {
+			return usage.Wrap(err)
+		}
+		defer folder.Close() //nolint:errcheck // the process releases the lock anyway
+		folder.SetVerdictFilter(IsSignedByUser)
+	}
+	found, err := verdicts.Read(dir)
+	if err == nil && len(found.Verdicts)+len(found.Unreadable) == 0 {
+		err = usage.Errorf("%s has no evaluations by mini; to grade its logs, run mini grade --subset SET %s", dir, dir)
+	}
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	key, err := readVerdictKey()
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	rows, editions, err := o.loadRows(ctx, s, dir, found)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	res, err := regrade.Folder(ctx, regrade.Config{
+		Dir: dir, Verdicts: found.Verdicts, Instances: rows, Editions: editions,
+		DryRun: o.dryRun, Now: time.Now(), SigningKey: key,
+	})
+	if err == nil && folder != nil {
+		err = folder.UpdateVerdicts()
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.printRegraded(s, dir, found, res, editions); err != nil {
+		return err
+	}
+	if len(res.Failed)+len(found.Unreadable) > 0 {
+		return cmdutil.ErrIncomplete
+	}
+	return nil
+}
+
+// loadRows loads the rows of the instances that have verdicts.
+func (o *gradeOptions) loadRows(
+	ctx context.Context, s cmdutil.Streams, dir string, found verdicts.Set,
+) (map[string]datasets.Instance, []datasets.SourceInfo, error) {
+	sources, err := o.sources(ctx, s, dir, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := allIDs(ctx, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sel datasets.Selection
+	for _, v := range found.Verdicts {
+		if slices.Contains(known, v.Instance) && !slices.Contains(sel.IDs, v.Instance) {
+			sel.IDs = append(sel.IDs, v.Instance)
+		}
+	}
+	if len(sel.IDs) == 0 {
+		var names []string
+		for _, src := range sources {
+			names = append(names, src.Name)
+		}
+		return nil, nil, usage.Errorf("%s has none of the evaluated instances of %s; name the dataset with --subset",
+			strings.Join(names, ", "), dir)
+	}
+	set, err := datasets.Load(ctx, sources, sel)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make(map[string]datasets.Instance, len(set.Instances))
+	for _, in := range set.Instances {
+		rows[in.ID] = in
+	}
+	return rows, set.Sources, nil
+}
+
+// sources opens the datasets of --subset, or else those of the run.
+func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir string, found verdicts.Set) ([]datasets.Source, error) {
+	if len(o.Subsets) > 0 {
+		return o.OpenAll(ctx, s)
+	}
+	editions := recordedEditions(dir, found)
+	if len(editions) == 0 {
+		return nil, usage.Errorf("%s names no dataset; name it with --subset", dir)
+	}
+	var sources []datasets.Source
+	for _, e := range editions {
+		if datasets.IsStdin(e.Name) {
+			return nil, usage.Errorf("the rows of %s came from stdin; name them with --subset", dir)
+		}
+		source, err := rows.Open(ctx, s, e.Name, cmp.Or(o.Split, e.Split))
+		if err != nil {
+			return nil, fmt.Errorf("%w (the dataset of %s; name another with --subset)", err, dir)
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+// recordedEditions returns the datasets that the manifest of the run names, or
+// else its verdicts.
+func recordedEditions(dir string, found verdicts.Set) []datasets.SourceInfo {
+	if run, err := runner.ReadRun(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
+		return run.Manifest.Dataset.Editions
+	}
+	var editions []datasets.SourceInfo
+	add := func(e datasets.SourceInfo) {
+		same := func(o datasets.SourceInfo) bool { return o.Name == e.Name && o.Split == e.Split }
+		if e.Name != "" && !slices.ContainsFunc(editions, same) {
+			editions = append(editions, e)
+		}
+	}
+	for _, v := range found.Verdicts {
+		for _, e := range v.Basis.Editions {
+			add(e)
+		}
+	}
+	return editions
+}
+
+// printRegraded prints the changed verdicts and the new scores.
+func (o *gradeOptions) printRegraded(
+	s cmdutil.Streams, dir string, found verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
+) error {
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		run = nil // the folder holds evaluations only
+	}
+	scores := report.NewScores(verdicts.Set{Dir: dir, Verdicts: res.Records}, run, nil, time.Now())
+	if o.json {
+		return cmdutil.WriteJSON(s.Out, struct {
+			Run    string `json:"run"`
+			DryRun bool   `json:"dry_run"`
+			regrade.Result
+			Unread   []string              `json:"unread,omitempty"`
+			Editions []datasets.SourceInfo `json:"dataset"`
+			Scores   []report.Score        `json:"scores"`
+		}{dir, o.dryRun, res, found.Unreadable, editions, scores})
+	}
+	return report.WriteRegraded(s.Out, res, found.Unreadable, scores, o.dryRun, ui.Width(s.Out))
+}

@@ -1,0 +1,124 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/imagestore"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/evaluate"
+)
+
+// containerProfile describes containerConfig in verdicts: verdicts of different
+// profiles are not comparable.
+const containerProfile = "root, SYS_ADMIN, no bound on memory"
+
+// pidsLimit is more than any test suite needs and less than a machine can take.
+// The official containers have no limit.
+const pidsLimit = 32768
+
+// containerConfig returns the configuration of all evaluation containers. It
+// follows the official harness; of the agent's settings only the platform
+// applies, because it selects the images.
+//
+// SYS_ADMIN lets a patch forge the helper's reports, as it can in the official
+// harness; some browsers need it. Verdicts depend on the log only, and their
+// flags mark suspicious logs.
+func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
+	return docker.Config{
+		Platform:      cfg.Environment.Platform,
+		User:          "root",
+		Interpreter:   []string{"/bin/bash", "-c"},
+		Network:       network,
+		MemoryBytes:   -1,
+		PIDs:          pidsLimit,
+		CapDrop:       []string{}, // not nil: keep the engine's default capabilities
+		CapAdd:        []string{"SYS_ADMIN"},
+		NewPrivileges: true,
+		Force:         true,
+		Run:           envopen.RunLabel(run),
+	}
+}
+
+// Sandboxes starts evaluation containers. It shares the engine and the images
+// with the agent's sandboxes.
+type Sandboxes struct {
+	*envopen.Sandboxes
+	base docker.Config
+}
+
+// Start implements evaluate.Sandboxes.
+func (s Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	c := s.base
+	c.Instance, c.Image = in.ID, in.ImageName()
+	sandbox, err := s.Engine.Start(ctx, c)
+	if err != nil {
+		return nil, err // avoid returning a typed nil
+	}
+	return s.Track(sandbox, nil), nil
+}
+
+// Identify implements evaluate.Identifying.
+func (s Sandboxes) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
+	img, here, err := s.Images.Lookup(ctx, imageRequest(s.base, in))
+	if err != nil || !here {
+		return evaluate.Image{}, err
+	}
+	return evaluate.Image{ID: img.ID, Digest: img.Digest, Arch: img.Arch}, nil
+}
+
+// Prefetch starts to pull the images of the pending instances.
+func (s Sandboxes) Prefetch(ctx context.Context, pending []datasets.Instance) (stop func()) {
+	return s.Images.Prefetch(ctx, s.imageRequests(pending))
+}
+
+func (s Sandboxes) imageRequests(rows []datasets.Instance) []imagestore.Request {
+	requests := make([]imagestore.Request, len(rows))
+	for i, in := range rows {
+		requests[i] = imageRequest(s.base, in)
+	}
+	return requests
+}
+
+// imageRequest returns the request for the instance's own image, which
+// environment.image does not replace in evaluations.
+func imageRequest(c docker.Config, in datasets.Instance) imagestore.Request {
+	return imagestore.Request{Ref: in.ImageName(), Platform: c.Platform, Requester: in.ID}
+}
+
+// NewSandboxes returns the evaluation sandboxes of a run on the engine of s.
+func NewSandboxes(ctx context.Context, s *envopen.Sandboxes, cfg *configs.Resolved, run string) (Sandboxes, error) {
+	b := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network)}
+	return b, s.Engine.Check(ctx, envopen.WithAnyImage(b.base))
+}
+
+// Warn prints a warning if patches could harm the engine's machine.
+func (s Sandboxes) Warn(ctx context.Context, w io.Writer) {
+	text, err := s.Engine.IsolationWarning(ctx, s.base)
+	if err == nil && text != "" { // later calls report an engine that does not answer
+		_, _ = fmt.Fprintln(w, cmdutil.FormatNote("warning: "+text)) // best effort
+	}
+}
+
+// connect connects to the container engine and returns evaluation sandboxes.
+func connect(
+	ctx, kill context.Context, cfg *configs.Resolved, run string, w io.Writer, o envopen.Observer,
+) (Sandboxes, error) {
+	s, err := envopen.Connect(ctx, kill, cfg, w, o)
+	if err != nil {
+		return Sandboxes{}, err
+	}
+	b, err := NewSandboxes(ctx, s, cfg, run)
+	if err != nil {
+		return b, errors.Join(usage.Wrap(err), s.Close())
+	}
+	return b, nil
+}

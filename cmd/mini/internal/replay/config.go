@@ -1,0 +1,219 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/trajectories"
+)
+
+// group is a set of recordings with the same settings.
+type group struct {
+	cfg    *configs.Resolved
+	agent  *agent.Agent
+	isDemo bool
+	all    []*recording
+}
+
+// recordedKeys are the settings that a replay takes from a recording: those
+// that affect commands within the sandbox. Settings that open the sandbox to
+// this machine or to a network (mounts, forward_env, network, capabilities) are
+// not among them, because recordings are untrusted; the user can set them
+// again.
+var recordedKeys = []string{
+	"environment.cwd", "environment.env", "environment.timeout", "environment.interpreter", "environment.clean_env",
+	"agent.scrub", "agent.patch_exclude", "agent.max_patch_bytes", "agent.observation",
+	"tools.files",
+}
+
+// recordedContainerKeys are additional recorded settings, for containers only.
+var recordedContainerKeys = []string{
+	"environment.image", "environment.memory", "environment.cpus", "environment.pids_limit", "environment.shm_size",
+	"environment.tmpfs", "environment.ulimits", "environment.read_only", "environment.user", "environment.platform",
+}
+
+// unsetValues are the values of recorded settings that a journal omits if they
+// are not set. The defaults of mini replay may differ from them.
+var unsetValues = map[string]any{
+	"environment.clean_env": false, "agent.scrub": false, "agent.patch_exclude": []any{}, "agent.max_patch_bytes": 0, "tools.files": false,
+	"environment.read_only": false, "environment.user": "", "environment.platform": "",
+}
+
+// prepare groups the recordings by their settings.
+func (o *options) prepare(ctx context.Context, s cmdutil.Streams, all []*recording) ([]*group, error) {
+	known, err := o.rows(ctx, s, all)
+	if err != nil {
+		return nil, err
+	}
+	var groups []*group
+	byKey := map[string]*group{}
+	for _, r := range all {
+		if r.failed != nil {
+			continue
+		}
+		r.setRow(known)
+		settings, err := o.settings(r)
+		if err != nil {
+			return nil, err
+		}
+		key := fmt.Sprint(r.isDemo, settings)
+		if byKey[key] == nil {
+			g, err := o.newGroup(r, settings)
+			if err != nil {
+				return nil, err
+			}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		byKey[key].all = append(byKey[key].all, r)
+	}
+	return groups, nil
+}
+
+// settings returns the settings to take from a recording. They depend on the
+// environment class, which is the recorded one unless a flag sets another.
+func (o *options) settings(r *recording) ([]recordedSetting, error) {
+	var settings []recordedSetting
+	if class := r.file.Header.EnvironmentClass; class == "docker" || envopen.IsHost(class) {
+		settings = append(settings, recordedSetting{"environment.environment_class", class})
+	}
+	cfg, err := o.configure(r, settings)
+	if err != nil {
+		return nil, err
+	}
+	keys := recordedKeys
+	if !envopen.IsHost(cfg.Environment.Class) {
+		keys = slices.Concat(keys, recordedContainerKeys)
+	}
+	return append(settings, r.settings(keys, cfg.Environment.Env)...), nil
+}
+
+// configure resolves the configuration for a recording.
+func (o *options) configure(r *recording, settings []recordedSetting) (*configs.Resolved, error) {
+	flags := o.Flags
+	for _, one := range settings {
+		layer, err := configs.ParseSetting(r.path, one.key, one.value)
+		if err != nil {
+			return nil, usage.Wrap(err)
+		}
+		flags.Defaults = append(flags.Defaults, layer)
+	}
+	return flags.Merge("swebench")
+}
+
+// newGroup returns an empty group for recordings with the given settings.
+func (o *options) newGroup(r *recording, settings []recordedSetting) (*group, error) {
+	cfg, err := o.configure(r, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkSandbox(cfg, r); err != nil {
+		return nil, err
+	}
+	a, err := agent.New(cfg.Agent)
+	if err != nil {
+		return nil, cfg.Locate(err)
+	}
+	return &group{cfg: cfg, agent: a, isDemo: r.isDemo}, nil
+}
+
+// checkSandbox returns an error if the recording's commands would run outside
+// of a sandbox without --yes, or if the container settings are invalid.
+func (o *options) checkSandbox(cfg *configs.Resolved, r *recording) error {
+	if cfg.Environment.Class == "local" && !o.yes {
+		return usage.Errorf("%s: its commands would run on this machine without a sandbox; "+
+			"pass --yes if you trust them, or --environment-class docker (or bubblewrap)", r.path)
+	}
+	_, err := envopen.ContainerConfig(cfg, "")
+	return err
+}
+
+// recordedSetting is a setting of a recording; value is JSON.
+type recordedSetting struct{ key, value string }
+
+// settings returns the recorded values of keys. It omits variables that vars
+// sets to the same value, since some of mini's own apply to one class only, and
+// redacted secrets.
+func (r *recording) settings(keys []string, vars map[string]string) []recordedSetting {
+	var all []recordedSetting
+	for _, key := range keys {
+		value := settings.RecordedSetting(r.file.Header, key)
+		if unset, known := unsetValues[key]; value == nil && known && r.file.Format == trajectories.Format {
+			value = unset
+		}
+		if theirs, isMap := value.(map[string]any); isMap && key == "environment.env" {
+			maps.DeleteFunc(theirs, func(name string, text any) bool {
+				same, ok := vars[name]
+				return text == configs.RedactedValue || ok && text == same // recordings contain no secrets
+			})
+		}
+		text, err := json.Marshal(value)
+		if value != nil && err == nil {
+			all = append(all, recordedSetting{key, string(text)})
+		}
+	}
+	return all
+}
+
+// knownRows are rows of the demo and of --subset, by instance id.
+type knownRows map[string]knownRow
+
+type knownRow struct {
+	datasets.Instance
+	isDemo bool
+}
+
+func (k knownRows) add(ctx context.Context, isDemo bool, sources []datasets.Source, sel datasets.Selection) (int, error) {
+	set, err := datasets.Load(ctx, sources, sel)
+	for _, in := range set.Instances {
+		k[in.ID] = knownRow{in, isDemo}
+	}
+	return len(set.Instances), err
+}
+
+// setRow sets the row of a recording if it is known. The recorded image takes
+// precedence over the row's.
+func (r *recording) setRow(known knownRows) {
+	if row, ok := known[r.id]; ok {
+		row.Image = cmp.Or(r.row.Image, row.Image)
+		r.row, r.isDemo = row.Instance, row.isDemo
+	}
+}
+
+// rows loads the rows of the demo and of --subset.
+func (o *options) rows(ctx context.Context, s cmdutil.Streams, all []*recording) (knownRows, error) {
+	k := knownRows{}
+	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.Selection{})
+	if err != nil || len(o.Subsets) == 0 {
+		return k, err
+	}
+	sources, err := o.OpenAll(ctx, s)
+	if err != nil {
+		return k, err
+	}
+	var ids []string
+	for _, r := range all {
+		ids = append(ids, regexp.QuoteMeta(r.id))
+	}
+	// Use a filter instead of IDs: attempts without a row are not an error.
+	n, err := k.add(ctx, o.Subsets[0] == datasetopen.Demo, sources, datasets.Selection{Filter: "(?:" + strings.Join(ids, "|") + ")$"})
+	if err == nil && n == 0 {
+		err = usage.Errorf("no attempt is on a row of %s", strings.Join(o.Subsets, "+"))
+	}
+	return k, err
+}

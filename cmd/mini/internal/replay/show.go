@@ -1,0 +1,179 @@
+package replay
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/rootdir"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner/replay"
+)
+
+// save writes the report into the folder of -o.
+func (o *options) save(rep *fullReport) error {
+	if o.output == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(rep, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(o.output, 0o755) //nolint:gosec // results may be world-readable
+	}
+	if err == nil {
+		err = writeFile(o.output, resultFile, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// writeFile replaces a file in an untrusted folder. It does not follow links.
+func writeFile(dir, name string, data []byte) error {
+	root, err := rootdir.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.WriteFile(filepath.Join(dir, name), data), root.Close())
+}
+
+// show prints the report as JSON, or as tables and a summary.
+func (o *options) show(s cmdutil.Streams, rep *fullReport) error {
+	width := ui.Width(s.Out)
+	var b strings.Builder
+	columns, attempts := rep.attempts()
+	b.WriteString(table.Table(width, columns, attempts))
+	if rows := rep.divergences(); len(rows) > 1 {
+		b.WriteString("\n" + table.Table(width, "irrsls", rows))
+	}
+	for _, text := range rep.failures() {
+		b.WriteString("\n" + strings.Join(table.Wrap(text, width), "\n") + "\n")
+	}
+	b.WriteString("\n" + strings.Join(table.Wrap(rep.totals(), width), "\n") + "\n")
+	return cmdutil.PrintResult(s, o.json, rep, b.String())
+}
+
+// attempts returns a table row for each attempt. It omits the column of attempt
+// numbers if all are 1.
+func (rep *fullReport) attempts() (columns string, rows [][]string) {
+	columns = "irrrrrl"
+	rows = [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
+	for _, r := range rep.Attempts {
+		diff := string(r.Diff.State)
+		if r.Diff.State == replay.Reproduced {
+			diff += fmt.Sprintf(", %d bytes", r.Diff.Bytes)
+		}
+		rows = append(rows, []string{
+			cmp.Or(r.InstanceID, r.File), blankZero(r.Attempt), strconv.Itoa(len(r.Commands)),
+			blankZero(r.Count(replay.Normalised)), blankZero(r.Count(replay.OutputDiffers)), blankZero(r.Count(replay.Diverged)), diff,
+		})
+	}
+	if slices.ContainsFunc(rep.Attempts, func(r *attemptResult) bool { return r.Attempt > 1 }) {
+		return columns, rows
+	}
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, 1, 2)
+	}
+	return "irrrrl", rows
+}
+
+// blankZero formats n, and 0 as "".
+func blankZero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// listedMatches are the kinds of matches that the table of commands lists.
+var listedMatches = []replay.Match{replay.OutputDiffers, replay.Diverged, replay.Skipped, replay.Unrecorded}
+
+// divergences returns a table row for each command that differed or could not
+// be run. It omits submission commands of other agents: their output is never
+// recorded, and the submission itself is compared.
+func (rep *fullReport) divergences() [][]string {
+	rows := [][]string{{"INSTANCE", "ATTEMPT", "STEP", "COMMAND", "MATCH", "DIFFERENCE"}}
+	for _, r := range rep.Attempts {
+		for _, c := range r.Commands {
+			if slices.Contains(listedMatches, c.Match) && (c.Match != replay.Unrecorded || c.Text == "") {
+				command, _, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
+				rows = append(rows, []string{r.InstanceID, blankZero(r.Attempt), strconv.Itoa(c.Step), command, string(c.Match), c.Difference})
+			}
+		}
+	}
+	return rows
+}
+
+// failures returns a sentence for each attempt that was not reproduced.
+func (rep *fullReport) failures() []string {
+	var all []string
+	for _, r := range rep.Attempts {
+		name := text.Printable(cmp.Or(r.InstanceID, r.File))
+		if r.Attempt > 0 {
+			name += fmt.Sprintf(" attempt %d", r.Attempt)
+		}
+		switch {
+		case strings.HasPrefix(r.Error, r.File+":"): // the error names the file
+			all = append(all, text.Printable(r.Error))
+		case r.Error != "":
+			all = append(all, name+": "+text.Printable(r.Error))
+		case r.First != nil:
+			all = append(all, fmt.Sprintf("%s: first divergence at step %d: %s", name, r.First.Step, r.First.Difference))
+		}
+		if r.Diff.State == replay.Differs {
+			all = append(all, fmt.Sprintf("%s: the diff: %s", name, r.Diff.Difference))
+		}
+	}
+	return all
+}
+
+// totals returns the summary in one line.
+func (rep *fullReport) totals() string {
+	s := rep.Summary
+	n := 0
+	for _, c := range s.Commands {
+		n += c
+	}
+	line := fmt.Sprintf("%d of %s reproduced: %s, %d exact", s.Reproduced, text.Count(s.Attempts, "attempt"),
+		text.Count(n, "command"), s.Commands[replay.Exact])
+	if k := s.Commands[replay.Normalised]; k > 0 {
+		line += fmt.Sprintf(", %d but for %s", k, strings.Join(rep.rules(), ", "))
+	}
+	for _, m := range listedMatches {
+		switch k := s.Commands[m]; {
+		case k == 0:
+		case m == replay.OutputDiffers:
+			line += ", " + countDiffering(k)
+		default:
+			line += fmt.Sprintf(", %d %s", k, m)
+		}
+	}
+	line += fmt.Sprintf("; %s the same", text.Count(s.Diffs[replay.Reproduced], "diff"))
+	for _, d := range []replay.DiffState{replay.Differs, replay.NotRecorded, replay.NotTaken} {
+		if k := s.Diffs[d]; k > 0 {
+			line += fmt.Sprintf(", %d %s", k, d)
+		}
+	}
+	return line
+}
+
+// rules returns the normalization rules that commands needed.
+func (rep *fullReport) rules() []string {
+	var all []string
+	for _, r := range rep.Attempts {
+		for _, c := range r.Commands {
+			all = append(all, c.Rules...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

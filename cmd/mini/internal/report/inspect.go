@@ -1,0 +1,163 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui/browser"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/trajectories/query"
+)
+
+// inspectOptions holds the flags of mini inspect.
+type inspectOptions struct {
+	filter, sort string
+	all          bool
+	plain, json  bool
+	step         int
+	reasoning    bool
+	noReasoning  bool
+	stepIsSet    bool
+	filtering    query.Filter
+	sorting      browser.SortOrder
+	path         string
+}
+
+// NewInspect returns the command mini inspect.
+func NewInspect(s cmdutil.Streams) *cobra.Command {
+	o := &inspectOptions{}
+	cmd := &cobra.Command{
+		Use:     "inspect [PATH]",
+		Aliases: []string{"i", "inspector"},
+		Short:   "Browse trajectories",
+		Long: `Lists the trajectories of a run, a folder or a file, in all formats that mini
+import reads, and shows them step by step: reasoning, replies, commands, outputs,
+the patch and the test log. PATH defaults to the current folder. A single
+trajectory opens directly. Press ? for the keys; they include those of
+mini-swe-agent's inspector.
+
+Without a terminal, or with --plain, mini inspect prints the list, or the whole
+trajectory if there is only one. It only reads; the run may be still running.
+
+CONDITIONS must all match: 'status:limit verdict:unresolved cost>1 cost<5
+text:"no such file" django'. text: searches the trajectories; a word without a
+field searches the ids.`,
+		Example: `  mini inspect runs/first
+  mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
+  mini inspect theirs/django__django-11099.traj.json
+  mini inspect --plain runs/first/ID --step 3 | grep Error`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage.Errorf("mini inspect takes one file or folder, not %d; see mini inspect --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.path = "."
+			if len(args) == 1 {
+				o.path = args[0]
+			}
+			o.stepIsSet = cmd.Flags().Changed("step")
+			return o.run(cmd.Context(), s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.filter, "filter", "f", "", "show only trajectories that match these `CONDITIONS`")
+	f.StringVar(&o.sort, "sort", "id", "sort by this `FIELD`; -FIELD reverses the order")
+	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count")
+	f.BoolVar(&o.reasoning, "reasoning", false, "show the model's reasoning (key r)")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide the model's reasoning")
+	f.BoolVar(&o.plain, "plain", false, "print instead of opening the browser")
+	f.BoolVar(&o.json, "json", false, "print the list as JSON lines")
+	f.IntVar(&o.step, "step", 0, "print only step `N`; 0 is the prompts")
+	return cmd
+}
+
+func (o *inspectOptions) run(ctx context.Context, s cmdutil.Streams) error {
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	out, _ := s.Out.(*os.File)
+	var err error
+	if plain := o.plain || o.json || o.stepIsSet; plain || !mayDraw(s, out) {
+		err = o.print(ctx, s)
+	} else {
+		err = browser.Run(ctx, browser.Config{
+			Path: o.path, Terminal: out, Filter: o.filtering, FilterText: o.filter, SortOrder: o.sorting, AllAttempts: o.all,
+			Reasoning: o.reasoning, Colours: os.Getenv("NO_COLOR") == "",
+		})
+	}
+	return o.explain(err)
+}
+
+// prepare validates the flags.
+func (o *inspectOptions) prepare() (err error) {
+	if o.filtering, err = query.Parse(o.filter); err != nil {
+		return usage.Errorf("--filter: %w", err)
+	}
+	if o.sorting, err = browser.ParseSortOrder(o.sort); err != nil {
+		return usage.Errorf("--sort: %w", err)
+	}
+	if o.reasoning && o.noReasoning {
+		return usage.Errorf("--reasoning and --no-reasoning cannot be combined")
+	}
+	if o.json && o.stepIsSet {
+		return usage.Errorf("--json and --step cannot be combined")
+	}
+	return nil
+}
+
+// mayDraw reports whether the terminal supports the full-screen browser.
+func mayDraw(s cmdutil.Streams, out *os.File) bool {
+	if out == nil || !s.OutTerminal || !terminal.IsForeground(out) {
+		return false
+	}
+	in, _ := s.In.(*os.File)
+	name := os.Getenv("TERM")
+	return in != nil && term.IsTerminal(int(in.Fd())) && name != "" && name != "dumb"
+}
+
+func (o *inspectOptions) print(ctx context.Context, s cmdutil.Streams) error {
+	p := browser.PrintOptions{
+		Path: o.path, Filter: o.filtering, SortOrder: o.sorting, AllAttempts: o.all, JSON: o.json, Reasoning: o.reasoning,
+		Colours: s.OutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+	}
+	if o.stepIsSet {
+		p.Step = &o.step
+	}
+	notes, err := browser.Print(ctx, s.Out, p)
+	for _, n := range notes {
+		_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(n)) // best effort
+	}
+	return err
+}
+
+// explain adds hints to errors about missing files.
+func (o *inspectOptions) explain(err error) error {
+	var notFound *browser.NotFoundError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !cmdutil.FileExists(o.path):
+		return cmdutil.RunFolderError(o.path, err)
+	case errors.As(err, &notFound):
+		return usage.Wrap(err)
+	}
+	return err
+}
+
+// SortWords returns the values of --sort.
+func SortWords() []string {
+	var all []string
+	for _, f := range browser.SortFields() {
+		all = append(all, string(f), "-"+string(f))
+	}
+	return all
+}

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/submission"
+)
+
+// submissionOptions holds the flags of mini report submission.
+type submissionOptions struct {
+	output, runID string
+	json          bool
+}
+
+func newSubmission(s cmdutil.Streams) *cobra.Command {
+	o := &submissionOptions{}
+	cmd := &cobra.Command{
+		Use:   "submission RUN -o FOLDER",
+		Short: "Create a submission folder for the SWE-bench leaderboard",
+		Long: `Creates a folder in the layout of github.com/SWE-bench/experiments: predictions,
+trajectories, evaluation logs, and drafts of metadata.yaml and README.md. Fill in
+the TODOs of the drafts. If anything is missing, mini lists it and exits with 3.
+It sends nothing, and never writes to an existing folder.`,
+		Example: `  mini report submission runs/first -o 20260102_my-system`,
+		Args:    cmdutil.ExactlyOneRun,
+		RunE:    func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to create")
+	f.StringVar(&o.runID, "run-id", "", "`ID` of the evaluation (default: the newest)")
+	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	return cmd
+}
+
+func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
+	if o.output == "" {
+		return usage.Errorf("-o FOLDER is required; the leaderboard uses names like 20260102_my-system")
+	}
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		return cmdutil.RunFolderError(dir, err)
+	}
+	g, err := ui.Summarize(run, nil)
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	if len(run.Instances) == 0 {
+		return usage.Errorf("%s has no trajectories, which the leaderboard requires; pass the folder of a run", dir)
+	}
+	score, err := o.pick(g.Verdicts, dir)
+	if err != nil {
+		return err
+	}
+	var figures strings.Builder
+	score.Official = "" // a local path
+	if err := score.Write(&figures, ui.DefaultWidth); err != nil {
+		return err
+	}
+	figures.WriteString("\n")
+	if err := score.WriteRepos(&figures, ui.DefaultWidth); err != nil {
+		return err
+	}
+	hasVerdict := map[string]bool{}
+	for _, c := range score.Classes {
+		for _, id := range c.IDs {
+			hasVerdict[id] = c.Class.IsFinal()
+		}
+	}
+	res, err := submission.Write(submission.Config{
+		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: figures.String(), HasVerdict: hasVerdict,
+	})
+	if errors.Is(err, submission.ErrExists) {
+		return usage.Errorf("%w; pass another folder with -o", err)
+	}
+	if errors.Is(err, submission.ErrNoPredictions) {
+		return usage.Errorf("%w; see mini report %s", err, dir)
+	}
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	return o.show(s, res)
+}
+
+// pick returns the evaluation of the run's own patches with the given run id,
+// or the newest one.
+func (o *submissionOptions) pick(scores []report.Score, dir string) (report.Score, error) {
+	var known []string
+	for i := len(scores) - 1; i >= 0; i-- {
+		if !scores[i].HasRun {
+			continue // evaluates other patches
+		}
+		if o.runID == "" || scores[i].RunID == o.runID {
+			return scores[i], nil
+		}
+		known = append(known, scores[i].RunID)
+	}
+	if len(known) > 0 {
+		return report.Score{}, usage.Errorf("%s has no evaluation %.60q; it has %s", dir, o.runID, strings.Join(known, ", "))
+	}
+	return report.Score{}, usage.Errorf("%s has no verdicts; run mini eval -p %s first", dir, dir)
+}
+
+// nameOf returns the name of a submission folder without its date.
+func nameOf(dir string) string {
+	name := strings.Join(strings.Fields(filepath.Base(filepath.Clean(dir))), " ")
+	if date, rest, ok := strings.Cut(name, "_"); ok && rest != "" {
+		if _, err := time.Parse("20060102", date); err == nil {
+			return rest
+		}
+	}
+	return name
+}
+
+// show prints the contents of the folder and what is missing.
+func (o *submissionOptions) show(s cmdutil.Streams, r submission.Result) error {
+	line := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs, %s\n", text.Printable(o.output),
+		text.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, table.SizeText(r.Bytes))
+	if len(r.TooLarge) > 0 {
+		line += fmt.Sprintf("too large for GitHub: %s\n", text.Printable(text.List(r.TooLarge)))
+	}
+	for _, missing := range []struct {
+		what string
+		ids  []string
+	}{{"no prediction", r.NoResult}, {"no trajectory", r.NoTraj}, {"no verdict", r.NoVerdict}} {
+		if len(missing.ids) > 0 {
+			line += fmt.Sprintf("missing, %s: %s\n", missing.what, text.Printable(text.List(missing.ids)))
+		}
+	}
+	line += "fill in the TODOs in metadata.yaml and README.md\n"
+	err := cmdutil.PrintResult(s, o.json, struct {
+		Folder string `json:"folder"`
+		submission.Result
+	}{o.output, r}, line)
+	if err == nil && !r.Complete() {
+		err = cmdutil.ErrIncomplete
+	}
+	return err
+}

@@ -1,0 +1,37 @@
+package rows
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// InvalidFolderChars matches characters that mini does not use in folder names.
+var InvalidFolderChars = lazyregexp.New(`[^\pL\pN._-]+`)
+
+// MaxFolderName bounds the descriptive part of a folder name, in characters.
+const MaxFolderName = 60
+
+// RunFolder returns output or, if it is empty, a new folder in mini-runs named after the
+// datasets and the time.
+func RunFolder(output string, subsets []string) string {
+	if output != "" {
+		return output
+	}
+	var names []string
+	for _, s := range subsets {
+		names = append(names, strings.Trim(InvalidFolderChars.ReplaceAllString(filepath.Base(s), "-"), ".-"))
+	}
+	name := []rune(strings.Join(names, "+"))
+	name = name[:min(len(name), MaxFolderName)]
+	first := filepath.Join(cmdutil.DefaultRunsDir, string(name)+"-"+time.Now().Format("20060102-150405"))
+	dir := first
+	for n := 2; cmdutil.FileExists(dir); n++ { // started twice in one second
+		dir = fmt.Sprintf("%s-%d", first, n)
+	}
+	return dir
+}

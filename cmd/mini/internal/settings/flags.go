@@ -1,0 +1,229 @@
+// Package settings resolves the configuration of a command from layers: built-in
+// defaults, the user's file, environment variables of mini-swe-agent, profiles, -c,
+// flags and a local model server.
+package settings
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// Flags are the flags that set configuration keys. Commands that run an agent, or show the
+// configuration of a run, embed them.
+type Flags struct {
+	FlagSet *pflag.FlagSet
+	Keys    map[string]string // overrides the setting of a flag
+	Config  []string
+	// Defaults are layers above the user's settings and below -c.
+	Defaults    []configs.Layer
+	commandLine map[string]bool // names of the layers from -c, flags and --profile
+	Overrides   []configs.Layer // the highest layers, as set by --local
+	localModel  string          // description of the model that --local found
+}
+
+// AddFlags adds the flags for commands that run an agent.
+func (c *Flags) AddFlags(f *pflag.FlagSet) {
+	c.AddConfigFlag(f)
+	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
+	AddLocalFlag(f)
+	addProfileFlag(f)
+	f.String("model-class", "", "client of the model: openai, anthropic or scripted")
+	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
+	f.Float64P("cost-limit", "l", 0, "cost limit of an attempt in `USD` (default 3; 0: none)")
+	f.Bool("no-autosubmit", false, "do not submit the diff when an attempt reaches a limit")
+	addCompatFlags(f)
+}
+
+// AddConfigFlag adds -c only, for commands that run no agent.
+func (c *Flags) AddConfigFlag(f *pflag.FlagSet) {
+	c.FlagSet = f
+	f.StringArrayVarP(&c.Config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+}
+
+// modelFlag is the value of -m. A second, different name is an error.
+type modelFlag string
+
+// String implements pflag.Value.
+func (m *modelFlag) String() string { return string(*m) }
+
+// Type implements pflag.Value.
+func (m *modelFlag) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (m *modelFlag) Set(name string) error {
+	if *m != "" && string(*m) != name {
+		return usage.Errorf("-m names two models, %.60q and %.60q; give one, or name several in model.route", string(*m), name)
+	}
+	*m = modelFlag(name)
+	return nil
+}
+
+// settingFlags maps flags to settings. A command may lack some of them.
+var settingFlags = []struct{ flag, key string }{
+	{"model", "model.model_name"},
+	{"model-class", "model.model_class"},
+	{"environment-class", "environment.environment_class"},
+	{"cost-limit", "agent.cost_limit"},
+	{"no-autosubmit", "agent.autosubmit"},
+	{"replies", "model.replies"},
+	{"workers", "run.workers"},
+	{"attempts", "run.attempts"},
+	{"network", "environment.network"},
+	{"keep", "run.keep"},
+	{"resume-attempts", "run.resume_attempts"},
+	{"total-cost-limit", "run.total_cost_limit"},
+	{"total-calls", "run.total_calls"},
+	{"max-consecutive-provider-failures", "run.max_consecutive_provider_failures"},
+	{"image-budget", "run.image_budget"},
+	{"eval", "run.eval"},
+	{"eval-workers", "eval.workers"},
+	{"eval-network", "eval.network"},
+	{"timeout", ""}, // set in Flags.Keys
+	{"rerun-failed", "eval.rerun_failed"},
+	{"cache", "eval.cache"},
+}
+
+// Resolve returns the configuration of a command. It rejects variables and flags of
+// mini-swe-agent that mini cannot honor.
+func (c *Flags) Resolve(ctx context.Context, shipped ...string) (*configs.Resolved, error) {
+	if err := CheckCompat(c.FlagSet, os.Environ(), shipped[0]); err != nil {
+		return nil, err
+	}
+	cfg, err := c.MergeLocal(ctx, shipped...)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, CheckModelNames(cfg)
+}
+
+// Merge merges the layers, lowest first: built-in defaults, what the model class implies
+// (OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, Defaults, the profile, -c,
+// flags and Overrides.
+func (c *Flags) Merge(shipped ...string) (*configs.Resolved, error) {
+	if err := configs.LoadDotenv(); err != nil {
+		return nil, err
+	}
+	var layers []configs.Layer
+	add := func(l configs.Layer, err error) error {
+		layers = append(layers, l)
+		return err
+	}
+	for i, name := range shipped {
+		if err := add(configs.ReadBuiltin(name)); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			continue
+		}
+		// The user's settings are right above the defaults and below the
+		// command's additions (the demo's settings).
+		if path := userdirs.ConfigFile(); cmdutil.FileExists(path) {
+			if err := add(configs.ReadFile(path)); err != nil {
+				return nil, err
+			}
+		}
+		peers, err := CompatLayers(os.Environ(), name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, peers...)
+	}
+	profile, err := c.profileLayers()
+	if err != nil {
+		return nil, err
+	}
+	layers = slices.Concat(layers, c.Defaults, profile)
+	c.commandLine = map[string]bool{}
+	for _, l := range profile {
+		c.commandLine[l.Name] = true
+	}
+	for _, arg := range c.Config {
+		if err := add(configs.Read(arg, ConfigDirs()...)); err != nil {
+			return nil, err
+		}
+		c.commandLine[layers[len(layers)-1].Name] = true
+	}
+	for _, s := range settingFlags {
+		f := c.FlagSet.Lookup(s.flag)
+		key := cmp.Or(c.Keys[s.flag], s.key)
+		if f == nil || !f.Changed || key == "" {
+			continue
+		}
+		if err := add(configs.ParseSetting("--"+s.flag, key, flagValue(f))); err != nil {
+			return nil, err
+		}
+		c.commandLine["--"+s.flag] = true
+	}
+	layers = append(layers, c.Overrides...)
+	cfg, err := configs.Merge(layers...)
+	if err != nil {
+		return cfg, err
+	}
+	own, err := modelClassLayers(cfg.Model.Class)
+	if err != nil || len(own) == 0 {
+		return cfg, err
+	}
+	return configs.Merge(slices.Insert(layers, 1, own...)...) // right above the shipped defaults
+}
+
+// SettingLayers returns one layer named from for each key and value in set.
+func SettingLayers(from string, set [][2]string) ([]configs.Layer, error) {
+	var layers []configs.Layer
+	for _, s := range set {
+		l, err := configs.ParseSetting(from, s[0], s[1])
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
+}
+
+// modelClassLayers returns the settings that a model class implies: the key variable and the
+// variables of its provider.
+func modelClassLayers(class string) ([]configs.Layer, error) {
+	var layers []configs.Layer
+	add := func(l configs.Layer, err error) error {
+		layers = append(layers, l)
+		return err
+	}
+	if class == "anthropic" {
+		if err := add(configs.ParseSetting("model_class: anthropic", "model.api_key_env", "ANTHROPIC_API_KEY")); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range configs.ProviderVariables[class] {
+		value, layer := os.Getenv(v.Name), v.Name
+		if v.Key == "model.base_url" {
+			value, layer = configs.ProviderURL(v.Name)
+		}
+		if value != "" {
+			if err := add(configs.ParseSetting(layer, v.Key, strconv.Quote(value))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return layers, nil
+}
+
+// flagValue returns the value of a flag as YAML.
+func flagValue(f *pflag.Flag) string {
+	switch value := f.Value.String(); {
+	case f.Name == "no-autosubmit":
+		return strconv.FormatBool(value != "true")
+	case f.Value.Type() == "string":
+		return strconv.Quote(value)
+	default:
+		return value
+	}
+}

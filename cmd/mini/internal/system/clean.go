@@ -1,0 +1,123 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/env/docker"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// cleanOptions are the flags of mini clean.
+type cleanOptions struct {
+	options      docker.CleanOptions
+	run          string
+	dryRun, json bool
+}
+
+// NewClean returns the command mini clean.
+func NewClean(s cmdutil.Streams) *cobra.Command {
+	o := &cleanOptions{}
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove what killed mini processes left behind",
+		Long: `Removes containers, volumes and temporary folders of mini processes on this host
+that have ended, and lists them. It keeps those of running processes and of
+other hosts, and everything that mini did not create. It also keeps sandboxes
+from mini bench --keep; --kept removes them, except for local folders.
+
+mini cannot check processes of another boot or PID namespace. It keeps what they
+created for two days and while it is in use. Older versions of mini did not
+record which user kept a sandbox. Both are listed on stderr. --unknown removes
+them; check first that no such mini process is running.`,
+		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes of the helper\n  mini clean --unknown --dry-run",
+		Args:    cmdutil.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.options.Helpers, "all", false, "also remove the volumes of mini's helper")
+	f.BoolVar(&o.options.Kept, "kept", false, "also remove the sandboxes that this user kept with mini bench --keep")
+	f.StringVar(&o.run, "run", "", "with --kept, only sandboxes of the run in `FOLDER`")
+	f.BoolVar(&o.options.Unknown, "unknown", false, "also remove what has an owner that mini cannot check")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
+	f.BoolVar(&o.json, "json", false, "print JSON lines")
+	return cmd
+}
+
+func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
+	if o.run != "" && !o.options.Kept {
+		return usage.Errorf("--run needs --kept: it selects the run of the kept sandboxes")
+	}
+	o.options.Run = envopen.RunLabel(o.run)
+	folders := scratch.Sweep
+	if o.dryRun {
+		folders = scratch.Abandoned
+	}
+	local := folders()
+	engine, err := docker.Open(ctx, docker.EngineConfig{})
+	if err != nil {
+		return errors.Join(o.print(s, local, nil, nil, false), usage.Wrap(err))
+	}
+	clean := engine.Clean
+	if o.dryRun {
+		clean = engine.ListLeftovers
+	}
+	left, err := clean(ctx, o.options)
+	remaining, failed := o.unknown(ctx, engine)
+	// Print the removed things even after an error.
+	return errors.Join(err, o.print(s, local, left, remaining, err == nil && failed == nil), failed, engine.Close())
+}
+
+// unknown returns what remains because its owner may be running.
+func (o *cleanOptions) unknown(ctx context.Context, engine *docker.Engine) ([]docker.Leftover, error) {
+	if o.options.Unknown {
+		return nil, nil
+	}
+	t := o.options
+	t.Unknown = true
+	left, err := engine.ListLeftovers(ctx, t)
+	return slices.DeleteFunc(left, func(l docker.Leftover) bool { return !l.OwnerUnknown }), err
+}
+
+// print prints one line for each thing.
+func (o *cleanOptions) print(s cmdutil.Streams, folders []string, left, remaining []docker.Leftover, complete bool) error {
+	for _, dir := range folders {
+		left = append(left, docker.Leftover{Kind: "folder", Name: dir})
+	}
+	enc := json.NewEncoder(s.Out)
+	for _, l := range left {
+		var err error
+		if o.json {
+			err = enc.Encode(l)
+		} else {
+			_, err = fmt.Fprintln(s.Out, text.Printable(l.String()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, l := range remaining {
+		if _, err := fmt.Fprintln(s.Err, "kept:", text.Printable(l.String())); err != nil {
+			return err
+		}
+	}
+	if len(remaining) > 0 {
+		_, err := fmt.Fprintln(s.Err, "check that no mini process uses these, and remove them with --unknown")
+		return err
+	}
+	if len(left) == 0 && complete {
+		_, err := fmt.Fprintln(s.Err, "nothing to remove")
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+// Package system implements the commands mini doctor, mini clean, mini ctl, mini
+// shell and mini fake-model.
+package system
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/cmd/mini/internal/bench"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/dryrun"
+	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/env/docker"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/runner"
+)
+
+// doctorOptions are the flags of mini doctor: those of mini bench.
+type doctorOptions struct{ bench.Options }
+
+// NewDoctor returns the command mini doctor.
+func NewDoctor(s cmdutil.Streams) *cobra.Command {
+	o := &doctorOptions{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that this machine can run mini",
+		Long: `Checks what a batch needs: the container engine, memory and disks, the key and
+the model's server, the hub and limits. With the flags of a batch, it checks for
+that batch. The exit code is 2 if mini cannot work; smaller problems are
+warnings. It contacts servers, but it runs no attempts, fetches nothing and
+costs nothing.`,
+		Example: `  mini doctor
+  mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
+  mini doctor --json`,
+		Args: cmdutil.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
+	}
+	f := cmd.Flags()
+	o.AddBenchFlags(f)
+	// Accept the other flags of a batch, so that its command line can be reused.
+	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "force", "dry-run", "progress", "events", "empty-folder"} {
+		_ = f.MarkHidden(name) // an error means that the flag does not exist
+	}
+	f.Lookup("json").Usage = "print the checks as JSON on stdout"
+	return cmd
+}
+
+// runDoctor runs the checks and prints them.
+func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
+	cfg, settings := o.Resolve(ctx, o.BuiltinConfigs()...)
+	if settings == nil {
+		for _, one := range configs.Models(cfg) {
+			_, err := configs.ModelKey(one)
+			settings = cmp.Or(settings, err)
+		}
+	}
+	if settings != nil { // report it as one failed check; run the others with the defaults
+		var err error
+		if cfg, err = builtinSettings(o.BuiltinConfigs()...); err != nil {
+			return err
+		}
+	}
+	container, err := envopen.ContainerConfig(cfg, "")
+	var sandbox func(context.Context) error
+	if envopen.IsHost(cfg.Environment.Class) {
+		err = envopen.CheckHostSettings(cfg, cfg.Environment.Class)
+	}
+	if cfg.Environment.Class == "bubblewrap" {
+		if err == nil {
+			_, err = envopen.BubblewrapConfig(cfg.Environment)
+		}
+		sandbox = func(ctx context.Context) error { return envopen.TryHost(ctx, cfg) }
+	}
+	if err != nil {
+		settings = err
+	}
+	here := cmp.Or(o.Output, ".")
+	var unfit error
+	if o.Output != "" {
+		unfit = runner.CheckFolder(o.Output)
+	}
+	cache, _ := datasetopen.CacheDir() // the check says what is wrong
+	var servers []doctor.Server
+	for _, one := range configs.Models(cfg) {
+		servers = append(servers, serverFor(one))
+	}
+	c := doctor.Config{
+		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
+		MemoryBytes: memoryLimit(container), Workers: cfg.Run.Workers,
+		Servers:    servers,
+		TrySandbox: sandbox, SettingsError: settings, RunDir: here, DirError: unfit, CacheDir: cache, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(s),
+	}
+	if len(o.Subsets) > 0 {
+		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
+	}
+	checks := doctor.Run(ctx, c)
+	failed := doctor.FailedChecks(checks)
+	if o.JSON {
+		err = cmdutil.WriteJSON(s.Out, map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
+	} else {
+		err = doctor.Write(s.Out, checks, ui.Width(s.Out))
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failed) > 0:
+		return usage.Errorf("not ready: %s; see FAIL above", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// builtinSettings returns built-in configurations without the user's settings.
+func builtinSettings(names ...string) (*configs.Resolved, error) {
+	var layers []configs.Layer
+	for _, name := range names {
+		l, err := configs.ReadBuiltin(name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return configs.Merge(layers...)
+}
+
+// memoryLimit returns the memory limit of a sandbox, in bytes; 0 means no limit.
+func memoryLimit(c docker.Config) int64 {
+	return max(0, cmp.Or(c.MemoryBytes, docker.DefaultMemory))
+}
+
+// pingHub checks that the hub responds.
+func pingHub(ctx context.Context) error {
+	h, err := datasetopen.Hub(hub.Config{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return h.Ping(ctx)
+}
+
+// plan examines the images of the rows, if the datasets are cached.
+func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
+	var sources []datasets.Source
+	for _, name := range o.Subsets {
+		source, ok := datasetopen.OpenCached(ctx, name, o.Split)
+		switch {
+		case ok:
+			sources = append(sources, source)
+		case ctx.Err() != nil:
+			return doctor.ImagePlan{}, ctx.Err()
+		case datasetopen.IsFileName(name):
+			_, err := datasets.Local(name, o.Split)
+			return doctor.ImagePlan{}, cmp.Or(err, fmt.Errorf("%s is not a dataset file", name))
+		default:
+			if _, err := hub.ParseRef(name, o.Split); err != nil {
+				return doctor.ImagePlan{}, err
+			}
+			return doctor.ImagePlan{}, &doctor.NotFetchedError{Dataset: name}
+		}
+	}
+	set, err := datasets.Load(ctx, sources, o.Selection)
+	if err != nil {
+		return doctor.ImagePlan{}, err
+	}
+	if len(set.Instances) == 0 {
+		return doctor.ImagePlan{}, errors.New("no instance is left after --instance, --filter and --slice")
+	}
+	p := doctor.ImagePlan{Instances: len(set.Instances)}
+	if envopen.IsHost(cfg.Environment.Class) {
+		return p, nil
+	}
+	found := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)
+	p.Images, p.Missing, p.MissingBytes, p.Problem = found.Distinct, found.Pull, found.PullBytes, found.Problem
+	return p, nil
+}
+
+// describeTerminal describes the terminal on stdout.
+func describeTerminal(s cmdutil.Streams) string {
+	f, ok := s.Out.(*os.File)
+	if !ok || !s.OutTerminal {
+		return "stdout is not a terminal"
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return "a terminal of unknown size"
+	}
+	return fmt.Sprintf("%d columns, %d lines, TERM=%s", width, height, cmp.Or(os.Getenv("TERM"), "(not set)"))
+}
+
+// serverFor returns the server of the configured model.
+func serverFor(cfg *configs.Resolved) doctor.Server {
+	m := cfg.Model
+	key, _ := configs.ModelKey(cfg) // the settings were checked
+	return doctor.Server{
+		Scripted: m.Class == "scripted", Model: m.Name,
+		BaseURL: modelsRoot(cfg), Anthropic: m.Class == "anthropic", CustomServer: m.BaseURL != "",
+		KeyEnv: m.APIKeyEnv, Key: key,
+	}
+}
+
+// modelsRoot returns the base URL for the list of models. The configured URL of a
+// server with Anthropic's API may end with "/v1" or not.
+func modelsRoot(cfg *configs.Resolved) string {
+	if cfg.Model.Class != "anthropic" {
+		return cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL)
+	}
+	base := cmp.Or(cfg.Model.BaseURL, anthropic.DefaultBaseURL)
+	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1"
+}

@@ -1,0 +1,232 @@
+// Package doctor checks whether a machine is ready for a batch: container engine, disks, keys,
+// servers and limits. It changes nothing, and its output contains no secrets.
+//
+//	checks := doctor.Run(ctx, doctor.Config{Environment: "docker", Workers: 8})
+//	err := doctor.Write(os.Stdout, checks, 80)
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/table"
+)
+
+// Status is the result of a check.
+type Status string
+
+// The results of checks.
+const (
+	OK   Status = "ok"
+	Warn Status = "warn" // mini works with restrictions
+	Fail Status = "fail" // mini does not work
+)
+
+// Check is one finding. Advice says what to do; it is empty if all is well.
+type Check struct {
+	Name    string `json:"name"`
+	Status  Status `json:"status"`
+	Finding string `json:"finding"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// Config describes the intended run.
+type Config struct {
+	// Environment is the class of the sandboxes: "docker", "local" or "bubblewrap". Only
+	// checks that it needs can fail; the others warn.
+	Environment string
+	// TrySandbox starts a sandbox of a class without a container engine; nil if not
+	// applicable.
+	TrySandbox  func(ctx context.Context) error
+	HelperDir   string // replaces the embedded helpers
+	Platform    string // of the images, e.g. "linux/amd64"; empty is the image's own
+	MemoryBytes int64  // memory limit of a sandbox
+	Workers     int
+
+	// Servers are the model servers: one, or those of a route.
+	Servers []Server
+
+	// SettingsError is an error in flags, files or variables; the other settings are defaults
+	// then.
+	SettingsError error
+
+	RunDir   string // folder for runs
+	DirError error  // why RunDir cannot be used; nil if it can
+	CacheDir string // cache of datasets
+	// PlanImages examines the images of the instances to run; nil without a dataset. Its error
+	// is a usage error.
+	PlanImages func(ctx context.Context) (ImagePlan, error)
+	// PingHub checks the dataset server; may be nil.
+	PingHub func(ctx context.Context) error
+	// Hint returns advice for an error of PlanImages or PingHub, or ""; may be nil.
+	Hint func(err error) string
+	// Terminal describes the terminal.
+	Terminal string
+}
+
+// ImagePlan is the images that a batch needs.
+type ImagePlan struct {
+	Instances int
+	Images    int // distinct images
+	Missing   int // images to pull
+	// MissingBytes is the approximate size of the missing images.
+	MissingBytes int64
+	Problem      string // why the images could not be examined
+}
+
+// probe is a group of checks that run together.
+type probe struct {
+	name          string
+	timeoutStatus Status
+	run           func(ctx context.Context) []Check
+}
+
+// Timeouts of one request and of all checks.
+const (
+	askTimeout = 5 * time.Second
+	allTimeout = 9 * time.Second
+)
+
+// Server is a model server; a scripted model has none.
+type Server struct {
+	Scripted bool
+	Model    string
+	// Anthropic selects Anthropic's API instead of OpenAI's.
+	Anthropic bool
+	// BaseURL is the address of the server, including "/v1". CustomServer means that the user
+	// set it; the server may need no key.
+	BaseURL      string
+	CustomServer bool
+	KeyEnv       string // name of the environment variable with the key
+	Key          string `json:"-"` // sent to BaseURL only, never shown
+}
+
+// Run runs all checks concurrently. It returns within ten seconds.
+func Run(ctx context.Context, cfg Config) []Check {
+	e := &checker{Config: cfg}
+	return runProbes(ctx, allTimeout, []probe{
+		{"settings", Fail, e.settings},
+		{"docker", e.engineSeverity(), e.docker},
+		{"helper", e.engineSeverity(), e.helper},
+		{"sandbox", Fail, e.sandbox},
+		{"images", Warn, e.images},
+		{"disk", Warn, e.disks},
+		{"key", Warn, e.eachServer(Server.key)},
+		{"model", Warn, e.eachServer(Server.endpoint)},
+		{"datasets", Warn, e.hub},
+		{"proxy", Warn, e.proxy},
+		{"programs", Warn, e.programs},
+		{"files", Warn, e.openFiles},
+		{"terminal", Warn, e.terminal},
+	})
+}
+
+// runProbes runs the probes until the limit. A probe can block where ctx has no effect, for
+// example in statfs of a lost network mount; it is abandoned then, since the process is about
+// to exit.
+func runProbes(ctx context.Context, limit time.Duration, probes []probe) []Check {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	results := make([]chan []Check, len(probes))
+	for i, p := range probes {
+		results[i] = make(chan []Check, 1)
+		go func() { results[i] <- p.run(ctx) }()
+	}
+	late := time.NewTimer(limit + limit/20) // grace period
+	defer late.Stop()
+	var checks []Check
+	for i, p := range probes {
+		select {
+		case found := <-results[i]:
+			checks = append(checks, found...)
+		case <-late.C:
+			late.Reset(20 * time.Millisecond) // collect the other results
+			checks = append(checks, Check{p.name, p.timeoutStatus, "no answer within " + limit.String(), "a system call blocks; try again"})
+		}
+	}
+	return checks
+}
+
+// checker runs the checks.
+type checker struct {
+	Config
+	engine engineInfo
+}
+
+// engineSeverity returns the status of a missing container engine.
+func (e *checker) engineSeverity() Status {
+	if e.runsOnHost() {
+		return Warn
+	}
+	return Fail
+}
+
+// runsOnHost reports whether sandboxes run without a container engine.
+func (e *checker) runsOnHost() bool {
+	return configs.RunsOnHost(e.Environment)
+}
+
+// FailedChecks returns the names of the failed checks.
+func FailedChecks(checks []Check) []string {
+	var names []string
+	for _, c := range checks {
+		if c.Status == Fail {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Widths of the first two columns, in characters.
+const (
+	markWidth = 5
+	nameWidth = 10
+)
+
+// Write prints the checks in lines of at most width characters.
+func Write(w io.Writer, checks []Check, width int) error {
+	var s strings.Builder
+	warnings := 0
+	for _, c := range checks {
+		mark := string(c.Status)
+		switch c.Status {
+		case Fail:
+			mark = "FAIL"
+		case Warn:
+			warnings++
+		}
+		head := fmt.Sprintf("%-*s %-*s ", markWidth, mark, nameWidth, c.Name)
+		s.WriteString(hangingIndent(head, c.Finding, width))
+		if c.Advice != "" {
+			s.WriteString(hangingIndent(strings.Repeat(" ", len(head))+"-> ", c.Advice, width))
+		}
+	}
+	switch failed := len(FailedChecks(checks)); {
+	case failed > 0: // the command's error says it
+	case warnings == 0:
+		s.WriteString("\nready\n")
+	case warnings == 1:
+		s.WriteString("\nready, with 1 warning\n")
+	default:
+		fmt.Fprintf(&s, "\nready, with %d warnings\n", warnings)
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// maxText is the maximum length of a text, in characters; some texts come from servers.
+const maxText = 400
+
+// hangingIndent wraps a text after a head; further lines are indented by its width.
+func hangingIndent(head, text string, width int) string {
+	if utf8.RuneCountInString(text) > maxText {
+		text = string([]rune(text)[:maxText]) + "…"
+	}
+	wrapped := table.Wrap(text, max(width-len(head), 20))
+	return head + strings.Join(wrapped, "\n"+strings.Repeat(" ", len(head))) + "\n"
+}

@@ -1,0 +1,219 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/minibench/mini/internal/text"
+
+	"github.com/docker/go-units"
+
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/helper/binaries"
+)
+
+// engineInfo is what several probes need to know about the engine; it is queried once.
+type engineInfo struct {
+	once        sync.Once
+	description docker.Description
+	leftovers   []string // containers of dead mini processes
+	err         error
+}
+
+// describe queries the engine within askTimeout.
+func (e *checker) describe(ctx context.Context) (docker.Description, error) {
+	e.engine.once.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		s := &e.engine
+		engine, err := docker.Open(ctx, docker.EngineConfig{})
+		if err != nil {
+			s.err = err
+			return
+		}
+		defer engine.Close() //nolint:errcheck // read only
+		if s.description, s.err = engine.Describe(ctx); s.err != nil {
+			return
+		}
+		var left []docker.Leftover
+		left, s.err = engine.ListLeftovers(ctx, docker.CleanOptions{})
+		for _, l := range left {
+			s.leftovers = append(s.leftovers, l.Name)
+		}
+	})
+	return e.engine.description, e.engine.err
+}
+
+// docker checks the container engine.
+func (e *checker) docker(ctx context.Context) []Check {
+	d, err := e.describe(ctx)
+	if err != nil {
+		return []Check{e.noEngine(ctx, err)}
+	}
+	checks := []Check{
+		{"docker", OK, fmt.Sprintf("engine %s, API %s, at %s; %s", d.Version, d.API, d.Host, d.OS), ""},
+		e.api(d), architecture(d, e.Platform), limits(d), storage(d), e.memory(d),
+	}
+	if n := len(e.engine.leftovers); n > 0 {
+		checks = append(checks, Check{
+			"leftovers", Warn, fmt.Sprintf("%s left by dead mini processes: %s", text.Count(n, "container"), firstNames(e.engine.leftovers)),
+			"remove them with mini clean; the next mini bench does so, too",
+		})
+	}
+	return checks
+}
+
+// noEngine explains why no engine responds.
+func (e *checker) noEngine(ctx context.Context, err error) Check {
+	host, where := engineHost()
+	c := Check{"docker", e.engineSeverity(), "no container engine responds at " + host + where, "start Docker, or set DOCKER_HOST to its address"}
+	text := err.Error()
+	name, address := dockerContext(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		c.Finding += fmt.Sprintf(": no response within %v", askTimeout)
+		c.Advice = "check the address and the engine, for example with docker version"
+	case strings.HasPrefix(host, "ssh://"):
+		c.Finding = "DOCKER_HOST is " + host + ", but mini does not support ssh"
+		c.Advice = "forward the socket: ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, and DOCKER_HOST=unix:///tmp/docker.sock"
+	case errors.Is(err, os.ErrPermission) || strings.Contains(text, "permission denied"):
+		c.Finding = "the container engine at " + host + where + " denies access to this user"
+		c.Advice = "add the user to its group and log in again: sudo usermod -aG docker $USER"
+	case name != "" && address != "":
+		c.Advice = fmt.Sprintf("the docker command uses the context %q; mini reads DOCKER_HOST: export DOCKER_HOST=%s", name, address)
+	case strings.Contains(text, "parse docker host"):
+		c.Finding = fmt.Sprintf("DOCKER_HOST is %q, which is not an address", host)
+		c.Advice = "use unix:///var/run/docker.sock or tcp://HOST:2375, or unset it"
+	case !strings.Contains(text, "annot connect") && !strings.Contains(text, "no such file"):
+		c.Finding += ": " + text
+	}
+	if e.runsOnHost() {
+		c.Finding += "; the " + e.Environment + " environment needs none"
+	}
+	return c
+}
+
+func (e *checker) api(d docker.Description) Check {
+	if v := os.Getenv("DOCKER_API_VERSION"); v != "" {
+		return Check{
+			"api", Warn, "DOCKER_API_VERSION is set, so mini uses API version " + v + " instead of negotiating it",
+			"unset it, unless something else needs it",
+		}
+	}
+	return Check{"api", OK, "version " + d.API + ", negotiated with the engine", ""}
+}
+
+// architecture checks the CPU architecture: the official images are for x86-64.
+func architecture(d docker.Description, platform string) Check {
+	text := "the engine's machine is " + d.Arch
+	if d.Arch == "amd64" {
+		return Check{"machine", OK, text + ", as the official images are", ""}
+	}
+	if platform == "linux/amd64" {
+		return Check{"machine", Warn, text + "; images for amd64 are emulated, which is slow", "an amd64 machine is several times faster"}
+	}
+	return Check{
+		"machine", Warn, text + ", but the official images of SWE-bench are for amd64",
+		"emulate them with -c environment.platform=linux/amd64 (slow; the engine needs binfmt), or use other images",
+	}
+}
+
+// limits checks whether the engine can limit the resources of a sandbox.
+func limits(d docker.Description) Check {
+	var missing []string
+	for _, l := range []struct {
+		name string
+		has  bool
+	}{{"memory", d.MemoryLimit}, {"processes", d.PIDsLimit}, {"CPU time", d.CPULimit}} {
+		if !l.has {
+			missing = append(missing, l.name)
+		}
+	}
+	text := "cgroup version " + d.Cgroup
+	if d.Rootless {
+		text += ", rootless"
+	}
+	switch {
+	case len(missing) == 0 && !d.SwapLimit && d.Cgroup == "1":
+		return Check{"limits", Warn, text + "; swap is not limited", "boot with swapaccount=1, or use cgroup version 2"}
+	case len(missing) == 0:
+		return Check{"limits", OK, text + "; memory, processes and CPU time of a sandbox can be limited", ""}
+	case d.Rootless:
+		return Check{"limits", Warn, text + "; not bounded: " + strings.Join(missing, ", "), "delegate these controllers to the user (systemd: Delegate=cpu memory pids), which needs cgroup version 2"}
+	}
+	return Check{"limits", Warn, text + "; not bounded: " + strings.Join(missing, ", "), "a sandbox can exhaust the machine; enable these controllers in the kernel"}
+}
+
+func storage(d docker.Description) Check {
+	c := Check{"storage", OK, d.Storage, ""}
+	switch d.Storage {
+	case "fuse-overlayfs":
+		c.Status, c.Finding = Warn, "fuse-overlayfs, which makes starting programs in containers slow"
+		c.Advice = "configure overlay2 if the kernel supports it (5.13 or newer, also rootless)"
+	case "vfs":
+		c.Status, c.Finding = Warn, "vfs, which copies the whole image for every container"
+		c.Advice = "configure overlay2: each container of a batch would take gigabytes"
+	case "devicemapper", "aufs":
+		c.Status, c.Advice = Warn, "it is no longer maintained; configure overlay2"
+	}
+	return c
+}
+
+// memory checks whether the sandboxes of all workers fit into memory.
+func (e *checker) memory(d docker.Description) Check {
+	text := fmt.Sprintf("%s with %d processors and %s of memory", text.Count(e.Workers, "worker"), d.CPUs, units.BytesSize(float64(d.Memory)))
+	if e.MemoryBytes <= 0 || d.Memory <= 0 {
+		return Check{"workers", OK, text, ""}
+	}
+	fits := max(1, int(d.Memory/e.MemoryBytes))
+	switch {
+	case e.Workers > fits:
+		return Check{
+			"workers", Warn, fmt.Sprintf("%s: their sandboxes may take %s each", text, units.BytesSize(float64(e.MemoryBytes))),
+			fmt.Sprintf("they seldom all do; -w %d is safe, and so is a lower -c environment.memory", fits),
+		}
+	case d.CPUs > 0 && e.Workers > 4*d.CPUs:
+		return Check{"workers", Warn, text, "commands may time out because of too few processors; use fewer workers"}
+	}
+	return Check{"workers", OK, text, ""}
+}
+
+// helper checks the helper program for sandboxes.
+func (e *checker) helper(ctx context.Context) []Check {
+	if e.Environment == "local" {
+		return nil
+	}
+	arch := runtime.GOARCH
+	if !e.runsOnHost() {
+		if d, err := e.describe(ctx); err == nil && d.Arch != "" {
+			arch = d.Arch
+		}
+		if _, rest, ok := strings.Cut(e.Platform, "/"); ok {
+			arch, _, _ = strings.Cut(rest, "/")
+		}
+	}
+	hash, err := binaries.Hash(e.HelperDir, arch)
+	switch {
+	case errors.Is(err, binaries.ErrNotBuilt) && e.HelperDir == "":
+		return []Check{{"helper", Fail, "this mini was built without the sandbox helper", "build it with make build, or use a released binary"}}
+	case errors.Is(err, binaries.ErrNotBuilt):
+		return []Check{{"helper", Fail, "no " + binaries.Name(arch) + " in " + e.HelperDir, "build it with scripts/helper.sh, or remove environment.helper_dir"}}
+	case err != nil:
+		return []Check{{"helper", Fail, err.Error(), "use an engine, or a platform, of amd64 or arm64"}}
+	}
+	return []Check{{"helper", OK, fmt.Sprintf("for %s, %.12s", arch, hash), ""}}
+}
+
+// firstNames lists the first names.
+func firstNames(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}

@@ -1,0 +1,215 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+)
+
+// Free space below which a disk is reported, in bytes: for runs, the dataset cache, and
+// images.
+const (
+	minFreeForRuns   = 2 << 30
+	minFreeForCache  = 1 << 30
+	minFreeForImages = 20 << 30
+)
+
+// settings reports errors in flags, files and variables.
+func (e *checker) settings(context.Context) []Check {
+	if e.SettingsError == nil {
+		return nil
+	}
+	return []Check{{"settings", Fail, e.SettingsError.Error(), "fix or remove it; the checks below use the defaults"}}
+}
+
+// disks checks the folders that mini writes to.
+func (e *checker) disks(context.Context) []Check {
+	runs := checkFolder("runs", e.RunDir, minFreeForRuns, "free some space, or choose another folder with -o")
+	if e.DirError != nil {
+		runs = Check{"runs", Fail, e.DirError.Error(), "choose another folder with -o"}
+	}
+	return []Check{
+		runs,
+		checkFolder("cache", e.CacheDir, minFreeForCache, "free some space, or move the cache with XDG_CACHE_HOME"),
+	}
+}
+
+// checkFolder checks whether a folder is writable and has enough free space.
+func checkFolder(name, dir string, minFree uint64, advice string) Check {
+	if dir == "" {
+		return Check{name, Warn, "no default folder on this system", "set XDG_CACHE_HOME, or HOME"}
+	}
+	parent := existingParent(dir)
+	if err := checkWritable(parent); err != nil {
+		_, otherAdvice, _ := strings.Cut(advice, ", or ")
+		return Check{name, Warn, fmt.Sprintf("%s is not writable: %v", parent, err), otherAdvice}
+	}
+	bytes, err := freeBytes(parent)
+	switch {
+	case err != nil:
+		return Check{name, Warn, fmt.Sprintf("%s: %v", parent, err), advice}
+	case bytes < minFree:
+		return Check{name, Warn, fmt.Sprintf("%s free in %s", table.SizeText(int64(bytes)), dir), advice}
+	}
+	return Check{name, OK, fmt.Sprintf("%s free in %s", table.SizeText(int64(bytes)), dir), ""}
+}
+
+// existingParent returns the folder or its nearest existing parent.
+func existingParent(dir string) string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "."
+	}
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// checkWritable creates a file: permissions alone do not show a read-only mount.
+func checkWritable(dir string) error {
+	f, err := os.CreateTemp(dir, ".mini-doctor-*")
+	if err != nil {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
+			return p.Err
+		}
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// images checks the images of the instances to run, and the disk for them.
+func (e *checker) images(ctx context.Context) []Check {
+	d, err := e.describe(ctx)
+	if err != nil && e.PlanImages == nil {
+		return nil
+	}
+	disk, room, known := e.imageDisk(d.RootDir, d.Host)
+	if e.PlanImages == nil {
+		return disk
+	}
+	p, planErr := e.PlanImages(ctx)
+	notFetched, isNotFetched := errors.AsType[*NotFetchedError](planErr)
+	switch {
+	case isNotFetched:
+		return append(disk, Check{"images", Warn, notFetched.Error(), "fetch it first: mini datasets fetch " + notFetched.Dataset})
+	case errors.Is(planErr, context.DeadlineExceeded):
+		return append(disk, Check{"images", Warn, "timeout while reading the rows to count images", "fetch the dataset first: mini datasets fetch SET"})
+	case planErr != nil:
+		advice := "mini datasets list shows the values of --subset"
+		if e.Hint != nil && e.Hint(planErr) != "" {
+			advice = e.Hint(planErr)
+		}
+		return append(disk, Check{"images", Fail, planErr.Error(), advice})
+	case e.runsOnHost():
+		return []Check{{"images", OK, text.Count(p.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
+	case p.Problem != "" || err != nil:
+		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; without the engine it is unknown which are present", text.Count(p.Instances, "instance"), text.Count(p.Images, "image")), "see docker above"})
+	}
+	c := Check{"images", OK, fmt.Sprintf("%s, %s: all present", text.Count(p.Instances, "instance"), text.Count(p.Images, "image")), ""}
+	if p.Missing > 0 {
+		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(p.Instances, "instance"), text.Count(p.Images, "image"), p.Missing, table.SizeText(p.MissingBytes))
+		switch {
+		case known && room < uint64(p.MissingBytes):
+			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", table.SizeText(int64(room)))
+			c.Advice = "free some space (docker system df shows its use), or run a part: --slice 0:50"
+		case !known:
+			c.Finding += "; the free space of the engine's disk is unknown"
+		}
+	}
+	return append(disk, c)
+}
+
+// NotFetchedError means that a dataset has not been fetched.
+type NotFetchedError struct{ Dataset string }
+
+func (e *NotFetchedError) Error() string {
+	return e.Dataset + " has not been fetched, so its images are unknown"
+}
+
+// imageDisk checks the free space of the engine's disk, if that is on this machine: the engine
+// may be in a virtual machine.
+func (e *checker) imageDisk(root, host string) (checks []Check, room uint64, known bool) {
+	if info, err := os.Stat(root); !strings.HasPrefix(host, "unix://") || root == "" || err != nil || !info.IsDir() {
+		return nil, 0, false
+	}
+	room, err := freeBytes(root)
+	if err != nil {
+		return nil, 0, false
+	}
+	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", table.SizeText(int64(room)), root), ""}
+	if room < minFreeForImages {
+		c.Status, c.Advice = Warn, "free some space: docker system df shows its use, docker image prune removes unused images"
+	}
+	return []Check{c}, room, true
+}
+
+// programs checks the programs that the local environment needs.
+func (e *checker) programs(context.Context) []Check {
+	var missing []string
+	for _, name := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(name); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return []Check{{"programs", OK, "bash and git are installed, for sandboxes without an engine", ""}}
+	case e.runsOnHost():
+		return []Check{{"programs", Warn, "missing: " + strings.Join(missing, ", "), "install them: commands run in bash, and git creates the patches"}}
+	}
+	return []Check{{"programs", OK, "missing: " + strings.Join(missing, ", ") + ", needed only for sandboxes without an engine", ""}}
+}
+
+// Open files of mini: its own, and those of each worker (two connections to the engine, one to
+// the model, the journal, and spares).
+const (
+	ownFiles    = 64
+	workerFiles = 12
+)
+
+// filesNeeded returns the number of open files for a number of workers.
+func filesNeeded(workers int) uint64 { return uint64(ownFiles + workerFiles*max(workers, 1)) }
+
+// CheckOpenFiles returns an error if the limit of open files is far too low for the workers:
+// less than half of what the check expects.
+func CheckOpenFiles(workers int) error {
+	limit, ok := maxOpenFiles()
+	needs := filesNeeded(workers)
+	if !ok || limit >= needs/2 {
+		return nil
+	}
+	return fmt.Errorf("the limit of open files is %d, but %s may need %d; run ulimit -n %d before mini, or use fewer workers",
+		limit, text.Count(workers, "worker"), needs, max(needs, 1024))
+}
+
+func (e *checker) openFiles(context.Context) []Check {
+	limit, ok := maxOpenFiles()
+	if !ok {
+		return nil
+	}
+	needs := filesNeeded(e.Workers)
+	if limit < needs {
+		return []Check{{
+			"files", Warn, fmt.Sprintf("the limit of open files is %d, but %s may need %d", limit, text.Count(e.Workers, "worker"), needs),
+			fmt.Sprintf("run ulimit -n %d before mini, or use fewer workers", max(needs, 1024)),
+		}}
+	}
+	return []Check{{"files", OK, fmt.Sprintf("the limit of open files is %d; %s may need %d", limit, text.Count(e.Workers, "worker"), needs), ""}}
+}
+
+func (e *checker) terminal(context.Context) []Check {
+	if e.Terminal == "" {
+		return nil
+	}
+	return []Check{{"terminal", OK, e.Terminal, ""}}
+}

@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/model/localservers"
+)
+
+// eachServer runs a check for each server and removes duplicate findings.
+func (e *checker) eachServer(check func(Server, context.Context) []Check) func(context.Context) []Check {
+	return func(ctx context.Context) []Check {
+		found := make([][]Check, len(e.Servers))
+		var all sync.WaitGroup
+		for i, s := range e.Servers {
+			all.Go(func() { found[i] = check(s, ctx) })
+		}
+		all.Wait()
+		var checks []Check
+		for _, c := range slices.Concat(found...) {
+			if !slices.Contains(checks, c) {
+				checks = append(checks, c)
+			}
+		}
+		return checks
+	}
+}
+
+// key checks whether the key is set. It shows nothing else about it.
+func (s Server) key(context.Context) []Check {
+	switch {
+	case s.Scripted:
+		return []Check{{"key", OK, "not needed: the model is scripted", ""}}
+	case s.Key != "":
+		return []Check{{"key", OK, s.KeyEnv + " is set", ""}}
+	case s.CustomServer:
+		return []Check{{"key", OK, s.KeyEnv + " is not set; a custom server may not need a key", ""}}
+	}
+	return []Check{{"key", Warn, s.KeyEnv + " is not set", "export " + s.KeyEnv + "=..., or use a server without a key: -c model.base_url=URL"}}
+}
+
+// endpoint requests the list of models: it is free, and checks the address and the key.
+func (s Server) endpoint(ctx context.Context) []Check {
+	if s.Scripted {
+		return nil
+	}
+	u, err := url.Parse(s.BaseURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return []Check{{"model", Warn, "the server's address is not a URL", "it looks like https://HOST/v1; see model.base_url and " + s.baseURLEnv()}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	header := http.Header{}
+	address, key := u.JoinPath("models"), strings.TrimSpace(s.Key)
+	switch {
+	case s.Anthropic:
+		address.RawQuery = "limit=1000" // the default is 20
+		header.Set("Anthropic-Version", "2023-06-01")
+		if key != "" {
+			header.Set("X-Api-Key", key)
+		}
+	case key != "":
+		header.Set("Authorization", "Bearer "+key)
+	}
+	status, models, err := localservers.ListModels(ctx, address.String(), header)
+	if !localservers.HasAnswered(err) {
+		return []Check{{
+			"model", Warn, u.Host + " does not answer: " + localservers.ErrorReason(err, askTimeout),
+			"check the address and the proxy; a batch needs the server",
+		}}
+	}
+	return []Check{s.modelCheck(u.Host, status, models)}
+}
+
+func (s Server) baseURLEnv() string {
+	if s.Anthropic {
+		return "ANTHROPIC_BASE_URL"
+	}
+	return "OPENAI_BASE_URL"
+}
+
+// hasModel reports whether a list contains the model. Anthropic lists names with dates and
+// accepts names without.
+func (s Server) hasModel(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == s.Model || s.Anthropic && strings.HasPrefix(name, s.Model+"-20")
+	})
+}
+
+// modelCheck evaluates the server's response.
+func (s Server) modelCheck(host string, code int, models []localservers.Model) Check {
+	switch {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		if s.Key == "" {
+			return Check{"model", Warn, fmt.Sprintf("%s requires a key (%d)", host, code), "export " + s.KeyEnv + "=..."}
+		}
+		return Check{"model", Warn, fmt.Sprintf("%s rejects the key in %s (%d)", host, s.KeyEnv, code), "check that the key is valid for this server"}
+	case code == http.StatusTooManyRequests:
+		return Check{"model", Warn, host + " is rate-limiting requests (429)", "wait, or use fewer workers"}
+	case code >= 500:
+		return Check{"model", Warn, fmt.Sprintf("%s responds with a server error (%d)", host, code), "try again later"}
+	case code != http.StatusOK:
+		return Check{"model", OK, fmt.Sprintf("%s responds; it lists no models (%d)", host, code), ""}
+	}
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Name)
+	}
+	switch {
+	case len(names) == 0:
+		return Check{"model", OK, host + " responds; its list of models is empty", ""}
+	case s.Model == "":
+		return Check{"model", OK, fmt.Sprintf("%s responds and has %s; select one with -m", host, text.Count(len(names), "model")), ""}
+	case s.hasModel(names):
+		return Check{"model", OK, fmt.Sprintf("%s responds and has %s", host, s.Model), ""}
+	}
+	return Check{
+		"model", Warn, fmt.Sprintf("%s responds, but %s is not among its %s", host, s.Model, text.Count(len(names), "model")),
+		"it has " + firstNames(names),
+	}
+}
+
+// hub checks the dataset server.
+func (e *checker) hub(ctx context.Context) []Check {
+	if e.PingHub == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := e.PingHub(ctx); err != nil {
+		text := err.Error() // contains no addresses with secrets
+		if errors.Is(err, context.DeadlineExceeded) {
+			text = "the hub: " + localservers.ErrorReason(err, askTimeout)
+		}
+		advice := "fetched datasets and local files work without it"
+		if e.Hint != nil && e.Hint(err) != "" {
+			advice = e.Hint(err)
+		}
+		return []Check{{"datasets", Warn, text, advice}}
+	}
+	return []Check{{"datasets", OK, "the hub responds", ""}}
+}
+
+// proxyVars are the proxy variables that Go's HTTP client uses.
+var proxyVars = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
+
+// proxy checks the proxy settings. It does not show user names and passwords.
+func (e *checker) proxy(context.Context) []Check {
+	var set []string
+	for _, name := range proxyVars {
+		value := os.Getenv(name)
+		if value == "" {
+			continue
+		}
+		if !strings.Contains(value, "://") {
+			value = "http://" + value
+		}
+		u, err := url.Parse(value)
+		if err != nil || u.Host == "" {
+			return []Check{{"proxy", Warn, name + " is not an address", "it looks like http://HOST:PORT"}}
+		}
+		set = append(set, name+" is "+u.Host)
+	}
+	switch {
+	case len(set) == 0 && os.Getenv("ALL_PROXY")+os.Getenv("all_proxy") != "":
+		return []Check{{"proxy", Warn, "ALL_PROXY is set, but mini ignores it", "set HTTPS_PROXY and HTTP_PROXY instead"}}
+	case len(set) == 0:
+		return []Check{{"proxy", OK, "none is set", ""}}
+	}
+	text := strings.Join(set, ", ")
+	host, _ := engineHost()
+	if address, ok := strings.CutPrefix(host, "tcp://"); ok && usesProxy(address) {
+		return []Check{{"proxy", Warn, text + "; also used for the container engine at " + address, "add the engine's host to NO_PROXY"}}
+	}
+	return []Check{{"proxy", OK, text + "; used for the model and the hub, not for sandboxes", ""}}
+}
+
+func usesProxy(address string) bool {
+	u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "http", Host: address}})
+	return err == nil && u != nil
+}

@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/bubblewrap"
+	"github.com/minibench/mini/env/helper/binaries"
+)
+
+// sandbox starts a sandbox without a container engine. There is no single setting that says
+// whether a user may create namespaces.
+func (e *checker) sandbox(ctx context.Context) []Check {
+	if e.TrySandbox == nil {
+		return nil
+	}
+	err := e.TrySandbox(ctx)
+	envErr, isEnvErr := errors.AsType[*env.Error](err)
+	switch {
+	case errors.Is(err, binaries.ErrNotBuilt):
+		return nil // reported by the helper check
+	case isEnvErr:
+		return []Check{{"sandbox", Fail, envErr.Op + ": " + envErr.Err.Error(), envErr.Hint}}
+	case err != nil:
+		return []Check{{"sandbox", Fail, err.Error(), ""}}
+	}
+	return []Check{
+		{"sandbox", OK, e.Environment + " works: a sandbox was started and stopped", ""},
+		{"bounds", Warn, bubblewrap.NoLimitsWarning, "use fewer workers, or --environment-class docker for untrusted tasks"},
+	}
+}

@@ -1,0 +1,136 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/minibench/mini/agent/worktree/undo"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/history"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat/plain"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// frontend is a chat.Frontend with a lifetime.
+type frontend interface {
+	chat.Frontend
+	// Listen handles input typed between questions.
+	Listen(c chat.InputHandler)
+	// HasShownOutcome reports whether the frontend has shown the outcome.
+	HasShownOutcome() bool
+	// Close restores the terminal.
+	Close()
+}
+
+// newFrontend returns the plain frontend for --plain, MINI_PLAIN or a simple terminal, else the
+// full-screen frontend.
+func newFrontend(s cmdutil.Streams, asked bool, environ []string) frontend {
+	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
+	if !asked && !dumb && os.Getenv("MINI_PLAIN") == "" {
+		if f, ok := newScreenFrontend(s, environ); ok {
+			return f
+		}
+	}
+	c := plain.Config{Out: s.Err, Colour: s.Terminal && !dumb && os.Getenv("NO_COLOR") == ""}
+	if f, ok := s.In.(*os.File); ok && s.Terminal {
+		c.Keyboard = plain.NewKeyboard(f, s.Err)
+	}
+	return plain.New(c)
+}
+
+// taskHistory returns the history in the user's state folder, which all sessions share. An
+// unreadable history is replaced by an empty one.
+func taskHistory(w io.Writer) *history.History {
+	h, err := history.Open(filepath.Join(userdirs.StateDir(), "mini", "history", "tasks.jsonl"))
+	if err != nil {
+		_, _ = fmt.Fprintln(w, "mini: warning:", cmdutil.Sanitize(err.Error()))
+		return &history.History{}
+	}
+	return h
+}
+
+// worktree compares the user's files with a snapshot taken at the start of the session.
+type worktree struct {
+	dir      string
+	hidden   []string // variables removed from the environment of git
+	since    string   // what changes are relative to, if not the start
+	snapshot *undo.Snapshot
+	// snapshotErr is why takeSnapshot took no snapshot.
+	snapshotErr error
+}
+
+// openSnapshot opens the snapshot of a resumed session. If it was removed since the changes
+// were kept, takeSnapshot takes a new one.
+func (t *worktree) openSnapshot(held *sessions.Session) {
+	t.since = "the session was continued"
+	if s, err := undo.OpenSnapshot(held.SnapshotDir(), t.hidden...); err == nil {
+		t.since, t.snapshot = "", s
+	}
+}
+
+// takeSnapshot takes a snapshot of the files unless openSnapshot has found one.
+func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, held *sessions.Session) error {
+	if t.snapshot != nil {
+		return nil
+	}
+	s, err := undo.TakeSnapshot(ctx, t.dir, held.SnapshotDir(), t.hidden...)
+	if err == nil {
+		t.snapshot = s
+		return nil
+	}
+	t.snapshotErr = snapshotError(err)
+	switch {
+	case errors.Is(t.snapshotErr, chat.ErrNoSnapshot):
+		return held.RemoveSnapshot()
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), held.RemoveSnapshot())
+	}
+	_, werr := fmt.Fprintln(w, "mini: warning: changes of the files cannot be shown or undone:", cmdutil.Sanitize(err.Error()))
+	return errors.Join(werr, held.RemoveSnapshot())
+}
+
+// snapshotError maps a missing git or repository to chat.ErrNoSnapshot.
+func snapshotError(err error) error {
+	if errors.Is(err, undo.ErrGitNotFound) || errors.Is(err, undo.ErrNoRepository) {
+		return chat.ErrNoSnapshot
+	}
+	return err
+}
+
+// Diff implements chat.Snapshot. Before takeSnapshot, nothing has changed.
+func (t *worktree) Diff(ctx context.Context) (chat.Changes, error) {
+	if t.snapshot == nil {
+		if t.snapshotErr != nil {
+			return chat.Changes{}, t.snapshotErr
+		}
+		return chat.Changes{Since: t.since}, snapshotError(undo.Check(ctx, t.dir, t.hidden...))
+	}
+	d, err := t.snapshot.Diff(ctx)
+	if err != nil {
+		return chat.Changes{}, err
+	}
+	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, TreeID: d.TreeID, Since: t.since}, nil
+}
+
+// Undo implements chat.Snapshot.
+func (t *worktree) Undo(ctx context.Context, seen chat.Changes) (string, error) {
+	if t.snapshot == nil {
+		return "", chat.ErrNoSnapshot
+	}
+	done, err := t.snapshot.Restore(ctx, seen.TreeID)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("Undone: %d put back, %d removed.", len(done.Restored), len(done.Removed))
+	if n := len(done.Skipped); n > 0 {
+		text += fmt.Sprintf(" %d changed since, and stay.", n)
+	}
+	return text, nil
+}

@@ -1,0 +1,144 @@
+// Package task implements mini without a subcommand: it runs one task, by default in
+// the current folder, interactively or not.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/report"
+)
+
+// Options are the flags of mini without a subcommand.
+type Options struct {
+	settings.Flags
+	task            string
+	yolo            bool
+	output          string
+	resume          bool
+	exitImmediately bool
+	plain           bool
+	events          string
+	HasTask         bool // -t is given
+}
+
+// AddFlags adds the flags of mini without a subcommand.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
+	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking")
+	f.BoolVar(&o.resume, "continue", false, "go on with the last session of this folder")
+	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "at the end, ask for nothing more")
+	f.BoolVar(&o.plain, "plain", false, "lines only, for screen readers and simple terminals")
+	o.Flags.AddFlags(f)
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` (.json) or folder of the trajectory")
+	cmdutil.AddEventsFlag(f, &o.events)
+}
+
+// maxTask bounds a task read from stdin, in bytes.
+const maxTask = 10 << 20
+
+// taskID is the instance id of a task.
+const taskID = "task"
+
+// Run runs one task.
+func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
+	if o.resume {
+		if err := o.useSessionModel(); err != nil {
+			return usage.Wrap(err)
+		}
+	}
+	cfg, err := resolveConfig(ctx, s, &o.Flags)
+	if err != nil {
+		return err
+	}
+	settings.PrintCompatNotes(s.Err)
+	mode, err := o.check(s, cfg)
+	if err == nil {
+		err = o.readTask(s)
+	}
+	if err != nil {
+		return err
+	}
+	if _, configured := cfg.Origin("model.stream"); !configured && s.Terminal {
+		cfg.Model.Stream = true // a user is watching
+	}
+	t := &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}
+	return t.run(ctx, kill)
+}
+
+// check rejects combinations of settings that cannot work.
+func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, error) {
+	mode, err := chat.ParseMode(cfg.Agent.Mode)
+	if o.yolo {
+		mode = chat.Yolo
+	}
+	switch {
+	case err != nil:
+		return mode, usage.Errorf("agent.mode: %w", err)
+	case o.resume && o.output != "":
+		return mode, usage.Errorf("--continue goes on in the files of that session; leave -o out")
+	case o.resume && !envopen.IsHost(cfg.Environment.Class):
+		return mode, usage.Errorf("--continue is for sessions on this machine: the container of the last one is gone, and so are its files")
+	case o.events == "-" && s.Terminal && s.OutTerminal:
+		return mode, usage.Errorf("--events - writes lines where the session is shown; send stdout elsewhere, or name a file")
+	case !o.HasTask && !o.resume && !s.Terminal:
+		return mode, usage.Errorf("no task is given: pass -t TASK, or -t - to read it from stdin; see mini --help")
+	case !s.Terminal && mode == chat.Human:
+		return mode, usage.Errorf("there is no terminal to write commands on; -y lets the model run its own")
+	case !s.Terminal && mode != chat.Yolo:
+		return mode, usage.Errorf("there is no terminal to ask on before each command; -y runs them without asking")
+	}
+	return mode, nil
+}
+
+// readTask reads the task from stdin for "-t -" and normalizes line ends.
+func (o *Options) readTask(s cmdutil.Streams) error {
+	if o.task == "-" {
+		text, err := io.ReadAll(io.LimitReader(s.In, maxTask+1))
+		if err != nil {
+			return fmt.Errorf("read task: %w", err)
+		}
+		if len(text) > maxTask {
+			return usage.Errorf("the task on stdin is longer than %d MB", maxTask>>20)
+		}
+		o.task = string(text)
+	}
+	o.task = strings.ReplaceAll(o.task, "\r\n", "\n")
+	if o.HasTask && strings.TrimSpace(o.task) == "" {
+		return usage.Errorf("the task is empty; say with -t what to do")
+	}
+	return nil
+}
+
+// newSandboxes returns the current folder as sandbox, or a container if one is configured.
+func newSandboxes(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer) (*envopen.Sandboxes, error) {
+	plain := report.NewPlainPrinter(w, nil)
+	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
+		return nil, usage.Errorf("no image is given: add -c environment.image=NAME")
+	}
+	boxes, err := envopen.New(ctx, kill, cfg, false, false, "", w, progress.Observe(plain.Event))
+	if err != nil {
+		return nil, err
+	}
+	boxes.ScrubOnce(cfg)
+	if !envopen.IsHost(boxes.Class) {
+		return boxes, nil
+	}
+	if err := boxes.UseFolder(cfg); err != nil {
+		return nil, errors.Join(err, boxes.Close())
+	}
+	return boxes, nil
+}

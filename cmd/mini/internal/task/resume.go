@@ -1,0 +1,148 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// dir returns the folder that the session works in.
+func (t *session) dir() string { return cmp.Or(t.cfg.Environment.Dir, ".") }
+
+// openStore opens the stored sessions of the folder.
+func (t *session) openStore() (sessions.Store, error) {
+	return sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), t.dir())
+}
+
+// openStored opens the latest session of the folder for --continue.
+func (t *session) openStored() error {
+	folder, err := t.openStore()
+	if errors.Is(err, os.ErrNotExist) {
+		return usage.Errorf("the folder %s is not there any more", t.dir())
+	}
+	if err == nil {
+		t.stored, err = folder.OpenLatest()
+	}
+	switch {
+	case errors.Is(err, sessions.ErrNoSession):
+		return usage.Errorf("--continue: there is no session of this folder; mini -t TASK begins one")
+	case errors.Is(err, sessions.ErrInUse):
+		return usage.Errorf("--continue: the last session of this folder is still open in another mini; end that first")
+	case err != nil:
+		return usage.Wrap(err)
+	}
+	t.files = taskFiles{journal: t.stored.Journal, traj: t.stored.Trajectory}
+	if err := t.readResumeState(); err != nil {
+		return errors.Join(usage.Wrap(fmt.Errorf("--continue: %w", err)), t.stored.Close())
+	}
+	return nil
+}
+
+// readResumeState restores the state of the session from its journal and checks that the
+// settings match.
+func (t *session) readResumeState() error {
+	past, err := agent.ReadResumeState(trajectories.Read(t.files.journal))
+	if err != nil {
+		return err
+	}
+	was, now := protocolOf(past.Header), cmp.Or(t.cfg.Agent.Protocol, protocol.Text)
+	switch class := past.Header.EnvironmentClass; {
+	case class != t.cfg.Environment.Class:
+		return fmt.Errorf("the session was in the %s environment; say --environment-class %s", class, class)
+	case was != now:
+		return fmt.Errorf("the session's commands were written in the protocol %s; say -c agent.protocol=%s", was, was)
+	case past.Submitted && !t.options.HasTask && !t.Terminal:
+		return errors.New("the work of the session was handed in; say with -t what comes next")
+	}
+	t.resume = past
+	text := t.instance.ProblemStatement
+	t.instance.ProblemStatement = t.stored.Task
+	if t.options.HasTask {
+		t.addTask(text)
+	}
+	return nil
+}
+
+// protocolOf returns the protocol that a journal was recorded with.
+func protocolOf(h trajectories.Header) string {
+	name, _ := settings.RecordedSetting(h, "agent.protocol").(string)
+	return cmp.Or(name, protocol.Text)
+}
+
+// askNextTask shows the state of a resumed session and asks for the next task.
+func (t *session) askNextTask(ctx context.Context) error {
+	t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
+	if !t.Terminal || t.options.HasTask {
+		return nil
+	}
+	q := chat.Question{Text: "What comes next?", Hint: "Enter goes on where it stopped, /h helps"}
+	if t.resume.Submitted {
+		q.Hint = "/m for several lines, /h helps"
+	}
+	for {
+		text, err := t.chat.ReadTask(ctx, q)
+		if err != nil {
+			return err
+		}
+		if text != "" || !t.resume.Submitted {
+			t.addTask(text)
+			return nil
+		}
+	}
+}
+
+// addTask gives the model the next task. If the last one was not submitted it is like an
+// interruption.
+func (t *session) addTask(text string) {
+	switch {
+	case text == "":
+	case len(t.resume.Entries) == 0:
+		t.instance.ProblemStatement = text
+	case t.resume.Submitted:
+		t.inbox.FollowUp(text)
+	default:
+		t.inbox.Interrupt(func(context.Context) (string, error) { return text, nil })
+	}
+}
+
+// maxRecapLines is the number of lines that a recap shows of a text.
+const maxRecapLines = 8
+
+// recap describes the state of a resumed session.
+func (t *session) recap() string {
+	text := fmt.Sprintf("mini: resuming the session of %s, after %s", t.stored.Started.Local().Format("2 January 15:04"), text.Count(t.resume.Steps, "step"))
+	if out, ended, err := trajectories.ReadOutcome(t.files.journal); err == nil && ended {
+		text += " (" + out.ExitStatus + ")"
+	}
+	text += "\n\ntask: " + clipLines(t.instance.ProblemStatement)
+	for i := len(t.resume.Entries) - 1; i >= 0; i-- {
+		if e := t.resume.Entries[i]; e.Role == model.Assistant {
+			return text + "\n\nlast: " + clipLines(e.Content)
+		}
+	}
+	return text
+}
+
+// clipLines returns the first maxRecapLines lines of text.
+func clipLines(text string) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	if len(all) > maxRecapLines {
+		all = append(all[:maxRecapLines], "[...]")
+	}
+	return strings.Join(all, "\n      ")
+}

@@ -1,0 +1,304 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/version"
+	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/setup"
+	"github.com/minibench/mini/trajectories"
+)
+
+// session is one session with the agent, interactive or not.
+type session struct {
+	cmdutil.Streams
+	options  *Options
+	cfg      *configs.Resolved
+	mode     chat.Mode
+	instance datasets.Instance
+
+	agent     *agent.Agent
+	models    *modelopen.Models
+	tools     *setup.Tools
+	sandboxes *envopen.Sandboxes
+	files     taskFiles
+	frontend  frontend
+	chat      *chat.Session
+	inbox     *agent.Inbox
+	bus       *events.Bus
+	tree      *worktree
+	stored    *sessions.Session
+	resume    *agent.ResumeState // state for --continue; nil for a new session
+}
+
+// run runs the session from setup to cleanup.
+func (t *session) run(ctx, kill context.Context) (err error) {
+	t.inbox, t.bus = agent.NewInbox(), events.NewBus()
+	defer func() { err = errors.Join(err, t.tools.Close()) }()
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	log, err := cmdutil.OpenEventLog(t.options.events, t.Streams, envopen.Redact(t.cfg))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	defer t.bus.Close()
+	log.Follow(t.bus, "", 0)
+	if t.options.events == "-" {
+		t.Out = io.Discard // the last event contains the submission
+	}
+	if t.sandboxes, err = newSandboxes(ctx, kill, t.cfg, t.Err); err != nil {
+		return err
+	}
+	out, err := t.converse(ctx)
+	return errors.Join(err, t.sandboxes.Close(), t.conclude(out, err))
+}
+
+// prepare reports errors before the user is asked for anything.
+func (t *session) prepare(ctx context.Context) (err error) {
+	if t.agent, err = setup.NewAgent(t.cfg, []datasets.Instance{t.instance}); err != nil {
+		return err
+	}
+	if t.models, err = modelopen.New(t.cfg, false, []datasets.Instance{t.instance}); err == nil {
+		err = settings.PrintCostNote(t.Err, t.cfg)
+	}
+	if err != nil {
+		return err
+	}
+	t.models.OnLimits(progress.EmitLimits(report.NewPlainPrinter(t.Err, nil).Event))
+	if err := t.connectTools(ctx); err != nil {
+		return usage.Wrap(err)
+	}
+	if t.options.resume {
+		return t.openStored()
+	}
+	t.files, err = newTaskFiles(t.options.output, time.Now())
+	return usage.Wrap(err)
+}
+
+// connectTools connects to the tools before a sandbox is started.
+func (t *session) connectTools(ctx context.Context) (err error) {
+	if t.tools, err = setup.NewTools(ctx, t.cfg); err != nil {
+		return err
+	}
+	told, err := t.tools.Capabilities()
+	if err == nil {
+		setup.WarnUnmentioned(t.Err, t.agent, told)
+	}
+	return err
+}
+
+// converse runs the interactive part of the session.
+func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err error) {
+	if err := t.openChat(); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
+		return out, err
+	}
+	defer t.chat.Close()
+	defer t.frontend.Close()
+	defer t.Interrupts.Divert(t.chat)()
+	defer func() { err = errors.Join(err, t.closeStored()) }()
+	if err := t.askTask(ctx); err != nil {
+		return out, err
+	}
+	if err := t.save(ctx); err != nil {
+		return out, err
+	}
+	t.frontend.Listen(t.chat)
+	out, err = t.runAttempt(ctx)
+	if err == nil {
+		if t.chat.ConfirmChanges(ctx, out.Class == trajectories.Submitted) {
+			err = t.stored.RemoveSnapshot()
+		} else if t.stored != nil && out.Class == trajectories.Interrupted {
+			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
+		}
+	}
+	return out, err
+}
+
+// openChat starts the frontend and the chat session.
+func (t *session) openChat() error {
+	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg))
+	t.tree = &worktree{dir: t.dir(), hidden: envopen.KeyVariables(t.cfg)}
+	state := chat.State{
+		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
+	}
+	if p := t.resume; p != nil {
+		t.tree.openSnapshot(t.stored)
+		spent := p.Total()
+		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
+		if p.Limits != nil {
+			state.StepLimit, state.CostLimit = p.Limits.Steps, p.Limits.Cost
+		}
+	}
+	c := chat.Config{
+		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: t.mode,
+		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Terminal, State: state,
+	}
+	if t.Terminal && envopen.IsHost(t.sandboxes.Class) {
+		c.Snapshot = t.tree
+	}
+	p, err := setup.NewPolicy(t.cfg, t.sandboxes.Class)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		c.Policy = p
+	}
+	t.chat = chat.New(c)
+	return nil
+}
+
+// runAttempt runs the agent and writes its journal.
+func (t *session) runAttempt(ctx context.Context) (trajectories.Outcome, error) {
+	journal, err := t.openJournal()
+	if err != nil {
+		return trajectories.Outcome{}, err
+	}
+	journal.SetSyncPolicy(t.cfg.Run.Fsync)
+	out, err := t.runAgent(ctx, journal)
+	return out, errors.Join(err, journal.Close(), trajectories.WriteTrajFile(t.files.journal, t.files.traj))
+}
+
+func (t *session) openJournal() (*trajectories.Journal, error) {
+	if t.resume != nil {
+		return trajectories.Reopen(t.files.journal, trajectories.Resume{MiniVersion: version.Version, Record: t.resume.LastRecord, Redact: envopen.Redact(t.cfg)})
+	}
+	header, err := setup.NewHeader(t.cfg, t.sandboxes.Class)
+	if err != nil {
+		return nil, err
+	}
+	header.InstanceID, header.Attempt = t.instance.ID, 1
+	if err := t.files.makeDir(); err != nil {
+		return nil, usage.Wrap(err)
+	}
+	return trajectories.Create(t.files.journal, header)
+}
+
+func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (trajectories.Outcome, error) {
+	var watched <-chan struct{}
+	return runner.AttemptRunner{
+		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: t.models, Instance: t.instance,
+		Session: agent.Session{
+			Recorder: journal, Resume: t.resume, Approver: t.chat, User: t.chat, Inbox: t.inbox,
+			Events: t.bus, StartEvent: events.RunStarted{Model: modelopen.Name(t.cfg), Environment: t.sandboxes.Class},
+		},
+		Tools: func() (agent.ToolServer, error) {
+			return t.tools.Server(setup.AttemptPaths{Instance: t.instance, Dir: filepath.Dir(t.files.journal), Prefix: t.files.prefix(), Workspace: t.workspace()})
+		},
+		OnReady: func(env.Info, time.Duration) {
+			cmdutil.PrintWarnings(t.Err, t.tools.Warnings())
+			watched = t.showEvents(ctx)
+		},
+		BeforeClose: func(ctx context.Context, box env.Environment, out trajectories.Outcome) error {
+			t.bus.Close()
+			<-watched
+			if keep := envopen.KeepRule(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
+				return keepSandbox(ctx, t.Err, box.(runner.Keeper)) //nolint:errcheck // every docker sandbox is a Keeper
+			}
+			return nil
+		},
+	}.Run(ctx)
+}
+
+// taskSandbox starts the sandbox of a task. Meanwhile the first Ctrl-C cancels, for example a
+// pull.
+type taskSandbox struct{ *session }
+
+// Start implements runner.Sandboxes.
+func (t taskSandbox) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	t.Interrupts.Set(nil)
+	box, err := t.sandboxes.Start(ctx, in)
+	if err == nil {
+		t.Interrupts.Set(t.chat)
+	}
+	return box, err
+}
+
+// workspace returns the user's folder if the sandbox works in it, else "".
+func (t *session) workspace() string {
+	if !envopen.IsHost(t.sandboxes.Class) {
+		return ""
+	}
+	return t.dir()
+}
+
+// showEvents shows events until the bus is closed. The returned channel is closed when all were
+// shown.
+func (t *session) showEvents(ctx context.Context) <-chan struct{} {
+	sub := t.bus.Subscribe(0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.chat.Watch(context.WithoutCancel(ctx), sub)
+	}()
+	return done
+}
+
+// askTask asks for the task if there is none.
+func (t *session) askTask(ctx context.Context) (err error) {
+	if t.resume != nil {
+		return t.askNextTask(ctx)
+	}
+	for t.instance.ProblemStatement == "" {
+		t.instance.ProblemStatement, err = t.chat.ReadTask(ctx, chat.Question{Text: "What is to be done?", Hint: "/m for several lines, /h helps"})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save stores the session for --continue and takes a snapshot of the files. Failures are only
+// warnings.
+func (t *session) save(ctx context.Context) error {
+	if !envopen.IsHost(t.sandboxes.Class) {
+		return nil
+	}
+	if t.stored == nil {
+		folder, err := t.openStore()
+		if err == nil {
+			note := sessions.Metadata{Task: t.instance.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj}
+			if !configs.IsFolderURL(t.cfg) {
+				note.BaseURL = t.cfg.Model.BaseURL
+			}
+			t.stored, err = folder.Create(note)
+		}
+		if err != nil {
+			t.tree.snapshotErr = err
+			_, err = fmt.Fprintln(t.Err, "mini: warning:", cmdutil.Sanitize(err.Error())+"; --continue will not find this session")
+			return err
+		}
+	}
+	if t.Terminal {
+		return t.tree.takeSnapshot(ctx, t.Err, t.stored)
+	}
+	return nil
+}
+
+// closeStored unlocks the stored session.
+func (t *session) closeStored() error {
+	if t.stored == nil {
+		return nil
+	}
+	return t.stored.Close()
+}

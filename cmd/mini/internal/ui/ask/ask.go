@@ -1,0 +1,206 @@
+// Package ask prompts the user line by line, without colours or cursor movement, for simple
+// terminals and screen readers. Enter selects the default, which is shown in brackets or in
+// capitals.
+//
+//	p := ask.New(os.Stdin, os.Stderr)
+//	name, err := p.Ask(ctx, "Name of the model", "gpt-5-mini")
+package ask
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+)
+
+// ErrEOF means that the input ended before an answer.
+var ErrEOF = errors.New("input ended without an answer")
+
+// maxLine bounds an answer, in bytes.
+const maxLine = 1 << 20
+
+// Prompter asks questions on a terminal.
+type Prompter struct {
+	in       io.Reader
+	out      io.Writer
+	buffered []byte // input read beyond the last answer
+}
+
+// New returns a Prompter that reads from in and writes to out.
+func New(in io.Reader, out io.Writer) *Prompter { return &Prompter{in: in, out: out} }
+
+// Printf prints a line.
+func (a *Prompter) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.out, format+"\n", args...)
+	return err
+}
+
+// Ask asks for a line and trims spaces. An empty answer returns the default.
+func (a *Prompter) Ask(ctx context.Context, question, defaultAnswer string) (string, error) {
+	prompt := question + ": "
+	if defaultAnswer != "" {
+		prompt = question + " [" + defaultAnswer + "]: "
+	}
+	if _, err := fmt.Fprint(a.out, prompt); err != nil {
+		return "", err
+	}
+	line, err := a.ReadLine(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintln(a.out) // err matters more
+		return "", err
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return defaultAnswer, nil
+	}
+	return line, nil
+}
+
+// Confirm asks a yes-or-no question; the default is yes.
+func (a *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
+	for {
+		line, err := a.Ask(ctx, YesNoPrompt(question, true), "")
+		if err != nil {
+			return false, err
+		}
+		if yes, ok := ParseYesNo(line, true); ok {
+			return yes, nil
+		}
+		if err := a.Printf(YesNoHint); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Choose asks for an item of a numbered list and returns its index. usual is the index of the
+// default.
+func (a *Prompter) Choose(ctx context.Context, question string, list []string, defaultIndex int) (int, error) {
+	for i, text := range list {
+		if err := a.Printf("  %d  %s", i+1, text); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		line, err := a.Ask(ctx, question, fmt.Sprint(defaultIndex+1))
+		if err != nil {
+			return 0, err
+		}
+		var n int
+		if _, err := fmt.Sscanf(line+"\n", "%d\n", &n); err == nil && n >= 1 && n <= len(list) {
+			return n - 1, nil
+		}
+		if err := a.Printf("Please answer with a number from 1 to %d.", len(list)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// AskSecret asks for a secret; a terminal does not echo it.
+func (a *Prompter) AskSecret(ctx context.Context, question string) (string, error) {
+	if _, err := fmt.Fprint(a.out, question+": "); err != nil {
+		return "", err
+	}
+	line, err := a.ReadHidden(ctx)
+	_, werr := fmt.Fprintln(a.out)
+	return strings.TrimSpace(line), errors.Join(err, werr)
+}
+
+// ReadHidden reads a line without echo. In this mode the terminal sends no signals: Ctrl-C
+// returns context.Canceled.
+func (a *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
+	file, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return a.ReadLine(ctx)
+	}
+	fd := int(file.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("hide the answer: %w", err)
+	}
+	defer func() { err = errors.Join(err, term.Restore(fd, before)) }()
+	const (
+		ctrlC, ctrlD, ctrlH, ctrlU, del = 3, 4, 8, 21, 127
+	)
+	var line []byte
+	for {
+		key, err := a.readKey(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case key == '\r' || key == '\n':
+			return string(line), nil
+		case key == ctrlC:
+			return "", context.Canceled
+		case key == ctrlD && len(line) == 0:
+			return "", ErrEOF
+		case key == ctrlU:
+			line = nil
+		case key == ctrlH || key == del:
+			line = line[:max(0, len(line)-1)]
+		case len(line) == maxLine:
+			return "", errors.New("answer is too long")
+		default:
+			line = append(line, key)
+		}
+	}
+}
+
+// ReadLine reads a line. If ctx ends first, the terminal keeps the partial line.
+func (a *Prompter) ReadLine(ctx context.Context) (string, error) {
+	for {
+		if line, rest, ok := bytes.Cut(a.buffered, []byte("\n")); ok {
+			a.buffered = rest
+			return strings.TrimSuffix(string(line), "\r"), nil
+		}
+		if len(a.buffered) > maxLine {
+			return "", errors.New("answer is too long")
+		}
+		if err := a.fill(ctx); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (a *Prompter) readKey(ctx context.Context) (byte, error) {
+	for len(a.buffered) == 0 {
+		if err := a.fill(ctx); err != nil {
+			return 0, err
+		}
+	}
+	key := a.buffered[0]
+	a.buffered = a.buffered[1:]
+	return key, nil
+}
+
+// fill waits for input or for the end of ctx.
+func (a *Prompter) fill(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	in, err := cancelreader.NewReader(a.in)
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	defer in.Close() //nolint:errcheck // closes only the reader; the input stays open
+	defer context.AfterFunc(ctx, func() { in.Cancel() })()
+	buf := make([]byte, 4096)
+	n, err := in.Read(buf)
+	a.buffered = append(a.buffered, buf[:n]...)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case n > 0:
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // EIO: the terminal is lost
+		return ErrEOF
+	case err != nil:
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package ask_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAnswers(t *testing.T) {
+	var out strings.Builder
+	a := ask.New(strings.NewReader("\n  own \r\nx\n9\n2\n\nmaybe\nno\nhidden \nlast"), &out)
+	ctx := t.Context()
+	got := []any{}
+	add := func(v any, err error) {
+		if err != nil {
+			got = append(got, err)
+			return
+		}
+		got = append(got, v)
+	}
+	for range 2 {
+		v, err := a.Ask(ctx, "Name", "usual")
+		add(v, err)
+	}
+	for range 2 {
+		v, err := a.Choose(ctx, "Number", []string{"one", "two", "three"}, 2)
+		add(v, err)
+	}
+	yes, err := a.Confirm(ctx, "So?")
+	add(yes, err)
+	secret, err := a.AskSecret(ctx, "Key")
+	add(secret, err)
+	_, err = a.Ask(ctx, "More", "")
+	add(nil, err)
+	want := []any{"usual", "own", 1, 2, false, "hidden", ask.ErrEOF}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%d: %v, want %v", i, got[i], want[i])
+		}
+	}
+	for _, text := range []string{"Name [usual]: ", "  3  three\n", "Number [3]: ", "from 1 to 3.", "So? [Y/n]: ", "y or n"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("no %q in %q", text, out.String())
+		}
+	}
+}
+
+func TestAnswerIsBounded(t *testing.T) {
+	a := ask.New(strings.NewReader(strings.Repeat("x", 2<<20)), &strings.Builder{})
+	if _, err := a.Ask(t.Context(), "Name", ""); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Error(err)
+	}
+}
+
+// Waiting for an answer ends with the context, and no goroutine is left.
+func TestContextEndsWaiting(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	a := ask.New(r, &strings.Builder{})
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := a.Ask(ctx, "Name", "")
+		done <- err
+	}()
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/internal/sanitize/attacktest"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
+)
+
+// No trajectory controls the terminal: on any page, in the list and as text.
+func TestHostileTrajectory(t *testing.T) {
+	for _, a := range attacktest.Attacks() {
+		t.Run(a.Name, func(t *testing.T) {
+			it := &Entry{ID: a.Text, Path: "x", Status: a.Text, State: Ended, Verdict: a.Text, Flags: []string{a.Text}, Selected: true}
+			tr := &Trajectory{Timeline: uniform(t, a.Text), Entry: it}
+			m := testView(t, 80, 24)
+			m.list.add(Batch{Entries: []*Entry{it, {ID: "b", State: Broken, Problem: a.Text, Selected: true, Path: "b"}}, Notes: []string{a.Text}})
+			checkSanitized(t, m)
+			m.reasoning = true
+			m.open(it)
+			m.handleOpened(openedMsg{entry: it, trajectory: tr})
+			for i := range m.reader.pages {
+				m.reader.gotoPage(i)
+				checkSanitized(t, m)
+			}
+			m.showExtra(modePatch, patchItems(tr))
+			checkSanitized(t, m)
+			m.setHint(true, "%s", a.Text)
+			checkSanitized(t, m)
+			var out bytes.Buffer
+			for _, step := range tr.AllSteps() {
+				if err := writeStep(&out, "t", step, true, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if bad := attacktest.FindControl(out.String(), attacktest.LineEnds|attacktest.Colours); bad != "" {
+				t.Errorf("as text it steers: %s", bad)
+			}
+		})
+	}
+}
+
+// uniform is an attempt in which every text is the same.
+func uniform(t *testing.T, text string) *timeline.Timeline {
+	t.Helper()
+	tl := &timeline.Timeline{}
+	add := func(typ trajectories.Type, data any) {
+		if err := tl.Add(recordOf(t, typ, data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reply := trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{text, text}}
+	reply.Content, reply.Reasoning = text, text
+	add(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.Cause(text), Message: model.Message{Role: model.Role(text), Content: text}})
+	add(trajectories.TypeImport, trajectories.Import{File: text, Format: text, Agent: text, Losses: []string{text}})
+	add(trajectories.TypeMessage, reply)
+	add(trajectories.TypeTool, trajectories.ToolCall{Name: text, Args: []string{text}, Errors: []byte(text), ExitCode: 1})
+	add(trajectories.TypeExecution, trajectories.Execution{Command: text, Output: []byte(text), Exception: text})
+	add(trajectories.TypeDecision, trajectories.CommandDecision{Command: text, Decision: trajectories.Decision{Action: "deny", By: text, Reason: text}})
+	add(trajectories.TypeCompaction, trajectories.Compaction{Policy: text, Fallback: text})
+	add(trajectories.TypeScrub, trajectories.Scrub{Error: text})
+	add(trajectories.TypeDiff, trajectories.Diff{Patch: []byte(text), Problem: text, OmittedCount: 1, Omitted: []string{text}})
+	add(trajectories.TypeOutcome, trajectories.Outcome{
+		Class: trajectories.Class(text), ExitStatus: text, PartialPatch: []byte(text), Error: text, Hint: text, Stack: text, Warnings: []string{text},
+	})
+	return tl
+}
+
+func recordOf(t *testing.T, typ trajectories.Type, data any) trajectories.Record {
+	t.Helper()
+	text, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trajectories.Record{ID: 9, Type: typ, Data: text}
+}
+
+func checkSanitized(t *testing.T, m *browser) {
+	t.Helper()
+	shown := m.View().Content
+	if bad := attacktest.FindControl(shown, attacktest.LineEnds|attacktest.Colours); bad != "" {
+		t.Errorf("it steers: %s: %.300q", bad, shown)
+	}
+	for i, line := range strings.Split(shown, "\n") {
+		if w := ansi.StringWidthWc(line); w > m.width || i >= m.height {
+			t.Errorf("line %d has %d columns: %q", i, w, line)
+		}
+	}
+}

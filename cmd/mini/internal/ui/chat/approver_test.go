@@ -1,0 +1,172 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+)
+
+// scriptedFrontend gives these answers one after the other.
+type scriptedFrontend struct {
+	answers []string
+	asked   []Question
+}
+
+func (f *scriptedFrontend) Ask(_ context.Context, q Question) (string, error) {
+	f.asked = append(f.asked, q)
+	if len(f.asked) > len(f.answers) {
+		return "", ErrQuit
+	}
+	return f.answers[len(f.asked)-1], nil
+}
+
+func (*scriptedFrontend) ShowEvent(events.Envelope) {}
+func (*scriptedFrontend) ShowNotice(Notice)         {}
+func (*scriptedFrontend) SetState(State)            {}
+
+func TestHumanModeInterruptsSubagent(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		mode    Mode
+		answers []string
+		child   bool
+		text    string // of the question; "" if none is asked
+		ends    bool
+		want    agent.DecisionAction
+	}{
+		{"a child, before", Human, nil, true, "", true, ""},
+		{"a child may run", Confirm, []string{""}, true, "Run this command of a subagent? [Y/n]", false, agent.Allow},
+		{"the agent, before", Human, nil, false, "", false, agent.Deny},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			front := &scriptedFrontend{answers: tt.answers}
+			s := New(Config{Frontend: front, Mode: tt.mode})
+			defer s.Close()
+			d, err := s.Decide(t.Context(), agent.ApprovalRequest{Command: "ls", Child: tt.child})
+			if errors.Is(err, agent.ErrInterrupted) != tt.ends || !tt.ends && err != nil || d.Action != tt.want {
+				t.Errorf("%+v, %v", d, err)
+			}
+			text := ""
+			for _, q := range front.asked {
+				text += q.Text
+			}
+			if text != tt.text {
+				t.Errorf("asked %q", text)
+			}
+		})
+	}
+}
+
+// Changing the mode does not answer the question: it is asked again.
+func TestModeChangeKeepsQuestion(t *testing.T) {
+	tree := fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}
+	for _, mode := range []Mode{Confirm, Yolo, Human} {
+		for _, kind := range []struct {
+			name string
+			ask  func(s *Session) (any, error)
+			want any
+		}{
+			{"a command", func(s *Session) (any, error) {
+				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
+				return d.Action, err
+			}, agent.Deny},
+			{"a command of a child", func(s *Session) (any, error) {
+				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", Child: true}, "", nil)
+				return d.Action, err
+			}, agent.Deny},
+			{"the task", func(s *Session) (any, error) { return s.ReadTask(t.Context(), Question{Text: "What?"}) }, "n"},
+			{"a message", func(s *Session) (any, error) { return s.askMessage(t.Context()) }, "n"},
+			{"the changes", func(s *Session) (any, error) { return nil, s.askUndo(t.Context()) }, nil},
+			{"the limit", func(s *Session) (any, error) {
+				_, raised, err := s.RaiseLimits(t.Context(), agent.Limits{Steps: 1})
+				return raised, err
+			}, false},
+		} {
+			front := &scriptedFrontend{answers: []string{"/" + mode.String(), "/c", "/y", "/u", "/" + mode.String(), "n"}}
+			s := New(Config{Frontend: front, Mode: Confirm, Snapshot: tree})
+			got, err := kind.ask(s)
+			if err != nil || got != kind.want || len(front.asked) != len(front.answers) || s.currentMode() != mode {
+				t.Errorf("%s, to %s: %v, %v after %d questions, in %s mode", kind.name, mode, got, err, len(front.asked), s.currentMode())
+			}
+			s.Close()
+		}
+	}
+}
+
+// fixedSnapshot has fixed changes and cannot undo them.
+type fixedSnapshot struct{ changes Changes }
+
+func (t fixedSnapshot) Diff(context.Context) (Changes, error) { return t.changes, nil }
+func (fixedSnapshot) Undo(context.Context, Changes) (string, error) {
+	return "", errors.New("taken back")
+}
+
+// All questions accept yes, no and Enter in the same way, and ask again after other texts.
+func TestYesNo(t *testing.T) {
+	decide := func(s *Session) string {
+		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
+		return fmt.Sprint(d.Action, d.Reason, err)
+	}
+	next := func(s *Session) string {
+		text, err := s.NextTask(t.Context(), nil)
+		return fmt.Sprint(text, err)
+	}
+	keep := func(s *Session) string { return fmt.Sprint(s.ConfirmChanges(t.Context(), true)) }
+	undo := func(s *Session) string { return fmt.Sprint(s.askUndo(t.Context())) }
+	for _, tt := range []struct {
+		name    string
+		ask     func(s *Session) string
+		answers []string
+		want    string
+		undone  bool
+	}{
+		{"run", decide, []string{""}, "allow<nil>", false},
+		{"run", decide, []string{"Y"}, "allow<nil>", false},
+		{"run", decide, []string{" yes "}, "allow<nil>", false},
+		{"run", decide, []string{"no"}, "deny<nil>", false},
+		{"run", decide, []string{"N"}, "deny<nil>", false},
+		{"run", decide, []string{"yes but"}, "denyyes but<nil>", false},
+		{"end", next, []string{""}, "<nil>", false},
+		{"end", next, []string{"y"}, "<nil>", false},
+		{"end", next, []string{"n", "YES"}, "<nil>", false},
+		{"end", next, []string{"no", "more"}, "more<nil>", false},
+		{"keep", keep, []string{""}, "true", false},
+		{"keep", keep, []string{"yes"}, "true", false},
+		{"keep", keep, []string{"maybe", "d", "k"}, "true", false},
+		{"keep", keep, []string{"n"}, "true", true},
+		{"keep", keep, []string{"/undo"}, "true", true},
+		{"keep", keep, []string{"u"}, "true", true},
+		{"undo", undo, []string{""}, "<nil>", false},
+		{"undo", undo, []string{"no"}, "<nil>", false},
+		{"undo", undo, []string{"u", "/undo", "Yes"}, "<nil>", true},
+	} {
+		front, tree := &scriptedFrontend{answers: tt.answers}, &undoableSnapshot{fixedSnapshot: fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}}
+		s := New(Config{Frontend: front, Snapshot: tree, ConfirmExit: true, Inbox: agent.NewInbox()})
+		got := tt.ask(s)
+		if got != tt.want || tree.done != tt.undone || len(front.asked) != len(tt.answers) {
+			t.Errorf("%s, %q: %q, undone %t, after %d questions", tt.name, tt.answers, got, tree.done, len(front.asked))
+		}
+		for _, q := range front.asked {
+			if want := map[bool]string{true: "[y/N]", false: "[Y/n]"}[tt.name == "undo"]; !strings.HasSuffix(q.Text, " "+want) {
+				t.Errorf("%q does not end with %s", q.Text, want)
+			}
+		}
+		s.Close()
+	}
+}
+
+// undoableSnapshot records that its changes were undone.
+type undoableSnapshot struct {
+	fixedSnapshot
+	done bool
+}
+
+func (u *undoableSnapshot) Undo(context.Context, Changes) (string, error) {
+	u.done = true
+	return "Undone.", nil
+}

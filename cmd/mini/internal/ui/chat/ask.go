@@ -1,0 +1,123 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+)
+
+// ask asks a question until the answer is not a slash command, which it executes. A change of
+// mode does not answer the question, except for AskCommand: outside of human mode that
+// question is withdrawn and the answer is empty. The error is ErrQuit, ErrInterrupted or the
+// cause of ctx.
+func (s *Session) ask(ctx context.Context, q Question) (string, error) {
+	for {
+		text, err := s.askOnce(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		cmd, ok := parseSlash(text)
+		switch {
+		case !ok:
+			return unescape(text), nil
+		case cmd.action == actionMultiline:
+			q.Multiline = true
+		case cmd.action == actionUndo && q.Kind == AskOther:
+			s.notifyError("This question already asks that.")
+		case cmd.action == actionUndo && q.Kind == AskKeepChanges:
+			return "no", nil
+		case cmd.action == actionUndo:
+			if err := s.askUndo(ctx); err != nil {
+				return "", err
+			}
+		case cmd.action == actionQuit:
+			return "", s.markQuit()
+		default:
+			switch changed := s.runSlash(ctx, cmd); {
+			case changed && q.Kind == AskCommand:
+				return "", nil
+			case changed && q.Kind == AskConfirm:
+				s.notify("The command still needs an answer.")
+			}
+		}
+	}
+}
+
+// askYesNo asks a yes-or-no question.
+func (s *Session) askYesNo(ctx context.Context, q Question, defaultYes bool) (bool, error) {
+	for {
+		text, err := s.ask(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		if yes, ok := ask.ParseYesNo(text, defaultYes); ok {
+			return yes, nil
+		}
+		s.notifyError(ask.YesNoHint)
+	}
+}
+
+// askOnce shows a question once, after all earlier events have been shown.
+func (s *Session) askOnce(ctx context.Context, q Question) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if s.quit {
+		s.mu.Unlock()
+		return "", ErrQuit
+	}
+	s.cancelQuestion, s.interrupting = cancel, false
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.cancelQuestion = nil
+		s.mu.Unlock()
+	}()
+	s.waitUntilShown(ctx)
+	text, err := s.Frontend.Ask(ctx, q)
+	switch {
+	case err == nil:
+		return text, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, ErrQuit) {
+		return "", s.markQuit()
+	}
+	return "", err
+}
+
+// markQuit records that the user has quit.
+func (s *Session) markQuit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quit = true
+	return ErrQuit
+}
+
+// attemptError maps ErrQuit and ErrInterrupted to the error that ends the attempt.
+func attemptError(err error) error {
+	if errors.Is(err, ErrQuit) || errors.Is(err, ErrInterrupted) {
+		return agent.ErrInterrupted
+	}
+	return err
+}
+
+// askOrQuit asks a question at which Ctrl-C has no other meaning than to quit: the second
+// Ctrl-C in a row quits.
+func (s *Session) askOrQuit(ctx context.Context, q Question) (string, error) {
+	text, err := s.ask(ctx, q)
+	if !errors.Is(err, ErrInterrupted) {
+		return text, err
+	}
+	s.notify("Press Ctrl-C again to quit, or answer to continue.")
+	text, err = s.ask(ctx, q)
+	if errors.Is(err, ErrInterrupted) {
+		return "", s.markQuit()
+	}
+	return text, err
+}

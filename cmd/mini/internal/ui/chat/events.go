@@ -1,0 +1,81 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/minibench/mini/agent/events"
+)
+
+// Watch shows the events of a subscription until it or ctx ends. The caller subscribes before
+// the agent starts, and waits for Watch to return.
+func (s *Session) Watch(ctx context.Context, sub *events.Subscription) {
+	defer s.updateProgress(func() { s.watchEnded = true })
+	for e := range sub.All(ctx) {
+		s.trackEvent(e.Event)
+		s.Frontend.ShowEvent(e)
+		s.updateProgress(func() { s.lastShown = e.Seq })
+	}
+}
+
+// trackEvent updates the status line from an event.
+func (s *Session) trackEvent(e events.Event) {
+	switch e := e.(type) {
+	case events.RunStarted:
+		s.updateState(func(st *State) { st.Step = max(st.Step, e.Step) })
+	case events.TurnStarted:
+		s.updateState(func(st *State) { st.Step, st.Activity = e.Step, "thinking" })
+	case events.Replied:
+		s.updateState(func(st *State) {
+			st.Step, st.Cost, st.Usage, st.Activity = e.Step, e.TotalCost, e.TotalUsage, ""
+			st.Unpriced = e.TotalUsage.Unpriced > 0
+		})
+	case events.ChildProgress:
+		s.updateState(func(st *State) {
+			if st.Activity = fmt.Sprintf("subagent %d", e.Child); e.ExitStatus != "" {
+				st.Activity = "running"
+			}
+		})
+	case events.ActionStarted:
+		s.updateState(func(st *State) { st.Activity = "running" })
+	case events.ActionEnded, events.RunEnded, events.UserMessage:
+		s.updateState(func(st *State) { st.Activity = "" })
+	}
+}
+
+// updateState changes the state and shows it.
+func (s *Session) updateState(change func(*State)) {
+	s.mu.Lock()
+	change(&s.state)
+	state := s.state
+	s.mu.Unlock()
+	s.Frontend.SetState(state)
+}
+
+func (s *Session) currentState() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// waitUntilShown waits until all events published so far have been shown.
+func (s *Session) waitUntilShown(ctx context.Context) {
+	if !s.Events.HasSubscribers() {
+		return
+	}
+	newest := s.Events.LastSeq()
+	defer context.AfterFunc(ctx, func() { s.updateProgress(func() {}) })()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.lastShown < newest && !s.watchEnded && ctx.Err() == nil {
+		s.progressed.Wait()
+	}
+}
+
+// updateProgress changes which events have been shown, and wakes waitUntilShown.
+func (s *Session) updateProgress(note func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	note()
+	s.progressed.Broadcast()
+}

@@ -1,0 +1,124 @@
+// Package chat runs an interactive session of a user with an agent: it decides which commands
+// may run, asks the user, and executes slash commands. A Frontend draws it; there are two:
+// package plain for any terminal, and package term.
+package chat
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/model"
+)
+
+// Frontend displays a session and reads the user's answers. Its methods are called by several
+// goroutines; Ask by one at a time.
+type Frontend interface {
+	// Ask waits for an answer, while events continue to be shown. It returns ErrQuit if the
+	// user quits or the input ends, ErrInterrupted for Ctrl-C, and the cause of ctx when ctx
+	// ends, which withdraws the question.
+	Ask(ctx context.Context, q Question) (string, error)
+	// ShowEvent shows an event of the agent. Calls are serialized.
+	ShowEvent(e events.Envelope)
+	// ShowNotice shows a message of mini.
+	ShowNotice(n Notice)
+	// SetState sets the contents of the status line.
+	SetState(s State)
+}
+
+// Errors of Ask.
+var (
+	ErrQuit        = errors.New("user has quit")
+	ErrInterrupted = errors.New("interrupted at a question")
+)
+
+// QuestionKind identifies a question, for frontends that render kinds differently.
+type QuestionKind int
+
+// The kinds of questions.
+const (
+	AskTask        QuestionKind = iota // the task; a text of several lines
+	AskConfirm                         // run a command? "" is yes; any other text is no, with the reason
+	AskCommand                         // the user's command, in human mode
+	AskMessage                         // a message to the model after an interrupt; "" sends none
+	AskLimit                           // new limits after one was reached; "" ends the session
+	AskNextTask                        // a new task after a submission; "" ends the session
+	AskKeepChanges                     // keep or undo the changes
+	AskOther                           // any other question answered by one line
+)
+
+// Question is a question to the user. Its texts are untrusted; the frontend sanitizes them.
+type Question struct {
+	Kind QuestionKind
+	// Text is the question, on one line. Hint explains the possible answers.
+	Text, Hint string
+	// Command is the command that AskConfirm is about; Reason is why it needs confirmation.
+	Command, Reason string
+	// Multiline accepts an answer of several lines. AskTask always accepts them.
+	Multiline bool
+	// Answers are the possible answers, the default first; empty for free text.
+	Answers []string
+	// Secret answers are neither shown nor stored in the history.
+	Secret bool
+}
+
+// Notice is a message of mini.
+type Notice struct {
+	Text string
+	// IsDiff marks a patch.
+	IsDiff bool
+	// IsError marks an error.
+	IsError bool
+}
+
+// State is the content of the status line.
+type State struct {
+	Mode  Mode
+	Model string
+	Step  int
+	Cost  model.Cost
+	// Unpriced means that Cost lacks calls without a known price.
+	Unpriced bool
+	Usage    model.Usage
+	// StepLimit and CostLimit are 0 if unlimited.
+	StepLimit int
+	CostLimit float64
+	Started   time.Time
+	// Activity is what the agent is doing, e.g. "thinking" or "running"; empty if nothing.
+	Activity string
+	// ShowThinking shows the model's reasoning.
+	ShowThinking bool
+}
+
+// Mode says who decides on commands.
+type Mode int
+
+// The modes, in the order in which Shift-Tab cycles through them.
+const (
+	Confirm Mode = iota // the model writes commands, the user approves each
+	Yolo                // commands run without approval
+	Human               // the user writes the commands
+)
+
+// String implements fmt.Stringer.
+func (m Mode) String() string { return [...]string{"confirm", "yolo", "human"}[m] }
+
+// InputHandler handles input that is not an answer to a question. Its methods do not block.
+type InputHandler interface {
+	// Input handles a line entered while no question is open: a slash command is executed, any
+	// other text is sent to the agent.
+	Input(text string)
+	// Interrupt handles Ctrl-C while no question is open. A question opened in the meantime is
+	// withdrawn with ErrInterrupted.
+	Interrupt()
+	// Hangup handles the loss of the terminal.
+	Hangup()
+}
+
+// SlashCommand is a command of the user to mini.
+type SlashCommand struct {
+	Name        string // for example "/y"
+	LongName    string // for example "/yolo"; may be empty
+	Description string // what it does, for the help
+}

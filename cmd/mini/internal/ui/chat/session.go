@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+)
+
+// Config configures a Session. Frontend and Inbox are required.
+type Config struct {
+	Frontend Frontend
+	// Inbox passes messages to the agent; it is the one in its agent.Session.
+	Inbox *agent.Inbox
+	// Events is the bus that the agent publishes to; if nil, no events are shown.
+	Events *events.Bus
+	// Policy decides before the mode does; may be nil. Its default decisions are left to the
+	// mode.
+	Policy agent.Approver
+	// Snapshot compares the user's files with the start of the session; nil if that is not
+	// possible.
+	Snapshot Snapshot
+	// Mode is the initial mode.
+	Mode Mode
+	// ConfirmExit asks at the end for a new task, and whether to keep the changes.
+	ConfirmExit bool
+	// NonInteractive means that there is no user to ask: every question gets the answer that ends
+	// it.
+	NonInteractive bool
+	// State is the state before the first event.
+	State State
+}
+
+// Snapshot is the user's files at the start of the session.
+type Snapshot interface {
+	// Diff returns the changes since the snapshot; Changes.Patch is empty if there are none.
+	Diff(ctx context.Context) (Changes, error)
+	// Undo restores the files, except those that changed after seen was taken. It returns a
+	// summary for the user.
+	Undo(ctx context.Context, seen Changes) (string, error)
+}
+
+// Changes are the changes since a Snapshot.
+type Changes struct {
+	Patch string
+	// Summary is the size of the changes, on one line.
+	Summary string
+	// TreeID identifies the compared state, for Snapshot.Undo.
+	TreeID string
+	// Since is the event that changes are counted from.
+	Since string
+}
+
+// IsEmpty reports whether nothing has changed.
+func (c Changes) IsEmpty() bool { return c.Patch == "" }
+
+// Session is an interactive session of a user with an agent. It is the agent's Approver and
+// User, and the InputHandler of its Frontend. Its methods are safe for concurrent use.
+type Session struct {
+	Config
+	background sync.WaitGroup // goroutines started by InputHandler methods
+	cancel     context.CancelFunc
+	ctx        context.Context //nolint:containedctx // for InputHandler methods, which have no context
+
+	mu    sync.Mutex
+	state State
+	// cancelQuestion withdraws the open question; nil if none is open.
+	cancelQuestion context.CancelCauseFunc
+	interrupting   bool       // Ctrl-C was pressed and its question is not open yet
+	quit           bool       // the user has quit
+	lastShown      uint64     // sequence number of the last event shown
+	watchEnded     bool       // Watch has returned
+	progressed     *sync.Cond // signals changes of lastShown and watchEnded
+}
+
+var (
+	_ agent.Approver = (*Session)(nil)
+	_ agent.User     = (*Session)(nil)
+	_ InputHandler   = (*Session)(nil)
+)
+
+// New returns a session. The caller calls Watch, and Close at the end.
+func New(c Config) *Session {
+	s := &Session{Config: c, state: c.State}
+	s.progressed = sync.NewCond(&s.mu)
+	s.state.Mode = c.Mode
+	s.Frontend.SetState(s.state)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Close cancels the session's goroutines and waits for them.
+func (s *Session) Close() {
+	s.cancel()
+	s.background.Wait()
+}
+
+// ParseMode parses the name of a mode; "" is confirm.
+func ParseMode(name string) (Mode, error) {
+	for _, m := range []Mode{Confirm, Yolo, Human} {
+		if name == m.String() {
+			return m, nil
+		}
+	}
+	if name == "" {
+		return Confirm, nil
+	}
+	return Confirm, fmt.Errorf("invalid mode %.20q: use confirm, yolo or human", name)
+}
+
+func (s *Session) currentMode() Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Mode
+}
+
+// setMode changes the mode. It reports whether the mode was different.
+func (s *Session) setMode(m Mode) bool {
+	s.mu.Lock()
+	previous := s.state.Mode
+	s.state.Mode = m
+	state := s.state
+	s.mu.Unlock()
+	if previous == m {
+		s.notify("Already in %s mode.", m)
+		return false
+	}
+	s.Frontend.SetState(state)
+	s.notify("Switched to %s mode: %s.", m, modeDescriptions[m])
+	return true
+}
+
+var modeDescriptions = [...]string{
+	Confirm: "each command needs your approval",
+	Yolo:    "commands run without asking",
+	Human:   "you write the commands",
+}
+
+func (s *Session) notify(format string, args ...any) {
+	s.Frontend.ShowNotice(Notice{Text: fmt.Sprintf(format, args...)})
+}
+
+func (s *Session) notifyError(format string, args ...any) {
+	s.Frontend.ShowNotice(Notice{Text: fmt.Sprintf(format, args...), IsError: true})
+}

@@ -1,0 +1,139 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/internal/text"
+)
+
+// action is what a slash command does.
+type action int
+
+const (
+	actionUnknown action = iota
+	actionMode
+	actionMultiline
+	actionDiff
+	actionUndo
+	actionThinking
+	actionState
+	actionHelp
+	actionQuit
+)
+
+// slashCommand is a SlashCommand and its action.
+type slashCommand struct {
+	SlashCommand
+	action action
+	mode   Mode
+	typo   string // the typed text, for actionUnknown
+}
+
+// commands returns the slash commands in the order of the help.
+func commands() []slashCommand {
+	return []slashCommand{
+		{SlashCommand: SlashCommand{"/h", "/help", "show this list"}, action: actionHelp},
+		{SlashCommand: SlashCommand{"/y", "/yolo", "run commands without asking"}, action: actionMode, mode: Yolo},
+		{SlashCommand: SlashCommand{"/c", "/confirm", "ask before each command"}, action: actionMode, mode: Confirm},
+		{SlashCommand: SlashCommand{"/u", "/human", "write the commands yourself"}, action: actionMode, mode: Human},
+		{SlashCommand: SlashCommand{"/m", "/multiline", "answer in several lines"}, action: actionMultiline},
+		{SlashCommand: SlashCommand{"/d", "/diff", "show what has changed in the files"}, action: actionDiff},
+		{SlashCommand: SlashCommand{"/undo", "", "put the files back as they were at the start"}, action: actionUndo},
+		{SlashCommand: SlashCommand{"/t", "/thinking", "show or hide the model's reasoning"}, action: actionThinking},
+		{SlashCommand: SlashCommand{"/s", "/cost", "show steps, cost, tokens and time"}, action: actionState},
+		{SlashCommand: SlashCommand{"/q", "/quit", "quit; mini --continue resumes later"}, action: actionQuit},
+	}
+}
+
+// SlashCommands returns the slash commands, for help and completion.
+func SlashCommands() []SlashCommand {
+	var all []SlashCommand
+	for _, c := range commands() {
+		all = append(all, c.SlashCommand)
+	}
+	return all
+}
+
+// slashPattern matches slash commands, known or not, but no paths and sentences.
+var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
+
+// parseSlash parses a text as a slash command; false if it is none.
+func parseSlash(text string) (slashCommand, bool) {
+	word := strings.ToLower(strings.TrimSpace(text))
+	if !slashPattern.MatchString(word) {
+		return slashCommand{}, false
+	}
+	for _, c := range commands() {
+		if word == c.Name || word == c.LongName || c.action == actionHelp && (word == "/?" || word == "/") {
+			return c, true
+		}
+	}
+	return slashCommand{typo: word}, true
+}
+
+// unescape removes the first of two leading slashes.
+func unescape(text string) string {
+	if strings.HasPrefix(text, "//") {
+		return text[1:]
+	}
+	return text
+}
+
+// runSlash executes a slash command that does not depend on the question. It reports whether
+// the mode has changed.
+func (s *Session) runSlash(ctx context.Context, c slashCommand) bool {
+	switch c.action {
+	case actionMode:
+		return s.setMode(c.mode)
+	case actionHelp:
+		s.notify("%s", helpText())
+	case actionDiff:
+		if changes, ok := s.currentChanges(ctx); ok {
+			s.Frontend.ShowNotice(Notice{Text: changes.Patch, IsDiff: true})
+			s.notify("%s", changes.Summary)
+		}
+	case actionThinking:
+		s.updateState(func(st *State) { st.ShowThinking = !st.ShowThinking })
+		s.notify("%s", map[bool]string{true: "Reasoning is shown.", false: "Reasoning is hidden."}[s.currentState().ShowThinking])
+	case actionState:
+		s.notify("%s", s.currentState().StatusLine())
+	case actionUnknown:
+		s.notifyError("%s", unknownSlash(c.typo))
+	}
+	return false
+}
+
+func unknownSlash(typo string) string {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.Name, c.LongName)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "" })
+	line := fmt.Sprintf("Unknown command %s", text.Printable(typo))
+	if near := configs.ClosestName(typo, names); near != "" {
+		line += "; did you mean " + near + "?"
+	} else {
+		line += "."
+	}
+	return line + " /h lists the commands; /" + text.Printable(typo) + " sends it to the model."
+}
+
+func helpText() string {
+	var b strings.Builder
+	for _, c := range commands() {
+		names := c.Name
+		if c.LongName != "" {
+			names += ", " + c.LongName
+		}
+		fmt.Fprintf(&b, "  %-16s %s\n", names, c.Description)
+	}
+	b.WriteString("Ctrl-C interrupts the agent and asks for a message to the model; twice quits.\n")
+	b.WriteString("A line entered while the model works is sent to it before its next step.\n")
+	b.WriteString("To send a text that begins with a slash, type two: //etc/hosts")
+	return b.String()
+}

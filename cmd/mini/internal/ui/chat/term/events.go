@@ -1,0 +1,319 @@
+package term
+
+import (
+	"strings"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+// writeRows adds rows to the scrollback, wrapped.
+func (m *model) writeRows(rows ...string) {
+	for _, row := range rows {
+		rows := wrapStyled(row, m.columns())
+		m.scrollback = append(m.scrollback, rows...)
+		m.rowsAfterCommand += len(rows)
+		m.lastBlank = row == ""
+	}
+}
+
+// writeParagraph adds rows after a blank row.
+func (m *model) writeParagraph(rows ...string) {
+	if len(rows) == 0 {
+		return
+	}
+	if !m.lastBlank {
+		m.writeRows("")
+	}
+	m.writeRows(rows...)
+}
+
+// clipRows returns the first rows and a note that the rest is left out; Ctrl-O shows all.
+func (m *model) clipRows(rows []string, limit int, title, text string) []string {
+	if len(rows) <= limit {
+		return rows
+	}
+	m.fullText = text
+	note := faint("… " + count(len(rows)-limit, "line") + " more: Ctrl-O shows the full " + title)
+	return append(rows[:limit:limit], note)
+}
+
+// showItem shows one item of the feed.
+func (m *model) showItem(item any) {
+	switch e := item.(type) {
+	case *pendingQuestion:
+		m.showQuestion(e)
+	case questionWithdrawn:
+		if m.question == e.question {
+			m.question, m.questionPage = nil, 0
+		}
+	case chat.Notice:
+		m.showNotice(e)
+	case events.RunStarted:
+		m.showRunStarted(e)
+	case events.TurnStarted:
+		m.showTurnStarted(e)
+	case events.TextDelta:
+		m.addDelta(e)
+	case events.Replied:
+		m.showReply(e)
+	case events.Decided:
+		m.showDecision(e)
+	case events.ActionStarted:
+		m.showActionStarted(e)
+	case events.OutputChunk:
+		if m.turn.output != nil {
+			_, _ = m.turn.output.stream.Write(e.Data) // never fails
+		}
+	case events.ChildProgress:
+		m.writeRows(faint("  " + sanitize.Line(clip(e.Text(), maxSubagentLine))))
+	case events.ActionEnded:
+		m.showActionEnded(e)
+	case events.FormatError:
+		m.flushLive()
+		rows := styleRows(wrapWords(sanitize.Text(e.Text), m.columns()), faint)
+		m.writeParagraph(coloured(yellow, "! invalid reply; message to the model:"))
+		m.writeRows(m.clipRows(rows, maxMessage, "message", e.Text)...)
+	case events.UserMessage:
+		m.showMessage(e)
+	case events.LimitReached:
+		m.showLimit(e)
+	case events.Compacted:
+		m.writeParagraph(faint("… the conversation was compacted (" + sanitize.Line(clip(e.Policy, 100)) + "): " +
+			"about " + formatThousands(e.TokensBefore) + " tokens to " + formatThousands(e.TokensAfter)))
+	case events.RunEnded:
+		m.showOutcome(e)
+	case events.Dropped:
+		m.showLost(e)
+	}
+}
+
+// maxSubagentLine bounds a line about a subagent, in bytes.
+const maxSubagentLine = 300
+
+func (m *model) showLost(e events.Dropped) {
+	switch {
+	case m.turn.output != nil:
+		m.turn.output.dropped += e.Count
+	case m.turn.reply.text == "" && m.turn.thought.text == "": // a partial reply is followed by the complete one
+		m.writeRows(faint("… " + count(e.Count, "event") + " not shown because the terminal is too slow"))
+	}
+}
+
+// maxRowsAfterCommand is how many rows may follow a command before a question about it shows
+// the command again.
+const maxRowsAfterCommand = 8
+
+func (m *model) showQuestion(q *pendingQuestion) {
+	running := m.turn.running // the running command started a subagent that asks
+	m.flushLive()
+	if running {
+		m.turn.running, m.turn.output = true, newOutput(m.columns(), func(row string) { m.writeRows(row) })
+	}
+	if q.Kind == chat.AskConfirm && q.Command != "" {
+		if m.rowsAfterCommand > min(maxRowsAfterCommand, m.height/3) { // it may have scrolled off
+			m.shownCommand = ""
+		}
+		m.showCommand(q.Command)
+	}
+	m.question, m.questionPage = q, 0
+}
+
+// showAnswer shows an answer, unless another event shows it.
+func (m *model) showAnswer(text string) {
+	q := m.question
+	switch {
+	case strings.TrimSpace(text) == "" || strings.HasPrefix(text, "/") || q.Kind == chat.AskConfirm || q.Kind == chat.AskCommand:
+		return
+	case q.Secret:
+		m.showUserText("••••")
+		return
+	}
+	m.showUserText(text)
+}
+
+// showUserText shows a text of the user.
+func (m *model) showUserText(text string) {
+	m.lastInput = text
+	var rows []string
+	for line := range strings.SplitSeq(strings.TrimRight(sanitize.Text(text), "\n"), "\n") {
+		rows = append(rows, wrapWords(line, m.columns()-2)...)
+	}
+	m.writeParagraph(m.clipRows(indentRows(boldColoured(cyan, "❯")+" ", rows), maxNote, "text", text)...)
+}
+
+func (m *model) showNotice(n chat.Notice) {
+	if n.IsDiff {
+		m.writeParagraph(m.clipRows(diffRows(n.Text, m.columns()), maxDiff, "diff", n.Text)...)
+		m.writeRows("")
+		return
+	}
+	rows := make([]string, 0, 1)
+	for line := range strings.SplitSeq(strings.TrimRight(sanitize.Text(n.Text), "\n"), "\n") {
+		rows = append(rows, wrapWords(line, m.columns())...)
+	}
+	if n.IsError {
+		rows = styleRows(rows, colour(red))
+	}
+	rows = m.clipRows(rows, maxNote, "text", n.Text)
+	if m.turn.output != nil {
+		m.writeRows(rows...) // within the running output
+		return
+	}
+	m.writeParagraph(rows...)
+}
+
+func (m *model) showRunStarted(e events.RunStarted) {
+	if e.Task != "" && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
+		m.showUserText(e.Task)
+	}
+	where := ""
+	for _, s := range []string{e.Model, e.Environment, e.Dir} {
+		if s != "" {
+			where += separator + sanitize.Line(clip(s, 100))
+		}
+	}
+	if where != "" {
+		m.writeParagraph(faint(strings.TrimPrefix(where, separator)))
+	}
+}
+
+func (m *model) showTurnStarted(e events.TurnStarted) {
+	m.flushLive()
+	title := bold("step " + formatThousands(int64(e.Step)))
+	if m.state.Cost > 0 || m.state.Unpriced {
+		title += faint(separator + report.CostText(m.state.Cost, !m.state.Unpriced))
+	}
+	m.writeParagraph(titleRow(title, m.columns()))
+	m.writeRows("")
+}
+
+func (m *model) addDelta(e events.TextDelta) {
+	if e.Restart {
+		m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+	}
+	if e.Thinking {
+		m.turn.thought.add(e.Text)
+	} else {
+		m.turn.reply.add(e.Text)
+	}
+}
+
+func (m *model) showReply(e events.Replied) {
+	m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+	w := m.columns()
+	if e.Reasoning != "" && m.state.ShowThinking {
+		rows := styleRows(proseRows(sanitize.Text(e.Reasoning), w), faint)
+		m.writeParagraph(m.clipRows(rows, maxThought, "thinking", e.Reasoning)...)
+	}
+	m.writeParagraph(m.clipRows(replyRows(e.Text, e.Commands, w), maxReply, "reply", e.Text)...)
+	m.pendingCommands = e.Commands
+}
+
+// showCommand shows a command, unless it is the last one shown.
+func (m *model) showCommand(text string) {
+	for i, c := range m.pendingCommands {
+		if c == text {
+			m.pendingCommands = append(m.pendingCommands[:i:i], m.pendingCommands[i+1:]...)
+			break
+		}
+	}
+	if m.shownCommand == text && text != "" {
+		return
+	}
+	m.writeParagraph(m.clipRows(commandRows(text, m.columns()), maxCommand, "command", text)...)
+	m.shownCommand, m.rowsAfterCommand = text, 0
+}
+
+func (m *model) showDecision(e events.Decided) {
+	if e.Action == "allow" {
+		return // ActionStarted follows
+	}
+	m.showCommand(e.Command)
+	m.shownCommand = ""
+	text := "not run"
+	if e.By != "" {
+		text += " (" + strings.TrimSpace(sanitize.Line(clip(e.By+" "+e.Rule, 100))) + ")"
+	}
+	row := coloured(red, text)
+	if e.Reason != "" {
+		row += ": " + sanitize.Line(clip(e.Reason, 1000))
+	}
+	m.writeRows(row)
+}
+
+func (m *model) showActionStarted(e events.ActionStarted) {
+	m.flushLive()
+	m.showCommand(e.Command)
+	m.shownCommand = ""
+	m.turn.running = true
+	m.turn.output = newOutput(m.columns(), func(row string) { m.writeRows(row) })
+}
+
+func (m *model) showActionEnded(e events.ActionEnded) {
+	m.closeOutput()
+	m.writeRows(endRow(e))
+}
+
+func (m *model) closeOutput() {
+	if m.turn.output != nil {
+		m.turn.output.close()
+	}
+	m.turn.output, m.turn.running = nil, false
+}
+
+// flushLive ends the streaming text that will not be completed.
+func (m *model) flushLive() {
+	m.closeOutput()
+	if text := m.turn.reply.text; text != "" {
+		rows := replyRows(text, nil, m.columns())
+		rows = rows[max(0, len(rows)-maxReply):]
+		m.writeParagraph(append(rows, faint("… the reply is incomplete"))...)
+	}
+	m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+}
+
+func (m *model) showMessage(e events.UserMessage) {
+	m.flushLive()
+	for i, text := range m.pendingMessages {
+		if strings.Contains(e.Text, strings.TrimSpace(text)) {
+			m.pendingMessages = append(m.pendingMessages[:i:i], m.pendingMessages[i+1:]...)
+			m.showUserText(text)
+			m.lastInput = ""
+			return
+		}
+	}
+	if e.Cause == trajectories.CauseUserCommand || e.Cause == trajectories.CauseRejection || m.lastInput != "" && strings.Contains(e.Text, strings.TrimSpace(m.lastInput)) {
+		return // already shown
+	}
+	rows := styleRows(wrapWords(sanitize.Text(e.Text), m.columns()-2), faint)
+	m.writeParagraph(m.clipRows(indentRows(faint("→ "), rows), maxMessage, "message", e.Text)...)
+}
+
+func (m *model) showLimit(e events.LimitReached) {
+	switch {
+	case !e.Raised:
+		m.limitReached = e.Limit // the outcome shows it
+	case e.Limit == events.LimitCost && e.Cost > 0:
+		m.writeParagraph(faint("the cost limit is now " + report.CostText(e.Cost, true)))
+	case e.Limit == events.LimitSteps && e.Steps > 0:
+		m.writeParagraph(faint("the step limit is now " + formatThousands(int64(e.Steps))))
+	default:
+		m.writeParagraph(faint("the " + sanitize.Line(clip(e.Limit, 40)) + " limit is removed"))
+	}
+}
+
+func (m *model) showOutcome(e events.RunEnded) {
+	m.flushLive()
+	for _, c := range m.pendingCommands {
+		m.showCommand(c)
+		m.writeRows(faint("not run"))
+	}
+	m.pendingCommands, m.shownCommand, m.pendingMessages = nil, "", nil
+	m.writeParagraph(outcomeRow(e.Outcome, m.limitReached))
+	m.writeRows("")
+	m.outcomeShown.Store(true)
+}

@@ -1,0 +1,205 @@
+package term
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/sanitize/attacktest"
+	"github.com/minibench/mini/trajectories"
+)
+
+// No input controls the terminal.
+func TestHostile(t *testing.T) {
+	ways := map[string]func(s *scene, text string){
+		"task": func(s *scene, text string) {
+			s.show(events.RunStarted{Task: text, Model: text, Environment: text, Dir: text})
+		},
+		"live text": func(s *scene, text string) { s.show(events.TextDelta{Text: text}) },
+		"live thought": func(s *scene, text string) {
+			s.show(events.TextDelta{Text: text, Thinking: true})
+		},
+		"reply": func(s *scene, text string) {
+			s.show(events.Replied{Text: text + "\n```\n" + text + "\n```\n# " + text, Reasoning: text, Commands: []string{text}})
+		},
+		"command": func(s *scene, text string) {
+			s.show(events.ActionStarted{Command: text}, events.ActionEnded{Command: text})
+		},
+		"live output": func(s *scene, text string) {
+			s.show(events.ActionStarted{Command: "x"}, events.OutputChunk{Data: []byte(text)})
+		},
+		"output": func(s *scene, text string) {
+			s.show(events.ActionStarted{Command: "x"})
+			for i := range len(text) { // split at any byte
+				if i < 300 {
+					s.m.feed.push(events.OutputChunk{Data: []byte(text[i : i+1])})
+				}
+			}
+			s.show(events.ActionEnded{ExitCode: -1, Exception: text})
+		},
+		"decision": func(s *scene, text string) {
+			s.show(events.Decided{Command: text, Action: text, By: text, Rule: text, Reason: text})
+		},
+		"format error": func(s *scene, text string) { s.show(events.FormatError{Text: text}) },
+		"told":         func(s *scene, text string) { s.show(events.UserMessage{Text: text}) },
+		"limit":        func(s *scene, text string) { s.show(events.LimitReached{Limit: text}) },
+		"compacted":    func(s *scene, text string) { s.show(events.Compacted{Policy: text}) },
+		"ended": func(s *scene, text string) {
+			s.show(events.RunEnded{Outcome: trajectories.Outcome{ExitStatus: text, Error: text}})
+		},
+		"note":     func(s *scene, text string) { s.show(chat.Notice{Text: text}) },
+		"bad note": func(s *scene, text string) { s.show(chat.Notice{Text: text, IsError: true}) },
+		"diff":     func(s *scene, text string) { s.show(chat.Notice{Text: "diff " + text + "\n+" + text, IsDiff: true}) },
+		"question": func(s *scene, text string) {
+			s.ask(chat.Question{Kind: chat.AskConfirm, Text: text, Hint: text, Command: text, Reason: text})
+		},
+		"answers": func(s *scene, text string) {
+			s.ask(chat.Question{Kind: chat.AskOther, Text: text, Answers: []string{text, text}})
+		},
+		"state": func(s *scene, text string) { s.state(func(st *chat.State) { st.Model, st.Activity = text, text }) },
+		"paste": func(s *scene, text string) {
+			s.send(tea.PasteMsg{Content: text})
+			s.keys("<enter>")
+		},
+		"typed": func(s *scene, text string) {
+			s.send(tea.KeyPressMsg{Text: text})
+			s.keys("<enter><up>")
+		},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			for _, w := range []int{80, 9} {
+				s, now := newScene(t, w, 24), ""
+				s.painter.w = discard{}
+				s.look = func(p page) {
+					for _, row := range append(p.scrollback, p.live...) {
+						if trouble := attacktest.FindControl(row, attacktest.Colours); trouble != "" {
+							t.Errorf("%s at %d columns: %s in %q", now, w, trouble, row)
+						}
+						if wide := tty.Width(row); wide >= w {
+							t.Errorf("%s: a row of %d columns of %d: %q", now, wide, w, row)
+						}
+					}
+				}
+				for _, attack := range attacktest.Attacks() {
+					if now = attack.Name; !t.Failed() {
+						way(s, attack.Text)
+						s.inputs()
+					}
+				}
+			}
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// Output that is too fast takes bounded memory, and its end is shown.
+func TestFlood(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.show(events.ActionStarted{Command: "yes"})
+	line := []byte(strings.Repeat("all work and no play ", 3) + "\n")
+	chunk := bytes.Repeat(line, 1000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 320 { // 20 MB
+		s.m.feed.push(events.OutputChunk{Data: chunk})
+		s.m.feed.push(events.Dropped{Count: 2})
+		s.m.Update(feedMsg{})
+	}
+	s.m.feed.push(events.OutputChunk{Data: []byte("the last line\n")})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	s.show(events.ActionEnded{Bytes: 200 << 20, Truncated: true})
+	screen := s.terminal.String()
+	for _, want := range []string{"the last line", "210 MB of output, the middle omitted", "lines omitted", "640 pieces not shown"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("%q is not there:\n%s", want, screen[max(0, len(screen)-3000):])
+		}
+	}
+	if n := strings.Count(screen, "\n"); n > 150 {
+		t.Errorf("%d lines are written", n)
+	}
+}
+
+// A blocked terminal takes bounded memory, and nothing is lost.
+func TestBlockedTerminal(t *testing.T) {
+	s := newScene(t, 80, 24)
+	for i := range 3 * maxScrollback {
+		s.m.feed.push(chat.Notice{Text: fmt.Sprintf("note %d", i)})
+		if i%100 == 99 {
+			s.m.Update(feedMsg{})
+		}
+	}
+	if n := len(s.m.canvas.page.scrollback); n > maxScrollback+200 {
+		t.Errorf("%d lines wait", n)
+	}
+	s.paint()
+	s.send(feedMsg{})
+	if screen := s.terminal.String(); strings.Count(screen, "note ") != 3*maxScrollback || !strings.Contains(screen, fmt.Sprintf("note %d\n", 3*maxScrollback-1)) {
+		t.Errorf("%d notes are there", strings.Count(screen, "note "))
+	}
+}
+
+// Long lines are shortened in every kind of text.
+func TestLongLines(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.run("wide", strings.Repeat("\x1b[31mred\x1b[m", 10_000)+"\n"+strings.Repeat("界", 5000)+"\nend\n", 0)
+	screen := s.terminal.String()
+	if n := strings.Count(screen, "\n"); n > 40 {
+		t.Errorf("%d lines are written:\n%s", n, screen)
+	}
+	for _, want := range []string{"29,368 columns more in this line", "9,376 columns more", "end"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("%q is not there:\n%s", want, screen)
+		}
+	}
+}
+
+// ShowEvent waits a bounded time for a blocked screen; questions do not wait.
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, done := newFeed(), make(chan struct{})
+		fill := func() {
+			for range maxQueued {
+				f.push(chat.Notice{Text: "n"})
+			}
+		}
+		fill()
+		time.AfterFunc(closeTimeout/2, func() { f.drain() })
+		if start := time.Now(); !f.waitForRoom(done) || time.Since(start) != closeTimeout/2 {
+			t.Errorf("no room after %v", time.Since(start))
+		}
+		fill()
+		f.push(&pendingQuestion{})
+		start := time.Now()
+		for range 2 { // only the first one waits
+			if f.waitForRoom(done) || time.Since(start) != closeTimeout {
+				t.Errorf("a screen that takes nothing is waited for: %v", time.Since(start))
+			}
+		}
+		if items, _ := f.drain(); len(items) != maxQueued+2 || items[maxQueued+1] != any(events.Dropped{Count: 2}) {
+			t.Errorf("%d items, what was missed is %v", len(items), items[maxQueued:])
+		}
+		fill()
+		close(done)
+		if f.waitForRoom(done) {
+			t.Error("there is room at the end")
+		}
+	})
+}

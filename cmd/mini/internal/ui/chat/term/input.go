@@ -1,0 +1,284 @@
+package term
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/sanitize"
+)
+
+// input is the input field: a few lines, a history, and placeholders for long pastes.
+type input struct {
+	area    textarea.Model
+	history history
+	pastes  []string // long texts, replaced by placeholders in the field
+
+	selected      int    // index of the match selected with Tab; -1 if none
+	prefix        string // the text before Tab was pressed
+	matchesHidden bool   // hidden until the next edit
+}
+
+const (
+	prompt        = "❯ "
+	maxInput      = 10 // rows
+	maxTyped      = 8 << 10
+	maxPasteLines = 10 // lines
+	maxKeyText    = 64 // bytes of text from one key event
+)
+
+func newInput(old []string) input {
+	area := textarea.New()
+	area.SetStyles(textarea.Styles{})
+	area.SetVirtualCursor(false)
+	area.Prompt, area.ShowLineNumbers, area.CharLimit, area.EndOfBufferCharacter = "", false, maxTyped, ' '
+	area.DynamicHeight, area.MinHeight, area.MaxHeight, area.MaxContentHeight, area.MaxWidth = true, 1, maxInput, 1<<20, 0
+	// The screen handles other keys itself. The clipboard bindings would run other programs;
+	// terminals paste.
+	for _, b := range []*key.Binding{
+		&area.KeyMap.InsertNewline, &area.KeyMap.Paste, &area.KeyMap.CopySelection,
+		&area.KeyMap.TransposeCharacterBackward, &area.KeyMap.SelectAll,
+	} {
+		b.SetEnabled(false)
+	}
+	area.Focus()
+	return input{area: area, selected: -1, history: history{lines: old}}
+}
+
+// resize adapts the field to a terminal of w columns and h rows.
+func (in *input) resize(w, h int) {
+	in.area.MaxHeight = max(1, min(maxInput, h/3))
+	in.area.SetWidth(max(1, w-tty.Width(prompt)))
+}
+
+// value returns the text with the long pastes inserted.
+func (in *input) value() string {
+	text := in.area.Value()
+	for i, p := range in.pastes {
+		text = strings.Replace(text, pasteMark(i, p), p, 1)
+	}
+	return text
+}
+
+func (in *input) newline() {
+	in.selected, in.matchesHidden = -1, false
+	in.area.InsertRune('\n')
+}
+
+// isAtEnd reports whether the cursor is at the end of the text.
+func (in *input) isAtEnd() bool {
+	text := in.area.Value()
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	return in.area.Line() == in.area.LineCount()-1 && in.area.Column() == len([]rune(last))
+}
+
+func (in *input) isEmpty() bool { return in.area.Value() == "" }
+
+func (in *input) reset() {
+	in.area.Reset()
+	in.pastes, in.selected, in.matchesHidden = nil, -1, false
+	in.history.reset()
+}
+
+func (in *input) set(text string) {
+	in.pastes = nil
+	if !fitsInline(text) {
+		in.pastes = []string{text}
+		text = pasteMark(0, text)
+	}
+	in.area.SetValue(text)
+}
+
+// paste inserts a text with any kind of line ends. Long texts, and texts that cannot be shown
+// unchanged, become placeholders.
+func (in *input) paste(text string) {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	in.selected, in.matchesHidden = -1, false
+	if fitsInline(text) {
+		in.area.InsertString(text)
+		return
+	}
+	in.pastes = append(in.pastes, text)
+	in.area.InsertString(pasteMark(len(in.pastes)-1, text))
+}
+
+// fitsInline reports whether a text can be shown in the field.
+func fitsInline(text string) bool {
+	return len(text) <= maxTyped/8 && strings.Count(text, "\n") < maxPasteLines && sanitize.IsUnchanged(text)
+}
+
+func pasteMark(i int, text string) string {
+	return fmt.Sprintf("[pasted %d: %s]", i+1, pasteSize(text))
+}
+
+func pasteSize(text string) string {
+	if n := strings.Count(strings.TrimRight(text, "\n"), "\n"); n > 0 {
+		return count(n+1, "line")
+	}
+	return count(len([]rune(text)), "character")
+}
+
+// handleKey passes a key to the text field.
+func (in *input) handleKey(msg tea.KeyPressMsg) {
+	in.selected, in.matchesHidden = -1, false
+	if msg.Text != "" && (len(msg.Text) > maxKeyText || !sanitize.IsUnchanged(msg.Text)) {
+		msg.Text = sanitize.Line(clip(msg.Text, maxKeyText))
+	}
+	in.area, _ = in.area.Update(msg) // its commands are for the clipboard and blinking only
+}
+
+// matches returns the slash commands that begin with the input.
+func (in *input) matches() []chat.SlashCommand {
+	stem := in.area.Value()
+	if in.selected >= 0 {
+		stem = in.prefix
+	}
+	if in.matchesHidden || !strings.HasPrefix(stem, "/") || strings.ContainsAny(stem, " \n") {
+		return nil
+	}
+	var found []chat.SlashCommand
+	for _, c := range chat.SlashCommands() {
+		if strings.HasPrefix(c.Name, stem) || strings.HasPrefix(c.LongName, stem) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// complete handles Tab: it inserts the first match, then the next one (or the previous one if
+// back is -1). words are the possible answers.
+func (in *input) complete(words []string, step int) {
+	matches := in.matches()
+	names := make([]string, 0, len(matches))
+	for _, c := range matches {
+		names = append(names, c.LongName)
+		if c.LongName == "" {
+			names[len(names)-1] = c.Name
+		}
+	}
+	if len(names) == 0 && (in.isEmpty() || slices.Contains(words, in.area.Value())) {
+		names = words
+	}
+	if len(names) == 0 {
+		return
+	}
+	if in.selected < 0 {
+		in.prefix, in.selected = in.area.Value(), 0
+		if i := slices.Index(words, in.prefix); i >= 0 {
+			in.selected = (i + 1) % len(words)
+		}
+	} else {
+		in.selected = (in.selected + step + len(names)) % len(names)
+	}
+	in.area.SetValue(names[in.selected%len(names)])
+}
+
+// older moves the cursor up or, in the first row, to the previous input of the history.
+func (in *input) older() {
+	if in.row() == 0 {
+		in.selected = -1
+		if text, ok := in.history.older(in.value()); ok {
+			in.set(text)
+		}
+		return
+	}
+	in.area.CursorUp()
+}
+
+func (in *input) newer() {
+	if in.row() == in.rows()-1 {
+		in.selected = -1
+		if text, ok := in.history.newer(); ok {
+			in.set(text)
+		}
+		return
+	}
+	in.area.CursorDown()
+}
+
+// row returns the row of the cursor among all rows of the text.
+func (in *input) row() int { return in.area.ScrollYOffset() + in.area.Cursor().Y }
+
+func (in *input) rows() int {
+	if in.area.Line() < in.area.LineCount()-1 {
+		return in.row() + 2 // a lower bound
+	}
+	info := in.area.LineInfo()
+	return in.row() + info.Height - info.RowOffset
+}
+
+// view returns the rows of the field and the cursor position.
+func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int) {
+	mark := boldColoured(cyan, strings.TrimRight(prompt, " ")) + " "
+	indent := tty.Width(prompt)
+	switch {
+	case in.isEmpty():
+		return []string{mark + faint(tty.Truncate(hint, max(0, w-indent)))}, indent, 0
+	case secret:
+		n := min(len([]rune(in.area.Value())), max(0, w-indent-1))
+		return []string{mark + strings.Repeat("•", n)}, indent + n, 0
+	}
+	all := strings.Split(in.area.View(), "\n")
+	at := min(in.area.Cursor().Y, len(all)-1)
+	for i, row := range all {
+		if i == at {
+			chars := []rune(row)
+			before := steps.HardWrap(sanitize.Line(string(chars[:min(in.area.LineInfo().ColumnOffset, len(chars))])), w-indent)
+			x, y = tty.Width(before[len(before)-1]), len(rows)+len(before)-1
+		}
+		// Joined emoji are wider here than in the text area.
+		rows = append(rows, steps.HardWrap(sanitize.Line(strings.TrimRight(row, " ")), w-indent)...)
+	}
+	return indentRows(mark, rows), min(x+indent, max(0, w)), y
+}
+
+// history is the inputs of this and earlier sessions, oldest first.
+type history struct {
+	lines    []string
+	position int // entries back from the newest; 0 is the draft
+	draft    string
+}
+
+// maxHistory is the maximum number of entries.
+const maxHistory = 1000
+
+func (h *history) add(text string) {
+	h.reset()
+	if text == "" || len(h.lines) > 0 && h.lines[len(h.lines)-1] == text {
+		return
+	}
+	h.lines = append(h.lines, text)
+	if len(h.lines) > maxHistory {
+		h.lines = slices.Clone(h.lines[len(h.lines)-maxHistory:])
+	}
+}
+
+func (h *history) reset() { h.position, h.draft = 0, "" }
+
+func (h *history) older(now string) (string, bool) {
+	if h.position == len(h.lines) {
+		return "", false
+	}
+	if h.position == 0 {
+		h.draft = now
+	}
+	h.position++
+	return h.lines[len(h.lines)-h.position], true
+}
+
+func (h *history) newer() (string, bool) {
+	if h.position == 0 {
+		return "", false
+	}
+	if h.position--; h.position == 0 {
+		return h.draft, true
+	}
+	return h.lines[len(h.lines)-h.position], true
+}

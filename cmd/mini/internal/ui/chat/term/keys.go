@@ -1,0 +1,202 @@
+package term
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+)
+
+// handleKey handles a key.
+func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
+	escBefore := m.escPressed
+	m.escPressed = false
+	switch msg.String() {
+	case "enter":
+		if m.isMultiline() && !escBefore {
+			m.input.newline()
+			break
+		}
+		m.handleEnter()
+	case "alt+enter":
+		if m.isMultiline() {
+			m.handleEnter()
+			break
+		}
+		m.input.newline()
+	case "shift+enter", "ctrl+j":
+		m.input.newline()
+	case "ctrl+c":
+		m.interrupt()
+	case "ctrl+d":
+		switch {
+		case m.input.isEmpty():
+			m.quit()
+		case m.isMultiline() && m.input.isAtEnd():
+			m.handleEnter()
+		default:
+			m.input.handleKey(msg)
+		}
+	case "ctrl+z":
+		return callCmd(m.suspend)
+	case "ctrl+l":
+		m.canvas.forceRepaint()
+	case "esc":
+		m.handleEsc(escBefore)
+	case "tab":
+		m.input.complete(m.answerChoices(), 1)
+	case "shift+tab":
+		m.sendSlash("/" + ((m.state.Mode + 1) % (chat.Human + 1)).String())
+	case "ctrl+t":
+		m.sendSlash("/t")
+	case "ctrl+g":
+		m.sendSlash("/d")
+	case "ctrl+o":
+		return m.openPager()
+	case "up", "ctrl+p":
+		m.input.older()
+	case "down", "ctrl+n":
+		m.input.newer()
+	default:
+		m.input.handleKey(msg)
+	}
+	return nil
+}
+
+func callCmd(f func()) tea.Cmd {
+	if f == nil {
+		return nil
+	}
+	return func() tea.Msg { f(); return nil }
+}
+
+// handleEnter submits the input.
+func (m *model) handleEnter() {
+	text := m.input.value()
+	if before, ok := strings.CutSuffix(m.input.area.Value(), `\`); ok && !m.isMultiline() && m.input.area.Line() == m.input.area.LineCount()-1 && !m.isSecret() {
+		m.input.area.SetValue(before + "\n")
+		return
+	}
+	if m.question == nil && strings.TrimSpace(text) == "" {
+		return
+	}
+	if m.question != nil && m.canvas.painted() < m.questionPage {
+		return // the question was not visible yet when the key was pressed
+	}
+	if !m.isSecret() {
+		m.input.history.add(text)
+		if text != "" && m.saveInput != nil {
+			m.saveInput(text)
+		}
+	}
+	m.input.reset()
+	m.submit(text)
+}
+
+// keysHelp explains the keys of this frontend; the session's help covers the rest.
+func keysHelp() []string {
+	return []string{
+		"  Enter            send               Alt-Enter, Ctrl-J  new line",
+		"  Up, Down         input history      Tab                complete",
+		"  Shift-Tab        next mode          Esc Esc            clear the input",
+		"  Ctrl-G           diff               Ctrl-T             show reasoning",
+		"  Ctrl-O           full text          Ctrl-L             redraw",
+		"  Ctrl-C           interrupt          Ctrl-D             quit, at a question",
+	}
+}
+
+// submit answers the open question, or passes the text to the input handler.
+func (m *model) submit(text string) {
+	if t := strings.TrimSpace(text); t == "/h" || t == "/help" || t == "/?" {
+		m.writeParagraph(keysHelp()...)
+	}
+	if m.question != nil {
+		m.showAnswer(text)
+		m.answer(answer{text: text})
+		return
+	}
+	if !strings.HasPrefix(text, "/") {
+		m.pendingMessages = append(m.pendingMessages, text)
+	}
+	m.handler.get().Input(text)
+}
+
+// sendSlash executes a slash command bound to a key. The input stays.
+func (m *model) sendSlash(name string) {
+	if m.question == nil {
+		m.handler.get().Input(name)
+	} else if m.canvas.painted() >= m.questionPage {
+		m.answer(answer{text: name})
+	}
+}
+
+// answer answers the open question.
+func (m *model) answer(a answer) {
+	m.question.reply <- a // has capacity 1
+	m.question, m.questionPage = nil, 0
+}
+
+func (m *model) answerChoices() []string {
+	if m.question == nil {
+		return nil
+	}
+	return m.question.Answers
+}
+
+// interrupt handles Ctrl-C. The input is saved in the history.
+func (m *model) interrupt() {
+	if !m.isSecret() {
+		m.input.history.add(m.input.value())
+	}
+	m.input.reset()
+	if m.question != nil {
+		m.answer(answer{err: chat.ErrInterrupted})
+		return
+	}
+	m.handler.get().Interrupt()
+}
+
+// quit handles Ctrl-D with an empty input.
+func (m *model) quit() {
+	if m.question == nil {
+		m.hint = "Ctrl-C interrupts the agent; Ctrl-D quits at a question"
+		return
+	}
+	m.answer(answer{err: chat.ErrQuit})
+}
+
+// handleEsc closes the list of matches. Pressed twice it clears the input and saves it in the
+// history. Esc and then Enter submits, as in mini-swe-agent.
+func (m *model) handleEsc(twice bool) {
+	switch {
+	case m.input.matches() != nil:
+		m.input.matchesHidden = true
+	case !m.input.isEmpty() && !twice:
+		m.escPressed = true
+		m.hint = "Enter sends, Esc again clears the input"
+	case !m.input.isEmpty():
+		if !m.isSecret() {
+			m.input.history.add(m.input.value())
+		}
+		m.input.reset()
+	}
+}
+
+// isMultiline reports whether Enter adds a line.
+func (m *model) isMultiline() bool {
+	return m.question != nil && m.question.Multiline && !m.isSecret() && !strings.HasPrefix(m.input.area.Value(), "/")
+}
+
+// openPager shows the last long text completely.
+func (m *model) openPager() tea.Cmd {
+	switch {
+	case m.fullText == "":
+		m.hint = "no text was shortened yet"
+	case m.pager == nil:
+		m.hint = "no pager available"
+	default:
+		return m.pager(m.fullText)
+	}
+	return nil
+}

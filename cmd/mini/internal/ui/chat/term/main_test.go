@@ -1,0 +1,26 @@
+package term
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// childEnv makes this program run a test program instead of the tests.
+const childEnv = "MINI_SCREEN_CHILD"
+
+func TestMain(m *testing.M) {
+	if part := os.Getenv(childEnv); part != "" {
+		if err := runChild(part); err != nil {
+			fmt.Println("child:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,193 @@
+package term
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+
+	"github.com/minibench/mini/internal/ptytest"
+)
+
+// asked waits for a question, and for raw mode.
+func (p *pty) asked() {
+	p.T.Helper()
+	p.Expect("What now?")
+	p.Expect("your turn")
+	ptytest.WaitFor(p.T, "raw mode", func() bool { return p.UnsetModes() != "" })
+}
+
+func TestRestoredAtEnd(t *testing.T) {
+	p := onTerminal(t, "ask")
+	p.asked()
+	p.Type("one\r")
+	p.Expect(`answer "one"`)
+	p.asked()
+	p.Type("\x1b[200~pasted\rlines\x1b[201~\r")
+	p.Expect(`answer "pasted\nlines"`)
+	p.asked()
+	p.Type("\x03")
+	p.Expect("interrupted at a question")
+	p.asked()
+	p.Resize(60, 16)
+	if err := p.cmd.Process.Signal(syscall.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	p.Expect(strings.Repeat("─", 59) + ansi.ResetStyle + "\r\n") // redrawn for the new size
+	p.Type("\x04")
+	p.restored()
+	p.Expect("given back\r\n")
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, p.Output.String())
+	}
+}
+
+// No line is wider than the terminal, even before the program knows its size.
+func TestNarrowAtStart(t *testing.T) {
+	p := onTerminalOf(t, 30, "ask")
+	// The first painted page.
+	m := newModel(nil, nil)
+	m.canvas.setPainted(1)
+	m.updateSize(p.TTY)
+	if page, _ := m.canvas.take(); page.width != 30 || m.columns() != 29 {
+		t.Errorf("the first page has %d columns", page.width)
+	}
+	if text := p.Expect("What now?"); !strings.Contains(text, strings.Repeat("─", 29)) || strings.Contains(text, strings.Repeat("─", 30)) {
+		t.Errorf("a line across is not as wide as the terminal: %q", text)
+	}
+	p.Expect("your turn")
+	ptytest.WaitFor(p.T, "raw mode", func() bool { return p.UnsetModes() != "" })
+	p.Type("\x04")
+	p.restored()
+}
+
+// The last output stays, even if the end follows at once.
+func TestLastOutputIsShown(t *testing.T) {
+	v := newTerminal(t, 80, 24)
+	p := onTerminal(t, "last")
+	text := p.Expect("given back")
+	_, _ = v.Write([]byte(text))
+	if got, want := v.String(), "|the first word\n|\n|the last but one\n|the last\n|█\n"; got != want {
+		t.Errorf("what stays is\n%s, want\n%s", got, want)
+	}
+}
+
+// NO_COLOR removes colours but not bold and faint.
+func TestColours(t *testing.T) {
+	for name, tt := range map[string]struct{ environ, red, green string }{
+		"colours":  {"A=b", "\x1b[1;31mred\x1b[m", "\x1b[32m+green\x1b[m"},
+		"NO_COLOR": {"NO_COLOR=1", "\x1b[1mred\x1b[m", "+green"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := onTerminal(t, "colours", tt.environ)
+			text := p.Expect("given back")
+			if !strings.Contains(text, tt.red) || !strings.Contains(text, tt.green) {
+				t.Errorf("it is %q", text)
+			}
+			if strings.Contains(text, "\x1b[32m") != strings.Contains(tt.green, "32") {
+				t.Errorf("it is %q", text)
+			}
+		})
+	}
+}
+
+// The pager shows the full text, and the screen returns after it. A pager that is open at the
+// end is terminated.
+func TestPager(t *testing.T) {
+	p := onTerminal(t, "pager", "PAGER=sh -c 'cat; env; echo the pager'", "SCREEN_TEST_TOKEN=of-the-user")
+	p.Expect("… 500 lines more: Ctrl-O shows the full diff")
+	p.asked()
+	p.Type("\x0f")
+	if text := p.Expect("the pager\r\n"); strings.Count(text, "+ a line\r\n") != 1000 {
+		t.Errorf("the pager has %d lines", strings.Count(text, "+ a line\r\n"))
+	} else if strings.Contains(text, "of-the-user") {
+		t.Errorf("the pager has a secret: %q", text)
+	}
+	p.asked()
+	p.Type("go on\r")
+	p.Expect("Once more?")
+	p.restored()
+	p.Expect("given back")
+
+	p = onTerminal(t, "pager", "PAGER=sh -c 'cat; echo the pager; exec sleep 1000'")
+	p.asked()
+	p.Type("go on\r")
+	p.Expect("Once more?")
+	p.Type("\x0f")
+	p.Expect("the pager\r\n")
+	p.Expect("given back")
+}
+
+// A panic in the screen ends the screen with an error, not the process.
+func TestRestoredAfterPanic(t *testing.T) {
+	p := onTerminal(t, "panic")
+	p.Expect("fine so far")
+	p.Type("x\r")
+	p.restored()
+	p.Expect("given back")
+	p.Expect("child: screen: panic: no commands")
+}
+
+// A hangup is reported, and the process ends gracefully.
+func TestHangup(t *testing.T) {
+	for name, hangup := range map[string]func(p *pty){
+		"signal":   func(p *pty) { _ = p.cmd.Process.Signal(syscall.SIGHUP) },
+		"terminal": func(p *pty) { _, _ = p.TTY.Close(), p.Master.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := filepath.Join(t.TempDir(), "result")
+			p := onTerminal(t, "busy", "MINI_SCREEN_RESULT="+result)
+			p.Expect("y y y")
+			hangup(p)
+			ptytest.WaitFor(t, "the hangup", func() bool {
+				if name == "signal" {
+					_ = p.read()
+				}
+				said, _ := os.ReadFile(result)
+				return string(said) == "hung up"
+			})
+			_ = p.cmd.Wait()
+		})
+	}
+}
+
+// Ctrl-Z returns to the shell, and fg restores the screen.
+func TestSuspend(t *testing.T) {
+	p := onTerminal(t, "ask")
+	p.asked()
+	p.Type("dra")
+	p.Expect("dra")
+	p.Type("\x1a")
+	p.restored()
+	// The kernel does not stop an orphaned process group, so the program continues by itself.
+	p.asked()
+	p.Type("ft\r")
+	p.Expect(`answer "draft"`)
+	p.asked()
+	p.Type("\x04")
+	p.restored()
+}
+
+// A blocked terminal does not keep the process from exiting.
+func TestExitOnBlockedTerminal(t *testing.T) {
+	closed := filepath.Join(t.TempDir(), "closed")
+	p := onTerminal(t, "busy", "MINI_SCREEN_CLOSED="+closed)
+	p.Expect("y y y")
+	if err := unix.IoctlSetInt(int(p.TTY.Fd()), unix.TCXONC, unix.TCOOFF); err != nil { // as with Ctrl-S
+		t.Fatal(err)
+	}
+	p.Type("still heard\r/q\r")
+	ptytest.WaitFor(t, "the end", func() bool {
+		said, _ := os.ReadFile(closed)
+		return string(said) == "screen: terminal blocks output"
+	})
+	if err := unix.IoctlSetInt(int(p.TTY.Fd()), unix.TCXONC, unix.TCOON); err != nil {
+		t.Fatal(err)
+	}
+	p.Expect("child: screen: terminal blocks output")
+	ptytest.WaitFor(t, "a sane terminal", func() bool { return p.UnsetModes() == "" })
+}

@@ -1,0 +1,151 @@
+package term
+
+import (
+	"strings"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/sanitize"
+)
+
+const (
+	maxLive    = 16 // rows of a streaming reply or output
+	maxMatches = 8  // number of slash commands shown
+	maxPending = 3  // number of pending messages shown
+)
+
+// livePage returns the live lines: streaming text, pending messages, the question, the input
+// and the status line. They take about half of the screen.
+func (m *model) livePage() page {
+	w := m.columns()
+	if m.height < 4 { // only the input fits
+		rows, x, y := m.input.view(m.hintText(), m.isSecret(), w)
+		return page{live: rows[y : y+1], x: x}
+	}
+	input, x, y := m.input.view(m.hintText(), m.isSecret(), w)
+	head := m.questionRows(w)
+	room := m.height - 1 - len(input) - 1 // one row for the rule
+	foot := append(m.matchRows(w, room-len(head)-1), m.statusRow(w))
+	if over := len(head) + len(foot) - room; over > 0 {
+		foot = foot[min(over, len(foot)-1):]
+		head = head[:max(0, min(len(head), room-len(foot)))]
+	}
+	room = min(room-len(head)-len(foot), m.height/2-1)
+	pending := m.pendingRows(w)
+	pending = pending[max(0, len(pending)-max(0, room)):]
+	streaming := m.turn.rows(w, min(maxLive, room-len(pending)-2), m.state.ShowThinking)
+
+	var rows []string
+	if !m.lastBlank && room > 0 && (!m.turn.running || len(streaming) == 0) {
+		rows = append(rows, "")
+	}
+	if rows = append(rows, streaming...); len(streaming) > 0 && len(pending) > 0 && room > len(rows)+len(pending)+1 {
+		rows = append(rows, "")
+	}
+	rows = append(rows, pending...)
+	if len(streaming)+len(pending) > 0 && room > len(rows) {
+		rows = append(rows, "")
+	}
+	rows = append(rows, ruleRow(w))
+	rows = append(rows, head...)
+	y += len(rows)
+	rows = append(rows, input...)
+	rows = append(rows, foot...)
+	for i, row := range rows {
+		rows[i] = tty.Truncate(row, w)
+	}
+	return page{live: rows, x: x, y: y}
+}
+
+func (m *model) isSecret() bool { return m.question != nil && m.question.Secret }
+
+// statusRow returns the last row: the result of the last key, or the status line.
+func (m *model) statusRow(w int) string {
+	if m.hint != "" {
+		return coloured(yellow, tty.Truncate(sanitize.Line(m.hint), w))
+	}
+	return statusLine(m.state, m.question != nil, m.activitySince, m.now, w)
+}
+
+// questionRows returns the open question and the reason for it.
+func (m *model) questionRows(w int) []string {
+	if m.question == nil {
+		return nil
+	}
+	q := m.question
+	rows := styleRows(wrapWords(sanitize.Line(clip(q.Text, 1000)), w), bold)
+	if q.Reason != "" {
+		rows = append(rows, styleRows(wrapWords(sanitize.Line(clip(q.Reason, 1000)), w), colour(yellow))...)
+	}
+	return rows
+}
+
+// hintText returns the placeholder of an empty input.
+func (m *model) hintText() string {
+	q := m.question
+	switch {
+	case q == nil && m.state.Activity == "":
+		return "/h for help"
+	case q == nil:
+		return "a message to the agent · /h for help · Ctrl-C interrupts"
+	case q.Multiline:
+		return "several lines: Alt-Enter or Ctrl-D sends them · /h for help"
+	case q.Hint != "":
+		return sanitize.Line(clip(q.Hint, 300))
+	case q.Kind == chat.AskConfirm:
+		return "Enter runs it · any text rejects it, as the reason · /h for help"
+	case len(q.Answers) > 0:
+		return "Enter is " + sanitize.Line(clip(strings.Join(q.Answers, ", or "), 300)) + " · Tab chooses"
+	case q.Kind == chat.AskTask:
+		return "Alt-Enter adds a line · /h for help"
+	}
+	return ""
+}
+
+// matchRows returns the slash commands that begin with the input, at most limit rows.
+func (m *model) matchRows(w, limit int) []string {
+	matches := m.input.matches()
+	limit = min(limit, maxMatches)
+	if len(matches) == 0 || limit <= 0 {
+		return nil
+	}
+	names := 0
+	for _, c := range matches {
+		names = max(names, tty.Width(slashName(c)))
+	}
+	first := 0
+	picked := m.input.selected
+	if picked >= 0 && len(matches) > 0 {
+		picked %= len(matches)
+		first = max(0, picked-limit+1)
+	}
+	var rows []string
+	for i, c := range matches[first:min(len(matches), first+limit)] {
+		name := tty.PadRight(slashName(c), names)
+		if first+i == picked {
+			name = boldColoured(cyan, name)
+		}
+		description := tty.Truncate(c.Description, max(0, w-names-4))
+		rows = append(rows, "  "+name+"  "+faint(description))
+		if tty.Width(name) > w-2 {
+			rows[len(rows)-1] = tty.Truncate(slashName(c), w)
+		}
+	}
+	return rows
+}
+
+func slashName(c chat.SlashCommand) string {
+	if c.LongName == "" {
+		return c.Name
+	}
+	return tty.PadRight(c.Name, 3) + " " + c.LongName
+}
+
+// pendingRows returns the messages that the agent has not received yet.
+func (m *model) pendingRows(w int) []string {
+	var rows []string
+	for _, text := range m.pendingMessages[max(0, len(m.pendingMessages)-maxPending):] {
+		rows = append(rows, faint(tty.Truncate("↳ pending: "+sanitize.Line(clip(text, 500)), w)))
+	}
+	return rows
+}

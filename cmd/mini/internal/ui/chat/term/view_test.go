@@ -1,0 +1,141 @@
+package term
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/trajectories"
+)
+
+const patch = `diff --git a/src/parser.py b/src/parser.py
+index 1111111..2222222 100644
+--- a/src/parser.py
++++ b/src/parser.py
+@@ -1,4 +1,5 @@
+ import sys
++import shlex
+
+ def parse(text):
+-    return [t for t in text.split(' ') if t]
++    return shlex.split(text)
+`
+
+const thought = "The user wants quotes kept. I should see first how the parser splits its text, and where the tests are."
+
+const reply = "I look at the parser and at its tests first.\n\n- it splits at spaces\n- nothing knows of quotes\n\n```bash\nls src && cat src/parser.py\n```"
+
+// scenes are the contents of the golden files.
+var scenes = []struct {
+	name string
+	play func(s *scene)
+}{
+	{"task", func(s *scene) {
+		s.state(func(st *chat.State) { st.Step, st.Cost, st.Usage.Prompt, st.Usage.Completion = 0, 0, 0, 0 })
+		s.ask(chat.Question{Kind: chat.AskTask, Text: "What is to be done?"})
+		s.keys("Fix the parser: quotes are lost.<alt+enter>Say how you tested it.")
+	}},
+	{"thinking", func(s *scene) {
+		begin(s)
+		s.state(func(st *chat.State) { st.Activity = "thinking" })
+		s.now = s.now.Add(7 * time.Second)
+		s.show(events.TurnStarted{Step: 1}, events.TextDelta{Step: 1, Thinking: true, Text: strings.Repeat(thought+" ", 8)})
+	}},
+	{"confirm", func(s *scene) {
+		begin(s)
+		s.turn(1, thought, reply, "ls src && cat src/parser.py")
+		s.ask(chat.Question{
+			Kind: chat.AskConfirm, Text: "Run this command?", Command: "ls src && cat src/parser.py",
+			Reason: "the rule outside asks: it reads what is not in the workspace",
+		})
+	}},
+	{"running", func(s *scene) {
+		begin(s)
+		s.turn(1, "", reply, "make test")
+		s.state(func(st *chat.State) { st.Activity = "running"; st.Mode = chat.Yolo })
+		s.show(events.ActionStarted{Command: "make test"})
+		for i := range 90 {
+			s.show(events.OutputChunk{Data: fmt.Appendf(nil, "ok   example.org/parser/part%03d   0.%03ds\n", i, i)})
+		}
+		s.show(events.OutputChunk{Data: []byte("downloading  10%\rdownloading  55%")})
+		s.keys("use the vendored module<enter>")
+		s.now = s.now.Add(65 * time.Second)
+		s.send(tickMsg{})
+	}},
+	{"slashes", func(s *scene) {
+		begin(s)
+		s.ask(chat.Question{Kind: chat.AskNextTask, Text: "The work is handed in. What next?", Hint: "a new task, or Enter to end"})
+		s.keys("/<tab><tab>")
+	}},
+	{"end", func(s *scene) {
+		begin(s)
+		s.run("python -m pytest -q", "...F\n1 failed\n", 1)
+		s.show(events.Decided{Command: "rm -rf build", Action: "deny", By: "rule", Rule: "recursive", Reason: "do not delete folders"})
+		s.show(chat.Notice{Text: patch, IsDiff: true})
+		s.show(events.RunEnded{Outcome: trajectories.Outcome{
+			Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 12, Cost: 0.4321, Start: s.now.Add(-83 * time.Second), End: s.now,
+		}})
+		s.ask(chat.Question{Kind: chat.AskKeepChanges, Text: "Keep the changes?", Answers: []string{"keep", "undo"}})
+	}},
+}
+
+func begin(s *scene) {
+	s.ask(chat.Question{Kind: chat.AskTask, Text: "What is to be done?"})
+	s.keys("Fix the parser: quotes are lost.<enter>")
+	s.show(events.RunStarted{Task: "Fix the parser: quotes are lost.", Model: "claude-sonnet-4-5", Environment: "local", Dir: "/home/ada/project"})
+}
+
+// The painter accounts for live lines that the terminal has rewrapped.
+func TestReflow(t *testing.T) {
+	drawn := page{live: []string{"", faint(strings.Repeat("─", 79)), "short", "❯ " + strings.Repeat("x", 60), "status"}, x: 62, y: 3, width: 80}
+	for _, tt := range []struct {
+		width   int
+		reflows bool
+		rows    int
+	}{
+		{80, true, 3}, {120, true, 3}, {79, true, 3}, {40, true, 3 + 1 + 1}, {20, true, 3 + 3 + 3}, {20, false, 3}, {0, true, 3},
+	} {
+		p := painter{reflows: tt.reflows, drawn: drawn}
+		if got := p.liveRowsAbove(tt.width); got != tt.rows {
+			t.Errorf("%d columns, reflows %t: %d rows above the cursor's, want %d", tt.width, tt.reflows, got, tt.rows)
+		}
+	}
+}
+
+// The screen and its scrollback.
+func TestGolden(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {160, 50}, {40, 12}, {20, 8}} {
+		var b strings.Builder
+		for _, sc := range scenes {
+			s := newScene(t, size[0], size[1])
+			sc.play(s)
+			fmt.Fprintf(&b, "== %s ==\n%s\n", sc.name, s.terminal)
+		}
+		golden(t, fmt.Sprintf("screen_%dx%d.txt", size[0], size[1]), b.String())
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not as it was; see -update:\n%s", name, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+	}
+}

@@ -1,0 +1,103 @@
+package term
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+)
+
+// maxProseWidth is the longest line of prose, in columns; longer lines are hard to read.
+// Commands and outputs use the full width.
+const maxProseWidth = 100
+
+// wrapWords wraps prose at spaces into rows of at most w columns.
+func wrapWords(text string, w int) []string {
+	w = max(1, min(w, maxProseWidth))
+	var rows []string
+	for line := range strings.SplitSeq(text, "\n") {
+		rows = append(rows, strings.Split(ansi.WrapWc(line, w, ""), "\n")...)
+	}
+	return rows
+}
+
+// wrapStyled wraps a styled row into rows of w columns. Each row sets and resets its own
+// colours.
+func wrapStyled(row string, w int) []string {
+	if tty.Width(row) <= w {
+		return []string{row}
+	}
+	rows := strings.Split(ansi.WrapWc(row, max(1, w), ""), "\n")
+	for i, row := range rows[1:] { // without combining characters of the dropped space
+		rows[i+1] = strings.TrimLeftFunc(row, func(r rune) bool { return r != ansi.ESC && tty.Width(string(r)) == 0 })
+	}
+	return tty.SplitStyled(strings.Join(rows, "\n"))
+}
+
+// breakLine splits a line of plain text into rows of w columns, before spaces if possible. The
+// rows concatenated are the line.
+func breakLine(line string, w int) []string {
+	var rows []string
+	for {
+		n := breakAt(line, max(1, w))
+		rows = append(rows, line[:n])
+		if line = line[n:]; line == "" {
+			return rows
+		}
+	}
+}
+
+// breakAt returns how many bytes of a line fit into the first row of w columns. The row ends
+// before a space, unless the next word would not fit into a row.
+func breakAt(line string, w int) int {
+	n, _ := bytesWithin(line, w)
+	if n == len(line) {
+		return n
+	}
+	at := strings.LastIndexByte(line[:n+1], ' ')
+	at = len(strings.TrimRight(line[:max(0, at)], " "))
+	word := strings.TrimLeft(line[at:], " ")
+	fit, more := bytesWithin(word, w-1)
+	if at == 0 || more && !strings.Contains(word[:fit], " ") && word[fit] != ' ' {
+		return n
+	}
+	return at
+}
+
+// bytesWithin returns how many bytes of a line fit into w columns, at least one character. more
+// says that the line has more.
+func bytesWithin(line string, w int) (n int, more bool) {
+	for n < len(line) {
+		_, wide, size, _ := ansi.DecodeSequenceWc(line[n:], 0, nil)
+		if w -= wide; w < 0 && n > 0 {
+			return n, true
+		}
+		n += size
+	}
+	return n, false
+}
+
+// continuationMark precedes a row that continues the line above it, in one column. The text
+// behind it is the next character of the line.
+const continuationMark = "↳"
+
+// indentRows puts first before the first row and spaces of the same width before the others.
+func indentRows(first string, rows []string) []string {
+	blank := strings.Repeat(" ", tty.Width(first))
+	for i, row := range rows {
+		if i == 0 {
+			rows[i] = first + row
+		} else if row != "" {
+			rows[i] = blank + row
+		}
+	}
+	return rows
+}
+
+func styleRows(rows []string, style func(string) string) []string {
+	for i, row := range rows {
+		rows[i] = style(row)
+	}
+	return rows
+}

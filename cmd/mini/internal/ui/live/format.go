@@ -1,0 +1,98 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
+)
+
+func width(s string) int { return terminal.Width(s) }
+
+// ellipsis marks truncated text.
+const ellipsis = terminal.Ellipsis
+
+// sanitizeLine returns untrusted text on one line, without control characters.
+func sanitizeLine(s string) string { return sanitize.Line(clip(s)) }
+
+func padRight(s string, w int) string    { return terminal.PadRight(s, w) }
+func padLeft(s string, w int) string     { return terminal.PadLeft(s, w) }
+func truncate(s string, w int) string    { return terminal.Truncate(s, w) }
+func joinEnds(l, r string, w int) string { return terminal.JoinEnds(l, r, w) }
+
+// formatElapsed formats a duration in at most six columns.
+func formatElapsed(d time.Duration) string {
+	if d < time.Hour {
+		return timeline.FormatDuration(d)
+	}
+	return formatCoarse(d)
+}
+
+// formatCoarse formats an estimated duration.
+func formatCoarse(d time.Duration) string {
+	switch {
+	case d >= 100*time.Hour:
+		return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d/time.Hour%24)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d/time.Minute%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm", (d+30*time.Second)/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// formatDollars formats a cost; zero is empty, since the price may be unknown.
+func formatDollars(c float64) string {
+	if c <= 0 {
+		return ""
+	}
+	return timeline.FormatCost(c)
+}
+
+// formatRate formats a rate per hour with up to three digits.
+func formatRate(rate float64) string {
+	switch {
+	case rate <= 0:
+		return ""
+	case rate < 10:
+		return fmt.Sprintf("%.1f/h", rate)
+	}
+	return fmt.Sprintf("%.0f/h", rate)
+}
+
+// formatPulled formats the downloaded and total size of an image.
+func formatPulled(bytes, total int64) string {
+	const mb = 1e6
+	if total >= 10e9 {
+		return fmt.Sprintf("%.1f/%.1f GB", float64(bytes)/1e9, float64(total)/1e9)
+	}
+	return fmt.Sprintf("%.0f/%.0f MB", float64(bytes)/mb, float64(total)/mb)
+}
+
+// outcomeText describes how an attempt ended: its error, or its status, steps, cost and time.
+func outcomeText(o *trajectories.Outcome) string {
+	switch {
+	case o.Error != "" && strings.Contains(clip(o.Error), o.ExitStatus):
+		return clip(o.Error)
+	case o.Error != "":
+		return o.ExitStatus + ": " + clip(o.Error)
+	}
+	parts := []string{o.ExitStatus, text.Count(o.Steps, "step")}
+	if o.Cost > 0 || o.Usage.Unpriced > 0 {
+		parts = append(parts, report.CostText(o.Cost, o.Usage.Unpriced == 0))
+	}
+	parts = append(parts, timeline.FormatDuration(o.ActiveDuration()))
+	switch {
+	case o.Class.Counts() && len(o.Submission) == 0:
+		parts = append(parts, "empty patch")
+	case o.Autosubmitted:
+		parts = append(parts, "working diff")
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,53 @@
+package live
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/internal/ptytest"
+)
+
+const (
+	enter = ansi.SetModeAltScreenSaveCursor
+	leave = ansi.ResetModeAltScreenSaveCursor
+)
+
+// waitForView waits until the view is drawn completely.
+func waitForView(p *pty) {
+	p.T.Helper()
+	p.Expect(enter)
+	p.Expect("mini bench")
+	p.Expect("Ctrl-C stops")
+	if p.UnsetModes() == "" {
+		p.T.Error("the terminal is not in raw mode: keys would be shown")
+	}
+}
+
+func TestRestoredAfterPanic(t *testing.T) {
+	p := onTerminal(t, "panic")
+	waitForView(p)
+	p.Type("\x03")
+	said := p.Expect("a mistake in the view") + p.Expect("experienced a panic") + p.Expect("\n")
+	if _, after, _ := strings.Cut(said, leave); strings.Contains(after, enter) {
+		t.Errorf("the view came back: %q", said)
+	}
+	ptytest.WaitFor(t, "a sane terminal", func() bool { return p.UnsetModes() == "" })
+}
+
+// If the terminal is lost, the view ends and the process continues.
+func TestTerminalLost(t *testing.T) {
+	result := filepath.Join(t.TempDir(), "result")
+	p := onTerminal(t, "gone", "MINI_TUI_RESULT="+result)
+	waitForView(p)
+	_, _ = p.TTY.Close(), p.Master.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if said, err := os.ReadFile(result); err != nil || !strings.HasPrefix(string(said), "live view: ") {
+		t.Errorf("the view ended with %q, %v", said, err)
+	}
+}

@@ -1,0 +1,34 @@
+package terminal
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/minibench/mini/env/local"
+)
+
+// PagerCommand returns a command that shows a sanitized text in the user's pager: $PAGER, else
+// less, else more. Secrets are removed from its environment. It ends with ctx.
+func PagerCommand(ctx context.Context, text io.Reader) *exec.Cmd {
+	name := strings.TrimSpace(os.Getenv("PAGER"))
+	if name == "" {
+		name = "more"
+		if _, err := exec.LookPath("less"); err == nil {
+			name = "less -R"
+		}
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", name)                        //nolint:gosec // the user's own setting
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // lets the pager restore the terminal
+	cmd.WaitDelay = time.Second
+	cmd.Stdin = text
+	cmd.Env = local.WithoutSecrets(os.Environ(), nil)
+	if os.Getenv("LESS") == "" { // without -R less shows escape sequences as text
+		cmd.Env = append(cmd.Env, "LESS=-R")
+	}
+	return cmd
+}

@@ -1,0 +1,108 @@
+package datasets
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// metadataFiles are files next to the data that have the extension of a data file.
+var metadataFiles = []string{"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "config.json", "state.json"}
+
+// extensions are those of data files, the preferred one first: parquet preserves the
+// types of columns, and JSON lines can be read row by row.
+var extensions = []string{".parquet", ".jsonl", ".json"}
+
+// IsDataFile reports whether a slash-separated name is that of a data file: .parquet,
+// .jsonl or .json, optionally followed by .gz. Hidden files and metadata such as
+// dataset_info.json are not.
+func IsDataFile(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if isHidden(part) {
+			return false
+		}
+	}
+	return extension(name) != "" && !slices.Contains(metadataFiles, path.Base(name))
+}
+
+// RemoveDuplicates removes files that contain the same rows in another format, for example
+// test.jsonl next to test-00000-of-00001.parquet. Files are duplicates if they have the
+// same directory and name, apart from shard numbers and extension. It keeps parquet
+// before JSON lines before JSON, and adds shards that exist only in another format. It
+// keeps all other files; Load reports an id that occurs twice.
+func RemoveDuplicates(names []string) []string {
+	names = preferred(names)
+	best := map[string]string{} // key -> best extension
+	for _, name := range names {
+		key, _ := shardKey(name)
+		if form := extension(name); best[key] == "" || slices.Index(extensions, form) < slices.Index(extensions, best[key]) {
+			best[key] = form
+		}
+	}
+	type part struct{ key, number, total string }
+	have := map[part]bool{} // shards with the best extension; an empty number means any shard
+	for _, name := range names {
+		if key, shard := shardKey(name); shard != nil && extension(name) == best[key] {
+			have[part{key, shard[2], shard[3]}], have[part{key, "", shard[3]}] = true, true
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		key, shard := shardKey(name)
+		if extension(name) == best[key] {
+			return false
+		}
+		completes := shard != nil && have[part{key, "", shard[3]}] && !have[part{key, shard[2], shard[3]}]
+		return !completes
+	})
+}
+
+// shardKey returns a name without extension, shard number and hash, and the submatches of
+// shardPattern; nil if the file is not a shard.
+func shardKey(name string) (string, []string) {
+	base, _ := stem(name)
+	shard := shardPattern.FindStringSubmatch(base)
+	if shard != nil {
+		base = shard[1]
+	}
+	return path.Join(path.Dir(name), base), shard
+}
+
+// preferred keeps one of several files that differ only in the extension.
+func preferred(names []string) []string {
+	best := map[string]string{} // name without extension -> name to keep
+	plain := func(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), extension(name)) }
+	rank := func(name string) int { return slices.Index(extensions, extension(name)) }
+	for _, name := range names {
+		if other, ok := best[plain(name)]; !ok || rank(name) < rank(other) {
+			best[plain(name)] = name
+		}
+	}
+	var kept []string
+	for _, name := range names {
+		if best[plain(name)] == name {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+// isHidden reports whether Unix or the Hugging Face hub hides a file or directory.
+func isHidden(part string) bool { return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") }
+
+// extension returns the extension of a data file without .gz; "" for other files.
+func extension(name string) string {
+	name = strings.TrimSuffix(name, ".gz")
+	for _, form := range extensions {
+		if strings.HasSuffix(name, form) {
+			return form
+		}
+	}
+	return ""
+}
+
+// stem returns the last element of a name without its extension; ok is false if it is not
+// the extension of a data file.
+func stem(name string) (base string, ok bool) {
+	form := extension(name)
+	return strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".gz"), form), form != ""
+}

@@ -1,0 +1,126 @@
+// Package datasetopen opens a dataset by its name: the demo, a file or folder,
+// or a dataset on the Hugging Face hub.
+package datasetopen
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/minibench/mini/internal/usage"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// Demo is the name of the embedded dataset.
+const Demo = "demo"
+
+// Open opens the dataset name: the demo, an existing file or folder, or a
+// dataset on the hub. It may download the dataset and report the progress.
+func Open(ctx context.Context, name, split string, progress func(hub.Progress)) (datasets.Source, error) {
+	if name == Demo {
+		return openDemo(split)
+	}
+	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || IsFileName(name) {
+		return datasets.Local(name, split)
+	}
+	if meansFile(name) {
+		if source, ok := OpenCached(ctx, name, split); ok {
+			return source, nil // of the hub's, from the cache
+		}
+		_, err := datasets.Local(name, split)
+		return datasets.Source{}, usage.Errorf("%w (a dataset on the hub is %.80s@main)", err, name)
+	}
+	ref, err := ParseRef(name, split)
+	if err != nil {
+		if datasets.ClosestFile(name) != "" {
+			return datasets.Local(name, split)
+		}
+		return datasets.Source{}, err
+	}
+	h, err := Hub(hub.Config{Progress: progress})
+	if err != nil {
+		return datasets.Source{}, err
+	}
+	edition, err := h.Open(ctx, ref)
+	if err != nil {
+		return datasets.Source{}, err
+	}
+	return edition.Source(name), nil
+}
+
+func openDemo(split string) (datasets.Source, error) {
+	if split != "" {
+		return datasets.Source{}, usage.Errorf("%s has no split %.40q; leave --split out", Demo, split)
+	}
+	return datasets.Embedded(Demo, demo.Rows()), nil
+}
+
+// ParseRef is like hub.ParseRef, with hints about all named datasets in its
+// errors.
+func ParseRef(name, split string) (hub.Ref, error) {
+	ref, err := hub.ParseRef(name, split)
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok {
+		return ref, err
+	}
+	if near := configs.ClosestName(name, Names()); near != "" {
+		return ref, usage.Errorf("there is no dataset %.60q; did you mean %s?", name, near)
+	}
+	helpful := *e
+	helpful.Hint = "a dataset is " + Demo + ", an alias (" + strings.Join(Aliases(), ", ") + "), org/name on the hub, either of these with @revision, or a file"
+	return ref, &helpful
+}
+
+// fileName matches names that can only be files or folders.
+var fileName = lazyregexp.New(`^-$|^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?$|\.gz$|[/\\]$`)
+
+// IsFileName reports whether a name can only be that of a file or folder.
+func IsFileName(name string) bool { return fileName.MatchString(name) }
+
+// ending matches names with a file extension. Versions at the end of names on
+// the hub have a digit after the dot.
+var ending = lazyregexp.New(`\.[A-Za-z]\w{1,9}$`)
+
+// meansFile reports whether a name in an existing folder is more likely a
+// mistyped file than a dataset on the hub.
+func meansFile(name string) bool {
+	folder := filepath.Dir(name)
+	if folder == "." || strings.Contains(name, "@") {
+		return false
+	}
+	info, err := os.Stat(folder)
+	return err == nil && info.IsDir() && (ending.MatchString(name) || datasets.ClosestFile(name) != "")
+}
+
+// OpenCached is like Open, but never downloads and never reads pipes; it
+// returns false instead. It is for shell completion.
+func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool) {
+	if name == Demo {
+		source, err := openDemo(split)
+		return source, err == nil
+	}
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() && !info.IsDir() {
+			return datasets.Source{}, false
+		}
+		source, err := datasets.Local(name, split)
+		return source, err == nil
+	}
+	ref, err := hub.ParseRef(name, split)
+	if err != nil {
+		return datasets.Source{}, false
+	}
+	h, err := Hub(hub.Config{Offline: true})
+	if err != nil {
+		return datasets.Source{}, false
+	}
+	edition, err := h.Open(ctx, ref)
+	return edition.Source(name), err == nil
+}

@@ -1,0 +1,82 @@
+package datasets
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// maxQuery limits the length of an id to suggest others for, in bytes.
+const maxQuery = 200
+
+// ClosestIDs returns the ids similar to one that does not exist: first those that contain
+// it, then those with a small edit distance, at most so many.
+func ClosestIDs(typed string, ids []string, most int) []string {
+	if typed == "" || len(typed) > maxQuery {
+		return nil
+	}
+	type candidate struct {
+		id       string
+		distance int
+	}
+	var found []candidate
+	wanted := strings.ToLower(typed)
+	for _, id := range ids {
+		known := strings.ToLower(id)
+		switch {
+		case strings.Contains(known, wanted):
+			found = append(found, candidate{id, 0})
+		case len(known) <= maxQuery:
+			if d := levenshtein.ComputeDistance(wanted, known); d <= len(wanted)/3 {
+				found = append(found, candidate{id, d})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var near []string
+	for _, c := range found[:min(most, len(found))] {
+		near = append(near, c.id)
+	}
+	return near
+}
+
+// maxTypos is the largest edit distance of a suggested file name.
+const maxTypos = 2
+
+// ClosestFile returns the data file that the user may have meant: one in the same
+// directory with a similar name or an additional extension; "" if there is none.
+func ClosestFile(name string) string {
+	folder, typed := filepath.Split(name)
+	if typed == "" {
+		return ""
+	}
+	dir, err := os.Open(cmp.Or(folder, "."))
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()                     //nolint:errcheck // read only
+	entries, err := dir.ReadDir(maxFiles) // ignore the files beyond
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == typed || !IsDataFile(e.Name()) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(folder, e.Name())); err == nil { // skip broken links
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, near := range ClosestIDs(typed, names, len(names)) {
+		if strings.HasPrefix(near, typed+".") || levenshtein.ComputeDistance(typed, near) <= maxTypos {
+			return folder + near
+		}
+	}
+	return ""
+}

@@ -1,0 +1,231 @@
+package imagestore_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/env/docker/registrytest"
+)
+
+// times lets a fault happen so often, to requests that match.
+func times(n int32, match func(*http.Request) bool, f registrytest.Fault) func(*http.Request) *registrytest.Fault {
+	var left atomic.Int32
+	left.Store(n)
+	return func(q *http.Request) *registrytest.Fault {
+		if match(q) && left.Add(-1) >= 0 {
+			return &f
+		}
+		return nil
+	}
+}
+
+func TestWhatPassesIsWaitedFor(t *testing.T) {
+	r := registrytest.Start(t)
+	for name, tt := range map[string]struct {
+		inject func(*http.Request) *registrytest.Fault
+		kind   imagestore.EventKind // that is told; empty for none
+		least  time.Duration        // it takes
+	}{
+		"too many requests, with a time": {
+			times(1, isManifest, registrytest.Fault{Status: 429, Header: map[string]string{"Retry-After": "1"}}), imagestore.RateLimited, time.Second,
+		},
+		"too many requests, to the engine only": {
+			times(6, isBlob, registrytest.Fault{Status: 429}), imagestore.RateLimited, 0,
+		},
+		"out of order": {times(2, isManifest, registrytest.Fault{Status: 500}), imagestore.Retry, 0},
+		"slow": {
+			func(q *http.Request) *registrytest.Fault {
+				if isBlob(q) {
+					return &registrytest.Fault{Throughput: 400 << 10}
+				}
+				return nil
+			}, "", 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := r.Push(t, "mini-test/passing", registrytest.Image(t, "", registrytest.Layer(t, 200<<10)))
+			registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
+			r.Inject(tt.inject)
+			defer r.Inject(nil)
+			s, said := open(t, imagestore.Config{})
+			start := time.Now()
+			_, release := ensure(t, s, ref)
+			release()
+			if took := time.Since(start); took < tt.least {
+				t.Errorf("it took %s, the registry asked for %s", took, tt.least)
+			}
+			if tt.kind != "" && len(said.of(tt.kind)) == 0 {
+				t.Errorf("nobody was told: %+v", said.all)
+			}
+			for _, n := range said.all {
+				t.Logf("%s: %s", n.Kind, n.Text)
+			}
+			dropNow(t, ref)
+		})
+	}
+}
+
+// dropNow makes room for the next case of the same name.
+func dropNow(t *testing.T, ref string) {
+	t.Helper()
+	registrytest.RemoveImages(dockertest.Client(t), ref)
+}
+
+func TestLimitIsWaitedForOnlySoLong(t *testing.T) {
+	r := registrytest.Start(t)
+	ref := r.Push(t, "mini-test/limited", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
+	r.Inject(func(*http.Request) *registrytest.Fault { return &registrytest.Fault{Status: 429} })
+	s, said := open(t, imagestore.Config{MaxRetryTime: 300 * time.Millisecond})
+	_, _, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref})
+	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "429") && !strings.Contains(err.Error(), "TOOMANYREQUESTS") {
+		t.Errorf("err = %v", err)
+	}
+	if len(said.of(imagestore.RateLimited)) == 0 {
+		t.Error("nobody was told of the wait")
+	}
+}
+
+func TestWhatDoesNotPassIsSaidAtOnce(t *testing.T) {
+	r := registrytest.Start(t)
+	other := r.Push(t, "mini-test/foreign", registrytest.Image(t, "s390x", registrytest.Layer(t, 1<<10)))
+	both := r.PushIndex(t, "mini-test/foreigners", map[string]v1.Image{
+		"s390x":   registrytest.Image(t, "s390x", registrytest.Layer(t, 1<<10)),
+		"ppc64le": registrytest.Image(t, "ppc64le", registrytest.Layer(t, 1<<10)),
+	})
+	for name, tt := range map[string]struct {
+		need imagestore.Request
+		want env.Status
+		text string
+	}{
+		"another platform":          {imagestore.Request{Ref: other}, env.ImageNotFound, "linux/s390x, and linux/"},
+		"none of several platforms": {imagestore.Request{Ref: both}, env.ImageNotFound, "linux/ppc64le"},
+		"unknown image":             {imagestore.Request{Ref: r.Host + "/mini-test/nothing"}, env.ImageNotFound, "nothing"},
+		"no name":                   {imagestore.Request{Ref: "Not An Image"}, env.ImageNotFound, "Not An Image"},
+		"nobody there":              {imagestore.Request{Ref: "127.0.0.1:1/nobody/there"}, env.PullFailed, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := open(t, imagestore.Config{})
+			before := blobs(r, "GET")
+			_, _, err := s.Ensure(t.Context(), tt.need)
+			if status(err) != tt.want || !strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("err = %v, want %s and %q", err, tt.want, tt.text)
+			}
+			if n := blobs(r, "GET") - before; n > 1 { // the configuration, for the platform
+				t.Errorf("%d blobs were fetched", n)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+func TestCredentialsComeFromTheDockerConfiguration(t *testing.T) {
+	r := registrytest.Start(t)
+	ref := r.Push(t, "mini-test/private", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
+	registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
+	r.Inject(func(q *http.Request) *registrytest.Fault {
+		if user, password, _ := q.BasicAuth(); user == "ada" && password == "lovelace-1843" {
+			return nil
+		}
+		return &registrytest.Fault{Status: 401, Header: map[string]string{"WWW-Authenticate": `Basic realm="here"`}}
+	})
+	s, _ := open(t, imagestore.Config{})
+	if _, _, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref}); err == nil {
+		t.Error("it was let in without credentials")
+	} else {
+		t.Log(err)
+	}
+	for name, write := range map[string]func(t *testing.T, dir string) string{
+		"auths": func(_ *testing.T, _ string) string {
+			return `{"auths":{"` + r.Host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("ada:lovelace-1843")) + `"}}}`
+		},
+		"helper": func(t *testing.T, dir string) string {
+			script := "#!/bin/sh\necho '{\"ServerURL\":\"x\",\"Username\":\"ada\",\"Secret\":\"lovelace-1843\"}'\n"
+			if err := os.WriteFile(filepath.Join(dir, "docker-credential-minitest"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			return `{"credHelpers":{"` + r.Host + `":"minitest"}}`
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, memory := t.TempDir(), t.TempDir()
+			t.Setenv("DOCKER_CONFIG", dir)
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(write(t, dir)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, said := open(t, imagestore.Config{Dir: memory})
+			_, release := ensure(t, s, ref)
+			release()
+			dropNow(t, ref)
+			for _, n := range said.all {
+				if strings.Contains(n.Text, "lovelace") {
+					t.Errorf("a password in a note: %s", n.Text)
+				}
+			}
+			for _, file := range glob(t, memory) {
+				if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "lovelace") {
+					t.Errorf("%s: %v, or a password in it", file, err)
+				}
+			}
+		})
+	}
+}
+
+func glob(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("nothing was remembered in %s: %v", dir, err)
+	}
+	return files
+}
+
+// An interrupt ends a pull at once, and the engine's own work on it.
+func TestInterruptEndsAPull(t *testing.T) {
+	r := registrytest.Start(t)
+	ref := r.Push(t, "mini-test/interrupted", registrytest.Image(t, "", registrytest.Layer(t, 4<<20)))
+	registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
+	var open1, ended atomic.Int32
+	started := make(chan struct{})
+	var once sync.Once
+	r.Inject(func(q *http.Request) *registrytest.Fault {
+		if !isBlob(q) || q.Method != http.MethodGet || !strings.Contains(q.UserAgent(), "docker/") {
+			return nil
+		}
+		open1.Add(1)
+		context.AfterFunc(q.Context(), func() { ended.Add(1) })
+		once.Do(func() { close(started) })
+		return &registrytest.Fault{Throughput: 100 << 10}
+	})
+	s, _ := open(t, imagestore.Config{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	go func() {
+		<-started
+		cancel(interrupted)
+	}()
+	_, _, err := s.Ensure(ctx, imagestore.Request{Ref: ref})
+	stopped := time.Now()
+	if !errors.Is(err, interrupted) {
+		t.Errorf("err = %v", err)
+	}
+	eventually(t, "the engine drops its requests", func() bool { return ended.Load() >= open1.Load() })
+	t.Logf("the engine dropped %d request(s) %s after the interrupt", ended.Load(), time.Since(stopped).Round(time.Millisecond))
+	if here(t, dockertest.Client(t), ref) {
+		t.Error("the image has arrived all the same")
+	}
+}

@@ -1,0 +1,287 @@
+package imagestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docker/go-units"
+
+	"github.com/minibench/mini/env"
+)
+
+// waitForDisk waits until the engine's disk has Config.MinFree plus the given bytes
+// free. It first removes unused images that mini pulled. A prefetch does not wait.
+func (s *Store) waitForDisk(ctx context.Context, n Request, bytes int64, prefetch bool) error {
+	want := s.cfg.MinFree + bytes
+	return s.waitUntil(ctx, n, prefetch, func() (ok, retryable bool, reason error) {
+		if s.cfg.MinFree == 0 || s.host.FreeDisk == nil {
+			return true, true, nil
+		}
+		free, known := s.host.FreeDisk()
+		for known && free < want && !prefetch && s.freeSpace(ctx, want-free) {
+			free, known = s.host.FreeDisk()
+		}
+		if !known || free >= want {
+			return true, true, nil
+		}
+		return false, true, &env.Error{Status: env.HostDiskFull, Op: "make room for " + n.Ref, Err: fmt.Errorf(
+			"%s are free on the engine's disk, and run.min_free_disk with this image needs %s; "+
+				"free space there (docker system df shows what uses it), or stop mini with Ctrl-C", size(free), size(want))}
+	})
+}
+
+// waitUntil calls check until it returns ok, and sends events about the wait.
+// reason is the error to return if the caller does not wait or retryable is false.
+func (s *Store) waitUntil(
+	ctx context.Context, n Request, prefetch bool, check func() (ok, retryable bool, reason error),
+) error {
+	for notified := false; ; notified = true {
+		ok, retryable, reason := check()
+		switch e, _ := errors.AsType[*env.Error](reason); {
+		case ok && notified:
+			s.cfg.Notify(Event{Kind: Resumed, Image: n.Ref, Requester: n.Requester, Text: "space is available again"})
+			return nil
+		case ok:
+			return nil
+		case e == nil:
+			return reason
+		case prefetch:
+			return errPrefetchSkipped
+		case s.cfg.NoWait, !retryable:
+			return reason
+		case !notified:
+			s.cfg.Notify(Event{Kind: WaitingForSpace, Image: n.Ref, Requester: n.Requester, Text: "waiting: " + e.Err.Error()})
+		}
+		if err := sleep(ctx, s.cfg.PollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// waitForBudget waits until an image fits the budget. total is its minimum size, and
+// missing the part that the engine lacks. Concurrent pulls may exceed the budget
+// together; recordImage applies it after each pull.
+func (s *Store) waitForBudget(ctx context.Context, n Request, total, missing int64, prefetch bool) error {
+	if s.cfg.Budget == 0 {
+		return nil
+	}
+	if total > s.cfg.Budget {
+		return s.tooLargeError(n.Ref, "at least "+size(total))
+	}
+	return s.waitUntil(ctx, n, prefetch, func() (ok, retryable bool, reason error) {
+		left, err := s.shrink(ctx, !prefetch, func(used int64) int64 { return used + missing - s.cfg.Budget })
+		if err != nil || left.excess <= 0 {
+			return err == nil, false, err
+		}
+		return false, s.canShrink(left), &env.Error{
+			Status: env.PullFailed, Op: "pull image " + n.Ref, Hint: "increase --image-budget, or run mini images prune",
+			Err: fmt.Errorf("the images that mini pulled use %s of the budget of %s, and the rest is in use", size(left.used), size(s.cfg.Budget)),
+		}
+	})
+}
+
+// canShrink reports whether images in use may be released later.
+func (s *Store) canShrink(v inventory) bool {
+	return slices.ContainsFunc(v.list, func(o ownedImage) bool {
+		now, _ := s.needed(o)
+		return now || o.InUse || v.state.isUsedByOthers(o, s.host)
+	})
+}
+
+func (s *Store) tooLargeError(ref, takes string) error {
+	return &env.Error{
+		Status: env.PullFailed, Op: "pull image " + ref,
+		Err:  fmt.Errorf("it takes %s, more than the budget of %s", takes, size(s.cfg.Budget)),
+		Hint: "increase --image-budget (run.image_budget)",
+	}
+}
+
+// enforceBudget removes images until the rest fits the budget. If images in use
+// prevent that, release calls it again.
+func (s *Store) enforceBudget(ctx context.Context) error {
+	left, err := s.shrink(ctx, true, func(used int64) int64 { return used - s.cfg.Budget })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.overBudget = err != nil || left.excess > 0
+	return err
+}
+
+// freeSpace removes images of at least so many bytes and reports whether it removed any.
+func (s *Store) freeSpace(ctx context.Context, bytes int64) bool {
+	before := int64(-1)
+	left, err := s.shrink(ctx, false, func(used int64) int64 {
+		if before < 0 {
+			before = used
+		}
+		return bytes - (before - used)
+	})
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Notify(Event{Kind: Warning, Text: err.Error()})
+	}
+	return err == nil && left.used < before
+}
+
+// inventory lists the images that mini pulled and the engine has.
+type inventory struct {
+	stock  DiskUsage
+	list   []ownedImage
+	state  state
+	used   int64 // bytes of the list
+	excess int64 // bytes to remove; 0 or less for none
+}
+
+// measure asks the engine. That may take minutes, so it does not hold the lock.
+func (s *Store) measure(ctx context.Context) (v inventory, err error) {
+	before, err := s.stateFile.load(ctx)
+	if err != nil {
+		return v, err
+	}
+	if v.stock, err = s.engine.DiskUsage(ctx); err != nil {
+		return v, err
+	}
+	err = s.stateFile.update(ctx, func(r *state) (bool, error) {
+		v.state = *r
+		return r.removeMissing(v.stock, before), nil
+	})
+	v.list = before.ownedImages(v.stock)
+	v.used = totalSize(v.list)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = v.used
+	return v, err
+}
+
+// shrink removes images, the least recently used first, until excess returns 0 or
+// less, or no more may be removed. With includeQueued it also removes, last, images
+// that this run needs later. Only one goroutine at a time runs it. It returns the
+// remaining images.
+func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used int64) int64) (inventory, error) {
+	select {
+	case s.shrinking <- struct{}{}:
+		defer func() { <-s.shrinking }()
+	case <-ctx.Done():
+		return inventory{}, context.Cause(ctx)
+	}
+	tried := map[string]bool{} // removed, or failed to be removed
+	for {
+		left, err := s.measure(ctx)
+		if err != nil {
+			return left, err
+		}
+		left.excess = excess(left.used)
+		removed := false
+		for over := left.excess; over > 0; {
+			o, found := s.nextToRemove(left, includeQueued, tried)
+			if !found {
+				break
+			}
+			tried[o.ID] = true
+			switch err := s.removeUnused(ctx, o, includeQueued); {
+			case err == nil:
+				removed = true
+				over -= o.Size - o.Shared
+				s.cfg.Notify(Event{Kind: Removed, Image: o.refs[0], Text: "removed to free space: " + size(o.Size-o.Shared)})
+			case !errors.Is(err, ErrInUse):
+				s.cfg.Notify(Event{Kind: Warning, Image: o.refs[0], Text: err.Error()})
+			}
+		}
+		if removed {
+			s.clearLayers()
+			continue
+		}
+		return left, nil
+	}
+}
+
+// nextToRemove returns the image to remove next: first images that mini can build
+// again, then those that this run does not need, then the least recently used.
+func (s *Store) nextToRemove(v inventory, includeQueued bool, tried map[string]bool) (least ownedImage, found bool) {
+	best := 0
+	for _, o := range v.list { // sorted by last use
+		if tried[o.ID] || o.InUse || v.state.isUsedByOthers(o, s.host) {
+			continue
+		}
+		now, later := s.needed(o)
+		if now || later && !includeQueued {
+			continue
+		}
+		rank := 1
+		if later {
+			rank = 2
+		}
+		if o.base != "" {
+			rank = 0
+		}
+		if !found || rank < best {
+			least, best, found = o, rank, true
+		}
+	}
+	return least, found
+}
+
+// needed reports whether this process uses an image now, or will need it later.
+func (s *Store) needed(o ownedImage) (now, later bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = slices.ContainsFunc(o.refs, func(ref string) bool { return s.inUse[ref] > 0 })
+	later = slices.ContainsFunc(s.queue, func(q queuedImage) bool { return !q.started && slices.Contains(o.refs, q.name) })
+	return now, later
+}
+
+// removeUnused removes an image if it is unchanged and still not in use. Callers that
+// start to use it wait for the lock.
+func (s *Store) removeUnused(ctx context.Context, o ownedImage, includeQueued bool) error {
+	return s.stateFile.update(ctx, func(r *state) (bool, error) {
+		if now, later := s.needed(o); now || later && !includeQueued || r.isUsedByOthers(o, s.host) {
+			return false, ErrInUse
+		}
+		return true, s.removeNames(ctx, r, o)
+	})
+}
+
+// errRetagged means that a name refers to another image than before.
+var errRetagged = fmt.Errorf("%w: its name refers to another image now", ErrInUse)
+
+// removeNames removes all recorded names of an image. The caller holds the lock of
+// the state file.
+func (s *Store) removeNames(ctx context.Context, r *state, o ownedImage) error {
+	for _, ref := range o.refs {
+		img, here, err := s.engine.Find(ctx, ref, "")
+		if err != nil {
+			return err
+		}
+		if r.Pulled[ref].ID != o.ID || here && img.ID != o.ID {
+			return errRetagged
+		}
+		if err := s.engine.Remove(ctx, ref); err != nil {
+			return err
+		}
+		delete(r.Pulled, ref)
+	}
+	return nil
+}
+
+// clearLayers is called after a removal, when the present layers are unknown.
+func (s *Store) clearLayers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.layers)
+}
+
+// totalSize estimates the bytes that images use: the layers of each that no other
+// image has, plus the shared layers once. Their size is estimated by the maximum.
+func totalSize(list []ownedImage) (bytes int64) {
+	var shared int64
+	for _, o := range list {
+		bytes += o.Size - o.Shared
+		shared = max(shared, o.Shared)
+	}
+	return bytes + shared
+}
+
+// size formats a number of bytes in decimal units.
+func size(n int64) string {
+	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
+}

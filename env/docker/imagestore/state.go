@@ -1,0 +1,197 @@
+package imagestore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/minibench/mini/internal/atomicfile"
+)
+
+// stateFile is the file that lists the images that mini processes pulled into an
+// engine. All processes access it under a file lock.
+type stateFile struct {
+	path string
+}
+
+// stateFormat is the version of the format.
+const stateFormat = "mini-images-1"
+
+// userExpiry is how long an image counts as used by a process whose state is unknown.
+const userExpiry = 48 * time.Hour
+
+// lockRetryInterval is how often to retry a file lock.
+const lockRetryInterval = 20 * time.Millisecond
+
+// state is the content of the file.
+type state struct {
+	Format string `json:"format"`
+	// Pulled contains the images that mini pulled, by name, or by id if the name has
+	// moved to another image.
+	Pulled map[string]pulledImage `json:"pulled"`
+}
+
+// pulledImage is one image that mini pulled. mini may remove it only while the name
+// refers to the same image.
+type pulledImage struct {
+	ID     string    `json:"id"`
+	Digest string    `json:"digest,omitempty"`
+	Pulled time.Time `json:"pulled"`
+	Used   time.Time `json:"used"`
+	// User is the owner of the process that last used the image and still does;
+	// empty if none does.
+	User string `json:"user,omitempty"`
+	// Of is the name of the image that mini built this one from; empty for a pulled
+	// image.
+	Of string `json:"of,omitempty"`
+}
+
+func openStateFile(dir, engine string) (*stateFile, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create directory for image state: %w", err)
+	}
+	sum := sha256.Sum256([]byte(engine)) // an engine's id may contain any byte
+	return &stateFile{path: filepath.Join(dir, hex.EncodeToString(sum[:8])+".json")}, nil
+}
+
+// update calls f with the state under the lock, and writes the state if f returns
+// true. Other processes wait meanwhile, so f must be fast: its only engine requests
+// may look up or remove one image.
+func (m *stateFile) update(ctx context.Context, f func(*state) (bool, error)) error {
+	lock := flock.New(m.path + ".lock")
+	if _, err := lock.TryLockContext(ctx, lockRetryInterval); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("lock %s: %w", m.path, err)
+	}
+	defer lock.Close() //nolint:errcheck // closing unlocks; nothing was written through it
+	r, err := m.read()
+	if err != nil {
+		return err
+	}
+	changed, err := f(&r)
+	if !changed {
+		return err
+	}
+	text, jerr := json.MarshalIndent(r, "", " ")
+	if jerr == nil {
+		jerr = atomicfile.Write(m.path, append(text, '\n'), 0o600)
+	}
+	if jerr != nil {
+		jerr = fmt.Errorf("write image state: %w", jerr)
+	}
+	return errors.Join(err, jerr)
+}
+
+// load returns the current state.
+func (m *stateFile) load(ctx context.Context) (loaded state, err error) {
+	err = m.update(ctx, func(r *state) (bool, error) {
+		loaded = *r
+		return false, nil
+	})
+	return loaded, err
+}
+
+func (m *stateFile) read() (state, error) {
+	r := state{Format: stateFormat}
+	text, err := os.ReadFile(m.path)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return r, fmt.Errorf("read %s: %w", m.path, err)
+	case r.Format != stateFormat:
+		return r, fmt.Errorf("read %s: written by another version of mini (%q, not %q)", m.path, r.Format, stateFormat)
+	}
+	if r.Pulled == nil {
+		r.Pulled = map[string]pulledImage{}
+	}
+	return r, nil
+}
+
+// add records that mini pulled an image. If the name referred to another image, that
+// one is kept by its id.
+func (r *state) add(name string, img Image, user, of string) {
+	if old, ok := r.Pulled[name]; ok && old.ID != img.ID {
+		r.Pulled[old.ID] = old
+	}
+	now := time.Now()
+	r.Pulled[name] = pulledImage{ID: img.ID, Digest: img.Digest, Pulled: now, Used: now, User: user, Of: of}
+}
+
+// removeMissing removes the images that were recorded before the engine was measured
+// and that the engine does not have.
+func (r *state) removeMissing(stock DiskUsage, before state) (changed bool) {
+	present := map[string]bool{}
+	for _, h := range stock.Images {
+		present[h.ID] = true
+	}
+	for name, p := range r.Pulled {
+		if old := before.Pulled[name]; !present[p.ID] && old.ID == p.ID && old.Pulled.Equal(p.Pulled) {
+			delete(r.Pulled, name)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// ownedImage is an image that mini may remove.
+type ownedImage struct {
+	ImageUsage
+	refs     []string // names that mini recorded
+	lastUsed time.Time
+	base     string // image that mini built it from; empty if it was pulled
+}
+
+// ownedImages lists the images that mini pulled and that are unchanged: the recorded
+// name still refers to the image, and the image has no other names. The least
+// recently used image comes first.
+func (r *state) ownedImages(s DiskUsage) []ownedImage {
+	names := map[string][]string{}
+	for name, p := range r.Pulled {
+		names[p.ID] = append(names[p.ID], name)
+	}
+	var list []ownedImage
+	for _, h := range s.Images {
+		refs := names[h.ID]
+		if len(refs) == 0 || slices.ContainsFunc(h.Names, func(n string) bool { return !slices.Contains(refs, n) }) {
+			continue
+		}
+		slices.Sort(refs)
+		o := ownedImage{ImageUsage: h, refs: refs}
+		for _, name := range refs {
+			if used := r.Pulled[name].Used; used.After(o.lastUsed) {
+				o.lastUsed = used
+			}
+			o.base = r.Pulled[name].Of
+		}
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b ownedImage) int { return a.lastUsed.Compare(b.lastUsed) })
+	return list
+}
+
+// isUsedByOthers reports whether another mini process uses an image.
+func (r *state) isUsedByOthers(o ownedImage, h EngineInfo) bool {
+	return slices.ContainsFunc(o.refs, func(ref string) bool {
+		p := r.Pulled[ref]
+		if p.User == "" || p.User == h.Owner {
+			return false
+		}
+		alive, known := h.OwnerAlive(p.User)
+		return alive || !known && time.Since(p.Used) < userExpiry
+	})
+}

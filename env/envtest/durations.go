@@ -1,0 +1,72 @@
+package envtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// timeoutDurations: commands are killed at their timeout, neither earlier nor much
+// later.
+func timeoutDurations(t *testing.T, s suite) {
+	b := s.start(t)
+	for _, timeout := range []time.Duration{100 * time.Millisecond, time.Second} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			b := sandbox{b, t}
+			began := time.Now()
+			r := b.run(env.Command{Script: "sleep 300", Timeout: timeout})
+			took := time.Since(began)
+			checkTimeout(t, r)
+			if r.Duration < timeout || took < timeout || took > timeout+waitLimit/2 {
+				t.Errorf("it took %v, and %v in all; want %v", r.Duration, took, timeout)
+			}
+		})
+	}
+	for name, script := range map[string]string{
+		"shell that ignores signals":  `trap '' TERM INT HUP QUIT; while :; do sleep 1; done`,
+		"shell that handles signals":  `trap 'echo no' TERM INT HUP; while :; do sleep 1; done`,
+		"exec":                        `exec sleep 300`,
+		"busy loop":                   `while :; do :; done`,
+		"stopped shell":               `kill -STOP $$; sleep 300`,
+		"waiting for a closed door":   `mkfifo $(mktemp -u) && cat <(sleep 300)`,
+		"output closed":               `exec >&- 2>&-; sleep 300`,
+		"a pipeline":                  `sleep 300 | sleep 300 | sleep 300`,
+		"a command in its background": `sleep 300 & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := sandbox{b, t}
+			checkTimeout(t, b.run(env.Command{Script: script, Timeout: 300 * time.Millisecond}))
+		})
+	}
+	t.Run("ended in time", func(t *testing.T) {
+		b := sandbox{b, t}
+		for name, script := range map[string]string{
+			"signals ignored": `trap '' TERM; kill -TERM $$; echo on`,
+			"exec":            `exec echo on`,
+			"output closed":   `echo on; exec >&- 2>&-; sleep 0.2`,
+		} {
+			if r := b.run(env.Command{Script: script}); r.ExitCode != 0 || string(r.Output) != "on\n" || r.TimedOut {
+				t.Errorf("%s: exit code %d, output %q, timed out %v", name, r.ExitCode, r.Output, r.TimedOut)
+			}
+		}
+	})
+	t.Run("partial output beyond the limit", func(t *testing.T) {
+		b := sandbox{b, t}
+		const size = 2_000_000
+		r := b.run(env.Command{Script: fmt.Sprintf("seq -f %%07.0f 0 %d; sleep 300", size/8-1), Timeout: 3 * time.Second, OutputLimit: 100_000})
+		checkTimeout(t, r)
+		if r.Bytes != size || !r.Truncated || len(r.Output) != 100_000 {
+			t.Fatalf("kept %d of %d bytes", len(r.Output), r.Bytes)
+		}
+		checkNumbers(t, "head", r.Output[:r.Head], 0)
+		checkNumbers(t, "tail", r.Output[r.Head:], size-len(r.Output)+r.Head)
+	})
+	t.Run("nothing survives", func(t *testing.T) {
+		s.needs(t, OwnProcesses)
+		if n := (sandbox{b, t}).otherProcesses(); n != "0" {
+			t.Errorf("%s processes are left of all that was timed out", n)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package envtest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// asNobody is a command prefix that switches to another user and group.
+const asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups "
+
+// users: processes of other users are killed, too.
+func users(t *testing.T, s suite) {
+	s.needs(t, OtherUsers)
+	b := s.start(t)
+	dir := b.tempDir()
+	b.sh("chmod 777 " + dir)
+	for name, script := range map[string]string{
+		"other user":                  asNobody + `bash -c 'echo $$ >$F; exec sleep 300' &`,
+		"other user in a session":     asNobody + `setsid bash -c 'echo $$ >$F; exec sleep 300' &`,
+		"other user without a trace":  `(env -i F=$F ` + asNobody + `setsid bash -c '(echo $BASHPID >$F; exec sleep 300) & exit' >/dev/null 2>&1 &)`,
+		"other user, signals ignored": asNobody + `setsid bash -c 'trap "" TERM INT HUP QUIT; echo $$ >$F; while :; do sleep 1; done' &`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := sandbox{b, t}
+			file := dir + "/pid"
+			b.sh("rm -f " + file)
+			checkTimeout(t, b.runUntilTimeout(script+"\nsleep 300", file))
+			if b.isAlive(file) {
+				t.Error("the process survived")
+			}
+		})
+	}
+	t.Run("server of another user lives on", func(t *testing.T) {
+		b := sandbox{b, t}
+		b.run(env.Command{Script: "setsid " + asNobody + `bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &` + "\nuntil test -s $F; do sleep 0.01; done", Env: map[string]string{"F": dir + "/server"}})
+		checkTimeout(t, b.runUntilTimeout(asNobody+`setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
+		if b.isAlive(dir + "/victim") {
+			t.Error("what the timed-out command started survived")
+		}
+		if !b.isAlive(dir + "/server") {
+			t.Error("the server of an earlier command died")
+		}
+	})
+}
+
+// forkBombs: fork bombs are killed completely, and other processes survive.
+func forkBombs(t *testing.T, s suite) {
+	s.needs(t, OwnProcesses, ProcessLimit)
+	for name, bomb := range map[string]string{
+		"fork bomb":                          `f() { f | f & }; f; sleep 300`,
+		"sessions without an environment":    `cat >$F <<'X'` + "\n" + `while :; do env -i setsid bash "$0" & done` + "\nX\n" + `bash $F; sleep 300`,
+		"children that outlive their parent": `cat >$F <<'X'` + "\n" + `while :; do (setsid bash "$0" &); done` + "\nX\n" + `bash $F; sleep 300`,
+	} {
+		for _, beside := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " beside a server"}[beside], func(t *testing.T) {
+				b := s.start(t)
+				dir := b.tempDir()
+				want := "0"
+				if beside {
+					b.run(env.Command{Script: "setsid sleep 1000 >/dev/null 2>&1 & echo $! >" + dir + "/server"})
+					want = "1"
+				}
+				r := b.run(env.Command{Script: bomb, Env: map[string]string{"F": dir + "/bomb"}, Timeout: time.Second})
+				checkTimeout(t, r)
+				if r.Killed < 2 {
+					t.Errorf("killed %d", r.Killed)
+				}
+				if n := b.otherProcesses(); n != want {
+					t.Errorf("%s processes are left, want %s", n, want)
+				}
+				if beside && !b.isAlive(dir+"/server") {
+					t.Error("the server died")
+				}
+			})
+		}
+	}
+	t.Run("a bomb that returns at once", func(t *testing.T) {
+		b := s.start(t)
+		b.run(env.Command{Script: `f() { sleep 0.05; f | f & }; f; exit 0`, Timeout: 5 * time.Second})
+		// If there is no free process slot for the command, the bomb is killed.
+		if got := b.sh("echo on"); got != "on" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
+// pid1: commands cannot affect PID 1.
+func pid1(t *testing.T, s suite) {
+	s.needs(t, OwnProcesses)
+	as := map[string]string{"root": ""}
+	if s.lacks[OtherUsers] == "" {
+		as["another user"] = asNobody
+	}
+	for user, become := range as {
+		t.Run("every signal as "+user, func(t *testing.T) {
+			b := s.start(t)
+			// In bursts, so that signals arrive while a handler runs.
+			r := b.run(env.Command{Script: become + `bash -c 'for n in 1 2 3 4 5; do for i in $(seq 64); do kill -$i 1; done; done 2>/dev/null; sleep 0.1; echo sent'`})
+			if string(r.Output) != "sent\n" {
+				t.Fatalf("output %q, exit code %d", r.Output, r.ExitCode)
+			}
+			if got := b.sh("echo alive"); got != "alive" {
+				t.Errorf("after the signals: %q", got)
+			}
+		})
+		t.Run("no access as "+user, func(t *testing.T) {
+			s.needs(t, ShieldedInit)
+			b := s.start(t)
+			for _, try := range []string{
+				"printf forged > /proc/1/fd/1", "printf forged > /proc/1/fd/0", "cat /proc/1/fd/0", "readlink /proc/1/fd/1",
+				"cat /proc/1/environ", "head -c1 /proc/1/mem", "cat /proc/1/maps", "ls /proc/1/root/", "printf x > /proc/1/mem",
+			} {
+				if r := b.run(env.Command{Script: become + "bash -c '" + try + "'", Timeout: 5 * time.Second}); r.ExitCode == 0 || r.TimedOut {
+					t.Errorf("%s: worked: %q", try, r.Output)
+				}
+			}
+			if got := b.sh("echo alive"); got != "alive" {
+				t.Errorf("after the tries: %q", got)
+			}
+		})
+		t.Run("ptrace as "+user, func(t *testing.T) {
+			s.needs(t, ShieldedInit)
+			b := s.start(t)
+			if b.run(env.Command{Script: become + "python3 -c 'import ctypes'"}).ExitCode != 0 {
+				t.Skipf("there is no python3 for %s to call ptrace with", user)
+			}
+			// attach, seize, and reading and writing memory.
+			const try = `import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long] * 4
+buf = ctypes.create_string_buffer(8)
+class iovec(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+here, there = iovec(ctypes.addressof(buf), 8), iovec(0x400000, 8)
+print(libc.ptrace(16, 1, 0, 0), libc.ptrace(0x4206, 1, 0, 0),
+  libc.process_vm_readv(1, ctypes.byref(here), 1, ctypes.byref(there), 1, 0),
+  libc.process_vm_writev(1, ctypes.byref(here), 1, ctypes.byref(there), 1, 0))`
+			if r := b.run(env.Command{Script: become + "python3 -c '" + try + "'"}); string(r.Output) != "-1 -1 -1 -1\n" {
+				t.Errorf("output %q, want four refusals", r.Output)
+			}
+			if got := b.sh("echo alive"); got != "alive" {
+				t.Errorf("after the tries: %q", got)
+			}
+		})
+	}
+	t.Run("kill -9 -1", func(t *testing.T) {
+		b := s.start(t)
+		// The shell spares itself.
+		r := b.run(env.Command{Script: "sleep 300 & setsid sleep 300 & sleep 0.1; kill -9 -1; wait 2>/dev/null; echo spared"})
+		if string(r.Output) != "spared\n" || r.ExitCode != 0 || len(r.Background) != 0 {
+			t.Errorf("output %q, exit code %d, left running %v", r.Output, r.ExitCode, r.Background)
+		}
+		if got := b.sh("echo alive"); got != "alive" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+	t.Run("orphans are collected", func(t *testing.T) {
+		b := s.start(t)
+		b.sh("for i in $(seq 50); do (sleep 0.02 &); done")
+		b.sh(`for n in $(seq 500); do grep -sq "^State:.Z" /proc/[0-9]*/status || exit 0; sleep 0.02; done; exit 1`)
+	})
+}
+
+// memory: a process that uses too much memory is killed, no other is, and the result
+// reports it.
+func memory(t *testing.T, s suite) {
+	if s.openSmall == nil {
+		t.Skip("no memory limit (see envtest.WithMemory)")
+	}
+	const hog = `tail -c 1G < <(head -c 1G /dev/zero)` // buffers its input
+	t.Run("a child", func(t *testing.T) {
+		b := startWith(t, s.openSmall)
+		r := b.run(env.Command{Script: hog + " >/dev/null; echo code $?"})
+		if r.OOMKilled < 1 || !strings.Contains(string(r.Output), "code 137\n") {
+			t.Errorf("%d killed by the OOM killer, exit code %d, output %.200q", r.OOMKilled, r.ExitCode, r.Output)
+		}
+		for range 3 {
+			if r := b.run(env.Command{Script: "echo on"}); r.OOMKilled != 0 || string(r.Output) != "on\n" {
+				t.Errorf("next command: %d killed, output %q", r.OOMKilled, r.Output)
+			}
+		}
+	})
+	t.Run("the shell itself", func(t *testing.T) {
+		b := startWith(t, s.openSmall)
+		if r := b.run(env.Command{Script: "exec " + hog}); r.OOMKilled < 1 || r.Signal != 9 {
+			t.Errorf("%d killed by the OOM killer, signal %d", r.OOMKilled, r.Signal)
+		}
+		if got := b.sh("echo on"); got != "on" {
+			t.Errorf("next command: %q", got)
+		}
+	})
+	t.Run("many small ones", func(t *testing.T) {
+		b := startWith(t, s.openSmall)
+		r := b.run(env.Command{Script: `for i in $(seq 60); do head -c 16M /dev/zero | tail -c 16M | (sleep 0.5; wc -c) & done; wait; echo end`})
+		if r.OOMKilled < 1 || r.TimedOut {
+			t.Errorf("%d killed, timed out %v", r.OOMKilled, r.TimedOut)
+		}
+		if got := b.sh("echo on"); got != "on" {
+			t.Errorf("next command: %q", got)
+		}
+	})
+	t.Run("output", func(t *testing.T) {
+		b := startWith(t, s.openSmall)
+		if r := b.run(env.Command{Script: "head -c 300000000 /dev/zero"}); r.Bytes != 300_000_000 || r.ExitCode != 0 || r.OOMKilled != 0 {
+			t.Errorf("%d bytes, exit code %d, %d killed", r.Bytes, r.ExitCode, r.OOMKilled)
+		}
+	})
+}

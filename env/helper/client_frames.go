@@ -1,0 +1,172 @@
+package helper
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// call is a running command and the part of its result received so far.
+type call struct {
+	id       uint32
+	limit    int    // maximum bytes of output
+	received int64  // bytes of output received
+	output   []byte // the output received, unless there is a sink
+	stream   outputStream
+	tools    *toolServer    // nil if the command may not call tools
+	outer    *call          // nil if the command is not nested
+	depth    int            // nesting depth
+	deadline *PausableTimer // for the report
+	exit     Exit
+	lost     error         // why there is no exit: the outer call ended
+	done     chan struct{} // closed when exit or lost is set
+}
+
+// accept processes one frame. It returns an error if the frame violates the protocol.
+func (c *Client) accept(f Frame) error {
+	switch f.Kind {
+	case KindHello:
+		return c.acceptHello(f)
+	case KindOutput, KindExit:
+		return c.acceptReport(f)
+	case KindData, KindWindowUpdate, KindDone:
+		return c.acceptTransfer(f)
+	case KindToolRequest, KindToolCancel:
+		return c.acceptRequest(f)
+	case KindError:
+		return fmt.Errorf("%w: %.1024q", ErrHelperFailed, f.Body)
+	default:
+		return fmt.Errorf("%w: unexpected kind %q", ErrFrame, byte(f.Kind))
+	}
+}
+
+func (c *Client) acceptHello(f Frame) error {
+	var h Hello
+	if err := json.Unmarshal(f.Body, &h); err != nil {
+		return fmt.Errorf("%w: hello: %w", ErrFrame, err)
+	}
+	if c.gotHello {
+		return fmt.Errorf("%w: duplicate hello", ErrFrame)
+	}
+	c.gotHello = true
+	c.hellos <- h
+	return nil
+}
+
+func (c *Client) acceptReport(f Frame) error {
+	call, err := c.storeReport(f)
+	if err == nil && f.Kind == KindOutput {
+		call.stream.write(f.Body) // without the lock, because it may block
+	}
+	return err
+}
+
+// storeReport finds the call of a report and stores the report in it, except for the
+// output of a call with a sink.
+func (c *Client) storeReport(f Frame) (*call, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[f.ID]
+	return call, c.addReport(call, f)
+}
+
+// addReport validates a report and stores it in the call. The caller holds the lock.
+func (c *Client) addReport(call *call, f Frame) error {
+	switch {
+	case call == nil:
+		return fmt.Errorf("%w: report for command %d, which is not running", ErrFrame, f.ID)
+	case f.Kind == KindOutput && len(f.Body) > MaxChunk:
+		return fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
+	case f.Kind == KindOutput && call.received+int64(len(f.Body)) > int64(call.limit):
+		return fmt.Errorf("%w: more output than the requested %d bytes", ErrFrame, call.limit)
+	case f.Kind == KindOutput:
+		call.received += int64(len(f.Body))
+		if call.stream.failures == nil {
+			call.output = append(call.output, f.Body...)
+		}
+		return nil
+	}
+	if err := json.Unmarshal(f.Body, &call.exit); err != nil {
+		return fmt.Errorf("%w: exit: %w", ErrFrame, err)
+	}
+	if err := call.check(); err != nil {
+		return err
+	}
+	c.finish(call) // a second exit is a report for a command that is not running
+	return nil
+}
+
+// finish ends a call and the calls nested in it, for which the helper sends no report.
+// The caller holds the lock.
+func (c *Client) finish(k *call) {
+	delete(c.calls, k.id)
+	for _, inner := range c.calls {
+		if inner.outer == k {
+			inner.lost = cmp.Or(c.err, errOuterEnded)
+			c.finish(inner)
+		}
+	}
+	close(k.done)
+}
+
+// check validates the exit against the output received before it.
+func (k *call) check() error {
+	x, received := k.exit, k.received
+	switch {
+	case !x.Truncated && x.Bytes != received,
+		x.Truncated && x.Bytes <= received:
+		return fmt.Errorf("%w: %d bytes of output reported, %d received", ErrFrame, x.Bytes, received)
+	case x.Truncated && (x.Head < 0 || int64(x.Head) > received):
+		return fmt.Errorf("%w: head of %d bytes in an output of %d", ErrFrame, x.Head, received)
+	case x.Chars < 0 || x.Chars > x.Bytes:
+		return fmt.Errorf("%w: %d characters in %d bytes", ErrFrame, x.Chars, x.Bytes)
+	case x.Killed < 0 || x.Survivors < 0 || x.OOMKilled < -1 || len(x.Background) > env.MaxBackground:
+		return fmt.Errorf("%w: counts of the exit are out of range", ErrFrame)
+	case x.OuterEnded && k.outer == nil:
+		return fmt.Errorf("%w: exit of a nested command for a command that is not nested", ErrFrame)
+	}
+	return nil
+}
+
+func (k *call) isFinished() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// report returns the result of a finished call, as far as it is known.
+func (k *call) report(elapsed time.Duration) env.Result {
+	if k.lost != nil {
+		return k.partial(elapsed)
+	}
+	return k.result(elapsed)
+}
+
+// result returns the helper's result with the output. The duration is the helper's,
+// but at most elapsed.
+func (k *call) result(elapsed time.Duration) env.Result {
+	r := k.exit.Result
+	r.Output, r.Duration = k.output, min(max(r.Duration, 0), elapsed)
+	if !r.Truncated {
+		r.Head = int(k.received)
+	}
+	return r
+}
+
+// partial returns the result of a command without a report from the helper.
+func (k *call) partial(elapsed time.Duration) env.Result {
+	return env.Result{
+		Output:    k.output,
+		Head:      int(k.received),
+		Bytes:     k.received,
+		ExitCode:  -1,
+		Duration:  elapsed,
+		OOMKilled: -1,
+	}
+}

@@ -1,0 +1,255 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/minibench/mini/env"
+)
+
+// The reasons why a tool request ends without a response.
+var (
+	// errOuterEnded is the error of nested commands whose outer command has ended.
+	errOuterEnded = fmt.Errorf("outer command has ended: %w", env.ErrClosed)
+	errCallerGone = errors.New("caller of the tool has exited")
+)
+
+// toolServer handles the tool requests of one call. A nil toolServer handles none.
+type toolServer struct {
+	client   *Client
+	call     *call
+	tools    *env.Tools
+	ctx      context.Context //nolint:containedctx // of the call's Execute, for the goroutines that the reader starts
+	cancel   context.CancelCauseFunc
+	handlers sync.WaitGroup
+
+	// Guarded by the client's mu.
+	last    uint32
+	running map[uint32]func() // cancels the running requests, by number
+	// sending is the number of responses that are not yet written.
+	sending int
+}
+
+// maxSending is the maximum number of responses that wait to be written. A correct
+// helper sends at most MaxToolRequests requests before it has read some responses.
+const maxSending = 4 * MaxToolRequests
+
+func newToolServer(ctx context.Context, c *Client, k *call, tools *env.Tools) *toolServer {
+	s := &toolServer{client: c, call: k, tools: tools, running: map[uint32]func(){}}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+// close cancels the running requests and waits for their handlers. The reader no
+// longer uses the call.
+func (s *toolServer) close() {
+	if s == nil {
+		return
+	}
+	s.cancel(errOuterEnded)
+	s.handlers.Wait()
+}
+
+// acceptRequest processes a tool request or its cancellation.
+func (c *Client) acceptRequest(f Frame) error {
+	n, body, err := CutRequestNumber(f.Body)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[f.ID]
+	if call == nil || call.tools == nil {
+		return fmt.Errorf("%w: tool request of command %d, which may not call tools", ErrFrame, f.ID)
+	}
+	s := call.tools
+	if f.Kind == KindToolCancel {
+		if n > s.last || len(body) > 0 {
+			return fmt.Errorf("%w: cancellation of request %d after %d", ErrFrame, n, s.last)
+		}
+		if cancel := s.running[n]; cancel != nil { // otherwise the response has just been sent
+			cancel()
+		}
+		return nil
+	}
+	return s.start(n, body)
+}
+
+// start starts the handler of a request. The caller holds the lock.
+func (s *toolServer) start(n uint32, body []byte) error {
+	req, err := DecodeToolRequest(body)
+	switch {
+	case err != nil:
+		return err
+	case n != s.last+1:
+		return fmt.Errorf("%w: request %d after %d", ErrFrame, n, s.last)
+	case len(s.running) >= MaxToolRequests:
+		return fmt.Errorf("%w: more than %d requests at once", ErrFrame, MaxToolRequests)
+	case s.sending >= maxSending:
+		return fmt.Errorf("%w: request while %d answers are not read", ErrFrame, s.sending)
+	}
+	s.last = n
+	resume := s.call.deadline.Pause()
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.running[n] = func() {
+		resume()
+		cancel(errCallerGone)
+	}
+	request := env.ToolRequest{
+		Args: req.Args, Dir: req.Dir, Stdin: req.Stdin,
+		Nested: &nestedEnv{client: s.client, outer: s.call, sem: make(chan struct{}, 1)},
+	}
+	s.handlers.Go(func() {
+		defer cancel(nil)
+		answer := s.handle(ctx, request)
+		s.client.mu.Lock()
+		delete(s.running, n)
+		s.sending++
+		s.client.mu.Unlock()
+		resume()
+		s.send(n, answer)
+		s.client.mu.Lock()
+		s.sending--
+		s.client.mu.Unlock()
+	})
+	return nil
+}
+
+// handle calls Tools.Handle. It recovers a panic, because the request comes from the
+// sandbox and must not crash the program.
+func (s *toolServer) handle(ctx context.Context, r env.ToolRequest) (a env.ToolResponse) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = env.ToolResponse{Stderr: fmt.Appendf(nil, "the tool failed: %.500v\n", p), ExitCode: 1}
+		}
+	}()
+	if s.tools.Handle == nil {
+		return env.ToolResponse{Stderr: []byte("nobody answers here\n"), ExitCode: 1}
+	}
+	return s.tools.Handle(ctx, r)
+}
+
+// send sends a response, unless the command has ended.
+func (s *toolServer) send(n uint32, a env.ToolResponse) {
+	body, err := truncate(a).Encode()
+	if err != nil {
+		body, _ = ToolResponse{Stderr: []byte("the answer cannot be sent\n"), ExitCode: 1}.Encode() // cannot fail, it is short
+	}
+	select {
+	case s.client.outbox <- Frame{Kind: KindToolResponse, ID: s.call.id, Body: WithRequestNumber(n, body)}:
+	case <-s.client.done:
+	case <-s.call.done:
+	}
+}
+
+// truncate shortens a response to env.MaxToolResponse, the longer of Stdout and Stderr
+// first, and appends a note to Stderr.
+func truncate(a env.ToolResponse) ToolResponse {
+	out, errs := a.Stdout, a.Stderr
+	if len(out)+len(errs) > env.MaxToolResponse {
+		note := fmt.Appendf(nil, "\n[the answer was cut: %d bytes of output and %d of errors, and %d can be sent]\n", len(out), len(errs), env.MaxToolResponse)
+		room := env.MaxToolResponse - len(note)
+		if len(errs) > room/2 {
+			errs = errs[:max(room/2, room-len(out))]
+		}
+		out = out[:min(len(out), room-len(errs))]
+		errs = append(errs[:len(errs):len(errs)], note...)
+	}
+	return ToolResponse{Stdout: out, Stderr: errs, ExitCode: a.ExitCode}
+}
+
+// nest makes k a nested command of outer. A result with a Failure, or an error, says
+// why it cannot. The caller holds the lock.
+func (c *Client) nest(k, outer *call) (env.Result, error) {
+	k.outer, k.depth = outer, outer.depth+1
+	nested := 0
+	for _, other := range c.calls {
+		if other.outer != nil {
+			nested++
+		}
+	}
+	switch {
+	case c.err != nil:
+		return env.Result{}, c.err
+	case c.calls[outer.id] != outer:
+		return env.Result{}, errOuterEnded
+	case k.depth > MaxNesting:
+		return notRun(fmt.Sprintf("commands run inside of each other %d deep at most", MaxNesting)), nil
+	case nested >= MaxNested:
+		return notRun(fmt.Sprintf("at most %d commands run inside of others at once", MaxNested)), nil
+	}
+	return env.Result{}, nil
+}
+
+func (k *call) outerDeadline() *PausableTimer {
+	if k.outer == nil {
+		return nil
+	}
+	return k.outer.deadline
+}
+
+// nestedEnv is the environment of a tool request: it runs commands nested in the
+// command that made the request.
+type nestedEnv struct {
+	client *Client
+	outer  *call
+	sem    chan struct{} // semaphore of capacity 1 for Execute
+}
+
+var _ env.Environment = (*nestedEnv)(nil)
+
+// Execute runs a nested command.
+func (e *nestedEnv) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	select {
+	case e.sem <- struct{}{}:
+		defer func() { <-e.sem }()
+	case <-e.outer.done:
+		return env.Result{}, errOuterEnded
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // select picks at random when both are ready
+		return env.Result{}, context.Cause(ctx)
+	}
+	return e.client.execute(ctx, cmd, e.outer)
+}
+
+// Info returns the helper's description of the sandbox.
+func (e *nestedEnv) Info() env.Info { return e.client.hello.Info() }
+
+// Close does nothing: nested commands end with the outer command.
+func (e *nestedEnv) Close(context.Context) error { return nil }
+
+// WrapTools replaces ToolRequest.Nested in the requests to tools, so that it has the
+// Info of the environment that wraps the client and runs commands with its execute
+// function. The function is called with the original nested environment. If tools is
+// nil, so is the result.
+func WrapTools(tools *env.Tools, info env.Info, execute func(ctx context.Context, nested env.Environment, c env.Command) (env.Result, error)) *env.Tools {
+	if tools == nil || tools.Handle == nil {
+		return tools
+	}
+	return &env.Tools{
+		Local: tools.Local,
+		Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
+			r.Nested = &wrappedEnv{Environment: r.Nested, info: info, execute: execute}
+			return tools.Handle(ctx, r)
+		},
+	}
+}
+
+// wrappedEnv is a nested environment with replaced Info and Execute.
+type wrappedEnv struct {
+	env.Environment
+	info    env.Info
+	execute func(context.Context, env.Environment, env.Command) (env.Result, error)
+}
+
+// Execute calls the execute function of the wrapping environment.
+func (e *wrappedEnv) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	c.Tools = WrapTools(c.Tools, e.info, e.execute)
+	return e.execute(ctx, e.Environment, c)
+}
+
+// Info returns the Info of the wrapping environment.
+func (e *wrappedEnv) Info() env.Info { return e.info }

@@ -1,0 +1,308 @@
+package helper_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+)
+
+// encodeRequest returns the body of a request as the helper forwards it.
+func encodeRequest(t *testing.T, n uint32, args ...string) string {
+	t.Helper()
+	body, err := helper.ToolRequest{Args: args, Dir: "/w"}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(helper.WithRequestNumber(n, body))
+}
+
+// waitForCancel is a handler that returns when the request is cancelled.
+func waitForCancel(ctx context.Context, _ env.ToolRequest) env.ToolResponse {
+	<-ctx.Done()
+	return env.ToolResponse{}
+}
+
+// TestInvalidRequests: requests that violate the protocol end the connection, and the
+// handler is not called.
+func TestInvalidRequests(t *testing.T) {
+	for name, tt := range map[string]struct {
+		none bool // the command may not ask
+		play func(s *fake, id uint32)
+	}{
+		"may not ask":       {none: true, play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x")) }},
+		"gone, may not ask": {none: true, play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
+		"another command":   {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id+1, encodeRequest(t, 1, "x")) }},
+		"no command":        {play: func(s *fake, _ uint32) { s.send(helper.KindToolRequest, 0, encodeRequest(t, 1, "x")) }},
+		"no number":         {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, "abc") }},
+		"number zero":       {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 0, "x")) }},
+		"number left out":   {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 2, "x")) }},
+		"number again": {play: func(s *fake, id uint32) {
+			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
+			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
+		}},
+		"no request": {play: func(s *fake, id uint32) {
+			s.send(helper.KindToolRequest, id, string(helper.WithRequestNumber(1, []byte("hello"))))
+		}},
+		"request too long": {play: func(s *fake, id uint32) {
+			s.send(helper.KindToolRequest, id, strings.Repeat("\x00", helper.MaxToolRequestFrame+5))
+		}},
+		"gone before it came": {play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
+		"gone with words": {play: func(s *fake, id uint32) {
+			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
+			s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, []byte("x"))))
+		}},
+		"an answer": {play: func(s *fake, id uint32) {
+			s.send(helper.KindToolResponse, id, string(helper.WithRequestNumber(1, make([]byte, 8))))
+		}},
+		"over, inside of none": {play: func(s *fake, id uint32) { s.exit(id, helper.Exit{Result: env.Result{ExitCode: -1}, OuterEnded: true}) }},
+		"more than are allowed": {play: func(s *fake, id uint32) {
+			for n := range uint32(helper.MaxToolRequests + 1) {
+				s.send(helper.KindToolRequest, id, encodeRequest(t, n+1, "x"))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive().ID) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := env.Command{Script: "x", Tools: &env.Tools{Handle: waitForCancel}}
+			if tt.none {
+				cmd.Tools = nil
+			}
+			if _, err := c.Execute(t.Context(), cmd); !errors.Is(err, helper.ErrFrame) {
+				t.Errorf("err = %v, want ErrFrame", err)
+			}
+		})
+	}
+}
+
+// TestRequestAfterExit sends a request after the report of its command.
+func TestRequestAfterExit(t *testing.T) {
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		id := s.receive().ID
+		s.exit(id, helper.Exit{})
+		s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
+		asked = true
+		return env.ToolResponse{}
+	}}})
+	if err != nil || asked {
+		t.Errorf("asked %v, err = %v", asked, err)
+	}
+	if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
+		t.Errorf("the next command: %v, want ErrFrame", err)
+	}
+}
+
+// TestReportDeadline: the deadline of a report is paused while requests are handled;
+// the helper cannot prolong it.
+func TestReportDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+			id := s.receive().ID
+			for n := range uint32(3) {
+				s.send(helper.KindToolRequest, id, encodeRequest(t, n+1, "x"))
+				s.receive() // the answer
+			}
+			s.send(helper.KindToolRequest, id, encodeRequest(t, 4, "gone"))
+			s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(4, nil)))
+			s.receive()
+			for range 100 { // nothing of this gives it time
+				s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil)))
+				time.Sleep(time.Second)
+				s.send(helper.KindOutput, id, "x")
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Minute, Tools: &env.Tools{
+			Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
+				if r.Args[0] == "gone" {
+					<-ctx.Done()
+				} else {
+					time.Sleep(time.Hour)
+				}
+				return env.ToolResponse{}
+			},
+		}})
+		if took, want := time.Since(start), 3*time.Hour+time.Minute+helper.ReportGrace; !errors.Is(err, helper.ErrNoResponse) || took != want {
+			t.Errorf("err = %v after %s, want ErrSilent after %s", err, took, want)
+		}
+	})
+}
+
+// TestOuterEnded: the report of a command ends its nested commands, regardless of what
+// the helper sends for them, and a missing report is ErrNoResponse.
+func TestOuterEnded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		play  func(s *fake, outer, inner uint32)
+		outer error
+		inner error
+	}{
+		"reported": {func(s *fake, outer, inner uint32) {
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: -1}, OuterEnded: true})
+			s.exit(outer, helper.Exit{})
+		}, nil, env.ErrClosed},
+		"not reported": {func(s *fake, outer, _ uint32) { s.exit(outer, helper.Exit{}) }, nil, env.ErrClosed},
+		"silence":      {func(*fake, uint32, uint32) {}, helper.ErrNoResponse, helper.ErrNoResponse},
+		"lost":         {func(s *fake, _, _ uint32) { _ = s.conn.Close() }, helper.ErrDisconnected, helper.ErrDisconnected},
+		"output after outer": {func(s *fake, outer, inner uint32) {
+			s.exit(outer, helper.Exit{})
+			s.send(helper.KindOutput, inner, "x")
+		}, nil, env.ErrClosed},
+		"cancelled by nobody": {func(s *fake, _, inner uint32) {
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
+		}, helper.ErrDisconnected, helper.ErrDisconnected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+					outer := s.receive().ID
+					s.send(helper.KindToolRequest, outer, encodeRequest(t, 1, "x"))
+					inner := s.receive()
+					if run, _, err := helper.DecodeRun(inner.Body); err != nil || run.Outer != outer || run.AllowTools {
+						t.Errorf("run %+v, %v", run, err)
+					}
+					tt.play(s, outer, inner.ID)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var inner error
+				_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
+					_, inner = r.Nested.Execute(context.WithoutCancel(ctx), env.Command{Script: "y"})
+					return env.ToolResponse{}
+				}}})
+				if !errors.Is(err, tt.outer) || (err == nil) != (tt.outer == nil) {
+					t.Errorf("err = %v, want %v", err, tt.outer)
+				}
+				if !errors.Is(inner, tt.inner) {
+					t.Errorf("inside: err = %v, want %v", inner, tt.inner)
+				}
+			})
+		})
+	}
+}
+
+// TestExtendNestedDeadline: ExtendDeadline extends the deadlines of a command and of
+// its nested command.
+func TestExtendNestedDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var excuses atomic.Int32
+		cfg := helper.ClientConfig{ExtendDeadline: func() time.Duration {
+			if excuses.Add(1) > 1 {
+				return 0
+			}
+			return 5 * time.Minute
+		}}
+		c, err := connectFake(t, cfg, goodHello, func(s *fake) {
+			outer := s.receive().ID
+			s.send(helper.KindToolRequest, outer, encodeRequest(t, 1, "x"))
+			inner := s.receive().ID
+			time.Sleep(5*time.Minute + 30*time.Second)
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: 3}})
+			s.receive() // the answer
+			s.exit(outer, helper.Exit{Result: env.Result{ExitCode: 4}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Minute, Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
+			in, err := r.Nested.Execute(ctx, env.Command{Script: "y", Timeout: time.Minute})
+			if err != nil || in.ExitCode != 3 {
+				t.Errorf("inside: %+v, %v", in, err)
+			}
+			return env.ToolResponse{}
+		}}})
+		if err != nil || r.ExitCode != 4 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestOneNestedAtATime: ToolRequest.Nested runs one command at a time, as every
+// environment.
+func TestOneNestedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+			outer := s.receive().ID
+			s.send(helper.KindToolRequest, outer, encodeRequest(t, 1, "x"))
+			for range 2 {
+				inner := s.receive()
+				if inner.Kind != helper.KindRun {
+					t.Errorf("frame %q, want a run", inner.Kind)
+				}
+				time.Sleep(time.Second)
+				s.exit(inner.ID, helper.Exit{})
+			}
+			s.receive()
+			s.exit(outer, helper.Exit{})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
+			start := time.Now()
+			other := make(chan error)
+			go func() {
+				_, err := r.Nested.Execute(ctx, env.Command{Script: "y"})
+				other <- err
+			}()
+			_, err := r.Nested.Execute(ctx, env.Command{Script: "z"})
+			if err := errors.Join(err, <-other); err != nil || time.Since(start) != 2*time.Second {
+				t.Errorf("both took %s, %v", time.Since(start), err)
+			}
+			return env.ToolResponse{}
+		}}})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestUnreadResponses: a helper that sends requests but does not read the responses
+// does not use up mini's memory.
+func TestUnreadResponses(t *testing.T) {
+	answered, over := make(chan struct{}, 1), make(chan struct{})
+	asked := 0
+	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		id := s.receive().ID
+		for asked < 1000 {
+			asked++
+			if helper.WriteFrame(s.conn, helper.Frame{Kind: helper.KindToolRequest, ID: id, Body: []byte(encodeRequest(t, uint32(asked), "x"))}) != nil {
+				return
+			}
+			select {
+			case <-answered:
+			case <-over:
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
+		answered <- struct{}{}
+		return env.ToolResponse{Stdout: make([]byte, 1000)}
+	}}})
+	close(over)
+	if !errors.Is(err, helper.ErrFrame) || asked > 100 {
+		t.Errorf("after %d requests: %v", asked, err)
+	}
+}

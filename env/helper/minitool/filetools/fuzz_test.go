@@ -1,0 +1,77 @@
+package filetools
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// FuzzEdit: a text that occurs once is replaced and nothing else; otherwise the file
+// is unchanged.
+func FuzzEdit(f *testing.F) {
+	f.Add([]byte("a\nb\nc\n"), []byte("b"), []byte("x"), false)
+	f.Add([]byte("a\r\nb\r\n"), []byte("a\nb"), []byte("x\ny"), false)
+	f.Add([]byte("aaaa"), []byte("aa"), []byte("a"), true)
+	f.Add([]byte("\tx\n"), []byte("  x\n"), []byte(""), false)
+	f.Add([]byte("a\nb"), []byte("b\n"), []byte("c\n"), false)
+	f.Fuzz(func(t *testing.T, text, old, fresh []byte, all bool) {
+		info := bytes.Clone(text)
+		c := change{old: old, new: fresh}
+		if c.validate() != nil {
+			return
+		}
+		done, err := apply(text, []change{c}, all)
+		if !bytes.Equal(text, info) {
+			t.Fatal("the text that was read has changed")
+		}
+		if onlyCRLF(text) {
+			old, _ = toCRLF(old)
+			fresh, _ = toCRLF(fresh)
+		}
+		n := bytes.Count(text, old)
+		once := n == 1 && bytes.LastIndex(text, old) == bytes.Index(text, old)
+		switch {
+		case (err == nil) != (once || all && n > 0):
+			t.Fatalf("%d places in %q: %v", n, text, err)
+		case err == nil && !bytes.Equal(done.text, bytes.ReplaceAll(text, old, fresh)):
+			t.Fatalf("%q became %q", text, done.text)
+		case err == nil && len(done.lines) != n:
+			t.Fatalf("%d replacements of %d are told of", len(done.lines), n)
+		}
+	})
+}
+
+// FuzzBlocks: formatted blocks parse to the same changes, and any text gives an error
+// or valid changes.
+func FuzzBlocks(f *testing.F) {
+	f.Add([]byte("<<<<<<< OLD\na\n=======\nb\n>>>>>>> NEW\n"), []byte("a\nb"))
+	f.Add([]byte("<<<<<<<\n=======\n>>>>>>>"), []byte("\n"))
+	f.Add([]byte("<<<<<<<\n=======\n=======\n>>>>>>>"), []byte("a\r\n\r\nb\r\n"))
+	f.Fuzz(func(t *testing.T, input, text []byte) {
+		changes, err := parseBlocks(input)
+		if err != nil {
+			return
+		}
+		if len(changes) == 0 {
+			t.Fatal("neither an error nor a change")
+		}
+		if done, err := apply(text, changes, true); err == nil && len(done.lines) == 0 {
+			t.Fatalf("%q in %q: neither an error nor a change", input, text)
+		}
+		// With markers longer than any line, the blocks parse to the same changes.
+		signs := len(input) + minMarkerLength
+		var again bytes.Buffer
+		for _, c := range changes {
+			fmt.Fprintf(&again, "%s\n%s%s\n%s%s\n", bytes.Repeat([]byte("<"), signs), c.old, bytes.Repeat([]byte("="), signs), c.new, bytes.Repeat([]byte(">"), signs))
+		}
+		same, err := parseBlocks(again.Bytes())
+		if err != nil || len(same) != len(changes) {
+			t.Fatalf("%q: %d blocks, %v", again.Bytes(), len(same), err)
+		}
+		for i := range same {
+			if !bytes.Equal(same[i].old, changes[i].old) || !bytes.Equal(same[i].new, changes[i].new) {
+				t.Fatalf("block %d is %q now, was %q", i, same[i].old, changes[i].old)
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package filetools
+
+import (
+	"strconv"
+	"strings"
+)
+
+// arguments is a parsed command line.
+type arguments struct {
+	rest        []string // the positional arguments
+	values      map[string]string
+	afterDashes int // number of arguments after "--", at the end of rest
+}
+
+// parse parses a command line. Options may be anywhere before "--", as "--name VALUE"
+// or "--name=VALUE"; in the first form the next argument is the value, even if it
+// starts with "-". takesValue maps each option to whether it has a value.
+func parse(args []string, takesValue map[string]bool) (arguments, error) {
+	a := arguments{values: map[string]string{}}
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			a.afterDashes = len(args) - i - 1
+			a.rest = append(a.rest, args[i+1:]...)
+			break
+		}
+		if !strings.HasPrefix(arg, "-") || arg == "-" {
+			a.rest = append(a.rest, arg)
+			continue
+		}
+		name, value, hasValue := strings.Cut(arg, "=")
+		needsValue, known := takesValue[name]
+		_, repeated := a.values[name]
+		switch {
+		case !known:
+			return a, usagef("there is no option %s; what begins with - and is none goes behind --", quoted(name))
+		case repeated:
+			return a, usagef("%s is there twice", name)
+		case hasValue && !needsValue:
+			return a, usagef("%s takes no value", name)
+		case needsValue && !hasValue:
+			if i++; i == len(args) {
+				return a, usagef("%s has no value", name)
+			}
+			value = args[i]
+		}
+		a.values[name] = value
+	}
+	return a, nil
+}
+
+func (a arguments) has(name string) bool {
+	_, ok := a.values[name]
+	return ok
+}
+
+// number returns the value of a numeric option, which must be at least 1.
+func (a arguments) number(name string, defaultValue int) (int, error) {
+	text, ok := a.values[name]
+	if !ok {
+		return defaultValue, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, usagef("%s is %s; it must be a number from 1", name, quoted(text))
+	}
+	return n, nil
+}
+
+// file returns the first positional argument, the FILE. It returns an error if there
+// are more than maxArgs, or if the name is probably a mistake.
+func (a arguments) file(maxArgs int) (string, error) {
+	switch {
+	case len(a.rest) == 0:
+		return "", usagef("there is no FILE")
+	case len(a.rest) > maxArgs:
+		return "", usagef("%s is one argument too many; a text with spaces goes in quotes", quoted(clipped(a.rest[maxArgs])))
+	case a.rest[0] == "":
+		return "", usagef("the name of the file is empty")
+	case a.rest[0] == "-" && a.afterDashes < len(a.rest):
+		return "", usagef("the first argument is the FILE; a file called - is ./-")
+	}
+	return a.rest[0], nil
+}
+
+// clipped returns the beginning of a text for an error message.
+func clipped(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

@@ -1,0 +1,148 @@
+package envopen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/minibench/mini/internal/usage"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env/docker"
+)
+
+// ContainerConfig returns the configuration that all containers of a run share.
+// Its errors name the wrong key and where it was set.
+func ContainerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
+	c := parseContainer(cfg.Environment)
+	c.Run = RunLabel(run)
+	err := configErrors(cfg, WithAnyImage(c).Validate())
+	if err == nil && c.ReadOnly && cfg.Agent.Scrub && !isWritable(c, c.Dir) {
+		err = usage.Errorf("environment.read_only: %s must be writable because agent.scrub is set; "+
+			"set agent.scrub to false, or leave read_only out", c.Dir)
+	}
+	return c, err
+}
+
+// isWritable reports whether a directory is writable in a container with a
+// read-only root.
+func isWritable(c docker.Config, dir string) bool {
+	within := func(target string) bool {
+		rel, err := filepath.Rel(target, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	for target := range c.Tmpfs {
+		if within(target) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.Mounts, func(m docker.Mount) bool { return m.ReadWrite && within(m.Target) })
+}
+
+// parseContainer parses the settings of containers. It ignores invalid values,
+// which the validation of the configuration has reported.
+func parseContainer(e configs.Environment) docker.Config {
+	c := docker.Config{
+		Image: e.Image, Dir: e.Dir, Env: SandboxVariables(e), Timeout: configs.Duration(e.Timeout), Interpreter: e.Interpreter,
+		Network: e.Network, CPUs: e.CPUs, PIDs: e.PidsLimit, ReadOnly: e.ReadOnly, Runtime: e.Runtime,
+		User: e.User, Platform: e.Platform, CapAdd: e.CapAdd, CapDrop: e.CapDrop,
+		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Tmpfs: make(map[string]int64, len(e.Tmpfs)),
+	}
+	c.MemoryBytes, _ = configs.Size(e.Memory)
+	c.ShmBytes, _ = configs.Size(e.ShmSize)
+	for target, text := range e.Tmpfs {
+		if n, err := configs.Size(text); err == nil {
+			c.Tmpfs[target] = n
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Ulimits)) {
+		if u, err := configs.ParseUlimit(name, e.Ulimits[name]); err == nil {
+			c.Ulimits = append(c.Ulimits, docker.Ulimit(u))
+		}
+	}
+	for _, text := range e.Mounts {
+		if m, err := configs.ParseMount(text); err == nil {
+			c.Mounts = append(c.Mounts, docker.Mount(m))
+		}
+	}
+	return c
+}
+
+// WithAnyImage sets a placeholder image, so that the other settings can be
+// validated before the row's image is known.
+func WithAnyImage(c docker.Config) docker.Config {
+	c.Image = cmp.Or(c.Image, "row")
+	return c
+}
+
+// configErrors converts docker's errors about settings into errors about
+// configuration keys with their origins. It returns other errors unchanged.
+func configErrors(cfg *configs.Resolved, err error) error {
+	var wrong []configs.KeyError
+	for _, m := range docker.ConfigErrors(err) {
+		wrong = append(wrong, configs.KeyError{Key: "environment." + m.Key, Text: m.Text})
+	}
+	if wrong == nil {
+		return err
+	}
+	return cfg.KeyErrors(wrong...)
+}
+
+// ContainerErrors returns the errors in the container settings. Values that
+// cannot be parsed are reported when the configuration is resolved.
+func ContainerErrors(cfg *configs.Resolved) []error {
+	return configs.SplitErrors(configErrors(cfg, WithAnyImage(parseContainer(cfg.Environment)).Validate()))
+}
+
+// checkContainer asks the engine whether it supports the container settings,
+// and prints warnings.
+func checkContainer(ctx context.Context, cfg *configs.Resolved, engine *docker.Engine, c docker.Config, w io.Writer) error {
+	if err := engine.Check(ctx, WithAnyImage(c)); err != nil {
+		return configErrors(cfg, err)
+	}
+	for _, text := range slices.Concat(c.Warnings(), forwardWarnings(cfg)) {
+		_, _ = fmt.Fprintln(w, "mini: warning: environment."+text) // best effort
+	}
+	return nil
+}
+
+// forwardWarnings returns warnings about the variables in
+// environment.forward_env.
+func forwardWarnings(cfg *configs.Resolved) []string {
+	var w []string
+	keys := KeyVariables(cfg)
+	for _, name := range cfg.Environment.ForwardEnv {
+		switch _, ok := os.LookupEnv(name); {
+		case !ok:
+			w = append(w, fmt.Sprintf("forward_env: %s is not set", name))
+		case slices.Contains(keys, name):
+			w = append(w, fmt.Sprintf("forward_env: %s is the model's key; the model can read it in its sandbox", name))
+		}
+	}
+	return w
+}
+
+// SandboxVariables returns the environment variables of sandboxes: the
+// configured and the forwarded ones, and those that git requests if
+// environment.user is set.
+func SandboxVariables(e configs.Environment) map[string]string {
+	vars := maps.Clone(e.Env)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	for _, name := range e.ForwardEnv {
+		if value, ok := os.LookupEnv(name); ok {
+			vars[name] = value
+		}
+	}
+	if e.User != "" && vars["GIT_CONFIG_COUNT"] == "" {
+		// Git refuses repositories of other owners; those in images belong to root.
+		maps.Copy(vars, map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"})
+	}
+	return vars
+}

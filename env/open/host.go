@@ -1,0 +1,210 @@
+package envopen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/bubblewrap"
+	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/env/helper/child"
+	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// IsHost reports whether sandboxes of a class run on this machine without a
+// container engine.
+func IsHost(class string) bool { return configs.RunsOnHost(class) }
+
+// folder is the working directory of a sandbox on this machine.
+type folder struct {
+	dir       string
+	temporary bool // created for the attempt, and removed with it
+	warnings  []string
+}
+
+// host starts sandboxes on this machine, each in its own temporary folder with
+// the instance's repository if mini contains it.
+func (s *Sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool, w io.Writer) error {
+	if err := s.openHost(ctx, cfg); err != nil {
+		return err
+	}
+	sweepFolders(w)
+	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, keepFunc, error) {
+		f := folder{temporary: true}
+		var err error
+		fail := func(err error) (env.Environment, keepFunc, error) {
+			return nil, nil, &env.Error{Status: env.StartFailed, Op: "start a sandbox for " + in.ID, Err: err}
+		}
+		if f.dir, err = scratch.New(in.ID); err != nil {
+			return fail(err)
+		}
+		if isDemo {
+			err = demo.Unpack(ctx, in.ID, f.dir)
+		} else {
+			f.warnings = []string{
+				"the " + s.Class + " environment has no repository of " + in.ID + "; its commands start in an empty folder",
+			}
+		}
+		var sandbox env.Environment
+		if err == nil {
+			sandbox, err = s.open(ctx, f)
+		}
+		if err != nil {
+			return fail(errors.Join(err, scratch.Remove(f.dir)))
+		}
+		return sandbox, keepFolder(f.dir), nil
+	}
+	return nil
+}
+
+// UseFolder makes all sandboxes work in the folder environment.cwd of this
+// machine.
+func (s *Sandboxes) UseFolder(cfg *configs.Resolved) error {
+	dir := cmp.Or(cfg.Environment.Dir, ".")
+	if s.checkDir != nil {
+		if err := s.checkDir(dir); err != nil {
+			return usage.Errorf("%w", err)
+		}
+	}
+	s.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, keepFunc, error) {
+		sandbox, err := s.open(ctx, folder{dir: dir})
+		return sandbox, nil, err
+	}
+	return nil
+}
+
+// openHost loads what the class requests on this machine.
+func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err error) {
+	if err := CheckHostSettings(cfg, s.Class); err != nil {
+		return err
+	}
+	e := cfg.Environment
+	if o, ok := cfg.Origin("environment.env.BASH_ENV"); ok && o.IsBuiltin() {
+		// The default names a file in the official images.
+		e.Env = maps.Clone(e.Env)
+		delete(e.Env, "BASH_ENV")
+	}
+	program, err := loadHelper(e)
+	if err != nil && (s.Class == "bubblewrap" || !worksWithoutHelper(err)) {
+		return err
+	}
+	s.release = func() error { return nil }
+	if program != nil {
+		s.release = program.Close
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, program.Close())
+			}
+		}()
+	}
+	if s.Class == "bubblewrap" {
+		return s.bubblewrap(ctx, e, program)
+	}
+	hidden := KeyVariables(cfg)
+	_ = local.ClearEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see closeMemory
+	s.open = openLocal(e, hidden, program)
+	return nil
+}
+
+// TryHost checks that sandboxes on this machine can be opened.
+func TryHost(ctx context.Context, cfg *configs.Resolved) error {
+	s := &Sandboxes{Class: cfg.Environment.Class}
+	if err := s.openHost(ctx, cfg); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// loadHelper loads the helper for this machine.
+func loadHelper(e configs.Environment) (*child.Program, error) {
+	binary, hash, err := binaries.Load(e.HelperDir, runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	return child.Load(binary, hash)
+}
+
+// worksWithoutHelper reports whether the local environment can ignore an error
+// of loadHelper: there is no helper for this system or in this build.
+func worksWithoutHelper(err error) bool {
+	return runtime.GOOS != "linux" || errors.Is(err, binaries.ErrNotBuilt)
+}
+
+// openLocal returns a function that opens local sandboxes.
+func openLocal(e configs.Environment, hidden []string, program *child.Program) func(context.Context, folder) (env.Environment, error) {
+	return func(ctx context.Context, f folder) (env.Environment, error) {
+		if program == nil {
+			f.warnings = append(f.warnings, "commands keep running if mini is killed with kill -9: there is no helper for this system")
+		}
+		sandbox, err := local.New(ctx, local.Config{
+			Dir: f.dir, Disposable: f.temporary, Warnings: f.warnings, Helper: program,
+			Env: SandboxVariables(e), CleanEnv: e.CleanEnv, Hidden: hidden, Timeout: configs.Duration(e.Timeout), Interpreter: e.Interpreter,
+		})
+		if err != nil {
+			return nil, err // avoid returning a typed nil
+		}
+		return sandbox, nil
+	}
+}
+
+func (s *Sandboxes) bubblewrap(ctx context.Context, e configs.Environment, program *child.Program) error {
+	base, err := BubblewrapConfig(e)
+	if err != nil {
+		return err
+	}
+	machine, err := bubblewrap.Open(ctx, program)
+	if err != nil {
+		return err
+	}
+	s.checkDir = machine.CheckDir
+	s.open = func(ctx context.Context, f folder) (env.Environment, error) {
+		c := base
+		c.Dir, c.Disposable, c.Warnings = f.dir, f.temporary, f.warnings
+		if f.temporary && filepath.IsAbs(e.Dir) {
+			c.MountPath = filepath.Clean(e.Dir) // as in a container
+		}
+		sandbox, err := machine.Start(ctx, c)
+		if err != nil {
+			return nil, err // avoid returning a typed nil
+		}
+		return sandbox, nil
+	}
+	return nil
+}
+
+// BubblewrapConfig returns the configuration that all bubblewrap sandboxes of a
+// run share.
+func BubblewrapConfig(e configs.Environment) (bubblewrap.Config, error) {
+	read := parseContainer(e)
+	c := bubblewrap.Config{
+		Env: read.Env, Timeout: read.Timeout, Interpreter: e.Interpreter,
+		Network: e.Network, ShmBytes: read.ShmBytes, Tmpfs: read.Tmpfs,
+	}
+	for _, m := range read.Mounts {
+		c.Mounts = append(c.Mounts, bubblewrap.Mount(m))
+	}
+	if err := c.Validate(); err != nil {
+		return c, usage.Errorf("environment: %w", err)
+	}
+	return c, nil
+}
+
+// sweepFolders removes the temporary folders of killed minis.
+func sweepFolders(w io.Writer) {
+	for _, dir := range scratch.Sweep() {
+		_, _ = fmt.Fprintln(w, "mini: removed leftovers of a killed mini:", text.Printable(dir)) // best effort
+	}
+}

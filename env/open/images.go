@@ -1,0 +1,93 @@
+package envopen
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	datasetopen "github.com/minibench/mini/datasets/open"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/env/docker/imagestore/registry"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/version"
+)
+
+// OpenImages opens the image store of the configured engine; change may modify
+// the engine's configuration. The caller must call done.
+func OpenImages(
+	ctx context.Context, cfg *configs.Resolved, sizes bool, tell func(imagestore.Event), change func(*docker.EngineConfig),
+) (store *imagestore.Store, done func() error, err error) {
+	c, closeRegistry, err := imageConfig(cfg, sizes, tell)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := docker.EngineConfig{Images: c, PullTimeout: configs.Duration(cfg.Environment.PullTimeout)}
+	change(&e)
+	engine, err := docker.Open(ctx, e)
+	if err != nil {
+		closeRegistry()
+		return nil, nil, usage.Wrap(err)
+	}
+	return engine.Images(), func() error {
+		defer closeRegistry()
+		return engine.Close()
+	}, nil
+}
+
+// imageConfig returns the configuration of the image store. If sizes is set, it
+// asks registries for image sizes even if that counts as a pull. The caller
+// must call done.
+func imageConfig(cfg *configs.Resolved, sizes bool, tell func(imagestore.Event)) (c *imagestore.Config, done func(), err error) {
+	dir, err := datasetopen.CacheDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	budget, _ := configs.DiskSize(cfg.Run.ImageBudget) // validated when the configuration was resolved
+	floor, _ := configs.DiskSize(cfg.Run.MinFreeDisk)
+	client, err := registry.New("mini/"+version.Version, budget > 0 || sizes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &imagestore.Config{
+		Registry: client, Dir: filepath.Join(dir, "images"), Budget: budget, MinFree: floor,
+		Prefetch: cfg.Run.Prefetch, PullsPerMinute: cfg.Run.PullsPerMinute, Notify: tell,
+	}, client.Close, nil
+}
+
+// ImageRequest returns the request for the image of an instance's sandbox.
+func ImageRequest(cfg *configs.Resolved, in datasets.Instance) imagestore.Request {
+	return imagestore.Request{Ref: ImageName(cfg, in), Platform: cfg.Environment.Platform, Requester: in.ID}
+}
+
+// ImageRequests returns the requests for the images of rows.
+func ImageRequests(cfg *configs.Resolved, rows []datasets.Instance) []imagestore.Request {
+	requests := make([]imagestore.Request, len(rows))
+	for i, in := range rows {
+		requests[i] = ImageRequest(cfg, in)
+	}
+	return requests
+}
+
+// Prefetch implements runner.Prefetcher: it pulls images ahead of the workers.
+func (s *Sandboxes) Prefetch(ctx context.Context, todo []datasets.Instance) (stop func()) {
+	if s.Images == nil {
+		return func() {}
+	}
+	return s.Images.Prefetch(ctx, s.requests(todo))
+}
+
+// CheckBudget returns an error if run.image_budget is too small for an image.
+func (s *Sandboxes) CheckBudget(ctx context.Context, todo []datasets.Instance) error {
+	if s.Images == nil || len(todo) == 0 {
+		return nil
+	}
+	return s.Images.CheckBudget(ctx, s.requests(todo))
+}
+
+// ImageName returns the name of the image of an instance's sandbox.
+func ImageName(cfg *configs.Resolved, in datasets.Instance) string {
+	return cmp.Or(cfg.Environment.Image, in.ImageName())
+}

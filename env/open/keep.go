@@ -1,0 +1,62 @@
+package envopen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/trajectories"
+)
+
+// KeepRule returns the rule of run.keep: which outcomes keep their sandbox.
+// Interrupted attempts are not failures, because they run again.
+func KeepRule(which string) func(trajectories.Outcome) bool {
+	switch which {
+	case "all":
+		return func(trajectories.Outcome) bool { return true }
+	case "failed":
+		return func(out trajectories.Outcome) bool {
+			return out.Class != trajectories.Submitted && out.Class != trajectories.Interrupted
+		}
+	}
+	return nil
+}
+
+// keepContainer keeps a container as an image. run is the folder as the user
+// wrote it; "" for a task.
+func keepContainer(c *docker.Container, run, instance string) keepFunc {
+	return func(ctx context.Context, attempt int) (string, error) {
+		image, err := c.Keep(ctx, strconv.Itoa(attempt))
+		if err != nil {
+			return "", err
+		}
+		enter := "mini shell -c environment.image=" + image
+		if run != "" {
+			enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", text.ShellQuote(run), attempt, text.ShellQuote(instance))
+		}
+		return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
+	}
+}
+
+// keepFolder keeps the temporary folder of a sandbox under another name.
+func keepFolder(dir string) keepFunc {
+	return func(context.Context, int) (string, error) {
+		dir, err := scratch.Keep(dir)
+		if err != nil {
+			return "", err
+		}
+		return "kept in " + dir + "; remove it when you no longer need it", nil
+	}
+}
+
+// Keep implements runner.Keeper.
+func (t *Tracked) Keep(ctx context.Context, attempt int) (string, error) {
+	if t.keep == nil {
+		return "", errors.New("this environment cannot keep sandboxes")
+	}
+	return t.keep(ctx, attempt)
+}

@@ -1,0 +1,289 @@
+// Package envopen opens the environment that a configuration names: containers,
+// bubblewrap, or commands on this machine.
+package envopen
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/imagestore"
+	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/internal/usage"
+)
+
+// Observer is told about sandboxes and their images. All fields are required.
+type Observer struct {
+	Pull     func(docker.PullProgress)
+	Image    func(imagestore.Event)
+	Starting func(instance, image string)
+	// Scrubbing is called when the repository of an image is scrubbed.
+	Scrubbing func(instance, image string)
+	Warning   func(text string)
+}
+
+// Sandboxes starts sandboxes of the configured class, and can kill all of them
+// at once.
+type Sandboxes struct {
+	Class   string
+	start   func(ctx context.Context, in datasets.Instance) (env.Environment, keepFunc, error)
+	release func() error // releases the shared engine or helper
+	// open opens a sandbox in a folder of this machine; nil for containers.
+	open func(ctx context.Context, f folder) (env.Environment, error)
+	// checkDir reports why a folder of the user cannot be used; nil accepts all.
+	checkDir func(dir string) error
+	// Engine is the container engine, and Images its image store; nil on this
+	// machine.
+	Engine   *docker.Engine
+	Images   *imagestore.Store
+	requests func(rows []datasets.Instance) []imagestore.Request
+	// scrubs starts containers from images that were scrubbed once.
+	scrubs bool
+
+	mu   sync.Mutex
+	live map[env.Environment]bool
+}
+
+// Start implements runner.Sandboxes.
+func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	sandbox, keep, err := s.start(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return s.Track(sandbox, keep), nil
+}
+
+// Track registers a sandbox until it is closed, so that the kill context of New
+// closes it too.
+func (s *Sandboxes) Track(sandbox env.Environment, keep keepFunc) env.Environment {
+	t := &Tracked{Environment: sandbox, of: s, keep: keep}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[t] = true
+	return t
+}
+
+// keepFunc makes a sandbox outlive its Close. It returns a sentence that tells
+// the user how to enter it.
+type keepFunc func(ctx context.Context, attempt int) (string, error)
+
+// Tracked is a sandbox that unregisters itself when it is closed.
+type Tracked struct {
+	env.Environment
+	of   *Sandboxes
+	keep keepFunc // nil if the sandbox cannot be kept
+}
+
+// Unwrap returns the underlying sandbox, see env.FilesOf.
+func (t *Tracked) Unwrap() env.Environment { return t.Environment }
+
+// Close implements env.Environment.
+func (t *Tracked) Close(ctx context.Context) error {
+	defer func() {
+		t.of.mu.Lock()
+		defer t.of.mu.Unlock()
+		delete(t.of.live, t)
+	}()
+	return t.Environment.Close(ctx)
+}
+
+// killTimeout is the time to kill all sandboxes. The process exits a second
+// later.
+const killTimeout = 4 * time.Second
+
+// killAll closes all sandboxes. Running attempts fail.
+func (s *Sandboxes) killAll() {
+	s.mu.Lock()
+	live := slices.Collect(maps.Keys(s.live))
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, sandbox := range live {
+		wg.Go(func() { _ = sandbox.Close(ctx) }) // the process is exiting
+	}
+	wg.Wait()
+}
+
+// Close releases the engine or the helper that the sandboxes share.
+func (s *Sandboxes) Close() error { return s.release() }
+
+// New opens the configured environment. If fallBack is set and no container
+// engine answers, it uses the local environment and prints a note.
+func New(
+	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
+) (*Sandboxes, error) {
+	s := &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}}
+	var err error
+	switch {
+	case IsHost(s.Class):
+		err = s.host(ctx, cfg, isDemo, w)
+	default:
+		err = s.docker(ctx, cfg, run, w, o)
+		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
+			_, _ = fmt.Fprintln(w, "mini: no container engine answers; the demo runs in the local environment: "+
+				"in temporary folders, with commands on this machine") // best effort
+			s.Class = "local"
+			err = s.host(ctx, cfg, isDemo, w)
+		}
+	}
+	if err != nil {
+		return nil, usage.Wrap(err)
+	}
+	s.closeOnKill(kill)
+	return s, nil
+}
+
+// closeOnKill closes all sandboxes when the context kill ends.
+func (s *Sandboxes) closeOnKill(kill context.Context) {
+	stop := context.AfterFunc(kill, s.killAll)
+	closeShared := s.release
+	s.release = func() error {
+		stop()
+		return closeShared()
+	}
+}
+
+// IsDefaultClass reports whether the environment class is mini's default.
+func IsDefaultClass(cfg *configs.Resolved) bool {
+	o, ok := cfg.Origin("environment.environment_class")
+	return !ok || o.IsBuiltin()
+}
+
+// Connect connects to the container engine. The caller starts containers and
+// passes them to Track. When kill ends, they are closed.
+func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (*Sandboxes, error) {
+	s := &Sandboxes{Class: "docker", live: map[env.Environment]bool{}}
+	if err := s.connect(ctx, cfg, w, o); err != nil {
+		return nil, usage.Wrap(err)
+	}
+	s.closeOnKill(kill)
+	return s, nil
+}
+
+// connect connects to the container engine and the image store, and removes
+// what killed minis left.
+func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (err error) {
+	e := cfg.Environment
+	images, done, err := imageConfig(cfg, false, o.Image)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	engine, err := docker.Open(ctx, docker.EngineConfig{
+		Images:       images,
+		HelperDir:    e.HelperDir,
+		MaxStarts:    cfg.Run.MaxStarts,
+		PullTimeout:  configs.Duration(e.PullTimeout),
+		PullProgress: o.Pull,
+		Notify:       o.Warning,
+	})
+	if err != nil {
+		return err
+	}
+	// Fail now instead of once for each image.
+	if err := checkHelper(e.HelperDir); err != nil {
+		return errors.Join(usage.Wrap(err), engine.Close())
+	}
+	for _, text := range engine.Warnings() {
+		_, _ = fmt.Fprintln(w, "mini: warning:", text) // best effort
+	}
+	if err := sweep(ctx, engine, w); err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	sweepFolders(w)
+	s.release = func() error {
+		defer done()
+		return engine.Close()
+	}
+	s.Engine, s.Images = engine, engine.Images()
+	return nil
+}
+
+// docker starts sandboxes in containers.
+func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
+	if err := s.connect(ctx, cfg, w, o); err != nil {
+		return err
+	}
+	base, err := ContainerConfig(cfg, run)
+	if err == nil {
+		err = checkContainer(ctx, cfg, s.Engine, base, w)
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.requests = func(rows []datasets.Instance) []imagestore.Request { return ImageRequests(cfg, rows) }
+	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, keepFunc, error) {
+		c := base
+		c.Instance = in.ID
+		if c.Image == "" {
+			c.Image = in.ImageName()
+		}
+		o.Starting(in.ID, c.Image)
+		if s.scrubs {
+			c.Prepare = &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare, OnWait: func() func() {
+				o.Scrubbing(in.ID, c.Image)
+				return func() { o.Starting(in.ID, c.Image) }
+			}}
+		}
+		sandbox, err := s.Engine.Start(ctx, c)
+		if err != nil {
+			return nil, nil, err // avoid returning a typed nil
+		}
+		return sandbox, keepContainer(sandbox, run, in.ID), nil
+	}
+	return nil
+}
+
+// ScrubOnce scrubs each image once for all attempts instead of each container,
+// if attempts begin with a scrub. It does nothing if there is a start-up
+// command, which runs before the scrub and may need the history.
+func (s *Sandboxes) ScrubOnce(cfg *configs.Resolved) {
+	s.scrubs = cfg.Agent.Scrub && cfg.Run.StartupCommand == ""
+}
+
+// checkHelper returns an error if the helper is missing, in mini itself or in
+// the folder dir.
+func checkHelper(dir string) error {
+	if dir == "" {
+		_, err := binaries.Hash("", "amd64")
+		return err
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		if _, err := binaries.Hash(dir, arch); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("environment.helper_dir: %s has no %s; build it with scripts/helper.sh, or leave the setting out", dir, binaries.Name("amd64"))
+}
+
+// RunLabel returns the container label of a run's folder. It contains a hash of
+// the path, because folders may have the same name.
+func RunLabel(dir string) string {
+	if dir == "" {
+		return "" // a task
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		path = dir
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Base(path) + "-" + hex.EncodeToString(sum[:3])
+}

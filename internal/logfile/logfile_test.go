@@ -1,0 +1,131 @@
+package logfile_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/internal/logfile"
+)
+
+func packed(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func write(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// claim makes a packed file lie about its size.
+func claim(data []byte, size uint32) []byte {
+	binary.LittleEndian.PutUint32(data[len(data)-4:], size)
+	return data
+}
+
+func TestRead(t *testing.T) {
+	long := strings.Repeat("a line of a log\n", 1000)
+	for name, tt := range map[string]struct {
+		file, want string
+		data       []byte
+	}{
+		"plain":             {"log", long, []byte(long)},
+		"empty":             {"log", "", nil},
+		"packed":            {"log.gz", long, packed(t, []byte(long))},
+		"packed, empty":     {"log.gz", "", packed(t, nil)},
+		"packed, in parts":  {"log.gz", long + "end", append(packed(t, []byte(long)), packed(t, []byte("end"))...)},
+		"a part, then none": {"log.gz", long, append(packed(t, []byte(long)), packed(t, nil)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := logfile.Read(write(t, tt.file, tt.data), 1<<20)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%d bytes, error %v; want %d bytes", len(got), err, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	text := []byte(strings.Repeat("0123456789abcde\n", 1<<12)) // 64 KiB
+	damaged := packed(t, text)
+	damaged[len(damaged)-6] ^= 1 // of the checksum
+	for name, tt := range map[string]struct {
+		file string
+		data []byte
+		want string
+	}{
+		"too long":         {"log", append(text, text...), "too long: more than 0 MiB"},
+		"packed, too long": {"log.gz", packed(t, append(text, text...)), "too long"},
+		"small claim":      {"log.gz", claim(packed(t, append(text, text...)), 10), "too long"},
+		"false claim":      {"log.gz", claim(packed(t, text), 10), "invalid checksum"},
+		"damaged":          {"log.gz", damaged, "invalid checksum"},
+		"cut off":          {"log.gz", packed(t, text)[:100], "truncated"},
+		"not packed":       {"log.gz", text, "not a gzip file"},
+		"short":            {"log.gz", []byte("short"), "truncated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, tt.file, tt.data)
+			_, err := logfile.Read(path, 1<<16)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want %q and the path", err, tt.want)
+			}
+			if got := errors.Is(err, logfile.ErrTooLong); got != strings.Contains(tt.want, "too long") {
+				t.Errorf("ErrTooLong: %t in %v", got, err)
+			}
+		})
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := logfile.Read(dir, 1); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := logfile.Read(filepath.Join(dir, "none"), 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	if _, err := logfile.Read(loop, 1); err == nil {
+		t.Error("a link to itself was read")
+	}
+}
+
+// A file whose text is a thousand times longer than itself costs no memory
+// before it is refused.
+func TestBomb(t *testing.T) {
+	bomb := packed(t, make([]byte, 64<<20))
+	path := write(t, "log.gz", claim(bomb, 100))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := logfile.Read(path, 32<<20)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, logfile.ErrTooLong) {
+		t.Errorf("error %v, want ErrTooLong", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes were allocated for it", took)
+	}
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package procgroup
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A group is killed on every path, and only before its leader is reaped.
+func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
+	kill := killGroup
+	defer func() { killGroup = kill }()
+	var kills, late atomic.Int64
+	killGroup = func(leader int) error {
+		kills.Add(1)
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", leader)); err != nil {
+			late.Add(1)
+		}
+		return kill(leader)
+	}
+	tests := map[string]struct {
+		script string
+		output string
+		kill   bool
+	}{
+		"it ends":                        {script: "echo out", output: "out\n"},
+		"something is left":              {script: "echo out; sleep 1000 > /dev/null 2>&1 & echo $! >&2", output: "out\n"},
+		"something is left, with output": {script: "sleep 1000 2> /dev/null & echo $! >&2"},
+		"it is killed":                   {script: "sleep 1000 & echo $! >&2; wait", kill: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			kills.Store(0)
+			var out, left bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
+			cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &left, 300*time.Millisecond
+			f := New(cmd, os.Environ())
+			if err := f.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if test.kill {
+				if err := f.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = f.Wait()
+			if kills.Load() == 0 {
+				t.Error("the group was not killed")
+			}
+			if got := out.String(); got != test.output {
+				t.Errorf("output %q, want %q", got, test.output)
+			}
+			if pid := strings.TrimSpace(left.String()); pid != "" {
+				dies(t, "/proc/"+pid+"/stat")
+			}
+			_ = f.Kill() // as those do that end a program without knowing its state
+		})
+	}
+	if n := late.Load(); n > 0 {
+		t.Errorf("%d kills came after the leader was reaped", n)
+	}
+}
+
+// dies waits until a killed process has exited.
+func dies(t *testing.T, stat string) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(10 * time.Second); ; <-poll.C {
+		state, err := os.ReadFile(stat)
+		if err != nil || bytes.Contains(state, []byte(") Z ")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("what was left lives: %s", state)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build darwin
+
+package procgroup
+
+func killTaggedProcesses(string) {}

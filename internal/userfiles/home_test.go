@@ -1,0 +1,171 @@
+package userfiles_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/internal/userfiles"
+)
+
+func add(line string) func([]byte) ([]byte, error) {
+	return func(old []byte) ([]byte, error) { return append(old, line+"\n"...), nil }
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestUpdateIsPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "mini", "config.yaml")
+	if err := userfiles.Update(t.Context(), path, add("a")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700 | os.ModeDir} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, want %v (%v)", name, info.Mode(), want, err)
+		}
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := userfiles.Update(t.Context(), path, add("b")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || read(t, path) != "a\nb\n" {
+		t.Errorf("%v, %q, %v", info.Mode(), read(t, path), err)
+	}
+}
+
+// Concurrent changes are not lost.
+func TestConcurrentUpdates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	const n = 40
+	var g errgroup.Group
+	for i := range n {
+		g.Go(func() error { return userfiles.Update(t.Context(), path, add(fmt.Sprint(i))) })
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(read(t, path), "\n"); lines != n {
+		t.Errorf("%d of %d lines", lines, n)
+	}
+}
+
+func TestUpdateFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "mini", "config.yaml"), filepath.Join(dir, "dotfiles", "mini.yaml")
+	for _, err := range []error{
+		os.Mkdir(filepath.Dir(path), 0o755), os.Mkdir(filepath.Dir(target), 0o755), os.Symlink("../dotfiles/mini.yaml", path),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := userfiles.Update(t.Context(), path, add("a")); err == nil || !strings.Contains(err.Error(), "is a broken link") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+	if err := os.WriteFile(target, []byte("old\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := userfiles.Update(t.Context(), path, add("a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, target); got != "old\na\n" {
+		t.Errorf("%q", got)
+	}
+	if link, err := os.Readlink(path); err != nil || link != "../dotfiles/mini.yaml" {
+		t.Errorf("the link: %q, %v", link, err)
+	}
+}
+
+func TestUpdateErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(path, []byte("old\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("refused")
+	if err := userfiles.Update(t.Context(), path, func([]byte) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if err := userfiles.Update(t.Context(), path, func(old []byte) ([]byte, error) { return old, nil }); err != nil {
+		t.Error(err)
+	}
+	after, err := os.Stat(path)
+	if err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() || read(t, path) != "old\n" {
+		t.Errorf("the file was touched: %v, %v", after.Mode(), err)
+	}
+	if err := userfiles.Update(t.Context(), filepath.Dir(path), add("a")); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := userfiles.Update(ctx, path, add("a")); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	const text = "# keys\nexport OPENAI_API_KEY=\"old\" # mine\nOTHER='a b'\n\nLAST=x"
+	tests := map[string]struct{ text, name, value, want string }{
+		"in its place": {text, "OPENAI_API_KEY", "sk-1", "# keys\nOPENAI_API_KEY=sk-1\nOTHER='a b'\n\nLAST=x\n"},
+		"a new one":    {text, "X_API_KEY", "sk-1", text + "\nX_API_KEY=sk-1\n"},
+		"quoted":       {"", "X_API_KEY", "a$b#c", "X_API_KEY='a$b#c'\n"},
+		"set twice":    {"A_API_KEY=1\nB=2\nA_API_KEY=3\n", "A_API_KEY", "4", "A_API_KEY=4\nB=2\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := userfiles.SetVariable("f", []byte(test.text), test.name, test.value)
+			if err != nil || string(got) != test.want {
+				t.Fatalf("%q, %v, want %q", got, err, test.want)
+			}
+			values, err := userfiles.ParseEnv("f", got)
+			if err != nil || values[test.name] != test.value {
+				t.Errorf("read again it is %q, %v", values[test.name], err)
+			}
+			got, ok, err := userfiles.UnsetVariable("f", got, test.name)
+			if err != nil || !ok || strings.Contains(string(got), test.name) {
+				t.Errorf("unset: %q, %v, %v", got, ok, err)
+			}
+		})
+	}
+}
+
+// An invalid key is rejected, and not repeated in the error.
+func TestInvalidVariables(t *testing.T) {
+	for name, test := range map[string]struct{ text, value string }{
+		"a torn file":     {"A=\"sk-torn\nB", "sk-1"},
+		"in another text": {"A=\"x\nX_API_KEY=sk-other\ny\"\n", "sk-1"},
+		"a space":         {"", "sk-secret x"},
+		"a line end":      {"", "sk-secret\n"},
+		"empty":           {"", ""},
+		"an escape":       {"", "sk-\x1b[2J"},
+		"a quote":         {"", "sk-'"},
+		"very long":       {"", strings.Repeat("k", 9000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := userfiles.SetVariable("f", []byte(test.text), "X_API_KEY", test.value)
+			if err == nil || strings.Contains(err.Error(), "sk-") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package model
+
+import (
+	"context"
+	"time"
+)
+
+// pauseKey is the context key of the function set by WithPause.
+type pauseKey struct{}
+
+// WithPause returns a context whose calls report when they wait for the provider
+// instead of working. A call invokes begin when a wait starts and end when it is
+// over. Waits may overlap. A begin set earlier on ctx is also called.
+func WithPause(ctx context.Context, begin func() (end func())) context.Context {
+	return context.WithValue(ctx, pauseKey{}, func() func() {
+		outer, end := BeginPause(ctx), begin()
+		return func() { end(); outer() }
+	})
+}
+
+// BeginPause reports the start of a wait to the function set by WithPause. The
+// caller must call end once when the wait is over.
+func BeginPause(ctx context.Context) (end func()) {
+	if begin, ok := ctx.Value(pauseKey{}).(func() (end func())); ok {
+		return begin()
+	}
+	return func() {}
+}
+
+// startTimeKey is the context key of the time set by WithStartTime.
+type startTimeKey struct{}
+
+// WithStartTime returns a context for the requests of a call that started at
+// the given time. The rate limiter queues a retry by this time.
+func WithStartTime(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, startTimeKey{}, at)
+}
+
+// StartTime returns when the call that a request belongs to started; now if
+// WithStartTime was not used.
+func StartTime(ctx context.Context) time.Time {
+	if at, ok := ctx.Value(startTimeKey{}).(time.Time); ok {
+		return at
+	}
+	return time.Now()
+}

@@ -1,0 +1,152 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Outcome is how a request ended.
+type Outcome string
+
+// The outcomes of requests.
+const (
+	InProgress Outcome = "open"      // being answered
+	Charged    Outcome = "charged"   // the reply was sent completely
+	Refused    Outcome = "refused"   // the response was an error, planned or not
+	Failed     Outcome = "faulty"    // the response was unusable, by plan
+	Partial    Outcome = "partly"    // the response broke off, by plan; only the usage reported at its start is charged
+	Abandoned  Outcome = "abandoned" // the client did not read the response to its end
+)
+
+// Request is the record of one request for a completion. It does not contain the
+// key.
+type Request struct {
+	Number     int       `json:"number"` // in order of arrival, from 1
+	Time       time.Time `json:"time"`
+	Concurrent int       `json:"at_once"` // requests in progress at its arrival, including itself
+	API        string    `json:"api"`     // openai or anthropic
+	Model      string    `json:"model,omitempty"`
+	Stream     bool      `json:"stream,omitempty"`
+	Key        bool      `json:"key"`
+	Instance   string    `json:"instance,omitempty"`
+	Step       int       `json:"step,omitempty"` // from 1
+	Fault      string    `json:"fault,omitempty"`
+	// Limit is the limit that refused it: requests, tokens or concurrent.
+	Limit   string  `json:"limit,omitempty"`
+	Outcome Outcome `json:"outcome"`
+	Status  int     `json:"status"` // 0 if there was no response
+	// RetryAfter is the wait that the response asked for.
+	RetryAfter time.Duration `json:"-"`
+	// Usage and Cost are those of the reply, charged or not; with Partial, of
+	// the charged part.
+	Usage   model.Usage   `json:"usage"`
+	Cost    model.Cost    `json:"cost"`
+	Elapsed time.Duration `json:"-"`
+}
+
+// MarshalJSON encodes durations in seconds.
+func (r Request) MarshalJSON() ([]byte, error) {
+	type plain Request
+	return json.Marshal(struct {
+		plain
+		RetryAfter float64 `json:"retry_after_s,omitempty"`
+		Elapsed    float64 `json:"elapsed_s"`
+	}{plain(r), r.RetryAfter.Seconds(), r.Elapsed.Seconds()})
+}
+
+// Totals is a sum over replies.
+type Totals struct {
+	Replies int         `json:"replies"` // complete ones
+	Usage   model.Usage `json:"usage"`
+	Cost    model.Cost  `json:"cost"`
+}
+
+// Stats are the requests that a server received and the costs it charged.
+type Stats struct {
+	Started  time.Time `json:"began"`
+	Total    int       `json:"seen"`
+	Requests []Request `json:"requests"`
+	// Charged is what the client has to pay. Abandoned is what a provider would
+	// charge in addition, for replies that the client did not read.
+	Charged   Totals `json:"charged"`
+	Abandoned Totals `json:"abandoned"`
+	// Limited counts the requests refused by limits; Faults the requests that
+	// got each fault.
+	Limited int            `json:"limited"`
+	Faults  map[string]int `json:"faults"`
+	// Concurrency is the maximum number of concurrent requests, including
+	// refused ones.
+	Concurrency int `json:"concurrency"`
+}
+
+// Stats returns a snapshot of the requests so far.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.stats
+	b.Faults = maps.Clone(b.Faults)
+	b.Requests = make([]Request, len(s.requests))
+	for i, r := range s.requests {
+		b.Requests[i] = *r
+		b.count(r)
+	}
+	return b
+}
+
+// count adds a request to the totals.
+func (b *Stats) count(r *Request) {
+	switch r.Outcome {
+	case Charged:
+		b.Charged.Replies++
+		b.Charged.add(r)
+	case Partial:
+		b.Charged.add(r)
+	case Abandoned:
+		b.Abandoned.Replies++
+		b.Abandoned.add(r)
+	default:
+	}
+}
+
+// Summary returns the statistics in a few lines of text.
+func (b Stats) Summary() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d requests, at most %d concurrent\n", b.Total, b.Concurrency)
+	fmt.Fprintf(&s, "%d replies charged: %s\n", b.Charged.Replies, b.Charged)
+	if b.Abandoned.Replies > 0 {
+		fmt.Fprintf(&s, "%d replies abandoned by the client: %s\n", b.Abandoned.Replies, b.Abandoned)
+	}
+	if b.Limited > 0 {
+		fmt.Fprintf(&s, "%d requests refused by limits\n", b.Limited)
+	}
+	var faults []string
+	for _, name := range slices.Sorted(maps.Keys(b.Faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", name, b.Faults[name]))
+	}
+	if len(faults) > 0 {
+		fmt.Fprintf(&s, "faults: %s\n", strings.Join(faults, ", "))
+	}
+	return s.String()
+}
+
+// String implements fmt.Stringer.
+func (b Totals) String() string {
+	u := b.Usage
+	text := fmt.Sprintf("%d prompt tokens (%d cached, %d written), %d completion tokens (%d reasoning)",
+		u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
+	if b.Cost > 0 {
+		text += fmt.Sprintf(", $%.4f", float64(b.Cost))
+	}
+	return text
+}
+
+func (b *Totals) add(r *Request) {
+	b.Usage = b.Usage.Add(r.Usage)
+	b.Cost += r.Cost
+}

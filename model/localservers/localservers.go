@@ -1,0 +1,269 @@
+// Package localservers finds model servers that users run on their own machines: their usual
+// addresses, their models, and their names on the command line. It only requests lists of
+// models, which is free.
+//
+//	server, err := localservers.Parse("ollama")
+//	results := localservers.ProbeAll(ctx, localservers.KnownServers())
+package localservers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Server is the address of a model server.
+type Server struct {
+	// Name is the name of the server program, e.g. "Ollama"; empty if unknown.
+	Name string
+	// BaseURL is the address of the OpenAI-compatible API, including /v1.
+	BaseURL string
+	// KeyEnv is the environment variable with the key of the server. It is never that of a
+	// provider: any process that listens on the port would receive the key.
+	KeyEnv string
+}
+
+// String returns the name and address for display.
+func (p Server) String() string {
+	if p.Name == "" {
+		return p.BaseURL
+	}
+	return p.Name + " at " + p.BaseURL
+}
+
+// Model is a model of a server.
+type Model struct {
+	Name          string
+	ContextWindow int64 // context window in tokens; 0 if unknown
+}
+
+// ProbeResult is the result of probing a server.
+type ProbeResult struct {
+	Server
+	Models []Model
+	Err    error // nil if there are models
+}
+
+const (
+	localKeyEnv  = "LOCAL_API_KEY"
+	loopback     = "127.0.0.1"
+	probeTimeout = 3 * time.Second
+	maxList      = 4 << 20 // bytes
+	maxName      = 300     // of a model's name, in bytes
+)
+
+// KnownServers returns the default addresses of common servers on this machine.
+func KnownServers() []Server {
+	return []Server{
+		{"Ollama", ollamaURL(), localKeyEnv},
+		{"vLLM", "http://" + loopback + ":8000/v1", "VLLM_API_KEY"},
+		{"llama.cpp", "http://" + loopback + ":8080/v1", "LLAMA_API_KEY"},
+	}
+}
+
+// ollamaURL returns the address in OLLAMA_HOST, in any form that Ollama accepts. Wildcard
+// addresses are for its server; the client uses the loopback address.
+func ollamaURL() string {
+	const port = "11434"
+	text := strings.TrimSpace(os.Getenv("OLLAMA_HOST"))
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, rest = "http", text
+	}
+	hostPort, _, _ := strings.Cut(rest, "/")
+	host, p, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		host, p = strings.Trim(hostPort, "[]"), port
+	}
+	switch {
+	case host == "" || host == "0.0.0.0" || host == "::":
+		host = loopback
+	case p == "":
+		p = port
+	}
+	u := url.URL{Scheme: scheme, Host: net.JoinHostPort(host, p), Path: "/v1"}
+	return u.String()
+}
+
+// Parse parses the name of a known server, or an address: a URL with or without /v1,
+// HOST:PORT, or a port of this machine.
+func Parse(text string) (Server, error) {
+	plain := strings.NewReplacer(".", "", "-", "", "_", "", " ", "").Replace(strings.ToLower(text))
+	for _, p := range KnownServers() {
+		if strings.ReplaceAll(strings.ToLower(p.Name), ".", "") == plain {
+			return p, nil
+		}
+	}
+	address := text
+	if n, err := strconv.ParseUint(text, 10, 16); err == nil && n > 0 {
+		address = net.JoinHostPort(loopback, text)
+	}
+	if !strings.Contains(address, "://") {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return Server{}, fmt.Errorf("unknown server %.60q: use ollama, vllm, llama.cpp, or an address like http://127.0.0.1:8000", text)
+		}
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return Server{}, errors.New("invalid address: use one like http://127.0.0.1:8000") // do not repeat it: it may contain a password
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return Server{}, errors.New("invalid address: remove the user name, password and query, since the address is written to files")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return Server{}, fmt.Errorf("invalid address %.60q: use one like http://127.0.0.1:8000", text)
+	}
+	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
+		u.Path = "/v1"
+	}
+	for _, p := range KnownServers() {
+		if p.BaseURL == u.String() {
+			return p, nil
+		}
+	}
+	return Server{"", u.String(), localKeyEnv}, nil
+}
+
+// ProbeAll probes servers concurrently and returns the results in the same order.
+func ProbeAll(ctx context.Context, places []Server) []ProbeResult {
+	found := make([]ProbeResult, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() { found[i] = Probe(ctx, p) })
+	}
+	all.Wait()
+	return found
+}
+
+// Probe requests the models of a server, with its key if that is set.
+func Probe(ctx context.Context, p Server) ProbeResult {
+	f := ProbeResult{Server: p}
+	f.Models, f.Err = probeModels(ctx, p)
+	return f
+}
+
+// ErrUnreachable means that no server responds at an address.
+var ErrUnreachable = errors.New("no server responds")
+
+func probeModels(ctx context.Context, p Server) ([]Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	header := http.Header{}
+	if key := strings.TrimSpace(os.Getenv(p.KeyEnv)); p.KeyEnv != "" && key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
+	status, models, err := ListModels(ctx, p.BaseURL+"/models", header)
+	switch {
+	case errors.Is(err, errNotAList):
+		return nil, errors.New("not a model server")
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s", ErrUnreachable, ErrorReason(err, probeTimeout))
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return nil, fmt.Errorf("the server requires a key (%d): export %s=..., or name another variable with -c model.api_key_env=NAME", status, p.KeyEnv)
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("the server has no list of models (%d)", status)
+	case len(models) == 0:
+		return nil, errors.New("the server has no models; load one first")
+	}
+	return models, nil
+}
+
+// errNotAList means that a server responded with something else than a list.
+var errNotAList = errors.New("the response is not a list of models")
+
+// ListModels requests {"data": [{"id": NAME}]} from an API. A status other than 200 returns no
+// models and no error. Redirects are not followed: the key is for this server.
+func ListModels(ctx context.Context, address string, header http.Header) (status int, models []Model, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header = header
+	client := &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read only
+	if resp.StatusCode != http.StatusOK {
+		return resp.StatusCode, nil, nil
+	}
+	var answer struct {
+		Data []struct {
+			ID  string `json:"id"`
+			Max int64  `json:"max_model_len"` // vLLM only
+		} `json:"data"`
+	}
+	if json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&answer) != nil {
+		return resp.StatusCode, nil, errNotAList
+	}
+	for _, m := range answer.Data {
+		if m.ID != "" && len(m.ID) <= maxName && !slices.ContainsFunc(models, func(known Model) bool { return known.Name == m.ID }) {
+			models = append(models, Model{m.ID, max(0, m.Max)})
+		}
+	}
+	return resp.StatusCode, models, nil
+}
+
+// HasAnswered reports whether ListModels reached a server, despite an error.
+func HasAnswered(err error) bool { return err == nil || errors.Is(err, errNotAList) }
+
+// ErrorReason explains a connection error without the address, which may contain a secret.
+func ErrorReason(err error, within time.Duration) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	name, unresolved := errors.AsType[*net.DNSError](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no response within %v", within)
+	case unresolved && name.IsNotFound:
+		return "no such host"
+	case unresolved:
+		return "its name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case strings.Contains(err.Error(), "invalid proxy address"):
+		return "the proxy address is not a URL"
+	}
+	return err.Error()
+}
+
+// FindModel returns the model with a name. Ollama accepts names without the tag "latest".
+func (f ProbeResult) FindModel(name string) (m Model, ok bool) {
+	for _, m := range f.Models {
+		if m.Name == name || m.Name == name+":latest" {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
+
+// TextModels returns the models without embedding and reranking models, judged by their names.
+func (f ProbeResult) TextModels() []Model {
+	var talking []Model
+	for _, m := range f.Models {
+		if name := strings.ToLower(m.Name); !strings.Contains(name, "embed") && !strings.Contains(name, "rerank") {
+			talking = append(talking, m)
+		}
+	}
+	if len(talking) == 0 {
+		return f.Models
+	}
+	return talking
+}

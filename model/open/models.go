@@ -1,0 +1,285 @@
+// Package modelopen opens the models that a configuration names: clients of
+// providers with retries, rate limits and prices, routes of several models, or
+// scripts.
+package modelopen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/ratelimit"
+	"github.com/minibench/mini/model/retry"
+	"github.com/minibench/mini/model/scripted"
+	"github.com/minibench/mini/trajectories/scripts"
+)
+
+// modelFunc returns the model for an attempt on an instance.
+type modelFunc func(in datasets.Instance) (model.Model, error)
+
+// Models returns models for attempts, and for summaries of conversations.
+type Models struct {
+	forInstance modelFunc
+	forSummary  modelFunc // nil if the attempt's own model makes summaries
+	Limiters    ratelimit.Limiters
+
+	mu   sync.Mutex
+	emit func(ratelimit.State)
+}
+
+// For implements runner.Models.
+func (m *Models) For(in datasets.Instance) (model.Model, error) { return m.forInstance(in) }
+
+// SummaryModel returns the model for summaries; nil if the attempt's own model
+// makes them.
+func (m *Models) SummaryModel(in datasets.Instance) (model.Model, error) {
+	if m.forSummary == nil {
+		return nil, nil //nolint:nilnil // as the interface says
+	}
+	return m.forSummary(in)
+}
+
+// New opens the models. It returns an error if one of them cannot work on an
+// instance of rows, for example because a script has no replies for it.
+func New(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models, error) {
+	m := &Models{}
+	var err error
+	if m.forInstance, err = m.newForInstance(cfg, isDemo, rows); err != nil {
+		return nil, err
+	}
+	if one := configs.SummaryModel(cfg); one != nil {
+		m.forSummary, err = m.newForInstance(one, false, rows)
+	}
+	return m, err
+}
+
+func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (modelFunc, error) {
+	switch {
+	case cfg.Model.Class == "scripted":
+		return newScripted(cfg, isDemo, rows)
+	case cfg.Model.Route.Kind != "":
+		return m.newRoute(cfg)
+	}
+	one, err := m.provider(cfg)
+	return func(datasets.Instance) (model.Model, error) { return one, nil }, err
+}
+
+// newScripted opens a scripted model. Each attempt begins with the first reply;
+// the replies are translated into the run's protocol.
+func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (modelFunc, error) {
+	script, err := loadScript(cfg, isDemo)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range rows {
+		if _, err := script.For(in.ID); err != nil {
+			return nil, usage.Wrap(err)
+		}
+	}
+	p, err := cfg.Agent.ParseProtocol()
+	if err != nil {
+		return nil, cfg.Locate(err)
+	}
+	return func(in datasets.Instance) (model.Model, error) {
+		m, err := script.For(in.ID)
+		if err != nil {
+			return nil, fmt.Errorf("scripted model: %w", err)
+		}
+		return translated{m, p, configs.Duration(cfg.Model.Delay)}, nil
+	}, nil
+}
+
+// OnLimits registers a callback for changes of the providers' rate limits.
+func (m *Models) OnLimits(emit func(ratelimit.State)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.emit = emit
+}
+
+// limitsChanged calls the callback with the state of all endpoints: the sum of
+// their limits (0, no limit, if a busy endpoint has none) and the longest
+// pause.
+func (m *Models) limitsChanged(ratelimit.State) {
+	m.mu.Lock()
+	emit := m.emit
+	m.mu.Unlock()
+	if emit == nil {
+		return
+	}
+	var sum ratelimit.State
+	bounded := true
+	for _, e := range m.Limiters.States() {
+		s := e.State
+		bounded = bounded && (s.Limit > 0 || s.InFlight+s.Waiting == 0)
+		sum.Limit += s.Limit
+		sum.InFlight += s.InFlight
+		sum.Waiting += s.Waiting
+		if s.QuotaFullUntil.After(sum.QuotaFullUntil) {
+			sum.QuotaFullUntil = s.QuotaFullUntil
+		}
+		if s.PausedUntil.After(sum.PausedUntil) {
+			sum.PausedUntil = s.PausedUntil
+		}
+	}
+	if !bounded {
+		sum.Limit = 0
+	}
+	emit(sum)
+}
+
+// wrongReplies is the value of model.replies for the demo's script with a first
+// attempt that fails.
+const wrongReplies = "wrong"
+
+func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
+	path := cfg.Model.Replies
+	switch {
+	case path == "" && isDemo:
+		return scripted.Parse("demo/replies.yaml", demo.Replies())
+	case path == wrongReplies && isDemo:
+		right, err := scripted.Parse("demo/replies.yaml", demo.Replies())
+		if err != nil {
+			return nil, err
+		}
+		wrong, err := scripted.Parse("demo/replies-wrong.yaml", demo.WrongReplies())
+		if err != nil {
+			return nil, err
+		}
+		return wrong.WithFallback(right), nil
+	case path == "":
+		return nil, usage.Errorf("the scripted model has no replies; set -c model.replies=FILE (YAML or JSON, or a trajectory)")
+	}
+	script, err := scripts.Load(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usage.Errorf("model.replies: %s: no such file; name a file of replies (YAML or JSON) or a trajectory", path)
+	}
+	if err != nil {
+		return nil, usage.Wrap(err)
+	}
+	return script, nil
+}
+
+// provider opens the model of a provider, with rate limits and retries. Models
+// with the same endpoint and key share their limits.
+func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
+	c := cfg.Model
+	if c.Name == "" {
+		return nil, usage.Errorf("no model is named; pass -m NAME, or --local for a server on this machine, or run mini config setup")
+	}
+	key, err := configs.ModelKey(cfg) // local servers may need no key
+	if err != nil {
+		return nil, err
+	}
+	if key == "" && c.BaseURL == "" {
+		return nil, usage.Errorf("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", c.APIKeyEnv)
+	}
+	known, err := ModelFacts(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.Price = known.Price
+	client, err := newClient(c, key, cfg.Agent.ToolDefinitions())
+	if err != nil {
+		return nil, usage.Wrap(err)
+	}
+	if key == "" {
+		client = withoutKey{client, c.APIKeyEnv}
+	}
+	wait := configs.Duration(c.MaxWait)
+	g := m.Limiters.For(baseURL(c), key, ratelimit.Config{
+		RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute, MaxConcurrent: c.MaxConcurrent, MaxPause: wait, OnChange: m.limitsChanged,
+	})
+	return retry.New(g.Model(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: wait}), nil
+}
+
+// newClient returns the client of a provider, which makes one attempt per
+// query.
+func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model.Model, error) {
+	if m.Class == "anthropic" {
+		return anthropic.New(anthropic.Config{
+			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
+			Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Cache: m.Cache, Tools: tools,
+		})
+	}
+	return openai.New(openai.Config{
+		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
+		Timeout: configs.Duration(m.Timeout), IdleTimeout: configs.Duration(m.StreamIdle), Price: m.Price, Tools: tools,
+	})
+}
+
+// withoutKey is a model without a key. It adds a hint to authentication errors.
+type withoutKey struct {
+	model.Model
+	variable string
+}
+
+// Query implements model.Model.
+func (m withoutKey) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	reply, err := m.Model.Query(ctx, history)
+	if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.AuthenticationError {
+		hinted := *e
+		hinted.Hint = "no key was sent: set the environment variable " + m.variable
+		return reply, &hinted
+	}
+	return reply, err
+}
+
+// Name returns the model name for predictions: the configured one, or the
+// joined names of a route's models.
+func Name(cfg *configs.Resolved) string {
+	if cfg.Model.Name != "" {
+		return cfg.Model.Name
+	}
+	var names []string
+	for _, one := range cfg.RouteConfigs() {
+		if name := cmp.Or(one.Model.Name, one.Model.Class); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// translated translates the replies of a scripted model into a protocol, and
+// delays them.
+type translated struct {
+	model.Model
+	protocol protocol.Protocol
+	delay    time.Duration
+}
+
+// Query implements model.Model.
+func (m translated) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	if m.delay > 0 {
+		select {
+		case <-time.After(m.delay):
+		case <-ctx.Done():
+			return model.Reply{}, context.Cause(ctx)
+		}
+	}
+	reply, err := m.Model.Query(ctx, history)
+	if err != nil {
+		return reply, err
+	}
+	reply.Message = protocol.Translate(m.protocol, reply.Message)
+	switch calls := len(reply.Message.ToolCalls) > 0; {
+	case calls && reply.FinishReason == model.FinishStop:
+		reply.FinishReason = model.FinishToolCalls
+	case !calls && reply.FinishReason == model.FinishToolCalls:
+		reply.FinishReason = model.FinishStop
+	}
+	return reply, nil
+}

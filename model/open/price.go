@@ -1,0 +1,170 @@
+package modelopen
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/internal/text"
+
+	"github.com/minibench/mini/internal/usage"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/price"
+)
+
+// Facts are the known price and limits of a model.
+type Facts struct {
+	price.Model
+	// Source names the origin of the price; "" if no price is known.
+	Source string
+}
+
+// ModelFacts returns the facts about the model of a configuration without a
+// route. It looks in the configuration, the user's price table and mini's
+// table. Prices of a table apply only at its hosts, unless model.price_as names
+// a model.
+func ModelFacts(cfg *configs.Resolved) (Facts, error) {
+	m := cfg.Model
+	if m.Class == "scripted" {
+		return Facts{Model: price.Model{Price: model.Price{Free: true}}, Source: "the script"}, nil
+	}
+	tables, sources, err := priceTables(m.PriceFile)
+	if err != nil {
+		return Facts{}, err
+	}
+	var f Facts
+	for i, t := range tables {
+		found, ok := t.Find(baseURL(m), m.Name)
+		if m.PriceAs != "" {
+			found, ok = t.FindByName(m.PriceAs)
+		}
+		if ok {
+			f = Facts{found, sources[i]}
+			break
+		}
+	}
+	if m.PriceAs != "" && f.Source == "" {
+		return f, usage.Errorf("model.price_as: no price table has the model %.80q; see model/price/table.yaml, or set model.price_file", m.PriceAs)
+	}
+	if m.Price.IsKnown() {
+		f.Price, f.Source = m.Price, "model.price"
+	}
+	return f, nil
+}
+
+// priceTables returns the user's price table, if there is one, and mini's.
+func priceTables(path string) (tables []price.Table, sources []string, err error) {
+	if path != "" {
+		data, err := os.ReadFile(path) //nolint:gosec // G304: reading the named file is the purpose
+		if err != nil {
+			return nil, nil, usage.Errorf("model.price_file: %v", err)
+		}
+		own, err := price.Parse(data)
+		if err != nil {
+			return nil, nil, usage.Errorf("model.price_file: %s: %v", path, err)
+		}
+		tables, sources = append(tables, own), append(sources, path)
+	}
+	shipped, err := price.Embedded()
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(tables, shipped), append(sources, "mini's table of "+shipped.Date), nil
+}
+
+// baseURL returns the address of a model's provider.
+func baseURL(m configs.Model) string {
+	if m.Class == "anthropic" {
+		return cmp.Or(m.BaseURL, anthropic.DefaultBaseURL)
+	}
+	return cmp.Or(m.BaseURL, openai.DefaultBaseURL)
+}
+
+// costReportingHosts are hosts of servers that report the cost in each reply.
+var costReportingHosts = []string{"openrouter.ai"}
+
+// reportsCost reports whether a model's server is known to report costs.
+func reportsCost(m configs.Model) bool {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return false
+	}
+	for _, host := range costReportingHosts {
+		if u.Hostname() == host || strings.HasSuffix(u.Hostname(), "."+host) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckCostLimits returns an error if the user set a cost limit and the cost is
+// unknown, since the limit would have no effect. For the default limits of mini
+// and its profiles it returns a note instead.
+func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
+	var unknown []string
+	all := configs.Models(cfg)
+	if one := configs.SummaryModel(cfg); one != nil {
+		all = append(all, one)
+	}
+	for _, one := range all {
+		f, err := ModelFacts(one)
+		if err != nil {
+			return "", err
+		}
+		if f.Source != "" || reportsCost(one.Model) {
+			continue
+		}
+		for _, limit := range []struct {
+			key   string
+			value float64
+		}{{"agent.cost_limit", cfg.Agent.CostLimit}, {"run.total_cost_limit", cfg.Run.TotalCostLimit}} {
+			origin, ok := cfg.Origin(limit.key)
+			if limit.value > 0 && ok && !origin.IsBuiltin() && !origin.IsBuiltinProfile() {
+				return "", usage.Errorf("%s is %v (%s), but the price of %s at %s is unknown; "+
+					"set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the limit to 0",
+					limit.key, limit.value, origin, one.Model.Name, baseURL(one.Model))
+			}
+		}
+		if name := fmt.Sprintf("%.80q", one.Model.Name); !slices.Contains(unknown, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if cfg.Agent.CostLimit > 0 && len(unknown) > 0 {
+		steps := "-c agent.step_limit=N sets a step limit"
+		if n := cfg.Agent.StepLimit; n > 0 {
+			steps = fmt.Sprintf("the limit of %s applies", text.Count(n, "step"))
+		}
+		note = fmt.Sprintf("note: the price of %s is unknown, so no cost limit applies (model.price sets a price); %s",
+			strings.Join(unknown, ", "), steps)
+	}
+	return note, nil
+}
+
+// CombinedFacts returns the facts about all models of a configuration. The
+// source is empty if one of the prices is unknown.
+func CombinedFacts(cfg *configs.Resolved) (Facts, error) {
+	var all Facts
+	var sources []string
+	for _, one := range configs.Models(cfg) {
+		f, err := ModelFacts(one)
+		if err != nil {
+			return Facts{}, err
+		}
+		if f.Source == "" {
+			return Facts{}, nil
+		}
+		all.Model = f.Model
+		if !slices.Contains(sources, f.Source) {
+			sources = append(sources, f.Source)
+		}
+	}
+	all.Source = strings.Join(sources, " and ")
+	return all, nil
+}

@@ -1,0 +1,159 @@
+package ratelimit
+
+import "time"
+
+// concurrency limits the number of requests in flight and adapts to the
+// provider. If part of a burst (the requests in flight at a refusal) is refused,
+// the accepted part is the capacity.
+//
+// A refusal above every concurrency that ever got an answer sets a ceiling. The
+// limit does not exceed the ceiling for a time that grows each time the same ceiling
+// is confirmed. Several refusals are needed while no limit is known, or if the
+// provider also refuses requests at random (see noise).
+//
+// A refusal at a concurrency that worked before is treated as transient: the
+// caller's backoff is enough. If many of the requests in flight are refused, the
+// limit falls, at most by half, and rises again soon.
+type concurrency struct {
+	configured    int // configured limit; 0: none
+	limit         int // current limit; 0: not known yet
+	proven        int // highest concurrency with an answer
+	provenAnswers int // number of answers at proven
+
+	ceiling      int
+	ceilingUntil time.Time // the limit does not exceed ceiling until then
+	ceilingHold  time.Duration
+
+	burstSeq         int64 // sequence number of the newest request when the limit last began to fall
+	lastRefusal      time.Time
+	beforeBurst      struct{ limit, proven, ceiling int } // values before the burst
+	refusedAbove     int                                  // refusals in the burst above proven
+	refusedBelow     int                                  // refusals in the burst at or below proven
+	unconfirmed      int                                  // refusals above proven since proven last rose
+	noise            float64                              // moving average of the share of requests refused at proven
+	burstAnswers     int                                  // answers since the burst
+	previousHold     time.Duration                        // ceilingHold before the burst
+	answersSinceRise int                                  // answers since the last rise
+}
+
+const (
+	initialHold   = cooldown
+	confirmedHold = 10 * time.Minute
+	maxHold       = time.Hour
+	// confirmations is how many refusals confirm a ceiling, and how many answers
+	// confirm a concurrency.
+	confirmations = 3
+	// The limit falls if more than 1/fallDivisor of the requests in flight are
+	// refused. While no limit is known, refusals of less than 1/minRefusedDivisor
+	// are ignored.
+	fallDivisor       = 4
+	minRefusedDivisor = 16
+	// The limit probes at most proven/probeDivisor (at least one) above proven
+	// until there is an answer at that concurrency.
+	probeDivisor = 8
+	// cooldown is how long after a refusal the limit does not exceed proven. A
+	// longer Retry-After is about a quota over time, not about concurrency.
+	cooldown = 2 * time.Second
+	// maxNoise is the noise above which a single refusal does not set a ceiling;
+	// noiseWindow is the number of requests averaged.
+	maxNoise    = 0.002
+	noiseWindow = 256
+)
+
+// onRefused handles a refusal for too many requests. accepted is the number of
+// requests still in flight, newest the sequence number of the latest request,
+// after the requested wait.
+func (l *concurrency) onRefused(t *ticket, accepted int, newest int64, after time.Duration, now time.Time) {
+	if t.seq > l.burstSeq { // sent after the last fall
+		l.burstSeq, l.refusedAbove, l.refusedBelow, l.burstAnswers, l.previousHold = newest, 0, 0, 0, l.ceilingHold
+		l.beforeBurst.limit, l.beforeBurst.proven, l.beforeBurst.ceiling = l.limit, l.proven, l.ceiling
+		if l.limit == 0 {
+			l.beforeBurst.limit = accepted + 1
+		}
+	}
+	l.lastRefusal, l.answersSinceRise = now, 0
+	if t.inFlight == l.proven && l.provenAnswers < confirmations && accepted > 0 {
+		l.proven-- // a request was finishing, and its slot already free
+	}
+	if accepted == 0 && l.burstAnswers == 0 { // all were refused: not a ceiling but an outage
+		l.ceiling, l.ceilingUntil = 0, time.Time{}
+	}
+	switch {
+	case t.inFlight > l.proven, t.inFlight == l.proven && accepted >= l.proven: // or this one was the excess request
+		l.refusedAbove++
+		if l.unconfirmed++; l.isDoubtful(accepted) {
+			return
+		}
+		fall := max(1, l.proven, accepted)
+		if accepted > 0 {
+			l.setCeiling(fall, accepted, after, now)
+		}
+		l.lower(fall)
+	default:
+		if t.inFlight < l.proven {
+			l.noise += 1.0 / noiseWindow
+		}
+		if l.refusedBelow++; l.refusedBelow > 1 && fallDivisor*l.refusedBelow >= l.beforeBurst.limit {
+			fall := max(1, accepted, l.beforeBurst.limit/2)
+			l.proven = max(fall, (l.beforeBurst.proven+fall+1)/2)
+			l.lower(fall)
+		}
+	}
+}
+
+// isDoubtful reports whether a refusal above proven may be accidental.
+func (l *concurrency) isDoubtful(accepted int) bool {
+	return l.limit == 0 && minRefusedDivisor*l.unconfirmed < max(accepted, l.proven) || l.noise > maxNoise && l.unconfirmed < confirmations
+}
+
+func (l *concurrency) lower(to int) {
+	if l.limit == 0 || to < l.limit {
+		l.limit = to
+	}
+}
+
+// setCeiling makes n the ceiling.
+func (l *concurrency) setCeiling(n, accepted int, after time.Duration, now time.Time) {
+	l.ceilingHold = initialHold
+	if l.refusedAbove >= confirmations && fallDivisor*l.refusedAbove >= accepted && after <= cooldown {
+		l.ceilingHold = confirmedHold
+	}
+	if d := n - l.beforeBurst.ceiling; l.beforeBurst.ceiling > 0 && d >= -1 && d <= 1 { // confirmed again
+		l.ceilingHold = min(maxHold, max(confirmedHold, 2*l.previousHold))
+	}
+	l.ceiling, l.ceilingUntil = n, now.Add(l.ceilingHold)
+}
+
+// onAnswered handles an answered request. sentAt is the number of requests in
+// flight when it was sent, inFlight the number now, both including it. waiting
+// reports that more requests are queued.
+func (l *concurrency) onAnswered(sentAt, inFlight int, waiting bool, now time.Time) {
+	l.burstAnswers++
+	l.noise -= l.noise / noiseWindow
+	// The smaller of the concurrency when it was sent and when it was answered
+	// is certainly accepted.
+	switch accepted := min(sentAt, inFlight); {
+	case accepted > l.proven:
+		l.proven, l.provenAnswers, l.unconfirmed = accepted, 1, 0
+	case accepted == l.proven:
+		l.provenAnswers++
+	}
+	l.ceiling = max(l.ceiling, l.proven)
+	bound := l.configured
+	if now.Before(l.ceilingUntil) && (bound == 0 || l.ceiling < bound) {
+		bound = l.ceiling
+	}
+	if l.limit == 0 || bound > 0 && l.limit >= bound || !waiting && inFlight < l.limit {
+		return
+	}
+	switch {
+	case l.limit < l.proven:
+		l.limit++
+	case l.limit-l.proven >= max(1, l.proven/probeDivisor): // probing: no answer at this concurrency yet
+	case now.Sub(l.lastRefusal) >= cooldown:
+		if l.answersSinceRise++; 4*l.answersSinceRise >= l.limit {
+			l.limit++
+			l.answersSinceRise = 0
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package ratelimit
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Model wraps a provider with the limiter. One Query is one request; Reply.Waited
+// is the wait before it.
+func (g *Limiter) Model(provider model.Model) model.Model { return limitedModel{provider, g} }
+
+type limitedModel struct {
+	provider model.Model
+	limiter  *Limiter
+}
+
+// Query implements model.Model.
+func (m limitedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	begun := time.Now()
+	t, err := m.limiter.acquire(ctx, model.EstimateTokens(messages))
+	waited := time.Since(begun)
+	if err != nil {
+		return model.Reply{Waited: waited}, err
+	}
+	var r result
+	defer func() { m.limiter.release(t, r) }() // even if the provider panics
+	var sent atomic.Bool
+	reply, err := m.provider.Query(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Store(true) },
+	}), messages)
+	reply.Waited += waited
+	r.cancelled, r.sent = err != nil && ctx.Err() != nil, sent.Load()
+	r.answered, r.rateLimits = err == nil, reply.RateLimits
+	r.tokens = reply.Usage.Prompt + reply.Usage.Completion
+	if e, ok := errors.AsType[*model.Error](err); ok && e.IsOverloaded() {
+		r.refused, r.retryAfter = true, e.RetryAfter
+	}
+	return reply, err
+}
+
+// Limiters holds the limiters of a process. The zero value is ready to use.
+type Limiters struct {
+	mu       sync.Mutex
+	limiters map[endpointKey]*Limiter
+}
+
+// endpointKey identifies what a provider counts by. The API key is stored as a
+// hash, in memory only.
+type endpointKey struct {
+	baseURL string
+	key     [sha256.Size]byte
+}
+
+// For returns the limiter of an endpoint. The first call creates it from c.
+func (s *Limiters) For(baseURL, key string, c Config) *Limiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := endpointKey{baseURL, sha256.Sum256([]byte(key))}
+	g, ok := s.limiters[e]
+	if !ok {
+		if s.limiters == nil {
+			s.limiters = map[endpointKey]*Limiter{}
+		}
+		g = New(c)
+		s.limiters[e] = g
+	}
+	return g
+}

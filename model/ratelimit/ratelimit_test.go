@@ -1,0 +1,413 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/ratelimit"
+	"github.com/minibench/mini/model/retry"
+)
+
+// 64 workers run 20 steps each against a server that allows 8 concurrent requests
+// and 1,200 per minute.
+func TestManyWorkers(t *testing.T) {
+	tests := map[string]struct {
+		config ratelimit.Config
+		states bool          // the server reports its limit per minute
+		takes  time.Duration // duration of a reply
+		over   int           // maximum number of refusals
+		most   time.Duration // maximum total time
+		wire   bool          // over HTTP, and not only in step with its refusals
+	}{
+		// 1280 requests: 1200 of them, a minute's wait, the rest.
+		"configured":            {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 100 * time.Millisecond, 0, 65 * time.Second, true},
+		"configured, slow":      {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 2 * time.Second, 0, 322 * time.Second, false},
+		"a minute configured":   {ratelimit.Config{RequestsPerMinute: 1200}, false, 100 * time.Millisecond, 59, 66 * time.Second, false},
+		"learned":               {ratelimit.Config{}, true, 100 * time.Millisecond, 59, 66 * time.Second, true},
+		"learned, slow":         {ratelimit.Config{}, true, 2 * time.Second, 59, 325 * time.Second, false},
+		"learned, slow, silent": {ratelimit.Config{}, false, 2 * time.Second, 59, 325 * time.Second, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &limitedServer{
+					atOnce: 8, aMinute: 1200, states: test.states, after: time.Second,
+					takes: func(int) time.Duration { return test.takes },
+				}
+				g := ratelimit.New(test.config)
+				var provider model.Model = s
+				if test.wire {
+					provider = serve(t, s)
+				}
+				failed, took := work(t, retry.New(g.Model(provider), retry.Policy{}), 64, 20, 0)
+				if failed > 0 || s.answered != 64*20 {
+					t.Errorf("%d calls failed, %d answered", failed, s.answered)
+				}
+				if n := s.late(); n > 0 || len(s.over) > test.over {
+					t.Errorf("%d requests were too many, %d of them after the first second", len(s.over), n)
+				}
+				if took > test.most {
+					t.Errorf("took %v, want at most %v", took, test.most)
+				}
+				t.Logf("took %v, %d refused, at most %d at once, %+v", took, len(s.over), s.peak, g.State())
+			})
+		})
+	}
+}
+
+// The server allows 8 concurrent requests, and 16 after half an hour. The limiter
+// probes so rarely that few requests are refused, and still finds the new limit.
+func TestConcurrencyRises(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &limitedServer{atOnce: 8, after: time.Second, takes: func(int) time.Duration { return 2 * time.Second }}
+		later := time.AfterFunc(30*time.Minute, func() {
+			s.mu.Lock()
+			s.atOnce = 16
+			s.mu.Unlock()
+		})
+		defer later.Stop()
+		g := ratelimit.New(ratelimit.Config{})
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 400, 0)
+		if failed > 0 {
+			t.Errorf("%d calls failed", failed)
+		}
+		early := 0
+		for _, at := range s.over {
+			if at > time.Second && at < 30*time.Minute {
+				early++
+			}
+		}
+		if n := s.late(); early > 1 || n > 6 {
+			t.Errorf("%d requests were too many after the first second, %d of them before there was more room", n, early)
+		}
+		// With 8 at once it takes 106 minutes 40, from half an hour on with 16 it
+		// would be 68.
+		if most := 75 * time.Minute; took > most || s.peak != 16 {
+			t.Errorf("took %v, want at most %v; at most %d at once", took, most, s.peak)
+		}
+		t.Logf("took %v, %d refused, then %v, %+v", took, len(s.over)-s.late(), s.over[len(s.over)-s.late():], g.State())
+	})
+}
+
+// If the server does not report its limit per minute, requests are refused, but no
+// call fails, even if the requested waits are too short.
+func TestLearnedLimits(t *testing.T) {
+	for _, after := range []time.Duration{0, 100 * time.Millisecond, time.Second, 5 * time.Second} {
+		for _, test := range []struct{ aMinute, workers, steps int }{{10, 8, 5}, {50, 32, 7}, {100, 64, 6}, {1200, 64, 75}} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &limitedServer{aMinute: test.aMinute, after: after}
+				g := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), test.workers, test.steps, time.Second)
+				most := 2 * time.Minute * time.Duration(test.workers*test.steps) / time.Duration(test.aMinute)
+				if failed > 0 || took > most {
+					t.Errorf("%+v: %d failed, took %v, want at most %v", test, failed, took, most)
+				}
+				t.Logf("%+v: took %v, %d refused of %d", test, took, len(s.over), s.answered+len(s.over))
+			})
+		}
+	}
+}
+
+// Token counts are estimated first and corrected later.
+func TestTokensAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &limitedServer{tokens: 50_000, after: 5 * time.Second}
+		g := ratelimit.New(ratelimit.Config{TokensPerMinute: 50_000})
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 16, 10, 0)
+		if failed > 0 || len(s.over) > 2 || took > 4*time.Minute {
+			t.Errorf("%d failed, %d refused, took %v", failed, len(s.over), took)
+		}
+		t.Logf("took %v, %d refused", took, len(s.over))
+	})
+}
+
+// Random refusals slow the workers down only briefly.
+func TestRandomRefusals(t *testing.T) {
+	for _, percent := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			run := func(refuses func(int) bool) (time.Duration, int) {
+				s := &limitedServer{refuses: refuses, takes: func(n int) time.Duration { return time.Duration(1000+n%7*100) * time.Millisecond }}
+				g := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 20, 500*time.Millisecond)
+				if failed > 0 {
+					t.Errorf("%d failed", failed)
+				}
+				return took, g.State().Limit
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			without, _ := run(nil)
+			with, limit := run(func(int) bool { return r.IntN(100) < percent })
+			t.Logf("%d%%: %v, without %v, limit at the end %d", percent, with, without, limit)
+			if with > without*13/10+time.Duration(percent)*time.Second {
+				t.Errorf("%d%% refused: %v, without %v", percent, with, without)
+			}
+		})
+	}
+}
+
+// A temporary overload or a nearly full quota at the start of a run is not mistaken
+// for the capacity.
+func TestInvalidStreamStart(t *testing.T) {
+	for name, left := range map[string]int{"nothing left": 0, "three left": 3} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, n := time.Now(), 0
+				s := &limitedServer{after: 10 * time.Second, refuses: func(int) bool {
+					n++
+					return n > left && time.Since(start) < 30*time.Second
+				}}
+				g := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 60, 0)
+				if failed > 0 || took > 5*time.Minute {
+					t.Errorf("%d failed, took %v", failed, took)
+				}
+				t.Logf("took %v, %+v", took, g.State())
+			})
+		})
+	}
+}
+
+// A pause applies to all requests, up to MaxPause.
+func TestPause(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		40 * time.Second: 40 * time.Second,
+		2 * time.Hour:    0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := ratelimit.New(ratelimit.Config{MaxPause: time.Hour})
+			first := true
+			s := &limitedServer{refuses: func(int) bool { was := first; first = false; return was }, after: after}
+			m := g.Model(s)
+			if _, err := m.Query(t.Context(), nil); err == nil {
+				t.Fatal("the first request was not refused")
+			}
+			var paused time.Duration
+			ctx := model.WithPause(t.Context(), func() func() {
+				begun := time.Now()
+				return func() { paused += time.Since(begun) }
+			})
+			reply, err := m.Query(ctx, nil)
+			if err != nil || reply.Waited != want || paused != want {
+				t.Errorf("waited %v, paused %v, %v", reply.Waited, paused, err)
+			}
+		})
+	}
+}
+
+// A retry keeps its place in the queue. While nothing is answered, the waiting calls
+// take turns, so that none runs out of tries.
+func TestOrderOfRetries(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails error
+		want  []int
+	}{
+		"another failure": {&model.Error{Status: model.ProviderError, Code: 500, Retryable: true, Err: errors.New("x")}, []int{0, 1, 0, 2, 3, 4}},
+		"too many":        {&model.Error{Status: model.RateLimited, Code: 429, Retryable: true, Err: errors.New("x")}, []int{0, 1, 2, 3, 4, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var order []int
+				g := ratelimit.New(ratelimit.Config{MaxConcurrent: 1})
+				var all sync.WaitGroup
+				for i := range 5 {
+					first := true
+					m := retry.New(g.Model(oneSecondProvider(func() error {
+						order = append(order, i)
+						defer func() { first = false }()
+						if i == 0 && first {
+							return test.fails
+						}
+						return nil
+					})), retry.Policy{})
+					all.Go(func() {
+						if _, err := m.Query(t.Context(), nil); err != nil {
+							t.Error(err)
+						}
+					})
+					time.Sleep(time.Millisecond) // of the bubble's clock
+				}
+				all.Wait()
+				if diff := cmp.Diff(test.want, order); diff != "" {
+					t.Errorf("order (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// oneSecondProvider is a provider that takes one second.
+type oneSecondProvider func() error
+
+func (o oneSecondProvider) Query(context.Context, []model.Message) (model.Reply, error) {
+	err := o()
+	time.Sleep(time.Second) // of the bubble's clock
+	return model.Reply{Tries: 1}, err
+}
+
+func TestOnChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []ratelimit.State
+		s := &limitedServer{atOnce: 4, after: 3 * time.Second}
+		g := ratelimit.New(ratelimit.Config{OnChange: func(s ratelimit.State) { told = append(told, s) }})
+		work(t, retry.New(g.Model(s), retry.Policy{}), 16, 5, 0)
+		if len(told) == 0 || len(told) > 5 || told[len(told)-1].Limit != 4 || told[0].PausedUntil.IsZero() {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+// A full quota is reported even if nothing else changes.
+func TestFullQuotaIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []ratelimit.State
+		var at []time.Duration
+		start := time.Now()
+		g := ratelimit.New(ratelimit.Config{RequestsPerMinute: 30, MaxConcurrent: 4, OnChange: func(s ratelimit.State) {
+			told, at = append(told, s), append(at, time.Since(start))
+		}})
+		work(t, g.Model(&limitedServer{aMinute: 30}), 8, 8, 0)
+		// 30 in 8 seconds, then a wait until the first of them is a minute old.
+		if len(told) == 0 || len(told) > 3 || at[0] < 6*time.Second || at[0] > 9*time.Second ||
+			told[0].QuotaFullUntil.Sub(start) != 61*time.Second || told[0].Waiting == 0 {
+			t.Errorf("told %+v at %v", told, at)
+		}
+	})
+}
+
+func TestLimitersAreShared(t *testing.T) {
+	var all ratelimit.Limiters
+	first := all.For("u", "k", ratelimit.Config{MaxConcurrent: 1})
+	if all.For("u", "k", ratelimit.Config{}) != first {
+		t.Error("one endpoint, two governors")
+	}
+	if all.For("u", "other", ratelimit.Config{}) == first || all.For("other", "k", ratelimit.Config{}) == first {
+		t.Error("two endpoints, one limiter")
+	}
+}
+
+// pendingProvider is a provider that waits for an answer or for cancellation. Like an HTTP
+// client, it reports sent requests to httptrace.
+type pendingProvider struct{ sends bool }
+
+func (p pendingProvider) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	if trace := httptrace.ContextClientTrace(ctx); p.sends && trace != nil {
+		trace.WroteHeaders()
+	}
+	select {
+	case <-ctx.Done():
+		return model.Reply{}, context.Cause(ctx)
+	case <-time.After(time.Second):
+		return model.Reply{Usage: model.Usage{Prompt: 100, Completion: 900}}, nil
+	}
+}
+
+// A cancelled call counts like at the provider: nothing before it was sent, and the
+// prompt after that.
+func TestUnsentCallIsRefunded(t *testing.T) {
+	prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}} // 100 tokens
+	tests := map[string]struct {
+		config ratelimit.Config
+		sends  bool
+		calls  int // cancelled
+		waits  bool
+	}{
+		"tokens of what was not sent":   {ratelimit.Config{TokensPerMinute: 1000}, false, 100, false},
+		"requests of what was not sent": {ratelimit.Config{RequestsPerMinute: 2}, false, 100, false},
+		"requests that were sent":       {ratelimit.Config{RequestsPerMinute: 2}, true, 2, true},
+		"prompts that were sent":        {ratelimit.Config{TokensPerMinute: 1000}, true, 10, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := ratelimit.New(test.config).Model(pendingProvider{test.sends})
+				for range test.calls {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					if _, err := m.Query(ctx, prompt); !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+					cancel()
+				}
+				r, err := m.Query(t.Context(), prompt)
+				if err != nil || (r.Waited > 0) != test.waits {
+					t.Errorf("the next call waited %v: %v", r.Waited, err)
+				}
+			})
+		})
+	}
+}
+
+// If a call is cancelled after it was sent, the tokens reserved for its answer are
+// released.
+func TestCancelledCallCountsPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(ratelimit.Config{TokensPerMinute: 20_000})
+		m := g.Model(pendingProvider{true})
+		prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}}
+		for range 15 { // raises the expected length of answers
+			if _, err := m.Query(t.Context(), prompt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute) // of the bubble's clock
+		for range 40 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			_, _ = m.Query(ctx, prompt)
+			cancel()
+		}
+		if r, err := m.Query(t.Context(), prompt); err != nil || r.Waited > 0 {
+			t.Errorf("the next call waited %v: %v", r.Waited, err)
+		}
+	})
+}
+
+// cancellingProvider is a provider that cancels a context just before it answers.
+type cancellingProvider struct {
+	end  *context.CancelFunc
+	hold chan struct{}
+}
+
+func (e cancellingProvider) Query(context.Context, []model.Message) (model.Reply, error) {
+	<-e.hold
+	(*e.end)()
+	return model.Reply{}, nil
+}
+
+// A call cancelled at the moment when it is granted counts like any unsent call.
+func TestCancelledWhenGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 200
+		began := time.Now()
+		e := cancellingProvider{new(context.CancelFunc), make(chan struct{})}
+		m := ratelimit.New(ratelimit.Config{MaxConcurrent: 1, RequestsPerMinute: rounds + 1}).Model(e)
+		for range rounds {
+			second, end := context.WithCancel(t.Context())
+			*e.end = end
+			var calls sync.WaitGroup
+			calls.Go(func() { _, _ = m.Query(t.Context(), nil) })
+			synctest.Wait()
+			calls.Go(func() {
+				if _, err := m.Query(second, nil); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			e.hold <- struct{}{}
+			calls.Wait()
+		}
+		*e.end = func() {}
+		close(e.hold)
+		if _, err := m.Query(t.Context(), nil); err != nil || time.Since(began) > 0 {
+			t.Errorf("calls waited %v: %v", time.Since(began), err)
+		}
+	})
+}

@@ -1,0 +1,27 @@
+package ratelimit
+
+import (
+	"cmp"
+	"slices"
+)
+
+// EndpointState is the state of one endpoint's Limiter.
+type EndpointState struct {
+	BaseURL string
+	State
+}
+
+// States returns the states of all endpoints, by URL. A URL with several keys
+// occurs once for each.
+func (s *Limiters) States() []EndpointState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]EndpointState, 0, len(s.limiters))
+	for e, g := range s.limiters {
+		all = append(all, EndpointState{e.baseURL, g.State()})
+	}
+	slices.SortFunc(all, func(a, b EndpointState) int {
+		return cmp.Or(cmp.Compare(a.BaseURL, b.BaseURL), cmp.Compare(b.Limit, a.Limit))
+	})
+	return all
+}

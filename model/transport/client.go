@@ -1,0 +1,184 @@
+// Package transport sends requests to chat APIs. It adds the user's fields to the
+// request, turns HTTP errors into *model.Error, with Retry-After, and redacts keys
+// everywhere.
+//
+//	c := transport.New(transport.Client{URL: base + "/v1/messages", Header: header, Redact: transport.NewRedactor(key)})
+//	reply, err := c.Query(ctx, request, func(r *transport.Response) (model.Reply, error) { return parse(r.JSON()) })
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Defaults of Client.
+const (
+	DefaultTimeout     = 10 * time.Minute
+	DefaultIdleTimeout = 2 * time.Minute
+	// DefaultMaxResponseBytes is the default of Client.MaxResponseBytes.
+	DefaultMaxResponseBytes = 64 << 20
+)
+
+// Client sends requests to one endpoint. It is safe for concurrent use.
+type Client struct {
+	URL    string
+	Header http.Header // of every request, including the key
+	// ExtraFields are set in the body of every request and override its own.
+	ExtraFields map[string]json.RawMessage
+	// Timeout bounds one request, up to the last byte of the response;
+	// IdleTimeout bounds the time between two parts of an event stream.
+	Timeout, IdleTimeout time.Duration
+	// MaxResponseBytes bounds a response; beyond it reading fails with
+	// ErrResponseTooLarge.
+	MaxResponseBytes int64
+	// Redact removes keys from responses and errors before they are cut, since
+	// a part of a key is not recognized.
+	Redact Redactor
+	// HTTP is for proxies and tests; its Timeout is ignored.
+	HTTP *http.Client
+}
+
+// New returns a Client with defaults set.
+func New(c Client) *Client {
+	c.Timeout, c.IdleTimeout = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
+	c.MaxResponseBytes = cmp.Or(c.MaxResponseBytes, DefaultMaxResponseBytes)
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{Transport: newTransport()}
+	}
+	return &c
+}
+
+// Close closes the idle connections.
+func (c *Client) Close() error {
+	c.HTTP.CloseIdleConnections()
+	return nil
+}
+
+// dialTimeout bounds connecting: long enough for a few lost packets, short enough
+// to report a wrong address soon.
+const dialTimeout = 15 * time.Second
+
+// newTransport keeps an idle connection per worker; the default keeps two.
+func newTransport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	return t
+}
+
+// Query sends a request, which must encode to a JSON object, and reads the
+// response with read. Its errors are *model.Error, or the cause of ctx.
+func (c *Client) Query(ctx context.Context, request any, read func(*Response) (model.Reply, error)) (model.Reply, error) {
+	body, err := c.body(request)
+	if err != nil {
+		return model.Reply{}, fmt.Errorf("write request: %w", err)
+	}
+	within, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	a := &Response{redact: c.Redact}
+	var reply model.Reply
+	if err = c.post(within, cancel, body, a); err == nil {
+		reply, err = read(a)
+		_ = a.body.Close()
+	}
+	reply.Tries, reply.RateLimits = 1, a.rateLimits
+	if err == nil {
+		return reply, nil
+	}
+	if ctx.Err() != nil {
+		return reply, context.Cause(ctx)
+	}
+	if _, ok := errors.AsType[*model.Error](err); !ok {
+		if err = transportError(err, a.begun); errors.Is(within.Err(), context.DeadlineExceeded) {
+			err = timeoutError(c.Timeout)
+		}
+	}
+	return reply, c.Redact.Error(err)
+}
+
+// body encodes a request and adds the extra fields.
+func (c *Client) body(request any) ([]byte, error) {
+	body, err := json.Marshal(request)
+	if err != nil || len(c.ExtraFields) == 0 {
+		return body, err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(body, &object); err != nil {
+		return nil, err
+	}
+	maps.Copy(object, c.ExtraFields)
+	return json.Marshal(object)
+}
+
+// post sends the request. A status of 400 or more, and a web page with any
+// status, is a *model.Error.
+func (c *Client) post(ctx context.Context, cancel context.CancelFunc, body []byte, a *Response) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = c.Header.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: c.HTTP.Transport, CheckRedirect: c.checkRedirect, Jar: c.HTTP.Jar}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	if err := a.open(resp, c, cancel); err != nil {
+		_ = resp.Body.Close()
+		return err
+	}
+	return nil
+}
+
+// maxHost bounds the name of a host in an error, in bytes.
+const maxHost = 253
+
+// checkRedirect keeps the key on the configured server. net/http would also send
+// it to another port, from https to http, and in unknown headers to any host.
+func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		host := c.Redact.Bytes([]byte(req.URL.Host)) // redact before cutting: a part of a key is not recognized
+		return &model.Error{
+			Status: model.BadRequest, Err: fmt.Errorf("the server redirects to %s://%s", req.URL.Scheme, host[:min(len(host), maxHost)]),
+			Hint: "set the base URL (model.base_url) to the redirect target, if that host may receive the key",
+		}
+	}
+	return nil
+}
+
+// EncodeKwargs encodes the user's fields of a request. It rejects keys, and the
+// fields in reserved, which mini sets.
+func EncodeKwargs(kwargs map[string]any, reserved ...string) (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	for name, value := range kwargs {
+		switch {
+		case slices.Contains(reserved, name):
+			return nil, fmt.Errorf("model kwargs: %q is set by mini", name)
+		case name == "api_key" || IsSecretHeader(name):
+			return nil, fmt.Errorf("model kwargs: %q: set keys in the environment", name)
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("model kwargs: %s: %w", name, err)
+		}
+		fields[name] = b
+	}
+	return fields, nil
+}

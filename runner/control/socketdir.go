@@ -1,0 +1,103 @@
+package control
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxPath is the maximum length of a socket's path, in bytes: 107 on Linux.
+const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// shared is the directory for temporary files of all users.
+const shared = "/tmp"
+
+// socketName returns the name of a run's socket, a hash of the folder's path. A
+// socket left by a killed process is thus replaced by the next one.
+func socketName(run string) string {
+	if abs, err := filepath.Abs(run); err == nil {
+		run = abs
+	}
+	sum := sha256.Sum256([]byte(run))
+	return hex.EncodeToString(sum[:8]) + ".sock"
+}
+
+// isSocketName reports whether name has the form of socketName.
+func isSocketName(name string) bool {
+	digits, ok := strings.CutSuffix(name, ".sock")
+	_, err := hex.DecodeString(digits)
+	return ok && len(digits) == 16 && err == nil
+}
+
+// socketDirs returns the directories for sockets in order of preference: the user's
+// runtime directory, and a substitute.
+func socketDirs() []string {
+	var all []string
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		all = append(all, filepath.Join(dir, "mini"))
+	}
+	return append(all, fmt.Sprintf("%s/mini-%d", shared, os.Getuid()))
+}
+
+// findSocketDir creates the first usable directory for a socket.
+func findSocketDir(dirs []string, name string) (dir string, err error) {
+	var reasons []string
+	for _, dir := range dirs {
+		if n := len(filepath.Join(dir, name)); n > maxPath {
+			reasons = append(reasons, fmt.Sprintf("%s: socket path would exceed %d bytes (%d)", dir, maxPath, n))
+			continue
+		}
+		failed := makePrivate(dir)
+		if failed == nil {
+			return dir, nil
+		}
+		reasons = append(reasons, failed.Error())
+	}
+	return "", errors.New("no usable directory for a socket: " + strings.Join(reasons, "; "))
+}
+
+// makePrivate creates a directory that only this user may access, or checks an
+// existing one. It does not follow links: other users may write to the parent.
+func makePrivate(dir string) error {
+	if parent := filepath.Dir(dir); parent != shared {
+		// As sudo leaves it, the runtime folder may be another user's. // after sudo, the runtime directory may belong to another user
+		if err := checkOwned(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := checkOwned(dir); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700) //nolint:gosec // a directory of this user
+}
+
+// checkOwned checks that dir is a directory of this user.
+func checkOwned(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
+	case owner(info) != os.Getuid():
+		return fmt.Errorf("%s is another user's", dir)
+	}
+	return nil
+}
+
+// owner returns the owner of a file; -1 if unknown.
+func owner(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,46 @@
+package script
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// gitHeader matches the new name of a file. As in the official harness, it
+// matches anywhere in a line, and the last " b/" wins.
+var gitHeader = lazyregexp.New(`diff --git a/.* b/(.*)`)
+
+// newNames returns the file names in a Python test patch, in order, with
+// duplicates.
+func newNames(patch string) []string {
+	var names []string
+	for _, m := range gitHeader.FindAllStringSubmatch(patch, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// nonTestSuffixes lists suffixes of files that are not tests. As in the official
+// harness, "csv" has no dot.
+var nonTestSuffixes = []string{
+	".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml",
+}
+
+// Directives returns the arguments of the test command of a Python repository:
+// the files of the test patch in order, or module names for django.
+func Directives(repo, testPatch string) []string {
+	if repo == "swe-bench/humaneval" {
+		return []string{"test.py"}
+	}
+	names := slices.DeleteFunc(newNames(testPatch), func(name string) bool {
+		return slices.ContainsFunc(nonTestSuffixes, func(end string) bool { return strings.HasSuffix(name, end) })
+	})
+	if repo == "django/django" {
+		for i, name := range names {
+			name = strings.TrimPrefix(strings.TrimSuffix(name, ".py"), "tests/")
+			names[i] = strings.ReplaceAll(name, "/", ".")
+		}
+	}
+	return names
+}

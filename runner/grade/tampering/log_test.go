@@ -1,0 +1,152 @@
+package tampering_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade/script"
+	"github.com/minibench/mini/runner/grade/tampering"
+)
+
+const ordinaryRow = `cd /testbed
+git apply -v - <<'EOF_114329324912'
++: '>>>>> Start Test Output' is a line of a patch
+
+EOF_114329324912
+: '>>>>> Start Test Output'
+pytest
+: '>>>>> End Test Output'
+git checkout x`
+
+const isolatedRow = `cd /testbed
+{ set +x; } 2>/dev/null
+echo '>>>>> Start Test Output'
+(make test) 2>/tmp/log | cat
+echo '>>>>> End Test Output'
+cat /tmp/log >&2 || true
+set -x
+rm -f x`
+
+const ordinaryLog = `+ cd /testbed
++ : '>>>>> Start Test Output'
++ pytest
+1 passed+ SWEBENCH_TEST_EXIT_CODE=0
++ : '>>>>> End Test Output'
++ echo '>>>>> Test Exit Code: 0'
+>>>>> Test Exit Code: 0
++ git checkout x
+`
+
+const isolatedLog = `+ cd /testbed
+>>>>> Start Test Output
+ok
+>>>>> End Test Output
+>>>>> Test Exit Code: 0
++ rm -f x
+`
+
+func TestLog(t *testing.T) {
+	// What tests would print is put in place of this.
+	put := func(log, text string) string { return strings.Replace(log, "1 passed", "1 passed\n"+text, 1) }
+	tests := map[string]struct {
+		row, log string
+		want     []string
+	}{
+		"ordinary":       {ordinaryRow, ordinaryLog, nil},
+		"isolated":       {isolatedRow, isolatedLog, nil},
+		"windows":        {ordinaryRow, strings.ReplaceAll(ordinaryLog, "\n", "\r\n"), nil},
+		"timed out":      {ordinaryRow, ordinaryLog[:60], nil},
+		"nothing":        {ordinaryRow, "", nil},
+		"trace in line":  {ordinaryRow, strings.Replace(ordinaryLog, "0\n+ : '>>>>> End", "0+ : '>>>>> End", 1), nil},
+		"own script":     {"make", "+ make\n", nil},
+		"other words":    {ordinaryRow, put(ordinaryLog, ">>>>> All Tests Passed\n"), nil},
+		"printed start":  {ordinaryRow, put(ordinaryLog, ">>>>> Start Test Output\n"), []string{"marker_repeated", "marker_printed"}},
+		"printed end":    {ordinaryRow, put(ordinaryLog, ">>>>> End Test Output"), []string{"marker_repeated", "marker_printed"}},
+		"printed code":   {ordinaryRow, put(ordinaryLog, ">>>>> Test Exit Code: 0\n"), []string{"marker_repeated", "marker_printed"}},
+		"forged trace":   {ordinaryRow, put(ordinaryLog, "+ : '>>>>> End Test Output'\n"), []string{"marker_repeated"}},
+		"nested shell":   {ordinaryRow, put(ordinaryLog, "++ : '>>>>> Start Test Output'\n"), []string{"marker_repeated"}},
+		"isolated twice": {isolatedRow, isolatedLog + ">>>>> End Test Output\n", []string{"marker_repeated", "marker_printed"}},
+		"killed the shell": { // and printed what it would have
+			ordinaryRow, strings.Replace(ordinaryLog, "+ : '>>>>> End Test Output'", ">>>>> End Test Output", 1), []string{"marker_printed"},
+		},
+		"in the diff of the patch": {
+			ordinaryRow, "+print('>>>>> End Test Output')\n" + ordinaryLog, []string{"marker_repeated", "marker_printed"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := script.For(datasets.Instance{ID: "a", EvalScript: test.row})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			zero := 0
+			for _, f := range tampering.CheckLog(test.log, s.Text, tampering.LogResult{ExitCode: &zero}) {
+				got = append(got, string(f.Flag))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestExitDisagrees(t *testing.T) {
+	code := func(n int) *int { return &n }
+	with := func(code string) string {
+		return strings.NewReplacer("CODE=0", "CODE="+code, "Code: 0", "Code: "+code).Replace(ordinaryLog)
+	}
+	list := strings.Replace(ordinaryRow, "\npytest\n", "\nnpm run build ; npm test\n", 1)
+	tests := map[string]struct {
+		row, log string
+		outcome  tampering.LogResult
+		want     string
+	}{
+		"passed, zero":    {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, ExitCode: code(0)}, ""},
+		"failed, one":     {ordinaryRow, with("1"), tampering.LogResult{Passed: 3, Failed: 1, AnyFailed: true, ExitCode: code(1)}, ""},
+		"other failed":    {ordinaryRow, with("1"), tampering.LogResult{Passed: 3, AnyFailed: true, ExitCode: code(1)}, ""},
+		"nothing ran":     {ordinaryRow, with("4"), tampering.LogResult{ExitCode: code(4)}, ""},
+		"passed, killed":  {ordinaryRow, with("137"), tampering.LogResult{Passed: 3, ExitCode: code(137)}, "3 tests passed and none failed, but the tests exited with 137"},
+		"failed, zero":    {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, Failed: 1, AnyFailed: true, ExitCode: code(0)}, "1 tests failed, but the tests exited with 0"},
+		"noise, zero":     {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, AnyFailed: true, ExitCode: code(0)}, ""}, // what tests print may look so
+		"of a list, zero": {list, ordinaryLog, tampering.LogResult{Failed: 1, AnyFailed: true, ExitCode: code(0)}, ""},
+		"of a list, one":  {list, with("1"), tampering.LogResult{Passed: 1, ExitCode: code(1)}, "1 tests passed and none failed, but the tests exited with 1"},
+		"trace denies": {
+			ordinaryRow, strings.Replace(ordinaryLog, "CODE=0", "CODE=1", 1),
+			tampering.LogResult{Passed: 3, ExitCode: code(0)},
+			"the log has different exit codes of the tests: 0, 1",
+		},
+		"digits of elsewhere": {
+			ordinaryRow, with("1"),
+			tampering.LogResult{Passed: 3, AnyFailed: true, ExitCode: code(0)},
+			"the log has different exit codes of the tests: 1, 0",
+		},
+		"no code": {
+			ordinaryRow, strings.ReplaceAll(ordinaryLog, "Test Exit Code: 0", ""),
+			tampering.LogResult{Passed: 3},
+			"the script prints the exit code of the tests, but the log does not have it",
+		},
+		"broken off": {ordinaryRow, ordinaryLog[:60], tampering.LogResult{Passed: 3}, ""},
+		"own script": {"make", "+ make\n>>>>> End Test Output", tampering.LogResult{Passed: 3}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := script.For(datasets.Instance{ID: "a", EvalScript: test.row})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range tampering.CheckLog(test.log, s.Text, test.outcome) {
+				if f.Flag == tampering.ExitDisagrees {
+					got = append(got, f.Detail)
+				}
+			}
+			if strings.Join(got, "\n") != test.want {
+				t.Errorf("found %q, want %q", got, test.want)
+			}
+		})
+	}
+}

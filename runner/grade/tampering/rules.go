@@ -1,0 +1,192 @@
+package tampering
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// rule describes one kind of suspicious file.
+type rule struct {
+	flag        Flag
+	why         string
+	matchesFile func(name string) bool
+	// lines examines the changes of a file that also has harmless uses; nil
+	// means that every change counts.
+	matchesLines func(section) bool
+}
+
+func (r rule) applies(name string, s section) bool {
+	return r.matchesFile(name) && (r.matchesLines == nil || r.matchesLines(s))
+}
+
+var rules = []rule{
+	{OutsideRepository, "the path is outside the repository", func(name string) bool {
+		return path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../")
+	}, nil},
+	{GitHook, "git may run it, or run what it configures", func(name string) bool {
+		return isBelow(name, ".git", ".githooks", ".husky")
+	}, nil},
+	{CIConfig, "configures tests in CI", func(name string) bool {
+		top, _, _ := strings.Cut(name, "/")
+		return slices.Contains([]string{
+			".github", ".circleci", ".gitlab-ci.yml", ".travis.yml", ".buildkite",
+			"azure-pipelines.yml", "appveyor.yml", ".appveyor.yml", "Jenkinsfile",
+		}, top)
+	}, nil},
+	{StartupHook, "Python runs it at startup", func(name string) bool {
+		return isBelow(name, "sitecustomize", "usercustomize") || hasBase(name, "sitecustomize.*", "usercustomize.*", "*.pth")
+	}, nil},
+	{ShadowsRunner, "Python may import it instead of the test runner", func(name string) bool {
+		top, _, _ := strings.Cut(name, "/")
+		if stem, suffix, ok := strings.Cut(top, "."); ok && moduleSuffix.MatchString(suffix) {
+			top = stem
+		}
+		return slices.Contains([]string{"pytest", "_pytest", "pluggy", "unittest", "nose"}, top)
+	}, nil},
+	{TestSetup, "the test runner loads it before the tests", func(name string) bool {
+		return hasBase(name, "conftest.py", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
+			"setupTests.*", "jest.setup.*", "jest-setup.*", "vitest.setup.*", "karma.setup.*") ||
+			isInTestDir(name) && hasBase(name, "__init__.py", "bootstrap.php", "helper.rb", "setup.js", "setup.ts")
+	}, nil},
+	{TestSetup, "pytest loads the plugins that it lists", func(name string) bool {
+		dir := path.Dir(name)
+		return hasBase(name, "entry_points.txt") && (strings.HasSuffix(dir, ".egg-info") || strings.HasSuffix(dir, ".dist-info"))
+	}, nil},
+	{TestSetup, "changes code that Go runs before the tests", func(name string) bool {
+		return hasBase(name, "*_test.go")
+	}, changesMatch(goSetup)},
+	{SetupScript, "the evaluation runs it to install the repository", func(name string) bool {
+		return name == "setup.py"
+	}, nil},
+	{SetupScript, "cargo runs it before the tests", func(name string) bool {
+		return hasBase(name, "build.rs")
+	}, nil},
+	{TestConfig, "configures how tests are found and run", func(name string) bool {
+		return hasBase(name, "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
+			"jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", "karma.config.*",
+			".mocharc*", "mocha.opts", "jasmine.json", "ava.config.*", ".nycrc*",
+			"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml", ".rspec", ".rspec-local",
+			"testng.xml", "junit-platform.properties",
+			"CTestCustom.cmake", "CTestConfig.cmake", "nextest.toml", "go.work") ||
+			isBelow(name, ".mvn", ".bundle") ||
+			strings.HasSuffix("/"+name, "/.cargo/config") || strings.HasSuffix("/"+name, "/.cargo/config.toml")
+	}, nil},
+	{TestConfig, "changes the configuration of tests", func(name string) bool {
+		return hasBase(name, "setup.cfg", "pyproject.toml")
+	}, affectsPytest},
+	{TestConfig, "changes scripts, or the configuration of a test runner", func(name string) bool {
+		return hasBase(name, "package.json", "composer.json")
+	}, affectsScripts},
+	{TestConfig, "changes how tests are run", func(name string) bool {
+		return hasBase(name, "pom.xml", "build.xml", "*.gradle", "*.gradle.kts")
+	}, changesMatch(javaTests)},
+	{TestConfig, "changes how tests are run", func(name string) bool {
+		return hasBase(name, "Cargo.toml")
+	}, changesMatch(cargoTests)},
+	{TestConfig, "replaces a module", func(name string) bool {
+		return hasBase(name, "go.mod")
+	}, changesMatch(goReplace)},
+	{TestConfig, "configures what Ruby loads with the tests", func(name string) bool {
+		return hasBase(name, "Gemfile", "Gemfile.local", "gems.rb")
+	}, nil},
+	{TestConfig, "changes a test task", func(name string) bool {
+		return hasBase(name, "Rakefile", "Makefile", "GNUmakefile", "makefile", "Makefile.am", "Makefile.in", "CMakeLists.txt",
+			"Gruntfile.*", "gulpfile.*", "vite.config.*", "noxfile.py")
+	}, changesMatch(testTask)},
+}
+
+// moduleSuffix matches the suffix of a Python module.
+var moduleSuffix = lazyregexp.New(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
+
+// isInTestDir reports whether a name is below a folder of tests.
+func isInTestDir(name string) bool {
+	return isBelow(path.Dir(name), "test", "tests", "testing", "spec", "specs", "__tests__")
+}
+
+// isBelow reports whether name, or a folder above it, has one of these base
+// names.
+func isBelow(name string, parts ...string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if slices.Contains(parts, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasBase reports whether the base name matches one of the patterns. A star at
+// the start or end of a pattern matches any text.
+func hasBase(name string, patterns ...string) bool {
+	base := path.Base(name)
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if head, ok := strings.CutSuffix(p, "*"); ok {
+			return strings.HasPrefix(base, head)
+		}
+		if tail, ok := strings.CutPrefix(p, "*"); ok {
+			return strings.HasSuffix(base, tail)
+		}
+		return base == p
+	})
+}
+
+var (
+	// heading matches a section heading of setup.cfg or pyproject.toml. A match with
+	// quotes may also be a list of strings.
+	heading = lazyregexp.New(`^\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:[#;].*)?$`)
+	// pytestSection matches the sections that affect pytest, including its plugins, and
+	// those that configure the installation of the repository.
+	pytestSection = lazyregexp.New(`pytest|tox\b|^testenv|^tool$|^aliases$|entry[-_.]points|plugins|^build-system$`)
+)
+
+// affectsPytest reports whether the changes of setup.cfg or pyproject.toml may
+// affect pytest. A change counts if the patch does not show its section.
+func affectsPytest(s section) bool {
+	part, shown := "", false
+	about, any := false, false
+	s.eachLine(func(sign byte, line []byte) bool {
+		if sign == hunkStart {
+			part, shown = "", false
+			return true
+		}
+		if m := heading.FindSubmatch(line); m != nil {
+			part = string(m[1])
+			shown = !strings.ContainsAny(part, "\"',")
+		}
+		if sign == '+' || sign == '-' {
+			any = true
+			about = len(bytes.TrimSpace(line)) > 0 && !shown || pytestSection.MatchString(part) ||
+				bytes.Contains(line, []byte("pytest11"))
+		}
+		return !about
+	})
+	return about || !any
+}
+
+var (
+	javaTests = lazyregexp.New(`surefire|failsafe|skipTests|maven\.test|[tT]estFailureIgnore|ignoreFailures|useJUnit|useTestNG|` +
+		`\btest(?:Logging)?\s*\{|<(?:ex|in)cludes?>|\bexclude\w*|junit|haltonfailure|failureproperty`)
+	cargoTests = lazyregexp.New(`\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
+	goSetup    = lazyregexp.New(`\bfunc\s+(?:TestMain|init)\s*\(`)
+	goReplace  = lazyregexp.New(`\breplace\b|=>`)
+	testTask   = lazyregexp.New(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
+)
+
+// changesMatch returns a check that matches the changed lines of a section. A
+// change without lines, such as a rename, counts.
+func changesMatch(re *lazyregexp.Regexp) func(section) bool {
+	return func(s section) bool {
+		found, any := false, false
+		s.eachLine(func(sign byte, line []byte) bool {
+			if sign == '+' || sign == '-' {
+				any = true
+				found = re.Match(line)
+			}
+			return !found
+		})
+		return found || !any
+	}
+}

@@ -1,0 +1,185 @@
+package tampering
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// section is the part of a patch that changes one file. Text before the first
+// file is a section without names.
+type section struct {
+	text  []byte   // subslice of the patch
+	names []string // all names that git or patch might use, as paths in the repository
+}
+
+// sections splits a patch into sections. Joined they equal the patch.
+//
+// It recognizes the formats that git apply and patch accept: git patches, plain
+// unified diffs and context diffs. A patch can mix formats to hide a file, so
+// all formats are recognized everywhere except within the lines of a hunk.
+func sections(patch []byte) []section {
+	var all []section
+	var s splitter
+	start := 0
+	cut := func(at int) {
+		if at > start {
+			all = append(all, section{text: patch[start:at], names: s.names})
+		}
+		start = at
+		s.names = nil
+	}
+	for at := 0; at < len(patch); {
+		line, next := lineAt(patch, at)
+		following, _ := lineAt(patch, next)
+		if s.isFileStart(line, following) {
+			cut(at)
+		}
+		s.addLine(line, following)
+		at = next
+	}
+	cut(len(patch))
+	return all
+}
+
+// lineAt returns the line at an offset, without its line ending, and the offset
+// of the next line.
+func lineAt(text []byte, at int) (line []byte, next int) {
+	rest := text[at:]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		return bytes.TrimSuffix(rest[:i], []byte("\r")), at + i + 1
+	}
+	return bytes.TrimSuffix(rest, []byte("\r")), len(text)
+}
+
+// splitter is the parser state of sections.
+type splitter struct {
+	hunk        hunk
+	afterHeader bool // after a header, before the lines with the file names
+	names       []string
+}
+
+// isFileStart reports whether a section begins with this line.
+func (s *splitter) isFileStart(line, next []byte) bool {
+	if s.hunk.contains(line) {
+		return false
+	}
+	line, next = outdent(line), outdent(next)
+	return isHeader(line) || isNamePair(line, next) && !s.afterHeader
+}
+
+// addLine updates the state with a line.
+func (s *splitter) addLine(line, next []byte) {
+	if s.hunk.addLine(line) {
+		return
+	}
+	line, next = outdent(line), outdent(next)
+	switch {
+	case isHeader(line):
+		s.afterHeader = true
+		s.addNames(headerNames(line))
+	case isNamePair(line, next):
+		s.afterHeader = false
+		s.addNames(fileNames(line[4:]))
+		s.addNames(fileNames(next[4:]))
+	default:
+		s.addNames(extendedNames(line))
+	}
+}
+
+func (s *splitter) addNames(names []string) {
+	for _, name := range names {
+		if !slices.Contains(s.names, name) {
+			s.names = append(s.names, name)
+		}
+	}
+}
+
+// outdent removes the prefix that the patch program accepts before every line.
+func outdent(line []byte) []byte { return bytes.TrimLeft(line, " \tX") }
+
+// isHeader reports whether a line is the header of a file.
+func isHeader(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: "))
+}
+
+var contextRange = lazyregexp.New(`^\*\*\* \d+(,\d+)? \*\*\*\*$`)
+
+// isNamePair reports whether two lines have the old and the new name of a file.
+func isNamePair(line, next []byte) bool {
+	starts := func(a, b string) bool {
+		return bytes.HasPrefix(line, []byte(a)) && bytes.HasPrefix(next, []byte(b))
+	}
+	return starts("--- ", "+++ ") || starts("*** ", "--- ") && !contextRange.Match(line)
+}
+
+// hunk counts the remaining lines of a hunk on both sides.
+type hunk struct{ oldLines, newLines int }
+
+var hunkHeader = lazyregexp.New(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+
+// contains reports whether a line belongs to the hunk.
+func (h *hunk) contains(line []byte) bool {
+	return (h.oldLines > 0 || h.newLines > 0) && (len(line) == 0 || bytes.IndexByte([]byte(" +-\\"), line[0]) >= 0)
+}
+
+// addLine counts a line of the hunk, or starts a hunk at a header. Any other
+// line ends the hunk.
+func (h *hunk) addLine(line []byte) bool {
+	if !h.contains(line) {
+		*h = hunk{}
+		m := hunkHeader.FindSubmatch(line)
+		if m == nil {
+			return false
+		}
+		*h = hunk{oldLines: hunkLength(m[1]), newLines: hunkLength(m[2])}
+		return true
+	}
+	switch {
+	case len(line) == 0 || line[0] == ' ':
+		h.oldLines, h.newLines = h.oldLines-1, h.newLines-1
+	case line[0] == '+':
+		h.newLines--
+	case line[0] == '-':
+		h.oldLines--
+	}
+	return true
+}
+
+// hunkLength parses a length in a hunk header; the default is 1. An
+// out-of-range number is clamped.
+func hunkLength(digits []byte) int {
+	if len(digits) == 0 {
+		return 1
+	}
+	n, _ := strconv.Atoi(string(digits))
+	return n
+}
+
+// hunkStart is the sign that changed passes at the start of a hunk: the lines
+// before it are not adjacent in the file.
+const hunkStart = '@'
+
+// eachLine calls f with the sign and the text of each line of the section's
+// hunks, until f returns false.
+func (s section) eachLine(f func(sign byte, line []byte) bool) {
+	var h hunk
+	for at := 0; at < len(s.text); {
+		line, next := lineAt(s.text, at)
+		at = next
+		body := h.contains(line)
+		begins := h.addLine(line) && !body
+		if !begins && (!body || len(line) == 0) {
+			continue
+		}
+		sign, rest := byte(hunkStart), []byte(nil)
+		if body {
+			sign, rest = line[0], line[1:]
+		}
+		if !f(sign, rest) {
+			return
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// RepetitionSummary summarizes a run with several results for each instance.
+// Other reports describe the first result of each instance.
+type RepetitionSummary struct {
+	PerInstance int `json:"attempts_per_instance"` // maximum requested
+	Requested   int `json:"asked"`                 // requested results of all instances
+	Results     int `json:"results"`
+	Graded      int `json:"judged"` // results with a verdict
+	// Pass is empty if there is no verdict.
+	Pass []PassAt `json:"pass_at,omitempty"`
+	// ResolvedByRepetition counts the resolved instances of each repetition.
+	// Mean and Deviation are the mean and the standard deviation of their
+	// rates.
+	ResolvedByRepetition []int   `json:"resolved_by_sample,omitempty"`
+	Mean                 float64 `json:"mean_rate"`
+	Deviation            float64 `json:"standard_deviation"`
+	uneven               bool    // the number of results varies by instance
+}
+
+// PassAt is pass@k: the probability that at least one of K results is resolved,
+// averaged over the instances. The estimate is 1 - C(n-c, K) / C(n, K) for c
+// resolved results of n (Chen et al., "Evaluating Large Language Models Trained
+// on Code", 2021). A result without a verdict counts as not resolved.
+type PassAt struct {
+	K    int     `json:"k"`
+	Rate float64 `json:"rate"`
+	Of   int     `json:"instances"` // instances with at least K requested results
+}
+
+// NewRepetitionSummary summarizes these instances of a run. It returns nil if
+// one result for each instance was requested.
+func NewRepetitionSummary(run *runner.Run, ids []string) *RepetitionSummary {
+	instances := slices.DeleteFunc(slices.Clone(run.Instances), func(in runner.Instance) bool {
+		return !slices.Contains(ids, in.ID)
+	})
+	return newRepetitionSummary(run, instances, len(ids))
+}
+
+// Write writes the summary as text, in lines of at most width characters.
+func (s *RepetitionSummary) Write(w io.Writer, width int) error {
+	_, err := io.WriteString(w, "\n"+s.text(width))
+	return err
+}
+
+// newRepetitionSummary is NewRepetitionSummary for instances with an attempt;
+// requested is the number of all selected instances.
+func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requested int) *RepetitionSummary {
+	s := &RepetitionSummary{PerInstance: run.Manifest.Repetitions()}
+	for _, in := range instances {
+		for _, r := range in.Repetitions {
+			s.PerInstance = max(s.PerInstance, r.Repetition)
+		}
+	}
+	if s.PerInstance <= 1 {
+		return nil
+	}
+	s.uneven = run.Manifest.Repetitions() <= 1
+	s.ResolvedByRepetition = make([]int, s.PerInstance)
+	all := make([]resultCount, requested) // zero resolved if an instance has no result
+	for i := range all {
+		all[i].of = s.PerInstance
+		if s.uneven { // no number was requested, for example in an imported run
+			all[i].of = 1
+		}
+	}
+	for i, in := range instances {
+		for _, r := range in.Repetitions {
+			all[i].of = max(all[i].of, r.Repetition)
+			all[i].resolved += s.add(r)
+		}
+	}
+	for _, d := range all {
+		s.Requested += d.of
+	}
+	if s.Graded > 0 {
+		s.computeRates(all)
+	}
+	return s
+}
+
+// resultCount counts the requested and the resolved results of an instance.
+type resultCount struct{ of, resolved int }
+
+// add counts a result and returns 1 if it is resolved.
+func (s *RepetitionSummary) add(r runner.Result) int {
+	if !r.Class.Counts() {
+		return 0
+	}
+	s.Results++
+	if r.Verdict == nil || *r.Verdict == string(verdicts.Infrastructure) {
+		return 0
+	}
+	s.Graded++
+	if *r.Verdict != string(verdicts.Resolved) {
+		return 0
+	}
+	s.ResolvedByRepetition[r.Repetition-1]++
+	return 1
+}
+
+// computeRates computes Pass, Mean and Deviation.
+func (s *RepetitionSummary) computeRates(all []resultCount) {
+	for k := 1; k <= s.PerInstance; k++ {
+		if k > 5 && k < s.PerInstance && k&(k-1) != 0 {
+			continue // for large k show powers of two only
+		}
+		sum, n := 0.0, 0
+		for _, d := range all {
+			if d.of >= k {
+				sum, n = sum+passAt(d.of, d.resolved, k), n+1
+			}
+		}
+		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(n), Of: n})
+	}
+	if s.uneven {
+		return // the repetitions cover different instances
+	}
+	var squares float64
+	for _, n := range s.ResolvedByRepetition {
+		rate := float64(n) / float64(len(all))
+		s.Mean += rate / float64(s.PerInstance)
+		squares += rate * rate / float64(s.PerInstance-1)
+	}
+	s.Deviation = math.Sqrt(max(0, squares-s.Mean*s.Mean*float64(s.PerInstance)/float64(s.PerInstance-1)))
+}
+
+// passAt returns 1 - C(n-c, k) / C(n, k). It computes the quotient as a
+// product, which does not overflow.
+func passAt(n, c, k int) float64 {
+	if n-c < k {
+		return 1
+	}
+	miss := 1.0
+	for i := n - c + 1; i <= n; i++ {
+		miss *= 1 - float64(k)/float64(i)
+	}
+	return 1 - miss
+}
+
+// text formats the summary, in lines of at most width characters.
+func (s *RepetitionSummary) text(width int) string {
+	var b strings.Builder
+	head := fmt.Sprintf("%d attempts per instance: %d of %d have a result", s.PerInstance, s.Results, s.Requested)
+	if s.uneven {
+		head = "up to " + head
+	}
+	if s.Graded < s.Results {
+		head += fmt.Sprintf(", %d have a verdict", s.Graded)
+	}
+	b.WriteString(table.Paragraph(head, width, 0, 4))
+	if len(s.Pass) == 0 {
+		return b.String()
+	}
+	var pass, resolved []string
+	same := !slices.ContainsFunc(s.Pass, func(p PassAt) bool { return p.Of != s.Pass[0].Of })
+	for _, p := range s.Pass {
+		rate := fmt.Sprintf("pass@%d %.1f%%", p.K, 100*p.Rate)
+		if !same {
+			rate += " over " + text.Count(p.Of, "instance")
+		}
+		pass = append(pass, rate)
+	}
+	if same {
+		pass[len(pass)-1] += " over " + text.Count(s.Pass[0].Of, "instance")
+	}
+	for _, n := range s.ResolvedByRepetition {
+		resolved = append(resolved, fmt.Sprint(n))
+	}
+	b.WriteString(table.Paragraph(strings.Join(pass, ", "), width, 2, 4))
+	if s.uneven {
+		return b.String()
+	}
+	b.WriteString(table.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %.1f%%, standard deviation %.1f points",
+		strings.Join(resolved, ", "), 100*s.Mean, 100*s.Deviation), width, 2, 4))
+	return b.String()
+}

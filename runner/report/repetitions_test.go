@@ -1,0 +1,133 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// By counting all ways to draw k of n: which of them has none of the c.
+func TestPassAt(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		for c := 0; c <= n; c++ {
+			for k := 1; k <= n; k++ {
+				drawn, hit := 0, 0
+				for set := range 1 << n {
+					if bits(set) != k {
+						continue
+					}
+					drawn++
+					if set&(1<<c-1) != 0 {
+						hit++
+					}
+				}
+				want := float64(hit) / float64(drawn)
+				if got := passAt(n, c, k); math.Abs(got-want) > 1e-12 {
+					t.Errorf("%d of %d resolved, pass@%d = %v, want %v", c, n, k, got, want)
+				}
+			}
+		}
+	}
+}
+
+func bits(set int) int {
+	n := 0
+	for ; set > 0; set >>= 1 {
+		n += set & 1
+	}
+	return n
+}
+
+// sampled is an instance whose samples ended so: R resolved, u unresolved,
+// - without a verdict, x without a result.
+func sampled(id, ends string) runner.Instance {
+	in := runner.Instance{ID: id}
+	for i, end := range ends {
+		r := runner.Result{Class: trajectories.Submitted, Repetition: i + 1, Attempt: i + 1}
+		verdict := map[rune]string{'R': "resolved", 'u': "unresolved"}[end]
+		if verdict != "" {
+			r.Verdict = &verdict
+		}
+		if end == 'x' {
+			r.Class = trajectories.Provider
+		}
+		if i == 0 {
+			first := r
+			in.Result = &first
+		}
+		in.Repetitions = append(in.Repetitions, r)
+	}
+	return in
+}
+
+func TestSamples(t *testing.T) {
+	tests := []struct {
+		name  string
+		ends  []string
+		asked int
+		want  []string
+		// uneven runs do not say how many results were asked for.
+		uneven bool
+	}{
+		{"nobody asked for several", []string{"R", "u"}, 2, nil, false},
+		{"no verdicts", []string{"---", "--x"}, 2, []string{"3 attempts per instance: 5 of 6 have a result, 0 have a verdict"}, false},
+		// pass@1: (2/2 + 1/2 + 0) / 3; pass@2: (1 + 1 + 0) / 3
+		{"all judged", []string{"RR", "uR", "uu"}, 3, []string{
+			"6 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%",
+			"resolved by attempt: 1, 2; mean 50.0%, standard deviation 23.6 points",
+		}, false},
+		// An instance that was not started has nothing resolved.
+		{"one not started", []string{"RR", "uR"}, 3, []string{"4 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%"}, false},
+		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 have a verdict", "pass@1 25.0%, pass@2 50.0%"}, false},
+		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}, false},
+		// pass@1: (1/2 + 1 + 0) / 3; pass@2 of the one that has two
+		{"as they came", []string{"uR", "R", "u"}, 3, []string{"up to 2 attempts per instance: 4 of 4 have a result", "pass@1 50.0% over 3 instances, pass@2 100.0% over 1 instance"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var list []runner.Instance
+			for i, ends := range tt.ends {
+				list = append(list, sampled(fmt.Sprint("i", i), ends))
+			}
+			run := &runner.Run{}
+			if !tt.uneven {
+				run.Manifest.Sessions = []runner.Session{{Summary: &runner.Summary{Repetitions: longest(tt.ends)}}}
+			}
+			s := newRepetitionSummary(run, list, tt.asked)
+			if tt.want == nil {
+				if s != nil {
+					t.Errorf("%+v", s)
+				}
+				return
+			}
+			text := s.text(100)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func longest(ends []string) int {
+	n := 0
+	for _, e := range ends {
+		n = max(n, len(e))
+	}
+	return n
+}
+
+// Samples are there for people, too.
+func TestSamplesInAGlance(t *testing.T) {
+	var b bytes.Buffer
+	g := Summary{Instances: 1, Repetitions: newRepetitionSummary(&runner.Run{}, []runner.Instance{sampled("a", "RR")}, 1)}
+	if err := g.Write(&b, 80); err != nil || !strings.Contains(b.String(), "pass@2 100.0%") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}

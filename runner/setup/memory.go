@@ -1,0 +1,66 @@
+package setup
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/agent/tools/memory"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// notesName is the name of the file of notes.
+const notesName = "notes.json"
+
+// memoryTools are notes, goals and recall of compacted messages.
+type memoryTools struct {
+	memory.Config
+	recall bool
+}
+
+// newMemoryTools returns the memory tools, or nil if they are off.
+func newMemoryTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
+	m := memoryTools{Config: cfg.Memory, recall: cfg.Tools.Recall}
+	if isOff(m.Config) && !m.recall {
+		return nil, nil //nolint:nilnil // nothing is configured
+	}
+	return &source{kind: "memory", tools: m.tools}, nil
+}
+
+func (m memoryTools) tools(p AttemptPaths) ([]tools.Tool, error) {
+	var list []tools.Tool
+	switch m.Notes {
+	case memory.NotesWorkspace, memory.NotesAttempt:
+		path, err := m.notesPath(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, memory.NoteTools(memory.NewStore(path))...)
+	}
+	if m.Goals {
+		list = append(list, memory.NewGoals())
+	}
+	if m.recall {
+		list = append(list, memory.RecallTool{})
+	}
+	return list, nil
+}
+
+// notesPath returns the file of an attempt's notes. Without a workspace, each attempt has its
+// own file, so that instances share nothing.
+func (m memoryTools) notesPath(p AttemptPaths) (string, error) {
+	if m.Notes == memory.NotesWorkspace && p.Workspace != "" {
+		return WorkspaceNotes(p.Workspace)
+	}
+	return p.file(notesName), nil
+}
+
+// WorkspaceNotes returns the file with the notes of a folder.
+func WorkspaceNotes(folder string) (string, error) {
+	_, key, err := userdirs.FolderKey(folder)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(userdirs.StateDir(), "mini", "notes", key, notesName), nil
+}

@@ -1,0 +1,136 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// addInstance adds the attempts on an instance that the rule selects, and
+// returns their number.
+func (s *Source) addInstance(run *runner.Run, in runner.Instance) int {
+	var infos []export.AttemptInfo
+	var attempts []runner.Attempt
+	found := verdicts.ReadInstance(run.Dir, in.ID, s.options.IsOwn)
+	for _, a := range in.Attempts {
+		h, err := readHeader(a.Journal)
+		if err != nil {
+			s.readErrors = append(s.readErrors, err.Error())
+			continue
+		}
+		totals := a.Totals()
+		info := export.AttemptInfo{Number: a.Number, Repetition: a.Repetition, Steps: totals.Steps, Cost: totals.Cost}
+		info.Counts = a.Result != nil && a.Result.Class.Counts()
+		if info.Counts && s.options.Rule.NeedsVerdicts() {
+			if out, ok, err := trajectories.ReadOutcome(a.Journal); err == nil && ok {
+				info.Resolved = verdictOf(h, out, in, a.Number, found).Class == verdicts.Resolved
+			}
+		}
+		if err := s.collectTools(h); err != nil {
+			s.readErrors = append(s.readErrors, fmt.Sprintf("%s: %v", a.Journal, err))
+			continue
+		}
+		infos, attempts = append(infos, info), append(attempts, a)
+	}
+	selected := s.options.Rule.Select(infos, in.ID, s.options.Seed)
+	for _, i := range selected {
+		a := attempts[i]
+		s.attempts = append(s.attempts, attempt{export.Source{
+			InstanceID: in.ID, Number: a.Number, MultipleAttempts: len(selected) > 1, Folder: filepath.Base(run.Dir),
+			Read: func() (*export.Item, error) { return s.readAttempt(run, in, a, found) },
+		}, len(s.inputs) - 1})
+	}
+	return len(selected)
+}
+
+// readAttempt reads an attempt of a run, with its verdict.
+func (s *Source) readAttempt(
+	run *runner.Run, in runner.Instance, a runner.Attempt, found []verdicts.Verdict,
+) (*export.Item, error) {
+	t, sum, err := export.ReadJournal(a.Journal, s.options.AllRecords)
+	if err != nil {
+		return nil, err
+	}
+	it := &export.Item{
+		Transcript: t, Journal: a.Journal, SHA256: sum,
+		InstanceID: in.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: repoOf(in.ID),
+		Dataset: run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(t),
+	}
+	if t.Outcome != nil {
+		r := verdictOf(t.Header, *t.Outcome, in, a.Number, found)
+		it.Verdict, it.Flags = string(r.Class), r.FlagNames()
+	}
+	return it, nil
+}
+
+// verdictOf returns the verdict on an attempt's patch. If the verdict records
+// are missing, it returns the class that results.json has.
+func verdictOf(
+	h trajectories.Header, out trajectories.Outcome, in runner.Instance, number int, found []verdicts.Verdict,
+) verdicts.Record {
+	p, ok := runner.PredictionOf(h, out)
+	if !ok {
+		return verdicts.Record{}
+	}
+	if v := verdicts.Newest(found, p); v != nil {
+		return v.Record
+	}
+	for _, r := range in.Repetitions {
+		if r.Attempt == number && r.Verdict != nil {
+			return verdicts.Record{Class: verdicts.Class(*r.Verdict)}
+		}
+	}
+	return verdicts.Record{}
+}
+
+// readHeader reads the header of a journal, which must be a regular file.
+func readHeader(path string) (trajectories.Header, error) {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return trajectories.Header{}, errors.Join(err, fmt.Errorf("%s is not a plain file", path))
+	}
+	return trajectories.ReadHeader(path)
+}
+
+// fileHash returns the SHA-256 of a file in hex.
+func fileHash(path string) (string, error) {
+	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only reads
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sweBenchID matches an instance id of SWE-bench, alone or at the end of a
+// longer name. The names of GitHub owners contain no "_".
+var sweBenchID = lazyregexp.New(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
+
+// repoOf returns the repository of an instance as "owner/name", derived from its
+// id; "" if the id does not contain it.
+func repoOf(id string) string {
+	for {
+		m := sweBenchID.FindStringSubmatch(id)
+		if m == nil {
+			return ""
+		}
+		if !strings.Contains(m[2], "__") {
+			return m[1] + "/" + m[2]
+		}
+		_, id, _ = strings.Cut(id, "__") // the part before "__" is not an owner
+	}
+}

@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Totals is the usage of an attempt, from its outcome or, without one, from its
+// records.
+type Totals struct {
+	Steps      int // model calls
+	Inherited  int // model calls copied from the parent of a branch
+	Usage      model.Usage
+	Cost       model.Cost
+	Start, End time.Time // times of the first and the last record
+}
+
+// Totals returns the usage of the attempt.
+func (a Attempt) Totals() Totals {
+	if r := a.Result; r != nil {
+		return Totals{Steps: r.Steps, Usage: r.Usage, Cost: r.KnownCost(), Start: r.Start, End: r.End}
+	}
+	return a.Progress
+}
+
+// sumJournal adds up a journal without an outcome, up to the first unreadable
+// record: the attempt may be running.
+func sumJournal(journal string) Totals {
+	var t Totals
+	if info, err := os.Lstat(journal); err != nil || !info.Mode().IsRegular() {
+		return t
+	}
+	var header trajectories.Header
+	for rec, err := range trajectories.Read(journal) {
+		if err != nil {
+			return t
+		}
+		if rec.Type == trajectories.TypeHeader {
+			header, _ = trajectories.DecodeHeader(rec) // already validated by Read
+		}
+		if t.Start.IsZero() {
+			t.Start = rec.Time
+		}
+		t.End = rec.Time
+		var call trajectories.Call
+		step := trajectories.IsStep(rec)
+		if (step || rec.Type == trajectories.TypeSummary || rec.Type == trajectories.TypeChildCall) && json.Unmarshal(rec.Data, &call) == nil {
+			if step {
+				t.Steps++
+			}
+			if header.IsInherited(rec.ID) { // paid for by the parent
+				if step {
+					t.Inherited++
+				}
+				continue
+			}
+			t.Usage = t.Usage.Add(call.Usage)
+			t.Cost += call.Cost
+		}
+	}
+	return t
+}
+
+// workerPID returns the live process named in the lock file, or 0. It does not try
+// the lock, which would make a starting mini find the folder locked.
+func workerPID(dir string) int {
+	pid, err := strconv.Atoi(lockHolder(dir))
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return 0
+	}
+	defer p.Release() //nolint:errcheck // nothing to release
+	if err := p.Signal(syscall.Signal(0)); err != nil && !os.IsPermission(err) {
+		return 0
+	}
+	return pid
+}
+
+// maxLock bounds the size of the lock file, in bytes.
+const maxLock = 32
+
+// lockHolder returns the contents of the lock file; "" if it is not a small file.
+func lockHolder(dir string) string {
+	data, err := readRegularFile(filepath.Join(dir, lockFile), maxLock)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// WallTime returns the total duration of all sessions. A session that was killed
+// ends at its last recorded activity.
+func (r *Run) WallTime(now time.Time) time.Duration {
+	var sum time.Duration
+	sessions := r.Manifest.Sessions
+	for i, s := range sessions {
+		var end time.Time
+		switch {
+		case s.Ended != nil:
+			end = *s.Ended
+		case i == len(sessions)-1 && r.WorkerPID > 0:
+			end = now
+		case i == len(sessions)-1:
+			end = r.lastActivity(now)
+		default:
+			end = r.lastActivity(sessions[i+1].Started)
+		}
+		sum += max(0, end.Sub(s.Started))
+	}
+	return sum
+}
+
+// lastActivity returns the time of the newest record before a time.
+func (r *Run) lastActivity(before time.Time) time.Time {
+	var newest time.Time
+	for _, in := range r.Instances {
+		for _, a := range in.Attempts {
+			t := a.Totals().End
+			if t.After(newest) && t.Before(before) {
+				newest = t
+			}
+		}
+	}
+	return newest
+}

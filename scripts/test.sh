@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs all tests: with the race detector where a package or its tests start
+# goroutines, else without it. More packages than processors run side by side,
+# because many wait for containers.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+racy=() plain=()
+while read -r package dir; do
+	if grep -qE '^\s*(defer )?go [a-zA-Z]|\.Go\(|synctest\.' "$dir"/*.go; then
+		racy+=("$package")
+	else
+		plain+=("$package")
+	fi
+done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
+
+failed=0
+GORACE=atexit_sleep_ms=0 go test -p 3 -race -vet=off -timeout 60m "${racy[@]}" || failed=1
+go test -p 3 -vet=off -timeout 60m "${plain[@]}" || failed=1
+exit "$failed"

@@ -1,0 +1,79 @@
+package filter
+
+import (
+	"math"
+	"slices"
+)
+
+// Histogram describes the lengths of attempts in tokens.
+type Histogram struct {
+	// Tokenizer is the tokenizer used; empty if providers counted.
+	Tokenizer string `json:"tokenizer,omitempty"`
+	Attempts  int    `json:"attempts"`          // with known length
+	Unknown   int    `json:"unknown,omitempty"` // with unknown length
+	Sum       int64  `json:"sum"`
+	Min       int64  `json:"least"`
+	Median    int64  `json:"median"`
+	P90       int64  `json:"p90"`
+	P99       int64  `json:"p99"`
+	Max       int64  `json:"most"`
+	Bins      []Bin  `json:"bins,omitempty"`
+}
+
+// Bin counts the attempts with From <= length < To. To is 0 for a last bin of
+// outliers.
+type Bin struct {
+	From  int64 `json:"from"`
+	To    int64 `json:"to,omitempty"`
+	Count int   `json:"attempts"`
+}
+
+// maxBins is the number of bins that fit on a screen.
+const maxBins = 20
+
+func newHistogram(lengths []int64, unknown int, tokenizer string) Histogram {
+	h := Histogram{Tokenizer: tokenizer, Attempts: len(lengths), Unknown: unknown}
+	if len(lengths) == 0 {
+		return h
+	}
+	sorted := slices.Sorted(slices.Values(lengths))
+	for _, n := range sorted {
+		h.Sum += n
+	}
+	at := func(share float64) int64 { return sorted[int(share*float64(len(sorted)-1)+0.5)] }
+	h.Min, h.Median, h.P90, h.P99, h.Max = sorted[0], at(0.5), at(0.9), at(0.99), sorted[len(sorted)-1]
+	h.fill(sorted)
+	return h
+}
+
+// fill adds bins of a round width. The longest 1 % of attempts may be in a last bin
+// without an end.
+func (h *Histogram) fill(sorted []int64) {
+	reach := h.Max
+	if h.Max > 2*h.P99 {
+		reach = h.P99
+	}
+	width := roundWidth(reach/maxBins + 1)
+	first := h.Min / width * width
+	for from := first; from <= reach; from += width {
+		h.Bins = append(h.Bins, Bin{From: from, To: from + width})
+	}
+	if end := h.Bins[len(h.Bins)-1].To; h.Max >= end {
+		h.Bins = append(h.Bins, Bin{From: end})
+	}
+	for _, n := range sorted {
+		i := min(int((n-first)/width), len(h.Bins)-1)
+		h.Bins[i].Count++
+	}
+}
+
+// roundWidth returns the smallest 1, 2 or 5 times a power of ten that is at least n.
+func roundWidth(n int64) int64 {
+	power := int64(math.Pow10(int(math.Log10(float64(n)))))
+	for _, m := range []int64{1, 2, 5, 10} {
+		if m*power >= n {
+			return m * power
+		}
+	}
+	return 10 * power
+}

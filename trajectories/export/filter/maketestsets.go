@@ -1,0 +1,63 @@
+//go:build ignore
+
+// This program writes testsets.txt, the IDs of test sets, from dataset files:
+//
+//	go run maketestsets.go -o testsets.txt 'SWE-bench Verified=verified.jsonl.gz' 'SWE-bench Lite=lite.jsonl.gz' ...
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/minibench/mini/datasets"
+)
+
+func main() {
+	out := flag.String("o", "testsets.txt", "the file to write")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		log.Fatal("usage: maketestsets NAME=FILE...; an instance in several sets gets the first one")
+	}
+	var b bytes.Buffer
+	for _, arg := range flag.Args() {
+		set, file, _ := strings.Cut(arg, "=")
+		src, err := datasets.Local(file, "")
+		if err != nil {
+			log.Fatal(err)
+		}
+		rows, err := datasets.Load(context.Background(), []datasets.Source{src}, datasets.Selection{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		numbers := map[string][]int{}
+		for _, in := range rows.Instances {
+			id := strings.ToLower(in.ID)
+			i := strings.LastIndexByte(id, '-')
+			n, err := strconv.Atoi(id[i+1:])
+			if err != nil {
+				log.Fatalf("%s: %v", in.ID, err)
+			}
+			numbers[id[:i]] = append(numbers[id[:i]], n)
+		}
+		fmt.Fprintf(&b, "= %s\n", set)
+		for _, repo := range slices.Sorted(maps.Keys(numbers)) {
+			slices.Sort(numbers[repo])
+			b.WriteString(repo)
+			for _, n := range numbers[repo] {
+				fmt.Fprintf(&b, " %d", n)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if err := os.WriteFile(*out, b.Bytes(), 0o644); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,178 @@
+package filter
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Report describes the result of a filter. It is written to disk as JSON.
+type Report struct {
+	Format   string    `json:"format"`   // "mini-export-report-1"
+	Attempts int       `json:"attempts"` // inspected
+	Kept     int       `json:"kept"`
+	Rows     int       `json:"rows"` // written
+	Dropped  []Dropped `json:"dropped"`
+
+	Splits   []SplitStats `json:"splits,omitempty"`
+	SplitBy  SplitBy      `json:"split_by,omitempty"`
+	Repos    []Count      `json:"repositories"`
+	Models   []Count      `json:"models"`
+	Verdicts []Count      `json:"verdicts"`
+	Classes  []Count      `json:"outcome_classes"`
+
+	Tokens     Histogram       `json:"tokens"`
+	Duplicates DuplicateReport `json:"duplicates"`
+	Secrets    SecretReport    `json:"secrets"`
+	// TestSets counts accepted attempts of test sets.
+	TestSets []Count `json:"test_sets,omitempty"`
+	// Notes are sentences that explain the numbers.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ReportFormat identifies the JSON format of the report.
+const ReportFormat = "mini-export-report-1"
+
+// Dropped counts the attempts dropped for a reason, with a few examples.
+type Dropped struct {
+	Reason   DropReason `json:"reason"`
+	Attempts int        `json:"attempts"`
+	Examples []string   `json:"examples"`
+}
+
+// Count is the number of attempts with a name.
+type Count struct {
+	Name  string `json:"name"`
+	Count int    `json:"attempts"`
+}
+
+// SplitStats describes a split. Keys counts its instances or repositories.
+type SplitStats struct {
+	Name     string  `json:"name"`
+	Asked    float64 `json:"asked"`
+	Share    float64 `json:"share"` // of the attempts
+	Attempts int     `json:"attempts"`
+	Keys     int     `json:"keys"`
+	Rows     int     `json:"rows"`
+}
+
+// DuplicateReport lists pairs of similar attempts, up to a limit.
+type DuplicateReport struct {
+	Threshold float64         `json:"threshold"` // 0 if no duplicates are dropped
+	Exact     int             `json:"exact"`
+	Near      int             `json:"near"`
+	Pairs     []DuplicatePair `json:"pairs,omitempty"`
+}
+
+// DuplicatePair is an attempt that is similar to an earlier one.
+type DuplicatePair struct {
+	Kept       string  `json:"kept"`
+	Duplicate  string  `json:"like"`
+	Similarity float64 `json:"likeness"`
+	Exact      bool    `json:"exact,omitempty"`
+	Dropped    bool    `json:"dropped"`
+}
+
+// SecretReport lists where secrets were found. It does not contain the secrets.
+type SecretReport struct {
+	Mode     SecretPolicy `json:"mode"`
+	Attempts int          `json:"attempts"`
+	// ByKind counts secrets by kind.
+	ByKind    map[string]int   `json:"kinds,omitempty"`
+	Locations []SecretLocation `json:"found,omitempty"`
+	Unlisted  int              `json:"more,omitempty"` // locations that are not listed
+}
+
+// Report returns the statistics so far.
+func (f *Filter) Report() *Report {
+	st := f.stats
+	r := &Report{
+		Format: ReportFormat, Attempts: st.attempts, Kept: st.kept, Rows: st.rows,
+		Repos: st.repos.list(), Models: st.models.list(), Verdicts: st.verdicts.list(), Classes: st.classes.list(),
+		Tokens:     newHistogram(st.tokens, st.unknownLength, f.cfg.Tokenizer),
+		Duplicates: DuplicateReport{Threshold: f.cfg.Dedupe, Exact: st.exact, Near: st.near, Pairs: st.pairs},
+		Secrets: SecretReport{
+			Mode: f.cfg.Secrets, Attempts: st.secretsIn, ByKind: st.kinds, Locations: st.locations, Unlisted: st.moreSecrets,
+		},
+		TestSets: counts(st.testSets.attempts).list(),
+	}
+	for _, reason := range slices.Sorted(maps.Keys(st.dropped)) {
+		r.Dropped = append(r.Dropped, *st.dropped[reason])
+	}
+	slices.SortStableFunc(r.Dropped, func(a, b Dropped) int { return b.Attempts - a.Attempts })
+	if len(f.cfg.Splits) > 0 {
+		r.SplitBy = cmp.Or(f.cfg.SplitBy, ByInstance)
+		r.Splits = st.splitCounts()
+	}
+	r.Notes = st.notes(r)
+	return r
+}
+
+func (s *stats) splitCounts() []SplitStats {
+	total := 0
+	for _, c := range s.splits {
+		total += c.Attempts
+	}
+	var list []SplitStats
+	for _, split := range s.cfg.Splits {
+		c := *s.splits[split.Name]
+		if total > 0 {
+			c.Share = math.Round(float64(c.Attempts)/float64(total)*1e4) / 1e4
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// notes returns notes about results that may be unexpected.
+func (s *stats) notes(r *Report) []string {
+	var notes []string
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	keys := 0
+	for _, s := range r.Splits {
+		keys += s.Keys
+	}
+	for _, s := range r.Splits {
+		switch {
+		case s.Attempts == 0 && r.Kept > 0:
+			add("the split %s is empty: %s are assigned by their hash, and there are only %d", s.Name, splitUnit(r.SplitBy), keys)
+		case r.Kept > 0 && isFarOff(s):
+			add("the split %s has %s of the attempts, not %s: %s are assigned by their hash, and there are only %d",
+				s.Name, percent(s.Share), percent(s.Asked), splitUnit(r.SplitBy), keys)
+		}
+	}
+	for _, t := range r.TestSets {
+		add("%s of the test set %s: models trained on them cannot be measured by it", plural(t.Count, "attempt"), t.Name)
+	}
+	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 {
+		add("%s of earlier attempts were kept; use --dedupe 1 to drop them", plurals(r.Duplicates.Exact, "exact copy", "exact copies"))
+	}
+	if n := len(s.skippedNames); n > 0 {
+		add("short values and plain words are not searched for: %s", joinNames(s.skippedNames, 5))
+	}
+	kept := 0
+	for _, f := range s.locations {
+		if f.LeftInPlace {
+			kept += f.Count
+		}
+	}
+	if kept > 0 {
+		add("%s in patches were kept, since redaction would change the patch", plural(kept, "likely secret"))
+	}
+	return notes
+}
+
+// isFarOff reports whether the share of a split differs from the requested one by 5 %
+// of all attempts, or by half of it.
+func isFarOff(s SplitStats) bool {
+	return math.Abs(s.Share-s.Asked) > min(0.05, s.Asked/2)
+}
+
+func splitUnit(b SplitBy) string {
+	if b == ByRepo {
+		return "repositories"
+	}
+	return "instances"
+}

@@ -1,0 +1,164 @@
+package filter_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/export/filter"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// busy returns a report with all kinds of entries.
+func busy(t *testing.T) *filter.Report {
+	t.Helper()
+	r := rand.New(rand.NewPCG(31, 32))
+	splits, err := filter.ParseSplits("train=0.9,val=0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := filter.New(filter.Config{
+		Training: true, AllowTestSets: true, Verdicts: []string{"resolved"}, MaxSteps: 30, Dedupe: 0.9, MaxPerInstance: 4, Splits: splits, Seed: 42,
+		KnownSecrets: []filter.KnownSecret{{Name: "OPENAI_API_KEY", Value: "made-up-value-of-a-key"}, {Name: "OTHER_API_KEY", Value: "none"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repos := []string{"django__django", "own__name", "some__library", "a-rather-long-owner__with-a-rather-long-name"}
+	for n := range 240 {
+		id := fmt.Sprintf("%s-%d", repos[n/60], 11000+n/3)
+		it := item(id, n%3+1, 2+r.IntN(6))
+		it.Tokens = int64(4000 + 9000*r.ExpFloat64())
+		it.Header.ModelName = []string{"maker/some-model-1", "another-model"}[n%2]
+		switch {
+		case n%11 == 5:
+			it.Verdict = "unresolved"
+		case n%13 == 5:
+			it.Verdict = ""
+		case n%29 == 3:
+			it.Outcome.Class = trajectories.Provider
+		case n%31 == 4:
+			it = item(id, n%3+1, 31)
+		case n%37 == 6:
+			it.Entries[3].Content += " made-up-value-of-a-key"
+		case n%41 == 7:
+			it.Entries[3].Content += " hf_" + randomText(r, 34, alnum)
+		case n%43 == 8:
+			it.Tokens = 0
+		}
+		if n%17 == 2 {
+			it.Entries = item(id, n%3, 0).Entries
+			it.Entries = append(it.Entries, item("own__name-11000", 1, 4).Entries...)
+		}
+		for _, kept := range s.Add(s.Inspect(it)) {
+			s.AddRows(kept, s.SplitOf(kept), len(kept.Entries)/2)
+		}
+	}
+	s.Finish()
+	return s.Report()
+}
+
+func TestReportText(t *testing.T) {
+	r := busy(t)
+	for _, width := range []int{80, 120} {
+		var b bytes.Buffer
+		if err := r.WriteText(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && !strings.HasPrefix(line, "note: ") {
+				t.Errorf("a line of %d for a width of %d: %s", n, width, line)
+			}
+		}
+		golden(t, fmt.Sprintf("report-%d.txt", width), b.Bytes())
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", append(data, '\n'))
+	dropped := 0
+	for _, d := range r.Dropped {
+		dropped += d.Attempts
+	}
+	if dropped+r.Kept != r.Attempts {
+		t.Errorf("%d dropped and %d kept of %d", dropped, r.Kept, r.Attempts)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	for name, lengths := range map[string][]int64{
+		"one": {1}, "same": {5, 5, 5}, "two": {1, 1_000_000}, "from one": {1, 2, 3, 4, 5}, "huge": {1 << 50, 1<<50 + 1},
+		"with a far one": append(slicesOf(300), 1_000_000),
+	} {
+		h := filter.NewHist(lengths, 2, "x")
+		sum, last := 0, int64(-1)
+		for _, bin := range h.Bins {
+			if bin.From < last || bin.To != 0 && bin.To <= bin.From {
+				t.Errorf("%s: bins %+v", name, h.Bins)
+			}
+			last = bin.To
+			sum += bin.Count
+		}
+		if sum != len(lengths) || len(h.Bins) > 23 || h.Unknown != 2 {
+			t.Errorf("%s: %d of %d in %d bins", name, sum, len(lengths), len(h.Bins))
+		}
+	}
+}
+
+func slicesOf(n int) (all []int64) {
+	for i := range n {
+		all = append(all, int64(1000+10*i))
+	}
+	return all
+}
+
+// TestHostileNames checks that names from files are sanitized and truncated.
+func TestHostileNames(t *testing.T) {
+	s, err := filter.New(filter.Config{Verdicts: []string{"resolved"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2000 {
+		it := item("a__a-1", n, 1, func(it *export.Item) {
+			it.Journal, it.Verdict = "evil\x1b[2J\n\u202e.jsonl", fmt.Sprintf("v\x1b[31m%d\n", n)
+		})
+		s.Add(s.Inspect(it))
+	}
+	var b bytes.Buffer
+	if err := s.Report().WriteText(&b, 80); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "verdict: (others)") {
+		t.Errorf("%.300q", text)
+	}
+}

@@ -1,0 +1,129 @@
+package atif_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats/atif"
+)
+
+// shortAttempt returns an attempt with one message and one command.
+func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...trajectories.ToolCall) *trajectories.Transcript {
+	t.Helper()
+	b := &journalBuilder{t: t}
+	h.Format, h.InstanceID, h.Attempt = trajectories.Format, "a__b-1", 1
+	b.add(trajectories.TypeHeader, h)
+	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
+	b.say(trajectories.CausePrompt, model.Message{Role: model.User, Content: "task"})
+	b.call(1, 0.5)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "do"}, command)
+	for _, c := range calls {
+		b.add(trajectories.TypeTool, c)
+	}
+	b.addExecution(command, "out", 0)
+	b.say(trajectories.CauseObservation, model.Message{Role: model.User, Content: "out"})
+	b.outcome()
+	return b.transcript()
+}
+
+func childTool(children ...int) trajectories.ToolCall {
+	var list []trajectories.ChildResult
+	for _, n := range children {
+		list = append(list, trajectories.ChildResult{Child: n, Task: "x", Class: trajectories.Submitted, ExitStatus: "Submitted"})
+	}
+	details, _ := json.Marshal(map[string]any{"children": list})
+	return trajectories.ToolCall{Name: "delegate", Details: details}
+}
+
+func child(n, of int) trajectories.Header {
+	return trajectories.Header{Parent: &trajectories.Parent{Child: n, ParentChild: of, Depth: 1 + min(of, 1), Step: 1, Task: "x"}}
+}
+
+func TestChildren(t *testing.T) {
+	tr := shortAttempt(t, trajectories.Header{}, "mini-tool delegate x; mini-tool delegate y", childTool(1), childTool(3))
+	tr.Children = []*trajectories.Transcript{
+		shortAttempt(t, child(3, 0), "c"), shortAttempt(t, child(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, child(2, 1), "b"),
+	}
+	data, losses := write(t, tr, "")
+	if len(losses) > 0 {
+		t.Errorf("lost: %v", losses)
+	}
+	for _, spec := range []atif.SpecVersion{atif.Spec17, atif.Spec18} {
+		if problems := atif.Check(data, spec); len(problems) > 0 {
+			t.Errorf("%v: %v", spec, problems)
+		}
+	}
+	var doc atif.Trajectory
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	refs := func(doc atif.Trajectory) {
+		for _, s := range doc.Steps {
+			if s.Observation == nil {
+				continue
+			}
+			for _, r := range s.Observation.Results {
+				for _, ref := range r.Refs {
+					got = append(got, *ref.TrajectoryID)
+				}
+			}
+		}
+	}
+	refs(doc)
+	for _, sub := range doc.Subagents {
+		got = append(got, "in "+*sub.TrajectoryID)
+		refs(sub)
+		for _, inner := range sub.Subagents {
+			got = append(got, "in "+*inner.TrajectoryID)
+		}
+	}
+	if want := []string{"child-1", "child-3", "in child-1", "child-2", "in child-2", "in child-3"}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	f, restored := transcriptOf(t, "a.json", data)
+	for _, c := range f.Children {
+		tr2, err := trajectories.BuildTranscript(c.Iter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored.Children = append(restored.Children, tr2)
+	}
+	rewritten, _ := write(t, restored, "")
+	if !bytes.Equal(rewritten, data) && len(f.Children) == 3 {
+		// Only the import record is new.
+		var a, b any
+		_, _ = json.Unmarshal(data, &a), json.Unmarshal(rewritten, &b)
+		dropImport(a)
+		dropImport(b)
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if len(f.Children) != 3 {
+		t.Errorf("%d children after reading", len(f.Children))
+	}
+}
+
+// dropImport removes the import record and the record numbers that it shifts.
+func dropImport(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"import", "record", "execution", "records", "id", "parent_id"} {
+			delete(v, key)
+		}
+		for _, one := range v {
+			dropImport(one)
+		}
+	case []any:
+		for _, one := range v {
+			dropImport(one)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package atif_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats/atif"
+)
+
+// seeds adds documents of mini and small documents of others.
+func seeds(f *testing.F) {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"schema_version":"ATIF-v1.6","agent":{"name":"a","version":"1","tool_definitions":[{}]},"steps":[` +
+		`{"step_id":1,"source":"user","message":[{"type":"text","text":"t"},{"type":"image","source":{"media_type":"image/png","path":"data:image/png;base64,AA=="}}]},` +
+		`{"step_id":"2","source":"agent","message":"","timestamp":"2025-10-16","is_copied_context":"yes","metrics":{"cost_usd":"1e3","logprobs":[true]},` +
+		`"tool_calls":[{"tool_call_id":"","function_name":"bash","arguments":{ "command" : "ls" }}],"observation":{"results":[{},{"source_call_id":"","content":[]}]}}],` +
+		`"subagent_trajectories":[{"trajectory_id":"t","agent":{"name":"","version":""},"steps":[{"step_id":1,"source":"system","message":""}]}]}`))
+	f.Add([]byte(`{"steps":[null,1,"",[],{}],"agent":null}`))
+}
+
+func FuzzCheck(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		old, newest := atif.Check(data, atif.Spec17), atif.Check(data, atif.LatestSpec)
+		if len(old) > 1001 || len(newest) > 1001 {
+			t.Errorf("%d and %d problems", len(old), len(newest))
+		}
+		for _, p := range newest {
+			if len(p.String()) > 4<<10 {
+				t.Errorf("%d bytes: %.200s", len(p.String()), p)
+			}
+		}
+	})
+}
+
+// FuzzRead checks that a document that was read can be written, is valid, and is
+// unchanged after reading and writing it again.
+func FuzzRead(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := atif.Read("f.json", data)
+		if err != nil {
+			return
+		}
+		first := rewrite(t, file)
+		again, err := atif.Read("f.json", first)
+		if err != nil {
+			t.Fatalf("cannot read the written document: %v\n%s", err, first)
+		}
+		if second := rewrite(t, again); !bytes.Equal(checkStable(t, second), second) {
+			t.Errorf("differs each time:\n%s", second)
+		}
+	})
+}
+
+func checkStable(t *testing.T, data []byte) []byte {
+	t.Helper()
+	f, err := atif.Read("f.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rewrite(t, f)
+}
+
+// rewrite writes a file.
+func rewrite(t *testing.T, f *atif.File) []byte {
+	t.Helper()
+	tr, err := trajectories.BuildTranscript(f.Iter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := atif.Write(&b, tr, ""); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,107 @@
+package atif
+
+import (
+	"encoding/json"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// extraMetrics is the extra of metrics: counts for which ATIF has no field.
+type extraMetrics struct {
+	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
+	CacheWrite     int64 `json:"cache_write_tokens,omitempty"`
+	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
+	Unpriced       int64 `json:"unpriced_calls,omitempty"`
+}
+
+// metrics returns the metrics of a call; nil if nothing was counted.
+func (b *builder) metrics(c *trajectories.Call) *Metrics {
+	u := c.Usage
+	if u == (model.Usage{}) && c.Cost == 0 {
+		return nil
+	}
+	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: costOf(c.Cost, u)}
+	if u.CacheRead > 0 {
+		m.Cached = &u.CacheRead
+	}
+	m.Extra = b.extra(extraMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced})
+	return m
+}
+
+// costOf returns nil for an unknown cost, since 0 means free.
+func costOf(c model.Cost, u model.Usage) *float64 {
+	if c == 0 && u.Unpriced > 0 {
+		return nil
+	}
+	return ptr(float64(c))
+}
+
+// totals returns the totals of the outcome, or else of all calls.
+func (b *builder) totals() *FinalMetrics {
+	var u model.Usage
+	var cost model.Cost
+	calls := len(b.t.FailedCalls)
+	add := func(c trajectories.Call) { u, cost = u.Add(c.Usage), cost+c.Cost }
+	for _, c := range b.t.FailedCalls {
+		add(c)
+	}
+	for _, e := range b.t.Entries {
+		if e.Call != nil {
+			calls++
+			add(*e.Call)
+		}
+	}
+	for _, r := range b.t.OtherRecords {
+		var c trajectories.Call
+		if r.Type == trajectories.TypeSummary && json.Unmarshal(r.Data, &c) == nil {
+			add(c)
+		}
+	}
+	if o := b.t.Outcome; o != nil {
+		calls, u, cost = o.Steps, o.Usage, o.Cost
+	}
+	m := &FinalMetrics{Steps: ptr(int64(len(b.steps)))}
+	if u != (model.Usage{}) || cost != 0 {
+		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, costOf(cost, u)
+	}
+	m.Extra = b.extra(struct {
+		Calls int `json:"model_calls,omitempty"`
+		extraMetrics
+	}{calls, extraMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced}})
+	return m
+}
+
+// usage converts metrics. It also reads counts from extra, under the names that other
+// agents use.
+func (m *Metrics) usage() (model.Usage, model.Cost) {
+	var u model.Usage
+	if m == nil {
+		return model.Usage{Unpriced: 1}, 0
+	}
+	var x struct {
+		extraMetrics
+		Details struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+		CacheCreation int64 `json:"cache_creation_input_tokens"`
+	}
+	_ = json.Unmarshal(m.Extra, &x) // extra may have any form
+	u = model.Usage{
+		Prompt: value(m.Prompt), Completion: value(m.Completion), CacheRead: value(m.Cached),
+		Reasoning:  max(x.Reasoning, x.Details.Reasoning),
+		CacheWrite: max(x.CacheWrite, x.CacheCreation), CacheWriteHour: x.CacheWriteHour, Unpriced: x.Unpriced,
+	}
+	if m.Cost == nil && u.Unpriced == 0 {
+		u.Unpriced = 1
+	}
+	return u, model.Cost(value(m.Cost))
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

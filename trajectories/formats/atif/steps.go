@@ -1,0 +1,232 @@
+package atif
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// build builds the steps. Messages that answer a reply become results of its step.
+func (b *builder) build() {
+	compactions := b.t.Compactions
+	for i, e := range b.t.Entries {
+		for len(compactions) > 0 && compactions[0].Record < e.Record {
+			b.addCompaction(compactions[0])
+			compactions = compactions[1:]
+		}
+		if isAnswer(e.Message) && len(b.steps) > 0 {
+			b.addAnswer(i, e)
+		} else {
+			b.addStep(i, e)
+		}
+	}
+	for at := range b.steps { // add executions that no message reports, such as the submission
+		for k, r := range b.entry(at).Executions {
+			if !b.hasResult[r.Record] {
+				b.addResult(at, Result{CallID: b.callIDOf(at, k)}, &r, "")
+			}
+		}
+	}
+}
+
+// isAnswer reports whether a message has the result of a tool call or explains why
+// there is none.
+func isAnswer(m trajectories.Message) bool {
+	switch m.Cause {
+	case trajectories.CauseObservation, trajectories.CauseMalformedPatch, trajectories.CauseFormatError,
+		trajectories.CauseRejection, trajectories.CauseNotRun:
+		return true
+	}
+	return m.Role == model.Tool
+}
+
+// addStep adds the step of a message that is not an answer.
+func (b *builder) addStep(i int, e trajectories.Entry) {
+	s := Step{ID: int64(len(b.steps) + 1), Timestamp: timestamp(e.Time), Source: sourceUser, Message: &Content{Text: e.Content}}
+	switch e.Role {
+	case model.System:
+		s.Source = sourceSystem
+	case model.Assistant:
+		s.Source = sourceAgent
+		b.fillReply(&s, e)
+	default:
+	}
+	b.steps, b.entries = append(b.steps, s), append(b.entries, i)
+}
+
+// fillReply sets the fields that only steps of the agent have.
+func (b *builder) fillReply(s *Step, e trajectories.Entry) {
+	if e.Reasoning != "" {
+		s.Reasoning = &e.Reasoning
+	}
+	if e.Cause != trajectories.CauseReply {
+		s.Copied = ptr(true) // the model did not write it in this attempt
+	}
+	s.Calls = b.toolCalls(e, int(s.ID))
+	if c := e.Call; c != nil {
+		if c.Model != "" {
+			s.ModelName = &c.Model
+		}
+		s.Metrics = b.metrics(c)
+		s.LLMCalls = ptr(int64(1))
+	}
+	if c := e.ContextRecord; c != nil {
+		context := contextManagement{Type: "pruning", Boundary: "truncate"}
+		if c.Tail != "" {
+			context = contextManagement{Type: "injection", Boundary: "append"}
+		}
+		s.Extra = b.extra(extraStep{context})
+	}
+}
+
+// toolCalls returns the tool calls of a reply. If it has none, its commands are
+// converted to tool calls.
+func (b *builder) toolCalls(e trajectories.Entry, step int) []ToolCall {
+	var calls []ToolCall
+	used := map[string]bool{}
+	newID := func(k int) string { return fmt.Sprintf("call_%d_%d", step, k+1) }
+	for k, c := range e.ToolCalls {
+		id := c.ID
+		if id == "" || used[id] { // ATIF does not allow empty or duplicate IDs
+			for id = newID(k); used[id]; {
+				id += "x"
+			}
+		}
+		used[id] = true
+		arguments := json.RawMessage("{}")
+		var compact bytes.Buffer
+		if isObject(c.Arguments) && json.Compact(&compact, []byte(c.Arguments)) == nil {
+			arguments = compact.Bytes()
+		}
+		calls = append(calls, ToolCall{ID: id, Function: c.Name, Arguments: arguments})
+	}
+	if len(e.ToolCalls) > 0 {
+		return calls
+	}
+	for k, command := range e.Actions {
+		arguments := b.extra(map[string]string{"command": command})
+		calls = append(calls, ToolCall{ID: newID(k), Function: "bash", Arguments: arguments, Extra: b.extra(extraToolCall{Written: true})})
+	}
+	return calls
+}
+
+func isObject(text string) bool {
+	return trajectories.JSONKind(json.RawMessage(bytes.TrimSpace([]byte(text)))) == "an object" && json.Valid([]byte(text))
+}
+
+// addAnswer adds a message to the step with its tool call, or else to the last step.
+func (b *builder) addAnswer(i int, e trajectories.Entry) {
+	at := len(b.steps) - 1
+	if e.ToolCallID != "" {
+		for n := at; n >= 0; n-- {
+			if b.callByID(n, e.ToolCallID) != nil {
+				at = n
+				break
+			}
+		}
+	}
+	result := Result{Content: &Content{Text: e.Content}}
+	execution, k := b.executionFor(at, i)
+	switch call := b.callByID(at, e.ToolCallID); {
+	case call != nil:
+		result.CallID = &call.ID
+	case execution != nil && len(b.entry(at).ToolCalls) == 0: // its tool call was made from a command
+		result.CallID = b.callIDOf(at, k)
+	}
+	cause := e.Cause
+	if cause == trajectories.CauseObservation {
+		cause = ""
+	}
+	b.addResult(at, result, execution, cause)
+}
+
+// executionFor returns the execution that entry i reports, and its index in the step;
+// nil if there is none.
+func (b *builder) executionFor(step, i int) (*trajectories.RecordedExecution, int) {
+	for k, r := range b.entry(step).Executions {
+		if r.ObservationEntry == i {
+			return &r, k
+		}
+	}
+	return nil, 0
+}
+
+// entry returns the entry of a step. It is empty for the step of a compaction.
+func (b *builder) entry(step int) trajectories.Entry {
+	if b.entries[step] < 0 {
+		return trajectories.Entry{}
+	}
+	return b.t.Entries[b.entries[step]]
+}
+
+// addCompaction adds a step for a compaction: the messages that replace earlier ones.
+func (b *builder) addCompaction(c trajectories.RecordedCompaction) {
+	texts := make([]string, len(c.Replaced))
+	for i, r := range c.Replaced {
+		texts[i] = r.Message.Content
+	}
+	b.steps = append(b.steps, Step{
+		ID: int64(len(b.steps) + 1), Source: sourceSystem, Message: &Content{Text: strings.Join(texts, "\n\n")},
+		Extra: b.extra(extraStep{contextManagement{Type: "compaction", Boundary: "replace"}}),
+	})
+	b.entries = append(b.entries, -1)
+}
+
+// callByID returns the call of a step by its original ID.
+func (b *builder) callByID(step int, id string) *ToolCall {
+	if k := b.callIndex(step, id); k >= 0 {
+		return &b.steps[step].Calls[k]
+	}
+	return nil
+}
+
+func (b *builder) callIndex(step int, id string) int {
+	if id == "" || len(b.steps[step].Calls) == 0 { // only assistant messages have calls
+		return -1
+	}
+	return slices.IndexFunc(b.entry(step).ToolCalls, func(c model.ToolCall) bool { return c.ID == id })
+}
+
+// callIDOf returns the ID of the call of an execution, or nil if calls and commands
+// do not correspond.
+func (b *builder) callIDOf(step, index int) *string {
+	calls := b.steps[step].Calls
+	if index >= len(calls) || len(calls) != len(b.entry(step).Actions) {
+		return nil
+	}
+	return &calls[index].ID
+}
+
+// addResult adds a result to a step. ran is its execution, or cause the reason why
+// there is none.
+func (b *builder) addResult(step int, result Result, execution *trajectories.RecordedExecution, cause trajectories.Cause) {
+	s := &b.steps[step]
+	if s.Observation == nil {
+		s.Observation = &Observation{}
+	}
+	extra := extraResult{Cause: cause}
+	if execution != nil {
+		b.hasResult[execution.Record] = true
+		extra.Duration, extra.TimedOut = execution.Duration, execution.TimedOut
+		if !execution.ExitCodeUnknown {
+			extra.ExitCode = &execution.ExitCode
+		}
+		result.Refs = b.refs(execution.Record)
+	}
+	result.Extra = b.extra(extra)
+	s.Observation.Results = append(s.Observation.Results, result)
+}
+
+// timestamp formats a time; nil for the zero time.
+func timestamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return ptr(t.UTC().Format(time.RFC3339Nano))
+}

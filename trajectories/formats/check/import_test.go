@@ -1,0 +1,57 @@
+package check_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"github.com/minibench/mini/internal/corpustest"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats"
+	"github.com/minibench/mini/trajectories/formats/check"
+)
+
+// Journals made from files of other agents are valid, and so are their .traj.json
+// files.
+func TestImportsAreValid(t *testing.T) {
+	t.Run("testdata", func(t *testing.T) { checkImports(t, "../testdata") })
+	t.Run("real", func(t *testing.T) { checkImports(t, corpustest.RealData(t, "trajectories")) })
+}
+
+func checkImports(t *testing.T, folder string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "golden" || d.Name() == "cases" || d.Name() == "predictions"):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		f, err := formats.Open(path)
+		if err != nil {
+			return nil //nolint:nilerr // no trajectory, or one that says several; their own tests say which
+		}
+		n++
+		journal, traj := filepath.Join(t.TempDir(), "journal.jsonl"), filepath.Join(t.TempDir(), "a.traj.json")
+		if err := trajectories.WriteJournal(journal, f.Records); err != nil {
+			t.Errorf("%s: %v", path, err)
+			return nil
+		}
+		if err := trajectories.WriteTrajFile(journal, traj); err != nil {
+			t.Errorf("%s: %v", path, err)
+			return nil
+		}
+		for _, file := range []string{journal, traj} {
+			if r := check.File(file, check.Options{}); len(r.Problems) > 0 {
+				t.Errorf("%s as %s:\n%v", path, filepath.Base(file), linesOf(r))
+			}
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		t.Errorf("%s: %d files, %v", folder, n, err)
+	}
+}

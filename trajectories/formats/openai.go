@@ -1,0 +1,165 @@
+package formats
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/model"
+)
+
+// readMessages reads an object with a list of messages or conversations.
+func readMessages(src source, data []byte) (*File, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, explain(err)
+	}
+	name := "messages"
+	if _, ok := fields[name]; !ok {
+		name = "conversations"
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(fields[name], &list); err != nil || list == nil {
+		return nil, errors.New(name + ": not a list")
+	}
+	b := newBuilder(src, string(formatMessages))
+	for _, id := range []string{"instance_id", "task_id", "id"} {
+		if b.header.InstanceID = asString(fields[id]); b.header.InstanceID != "" {
+			break
+		}
+	}
+	b.header.ModelName = asString(fields["model"])
+	b.imported.Agent = asString(fields["agent"])
+	b.header.Tools = readTools(fields["tools"])
+	b.keepExtra(data, name, "instance_id", "tools")
+	return b.messages(list)
+}
+
+func readMessageList(src source, list []json.RawMessage) (*File, error) {
+	return newBuilder(src, string(formatMessages)).messages(list)
+}
+
+func (b *builder) messages(list []json.RawMessage) (*File, error) {
+	if len(list) == 0 {
+		return nil, errors.New("no messages")
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, explain(err)
+	}
+	t, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	// A code block is a command only if a message answers one.
+	text := slices.ContainsFunc(t.turns, func(turn turn) bool {
+		return turn.Role == model.User && turn.Result != nil
+	})
+	c := conversation{b: b, textCommands: text}
+	if err := c.read(t.turns); err != nil {
+		return nil, err
+	}
+	b.end(ending{status: c.exit.Status, submission: c.exit.Submission})
+	return b.done()
+}
+
+// readTools reads tool definitions in OpenAI's format.
+func readTools(raw json.RawMessage) []model.ToolDefinition {
+	var list []struct {
+		Function *model.ToolDefinition `json:"function"`
+		model.ToolDefinition
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var tools []model.ToolDefinition
+	for _, t := range list {
+		switch {
+		case t.Function != nil && t.Function.Name != "":
+			tools = append(tools, *t.Function)
+		case t.Name != "":
+			tools = append(tools, t.ToolDefinition)
+		}
+	}
+	return tools
+}
+
+// Fields of messages that a journal represents, or that it does not need.
+var (
+	knownFields = []string{
+		"role", "content", "extra", "tool_calls", "tool_call_id", "timestamp", "reasoning_content", "kept", "type",
+		"name", "function_call", "refusal", "annotations", "audio", "object", "output", "call_id", "cache_control",
+	}
+	knownExtra = []string{
+		"actions", "response", "model", "cost", "model_response", "exit_status", "submission", "raw_output", "returncode",
+		"timestamp", "exception_info", "exception", "exception_type", "exception_str", "traceback", "interrupt_type", "n_actions", "timed_out", "cause",
+	}
+)
+
+// addUnreadLosses adds a loss for each field with data that is not read.
+func (b *builder) addUnreadLosses(raw json.RawMessage, reply bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return
+	}
+	var extra map[string]json.RawMessage
+	_ = json.Unmarshal(fields["extra"], &extra) // it is optional
+	keptByCall := reply && (len(extra["response"]) > 0 || asString(fields["object"]) == "response")
+	if !keptByCall { // otherwise the call contains the whole message
+		b.addUnreadFields(fields, knownFields, "the field %q of a message")
+	}
+	b.addUnreadFields(extra, knownExtra, "the field \"extra.%s\" of a message")
+}
+
+func (b *builder) addUnreadFields(fields map[string]json.RawMessage, known []string, text string) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if slices.Contains(known, name) || isEmpty(fields[name]) {
+			continue
+		}
+		if len(name) > 40 {
+			name = name[:40] + "..."
+		}
+		text := strings.NewReplacer("%q", `"`+printable(name)+`"`, "%s", printable(name)).Replace(text)
+		b.addLoss(text, 1)
+	}
+}
+
+// printable replaces characters that are not printable ASCII.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r > 0x7e {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// isEmpty reports whether a value is null, false or empty, or contains only such
+// values.
+func isEmpty(raw json.RawMessage) bool {
+	var v any
+	return len(raw) == 0 || json.Unmarshal(raw, &v) == nil && isEmptyValue(v)
+}
+
+func isEmptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !isEmptyValue(e) })
+	case map[string]any:
+		for _, e := range v {
+			if !isEmptyValue(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

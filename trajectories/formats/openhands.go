@@ -1,0 +1,98 @@
+package formats
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// readHistory reads a line of OpenHands' output.jsonl: an instance with its events.
+func readHistory(src source, data []byte) (*File, error) {
+	var row struct {
+		ID       string            `json:"instance_id"`
+		History  []json.RawMessage `json:"history"`
+		Metadata struct {
+			LLM struct {
+				Model string `json:"model"`
+			} `json:"llm_config"`
+			LLM1 struct {
+				Model string `json:"model"`
+			} `json:"llm"`
+		} `json:"metadata"`
+		Metrics struct {
+			Cost *model.Cost `json:"accumulated_cost"`
+		} `json:"metrics"`
+		Result struct {
+			Patch string `json:"git_patch"`
+		} `json:"test_result"`
+		Error string `json:"error"`
+	}
+	if err := json.Unmarshal(data, &row); err != nil {
+		return nil, explain(err)
+	}
+	if len(row.History) == 0 {
+		return nil, errors.New("the history is empty")
+	}
+	b := newBuilder(src, string(formatEvents))
+	b.header.InstanceID, b.header.ModelName = row.ID, cmp.Or(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
+	b.addLoss("the dataset row and the instruction", boolInt(hasField(data, "instance", "instruction")))
+	b.keepExtra(data, "history", "instance_id", "instruction", "instance")
+	r := newEventReader(b)
+	if err := r.read(row.History); err != nil {
+		return nil, fmt.Errorf("history%w", err)
+	}
+	e := ending{status: r.status, submission: row.Result.Patch, cost: row.Metrics.Cost, fromWorktree: true, err: row.Error}
+	if e.err != "" {
+		e.status = statusOfError(e.err)
+	} else if e.status == "" {
+		e.status = "unfinished" // lines are only written for attempts that ended
+	}
+	return r.end(e)
+}
+
+// readEvents reads a list of events.
+func readEvents(src source, list []json.RawMessage) (*File, error) {
+	r := newEventReader(newBuilder(src, string(formatEvents)))
+	if err := r.read(list); err != nil {
+		return nil, err
+	}
+	return r.end(ending{status: r.status})
+}
+
+// statusOfError returns the exit status for an error message that ended an attempt.
+func statusOfError(text string) string {
+	lower := strings.ToLower(text)
+	for _, rule := range []struct{ word, status string }{
+		{"stuck", "stuck"},
+		{"maximum iteration", "max_iterations"},
+		{"max_iteration", "max_iterations"},
+		{"maximum budget", "max_budget"},
+		{"budget", "max_budget"},
+		{"contextwindow", "ContextWindowExceededError"},
+		{"agentruntime", "AgentRuntimeError"},
+		{"llm", "llm_error"},
+		{"litellm", "llm_error"},
+		{"authentication", "AuthenticationError"},
+		{"ratelimit", "RateLimitError"},
+	} {
+		if strings.Contains(lower, rule.word) {
+			return rule.status
+		}
+	}
+	return "error"
+}
+
+// parseTime parses a time in Python's format. Without a time zone it assumes UTC.
+func parseTime(text string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,217 @@
+package formats
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// maxDocument bounds the data in memory, in bytes: a whole file, or one line of JSON
+// lines. Decoding takes up to five times as much.
+const maxDocument = 512 << 20
+
+// source identifies the origin of a trajectory.
+type source struct {
+	path   string
+	sha256 string
+	row    int
+}
+
+func (s source) base() string { return filepath.Base(s.path) }
+
+// maxName bounds an instance ID made from a file name, in bytes.
+const maxName = 180
+
+// name returns the file name without extensions and without characters that an
+// instance ID may not have.
+func (s source) name() string {
+	name := s.base()
+	for _, ending := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r == '\\' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+	return cmp.Or(strings.TrimSpace(strings.TrimLeft(name, ".- ")), "attempt")
+}
+
+// readAll detects whether a file is one document or JSON lines with a conversation
+// each.
+func readAll(path string) iter.Seq2[*File, error] {
+	return func(yield func(*File, error) bool) {
+		f, src, err := openFile(path)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = f.Close() }()
+		if src.sha256, err = hashOf(f); err != nil {
+			yield(nil, err)
+			return
+		}
+		in := bufio.NewReaderSize(f, 64<<10)
+		skipBOM(in)
+		first, err := nextLine(in)
+		switch {
+		case err != nil:
+			yield(nil, err)
+		case isJournal(first):
+			yield(openJournal(src))
+		case !json.Valid(first) || !hasMore(in): // one document, on one or several lines
+			rest, err := readLimited(in, maxDocument-len(first))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			readDocument(src, append(first, rest...), yield)
+		default:
+			readLines(src, first, in, yield)
+		}
+	}
+}
+
+func openFile(path string) (*os.File, source, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would block
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, source{}, unwrapPath(err)
+	}
+	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	return f, source{path: path}, unwrapPath(err)
+}
+
+// unwrapPath removes the path from an error, since the caller adds it.
+func unwrapPath(err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func hashOf(f *os.File) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	_, err := f.Seek(0, io.SeekStart)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func skipBOM(in *bufio.Reader) {
+	if head, _ := in.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+		_, _ = in.Discard(3)
+	}
+}
+
+// nextLine returns the next non-empty line, or nothing at the end of the file.
+func nextLine(in *bufio.Reader) ([]byte, error) {
+	for {
+		text, err := trajectories.ReadLine(in, nil, maxDocument)
+		switch {
+		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(text)) > 0:
+			return text, nil
+		case err != nil:
+			return nil, unwrapPath(err)
+		}
+	}
+}
+
+var errTooLarge = fmt.Errorf("more than %d MB in one document or line", maxDocument>>20)
+
+// hasMore reports whether anything but white space follows.
+func hasMore(in *bufio.Reader) bool {
+	for {
+		c, err := in.ReadByte()
+		if err != nil {
+			return false
+		}
+		if !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)) {
+			_ = in.UnreadByte()
+			return true
+		}
+	}
+}
+
+func readLimited(in io.Reader, limit int) ([]byte, error) {
+	rest, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
+	if err != nil {
+		return nil, unwrapPath(err)
+	}
+	if len(rest) > limit {
+		return nil, errTooLarge
+	}
+	return rest, nil
+}
+
+// readLines reads JSON lines: one conversation each, or one message or event of the
+// same conversation each.
+func readLines(src source, first []byte, in *bufio.Reader, yield func(*File, error) bool) {
+	if f := detectFormat(first); f == formatMessage || f == formatEvent {
+		list, err := collectLines(first, in)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		yield(readList(src, f, list))
+		return
+	}
+	for text := first; ; {
+		src.row++
+		if f, err := readRow(src, text); err != nil {
+			err = fmt.Errorf("line %d: %w", src.row, err)
+			if !yield(nil, err) {
+				return
+			}
+		} else if !yield(f, nil) {
+			return
+		}
+		var err error
+		if text, err = nextLine(in); err != nil {
+			yield(nil, fmt.Errorf("line %d: %w", src.row+1, err))
+			return
+		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			return
+		}
+	}
+}
+
+func collectLines(first []byte, in *bufio.Reader) ([]json.RawMessage, error) {
+	list := []json.RawMessage{first}
+	for size := len(first); ; {
+		text, err := nextLine(in)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
+		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			return list, nil
+		}
+		if !json.Valid(text) {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, explain(json.Unmarshal(text, new(json.RawMessage))))
+		}
+		if size += len(text); size > maxDocument {
+			return nil, errTooLarge
+		}
+		list = append(list, text)
+	}
+}

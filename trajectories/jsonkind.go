@@ -1,0 +1,23 @@
+package trajectories
+
+import "encoding/json"
+
+// JSONKind names the kind of a JSON value for error messages, such as "a list".
+func JSONKind(v json.RawMessage) string {
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "a number"
+}

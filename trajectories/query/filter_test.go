@@ -1,0 +1,78 @@
+package query_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories/query"
+	"github.com/minibench/mini/trajectories/timeline"
+)
+
+func money(c float64) *model.Cost { m := model.Cost(c); return &m }
+
+func TestMatches(t *testing.T) {
+	rows := []query.Row{
+		{ID: "django-2", Status: []string{"Submitted", "ended", "submitted"}, Verdict: "resolved", Cost: money(0.5)},
+		{ID: "django-10", Status: []string{"LimitsExceeded", "ended", "limit"}, Verdict: "unresolved", Cost: money(3)},
+		{ID: "sympy-1", Status: []string{"running"}, Cost: money(0)},
+		{ID: "theirs", Status: []string{"AuthenticationError", "ended", "provider"}},
+	}
+	for line, want := range map[string]string{
+		"":                                 "django-2 django-10 sympy-1 theirs",
+		"status:limit":                     "django-10",
+		"status:LimitsExceeded":            "django-10",
+		"status:running":                   "sympy-1",
+		"verdict:resolved":                 "django-2",
+		"verdict:unres":                    "django-10",
+		"verdict:none":                     "sympy-1 theirs",
+		"cost>1":                           "django-10",
+		"cost>$0.4 cost<3":                 "django-2",
+		"cost<1":                           "django-2 sympy-1", // unknown for theirs
+		"DJANGO 10":                        "django-10",
+		"status:ended cost>0":              "django-2 django-10",
+		"status:limit verdict:unresolved ": "django-10",
+		`text:"no such" status:limit`:      "django-10",
+	} {
+		f, err := query.Parse(line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		var got []string
+		for _, row := range rows {
+			if f.Matches(row) {
+				got = append(got, row.ID)
+			}
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s shows %q, want %q", line, s, want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for line, want := range map[string]string{
+		"colour:red":    `unknown filter "colour:" (status:WORD,`,
+		"cost>much":     `cost> must be followed by a number, got "much"`,
+		"cost>NaN":      "must be followed by a number",
+		"cost>":         "missing value after cost>",
+		`text:"open`:    "missing closing quote",
+		"text:a text:b": "once",
+	} {
+		if _, err := query.Parse(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestMatchesText(t *testing.T) {
+	step := &timeline.Step{Items: []*timeline.Item{{Kind: timeline.Command, Text: "ls", Results: []*timeline.Item{{Kind: timeline.Output, Text: "It's No such file"}}}}}
+	tl := &timeline.Timeline{Steps: []*timeline.Step{step}}
+	for line, want := range map[string]bool{`text:"no such"`: true, "text:No": true, "text:NO": false, `text:"it's"`: true, "text:other": false, "": true} {
+		f, err := query.Parse(line)
+		if err != nil || f.MatchesText(tl) != want {
+			t.Errorf("%s: %v, %v", line, !want, err)
+		}
+	}
+}

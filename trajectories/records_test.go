@@ -1,0 +1,59 @@
+package trajectories
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+)
+
+// TestTranscriptRecords checks that Records and BuildTranscript are inverse.
+func TestTranscriptRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := Create(path, Header{InstanceID: "a", ModelName: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := Message{Message: model.Message{Role: model.Assistant, Content: "r"}, Cause: CauseReply, Actions: []string{"one", "two", "three"}}
+	told := Message{Message: model.Message{Role: model.User}, Cause: CauseObservation}
+	for _, r := range []struct {
+		t    Type
+		data any
+	}{
+		{TypeExecution, Execution{Command: "setup"}},
+		{TypeMessage, Message{Message: model.Message{Role: model.User, Content: "p"}, Cause: CausePrompt}},
+		{TypeCall, Call{Cost: 1}},
+		{TypeMessage, reply},
+		{TypeExecution, Execution{Command: "one", ExitCode: 3}},
+		{TypeMessage, told},
+		{TypeExecution, Execution{Command: "two"}},
+		{TypeMessage, told},
+		{TypeExecution, Execution{Command: "three"}}, // not reported
+		{TypeContext, Context{Sent: []ContextPart{{From: 3, To: 3}}}},
+		{TypeCall, Call{Cost: 2}},
+		{TypeMessage, reply},
+		{TypeCall, Call{Error: "503"}},
+		{TypeDiff, Diff{Base: "b"}},
+		{TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")}},
+	} {
+		if _, err := j.Append(r.t, r.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := BuildTranscript(Read(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := BuildTranscript(want.Records())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transcript (-journal +again):\n%s", diff)
+	}
+}
