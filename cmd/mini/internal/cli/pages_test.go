@@ -148,7 +148,7 @@ const somewhere = "/home/you/work"
 
 // aside are lines of a session that are left out of a transcript: mode, cost and
 // time before each step, and where files are.
-var aside = regexp.MustCompile(`^(yolo|confirm) \| |^trajectory: |^mini: removed what `)
+var aside = regexp.MustCompile(`^(yolo|confirm) \| |^trajectory: |^mini: removed leftovers `)
 
 // empty are several empty lines.
 var empty = regexp.MustCompile(`\n{3,}`)
