@@ -32,11 +32,7 @@ func changedConfig(old, current []byte) string {
 	}
 	var keys []string
 	diffKeys("", a, b, &keys)
-	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return slices.ContainsFunc(ignoredKeys, func(group string) bool {
-			return key == group || strings.HasPrefix(key, group+".")
-		})
-	})
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !AffectsResults(key) })
 	slices.Sort(keys)
 	switch n := len(keys); {
 	case n == 0:
@@ -45,6 +41,14 @@ func changedConfig(old, current []byte) string {
 		return fmt.Sprintf("configuration (%s and %d more)", strings.Join(keys[:maxChanged], ", "), n-maxChanged)
 	}
 	return fmt.Sprintf("configuration (%s)", strings.Join(keys, ", "))
+}
+
+// AffectsResults reports whether a setting or a group of settings affects what
+// an attempt does.
+func AffectsResults(key string) bool {
+	return !slices.ContainsFunc(ignoredKeys, func(group string) bool {
+		return key == group || strings.HasPrefix(key, group+".")
+	})
 }
 
 // diffKeys collects the paths of settings that differ.

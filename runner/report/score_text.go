@@ -289,16 +289,6 @@ func listText(what string, items []string, width, lines int) string {
 	}
 }
 
-// repoOf returns the repository of an instance id: owner__name-number.
-func repoOf(id string) string {
-	owner, rest, ok := strings.Cut(id, "__")
-	at := strings.LastIndexByte(rest, '-')
-	if !ok || owner == "" || at <= 0 {
-		return "others"
-	}
-	return owner + "/" + rest[:at]
-}
-
 // WriteRepos writes the number of resolved instances of each repository, as
 // leaderboards require. The repository is derived from the instance id. An
 // instance without a verdict counts as not resolved.
@@ -306,7 +296,7 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	type count struct{ resolved, of int }
 	counts := map[string]*count{}
 	add := func(id string, resolved bool) {
-		name := repoOf(id)
+		name := datasets.RepoOf(id)
 		if counts[name] == nil {
 			counts[name] = &count{}
 		}

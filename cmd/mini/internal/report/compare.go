@@ -1,0 +1,151 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner/compare"
+)
+
+// Exit codes of a gate; see mini compare --help.
+const (
+	exitDropped = 4 // the drop is more than --max-drop
+	exitUnclear = 5 // the results do not tell
+)
+
+// compareOptions holds the flags of mini compare.
+type compareOptions struct {
+	base                string
+	missing             string
+	detect, maxDrop     float64
+	maxDropIsSet        bool
+	json, csv, markdown bool
+}
+
+// NewCompare returns the command mini compare.
+func NewCompare(s cmdutil.Streams) *cobra.Command {
+	o := &compareOptions{}
+	cmd := &cobra.Command{
+		Use:   "compare RUN RUN...",
+		Short: "Compare runs on the same instances",
+		Long: `Compares the resolve rates of runs on the instances that they have in common:
+what differs in their configurations, rates with 95% intervals, paired
+differences with exact tests, the instances that differ, pass@k, and cost. The
+first run is the base unless --base names another. mini compare only reads; run
+mini eval first, because it needs verdicts.
+
+An attempt without a verdict does not count, and neither does an instance that
+only one run has. With --missing fail, missing verdicts count as not resolved.
+If the conclusion depends on this choice, the first line says so.
+
+With --max-drop, mini compare exits with code 0 if the interval of the
+difference is above the drop, with 4 if it is below, and with 5 if the results
+do not tell.`,
+		Example: `  mini compare runs/first runs/second
+  mini compare runs/* --base runs/first --json | jq '.pairs[].sentence'
+  mini compare runs/main runs/branch --max-drop 2`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage.Errorf("mini compare takes at least two runs; see mini compare --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.maxDropIsSet = cmd.Flags().Changed("max-drop")
+			return o.run(s, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.base, "base", "", "compare with this `RUN` (default: the first)")
+	f.StringVar(&o.missing, "missing", "drop", "attempts without a verdict: drop, or fail to count them as not resolved")
+	f.Float64Var(&o.detect, "detect", 0, "say what would detect a difference of this many `POINTS`")
+	f.Float64Var(&o.maxDrop, "max-drop", 0, "exit with 4 if a run is more than these `POINTS` below the base")
+	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	f.BoolVar(&o.csv, "csv", false, "print one line per instance, for spreadsheets")
+	f.BoolVar(&o.markdown, "markdown", false, "print Markdown")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv", "markdown")
+	return cmd
+}
+
+func (o *compareOptions) run(s cmdutil.Streams, dirs []string) error {
+	c, err := o.prepare(dirs)
+	if err != nil {
+		return err
+	}
+	var runs []compare.Run
+	for _, dir := range dirs {
+		run, err := compare.Load(dir)
+		if err != nil {
+			return cmdutil.RunFolderError(dir, err)
+		}
+		runs = append(runs, run)
+	}
+	result, err := compare.New(runs, c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		err = cmdutil.WriteJSON(s.Out, result)
+	case o.csv:
+		err = result.WriteCSV(s.Out, runs)
+	case o.markdown:
+		err = result.WriteMarkdown(s.Out)
+	default:
+		err = result.Write(s.Out, ui.Width(s.Out))
+	}
+	if err != nil || result.Gate == nil {
+		return err
+	}
+	switch result.Gate.Answer {
+	case compare.Failed:
+		return cmdutil.WithCode(errors.New("a run resolves fewer instances than --max-drop allows"), exitDropped)
+	case compare.Unknown:
+		return cmdutil.WithCode(errors.New("the results do not tell whether a run is within --max-drop"), exitUnclear)
+	}
+	return nil
+}
+
+// prepare validates the flags and the names of the runs.
+func (o *compareOptions) prepare(dirs []string) (compare.Options, error) {
+	c := compare.Options{Missing: compare.MissingRule(o.missing), Detect: o.detect}
+	if c.Missing != compare.Drop && c.Missing != compare.Fail {
+		return c, usage.Errorf("--missing %.40q: it is drop or fail", o.missing)
+	}
+	if o.detect < 0 || o.detect > 100 || o.maxDrop < 0 || o.maxDrop > 100 {
+		return c, usage.Errorf("--detect and --max-drop are points from 0 to 100")
+	}
+	if o.maxDropIsSet {
+		c.MaxDrop = &o.maxDrop
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		path, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return c, cmdutil.RunFolderError(dir, err)
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return c, fmt.Errorf("compare runs: %w", err)
+		}
+		if seen[path] {
+			return c, usage.Errorf("%s is given twice; a run cannot be compared with itself", dir)
+		}
+		seen[path] = true
+	}
+	if o.base == "" {
+		return c, nil
+	}
+	for i, dir := range dirs {
+		if filepath.Clean(dir) == filepath.Clean(o.base) {
+			c.Base = i
+			return c, nil
+		}
+	}
+	return c, usage.Errorf("--base %s is not one of the runs", o.base)
+}

@@ -1,0 +1,229 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/minibench/mini/runner/compare/stats"
+)
+
+// Summary describes one run by itself.
+type Summary struct {
+	Name string `json:"name"`
+	// Selected counts the instances that were selected for the run. Rate is
+	// over those with a verdict, by the rule for missing verdicts.
+	Selected int `json:"selected"`
+	// MissingAttempts counts the attempts without a verdict at instances that
+	// were started.
+	MissingAttempts int `json:"missing_attempts"`
+	// Attempts is the smallest number of counted attempts of an instance, and
+	// AttemptsMax the largest.
+	Attempts    int `json:"attempts_min"`
+	AttemptsMax int `json:"attempts_max"`
+	// Resolved counts resolved attempts.
+	Resolved int        `json:"resolved_attempts"`
+	Rate     stats.Rate `json:"resolved"`
+	// Bounds is the rate if all missing verdicts were unresolved, and if all
+	// were resolved.
+	Bounds stats.Interval `json:"bounds"`
+	// Pass lists pass@k and pass^k up to the smallest number of attempts; empty
+	// for one attempt.
+	Pass []PassAt `json:"pass,omitempty"`
+	// Variance and RerunNoise are nil without repeated attempts. RerunNoise is
+	// by how much the rates of two runs of the same agent differ in 19 of 20
+	// cases.
+	Variance   *stats.Variance `json:"variance,omitempty"`
+	RerunNoise *float64        `json:"rerun_noise,omitempty"`
+
+	Cost CostSummary `json:"cost"`
+	// RankInterval is the range of ranks in 95% of bootstrap samples of the
+	// instances that all runs have; nil if there are none.
+	RankInterval *[2]int `json:"rank_interval,omitempty"`
+	// Frontier reports that no other run has a rate at least as high at a cost
+	// at most as high. DominatedBy names such a run, and Surely reports that it
+	// dominates in 95% of bootstrap samples.
+	Frontier    bool   `json:"frontier"`
+	DominatedBy string `json:"dominated_by,omitempty"`
+	Surely      bool   `json:"dominated_surely,omitempty"`
+	// ByLimit is the rate that lower step limits would have had.
+	ByLimit []LimitRate `json:"by_step_limit,omitempty"`
+}
+
+// PassAt is pass@k, at least one of k attempts resolved, and pass^k, all of
+// them. Errors are standard errors; nil for one instance.
+type PassAt struct {
+	K         int      `json:"k"`
+	Any       float64  `json:"pass_at"`
+	AnyError  *float64 `json:"pass_at_error,omitempty"`
+	All       float64  `json:"pass_all"`
+	AllError  *float64 `json:"pass_all_error,omitempty"`
+	Instances int      `json:"instances"`
+}
+
+// CostSummary is what a run cost, in US dollars. If it is not Known, some calls
+// have no price, and the amounts are minimums.
+type CostSummary struct {
+	Known bool `json:"known"`
+	// PerInstance is the mean cost of a counted attempt, averaged by instance.
+	// WithRetries is the bill for all tries, divided by the instances.
+	PerInstance float64 `json:"per_instance"`
+	WithRetries float64 `json:"per_instance_with_retries"`
+	Total       float64 `json:"total"` // the bill for all tries
+	// PerResolved is Total divided by the resolved attempts; nil if none is.
+	PerResolved *float64 `json:"per_resolved"`
+}
+
+// LimitRate is the share of attempts that were resolved in at most Steps steps.
+type LimitRate struct {
+	Steps    int            `json:"steps"`
+	Rate     float64        `json:"rate"`
+	Interval stats.Interval `json:"interval"` // of single attempts
+}
+
+func summarize(run Run, rule MissingRule) Summary {
+	s := Summary{Name: run.Name, Selected: max(run.Selected, len(run.Instances)), Cost: CostSummary{Known: true}}
+	counts := run.counts(rule)
+	total := Cost{Known: true}
+	var costs []float64
+	for _, in := range run.Instances {
+		s.MissingAttempts += in.Missing()
+		total = total.add(in.Bill)
+		mean := Cost{Known: true}
+		for _, a := range in.Attempts {
+			mean = mean.add(a.Cost)
+		}
+		if n := len(in.Attempts); n > 0 {
+			costs = append(costs, mean.Dollars/float64(n))
+		}
+		s.Cost.Known = s.Cost.Known && mean.Known
+	}
+	for i, c := range counts {
+		s.Resolved += c.Resolved
+		s.AttemptsMax = max(s.AttemptsMax, c.Attempts)
+		if i == 0 || c.Attempts < s.Attempts {
+			s.Attempts = c.Attempts
+		}
+	}
+	s.Rate = stats.EstimateRate(counts)
+	s.Bounds = run.bounds(s.Selected)
+	s.Pass = passAt(counts, s.Attempts)
+	if v, ok := stats.EstimateVariance(counts); ok {
+		s.Variance = &v
+	}
+	if noise, ok := stats.RerunNoise(counts); ok {
+		s.RerunNoise = &noise
+	}
+	s.Cost.Known = s.Cost.Known && total.Known
+	s.Cost.Total = total.Dollars
+	if len(costs) > 0 {
+		s.Cost.PerInstance, _ = stats.Mean(costs)
+	}
+	if len(run.Instances) > 0 {
+		s.Cost.WithRetries = total.Dollars / float64(len(run.Instances))
+	}
+	if s.Resolved > 0 {
+		each := total.Dollars / float64(s.Resolved)
+		s.Cost.PerResolved = &each
+	}
+	s.ByLimit = rateByLimit(run)
+	return s
+}
+
+// counts returns the counts of the instances that have any.
+func (r Run) counts(rule MissingRule) []stats.Count {
+	var counts []stats.Count
+	for _, in := range r.Instances {
+		if c := in.countWith(rule); c.Attempts > 0 {
+			counts = append(counts, c)
+		}
+	}
+	return counts
+}
+
+// bounds returns the rates of the selected instances with all missing verdicts
+// unresolved, and with all resolved.
+func (r Run) bounds(selected int) stats.Interval {
+	if selected == 0 {
+		return stats.Interval{Low: 0, High: 1}
+	}
+	low, high := 0.0, float64(selected-len(r.Instances))
+	for _, in := range r.Instances {
+		low += in.countWith(Fail).Rate()
+		if most := in.countWith(allResolved); most.Attempts > 0 {
+			high += most.Rate()
+		} else {
+			high++
+		}
+	}
+	return stats.Interval{Low: low / float64(selected), High: high / float64(selected)}
+}
+
+func passAt(counts []stats.Count, attempts int) []PassAt {
+	if attempts < 2 {
+		return nil
+	}
+	var all []PassAt
+	for k := 1; k <= attempts; k++ {
+		if k > 5 && k < attempts && k&(k-1) != 0 {
+			continue // for large k powers of two only
+		}
+		anyOf, allOf := make([]float64, len(counts)), make([]float64, len(counts))
+		for i, c := range counts {
+			anyOf[i], allOf[i] = stats.PassAt(c, k), stats.PassAll(c, k)
+		}
+		p := PassAt{K: k, Instances: len(counts)}
+		p.Any, p.AnyError = meanAndError(anyOf)
+		p.All, p.AllError = meanAndError(allOf)
+		all = append(all, p)
+	}
+	return all
+}
+
+func meanAndError(values []float64) (float64, *float64) {
+	mean, se := stats.Mean(values)
+	if math.IsNaN(se) {
+		return mean, nil
+	}
+	return mean, &se
+}
+
+// rateByLimit returns the rate at some step counts, up to the largest.
+func rateByLimit(run Run) []LimitRate {
+	attempts, most := 0, 0
+	for _, in := range run.Instances {
+		for _, a := range in.Attempts {
+			attempts++
+			most = max(most, a.Steps)
+		}
+	}
+	if attempts == 0 || most == 0 {
+		return nil
+	}
+	var rates []LimitRate
+	for _, limit := range stepLimits(most) {
+		resolved := 0
+		for _, in := range run.Instances {
+			for _, a := range in.Attempts {
+				if a.Resolved && a.Steps <= limit {
+					resolved++
+				}
+			}
+		}
+		rates = append(rates, LimitRate{
+			Steps: limit, Rate: float64(resolved) / float64(attempts), Interval: stats.Wilson(float64(resolved), float64(attempts)),
+		})
+	}
+	return rates
+}
+
+// stepLimits returns about ten round numbers up to most, and most.
+func stepLimits(most int) []int {
+	width := 1
+	for i := 0; width*10 < most; i++ {
+		width = []int{1, 2, 5}[i%3] * int(math.Pow10(i/3))
+	}
+	var limits []int
+	for limit := width; limit < most; limit += width {
+		limits = append(limits, limit)
+	}
+	return append(limits, most)
+}
