@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // Format identifies the JSON form of a Result. Fields may be added; existing

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // Conclusion is what a comparison of two runs shows.

@@ -3,7 +3,7 @@ package compare
 import (
 	"cmp"
 
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // point is the rate and the cost of a run.

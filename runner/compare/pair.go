@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // Pair compares a candidate with the base, on the instances that both have.

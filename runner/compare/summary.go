@@ -3,7 +3,7 @@ package compare
 import (
 	"math"
 
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // Summary describes one run by itself.

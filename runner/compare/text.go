@@ -11,7 +11,7 @@ import (
 
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 )
 

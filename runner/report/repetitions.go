@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -121,7 +122,7 @@ func (s *RepetitionSummary) computeRates(all []resultCount) {
 		sum, n := 0.0, 0
 		for _, d := range all {
 			if d.of >= k {
-				sum, n = sum+passAt(d.of, d.resolved, k), n+1
+				sum, n = sum+stats.PassAt(stats.Count{Attempts: d.of, Resolved: d.resolved}, k), n+1
 			}
 		}
 		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(n), Of: n})
@@ -136,19 +137,6 @@ func (s *RepetitionSummary) computeRates(all []resultCount) {
 		squares += rate * rate / float64(s.PerInstance-1)
 	}
 	s.Deviation = math.Sqrt(max(0, squares-s.Mean*s.Mean*float64(s.PerInstance)/float64(s.PerInstance-1)))
-}
-
-// passAt returns 1 - C(n-c, k) / C(n, k). It computes the quotient as a
-// product, which does not overflow.
-func passAt(n, c, k int) float64 {
-	if n-c < k {
-		return 1
-	}
-	miss := 1.0
-	for i := n - c + 1; i <= n; i++ {
-		miss *= 1 - float64(k)/float64(i)
-	}
-	return 1 - miss
 }
 
 // text formats the summary, in lines of at most width characters.

@@ -3,45 +3,12 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
-
-// By counting all ways to draw k of n: which of them has none of the c.
-func TestPassAt(t *testing.T) {
-	for n := 1; n <= 8; n++ {
-		for c := 0; c <= n; c++ {
-			for k := 1; k <= n; k++ {
-				drawn, hit := 0, 0
-				for set := range 1 << n {
-					if bits(set) != k {
-						continue
-					}
-					drawn++
-					if set&(1<<c-1) != 0 {
-						hit++
-					}
-				}
-				want := float64(hit) / float64(drawn)
-				if got := passAt(n, c, k); math.Abs(got-want) > 1e-12 {
-					t.Errorf("%d of %d resolved, pass@%d = %v, want %v", c, n, k, got, want)
-				}
-			}
-		}
-	}
-}
-
-func bits(set int) int {
-	n := 0
-	for ; set > 0; set >>= 1 {
-		n += set & 1
-	}
-	return n
-}
 
 // sampled is an instance whose samples ended so: R resolved, u unresolved,
 // - without a verdict, x without a result.

@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/stats"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -140,7 +141,8 @@ func share(resolved, of int) ResolveRate {
 	if of > 0 {
 		s.Rate = float64(resolved) / float64(of)
 	}
-	s.Low, s.High = grade.WilsonInterval(resolved, of)
+	i := stats.Wilson(float64(resolved), float64(of))
+	s.Low, s.High = i.Low, i.High
 	return s
 }
 

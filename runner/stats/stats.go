@@ -44,10 +44,11 @@ func Wilson(successes, n float64) Interval {
 	if n <= 0 {
 		return Interval{0, 1}
 	}
-	p, z2 := successes/n, z95*z95
-	mid := (p + z2/(2*n)) / (1 + z2/n)
-	half := z95 / (1 + z2/n) * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	i := Interval{max(0, mid-half), min(1, mid+half)}
+	p := successes / n
+	middle := p + z95*z95/(2*n)
+	spread := z95 * math.Sqrt(p*(1-p)/n+z95*z95/(4*n*n))
+	scale := 1 + z95*z95/n
+	i := Interval{max(0, (middle-spread)/scale), min(1, (middle+spread)/scale)}
 	if successes <= 0 {
 		i.Low = 0
 	}

@@ -3,10 +3,11 @@ package stats_test
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/minibench/mini/runner/compare/stats"
+	"github.com/minibench/mini/runner/stats"
 )
 
 // near fails unless the values agree to 1e-6.
@@ -48,6 +49,10 @@ func TestWilson(t *testing.T) {
 		{396, 500, .754264, .825284},
 		{500, 500, .992376, 1},
 		{0, 0, 0, 1},
+		{10, 10, .722467, 1},
+		{1, 2, .094531, .905469},
+		{50, 103, .391191, .580730},
+		{250, 500, .456341, .543659},
 	} {
 		i := stats.Wilson(c.successes, c.n)
 		near(t, fmt.Sprint("low of ", c), i.Low, c.low)
@@ -170,6 +175,29 @@ func TestSeveralAttempts(t *testing.T) {
 	near(t, "standard error of pass@3 of A", se, .152753)
 	_, se = mean(runB, stats.PassAll, 2)
 	near(t, "standard error of pass^2 of B", se, .129577)
+}
+
+// All ways to draw k of n attempts are counted, and those without one of the c
+// resolved.
+func TestPassAt(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		for c := 0; c <= n; c++ {
+			for k := 1; k <= n; k++ {
+				drawn, hit := 0, 0
+				for set := range uint(1) << n {
+					if bits.OnesCount(set) != k {
+						continue
+					}
+					drawn++
+					if set&(1<<c-1) != 0 {
+						hit++
+					}
+				}
+				got := stats.PassAt(stats.Count{Attempts: n, Resolved: c}, k)
+				near(t, fmt.Sprintf("%d of %d resolved, pass@%d", c, n, k), got, float64(hit)/float64(drawn))
+			}
+		}
+	}
 }
 
 func TestDifferenceOfSeveralAttempts(t *testing.T) {
