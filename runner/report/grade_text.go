@@ -83,12 +83,12 @@ func WriteTotals(w io.Writer, t savedlogs.Totals, width int) error {
 	for _, of := range t.Sets {
 		text := of.Name + ": no log could be graded"
 		if of.Graded > 0 {
-			text = of.Name + ": " + share(of.Resolved, of.Graded).text("resolved")
+			text = of.Name + ": " + NewResolveRate(of.Resolved, of.Graded).text("resolved")
 		}
 		s.WriteString(table.Paragraph(text, width, 0, 4))
 	}
 	if graded := t.Graded(); graded > 0 && len(t.Sets) == 0 {
-		rate := share(t.Classes[savedlogs.Resolved], graded)
+		rate := NewResolveRate(t.Classes[savedlogs.Resolved], graded)
 		s.WriteString(table.Paragraph(fmt.Sprintf("%s (95%% interval %s to %s) of %s that could be graded",
 			percent(rate.Rate), percent(rate.Low), percent(rate.High), text.Count(graded, "log")), width, 0, 2))
 	}

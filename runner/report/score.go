@@ -136,7 +136,8 @@ type VerdictReason struct {
 	Hint   string         `json:"hint,omitempty"`
 }
 
-func share(resolved, of int) ResolveRate {
+// NewResolveRate returns the rate of resolved instances with its interval.
+func NewResolveRate(resolved, of int) ResolveRate {
 	s := ResolveRate{Resolved: resolved, Of: of}
 	if of > 0 {
 		s.Rate = float64(resolved) / float64(of)
@@ -277,9 +278,9 @@ func (t *scoreBuilder) computeRates() {
 	for _, c := range t.Classes {
 		auto += c.Autosubmitted
 	}
-	t.Rate = share(resolved, t.Instances)
+	t.Rate = NewResolveRate(resolved, t.Instances)
 	if auto > 0 {
-		like := share(t.submittedResolved, t.Instances)
+		like := NewResolveRate(t.submittedResolved, t.Instances)
 		t.WithoutAutosubmitted = &like
 	}
 	if len(t.Quarantined) == 0 || t.Baseline != "" {
@@ -288,7 +289,7 @@ func (t *scoreBuilder) computeRates() {
 	if t.Instances == len(t.Quarantined) {
 		return // no instance is left
 	}
-	trusted := share(t.trustedResolved, t.Instances-len(t.Quarantined))
+	trusted := NewResolveRate(t.trustedResolved, t.Instances-len(t.Quarantined))
 	t.WithoutQuarantined = &trusted
 }
 

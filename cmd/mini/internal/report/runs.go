@@ -1,0 +1,192 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// listedRun is a line of mini runs.
+type listedRun struct {
+	Folder    string              `json:"folder"`
+	State     report.RunState     `json:"state"`
+	Model     string              `json:"model,omitempty"`
+	Dataset   string              `json:"dataset,omitempty"`
+	Instances int                 `json:"instances"`
+	Results   int                 `json:"with_result"`
+	Resolved  *report.ResolveRate `json:"resolved,omitempty"` // of the newest evaluation; nil if there is none
+	Cost      model.Cost          `json:"cost"`
+	// CostUnknown counts the instances with calls that have no price: Cost is a
+	// minimum.
+	CostUnknown int       `json:"cost_unknown_instances,omitempty"`
+	Started     time.Time `json:"started,omitzero"`
+}
+
+// NewRuns returns the command mini runs.
+func NewRuns(s cmdutil.Streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "runs [FOLDER]",
+		Short: "List runs",
+		Long: `Lists the runs in a folder, newest first: model, dataset, results, resolved
+instances with the 95% interval, cost and start. FOLDER defaults to ` + cmdutil.DefaultRunsDir + `, or to
+runs if only that exists.`,
+		Example: `  mini runs
+  mini runs runs/experiment --json | jq -r '.folder'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage.Errorf("mini runs takes one folder, not %d; see mini runs --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := defaultRuns()
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return listRuns(s, dir, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// defaultRuns returns the folder that is listed without an argument.
+func defaultRuns() string {
+	for _, dir := range []string{cmdutil.DefaultRunsDir, "runs"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return cmdutil.DefaultRunsDir
+}
+
+func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return usage.Errorf("%s: there is no such folder; pass the folder that contains your runs", dir)
+	}
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	var runs []listedRun
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		run, err := runner.ReadRun(path)
+		if errors.Is(err, runner.ErrNotRunFolder) {
+			continue
+		}
+		if err == nil {
+			var line listedRun
+			if line, err = newListedRun(run); err == nil {
+				runs = append(runs, line)
+			}
+		}
+		if err != nil {
+			_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(err.Error())) // best effort
+		}
+	}
+	if len(runs) == 0 && isRunFolder(dir) {
+		return usage.Errorf("%s is a run; see mini report %s", dir, text.ShellQuote(dir))
+	}
+	slices.SortStableFunc(runs, func(a, b listedRun) int { return b.Started.Compare(a.Started) })
+	if asJSON {
+		enc := json.NewEncoder(s.Out)
+		enc.SetEscapeHTML(false)
+		for _, r := range runs {
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(runs) == 0 {
+		_, err := fmt.Fprintf(s.Out, "no runs in %s\n", text.Printable(dir))
+		return err
+	}
+	return writeRuns(s.Out, runs)
+}
+
+func isRunFolder(dir string) bool {
+	_, err := runner.ReadRun(dir)
+	return err == nil
+}
+
+func newListedRun(run *runner.Run) (listedRun, error) {
+	g, err := ui.Summarize(run, nil)
+	if err != nil {
+		return listedRun{}, err
+	}
+	r := listedRun{
+		Folder: run.Dir, State: g.State, Model: g.Model, Dataset: g.Dataset, Instances: g.Instances, Results: g.WithResult,
+		Cost: g.Totals.Cost, CostUnknown: g.Totals.CostUnknown,
+	}
+	r.Resolved = newestRate(run, g)
+	if len(run.Manifest.Sessions) > 0 {
+		r.Started = run.Manifest.Sessions[0].Started
+	}
+	return r, nil
+}
+
+// newestRate returns the rate of the newest evaluation. A folder that was copied
+// without verdicts may still have them in results.json.
+func newestRate(run *runner.Run, g report.Summary) *report.ResolveRate {
+	if n := len(g.Verdicts); n > 0 {
+		return &g.Verdicts[n-1].Rate
+	}
+	resolved, graded := 0, false
+	for _, in := range run.Instances {
+		if in.Result != nil && in.Result.Verdict != nil {
+			graded = true
+			if *in.Result.Verdict == string(verdicts.Resolved) {
+				resolved++
+			}
+		}
+	}
+	if !graded {
+		return nil
+	}
+	rate := report.NewResolveRate(resolved, g.Instances)
+	return &rate
+}
+
+func writeRuns(w io.Writer, runs []listedRun) error {
+	rows := [][]string{{"run", "state", "model", "dataset", "results", "resolved", "95% interval", "cost", "started"}}
+	for _, r := range runs {
+		resolved, interval, started := "-", "", ""
+		if r.Resolved != nil {
+			resolved = fmt.Sprintf("%d of %d", r.Resolved.Resolved, r.Resolved.Of)
+			interval = fmt.Sprintf("%.1f to %.1f%%", 100*r.Resolved.Low, 100*r.Resolved.High)
+		}
+		if !r.Started.IsZero() {
+			started = r.Started.Local().Format("2006-01-02 15:04")
+		}
+		rows = append(rows, []string{
+			r.Folder, string(r.State), cmp.Or(r.Model, "-"), cmp.Or(r.Dataset, "-"), fmt.Sprintf("%d of %d", r.Results, r.Instances),
+			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
+		})
+	}
+	_, err := io.WriteString(w, table.Table(ui.Width(w), "ilssrrrrl", rows))
+	return err
+}
