@@ -31,8 +31,8 @@ type Agent struct {
 	protocol  protocol.Protocol
 }
 
-// Session holds what an attempt works with. An attempt that is resumed has
-// several sessions, one after the other.
+// Session holds what an attempt works with. A resumed attempt has several
+// sessions, one after the other.
 type Session struct {
 	Model       model.Model
 	Environment env.Environment
@@ -64,9 +64,9 @@ type Session struct {
 	// Observer is called for each record and at the start of each phase; may be
 	// nil.
 	Observer Observer
-	// Events publishes the same to any number of subscribers, plus streamed
-	// pieces of replies and outputs; may be nil. StartEvent is the first event;
-	// the task, the folder and the step are filled in.
+	// Events publishes records and phases as events, and pieces of replies and
+	// outputs as they are streamed; may be nil. StartEvent is the first event;
+	// the agent fills in the task, the folder and the step.
 	Events     *events.Bus
 	StartEvent events.RunStarted
 	// RecordTreeHashes records the hash of the working tree during model calls,
@@ -149,7 +149,7 @@ func (r *run) runAction(ctx context.Context, a protocol.Action) error {
 	if err := r.requestApproval(ctx, a); err != nil {
 		return err
 	}
-	r.startPhase(Running, a.Command)
+	r.startPhase(PhaseRunning, a.Command)
 	result, interrupted, err := r.execute(ctx, a.Command, false)
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 
 // Approver decides on each command of the model before it runs.
 type Approver interface {
-	// Decide says whether a command may run. The decision is recorded. The
-	// clock of the attempt is paused meanwhile. An error ends the attempt.
-	Decide(ctx context.Context, p ApprovalRequest) (Decision, error)
+	// Decide returns whether a command may run. The decision is recorded. The
+	// attempt's clock is paused during the call. An error ends the attempt.
+	Decide(ctx context.Context, request ApprovalRequest) (Decision, error)
 }
 
 // ApprovalRequest is a command that a model wants to run.
@@ -20,11 +20,11 @@ type ApprovalRequest struct {
 	Command string
 	// Dir is the working directory in the sandbox.
 	Dir string
-	// Step is the number of model calls so far, Cost their cost.
+	// Step is the number of model calls so far, Cost is their cost.
 	Step int
 	Cost model.Cost
-	// Child reports that a subagent wants to run the command.
-	Child bool
+	// FromChild reports that a subagent wants to run the command.
+	FromChild bool
 }
 
 // Decision is the decision on a command.
@@ -33,19 +33,19 @@ type Decision = trajectories.Decision
 // DecisionAction is what to do with a command.
 type DecisionAction = trajectories.DecisionAction
 
-// The actions. An Ask that is returned to the agent was not answered and is
-// treated as a Deny.
+// The actions. The agent treats Ask as Deny: an approver returns Ask if it got
+// no answer.
 const (
 	Allow = trajectories.Allow
 	Ask   = trajectories.Ask
 	Deny  = trajectories.Deny
 )
 
-// ByUser is the Decision.By of a decision of the user.
+// ByUser is the value of Decision.By if the user decided.
 const ByUser = "user"
 
 // requestApproval asks the approver. If the command is denied, it returns the
-// Feedback for the model. It does not ask after an interruption.
+// Feedback for the model. After an interruption by the user it does not ask.
 func (r *run) requestApproval(ctx context.Context, a protocol.Action) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -56,8 +56,8 @@ func (r *run) requestApproval(ctx context.Context, a protocol.Action) error {
 	if r.Approver == nil {
 		return nil
 	}
-	p := ApprovalRequest{Command: a.Command, Dir: r.info.Dir, Step: r.steps, Cost: r.total().Cost}
-	d, err := withClockPaused(ctx, func() (Decision, error) { return r.Approver.Decide(ctx, p) })
+	request := ApprovalRequest{Command: a.Command, Dir: r.info.Dir, Step: r.steps, Cost: r.total().Cost}
+	d, err := withClockPaused(ctx, func() (Decision, error) { return r.Approver.Decide(ctx, request) })
 	if err != nil {
 		return causeOrErr(ctx, err)
 	}
@@ -93,7 +93,7 @@ func rejectionText(d Decision) string {
 	return "This command is not allowed here, and was not run: " + d.Reason
 }
 
-// skipInterrupted skips an action because of an interruption before it.
+// skipInterrupted skips an action because the user interrupted before it ran.
 func (r *run) skipInterrupted(a protocol.Action) error {
 	f := &Feedback{Reason: "UserInterruption"}
 	f.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, []protocol.Action{a}, "Not run: the user interrupted.")...)

@@ -9,10 +9,10 @@ import (
 )
 
 // clock measures the working time of an attempt. It is paused while the attempt
-// waits for the model's provider.
+// waits for the model's provider, an approval or the user.
 type clock struct {
 	started  time.Time
-	previous time.Duration // of earlier sessions of the attempt
+	previous time.Duration // working time of the attempt's earlier sessions
 	limit    time.Duration // 0 means none
 	expired  func()        // called once when the limit is reached
 
@@ -48,7 +48,7 @@ func (c *clock) withLimit(ctx context.Context, limit time.Duration, cause error)
 	}
 }
 
-// elapsed returns the time so far without pauses.
+// elapsed returns the working time so far, without pauses.
 func (c *clock) elapsed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *clock) elapsedLocked() time.Duration {
 }
 
 // pause stops the clock until the returned function is called.
-func (c *clock) pause() (end func()) {
+func (c *clock) pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pauses++; c.pauses == 1 {

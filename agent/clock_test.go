@@ -43,7 +43,7 @@ func (b *rateLimitedModel) Query(context.Context, []model.Message) (model.Reply,
 	b.calls++
 	if b.calls%2 == 1 {
 		return model.Reply{Tries: 1, Usage: model.Usage{Prompt: 1}, Cost: 0.5}, &model.Error{
-			Status: model.RateLimited, Code: 429, Retryable: true, RetryAfter: b.after, Err: errors.New("slow down"),
+			Status: model.RateLimited, HTTPStatus: 429, Retryable: true, RetryAfter: b.after, Err: errors.New("slow down"),
 		}
 	}
 	return model.Reply{
@@ -78,14 +78,14 @@ func TestProviderWaitsDoNotCount(t *testing.T) {
 			t.Errorf("usage %+v, cost %v: the refused requests took something too", out.Usage, out.Cost)
 		}
 		seconds := func(d time.Duration) trajectories.Seconds { return trajectories.Seconds(d) }
-		spent := trajectories.Times{Start: seconds(7 * time.Second), Model: seconds(40 * time.Minute), Commands: seconds(100 * time.Second)}
+		spent := trajectories.Times{SandboxStart: seconds(7 * time.Second), Model: seconds(40 * time.Minute), Commands: seconds(100 * time.Second)}
 		if out.Times != spent {
 			t.Errorf("the time went to %+v", out.Times)
 		}
 		ended := len(rec.records) - 1
 		for _, killed := range []bool{false, true} { // without an outcome only the sandbox's start is missing
 			if killed {
-				rec.records, spent.Start = rec.records[:ended], 0
+				rec.records, spent.SandboxStart = rec.records[:ended], 0
 			}
 			if state, err := agent.ReadResumeState(rec.all()); err != nil || state.Times != spent {
 				t.Errorf("killed %v: recalled %+v, %v", killed, state.Times, err)

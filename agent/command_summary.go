@@ -7,14 +7,14 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// commandSummary is the short form of a command and its result, for extracts
-// and tails.
+// commandSummary is the short form of a command and its result. Extracts and
+// tails show it.
 type commandSummary struct {
-	record  int // record of the message with its result
-	step    int // the reply that asked for it, from 1
+	record  int // the record of the message with the result
+	step    int // number of the reply with the command, from 1
 	command string
 	code    int
-	line    string // last line of its output, or the exception
+	line    string // last line of the output, or the exception
 }
 
 // maxSummaryText bounds each text of a commandSummary, in characters.
@@ -35,10 +35,10 @@ func newCommandSummary(record, step int, command string, code int, output []byte
 	return commandSummary{record, step, first, code, clip(line, maxSummaryText)}
 }
 
-func (f commandSummary) String() string {
-	text := fmt.Sprintf("$ %s -> exit code %d", f.command, f.code)
-	if f.line != "" {
-		text += ": " + f.line
+func (s commandSummary) String() string {
+	text := fmt.Sprintf("$ %s -> exit code %d", s.command, s.code)
+	if s.line != "" {
+		text += ": " + s.line
 	}
 	return text
 }
@@ -53,8 +53,8 @@ func (r *run) addCommandSummary(command string, code int, output []byte, excepti
 	r.commandSummaries = append(r.commandSummaries, s)
 }
 
-// restoreCommandSummaries summarizes the commands of an entry of an earlier
-// session.
+// restoreCommandSummaries summarizes the commands of entries[i], which an
+// earlier session ran.
 func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i int) {
 	if !r.cfg.usesCommandSummaries() {
 		return
@@ -80,9 +80,9 @@ const (
 // lastErrors returns the last failed commands for templates, the newest last.
 func (r *run) lastErrors() []map[string]any {
 	list := []map[string]any{}
-	for _, f := range r.commandSummaries[max(0, len(r.commandSummaries)-tailCommands):] {
-		if f.code != 0 {
-			list = append(list, map[string]any{"step": f.step, "command": f.command, "returncode": f.code, "line": f.line})
+	for _, s := range r.commandSummaries[max(0, len(r.commandSummaries)-tailCommands):] {
+		if s.code != 0 {
+			list = append(list, map[string]any{"step": s.step, "command": s.command, "returncode": s.code, "line": s.line})
 		}
 	}
 	return list[max(0, len(list)-maxTailErrors):]

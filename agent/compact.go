@@ -13,9 +13,9 @@ import (
 
 // Values of Config.Compaction.
 const (
-	CompactOff       = "off"
-	CompactElide     = "elide"
-	CompactSummarize = "summarize"
+	CompactionOff       = "off"
+	CompactionElide     = "elide"
+	CompactionSummarize = "summarize"
 )
 
 // Defaults of the compaction settings.
@@ -25,24 +25,24 @@ const (
 	DefaultSummaryMaxChars  = 6000
 )
 
-// Thresholds, as shares of the token limit. A compaction that saves less than
-// minSaved is not made, because it invalidates the provider's cache, and a
-// summary costs money. If more than elideStepsAbove is left after outputs are
-// elided, the oldest steps are elided until elideStepsTo is left.
+// Thresholds, as shares of the token limit. A compaction must save at least
+// minSaved, because it invalidates the provider's cache, and a summary costs
+// money. If more than elideStepsAbove is left after outputs are elided, the
+// oldest steps are elided until elideStepsTo is left.
 const (
 	minSaved        = 0.1
 	elideStepsAbove = 0.75
 	elideStepsTo    = 0.5
 )
 
-func (c Config) compacts() bool { return c.Compaction != "" && c.Compaction != CompactOff }
+func (c Config) compacts() bool { return c.Compaction != "" && c.Compaction != CompactionOff }
 
 func (c Config) compactionTokens() int64 { return cmp.Or(c.CompactionTokens, DefaultCompactionTokens) }
 
 func (c Config) validateCompaction() error {
-	if c.Compaction != "" && !slices.Contains([]string{CompactOff, CompactElide, CompactSummarize}, c.Compaction) {
+	if c.Compaction != "" && !slices.Contains([]string{CompactionOff, CompactionElide, CompactionSummarize}, c.Compaction) {
 		return fieldErrorf("compaction",
-			"%.60q is not one of %s, %s, %s", c.Compaction, CompactOff, CompactElide, CompactSummarize)
+			"%.60q is not one of %s, %s, %s", c.Compaction, CompactionOff, CompactionElide, CompactionSummarize)
 	}
 	for _, n := range []struct {
 		field      string
@@ -56,15 +56,15 @@ func (c Config) validateCompaction() error {
 			return fieldErrorf(n.field, "%d is not a number up to %d; 0 means the default", n.value, n.max)
 		}
 	}
-	if c.Compaction == CompactSummarize && c.SummaryTemplate == "" {
-		return fieldErrorf("summary_template", "it is empty; set it if agent.compaction is %s", CompactSummarize)
+	if c.Compaction == CompactionSummarize && c.SummaryTemplate == "" {
+		return fieldErrorf("summary_template", "it is empty; set it if agent.compaction is %s", CompactionSummarize)
 	}
 	return nil
 }
 
 // compact shortens the conversation if the next prompt would exceed the token
-// limit. It runs once before a call. A prompt that is still too long is sent
-// unchanged, and the outcome has a warning.
+// limit. If the compacted prompt is still too long, it is sent anyway and the
+// outcome has a warning.
 func (r *run) compact(ctx context.Context) error {
 	if !r.cfg.compacts() {
 		return nil
@@ -73,21 +73,21 @@ func (r *run) compact(ctx context.Context) error {
 	if before <= limit {
 		return nil
 	}
-	s := r.newCompactor()
+	compactor := r.newCompactor()
 	c := trajectories.Compaction{Policy: r.cfg.Compaction, TokensBefore: before, MessagesBefore: len(r.history.Messages())}
-	if c.Policy == CompactElide {
-		c.Replaced = s.elideOutputs()
-	} else if segments := s.segments(); s.isWorthwhile(segments) {
+	if c.Policy == CompactionElide {
+		c.Replaced = compactor.elideOutputs()
+	} else if segments := compactor.segments(); compactor.isWorthwhile(segments) {
 		var err error
-		if c.Replaced, c.Fallback, err = r.summarize(ctx, s, segments); err != nil {
+		if c.Replaced, c.Fallback, err = r.summarize(ctx, compactor, segments); err != nil {
 			return err
 		}
 	}
 	preview := r.history
 	preview.Compact(0, c)
-	c.TokensAfter, c.MessagesAfter = s.tokens(preview.Messages()), len(preview.Messages())
-	saved := s.tokens(r.history.Messages()) - c.TokensAfter
-	if len(c.Replaced) == 0 || c.Policy == CompactElide && float64(saved) < minSaved*float64(limit) {
+	c.TokensAfter, c.MessagesAfter = compactor.tokens(preview.Messages()), len(preview.Messages())
+	saved := compactor.tokens(r.history.Messages()) - c.TokensAfter
+	if len(c.Replaced) == 0 || c.Policy == CompactionElide && float64(saved) < minSaved*float64(limit) {
 		r.warnOfLength(before)
 		return nil
 	}
@@ -99,12 +99,12 @@ func (r *run) compact(ctx context.Context) error {
 		return err
 	}
 	r.history.Compact(rec.ID, c)
-	r.counted, r.scale = tokenCount{}, s.scale
+	r.counted, r.scale = tokenCount{}, compactor.scale
 	return r.checkLimitsAfterSummary()
 }
 
-// warnOfLength warns once that the messages that are always kept exceed the
-// limit.
+// warnOfLength warns, once per session, that a prompt exceeds the limit because
+// some messages are always kept.
 func (r *run) warnOfLength(tokens int64) {
 	if r.warnedLength {
 		return
@@ -117,7 +117,7 @@ func (r *run) warnOfLength(tokens int64) {
 }
 
 // promptTokens estimates the length of the next prompt: the provider's count,
-// plus an estimate of the messages since.
+// plus an estimate for the messages added since then.
 func (r *run) promptTokens() int64 {
 	messages := r.history.Messages()
 	if n := r.counted.tokens(messages); n > 0 {
@@ -129,7 +129,7 @@ func (r *run) promptTokens() int64 {
 }
 
 // tokenScale returns how many tokens the provider counts per estimated token,
-// by its newest count.
+// as of its newest count. It returns 1 before the first count.
 func (r *run) tokenScale() float64 {
 	messages := r.history.Messages()
 	if n := r.counted.tokens(messages); n > 0 {

@@ -374,7 +374,7 @@ func TestElide(t *testing.T) {
 	for _, recall := range []bool{false, true} {
 		t.Run(fmt.Sprint("recall ", recall), func(t *testing.T) {
 			cfg := compactionConfig(protocol.Tools)
-			cfg.Compaction, cfg.CompactionKeep = agent.CompactElide, 6
+			cfg.Compaction, cfg.CompactionKeep = agent.CompactionElide, 6
 			s := agent.Session{Environment: fakeSandbox{tools: true}}
 			if recall {
 				s.Tools = capabilityServer{Tools: []agent.Capability{{Name: "recall"}}}
@@ -392,7 +392,7 @@ func TestElide(t *testing.T) {
 			published := 0
 			for e := range sub.All(t.Context()) {
 				if c, ok := e.Event.(events.Compacted); ok {
-					if published++; c.Policy != agent.CompactElide || c.TokensAfter >= c.TokensBefore || c.MessagesAfter > c.MessagesBefore {
+					if published++; c.Policy != agent.CompactionElide || c.TokensAfter >= c.TokensBefore || c.MessagesAfter > c.MessagesBefore {
 						t.Errorf("%+v", c)
 					}
 				}

@@ -17,9 +17,9 @@ import (
 type compactor struct {
 	run      *run
 	blocks   []trajectories.Block
-	keepFrom int     // index of the first of the last messages, which are kept
-	scale    float64 // provider tokens per estimated token
-	step     map[int]int
+	keepFrom int         // index of the first of the newest messages, which are kept
+	scale    float64     // provider tokens per estimated token
+	stepOf   map[int]int // record ID of a message -> number of its step
 }
 
 // turn is a reply with the messages that answer it, or a block that already
@@ -27,13 +27,13 @@ type compactor struct {
 type turn []trajectories.Block
 
 func (r *run) newCompactor() *compactor {
-	c := &compactor{run: r, blocks: r.history.Blocks(), scale: r.tokenScale(), step: map[int]int{}}
+	c := &compactor{run: r, blocks: r.history.Blocks(), scale: r.tokenScale(), stepOf: map[int]int{}}
 	replies := 0
 	for i, cause := range r.causes {
 		if cause == trajectories.CauseReply {
 			replies++
 		}
-		c.step[r.history.Records()[i]] = replies
+		c.stepOf[r.history.Records()[i]] = replies
 	}
 	// A reply is not separated from the messages that answer it.
 	c.keepFrom = max(0, len(c.blocks)-cmp.Or(r.cfg.CompactionKeep, DefaultCompactionKeep))
@@ -47,7 +47,8 @@ func (c *compactor) tokens(messages []model.Message) int64 {
 	return int64(c.scale * float64(model.EstimateTokens(messages)))
 }
 
-// cause returns the cause of a block that is one message; empty for others.
+// cause returns the cause of the message that a block stands for; empty if the
+// block stands for several.
 func (c *compactor) cause(b trajectories.Block) trajectories.Cause {
 	i, ok := slices.BinarySearch(c.run.history.Records(), b.From)
 	if !ok || b.From != b.To {
@@ -66,8 +67,8 @@ func (c *compactor) isAnswer(b trajectories.Block) bool {
 	return b.Role == model.Tool
 }
 
-// isPinned reports whether a block is always kept: prompts and messages of the
-// user.
+// isPinned reports whether a block is always kept: a prompt, a message of the
+// user, or a rejected command with the user's reason.
 func (c *compactor) isPinned(b trajectories.Block) bool {
 	if b.IsReplacement {
 		return false
@@ -84,10 +85,10 @@ func (c *compactor) isPinned(b trajectories.Block) bool {
 	return b.Role == model.System
 }
 
-// segments returns the turns between pinned blocks.
+// segments returns the turns before keepFrom, split at the pinned blocks.
 func (c *compactor) segments() [][]turn {
 	var segments [][]turn
-	continues := false // the last segment continues
+	joinLast := false // the next turn belongs to the last segment
 	for i := 0; i < c.keepFrom; {
 		end := i + 1
 		for end < c.keepFrom && c.isAnswer(c.blocks[end]) {
@@ -96,20 +97,20 @@ func (c *compactor) segments() [][]turn {
 		t := turn(c.blocks[i:end])
 		i = end
 		if slices.ContainsFunc(t, c.isPinned) {
-			continues = false
+			joinLast = false
 			continue
 		}
-		if !continues {
+		if !joinLast {
 			segments = append(segments, nil)
 		}
 		n := len(segments) - 1
-		segments[n], continues = append(segments[n], t), true
+		segments[n], joinLast = append(segments[n], t), true
 	}
 	return segments
 }
 
-// isReplaced reports whether a segment is only the replacement of an earlier
-// one.
+// isReplaced reports whether a segment consists only of the replacement made by
+// an earlier compaction.
 func isReplaced(segment []turn) bool {
 	return len(segment) == 1 && len(segment[0]) == 1 && segment[0][0].IsReplacement
 }
@@ -123,14 +124,15 @@ func recordRange(segment []turn) (from, to int) {
 // stepRange returns the first and the last step of a segment, from 1.
 func (c *compactor) stepRange(segment []turn) (first, last int) {
 	from, to := recordRange(segment)
-	first, last = c.step[from], c.step[to]
+	first, last = c.stepOf[from], c.stepOf[to]
 	return max(1, min(first, last)), max(1, last)
 }
 
 // isWorthwhile reports whether summaries would save enough tokens. It estimates
-// a summary at a quarter of its text, or at the maximum length. If the last
-// compaction left more than the limit, at least as many new messages as are
-// kept must have come since, so that a summary is not made for each step.
+// the length of a summary as a quarter of the summarized text, at most the
+// maximum length. If the last compaction left more than the limit, there must
+// be at least as many messages without a summary as messages from keepFrom on,
+// so that not every step makes a summary.
 func (c *compactor) isWorthwhile(segments [][]turn) bool {
 	var saved int64
 	newMessages := 0
@@ -160,26 +162,27 @@ func messagesOf(segment []turn) []model.Message {
 	return all
 }
 
-// elideOutputs replaces each old observation by a line and, if that is not
-// enough, the oldest steps.
+// elideOutputs replaces each old observation by a one-line note and, if that is
+// not enough, elides the oldest steps.
 func (c *compactor) elideOutputs() []trajectories.Replacement {
 	var replacements []trajectories.Replacement
 	for _, b := range c.blocks[:c.keepFrom] {
 		if c.cause(b) != trajectories.CauseObservation || b.IsReplacement {
 			continue
 		}
-		line := c.elidedOutputNote(b)
-		if len(line) >= len(b.Content) && len(b.Images) == 0 {
+		note := c.elidedOutputNote(b)
+		if len(note) >= len(b.Content) && len(b.Images) == 0 {
 			continue
 		}
-		m := model.Message{Role: b.Role, Content: line, ToolCallID: b.ToolCallID}
+		m := model.Message{Role: b.Role, Content: note, ToolCallID: b.ToolCallID}
 		replacements = append(replacements, trajectories.Replacement{From: b.From, To: b.To, Message: m})
 	}
 	return c.elideSteps(replacements)
 }
 
-// elideSteps adds to replacements of outputs, if they are not enough, a line in
-// place of the oldest steps of each segment, until the target is reached.
+// elideSteps adds notes that replace the oldest steps if the given replacements
+// leave more than elideStepsAbove. It goes through the segments, oldest first,
+// one note per segment, until elideStepsTo is reached.
 func (c *compactor) elideSteps(replacements []trajectories.Replacement) []trajectories.Replacement {
 	limit := float64(c.run.cfg.compactionTokens())
 	size, total := c.sizes(replacements)
@@ -190,19 +193,19 @@ func (c *compactor) elideSteps(replacements []trajectories.Replacement) []trajec
 		if isReplaced(segment) {
 			continue
 		}
-		n, line := 0, trajectories.Replacement{}
-		for done := false; n < len(segment) && !done; {
-			for _, b := range segment[n] {
+		count, note := 0, trajectories.Replacement{}
+		for done := false; count < len(segment) && !done; {
+			for _, b := range segment[count] {
 				total -= size[b.From]
 			}
-			n++
+			count++
 			done = c.scale*float64(total) <= elideStepsTo*limit
 		}
-		line.From, line.To = recordRange(segment[:n])
-		line.Join, line.Message = true, model.Message{Role: model.User, Content: c.segmentNote(segment[:n], "were taken out to save room")}
-		replacements = slices.DeleteFunc(replacements, func(r trajectories.Replacement) bool { return line.From <= r.From && r.To <= line.To })
-		replacements = append(replacements, line)
-		if n < len(segment) {
+		note.From, note.To = recordRange(segment[:count])
+		note.Join, note.Message = true, model.Message{Role: model.User, Content: c.segmentNote(segment[:count], "were taken out to save room")}
+		replacements = slices.DeleteFunc(replacements, func(r trajectories.Replacement) bool { return note.From <= r.From && r.To <= note.To })
+		replacements = append(replacements, note)
+		if count < len(segment) {
 			break
 		}
 	}
@@ -210,8 +213,8 @@ func (c *compactor) elideSteps(replacements []trajectories.Replacement) []trajec
 	return replacements
 }
 
-// sizes estimates the tokens of each block, by its first record and after the
-// given replacements, and of all blocks.
+// sizes estimates the tokens of the blocks after the given replacements. The
+// key of size is a block's first record.
 func (c *compactor) sizes(replacements []trajectories.Replacement) (size map[int]int64, total int64) {
 	size = map[int]int64{}
 	next := 0
@@ -226,28 +229,29 @@ func (c *compactor) sizes(replacements []trajectories.Replacement) (size map[int
 	return size, total
 }
 
-// elidedOutputNote is the line in place of a command's output.
+// elidedOutputNote returns the note that replaces a command's output.
 func (c *compactor) elidedOutputNote(b trajectories.Block) string {
 	hint := "run the command again to see it"
 	if c.run.hasRecall() {
-		hint = fmt.Sprintf("mini-tool recall %d shows it", c.step[b.From])
+		hint = fmt.Sprintf("mini-tool recall %d shows it", c.stepOf[b.From])
 	}
-	return fmt.Sprintf("[What this command gave, %s characters, was taken out to save room; %s]", thousands(utf8.RuneCountInString(b.Content)), hint)
+	return fmt.Sprintf("[What this command gave, %s characters, was taken out to save room; %s]", formatThousands(utf8.RuneCountInString(b.Content)), hint)
 }
 
-// segmentNote says which steps a message replaces.
-func (c *compactor) segmentNote(segment []turn, what string) string {
+// segmentNote returns the note on which steps a message replaces. predicate
+// says what happened to the steps.
+func (c *compactor) segmentNote(segment []turn, predicate string) string {
 	first, last := c.stepRange(segment)
 	steps := fmt.Sprintf("Steps %d to %d ", first, last)
 	if first == last {
 		steps = fmt.Sprintf("Step %d ", first)
-		what = strings.Replace(strings.Replace(what, "were ", "was ", 1), "are ", "is ", 1)
+		predicate = strings.Replace(strings.Replace(predicate, "were ", "was ", 1), "are ", "is ", 1)
 	}
 	hint := ""
 	if c.run.hasRecall() {
 		hint = "; mini-tool recall STEP shows a step again"
 	}
-	return "[" + steps + what + hint + "]"
+	return "[" + steps + predicate + hint + "]"
 }
 
 // hasRecall reports whether commands can call the recall tool.
@@ -255,7 +259,8 @@ func (r *run) hasRecall() bool {
 	return slices.ContainsFunc(r.capabilities.Tools, func(a Capability) bool { return a.Name == "recall" })
 }
 
-func thousands(n int) string {
+// formatThousands formats n with a comma between groups of three digits.
+func formatThousands(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

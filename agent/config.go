@@ -29,14 +29,16 @@ type Config struct {
 	// ActionTag is the tag of the xml protocol; empty means
 	// protocol.DefaultTag.
 	ActionTag string `yaml:"action_tag" json:"action_tag,omitempty"`
-	// ToolCalls is how many calls a reply of the tools protocol may have: "all"
-	// (the default) runs them in order, "one" rejects a reply with several.
+	// ToolCalls is how many calls a reply of the tools protocol may have:
+	// ToolCallsAll (the default) runs them in order, ToolCallsOne rejects a reply with
+	// several.
 	ToolCalls string `yaml:"tool_calls" json:"tool_calls,omitempty"`
 
-	// PlainReply is how a reply with text but no command is handled: PlainError
-	// (the default) treats it as a format error, PlainEnd ends the attempt with
-	// an empty submission. A reply that is empty, cut off or has an invalid
-	// command is always a format error.
+	// PlainReply is how a reply with text but no command is handled: PlainReplyError
+	// (the default) treats it as a format error, PlainReplyEnd ends the attempt. It
+	// submits the working diff if Submission is SubmissionPatch and there is a
+	// repository, else nothing. A reply that is empty, cut off or has an
+	// invalid command is always a format error.
 	PlainReply string `yaml:"plain_reply" json:"plain_reply,omitempty"`
 
 	// StepLimit bounds model calls, CostLimit US dollars, and WallTimeLimit
@@ -49,12 +51,12 @@ type Config struct {
 	// limit.
 	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
 
-	Observation Observation `yaml:"observation" json:"observation"`
+	Observation ObservationConfig `yaml:"observation" json:"observation"`
 	// JournalOutput bounds the output that the journal keeps of each command,
 	// in bytes: half from the start and half from the end. Zero keeps what the
 	// sandbox keeps: enough for an observation, and a submission in full.
-	JournalOutput int    `yaml:"journal_output" json:"journal_output,omitempty"`
-	Images        Images `yaml:"images" json:"images,omitzero"`
+	JournalOutput int          `yaml:"journal_output" json:"journal_output,omitempty"`
+	Images        ImagesConfig `yaml:"images" json:"images,omitzero"`
 
 	// Autosubmit submits the working diff when a limit ends the attempt.
 	Autosubmit bool `yaml:"autosubmit" json:"autosubmit"`
@@ -84,16 +86,16 @@ type Config struct {
 	// configuration key is run.env_startup_command.
 	StartupCommand string `yaml:"-" json:"-"`
 	// Compaction is how a conversation is shortened when its next prompt would
-	// exceed CompactionTokens. CompactOff (the default) never shortens it.
-	// CompactElide replaces old outputs by a line, then, if necessary, the
-	// oldest steps. CompactSummarize lets a model summarize old steps. The
+	// exceed CompactionTokens. CompactionOff (the default) never shortens it.
+	// CompactionElide replaces old outputs by a line, then, if necessary, the
+	// oldest steps. CompactionSummarize lets a model summarize old steps. The
 	// journal keeps all messages. See docs/compaction.md.
 	Compaction string `yaml:"compaction" json:"compaction,omitempty"`
 	// CompactionTokens is the limit; 0 means DefaultCompactionTokens.
 	CompactionTokens int64 `yaml:"compaction_tokens" json:"compaction_tokens,omitempty"`
-	// CompactionKeep is how many of the last messages stay unchanged. More stay
-	// where a reply would otherwise be separated from its results. 0 means
-	// DefaultCompactionKeep.
+	// CompactionKeep is how many of the last messages stay unchanged. If the
+	// first of them answers a reply, the reply and all its results stay too. 0
+	// means DefaultCompactionKeep.
 	CompactionKeep int `yaml:"compaction_keep" json:"compaction_keep,omitempty"`
 	// SummaryTemplate is the prompt for summaries. Its variables are the
 	// session's, .parts (each with .number, .first_step, .last_step and .text)
@@ -106,17 +108,17 @@ type Config struct {
 	// .step, .command, .returncode and .line) and those of a TailProvider, such
 	// as .goals. An empty template or a blank rendering appends nothing.
 	TailTemplate string `yaml:"tail_template" json:"tail_template,omitempty"`
-	// Window is the model's context window; zero means no check before the
+	// ContextWindow is the model's context window; zero means no check before the
 	// call.
-	Window Window `yaml:"-" json:"-"`
+	Window ContextWindow `yaml:"-" json:"-"`
 	// Timeout bounds each command; zero means the environment's default.
 	Timeout time.Duration `yaml:"-" json:"-"`
 }
 
 // Values of Config.PlainReply.
 const (
-	PlainError = "error"
-	PlainEnd   = "end"
+	PlainReplyError = "error"
+	PlainReplyEnd   = "end"
 )
 
 // Values of Config.Submission.
@@ -125,9 +127,8 @@ const (
 	SubmissionText  = "text"
 )
 
-// Observation bounds how much of a command's output the model is shown, in
-// characters.
-type Observation struct {
+// ObservationConfig bounds how much of a command's output the model is shown.
+type ObservationConfig struct {
 	// MaxChars is the length from which an output is shortened to its first
 	// HeadChars and last TailChars.
 	MaxChars  int `yaml:"max_chars" json:"max_chars"`
@@ -135,14 +136,15 @@ type Observation struct {
 	TailChars int `yaml:"tail_chars" json:"tail_chars"`
 	// Keep selects what is shown of a long output. KeepEnds (the default) shows
 	// head and tail as above. KeepTail shows only the last lines, at most
-	// MaxLines lines and MaxBytes bytes; of a line longer than that, its last
-	// bytes. Zero means DefaultMaxLines and DefaultMaxBytes.
+	// MaxLines lines and MaxBytes bytes. If the last line alone is longer than
+	// MaxBytes, it shows that line's last bytes. Zero means DefaultMaxLines or
+	// DefaultMaxBytes.
 	Keep     string `yaml:"keep" json:"keep,omitempty"`
 	MaxLines int    `yaml:"max_lines" json:"max_lines,omitempty"`
 	MaxBytes int    `yaml:"max_bytes" json:"max_bytes,omitempty"`
 }
 
-// Values of Observation.Keep, and the default limits of KeepTail.
+// Values of ObservationConfig.Keep, and the default limits of KeepTail.
 const (
 	KeepEnds        = "ends"
 	KeepTail        = "tail"
@@ -150,8 +152,8 @@ const (
 	DefaultMaxBytes = 50 << 10
 )
 
-// DefaultObservation applies where an Observation has no character limits.
-var DefaultObservation = Observation{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
+// DefaultObservation applies where an ObservationConfig has no character limits.
+var DefaultObservation = ObservationConfig{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
 
 // FieldError is an invalid field of the configuration.
 type FieldError struct {
@@ -221,8 +223,8 @@ func (c Config) validate() error {
 			"%d is not a number of bytes up to %d; 0 means all that the sandbox keeps",
 			c.JournalOutput, env.SubmissionLimit)
 	}
-	if c.PlainReply != "" && c.PlainReply != PlainError && c.PlainReply != PlainEnd {
-		return fieldErrorf("plain_reply", "%.60q is neither %q nor %q", c.PlainReply, PlainError, PlainEnd)
+	if c.PlainReply != "" && c.PlainReply != PlainReplyError && c.PlainReply != PlainReplyEnd {
+		return fieldErrorf("plain_reply", "%.60q is neither %q nor %q", c.PlainReply, PlainReplyError, PlainReplyEnd)
 	}
 	if err := firstError([]error{c.validatePatch(), c.validateImages(), c.validateCompaction()}); err != nil {
 		return err
@@ -230,7 +232,7 @@ func (c Config) validate() error {
 	return c.Observation.validate()
 }
 
-func (o Observation) validate() error {
+func (o ObservationConfig) validate() error {
 	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
 		return fieldErrorf("observation", "max_chars %d, head_chars %d, tail_chars %d: head and tail together must not exceed max_chars, which must be positive",
 			o.MaxChars, o.HeadChars, o.TailChars)
@@ -271,11 +273,12 @@ func (c Config) validatePatch() error {
 	return nil
 }
 
-// maxPattern bounds one pattern in bytes, maxPatterns their number.
+// maxPattern bounds the length of a PatchExclude pattern in bytes, maxPatterns
+// the number of patterns.
 const maxPattern, maxPatterns = 1000, 1000
 
-// maxObservation ensures that head and tail of an observation fit into the
-// bytes that the sandbox keeps of an output, at four bytes per character.
+// maxObservation bounds MaxChars and MaxBytes, so that the sandbox can keep
+// head and tail of an observation at four bytes per character.
 const maxObservation = 1_000_000
 
 // limitReached reports whether the totals have reached a limit.

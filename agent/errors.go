@@ -18,8 +18,8 @@ var (
 	// spent.
 	ErrInterrupted     = errors.New("Interrupted")
 	ErrBudgetExhausted = errors.New("BudgetExhausted")
-	// ErrDiverged is wrapped by the error of ResumeState.Rebuild if a command
-	// gave another result than the first time. The attempt cannot be resumed.
+	// ErrDiverged is wrapped by the error of ResumeState.Rebuild if a command's
+	// result differs from the recorded one. The attempt cannot be resumed.
 	ErrDiverged = errors.New("Diverged")
 )
 
@@ -29,9 +29,9 @@ type Submitted struct {
 	// trajectories.PatchCheck records. It is nil if the working diff is to be
 	// submitted (trajectories.SourceWorktree).
 	Patch  []byte
-	Source trajectories.Source
-	// Reply is the text of the reply without a command that ended the attempt
-	// (Config.PlainReply). The submission is empty then.
+	Source trajectories.SubmissionSource
+	// Reply is the text of the plain reply that ended the attempt (see
+	// Config.PlainReply); else empty. Patch is nil then.
 	Reply string
 }
 

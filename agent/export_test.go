@@ -1,8 +1,8 @@
 package agent
 
 // FormatError renders the message to the model for an invalid reply.
-func (a *Agent) FormatError(message string, actions int, finish string, cut bool) (string, error) {
-	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(message, actions, finish, cut)))
+func (a *Agent) FormatError(message string, actions int, finish string, truncated bool) (string, error) {
+	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(message, actions, finish, truncated)))
 }
 
 // Observations renders the sample observations that templates are checked with.
@@ -20,7 +20,7 @@ func (a *Agent) Observations() ([]string, error) {
 
 // HashEveryCall makes every model call hash the working tree immediately, until
 // the returned function is called.
-func HashEveryCall() (end func()) {
+func HashEveryCall() (restore func()) {
 	delay, share := hashDelay, hashTimeShare
 	hashDelay, hashTimeShare = 0, 0
 	return func() { hashDelay, hashTimeShare = delay, share }

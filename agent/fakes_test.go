@@ -142,10 +142,10 @@ func (c *summaryModel) Query(_ context.Context, messages []model.Message) (model
 	}, nil
 }
 
-func compactionConfig(speaks string) agent.Config {
+func compactionConfig(protocolName string) agent.Config {
 	cfg := config()
-	cfg.Protocol, cfg.SystemTemplate = speaks, "You work at {{.cwd}}."
-	cfg.Compaction, cfg.CompactionTokens = agent.CompactSummarize, 20_000
+	cfg.Protocol, cfg.SystemTemplate = protocolName, "You work at {{.cwd}}."
+	cfg.Compaction, cfg.CompactionTokens = agent.CompactionSummarize, 20_000
 	cfg.SummaryTemplate = "Sum up {{len .parts}} parts of {{.task}}.\n{{range .parts}}=== Part {{.number}}: {{.first_step}}-{{.last_step}} ===\n{{.text}}\n{{end}}In {{.max_chars}}."
 	return cfg
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Images configures which images the model is shown: those of the task, and
+// ImagesConfig configures which images the model is shown: those of the task, and
 // those that its commands request.
-type Images struct {
+type ImagesConfig struct {
 	// Marker is the prefix of an output line that names an image file in the
 	// sandbox, such as "MINI_IMAGE:". The model is shown that file. Empty
 	// disables this.
@@ -33,7 +33,7 @@ type Images struct {
 }
 
 // Limits on the images of one observation, and of all prompts of an attempt.
-// Requests to all providers can hold that many.
+// Every provider accepts a request with that many.
 const (
 	maxPerObservation = 4
 	maxImages         = 50
@@ -52,7 +52,7 @@ func (c Config) validateImages() error {
 	return nil
 }
 
-// imageMarker returns the marker if images are supported.
+// imageMarker returns the marker if the model supports images, else "".
 func (c Config) imageMarker() string {
 	if !c.Images.Supported {
 		return ""
@@ -95,7 +95,7 @@ func (r *run) addTaskImages(ctx context.Context, m *model.Message) error {
 }
 
 // addOutputImages adds the images that an output requests to the message with
-// the output. An error is the sandbox's.
+// the output. An error comes from the sandbox.
 func (r *run) addOutputImages(ctx context.Context, m *model.Message, res env.Result) error {
 	if r.cfg.Images.Marker == "" {
 		return nil
@@ -125,8 +125,8 @@ func (r *run) addOutputImages(ctx context.Context, m *model.Message, res env.Res
 	return nil
 }
 
-// countImage counts an image to be sent. The error says that the limit is
-// reached.
+// countImage adds an image to the attempt's totals. If that would exceed a
+// limit, it returns an error for the model.
 func (r *run) countImage(img model.Image) error {
 	if r.imageCount+1 > maxImages || r.imageBytes+len(img.Data) > maxImagesBytes {
 		return errors.New("as many as one conversation can hold were shown already")

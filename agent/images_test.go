@@ -15,7 +15,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-func drawn(t *testing.T, width int) []byte {
+// pngImage returns a PNG image with the given width and a height of 1.
+func pngImage(t *testing.T, width int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
@@ -24,14 +25,14 @@ func drawn(t *testing.T, width int) []byte {
 	return b.Bytes()
 }
 
-// drawing is a command that writes an image file.
-func drawing(file string, data []byte) string {
+// writeFileCommand returns a command that writes data to a file.
+func writeFileCommand(file string, data []byte) string {
 	return "echo " + base64.StdEncoding.EncodeToString(data) + " | base64 -d > " + file
 }
 
-func TestImagesThatCommandsAskFor(t *testing.T) {
-	small := drawn(t, 3)
-	show := drawing("a.png", small) + "; printf 'IMG: a.png\\nIMG: none.png\\nIMG:a.txt\\nIMG: a.png\\nIMG: a.png\\n'"
+func TestOutputImages(t *testing.T) {
+	small := pngImage(t, 3)
+	show := writeFileCommand("a.png", small) + "; printf 'IMG: a.png\\nIMG: none.png\\nIMG:a.txt\\nIMG: a.png\\nIMG: a.png\\n'"
 	const output = "[0] IMG: a.png\nIMG: none.png\nIMG:a.txt\nIMG: a.png\nIMG: a.png\n"
 	for name, tt := range map[string]struct {
 		change func(*agent.Config)
@@ -39,15 +40,15 @@ func TestImagesThatCommandsAskFor(t *testing.T) {
 		images int
 	}{
 		"shown": {
-			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:", Supported: true} },
+			func(c *agent.Config) { c.Images = agent.ImagesConfig{Marker: "IMG:", Supported: true} },
 			output + "\n[image none.png left out: there is no such file]\n[image a.txt left out: neither PNG, JPEG, GIF nor WebP]\n" +
 				"[more images left out: at most 4 are shown at a time]", 2,
 		},
 		"not taken": {
-			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:"} },
+			func(c *agent.Config) { c.Images = agent.ImagesConfig{Marker: "IMG:"} },
 			output + "\n[image left out: this model takes no images]", 0,
 		},
-		"no marker": {func(c *agent.Config) { c.Images = agent.Images{Supported: true} }, output, 0},
+		"no marker": {func(c *agent.Config) { c.Images = agent.ImagesConfig{Supported: true} }, output, 0},
 	} {
 		for _, protocolName := range []string{protocol.Text, protocol.Tools} {
 			t.Run(name+", "+protocolName, func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestImagesThatCommandsAskFor(t *testing.T) {
 	}
 }
 
-func TestImagesOfTheTask(t *testing.T) {
-	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(drawn(t, 3))
+func TestTaskImages(t *testing.T) {
+	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(pngImage(t, 3))
 	row := func(refs ...any) map[string]any {
 		return map[string]any{"image_assets": map[string]any{"problem_statement": refs}}
 	}
@@ -123,11 +124,11 @@ func TestImagesOfTheTask(t *testing.T) {
 }
 
 // The number of images per conversation is limited.
-func TestImagesAreBounded(t *testing.T) {
+func TestImageLimit(t *testing.T) {
 	cfg := config()
-	cfg.Images = agent.Images{Marker: "IMG:", Supported: true}
+	cfg.Images = agent.ImagesConfig{Marker: "IMG:", Supported: true}
 	large := "printf 'IMG: a.png\\nIMG: a.png\\n'"
-	grow := drawing("a.png", drawn(t, 3)) + "; head -c 5000000 /dev/zero >> a.png"
+	grow := writeFileCommand("a.png", pngImage(t, 3)) + "; head -c 5000000 /dev/zero >> a.png"
 	s := replies(bash(grow), bash(large), bash(large), bash(large), bash(submit))
 	if out := run(t.Context(), t, cfg, s, &testRecorder{}); out.ExitStatus != "Submitted" {
 		t.Fatalf("%+v", out)

@@ -13,7 +13,7 @@ type Inbox struct {
 	mu            sync.Mutex
 	steers        []string
 	followUps     []string
-	interruptions []func(context.Context) (string, error) // of interruptions not yet handled
+	interruptions []func(context.Context) (string, error) // message functions of the interruptions not yet handled
 	cancelCall    context.CancelCauseFunc                 // cancels the call or command under way
 	cancelAttempt context.CancelCauseFunc                 // cancels the attempt
 	aborted       bool
@@ -34,9 +34,8 @@ func (b *Inbox) Steer(text string) {
 	b.steers, b.followUps = append(b.steers, text), nil
 }
 
-// FollowUp queues a message for the moment when the attempt would end with a
-// submission. Each submission takes one, the oldest first, and the attempt
-// continues.
+// FollowUp queues a message for the time of a submission. Instead of ending,
+// the attempt then sends the oldest queued message to the model and continues.
 func (b *Inbox) FollowUp(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,9 +53,9 @@ func (b *Inbox) Abort() {
 }
 
 // Interrupt cancels the model call or command under way and then calls message,
-// on the attempt's goroutine, for what to tell the model. An empty message
-// tells it nothing; an error ends the attempt. The model is shown the output of
-// an interrupted command.
+// on the attempt's goroutine, to get a text for the model. If the text is
+// empty, the model is told nothing; an error ends the attempt. The model is
+// shown the output of an interrupted command.
 func (b *Inbox) Interrupt(message func(ctx context.Context) (string, error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,8 +100,7 @@ func (b *Inbox) callContext(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// isInterrupted reports whether there is an interruption that the model was not
-// told of.
+// isInterrupted reports whether an interruption has not been handled yet.
 func (b *Inbox) isInterrupted() bool {
 	if b == nil {
 		return false
@@ -112,7 +110,7 @@ func (b *Inbox) isInterrupted() bool {
 	return len(b.interruptions) > 0
 }
 
-// drain takes the interruptions and the steering messages.
+// drain removes and returns the interruptions and the steering messages.
 func (b *Inbox) drain() (interruptions []func(context.Context) (string, error), steers []string) {
 	if b == nil {
 		return nil, nil
@@ -124,7 +122,7 @@ func (b *Inbox) drain() (interruptions []func(context.Context) (string, error), 
 	return interruptions, steers
 }
 
-// nextFollowUp takes the oldest follow-up; "" if there is none.
+// nextFollowUp removes and returns the oldest follow-up; "" if there is none.
 func (b *Inbox) nextFollowUp() string {
 	if b == nil {
 		return ""

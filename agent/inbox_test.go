@@ -86,8 +86,8 @@ func (p fakeUser) NextTask(context.Context, *agent.Submitted) (string, error) {
 	return p.next(), nil
 }
 
-// inTurn returns the answers in order, and then "".
-func inTurn(answers ...string) func() string {
+// sequence returns the answers in order, and then "".
+func sequence(answers ...string) func() string {
 	return func() string {
 		if len(answers) == 0 {
 			return ""
@@ -98,8 +98,8 @@ func inTurn(answers ...string) func() string {
 	}
 }
 
-// firstOnly calls do before the first command is allowed.
-func firstOnly(do func()) approverFunc {
+// onFirstCommand returns an approver that calls do before the first command is allowed.
+func onFirstCommand(do func()) approverFunc {
 	first := true
 	return func(agent.ApprovalRequest) agent.Decision {
 		if first {
@@ -110,7 +110,7 @@ func firstOnly(do func()) approverFunc {
 	}
 }
 
-// The history after messages of the user.
+// Messages of the user give the expected history.
 func TestInbox(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -124,7 +124,7 @@ func TestInbox(t *testing.T) {
 			name:   "steered while a command is decided on",
 			script: func(*scenario) *scriptedModel { return replies(bash("echo a"), bash(submit)) },
 			set: func(_ *testing.T, s *scenario) {
-				s.Approver = firstOnly(func() { s.inbox.Steer("use tabs"); s.inbox.Steer("and hurry") })
+				s.Approver = onFirstCommand(func() { s.inbox.Steer("use tabs"); s.inbox.Steer("and hurry") })
 			},
 			status:  "Submitted",
 			history: "assistant thought | user [0] a | user use tabs | user and hurry | assistant thought",
@@ -153,7 +153,7 @@ func TestInbox(t *testing.T) {
 			script: func(*scenario) *scriptedModel { return replies(bash("echo a"), bash(submit)) },
 			set: func(_ *testing.T, s *scenario) {
 				s.inbox.FollowUp("now the docs")
-				s.Approver = firstOnly(func() { s.inbox.Steer("stop at that") })
+				s.Approver = onFirstCommand(func() { s.inbox.Steer("stop at that") })
 			},
 			status:  "Submitted",
 			history: "assistant thought | user [0] a | user stop at that | assistant thought",
@@ -162,7 +162,7 @@ func TestInbox(t *testing.T) {
 			name:   "steered while the last command runs",
 			script: func(*scenario) *scriptedModel { return replies(bash(submit), bash(submit)) },
 			set: func(_ *testing.T, s *scenario) {
-				s.Approver = firstOnly(func() { s.inbox.Steer("not yet") })
+				s.Approver = onFirstCommand(func() { s.inbox.Steer("not yet") })
 			},
 			status:  "Submitted",
 			history: "assistant thought | user not yet | assistant thought",
@@ -216,7 +216,7 @@ func TestInbox(t *testing.T) {
 				return &scriptedModel{replies: []model.Reply{toolReply("echo a", "echo b"), toolReply(submit)}}
 			},
 			set: func(_ *testing.T, s *scenario) {
-				s.Approver = firstOnly(func() { s.inbox.Interrupt(message("wait")) })
+				s.Approver = onFirstCommand(func() { s.inbox.Interrupt(message("wait")) })
 			},
 			status: "Submitted",
 			history: "assistant hm | tool c1 Not run: the user interrupted. | tool c2 Not run, since the call before it did not go through. | " +
@@ -250,7 +250,7 @@ func TestInbox(t *testing.T) {
 			name:   "commands of the user",
 			script: func(*scenario) *scriptedModel { return replies(bash("cat a.txt"), bash(submit)) },
 			set: func(_ *testing.T, s *scenario) {
-				own := inTurn("echo ```x```; echo two >> a.txt; exit 3", "", "echo late")
+				own := sequence("echo ```x```; echo two >> a.txt; exit 3", "", "echo late")
 				s.User = fakeUser{turn: func() (string, error) { return own(), nil }}
 			},
 			status:  "Submitted",
@@ -275,7 +275,7 @@ func TestInbox(t *testing.T) {
 		{
 			name:    "new tasks, then none",
 			script:  func(*scenario) *scriptedModel { return replies(bash(submit), bash(submit), bash(submit)) },
-			set:     func(_ *testing.T, s *scenario) { s.User = fakeUser{next: inTurn("and a", "and b")} },
+			set:     func(_ *testing.T, s *scenario) { s.User = fakeUser{next: sequence("and a", "and b")} },
 			status:  "Submitted",
 			history: "assistant thought | user and a | assistant thought | user and b | assistant thought",
 		},
@@ -470,7 +470,7 @@ func TestResumeAfterSubmission(t *testing.T) {
 	}
 }
 
-// The time of a decision does not count.
+// The time that an approver takes does not count.
 func TestDecisionsPauseTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config()

@@ -22,10 +22,10 @@ var times = regexp.MustCompile(`"(time|start|end)":"[^"]*"|"(duration|waited)":[
 // The journal of an attempt without optional features has not changed since
 // before there were any, except for its times.
 func TestJournalWithoutOptionalFeatures(t *testing.T) {
-	for _, speaks := range protocol.Names {
-		t.Run(speaks, func(t *testing.T) {
+	for _, protocolName := range protocol.Names {
+		t.Run(protocolName, func(t *testing.T) {
 			cfg := config()
-			cfg.Protocol, cfg.StepLimit = speaks, 20
+			cfg.Protocol, cfg.StepLimit = protocolName, 20
 			p, err := cfg.ParseProtocol()
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestJournalWithoutOptionalFeatures(t *testing.T) {
 				got.Write(times.ReplaceAll(r.Data, []byte("-")))
 				got.WriteByte('\n')
 			}
-			path := filepath.Join("testdata", "off-"+speaks+".golden")
+			path := filepath.Join("testdata", "off-"+protocolName+".golden")
 			if *rewrite {
 				if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
 					t.Fatal(err)

@@ -18,7 +18,8 @@ import (
 //	t, err := trajectories.BuildTranscript(m.Records())
 //
 // trajectories.WriteJournal writes them to a journal, WriteTrajRecords to a
-// .traj.json file. It is for one attempt and safe for concurrent use.
+// .traj.json file. A MemoryRecorder is for one attempt and safe for concurrent
+// use.
 type MemoryRecorder struct {
 	mu      sync.Mutex
 	records []trajectories.Record
@@ -26,7 +27,7 @@ type MemoryRecorder struct {
 
 var _ Recorder = (*MemoryRecorder)(nil)
 
-// NewMemoryRecorder returns a MemoryRecorder with only a header.
+// NewMemoryRecorder returns a MemoryRecorder that holds only a header record.
 func NewMemoryRecorder() *MemoryRecorder {
 	m := &MemoryRecorder{}
 	_, _ = m.Append(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, Attempt: 1}) // a header always has a JSON form

@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// shownOutput is an output as the model is shown it: bounded, valid UTF-8.
+// shownOutput is an output as the model sees it: bounded, valid UTF-8.
 type shownOutput struct {
 	text        string // the whole output, or head, a note and tail
 	head, tail  string // set if shortened
@@ -20,7 +20,7 @@ type shownOutput struct {
 // shorten bounds an output. Characters are code points; a byte that is not part
 // of valid UTF-8 counts as one and is shown as U+FFFD. Counts refer to the
 // whole output, even if the sandbox kept only its head and tail.
-func (o Observation) shorten(r env.Result) shownOutput {
+func (o ObservationConfig) shorten(r env.Result) shownOutput {
 	if o.Keep == KeepTail {
 		return o.shortenToTail(r)
 	}
@@ -76,36 +76,36 @@ func toValidUTF8(b []byte) string {
 	return s.String()
 }
 
-// exception describes what the exit code alone does not say; empty for a
-// command that ended normally.
+// exception describes how a command failed beyond its exit code: not run,
+// killed, or out of memory. It is empty for a command that ended normally.
 func exception(r env.Result, timeout time.Duration) string {
-	var s []string
+	var msgs []string
 	switch {
 	case r.Failure != "":
-		s = append(s, "The command was not run. "+r.Failure)
+		msgs = append(msgs, "The command was not run. "+r.Failure)
 	case r.TimedOut:
-		s = append(s, fmt.Sprintf("The command did not end within %v and was killed, with everything it had started.", timeout))
+		msgs = append(msgs, fmt.Sprintf("The command did not end within %v and was killed, with everything it had started.", timeout))
 	case r.Signal != 0:
-		s = append(s, fmt.Sprintf("The shell was killed by signal %d.", r.Signal))
+		msgs = append(msgs, fmt.Sprintf("The shell was killed by signal %d.", r.Signal))
 	}
 	if r.KilledEarlier {
-		what := "Processes that earlier commands had left running were killed with it."
+		msg := "Processes that earlier commands had left running were killed with it."
 		if !r.TimedOut {
-			what = "No process could be started any more, so what earlier commands had left running was killed first."
+			msg = "No process could be started any more, so what earlier commands had left running was killed first."
 		}
-		s = append(s, what)
+		msgs = append(msgs, msg)
 	}
 	if r.OOMKilled > 0 {
 		killed := "1 process was"
 		if r.OOMKilled > 1 {
 			killed = fmt.Sprintf("%d processes were", r.OOMKilled)
 		}
-		s = append(s, "The sandbox ran out of memory: "+killed+" killed by the kernel. Try with less at a time.")
+		msgs = append(msgs, "The sandbox ran out of memory: "+killed+" killed by the kernel. Try with less at a time.")
 	}
-	if r.Truncated && len(s) == 0 && startsSubmission(r.Output) {
-		s = append(s, fmt.Sprintf("The submission is larger than %d MB and was not accepted.", env.SubmissionLimit>>20))
+	if r.Truncated && len(msgs) == 0 && startsSubmission(r.Output) {
+		msgs = append(msgs, fmt.Sprintf("The submission is larger than %d MB and was not accepted.", env.SubmissionLimit>>20))
 	}
-	return strings.Join(s, " ")
+	return strings.Join(msgs, " ")
 }
 
 func startsSubmission(output []byte) bool {

@@ -24,7 +24,7 @@ func TestShortenToTail(t *testing.T) {
 
 	for _, tt := range []struct {
 		name string
-		o    Observation
+		o    ObservationConfig
 		in   env.Result
 		tail string // empty if all is shown
 		note string
@@ -37,11 +37,11 @@ func TestShortenToTail(t *testing.T) {
 		{name: "51,200 bytes", in: result(strings.Repeat(strings.Repeat("x", 1023)+"\n", 50))},
 		{name: "a line more", in: result("a\n" + strings.Repeat(strings.Repeat("x", 1023)+"\n", 50)), tail: strings.Repeat(strings.Repeat("x", 1023)+"\n", 50), note: "1 of its lines, 2 characters"},
 		{name: "one long line", in: result(long), tail: long[:51200], note: "left out: 4400 characters"},
-		{name: "cut within a character", o: Observation{MaxBytes: 5}, in: result("äää"), tail: "ää", note: "left out: 1 characters"},
-		{name: "bytes that are none", o: Observation{MaxBytes: 3}, in: result("\xbf\xbf\xbf\xbf"), tail: "\ufffd\ufffd\ufffd", note: "left out: 1 characters"},
-		{name: "few lines", o: Observation{MaxLines: 2}, in: result(lines(1, 10)), tail: lines(9, 10), note: "8 of its lines, 56 characters"},
-		{name: "few bytes", o: Observation{MaxBytes: 15}, in: result(lines(1, 9)), tail: lines(8, 9), note: "7 of its lines, 49 characters"},
-		{name: "what the sandbox cut", o: Observation{MaxLines: 3}, in: cut, tail: lines(19998, 20000), note: fmt.Sprintf("left out: %d characters", utf8.RuneCountInString(whole)-33)},
+		{name: "cut within a character", o: ObservationConfig{MaxBytes: 5}, in: result("äää"), tail: "ää", note: "left out: 1 characters"},
+		{name: "bytes that are none", o: ObservationConfig{MaxBytes: 3}, in: result("\xbf\xbf\xbf\xbf"), tail: "\ufffd\ufffd\ufffd", note: "left out: 1 characters"},
+		{name: "few lines", o: ObservationConfig{MaxLines: 2}, in: result(lines(1, 10)), tail: lines(9, 10), note: "8 of its lines, 56 characters"},
+		{name: "few bytes", o: ObservationConfig{MaxBytes: 15}, in: result(lines(1, 9)), tail: lines(8, 9), note: "7 of its lines, 49 characters"},
+		{name: "what the sandbox cut", o: ObservationConfig{MaxLines: 3}, in: cut, tail: lines(19998, 20000), note: fmt.Sprintf("left out: %d characters", utf8.RuneCountInString(whole)-33)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := tt.o
@@ -62,24 +62,24 @@ func TestShortenToTail(t *testing.T) {
 
 func TestObservationSettings(t *testing.T) {
 	for _, tt := range []struct {
-		o    Observation
+		o    ObservationConfig
 		want string
 	}{
-		{Observation{}, ""},
-		{Observation{Keep: KeepTail}, ""},
-		{Observation{Keep: KeepEnds}, ""},
-		{Observation{Keep: KeepTail, MaxLines: 100, MaxBytes: 1000}, ""},
-		{Observation{Keep: "head"}, `keep "head" is neither "ends" nor "tail"`},
-		{Observation{MaxLines: 5}, "are for keep: tail"},
-		{Observation{Keep: KeepTail, MaxLines: -1}, "neither may be negative"},
-		{Observation{Keep: KeepTail, MaxBytes: maxObservation + 1}, "at most 1000000"},
+		{ObservationConfig{}, ""},
+		{ObservationConfig{Keep: KeepTail}, ""},
+		{ObservationConfig{Keep: KeepEnds}, ""},
+		{ObservationConfig{Keep: KeepTail, MaxLines: 100, MaxBytes: 1000}, ""},
+		{ObservationConfig{Keep: "head"}, `keep "head" is neither "ends" nor "tail"`},
+		{ObservationConfig{MaxLines: 5}, "are for keep: tail"},
+		{ObservationConfig{Keep: KeepTail, MaxLines: -1}, "neither may be negative"},
+		{ObservationConfig{Keep: KeepTail, MaxBytes: maxObservation + 1}, "at most 1000000"},
 	} {
 		err := tt.o.orDefault().validate()
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.o, err, tt.want)
 		}
 	}
-	c := Config{Observation: Observation{Keep: KeepTail, MaxBytes: maxObservation}.orDefault()}
+	c := Config{Observation: ObservationConfig{Keep: KeepTail, MaxBytes: maxObservation}.orDefault()}
 	if got := c.outputLimit(); got/2 < maxObservation {
 		t.Errorf("the sandbox keeps %d bytes, not enough for a tail of %d", got, maxObservation)
 	}

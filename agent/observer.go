@@ -15,11 +15,11 @@ type Phase string
 
 // Phases reported to an Observer.
 const (
-	Scrubbing Phase = "scrubbing" // removing what is not in HEAD's history from the repository
-	Thinking  Phase = "thinking"  // waiting for the model's reply
-	Waiting   Phase = "waiting"   // waiting for the provider: rate limit or outage
-	Running   Phase = "running"   // running a command of the model
-	Closing   Phase = "closing"   // checking the submission or taking the diff
+	PhaseScrubbing Phase = "scrubbing" // removing everything outside HEAD's history from the repository
+	PhaseThinking  Phase = "thinking"  // waiting for the model's reply
+	PhaseWaiting   Phase = "waiting"   // waiting for the provider: rate limit or outage
+	PhaseRunning   Phase = "running"   // running a command of the model
+	PhaseClosing   Phase = "closing"   // checking the submission or taking the diff
 )
 
 // Observer receives the records and phases of an attempt as they happen. Tools
@@ -75,10 +75,10 @@ func (r *run) startPhase(p Phase, command string) {
 // is streamed.
 func (r *run) withCallEvents(ctx context.Context) context.Context {
 	if r.Observer != nil {
-		r.startPhase(Thinking, "")
+		r.startPhase(PhaseThinking, "")
 		ctx = model.WithPause(ctx, func() func() {
-			r.startPhase(Waiting, "")
-			return func() { r.startPhase(Thinking, "") }
+			r.startPhase(PhaseWaiting, "")
+			return func() { r.startPhase(PhaseThinking, "") }
 		})
 	}
 	if !r.Events.HasSubscribers() {
@@ -152,13 +152,13 @@ func (r *run) withOutputEvents(c env.Command, byUser bool) (_ env.Command, publi
 	if !r.Events.HasSubscribers() {
 		return c, func(trajectories.Execution, env.Result) {}
 	}
-	r.Events.Publish(events.ActionStarted{Step: r.steps, Command: c.Script, User: byUser})
-	watch, end := r.Events.OutputFunc(r.steps)
-	c.OnOutput = watch
+	r.Events.Publish(events.ActionStarted{Step: r.steps, Command: c.Script, ByUser: byUser})
+	onOutput, endOutput := r.Events.OutputFunc(r.steps)
+	c.OnOutput = onOutput
 	return c, func(x trajectories.Execution, res env.Result) {
-		end()
+		endOutput()
 		e := events.ActionEnded{
-			Step: r.steps, Command: x.Command, User: x.ByUser, ExitCode: x.ExitCode, Signal: x.Signal, TimedOut: x.TimedOut,
+			Step: r.steps, Command: x.Command, ByUser: x.ByUser, ExitCode: x.ExitCode, Signal: x.Signal, TimedOut: x.TimedOut,
 			Duration: x.Duration, Bytes: x.Bytes, Truncated: res.Truncated, Exception: x.Exception,
 		}
 		if res.Truncated {

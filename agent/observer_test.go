@@ -75,23 +75,23 @@ func TestEvents(t *testing.T) {
 	if diff := cmp.Diff(want, lines(t, all)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	said, thought := "", ""
+	streamed, thought := "", ""
 	for _, e := range everything(t, text) {
 		d, ok := e.(events.TextDelta)
 		switch {
 		case !ok || d.Step != 1:
 			continue
 		case d.Restart:
-			said, thought = "", ""
+			streamed, thought = "", ""
 		}
 		if d.Thinking {
 			thought += d.Text
 		} else {
-			said += d.Text
+			streamed += d.Text
 		}
 	}
-	if said != bash("echo a; exit 3") || thought != "hm" {
-		t.Errorf("it said %q and thought %q", said, thought)
+	if streamed != bash("echo a; exit 3") || thought != "hm" {
+		t.Errorf("it said %q and thought %q", streamed, thought)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 // ErrInterrupted.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
-	r.times.Start = trajectories.Seconds(s.StartupTime)
+	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
 	r.toolAttempt.run = r
 	if s.Tools != nil && r.info.Tools {
 		r.capabilities = s.Tools.Capabilities()
@@ -62,12 +62,12 @@ func (r *run) runAttempt(ctx context.Context) (err error) {
 		}
 	}()
 	resumeClock := func() {}
-	if r.isResumed() { // the clock counted this preparation in the first session
+	if r.isResumed() { // the first session counted the time for this preparation
 		resumeClock = r.clock.pause()
 	}
 	r.publishStart()
-	ctx, detach := r.Inbox.attemptContext(ctx)
-	defer detach()
+	ctx, cancel := r.Inbox.attemptContext(ctx)
+	defer cancel()
 	ctx, stop := r.clock.withLimit(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()
 	for _, prepare := range []func(context.Context) error{r.prepareTools, r.runStartupCommand, r.scrub, r.openWorktree, r.rebuild} {
@@ -85,9 +85,9 @@ func (r *run) runStartupCommand(ctx context.Context) error {
 	if err != nil || command == "" {
 		return err
 	}
-	execute := r.executeOnce
+	execute := r.executeAndRecord
 	if r.isResumed() { // already recorded
-		execute = r.reexecute
+		execute = r.executeUnrecorded
 	}
 	res, err := execute(ctx, command)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *run) runStartupCommand(ctx context.Context) error {
 // PanicError is a recovered panic: a bug in mini.
 type PanicError struct{ Text, Stack string }
 
-func (d *PanicError) Error() string { return d.Text }
+func (e *PanicError) Error() string { return e.Text }
 
 // outcome returns how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
@@ -140,8 +140,8 @@ func OutcomeOf(start time.Time, err error) trajectories.Outcome {
 		out.Hint = e.Hint
 	} else if e, ok := errors.AsType[*model.Error](err); ok {
 		out.Hint = e.Hint
-	} else if d, ok := errors.AsType[*PanicError](err); ok {
-		out.Stack = d.Stack
+	} else if e, ok := errors.AsType[*PanicError](err); ok {
+		out.Stack = e.Stack
 	} else if errors.Is(err, syscall.ENOSPC) {
 		out.Hint = "free space on the disk of the run folder, then start again"
 	}
@@ -189,7 +189,7 @@ func providerClass(s model.Status) trajectories.Class {
 	return trajectories.Provider
 }
 
-// sandboxLives reports whether the sandbox can still run commands.
-func sandboxLives(out *trajectories.Outcome) bool {
+// isSandboxAlive reports whether the sandbox can still run commands.
+func isSandboxAlive(out *trajectories.Outcome) bool {
 	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
 }

@@ -21,7 +21,7 @@ func TestPlainReply(t *testing.T) {
 		"ends, with the working diff":           {patches, plainReply("All done."), true, true},
 		"ends, and hands in no text":            {func(*agent.Config) {}, plainReply("All done."), true, false},
 		"is an error by default":                {func(c *agent.Config) { c.PlainReply = "" }, plainReply("All done."), false, false},
-		"is an error by choice":                 {func(c *agent.Config) { c.PlainReply = agent.PlainError }, plainReply("All done."), false, false},
+		"is an error by choice":                 {func(c *agent.Config) { c.PlainReply = agent.PlainReplyError }, plainReply("All done."), false, false},
 		"two blocks are an error":               {patches, plainReply(edit + edit), false, true},
 		"cut off":                               {patches, finished("All do", model.FinishLength), false, true},
 		"a call of a tool that was not offered": {patches, finished("I call.", model.FinishToolCalls), false, true},
@@ -40,7 +40,7 @@ func TestPlainReply(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cfg := config()
-			cfg.PlainReply = agent.PlainEnd
+			cfg.PlainReply = agent.PlainReplyEnd
 			test.change(&cfg)
 			p, err := cfg.ParseProtocol()
 			if err != nil {
@@ -76,8 +76,8 @@ func tools(c *agent.Config) {
 
 func plainReply(text string) model.Reply { return finished(text, model.FinishStop) }
 
-func finished(text string, why model.FinishReason) model.Reply {
-	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: why, Tries: 1}
+func finished(text string, reason model.FinishReason) model.Reply {
+	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: reason, Tries: 1}
 }
 
 func called(text string) model.Reply {

@@ -6,8 +6,8 @@ import (
 )
 
 // RenderPrompts renders the first prompts of a session without a model or a
-// sandbox. info stands for the sandbox's, caps for the capabilities of its
-// commands.
+// sandbox. info describes the sandbox, caps the tools and skills that commands
+// can use.
 func (a *Agent) RenderPrompts(t Task, info env.Info, caps Capabilities) (system, instance string, err error) {
 	vars := a.cfg.variables(t, info, caps, 0, 0, 0)
 	if system, err = a.templates.system.render(vars); err != nil {
@@ -19,8 +19,8 @@ func (a *Agent) RenderPrompts(t Task, info env.Info, caps Capabilities) (system,
 
 // UnmentionedCapabilities returns the capabilities that the prompts do not
 // mention, so that the model could not know of them: "tools", "skills" or both.
-// A prompt mentions one by its template variable, by the name of the mini-tool
-// program or, for skills, by "mini-tool skill".
+// A prompt mentions tools with .tools or "mini-tool", and skills with .skills
+// or "mini-tool skill".
 func (a *Agent) UnmentionedCapabilities(caps Capabilities) (names []string) {
 	prompts := a.cfg.SystemTemplate + "\n" + a.cfg.InstanceTemplate
 	if len(caps.Tools) > 0 && !mentionsTools.MatchString(prompts) {

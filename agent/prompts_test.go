@@ -22,41 +22,41 @@ var update = flag.Bool("update", false, "update golden files")
 // protocol must not change, so that results stay comparable.
 func TestShippedPrompts(t *testing.T) {
 	for _, name := range []string{"mini", "swebench"} {
-		for _, speaks := range protocol.Names {
-			t.Run(name+"-"+speaks, func(t *testing.T) {
-				golden(t, name+"-"+speaks, prompts(t, name, speaks, agent.Capabilities{}))
+		for _, protocolName := range protocol.Names {
+			t.Run(name+"-"+protocolName, func(t *testing.T) {
+				checkGolden(t, name+"-"+protocolName, prompts(t, name, protocolName, agent.Capabilities{}))
 			})
 		}
 	}
 }
 
-// The same with capabilities: the prompts describe them and are otherwise the
-// same.
+// The shipped prompts with capabilities: they describe the capabilities and are
+// otherwise the same as without.
 func TestShippedPromptsWithCapabilities(t *testing.T) {
 	tools := []agent.Capability{
 		{Name: "edit", Usage: "edit FILE OLD NEW", Description: "replaces a text that occurs once"},
 		{Name: "note", Usage: "note add [--category C] TEXT\nnotes [--category C]", Description: "keeps what is to be known later,\nand tells it again"},
 	}
 	skills := []agent.Capability{{Name: "bisect", Usage: "skill bisect", Description: "find the commit that broke something"}}
-	for name, can := range map[string]agent.Capabilities{
+	for name, caps := range map[string]agent.Capabilities{
 		"tools": {Tools: tools}, "skills": {Skills: skills}, "all": {Tools: tools, Skills: skills},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, off := prompts(t, "mini", "text", can), prompts(t, "mini", "text", agent.Capabilities{})
+			got, off := prompts(t, "mini", "text", caps), prompts(t, "mini", "text", agent.Capabilities{})
 			begun, rest, _ := strings.Cut(off, "\n\n=====")
 			text, ok := strings.CutSuffix(strings.TrimPrefix(got, begun), rest)
 			if !ok {
 				t.Fatalf("more than the end of the system prompt is another:\n%s", got)
 			}
-			golden(t, "abilities-"+name, strings.TrimSuffix(text, "\n\n====="))
-			if batch := prompts(t, "swebench", "tools", can); !strings.Contains(batch, text) {
+			checkGolden(t, "abilities-"+name, strings.TrimSuffix(text, "\n\n====="))
+			if batch := prompts(t, "swebench", "tools", caps); !strings.Contains(batch, text) {
 				t.Errorf("swebench says it otherwise:\n%s", batch)
 			}
 		})
 	}
 }
 
-// New finds a wrong use of capabilities in a template.
+// New returns an error for a wrong use of capabilities in a template.
 func TestTemplatesAreCheckedWithCapabilities(t *testing.T) {
 	for template, want := range map[string]string{
 		"{{range .tools}}{{.nome}}{{end}}":             `map has no entry for key "nome"`,
@@ -71,12 +71,13 @@ func TestTemplatesAreCheckedWithCapabilities(t *testing.T) {
 	}
 }
 
-// Prompts of the user that do not mention the capabilities.
+// UnmentionedCapabilities finds capabilities that the user's prompts do not
+// mention.
 func TestUnmentionedCapabilities(t *testing.T) {
 	all := agent.Capabilities{Tools: []agent.Capability{{Name: "read"}}, Skills: []agent.Capability{{Name: "pdf"}}}
 	for _, tt := range []struct {
 		system, instance string
-		can              agent.Capabilities
+		caps             agent.Capabilities
 		want             string
 	}{
 		{"You are a clerk.", "{{.task}}", all, "tools skills"},
@@ -90,13 +91,13 @@ func TestUnmentionedCapabilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(a.UnmentionedCapabilities(tt.can), " "); got != tt.want {
+		if got := strings.Join(a.UnmentionedCapabilities(tt.caps), " "); got != tt.want {
 			t.Errorf("%q, %q: %q, want %q", tt.system, tt.instance, got, tt.want)
 		}
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", "prompts", name+".golden")
 	if *update {
@@ -113,7 +114,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func prompts(t *testing.T, name, speaks string, can agent.Capabilities) string {
+// prompts returns the rendered prompts of a built-in configuration.
+func prompts(t *testing.T, name, protocolName string, caps agent.Capabilities) string {
 	t.Helper()
 	layer, err := configs.ReadBuiltin(name)
 	if err != nil {
@@ -123,21 +125,21 @@ func prompts(t *testing.T, name, speaks string, can agent.Capabilities) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Agent.Protocol, cfg.Agent.Timeout = speaks, time.Minute
+	cfg.Agent.Protocol, cfg.Agent.Timeout = protocolName, time.Minute
 	a, err := agent.New(cfg.Agent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	info := env.Info{System: "Linux", Release: "6.1", Machine: "x86_64", Dir: "/testbed"}
-	system, task, err := a.RenderPrompts(agent.Task{Text: "It is broken."}, info, can)
+	system, task, err := a.RenderPrompts(agent.Task{Text: "It is broken."}, info, caps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := a.FormatError("your reply is wrong", 0, "stop", false)
+	formatError, err := a.FormatError("your reply is wrong", 0, "stop", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := a.FormatError("your reply was cut", 0, "length", true)
+	truncated, err := a.FormatError("your reply was cut", 0, "length", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,5 +147,5 @@ func prompts(t *testing.T, name, speaks string, can agent.Capabilities) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(append([]string{system, task, wrong, cut}, observed...), "\n=====\n")
+	return strings.Join(append([]string{system, task, formatError, truncated}, observed...), "\n=====\n")
 }

@@ -14,11 +14,12 @@ import (
 
 // Values of Config.ToolCalls.
 const (
-	CallsAll = "all"
-	CallsOne = "one"
+	ToolCallsAll = "all"
+	ToolCallsOne = "one"
 )
 
-// ToolDefinitions returns the tools that requests must offer to the model.
+// ToolDefinitions returns the tool definitions that model requests must
+// contain.
 func (c Config) ToolDefinitions() []model.ToolDefinition {
 	p, err := c.ParseProtocol()
 	if err != nil {
@@ -30,8 +31,8 @@ func (c Config) ToolDefinitions() []model.ToolDefinition {
 // ParseProtocol returns the protocol of the configuration. The error is a
 // *FieldError.
 func (c Config) ParseProtocol() (protocol.Protocol, error) {
-	if c.ToolCalls != "" && c.ToolCalls != CallsAll && c.ToolCalls != CallsOne {
-		return nil, fieldErrorf("tool_calls", "%.60q is neither %q nor %q", c.ToolCalls, CallsAll, CallsOne)
+	if c.ToolCalls != "" && c.ToolCalls != ToolCallsAll && c.ToolCalls != ToolCallsOne {
+		return nil, fieldErrorf("tool_calls", "%.60q is neither %q nor %q", c.ToolCalls, ToolCallsAll, ToolCallsOne)
 	}
 	name := c.protocolName()
 	if c.ActionRegex != "" && name != protocol.Text && slices.Contains(protocol.Names, name) {
@@ -48,7 +49,7 @@ func (c Config) ParseProtocol() (protocol.Protocol, error) {
 		field = "action_tag"
 		p, err = protocol.NewXML(c.ActionTag)
 	case protocol.Tools:
-		p = protocol.NewTools(c.ToolCalls == CallsOne)
+		p = protocol.NewTools(c.ToolCalls == ToolCallsOne)
 	default:
 		err = fmt.Errorf("%.60q is not one of %s", c.Protocol, strings.Join(protocol.Names, ", "))
 	}
@@ -83,7 +84,7 @@ func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]
 		r.formatErrors = 0
 		return parsed.Actions, nil
 	}
-	if r.cfg.PlainReply == PlainEnd && isPlainReply(parsed, finish) {
+	if r.cfg.PlainReply == PlainReplyEnd && isPlainReply(parsed, finish) {
 		r.formatErrors = 0
 		return nil, r.submitPlainReply(parsed.Message.Content)
 	}
@@ -102,8 +103,8 @@ func isPlainReply(parsed protocol.ParsedReply, finish model.FinishReason) bool {
 		strings.TrimSpace(parsed.Message.Content) != ""
 }
 
-// submitPlainReply ends an attempt with a plain reply, as a submission without
-// a patch.
+// submitPlainReply returns the error that ends an attempt with a plain reply.
+// The working diff is submitted if a patch is expected, else nothing.
 func (r *run) submitPlainReply(text string) error {
 	s := &Submitted{Source: trajectories.SourceSubmitted, Reply: text}
 	if r.cfg.Submission == SubmissionPatch && r.tree.Base != "" {
@@ -112,7 +113,8 @@ func (r *run) submitPlainReply(text string) error {
 	return s
 }
 
-// formatError tells the model what is wrong with its reply.
+// formatError returns the Feedback that tells the model what is wrong with its
+// reply.
 func (r *run) formatError(parsed protocol.ParsedReply, finish model.FinishReason) error {
 	vars := formatErrorValues(parsed.Problem, len(parsed.Actions), string(finish), parsed.Truncated)
 	text, err := r.templates.formatError.render(merge(r.variables(), vars))
@@ -125,8 +127,8 @@ func (r *run) formatError(parsed protocol.ParsedReply, finish model.FinishReason
 }
 
 // skipActions ends a reply before all of its actions were run, because of
-// reason. It answers calls that have no answer yet, because servers reject a
-// history without them. The call that submits gets no answer: it ends the
+// reason. It answers the remaining calls, because servers reject a history with
+// unanswered calls. The call that submits gets no answer, because it ends the
 // attempt.
 func (r *run) skipActions(remaining []protocol.Action, reason error) error {
 	var f *Feedback
@@ -140,7 +142,7 @@ func (r *run) skipActions(remaining []protocol.Action, reason error) error {
 	case errors.As(reason, &submitted):
 		remaining, text = remaining[1:], "Not run: the call before it handed in the work."
 	}
-	ended := &Feedback{}
-	ended.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining, text)...)
-	return errors.Join(reason, r.addMessages(ended.Messages...))
+	notRun := &Feedback{}
+	notRun.add(trajectories.CauseNotRun, protocol.NotRunMessages(r.protocol, remaining, text)...)
+	return errors.Join(reason, r.addMessages(notRun.Messages...))
 }

@@ -16,18 +16,19 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// diffTimeout bounds taking the diff. It does not count against the attempt's
-// time, which may be used up.
+// diffTimeout bounds taking the diff. That time does not count against the
+// attempt's limit, which may be reached already.
 const diffTimeout = 2 * time.Minute
 
 // scrub removes everything outside the history of HEAD from the repository and
-// records the result. If anything is left, the attempt fails. It does not touch
-// a folder of the user.
+// records the result. If anything is left, the attempt fails. If the repository
+// is in a folder of the user, it is left unchanged and the outcome has a
+// warning.
 func (r *run) scrub(ctx context.Context) error {
 	if !r.cfg.Scrub {
 		return nil
 	}
-	r.startPhase(Scrubbing, "")
+	r.startPhase(PhaseScrubbing, "")
 	r.Events.Publish(events.ScrubStarted{})
 	report, err := worktree.Scrub(ctx, r.Environment)
 	_, isEnvErr := errors.AsType[*env.Error](err)
@@ -67,13 +68,13 @@ func (r *run) scrub(ctx context.Context) error {
 	return nil
 }
 
-func scrubRecord(p worktree.ScrubReport, err error) trajectories.Scrub {
+func scrubRecord(r worktree.ScrubReport, err error) trajectories.Scrub {
 	rec := trajectories.Scrub{
-		OK: err == nil && p.IsClean(), Head: p.Head, Method: p.Method,
-		RefsRemoved: p.RefsRemoved, ObjectsRemoved: p.ObjectsRemoved,
-		Objects: p.Objects, Commits: p.Commits, Tags: p.Tags,
-		StrayCommits: p.StrayCommits, StrayObjects: p.StrayObjects, StrayRefs: p.StrayRefs, Remotes: p.Remotes,
-		Submodules: p.Submodules, Duration: trajectories.Seconds(p.Duration), Prepared: p.Prepared,
+		OK: err == nil && r.IsClean(), Head: r.Head, Method: r.Method,
+		RefsRemoved: r.RefsRemoved, ObjectsRemoved: r.ObjectsRemoved,
+		Objects: r.Objects, Commits: r.Commits, Tags: r.Tags,
+		StrayCommits: r.StrayCommits, StrayObjects: r.StrayObjects, StrayRefs: r.StrayRefs, Remotes: r.Remotes,
+		Submodules: r.Submodules, Duration: trajectories.Seconds(r.Duration), Prepared: r.Prepared,
 	}
 	if err != nil {
 		rec.Error = err.Error()
@@ -81,16 +82,16 @@ func scrubRecord(p worktree.ScrubReport, err error) trajectories.Scrub {
 	return rec
 }
 
-// openWorktree records the state of the files, which diffs are taken against.
-// In the user's folder a failure costs only the diff, and the state is recorded
-// for later sessions.
+// openWorktree reads the state of the files, which diffs are taken against. In
+// a folder of the user, it records the state for later sessions, and after a
+// failure the attempt runs without a diff.
 func (r *run) openWorktree(ctx context.Context) error {
 	if r.cfg.SkipWorktree {
 		return nil
 	}
 	cfg := worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch}
 	if r.Resume != nil && r.Resume.Rebuild == nil {
-		cfg.Start = r.Resume.Files
+		cfg.Start = r.Resume.StartState
 	}
 	tree, err := worktree.Open(ctx, r.Environment, cfg)
 	_, isEnvErr := errors.AsType[*env.Error](err)
@@ -106,7 +107,7 @@ func (r *run) openWorktree(ctx context.Context) error {
 		tree = &worktree.Tree{Missing: "nothing to take a diff against (" + err.Error() + ")"}
 	case tree.Base != "" && cfg.Start == nil && !r.info.Disposable:
 		s := tree.Start()
-		rec := trajectories.StartState{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, LeftOut: s.LeftOut}
+		rec := trajectories.StartState{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, OtherFiles: s.LeftOut}
 		if _, err := r.record(trajectories.TypeStartState, rec); err != nil {
 			return err
 		}
@@ -115,13 +116,13 @@ func (r *run) openWorktree(ctx context.Context) error {
 	return nil
 }
 
-// hintFor returns the hint for an error of the repository: about the disk if it
-// is full, else other.
-func hintFor(err error, other string) string {
+// hintFor returns the hint for an error of the repository: fallback, unless the
+// disk is full.
+func hintFor(err error, fallback string) string {
 	if errors.Is(err, worktree.ErrNoSpace) {
 		return "give the sandbox more disk space, for example a larger environment.shm_size"
 	}
-	return other
+	return fallback
 }
 
 // causeOrErr returns the cause of ctx's end if it ended, else err.
@@ -132,9 +133,10 @@ func causeOrErr(ctx context.Context, err error) error {
 	return err
 }
 
-// submit decides what the submission is. Where a patch is expected, it is the
-// text if git apply accepts it on the files at the start. A rejected patch is
-// sent back to the model once; after that the working diff is submitted.
+// submit returns the Submitted or Feedback for a submitted text. If a patch is
+// expected, the text counts if git apply accepts it on the files at the start.
+// The first rejected patch is sent back to the model; after that the working
+// diff is submitted. An empty text also submits the working diff.
 func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
 	r.submitAction = &a
 	unchanged := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
@@ -145,7 +147,7 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	if len(bytes.TrimSpace(text)) == 0 {
 		return workingDiff
 	}
-	r.startPhase(Closing, "")
+	r.startPhase(PhaseClosing, "")
 	start := time.Now()
 	checked, err := r.tree.Check(ctx, text)
 	duration := trajectories.Seconds(time.Since(start))
@@ -154,7 +156,7 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	}
 	rec := trajectories.PatchCheck{
 		Bytes: len(text), Applies: err == nil && checked.GitError == "", GitError: checked.GitError,
-		SentBack: checked.GitError != "" && !r.patchReturned, NewlineAdded: checked.NewlineAdded, Regenerated: checked.Regenerated, Tree: checked.Tree, Duration: duration,
+		ReportedToModel: checked.GitError != "" && !r.patchReturned, NewlineAdded: checked.NewlineAdded, Regenerated: checked.Regenerated, Tree: checked.Tree, Duration: duration,
 	}
 	if err != nil {
 		rec.Error = err.Error()
@@ -169,7 +171,7 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	case rec.Applies:
 		r.submittedTree = checked.Tree
 		return &Submitted{Patch: checked.Patch, Source: trajectories.SourceSubmitted}
-	case rec.SentBack:
+	case rec.ReportedToModel:
 		r.patchReturned = true
 		return r.malformedPatch(a, checked.GitError)
 	}
@@ -177,10 +179,11 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	return workingDiff
 }
 
-// malformedPatch tells the model why git rejected its patch.
-func (r *run) malformedPatch(a protocol.Action, refusal string) *Feedback {
+// malformedPatch returns the Feedback that tells the model why git rejected its
+// patch.
+func (r *run) malformedPatch(a protocol.Action, gitErr string) *Feedback {
 	text := "The work is not handed in yet: what followed the submit line is no patch that git apply takes on a clean checkout. It says:\n\n" +
-		refusal + "\n\nMake the patch anew with git diff, at the top of the repository and unedited, and hand it in again. " +
+		gitErr + "\n\nMake the patch anew with git diff, at the top of the repository and unedited, and hand it in again. " +
 		"If that one does not apply either, the state of the files counts instead."
 	f := &Feedback{Reason: "MalformedPatch"}
 	f.add(trajectories.CauseMalformedPatch, r.protocol.ResultMessage(a, text))
@@ -192,12 +195,12 @@ func (r *run) malformedPatch(a protocol.Action, refusal string) *Feedback {
 // as the partial patch if the attempt does not count. It also converts a
 // submission that is not UTF-8.
 func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
-	if r.tree == nil || !sandboxLives(out) {
+	if r.tree == nil || !isSandboxAlive(out) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
-	r.startPhase(Closing, "")
+	r.startPhase(PhaseClosing, "")
 	start := time.Now()
 	diff, err := r.tree.Diff(ctx)
 	r.recordDiff(diff, err, trajectories.Seconds(time.Since(start)), out)
@@ -223,7 +226,7 @@ func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
 	case submitDiff:
 		out.Submission, out.Source = diff.Patch, trajectories.SourceWorktree
 		out.Autosubmitted = out.Class == trajectories.Limit
-	case !out.Class.Counts() || out.Class == trajectories.Limit:
+	case !out.Class.IsResult() || out.Class == trajectories.Limit:
 		out.PartialPatch = diff.Patch
 	default:
 		out.DiffersFromWorktree = r.submittedTree != "" && diff.Tree != "" && r.submittedTree != diff.Tree
@@ -231,10 +234,11 @@ func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
 	r.ensureUTF8(ctx, out)
 }
 
-// recordDiff records the diff and warns of what it lacks.
+// recordDiff records the diff and warns if it is missing, inexact or
+// incomplete.
 func (r *run) recordDiff(diff worktree.Diff, err error, duration trajectories.Seconds, out *trajectories.Outcome) {
 	rec := trajectories.Diff{
-		Base: r.tree.Base, Start: r.tree.Start().Tree, Patch: diff.Patch, Exact: diff.Exact, Tree: diff.Tree, Problem: diff.Problem,
+		Base: r.tree.Base, Start: r.tree.Start().Tree, Patch: diff.Patch, Exact: diff.Exact, Tree: diff.Tree, VerifyError: diff.Problem,
 		OmittedCount: diff.OmittedCount, Duration: duration,
 	}
 	for _, o := range diff.Omitted {
@@ -268,8 +272,7 @@ func describeOmitted(diff worktree.Diff) string {
 	return text
 }
 
-// ensureUTF8 replaces an unchecked submission that is not UTF-8 by a binary
-// patch.
+// ensureUTF8 converts a submission that is not UTF-8 to a binary patch.
 func (r *run) ensureUTF8(ctx context.Context, out *trajectories.Outcome) {
 	if utf8.Valid(out.Submission) {
 		return

@@ -15,15 +15,15 @@ import (
 // isResumed reports whether there is a conversation to resume.
 func (r *run) isResumed() bool { return r.Resume != nil && len(r.Resume.Entries) > 0 }
 
-// rebuild restores the sandbox. If that fails, no diff is taken, because the
-// files do not reflect the attempt.
+// rebuild restores the files of the sandbox. If that fails, no diff is taken,
+// because the files do not reflect the attempt.
 func (r *run) rebuild(ctx context.Context) error {
 	if !r.isResumed() || r.Resume.Rebuild == nil {
 		return nil
 	}
 	start := time.Now()
 	err := r.Resume.Rebuild(ctx, r.Environment, r.tree)
-	r.times.Start += trajectories.Seconds(time.Since(start))
+	r.times.SandboxStart += trajectories.Seconds(time.Since(start))
 	if err != nil {
 		r.tree = nil
 		return causeOrErr(ctx, err)

@@ -16,17 +16,17 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ResumeState is the state to resume an attempt from: an interrupted attempt,
-// or a point of another one that this attempt branches off from.
-// ReadResumeState makes it from records.
+// ResumeState is the state that an attempt resumes from: where it was
+// interrupted, or the point of another attempt where it branches off.
+// ReadResumeState reads it from records.
 type ResumeState struct {
 	Header trajectories.Header
-	// Entries are the conversation as the model had it. The remaining actions
-	// of the last reply are run first. If there are no entries, the attempt
-	// starts from the beginning, and earlier spending still counts.
+	// Entries are the conversation so far. The attempt first runs the remaining
+	// actions of the last reply. If there are no entries, the attempt starts
+	// from the beginning, and earlier spending still counts.
 	Entries []trajectories.Entry
-	// Compactions are those in effect: what the model was sent in place of some
-	// of the entries.
+	// Compactions are the compactions in effect, which replace some of the
+	// entries in prompts.
 	Compactions []trajectories.RecordedCompaction
 	// LastRecord is the last record to keep. The attempt discards later records
 	// of the journal.
@@ -40,17 +40,19 @@ type ResumeState struct {
 	// subagent's commands are in its own journal, so running Executions again
 	// does not restore the sandbox.
 	UsedSubagents bool
-	// Foreign reports that the records were imported from another agent.
-	Foreign bool
+	// Imported reports that the records were imported from another agent.
+	Imported bool
 	// Steps, Usage and Cost count all calls, including discarded ones, because
-	// they were made. Calls of an attempt that this one branches off from count
-	// as steps only. ActiveTime is the time that counts against the limit.
+	// they were made. Calls inherited from the attempt that this one branches
+	// off from count as steps only. ActiveTime is the time that counts against
+	// the time limit.
 	Steps      int
 	Usage      model.Usage
 	Cost       model.Cost
 	ActiveTime time.Duration
-	// Children is what subagents spent; the numbers above do not include it.
-	Children Spending
+	// ChildSpending is what subagents spent. Steps, Usage and Cost do not include
+	// it.
+	ChildSpending Spending
 	// Start is when the attempt started, Idle the time since then in which no
 	// session was running.
 	Start    time.Time
@@ -59,8 +61,8 @@ type ResumeState struct {
 	Warnings []string
 	// Limits are the limits as last raised by the user; nil if never raised.
 	Limits *Limits
-	// Files is the state of the files at the start; nil if it is not recorded.
-	Files *worktree.State
+	// StartState is the state of the files at the start; nil if it is not recorded.
+	StartState *worktree.State
 	// SandboxExit is why the sandbox exited during the next command of the last
 	// reply. That command is not run again, and the model is told. Empty if no
 	// command was interrupted that way.
@@ -83,32 +85,32 @@ func (s *ResumeState) AddTo(out *trajectories.Outcome) {
 	out.Start, out.Idle, out.Times = s.Start, trajectories.Seconds(s.Idle), s.Times
 	total := s.Total()
 	out.Steps, out.Usage, out.Cost = out.Steps+total.Steps, out.Usage.Add(total.Usage), out.Cost+total.Cost
-	out.ChildSteps += s.Children.Steps
+	out.ChildSteps += s.ChildSpending.Steps
 }
 
 // Total returns what the attempt has spent so far, including its subagents.
 func (s *ResumeState) Total() Spending {
-	return Spending{s.Steps, s.Usage, s.Cost}.Add(s.Children)
+	return Spending{s.Steps, s.Usage, s.Cost}.Add(s.ChildSpending)
 }
 
 // ExecutedCommand is a command that an earlier session ran.
 type ExecutedCommand struct {
-	Step int // the reply that asked for it, from 1
+	Step int // number of the reply with the command, from 1
 	trajectories.RecordedExecution
 }
 
 // ReadResumeState finds the newest point in the records of a journal from which
 // the attempt can be resumed without running a command twice in one sandbox. It
 // discards a call without a recorded reply, a command whose output was not sent
-// to the model, and messages saying only that the attempt was over. Their
-// actions are still to be run.
+// to the model, and messages saying only that the attempt was over. The attempt
+// runs the actions of the discarded commands and messages when it is resumed.
 func ReadResumeState(records iter.Seq2[trajectories.Record, error]) (*ResumeState, error) {
 	s := &ResumeState{LastRecord: 1} // the header
 	t, err := trajectories.BuildTranscript(s.accumulate(records))
 	if err != nil {
 		return nil, fmt.Errorf("read resume state: %w", err)
 	}
-	s.Header, s.Foreign = t.Header, t.IsForeign()
+	s.Header, s.Imported = t.Header, t.IsForeign()
 	s.SandboxExit = sandboxExitReason(t)
 	s.Submitted = t.Outcome != nil && t.Outcome.Class == trajectories.Submitted
 	s.Entries = t.Entries[:resumableEntries(t.Entries)]
@@ -148,14 +150,15 @@ func (s *ResumeState) addToolCalls(x trajectories.RecordedExecution) {
 }
 
 // resumableEntries returns how many entries to keep: all complete steps and, of
-// the last step, the results up to the first missing one.
+// an incomplete last step, the reply and the results up to the first missing
+// one.
 func resumableEntries(entries []trajectories.Entry) int {
 	reply := lastReplyIndex(entries)
 	if reply < 0 {
 		if n := len(entries); n > 0 && entries[n-1].Role == model.User {
 			return n
 		}
-		return 0 // start sends the prompts again
+		return 0 // the attempt sends the prompts again
 	}
 	answers := entries[reply+1:]
 	results := countResults(answers)
@@ -176,8 +179,8 @@ func lastReplyIndex(entries []trajectories.Entry) int {
 	return -1
 }
 
-// countResults returns how many of the answers to a reply are results, before
-// the first other message.
+// countResults returns the number of results before the first other message
+// among the answers to a reply.
 func countResults(answers []trajectories.Entry) int {
 	n := slices.IndexFunc(answers, func(e trajectories.Entry) bool { return e.Cause != trajectories.CauseObservation })
 	if n < 0 {
@@ -217,10 +220,11 @@ type workPeriod struct {
 
 func (w *workPeriod) duration() time.Duration { return max(0, w.end.Sub(w.start)-w.waited) }
 
-// extend adds work that took the given time and ended at until.
-func (w *workPeriod) extend(until time.Time, took, waited trajectories.Seconds) {
+// extend adds work of the given duration that ended at until. It waited for the
+// provider for part of that time.
+func (w *workPeriod) extend(until time.Time, duration, waited trajectories.Seconds) {
 	if w.start.IsZero() {
-		w.start = until.Add(-max(0, time.Duration(took)))
+		w.start = until.Add(-max(0, time.Duration(duration)))
 	}
 	w.end, w.waited = until, w.waited+max(0, time.Duration(waited))
 }
@@ -241,7 +245,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
 	}
-	if !s.Header.IsInherited(r.ID) { // else the time belongs to the other attempt
+	if !s.Header.IsInherited(r.ID) { // the time of inherited records belongs to the other attempt
 		s.Times.Add(r.Type, d.Duration)
 	}
 	switch r.Type {
@@ -262,7 +266,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 		if err := json.Unmarshal(r.Data, &start); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
-		s.Files = &worktree.State{Base: start.Base, Tree: start.Tree, Patch: start.Patch, Ignored: start.Ignored, LeftOut: start.LeftOut}
+		s.StartState = &worktree.State{Base: start.Base, Tree: start.Tree, Patch: start.Patch, Ignored: start.Ignored, LeftOut: start.OtherFiles}
 	case trajectories.TypeLimits:
 		s.Limits = &Limits{}
 		if err := json.Unmarshal(r.Data, s.Limits); err != nil {
@@ -270,7 +274,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 		}
 	case trajectories.TypeOutcome:
 		s.Warnings = persistentWarnings(d.Warnings)
-		if d.Times != (trajectories.Times{}) { // an outcome also has the sandbox's start
+		if d.Times != (trajectories.Times{}) { // an outcome's times include the sandbox's start
 			s.Times = d.Times
 		}
 	case trajectories.TypeDiff: // taken after the end of the attempt
@@ -278,7 +282,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 		if r.Type == trajectories.TypeCall {
 			s.Steps++
 		}
-		if !s.Header.IsInherited(r.ID) { // else the other attempt paid for it
+		if !s.Header.IsInherited(r.ID) { // the other attempt paid for inherited calls
 			s.Usage, s.Cost = s.Usage.Add(d.Usage), s.Cost+d.Cost
 		}
 		period.extend(r.Time, d.Duration, d.Waited)
@@ -290,7 +294,7 @@ func (s *ResumeState) addRecord(period *workPeriod, r trajectories.Record) error
 		if !s.Header.IsInherited(r.ID) {
 			call.Usage, call.Cost = d.Usage, d.Cost
 		}
-		s.Children = s.Children.Add(call)
+		s.ChildSpending = s.ChildSpending.Add(call)
 		period.extend(r.Time, d.Duration, d.Waited)
 	default:
 		period.extend(r.Time, d.Duration, 0)
@@ -326,7 +330,7 @@ func (r *run) restore() {
 		return
 	}
 	r.steps, r.usage, r.cost, r.warnings = s.Steps, s.Usage, s.Cost, slices.Clone(s.Warnings)
-	r.toolAttempt.spent, r.toolAttempt.startedCalls = s.Children, s.Children.Steps
+	r.toolAttempt.spent, r.toolAttempt.startedCalls = s.ChildSpending, s.ChildSpending.Steps
 	r.clock.previous = s.ActiveTime
 	if s.Limits != nil {
 		r.limits = *s.Limits
@@ -380,13 +384,13 @@ func lastUsage(c trajectories.Call) model.Usage {
 	return *c.Requests[n-1].Usage
 }
 
-// totalTimes adds the times of earlier sessions.
+// totalTimes returns a session's times plus those of earlier sessions.
 func (s *ResumeState) totalTimes(session trajectories.Times) trajectories.Times {
 	if s == nil {
 		return session
 	}
 	return trajectories.Times{
-		Start: session.Start + s.Times.Start, Scrub: session.Scrub + s.Times.Scrub, Model: session.Model + s.Times.Model,
+		SandboxStart: session.SandboxStart + s.Times.SandboxStart, Scrub: session.Scrub + s.Times.Scrub, Model: session.Model + s.Times.Model,
 		Commands: session.Commands + s.Times.Commands, Diff: session.Diff + s.Times.Diff,
 	}
 }

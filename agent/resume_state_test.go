@@ -228,9 +228,9 @@ func TestResumeAfterInterruption(t *testing.T) {
 func TestLimitsAfterResume(t *testing.T) {
 	edit := bash("echo two >> a.txt")
 	tests := map[string]struct {
-		change func(*agent.Config)
-		past   string // last reply of the earlier session
-		status string
+		change    func(*agent.Config)
+		lastReply string // last reply of the earlier session
+		status    string
 	}{
 		"steps":                  {func(c *agent.Config) { c.StepLimit = 3 }, edit, "LimitsExceeded"},
 		"cost":                   {func(c *agent.Config) { c.CostLimit = 0.75 }, edit, "LimitsExceeded"},
@@ -240,7 +240,7 @@ func TestLimitsAfterResume(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			rec := newRecorder()
-			(&firstSession{cfg: config(), rec: rec, m: &scriptedModel{replies: replies(edit, tt.past).replies, errs: map[int]error{2: errors.New("killed")}}}).run(t)
+			(&firstSession{cfg: config(), rec: rec, m: &scriptedModel{replies: replies(edit, tt.lastReply).replies, errs: map[int]error{2: errors.New("killed")}}}).run(t)
 			cut := len(rec.records) - 3 // without the failed call, the diff and the outcome
 			rec.records = rec.records[:cut]
 			if name == "time" {

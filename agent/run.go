@@ -19,17 +19,17 @@ type run struct {
 	Session
 	info             env.Info
 	capabilities     Capabilities
-	toolAttempt      Attempt              // the attempt as tools see it
-	history          trajectories.View    // all messages, and those that the model is sent
-	causes           []trajectories.Cause // of all messages
+	toolAttempt      Attempt                       // the attempt as tools see it
+	history          trajectories.ConversationView // all messages, and those that the model is sent
+	causes           []trajectories.Cause          // of all messages
 	counted          tokenCount
 	scale            float64 // provider tokens per estimated token, at the last count
 	replyCount       int     // number of replies in the history
 	commandSummaries []commandSummary
-	lastTail         string // the last one rendered
-	stillTooLong     bool   // the last compaction left more than the limit
-	warnedExtracts   bool   // the warning about a missing summary was given
-	warnedLength     bool   // the warning about a prompt above the limit was given
+	lastTail         string // last rendered tail
+	stillTooLong     bool   // the last compaction left more tokens than the limit
+	warnedExtracts   bool   // warnOfExtracts has warned
+	warnedLength     bool   // warnOfLength has warned
 	clock            *clock
 	times            trajectories.Times // of this session
 	lastReply        model.Reply        // for events
@@ -39,17 +39,18 @@ type run struct {
 	formatErrors     int // consecutive format errors
 	limits           Limits
 	submitAction     *protocol.Action // the action of the last submission
-	imageCount       int              // number of images sent, imagesBytes in total
-	imageBytes       int
+	imageCount       int              // images sent so far
+	imageBytes       int              // their total size
 	// tree is nil until the repository is opened.
 	tree          *worktree.Tree
 	hashSchedule  hashSchedule
 	patchReturned bool   // a patch that does not apply was sent back to the model
-	submittedTree string // hash of the tree that the submission makes; empty if unknown
+	submittedTree string // hash of the tree with the submitted patch applied; empty if unknown
 	warnings      []string
 }
 
-// start sends the system and instance prompts, or resumes the last reply.
+// start adds the system and instance prompts to the history, or resumes the
+// last reply.
 func (r *run) start(ctx context.Context) error {
 	if r.isResumed() {
 		return r.resumeLastReply(ctx)
@@ -99,6 +100,8 @@ func (r *run) variables() map[string]any {
 	return r.cfg.variables(r.Task, r.info, r.capabilities, r.steps, float64(r.total().Cost), r.clock.elapsed().Seconds())
 }
 
+// checkLimits checks the attempt's limits before a step and reserves a model call
+// from the budget.
 func (r *run) checkLimits() error {
 	if err := r.checkAttemptLimits(); err != nil {
 		return err
@@ -109,8 +112,7 @@ func (r *run) checkLimits() error {
 	return nil
 }
 
-// checkAttemptLimits checks the limits of the attempt itself, without the
-// budget.
+// checkAttemptLimits checks the attempt's limits, but not the run's budget.
 func (r *run) checkAttemptLimits() error {
 	if limitReached(r.limits, r.total().Steps, r.total().Cost) {
 		return ErrLimitsExceeded
@@ -121,7 +123,8 @@ func (r *run) checkAttemptLimits() error {
 	return nil
 }
 
-// checkLimitsAfterSummary checks all limits after a call that is not a step.
+// checkLimitsAfterSummary checks the attempt's limits and the run's budget
+// after a call that is not a step.
 func (r *run) checkLimitsAfterSummary() error {
 	if err := r.checkAttemptLimits(); err != nil {
 		return err
@@ -165,7 +168,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err != nil && errors.Is(context.Cause(callCtx), errUserInterrupt):
-		err = &Feedback{Reason: "UserInterruption"} // readInbox asks what to tell the model before the next call
+		err = &Feedback{Reason: "UserInterruption"} // before the next call, readInbox gets the text for the model
 	}
 	return reply, err
 }
@@ -195,13 +198,14 @@ func (r *run) execute(ctx context.Context, script string, byUser bool) (res env.
 	return res, interrupted, errors.Join(err, recErr)
 }
 
-// executeOnce runs a command and ignores interruptions.
-func (r *run) executeOnce(ctx context.Context, script string) (env.Result, error) {
+// executeAndRecord runs a command and records its result. It does not report
+// whether the user interrupted the command.
+func (r *run) executeAndRecord(ctx context.Context, script string) (env.Result, error) {
 	res, _, err := r.execute(ctx, script, false)
 	return res, err
 }
 
-// exception describes what the output and exit code do not say, for the model.
+// exception describes for the model how a command failed, beyond its exit code.
 func (r *run) exception(res env.Result, interrupted bool) string {
 	if interrupted {
 		return "The user interrupted the command, which was killed with everything it had started."
@@ -209,8 +213,9 @@ func (r *run) exception(res env.Result, interrupted bool) string {
 	return exception(res, r.cfg.Timeout)
 }
 
-// reexecute runs a command that is already recorded.
-func (r *run) reexecute(ctx context.Context, script string) (env.Result, error) {
+// executeUnrecorded runs a command that an earlier session has recorded
+// already.
+func (r *run) executeUnrecorded(ctx context.Context, script string) (env.Result, error) {
 	res, err := r.Environment.Execute(ctx, r.Command(script))
 	if err != nil {
 		err = causeOrErr(ctx, err)
@@ -223,8 +228,8 @@ func (a *Agent) Command(script string) env.Command {
 	return env.Command{Script: script, Timeout: a.cfg.Timeout, OutputLimit: a.cfg.outputLimit(), SubmissionMarkers: SubmitMarkers}
 }
 
-// outputLimit is how many bytes the sandbox must keep of an output: enough for
-// head and tail of an observation at four bytes per character, and for the
+// outputLimit returns how many bytes of an output the sandbox must keep: enough
+// for head and tail of an observation at four bytes per character, and for the
 // journal.
 func (c Config) outputLimit() int {
 	o := c.Observation
@@ -283,7 +288,7 @@ func executionRecord(script string, start time.Time, res env.Result, exception s
 		Command: script, Output: res.Output, Truncated: res.Truncated,
 		Bytes: res.Bytes, Chars: res.Chars, ExitCode: res.ExitCode, Signal: res.Signal,
 		Start: start, Duration: trajectories.Seconds(res.Duration),
-		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, Collateral: res.KilledEarlier,
+		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, KilledEarlierCommands: res.KilledEarlier,
 		OOMKilled: max(res.OOMKilled, 0), Exception: exception,
 	}
 	if res.Truncated {

@@ -325,7 +325,7 @@ func TestJournalOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := config()
 			cfg.JournalOutput = tt.limit
-			cfg.Observation = agent.Observation{MaxChars: tt.observed, HeadChars: 10, TailChars: 10}
+			cfg.Observation = agent.ObservationConfig{MaxChars: tt.observed, HeadChars: 10, TailChars: 10}
 			rec := &testRecorder{}
 			s := replies(bash(tt.command), bash(submit))
 			run(t.Context(), t, cfg, s, rec)

@@ -5,7 +5,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Spending is the number, usage and cost of model calls.
+// Spending is the number of model calls, their usage and their cost.
 type Spending struct {
 	Steps int // model calls
 	Usage model.Usage
@@ -56,9 +56,8 @@ func (a *Attempt) remaining() (Limits, error) {
 }
 
 // ReserveCall is the Session.ReserveCall of subagents. It counts a subagent's
-// call as a step of this attempt and of the attempts above it. The step limit
-// is exact. The cost limit may be exceeded by the calls under way when it is
-// reached.
+// call as a step of this attempt and of its parents. The step limit is exact.
+// The calls under way when the cost limit is reached may exceed it.
 func (a *Attempt) ReserveCall() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +87,8 @@ func (a *Attempt) CheckBudget() error {
 	return nil
 }
 
-// RecordChildCall records and adds up what a subagent's call cost.
+// RecordChildCall records a subagent's call and adds it to the attempt's
+// spending.
 func (a *Attempt) RecordChildCall(s trajectories.ChildCall) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,32 +24,32 @@ func TestResumeToolCalls(t *testing.T) {
 		}
 		return r.ID
 	}
-	said := func(role model.Role, cause trajectories.Cause, text string) int {
+	addMessage := func(role model.Role, cause trajectories.Cause, text string) int {
 		return put(trajectories.TypeMessage, 0, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
 	}
 	step := func(name string, observed bool) int {
 		put(trajectories.TypeCall, 0, trajectories.Call{})
-		last := said(model.Assistant, trajectories.CauseReply, bash(name))
+		last := addMessage(model.Assistant, trajectories.CauseReply, bash(name))
 		put(trajectories.TypeTool, 0, trajectories.ToolCall{Name: name})
 		if observed {
 			put(trajectories.TypeExecution, 0, trajectories.Execution{Command: name})
-			last = said(model.User, trajectories.CauseObservation, name)
+			last = addMessage(model.User, trajectories.CauseObservation, name)
 		}
 		return last
 	}
-	said(model.System, trajectories.CausePrompt, "s")
-	said(model.User, trajectories.CausePrompt, "t")
+	addMessage(model.System, trajectories.CausePrompt, "s")
+	addMessage(model.User, trajectories.CausePrompt, "t")
 	kept := step("one", true)
 	step("left behind", true)
 	put(trajectories.TypeResume, kept, trajectories.Resume{Record: kept})
 	step("two", true)
 	step("not over", false)
-	past, err := agent.ReadResumeState(rec.all())
+	state, err := agent.ReadResumeState(rec.all())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, c := range past.ToolCalls {
+	for _, c := range state.ToolCalls {
 		names = append(names, c.Name)
 	}
 	if diff := cmp.Diff([]string{"one", "two"}, names); diff != "" {

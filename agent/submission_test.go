@@ -32,7 +32,7 @@ func records[T any](t *testing.T, m *testRecorder, typ trajectories.Type) []T {
 	return all
 }
 
-// How the submission is decided if a patch is expected.
+// The submission if a patch is expected.
 func TestSubmissionPatch(t *testing.T) {
 	edit := bash("echo two >> a.txt")
 	const good, bad = "git diff", "echo I am done"
@@ -40,7 +40,7 @@ func TestSubmissionPatch(t *testing.T) {
 	tests := []struct {
 		name     string
 		replies  []string
-		source   trajectories.Source
+		source   trajectories.SubmissionSource
 		want     string // part of the submission; "" for an empty one
 		not      string // not part of the submission
 		returned int    // number of patches sent back to the model
@@ -80,7 +80,7 @@ func TestSubmissionPatch(t *testing.T) {
 			}
 			returned := 0
 			for _, c := range records[trajectories.PatchCheck](t, rec, trajectories.TypePatchCheck) {
-				if c.SentBack {
+				if c.ReportedToModel {
 					returned++
 				}
 			}

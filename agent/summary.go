@@ -15,18 +15,17 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// maxQuoted bounds the quotation of one message in a prompt for a summary, in
-// characters.
+// maxQuoted bounds the text of one message in a summary prompt, in characters.
 const maxQuoted = 4000
 
-// maxReason bounds the reason for a missing summary, in bytes.
+// maxReason bounds the reason for a missing summary, in characters.
 const maxReason = 500
 
 func (c Config) summaryMaxChars() int { return cmp.Or(c.SummaryMaxChars, DefaultSummaryMaxChars) }
 
-// summarize replaces each segment that is not yet replaced by a summary. One
-// call asks for all summaries. If it fails or omits some, extracts replace
-// them, and fallback is the reason.
+// summarize returns a summary for each segment that has none yet. One model
+// call asks for all summaries. If the call fails or omits summaries, summarize
+// returns extracts in their place, and fallback is the reason.
 func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (all []trajectories.Replacement, fallback string, err error) {
 	var newSegments [][]turn
 	for _, segment := range segments {
@@ -51,24 +50,25 @@ func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (a
 		r.warnOfExtracts(fallback)
 	}
 	for i, segment := range newSegments {
-		text, what := "", "are shown as an extract"
+		text, predicate := "", "are shown as an extract"
 		if i < len(texts) {
 			text = texts[i]
 		}
 		if text == "" {
 			text = c.extract(segment)
 		} else {
-			text, what = clip(text, r.cfg.summaryMaxChars()), "are shown in summary"
+			text, predicate = clip(text, r.cfg.summaryMaxChars()), "are shown in summary"
 		}
 		from, to := recordRange(segment)
 		all = append(all, trajectories.Replacement{From: from, To: to, Join: true, Message: model.Message{
-			Role: model.User, Content: c.segmentNote(segment, what+" to save room") + "\n\n" + text,
+			Role: model.User, Content: c.segmentNote(segment, predicate+" to save room") + "\n\n" + text,
 		}})
 	}
 	return all, fallback, nil
 }
 
-// warnOfExtracts warns once that summaries are missing.
+// warnOfExtracts warns, once per session, that extracts replace missing
+// summaries.
 func (r *run) warnOfExtracts(reason string) {
 	if !r.warnedExtracts {
 		r.warnedExtracts = true
@@ -76,11 +76,11 @@ func (r *run) warnOfExtracts(reason string) {
 	}
 }
 
-// errNotRecorded ends the attempt because the journal could not be written.
+// errNotRecorded ends the attempt: the summary call could not be recorded.
 var errNotRecorded = errors.New("record summary call")
 
-// querySummary makes the model call for summaries. It counts as cost and time,
-// and not as a step.
+// querySummary makes the model call for summaries. Its cost and time count, but
+// it is not a step.
 func (r *run) querySummary(ctx context.Context, prompt string) (model.Reply, error) {
 	m := r.SummaryModel
 	if m == nil {
@@ -89,7 +89,7 @@ func (r *run) querySummary(ctx context.Context, prompt string) (model.Reply, err
 	callCtx, done := r.Inbox.callContext(ctx)
 	defer done()
 	start := time.Now()
-	r.startPhase(Thinking, "")
+	r.startPhase(PhaseThinking, "")
 	reply, err := m.Query(callCtx, []model.Message{{Role: model.User, Content: prompt}})
 	r.usage, r.cost = r.usage.Add(reply.Usage), r.cost+reply.Cost
 	if _, recErr := r.record(trajectories.TypeSummary, callRecord(start, reply, err)); recErr != nil {
@@ -142,7 +142,7 @@ func (c *compactor) quoteSegment(segment []turn) string {
 				fmt.Fprintf(&t, "[summary of what came before]\n%s\n\n", cmp.Or(text, b.Content))
 				continue
 			case b.Role == model.Assistant:
-				fmt.Fprintf(&t, "[step %d, the assistant]\n", c.step[b.From])
+				fmt.Fprintf(&t, "[step %d, the assistant]\n", c.stepOf[b.From])
 			default:
 				t.WriteString("[what it was answered]\n")
 			}
@@ -156,18 +156,19 @@ func (c *compactor) quoteSegment(segment []turn) string {
 	return strings.TrimSpace(t.String())
 }
 
-// partLine matches the heading of one part of the reply.
-var partLine = lazyregexp.New(`(?m)^[=#* ]*Part (\d{1,6})\b[^\n]*$`)
+// partHeading matches the heading of one summary in the reply.
+var partHeading = lazyregexp.New(`(?m)^[=#* ]*Part (\d{1,6})\b[^\n]*$`)
 
-// splitParts splits a reply into its parts. A missing part is empty. If there
-// is no heading, the whole reply is the last part.
+// splitParts splits a reply into n summaries. A missing one is empty. If all
+// are missing, the whole reply is the last summary. The error says how many are
+// missing.
 func splitParts(reply string, n int) ([]string, error) {
 	texts := make([]string, n)
-	marks := partLine.FindAllStringSubmatchIndex(reply, -1)
-	for i, m := range marks {
+	headings := partHeading.FindAllStringSubmatchIndex(reply, -1)
+	for i, m := range headings {
 		end := len(reply)
-		if i+1 < len(marks) {
-			end = marks[i+1][0]
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
 		}
 		number, err := strconv.Atoi(reply[m[2]:m[3]])
 		if err == nil && 1 <= number && number <= n && texts[number-1] == "" {
@@ -193,36 +194,36 @@ func splitParts(reply string, n int) ([]string, error) {
 }
 
 // extract lists the commands of a segment with their exit codes and last lines
-// of output, without a model.
+// of output. It needs no model.
 func (c *compactor) extract(segment []turn) string {
 	limit := c.run.cfg.summaryMaxChars()
-	var before string
+	var prefix string
 	var lines []string
 	for _, turn := range segment {
 		for _, b := range turn {
 			if b.IsReplacement && c.cause(b) == "" {
 				_, text, _ := strings.Cut(b.Content, "\n\n")
-				before = clipMiddle(text, limit/2) + "\n"
+				prefix = clipMiddle(text, limit/2) + "\n"
 			}
-			for _, f := range c.run.commandSummaries {
-				if f.record == b.From {
-					lines = append(lines, fmt.Sprintf("step %d: %s", c.step[b.From], f))
+			for _, s := range c.run.commandSummaries {
+				if s.record == b.From {
+					lines = append(lines, fmt.Sprintf("step %d: %s", c.stepOf[b.From], s))
 				}
 			}
 		}
 	}
-	room, first := limit-utf8.RuneCountInString(before)-60, len(lines)
+	room, first := limit-utf8.RuneCountInString(prefix)-60, len(lines)
 	for first > 0 && room-utf8.RuneCountInString(lines[first-1])-1 > 0 {
 		first--
 		room -= utf8.RuneCountInString(lines[first]) + 1
 	}
 	if first > 0 {
-		before += fmt.Sprintf("(%d earlier commands are left out)\n", first)
+		prefix += fmt.Sprintf("(%d earlier commands are left out)\n", first)
 	}
-	return clip(before+strings.Join(lines[first:], "\n"), limit)
+	return clip(prefix+strings.Join(lines[first:], "\n"), limit)
 }
 
-// clip returns the start of a text, at most the given number of characters.
+// clip shortens a text to at most limit characters.
 func clip(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -230,7 +231,8 @@ func clip(text string, limit int) string {
 	return text[:prefixLen([]byte(text), max(0, limit-4))] + " ..."
 }
 
-// clipMiddle returns the start and the end of a text.
+// clipMiddle shortens a text of more than limit characters to its start, a note
+// and its end. Start and end have limit/2 characters each.
 func clipMiddle(text string, limit int) string {
 	n := utf8.RuneCountInString(text)
 	if n <= limit {

@@ -2,10 +2,9 @@ package agent
 
 import "strings"
 
-// TailProvider is a ToolServer with variables for the tail of each prompt.
-// TailVariables is called before each model call if there is a tail template.
-// Its variables are added to the session's and .errors. Templates may use the
-// list .goals even if no provider sets it.
+// TailProvider is a ToolServer that adds variables to the tail template. The
+// agent calls TailVariables before each model call if there is a tail template.
+// Templates may use the list .goals even if no provider sets it.
 type TailProvider interface {
 	TailVariables(a *Attempt) map[string]any
 }

@@ -27,7 +27,7 @@ type promptTemplate struct {
 }
 
 func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
-	functions := functions(p)
+	functions := templateFunctions(p)
 	var t templates
 	var errs []error
 	for _, f := range []struct {
@@ -66,14 +66,14 @@ func (t templates) check(vars map[string]any) error {
 }
 
 func (t templates) checkWith(vars map[string]any) error {
-	nothing := []map[string]any{nil}
+	noSamples := []map[string]any{nil}
 	for _, f := range []struct {
 		prompt  promptTemplate
 		samples []map[string]any
 	}{
-		{t.system, nothing},
-		{t.instance, nothing},
-		{t.startup, nothing},
+		{t.system, noSamples},
+		{t.instance, noSamples},
+		{t.startup, noSamples},
 		{t.observation, sampleObservations},
 		{t.summary, sampleSummaries},
 		{t.tail, sampleTails},
@@ -88,8 +88,9 @@ func (t templates) checkWith(vars map[string]any) error {
 	return nil
 }
 
-// checkColumns finds columns that templates use and a row lacks, even in
-// branches that are not rendered. It ignores a template that uses hasKey.
+// checkColumns returns an error if a template uses a column that a row lacks,
+// even in a branch that is not rendered. It ignores a template that uses
+// hasKey.
 func (t templates) checkColumns(columns map[string]any) error {
 	for _, p := range []promptTemplate{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
 		text := p.tmpl.Root.String()
@@ -106,10 +107,11 @@ func (t templates) checkColumns(columns map[string]any) error {
 	return nil
 }
 
-// functions returns the functions of templates. Only sprig's hermetic functions
-// are included, because the others can read the host's environment, and with it
-// secrets. example shows a command in the form of the protocol.
-func functions(p protocol.Protocol) template.FuncMap {
+// templateFunctions returns the functions of templates. Of sprig's functions
+// only the hermetic ones are included, because the others can read secrets from
+// the host's environment variables. The function example formats a command as
+// the protocol requires it.
+func templateFunctions(p protocol.Protocol) template.FuncMap {
 	f := sprig.HermeticTxtFuncMap()
 	f["example"] = func(command string) string { return protocol.FormatExample(p, command) }
 	return f
@@ -139,10 +141,10 @@ func (p promptTemplate) render(vars map[string]any) (string, error) {
 	return s.String(), nil
 }
 
-// checkVariables finds unknown variables, also in branches that are not
-// rendered. Inside range, with and define the dot is something else (atTop is
-// false) and only rendering checks it. $ is the variables everywhere except in
-// a define.
+// checkVariables returns an error for an unknown variable, even in a branch
+// that is not rendered. Inside range, with and define (atTop is false) the dot
+// is another value, whose fields only rendering checks. $ holds the variables
+// everywhere except in a define.
 func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) error {
 	check := func(n parse.Node, atTop bool) error { return checkVariables(t, n, known, atTop) }
 	unknown := func(n parse.Node, name string) error {
@@ -214,15 +216,15 @@ func firstError(errs []error) error {
 	return nil
 }
 
-// position matches the start of text/template's messages: "template:
+// errorPosition matches the start of text/template's messages: "template:
 // NAME:LINE:COL:".
-var position = lazyregexp.New(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
+var errorPosition = lazyregexp.New(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
 
 // templateError converts an error of text/template into a FieldError with the
 // line.
 func templateError(field string, err error) error {
 	msg, line := err.Error(), 0
-	if m := position.FindStringSubmatch(msg); m != nil {
+	if m := errorPosition.FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1]) // matched by \d+
 		msg = strings.TrimSpace(m[2] + " " + msg[len(m[0]):])
 	}

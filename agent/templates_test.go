@@ -51,10 +51,10 @@ func TestNewFindsMistakes(t *testing.T) {
 		{"marker of images", func(c *Config) { c.Images.Marker = " x" }, "images", 0, "not the start of a line"},
 		{"compaction", func(c *Config) { c.Compaction = "zip" }, "compaction", 0, "not one of"},
 		{"limit of a compaction", func(c *Config) { c.CompactionTokens = -1 }, "compaction_tokens", 0, "-1 is not a number"},
-		{"no template for summaries", func(c *Config) { c.Compaction = CompactSummarize }, "summary_template", 0, "it is empty"},
+		{"no template for summaries", func(c *Config) { c.Compaction = CompactionSummarize }, "summary_template", 0, "it is empty"},
 		{"unknown variable of a tail", func(c *Config) { c.TailTemplate = "{{.unknown}}" }, "tail_template", 1, ".unknown"},
 		{"negative limit", func(c *Config) { c.StepLimit = -1 }, "step_limit", 0, "negative"},
-		{"observation", func(c *Config) { c.Observation = Observation{MaxChars: 10, HeadChars: 9, TailChars: 9} }, "observation", 0, "exceed"},
+		{"observation", func(c *Config) { c.Observation = ObservationConfig{MaxChars: 10, HeadChars: 9, TailChars: 9} }, "observation", 0, "exceed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

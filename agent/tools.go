@@ -19,7 +19,7 @@ type ToolServer interface {
 	Capabilities() Capabilities
 	// Handle handles one request. Errors are part of the response: a tool never
 	// ends an attempt.
-	Handle(ctx context.Context, a ToolRequest) ToolResponse
+	Handle(ctx context.Context, req ToolRequest) ToolResponse
 }
 
 // preparer is a ToolServer that prepares a fresh sandbox before anything else
@@ -30,10 +30,10 @@ type preparer interface {
 
 // Capabilities are the optional tools and skills of a session.
 type Capabilities struct {
-	// Tools are the available tools; Local those that mini-tool runs in the
+	// Tools are the available tools; InSandbox those that mini-tool runs in the
 	// sandbox itself (env.Tools).
-	Tools []Capability
-	Local []string
+	Tools     []Capability
+	InSandbox []string
 	// Skills are the available skills.
 	Skills []Capability
 }
@@ -66,12 +66,12 @@ type Attempt struct {
 	startedCalls int      // calls that subagents have started
 }
 
-// Session returns what the attempt works with. Its Environment must not be used
-// while a command of the attempt runs; see env.ToolRequest.Nested.
+// Session returns the attempt's session. Its Environment must not be used while
+// a command of the attempt runs; see env.ToolRequest.Nested.
 func (a *Attempt) Session() Session { return a.run.Session }
 
-// Step returns the number of the model call whose reply asked for the command,
-// from 1.
+// Step returns the number of the model call whose reply has the command, from
+// 1.
 func (a *Attempt) Step() int { return a.run.steps }
 
 // Append adds a record to the attempt's journal.
@@ -93,7 +93,7 @@ const (
 type toolUsage struct {
 	mu          sync.Mutex
 	calls, size int
-	failed      error // first error of the journal
+	recordErr   error // first error of recording a request
 }
 
 // admit counts a request and reports whether it is within the limits.
@@ -112,8 +112,8 @@ func (u *toolUsage) addResponse(resp env.ToolResponse, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.size += len(resp.Stdout) + len(resp.Stderr)
-	if u.failed == nil {
-		u.failed = err
+	if u.recordErr == nil {
+		u.recordErr = err
 	}
 }
 
@@ -122,24 +122,25 @@ func (u *toolUsage) addResponse(resp env.ToolResponse, err error) {
 var tooManyRequests = env.ToolResponse{Stderr: []byte(env.ToolProgram + ": this command has asked too much, and is not answered any more\n"), ExitCode: 1}
 
 // withTools returns a command that can send requests to the tools. The returned
-// function reports the first error of the journal, once the command is over.
+// function is called after the command and returns the first error of recording
+// a request.
 func (r *run) withTools(c env.Command) (_ env.Command, recordErr func() error) {
 	if r.Tools == nil || !r.info.Tools {
 		return c, func() error { return nil }
 	}
 	var usage toolUsage
 	c.Tools = &env.Tools{
-		Local: r.Tools.Capabilities().Local,
+		InSandbox: r.Tools.Capabilities().InSandbox,
 		Handle: func(ctx context.Context, req env.ToolRequest) env.ToolResponse {
 			if !usage.admit(req) {
 				return tooManyRequests
 			}
-			answer, err := r.handleRequest(ctx, req)
-			usage.addResponse(answer, err)
-			return answer
+			resp, err := r.handleRequest(ctx, req)
+			usage.addResponse(resp, err)
+			return resp
 		},
 	}
-	return c, func() error { return usage.failed }
+	return c, func() error { return usage.recordErr }
 }
 
 // handleRequest handles and records a request.
@@ -175,8 +176,8 @@ func (r *run) prepareTools(ctx context.Context) error {
 	return nil
 }
 
-// capabilityValues returns capabilities as template values. A description
-// is always one line.
+// capabilityValues returns capabilities as template values. It joins the lines
+// of each description.
 func capabilityValues(all []Capability) []map[string]any {
 	list := make([]map[string]any, len(all))
 	for i, a := range all {

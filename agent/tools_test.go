@@ -30,7 +30,7 @@ func toolsConfig() agent.Config {
 func toolReply(commands ...string) model.Reply {
 	r := model.Reply{Message: model.Message{Role: model.Assistant, Content: "hm"}, FinishReason: model.FinishToolCalls, Cost: 0.25, Tries: 1}
 	for i, c := range commands {
-		call := protocol.NewCall(c)
+		call := protocol.NewToolCall(c)
 		if arguments, ok := strings.CutPrefix(c, "!"); ok {
 			call.Arguments = arguments
 		}
@@ -112,7 +112,7 @@ func TestToolCallHistories(t *testing.T) {
 			history: "assistant hm | tool c1 [0] a | tool c3 Not run: the call before it handed in the work.", open: []string{"c2"},
 		},
 		{
-			name: "several are refused", change: func(c *agent.Config) { c.ToolCalls = agent.CallsOne },
+			name: "several are refused", change: func(c *agent.Config) { c.ToolCalls = agent.ToolCallsOne },
 			script: &scriptedModel{replies: []model.Reply{toolReply("echo a > f", "cat f"), toolReply(submit)}}, status: "Submitted", steps: 2,
 			history: "assistant hm | tool c1 your reply has 2 tool calls, and exactly one is needed | " +
 				"tool c2 Nothing was run: your reply has 2 tool calls, and exactly one is needed. | assistant hm",

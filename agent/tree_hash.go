@@ -7,8 +7,8 @@ import (
 )
 
 // The working tree is hashed only during model calls longer than hashDelay, so
-// that short calls do not wait for it. Hashing may take at most 1/hashTimeShare
-// of the time of all calls.
+// that short calls do not wait for it. Calls are skipped so that hashing takes
+// at most about 1/hashTimeShare of the time of all calls.
 var (
 	hashDelay     = 250 * time.Millisecond
 	hashTimeShare = 4
@@ -18,7 +18,7 @@ var (
 type hashSchedule struct {
 	processesLeft bool // the last command left processes running, which may write at any time
 	skip          int  // number of calls to skip
-	backoff       int
+	backoff       int  // number of calls skipped after the last unfinished hash; 0 after a finished one
 }
 
 // maxBackoff bounds the number of calls to skip.
@@ -27,8 +27,8 @@ const maxBackoff = 31
 var errAnswered = errors.New("the model has answered")
 
 // startTreeHash starts hashing the working tree. The caller calls the returned
-// function when the model has answered. It returns the hash, or "" if there is
-// none by then.
+// function when the model has answered. It returns the hash, or "" if hashing
+// has not finished by then.
 func (r *run) startTreeHash(ctx context.Context) func() string {
 	none := func() string { return "" }
 	if !r.RecordTreeHashes || r.tree == nil || r.tree.Base == "" || r.hashSchedule.processesLeft {

@@ -17,8 +17,8 @@ import (
 // way.
 type User interface {
 	// NextCommand is called before each model call. It returns a command to run
-	// instead of the call, which the model is then shown, or "" to call the
-	// model.
+	// instead, or "" to call the model. The model is shown the command and its
+	// result.
 	NextCommand(ctx context.Context) (command string, err error)
 	// RaiseLimits is called when the limit on steps or cost is reached. It
 	// returns the new limits, or false to end the attempt.
@@ -32,8 +32,8 @@ type User interface {
 // limit.
 type Limits = trajectories.Limits
 
-// checkInbox handles what the user has sent or wants before a model call:
-// interruptions, steering messages, commands. It returns them as *Feedback.
+// checkInbox handles the user's interruptions, steering messages and commands
+// before a model call. It returns them as *Feedback.
 func (r *run) checkInbox(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -56,7 +56,8 @@ func (r *run) checkInbox(ctx context.Context) error {
 	return r.runUserCommand(ctx, command)
 }
 
-// readInbox takes the messages from the inbox; nil if there are none.
+// readInbox returns the messages of the inbox as Feedback and empties the
+// inbox; nil if there are none.
 func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
 	f := &Feedback{Reason: "UserInterruption"}
 	interruptions, steers := r.Inbox.drain()
@@ -115,8 +116,8 @@ func fenced(command string) string {
 	return fence + "bash\n" + command + "\n" + fence
 }
 
-// raiseLimits asks the user for higher limits when one is reached, and records
-// them.
+// raiseLimits asks the user for higher limits and records them. Without new
+// limits it returns the error reached.
 func (r *run) raiseLimits(ctx context.Context, reached error) error {
 	if r.User == nil || ctx.Err() != nil {
 		return reached
@@ -142,8 +143,9 @@ func (r *run) raiseLimits(ctx context.Context, reached error) error {
 	return err
 }
 
-// continueAfterSubmission continues with new messages, the next follow-up or
-// the user's next task. If there are none, the attempt ends.
+// continueAfterSubmission continues with the first of these: the inbox's
+// messages, the next follow-up, the user's next task. If there is none, it
+// returns s, which ends the attempt.
 func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 	if ctx.Err() != nil {
 		return s
@@ -165,16 +167,16 @@ func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 		f = &Feedback{}
 		f.add(trajectories.CauseFollowUp, model.Message{Role: model.User, Content: text})
 	}
-	answer := &Feedback{}
+	callResult := &Feedback{}
 	if a := r.submitAction; a != nil && a.CallID != "" { // servers require an answer to each call
-		answer.add(trajectories.CauseObservation, r.protocol.ResultMessage(*a, "The work was handed in, and the conversation goes on."))
+		callResult.add(trajectories.CauseObservation, r.protocol.ResultMessage(*a, "The work was handed in, and the conversation goes on."))
 	}
 	r.submitAction, r.submittedTree, r.patchReturned = nil, "", false
-	return r.addMessages(append(answer.Messages, f.Messages...)...)
+	return r.addMessages(append(callResult.Messages, f.Messages...)...)
 }
 
-// withClockPaused waits for an answer while the clocks of the attempt and of
-// the attempts above it are paused.
+// withClockPaused calls question while the clocks of the attempt and of its
+// parents are paused.
 func withClockPaused[T any](ctx context.Context, question func() (T, error)) (T, error) {
 	defer model.BeginPause(ctx)()
 	return question()

@@ -10,8 +10,8 @@ import (
 )
 
 // Template variables. The system and instance prompts and the start-up command
-// have the session's variables. Observation and format error have these and
-// their own.
+// have the session's variables. The observation and format error templates have
+// these and their own.
 var (
 	sessionVariables = []string{
 		"task", "instance",
@@ -68,7 +68,7 @@ func (c Config) variables(t Task, info env.Info, caps Capabilities, steps int, c
 		"task": t.Text, "instance": orEmpty(t.Instance),
 		"system": info.System, "node": info.Node, "release": info.Release, "version": info.Version, "machine": info.Machine,
 		"cwd": info.Dir, "network": info.Network,
-		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, CallsAll),
+		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, ToolCallsAll),
 		"image_marker": c.imageMarker(),
 		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
 		"timeout_seconds": c.Timeout.Seconds(),
@@ -94,9 +94,9 @@ func formatErrorValues(message string, actions int, finish string, truncated boo
 	return map[string]any{"error": message, "n_actions": actions, "finish_reason": finish, "truncated": truncated}
 }
 
-// sampleVariables returns values to check templates with. It has every column
-// that a template uses, because columns differ between rows; CheckTask uses the
-// real ones.
+// sampleVariables returns values to check templates with. The instance has
+// every column that a template uses, because columns differ between rows;
+// CheckTask uses the real columns.
 func sampleVariables(c Config) map[string]any {
 	vars := c.variables(Task{Text: "task"}, env.Info{System: "Linux", Machine: "x86_64", Dir: "/"}, Capabilities{}, 0, 0, 0)
 	columns := map[string]any{}

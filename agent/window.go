@@ -7,17 +7,17 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Window is a model's context window. It lets an attempt end before the
+// ContextWindow is a model's context window. It lets an attempt end before the
 // provider rejects a prompt that is too long.
-type Window struct {
-	// Tokens is the size of the window, Reserve the part of it kept for the
-	// reply.
+type ContextWindow struct {
+	// Tokens is the size of the window, Reserve the part of it for the reply.
+	// If Tokens is 0, nothing is checked.
 	Tokens, Reserve int64
 }
 
 // check returns an error if the messages leave no room for a reply. c is the
-// provider's count of the first of them.
-func (w Window) check(messages []model.Message, c tokenCount) error {
+// provider's count for the first messages.
+func (w ContextWindow) check(messages []model.Message, c tokenCount) error {
 	counted := c.tokens(messages)
 	estimated := model.EstimateTokens(messages[c.messages:])
 	if w.Tokens == 0 || counted+estimated <= w.Tokens-w.Reserve {
@@ -46,13 +46,13 @@ func (r *run) nextPrompt() ([]model.Message, error) {
 	}
 	records := r.history.Records()
 	all := trajectories.ContextPart{From: records[0], To: records[len(records)-1]}
-	c := trajectories.Context{Sent: []trajectories.ContextPart{all}, Tail: tail}
+	c := trajectories.PromptContext{Sent: []trajectories.ContextPart{all}, Tail: tail}
 	_, err = r.record(trajectories.TypeContext, c)
 	return r.history.SentMessages(&c), err
 }
 
-// tokenCount is what the provider counted in the last request, and the number
-// of messages up to its reply. Both are 0 before the first count.
+// tokenCount is the provider's token count for the last request, and the number
+// of messages including its reply. Both are 0 before the first count.
 type tokenCount struct {
 	usage    model.Usage
 	messages int
@@ -72,7 +72,7 @@ func (c tokenCount) tokens(messages []model.Message) int64 {
 }
 
 // updateCount sets the count from the usage of the last request, unless the
-// server counts nothing.
+// server reports no usage.
 func (r *run) updateCount(u model.Usage, messages int) {
 	if u.Prompt > 0 {
 		r.counted = tokenCount{u, messages}

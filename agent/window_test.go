@@ -44,7 +44,7 @@ func TestContextWindow(t *testing.T) {
 			}
 			cfg := config()
 			cfg.StepLimit = len(test.usage)
-			cfg.Window = agent.Window{Tokens: 1000, Reserve: 100}
+			cfg.Window = agent.ContextWindow{Tokens: 1000, Reserve: 100}
 			rec := &testRecorder{}
 			out := run(t.Context(), t, cfg, s, rec)
 			status, calls := "ContextWindowExceeded", strings.Count(rec.types(), "call")

@@ -14,8 +14,8 @@ import (
 )
 
 // check checks a layer against the type of Config: every key must exist and every value
-// have the right type. It reports all errors and removes invalid settings from the
-// layer, so that the rest can be validated further.
+// must have the right type. It reports all errors and removes invalid settings from the
+// layer, so that the other settings can be validated.
 func (l Layer) check() error {
 	if l.root == nil {
 		return nil
@@ -24,7 +24,7 @@ func (l Layer) check() error {
 }
 
 func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
-	one := func(format string, args ...any) []error { return []error{l.errorf(n, format, args...)} } // a list of one error
+	errorAt := func(format string, args ...any) []error { return []error{l.errorf(n, format, args...)} }
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return nil
@@ -32,7 +32,7 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return l.checkStruct(n, t, path)
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
-	case isItems(t) && n.Kind == yaml.SequenceNode:
+	case isItemList(t) && n.Kind == yaml.SequenceNode:
 		return l.checkItems(n, itemOf(t), path)
 	case t == reflect.TypeFor[Override]() && n.Kind == yaml.MappingNode:
 		return l.checkStruct(n, reflect.TypeFor[Model](), path)
@@ -48,17 +48,17 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
 		if t.Kind() == reflect.Map && n.Kind == yaml.MappingNode || t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode {
-			return one("%s: %s", path, firstYAMLError(err))
+			return errorAt("%s: %s", path, firstYAMLError(err))
 		}
-		return one("%s: it must be %s, not %s", path, kindName(t), describe(n))
+		return errorAt("%s: it must be %s, not %s", path, kindName(t), describe(n))
 	}
 	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
-		return one("%s: it must be a number, not %s", path, describe(n))
+		return errorAt("%s: it must be a number, not %s", path, describe(n))
 	}
 	if (value.Elem().CanInt() || value.Elem().CanUint()) && n.Tag == "!!float" {
 		var f float64 // yaml truncates fractions silently
 		if err := n.Decode(&f); err != nil || f != math.Trunc(f) {
-			return one("%s: it must be %s, not %s", path, kindName(t), describe(n))
+			return errorAt("%s: it must be %s, not %s", path, kindName(t), describe(n))
 		}
 	}
 	return nil
@@ -84,10 +84,10 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 		full := strings.TrimPrefix(path+"."+key.Value, ".")
 		field, ok := fields[key.Value]
 		if !ok {
-			errs = append(errs, l.errorf(key, "unknown key %s%s", shown(full), suggest(key.Value, path, fields)))
+			errs = append(errs, l.errorf(key, "unknown key %s%s", clipKey(full), suggest(key.Value, path, fields)))
 			continue
 		}
-		if first, dup := seen[key.Value]; dup {
+		if first, duplicate := seen[key.Value]; duplicate {
 			errs = append(errs, l.errorf(key, "%s is set twice; first on line %d", full, first))
 			continue
 		}
@@ -103,11 +103,11 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 
 // isRepaired reports whether checkNode removed the invalid parts of a value.
 func isRepaired(t reflect.Type, value *yaml.Node) bool {
-	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || isItems(t) && value.Kind == yaml.SequenceNode
+	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || isItemList(t) && value.Kind == yaml.SequenceNode
 }
 
-// isItems reports whether a type is a list of mappings with known keys.
-func isItems(t reflect.Type) bool { return itemOf(t) != nil }
+// isItemList reports whether a type is a list of mappings with known keys.
+func isItemList(t reflect.Type) bool { return itemOf(t) != nil }
 
 // itemOf returns the type of a list's items; nil if the items have no known keys.
 func itemOf(t reflect.Type) reflect.Type {
@@ -120,12 +120,14 @@ func itemOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// maxErrors limits the errors per section: with more, it is a file of another kind.
+// maxErrors limits the errors per section. A file with more errors is probably not a
+// configuration.
 const maxErrors = 50
 
-// shown shortens a key for a message.
-func shown(key string) string { return text.ClipRunes(key, 80) }
+// clipKey shortens a key for a message.
+func clipKey(key string) string { return text.ClipRunes(key, 80) }
 
+// kindName returns the kind of a type's values in words.
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -152,6 +154,7 @@ func kindName(t reflect.Type) string {
 	}
 }
 
+// describe returns a value for a message, or the kind of a list or mapping.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -170,8 +173,8 @@ func orFile(path string) string {
 	return path
 }
 
-// checkItems checks each item of a list against a type. It empties invalid items but
-// keeps them, so that the others keep their index.
+// checkItems checks each item of a list against a type. It empties invalid items instead
+// of removing them, so that the other items keep their indexes.
 func (l Layer) checkItems(n *yaml.Node, t reflect.Type, path string) []error {
 	var errs []error
 	for i, item := range n.Content {

@@ -2,9 +2,10 @@
 //
 // Layers, from lowest to highest precedence: built-in default, the user's config
 // file, --profile, -c FILE, -c key.sub=value, flags. A profile is chosen per run, so
-// it overrides the user's file; what is typed next to it overrides the profile. An
-// unknown key, a value of the wrong type or an invalid template is an error with the
-// file, the line and the closest key.
+// it overrides the user's file; the command line overrides the profile. An unknown
+// key, a value of the wrong type or an invalid template is an error with the file, the
+// line and the closest key.
+//
 // Secrets are not configuration: they come from environment variables.
 //
 //	layer, err := configs.ReadFile("mine.yaml")
@@ -58,8 +59,8 @@ type Model struct {
 	// StreamIdle limits the time between two events of a stream, in seconds.
 	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty"`
 	// SendReasoning sends the model its earlier reasoning as reasoning_content, for
-	// servers that need it; for the class openai. Servers that reject requests without
-	// it get it anyway.
+	// servers of the class openai that need it. mini also sends it to a server that has
+	// rejected a request without it.
 	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty"`
 	// Headers are added to each request to a provider.
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
@@ -77,19 +78,19 @@ type Model struct {
 	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
 	Price             model.Price `yaml:"price" json:"price"`
-	// PriceAs names the model in the price table to use, for a model behind a proxy.
-	// PriceFile is a price table in mini's format.
+	// PriceAs is the name in the price table of a model behind a proxy. PriceFile is a
+	// price table in mini's format.
 	PriceAs   string `yaml:"price_as" json:"price_as,omitempty"`
 	PriceFile string `yaml:"price_file" json:"price_file,omitempty"`
 	// Images is whether the model accepts images: "yes", "no", or "auto" (default),
 	// which looks it up in the table of models.
 	Images string `yaml:"images" json:"images,omitempty"`
-	// Window is the context window, in tokens, of a prompt and its reply; 0 means the
+	// ContextWindow is the context window, in tokens, of a prompt and its reply; 0 means the
 	// value from the table of models, or no limit for an unknown model. An attempt ends
-	// when a prompt leaves less than Reserve for the reply; 0 means max_tokens, or 4096,
-	// or less for a small window.
-	Window  int64 `yaml:"context_window" json:"context_window,omitempty"`
-	Reserve int64 `yaml:"context_reserve" json:"context_reserve,omitempty"`
+	// when a prompt leaves less than ReplyReserve tokens for the reply. A ReplyReserve of 0 means
+	// max_tokens, or 4096, or less for a small window.
+	ContextWindow int64 `yaml:"context_window" json:"context_window,omitempty"`
+	ReplyReserve  int64 `yaml:"context_reserve" json:"context_reserve,omitempty"`
 	// Route uses several models. The other settings of the section apply to all of
 	// them, unless an entry overrides them.
 	Route Route `yaml:"route" json:"route,omitzero"`
@@ -109,8 +110,8 @@ type Environment struct {
 	// Image overrides the instance's image.
 	Image string `yaml:"image" json:"image,omitempty"`
 	Dir   string `yaml:"cwd" json:"cwd"`
-	// Env is set for every command. ForwardEnv lists variables to pass on from the
-	// host; no others are.
+	// Env is set for every command. ForwardEnv lists the only variables that are passed
+	// on from the host.
 	Env        map[string]string `yaml:"env" json:"env,omitempty"`
 	ForwardEnv []string          `yaml:"forward_env" json:"forward_env,omitempty"`
 	// Timeout limits one command, in seconds.
@@ -128,7 +129,7 @@ type Environment struct {
 	// PullTimeout is how long a pull may make no progress, in seconds.
 	PullTimeout float64 `yaml:"pull_timeout" json:"pull_timeout"`
 	// Network is "none", "bridge", "host", the name of a network, or "container:NAME" to
-	// share another container's. With none, the prompt tells the model.
+	// share another container's. The prompt tells the model if it is "none".
 	Network string `yaml:"network" json:"network,omitempty"`
 	// Memory and ShmSize are sizes like "4g" or "512m". Files in /dev/shm count as
 	// memory; its default size is 64m, or a quarter of Memory if that is less.
@@ -179,11 +180,11 @@ type Run struct {
 	// MaxTries limits the attempts per instance and run if the sandbox or the provider
 	// fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
-	// TotalCostLimit limits the cost in US dollars, and TotalCalls the model calls, of
+	// TotalCostLimit limits the cost in US dollars, and TotalCallLimit the model calls, of
 	// all attempts in a run folder; 0 means no limit. Running attempts then end as
 	// interrupted, and are repeated when the limit is raised.
 	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
-	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
+	TotalCallLimit int     `yaml:"total_calls" json:"total_calls,omitempty"`
 	// MaxProviderFailures stops the run after so many consecutive instances failed
 	// because of the model's provider; 0 means never.
 	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
@@ -198,7 +199,7 @@ type Run struct {
 	// PullsPerMinute limits the pulls of all workers together; 0 means no limit.
 	PullsPerMinute float64 `yaml:"pulls_per_minute" json:"pulls_per_minute,omitempty"`
 	// MinFreeDisk is the free space on the engine's disk required to start a sandbox,
-	// for example "5GB"; starts wait below it. "0" means none.
+	// for example "5GB"; with less, starts wait. "0" means that none is required.
 	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
 	// TrajResponse adds the provider's raw responses to the .traj.json files. The
 	// journals always contain them.

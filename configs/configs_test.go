@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-func shipped(t *testing.T, name string) configs.Layer {
+func builtin(t *testing.T, name string) configs.Layer {
 	t.Helper()
 	l, err := configs.ReadBuiltin(name)
 	if err != nil {
@@ -32,12 +32,12 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-func TestShippedConfigurationsWork(t *testing.T) {
+func TestBuiltinConfigurationsWork(t *testing.T) {
 	for _, names := range [][]string{{"mini"}, {"swebench"}, {"swebench", "demo"}} {
 		t.Run(strings.Join(names, "+"), func(t *testing.T) {
 			var layers []configs.Layer
 			for _, n := range names {
-				layers = append(layers, shipped(t, n))
+				layers = append(layers, builtin(t, n))
 			}
 			cfg, err := configs.Merge(layers...)
 			if err != nil {
@@ -54,13 +54,13 @@ func TestLaterLayersWin(t *testing.T) {
 	path := file(t, "mine.yaml", "agent:\n  step_limit: 7\nenvironment:\n  env: {A: one, PAGER: less}\n  interpreter: [sh]\n")
 	var layers []configs.Layer
 	for _, arg := range []string{path, "environment.env.A=two", "agent.cost_limit=0.5", "model.model_name=a=b", `model.model_kwargs={"temperature":0,"stop":["x"]}`} {
-		l, err := configs.Read(arg)
+		l, err := configs.ReadArg(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		layers = append(layers, l)
 	}
-	cfg, err := configs.Merge(append([]configs.Layer{shipped(t, "swebench")}, layers...)...)
+	cfg, err := configs.Merge(append([]configs.Layer{builtin(t, "swebench")}, layers...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +102,11 @@ func TestValuesOfSettings(t *testing.T) {
 		"model.model_kwargs.x=ž: y":     "ž: y",
 	} {
 		t.Run(arg, func(t *testing.T) {
-			l, err := configs.Read(arg)
+			l, err := configs.ReadArg(arg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg, err := configs.Merge(shipped(t, "mini"), l)
+			cfg, err := configs.Merge(builtin(t, "mini"), l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestValuesOfSettings(t *testing.T) {
 	}
 }
 
-func TestMistakesNameThePlace(t *testing.T) {
+func TestErrorsNameTheLine(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", "agent:\n  stp_limit: 3\n", ":2: unknown key agent.stp_limit; did you mean agent.step_limit?"},
 		{"unknown section", "\nagnet:\n  step_limit: 3\n", ":2: unknown key agnet; did you mean agent?"},
@@ -166,7 +166,7 @@ func TestMistakesNameThePlace(t *testing.T) {
 			path := file(t, "x.yaml", tt.text)
 			l, err := configs.ReadFile(path)
 			if err == nil {
-				_, err = configs.Merge(shipped(t, "swebench"), l)
+				_, err = configs.Merge(builtin(t, "swebench"), l)
 			}
 			if err == nil {
 				t.Fatal("no error")
@@ -175,13 +175,13 @@ func TestMistakesNameThePlace(t *testing.T) {
 				t.Errorf("got %q, want the file and %q", err, tt.want)
 			}
 			if strings.Contains(err.Error(), "sk-123") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("a key or a line end in %q", err)
+				t.Errorf("%q contains a key or a line end", err)
 			}
 		})
 	}
 }
 
-func TestTemplateMistakesNameTheLineInTheFile(t *testing.T) {
+func TestTemplateErrorsNameTheLine(t *testing.T) {
 	dir := t.TempDir()
 	prompt := filepath.Join(dir, "prompt.txt")
 	if err := os.WriteFile(prompt, []byte("one\ntwo {{.tusk}}\n"), 0o600); err != nil {
@@ -201,7 +201,7 @@ func TestTemplateMistakesNameTheLineInTheFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg, err := configs.Merge(shipped(t, "swebench"), l)
+			cfg, err := configs.Merge(builtin(t, "swebench"), l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,16 +220,17 @@ func TestReadRefuses(t *testing.T) {
 		"agent.step_limit=x": `-c agent.step_limit=x: agent.step_limit: it must be a whole number`,
 		"agent.stp_limit=1":  "did you mean agent.step_limit?",
 	} {
-		if _, err := configs.Read(arg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := configs.ReadArg(arg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", arg, err, want)
 		}
 	}
-	if _, err := configs.Read("swebench"); err != nil {
-		t.Errorf("shipped configuration by its name: %v", err)
+	if _, err := configs.ReadArg("swebench"); err != nil {
+		t.Errorf("built-in configuration by its name: %v", err)
 	}
 }
 
-// The place of a mistake is what was typed, but for what may be a password.
+// An error about a -c argument names its key, but does not repeat a value that may
+// contain a password.
 func TestPasswordOnTheCommandLineIsNotShown(t *testing.T) {
 	_, err := resolve("model.base_url=https://u:sk-123@h/v1")
 	if err == nil || !strings.HasPrefix(err.Error(), "-c model.base_url: not a plain URL") || strings.Contains(err.Error(), "sk-123") {
@@ -237,12 +238,12 @@ func TestPasswordOnTheCommandLineIsNotShown(t *testing.T) {
 	}
 }
 
-func TestSecretsAreLeftOut(t *testing.T) {
-	l, err := configs.Read("environment.env.GITHUB_TOKEN=ghp_abc")
+func TestSecretsAreRedacted(t *testing.T) {
+	l, err := configs.ReadArg("environment.env.GITHUB_TOKEN=ghp_abc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := configs.Merge(shipped(t, "mini"), l)
+	cfg, err := configs.Merge(builtin(t, "mini"), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,13 +252,13 @@ func TestSecretsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(data), "ghp_abc") || cfg.Environment.Env["GITHUB_TOKEN"] != "ghp_abc" {
-		t.Errorf("the token must work and not be written:\n%s", data)
+		t.Errorf("the token must be set, and must not be written:\n%s", data)
 	}
 }
 
-// What is written as config.yaml can be given to -c again.
+// The output of Config.YAML can be read as a configuration file.
 func TestYAMLReadsBack(t *testing.T) {
-	cfg, err := configs.Merge(shipped(t, "swebench"))
+	cfg, err := configs.Merge(builtin(t, "swebench"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,28 +279,28 @@ func TestYAMLReadsBack(t *testing.T) {
 	}
 }
 
-// What mini.yaml and swebench.yaml both say, they say alike: one that is
-// mended is not to leave the other behind.
-func TestShippedConfigurationsAgree(t *testing.T) {
-	one, err := configs.Merge(shipped(t, "mini"))
+// The settings that mini.yaml and swebench.yaml share are equal: this test fails if
+// a change reaches only one of the files.
+func TestBuiltinConfigurationsAgree(t *testing.T) {
+	single, err := configs.Merge(builtin(t, "mini"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := configs.Merge(shipped(t, "swebench"))
+	batch, err := configs.Merge(builtin(t, "swebench"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := one.Environment, batch.Environment
+	a, b := single.Environment, batch.Environment
 	a.Class, a.Dir, a.Timeout = b.Class, b.Dir, b.Timeout
 	a.Env["BASH_ENV"] = b.Env["BASH_ENV"]
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("environment (-mini +swebench):\n%s", diff)
 	}
-	if diff := cmp.Diff(one.Run, batch.Run); diff != "" {
+	if diff := cmp.Diff(single.Run, batch.Run); diff != "" {
 		t.Errorf("run (-mini +swebench):\n%s", diff)
 	}
-	junk := append([]string{"/patch.txt"}, one.Agent.PatchExclude...)
-	if diff := cmp.Diff(junk, batch.Agent.PatchExclude); diff != "" {
+	excluded := append([]string{"/patch.txt"}, single.Agent.PatchExclude...)
+	if diff := cmp.Diff(excluded, batch.Agent.PatchExclude); diff != "" {
 		t.Errorf("agent.patch_exclude (-mini +swebench):\n%s", diff)
 	}
 }

@@ -38,7 +38,7 @@ func (d *Document) Bytes() []byte { return []byte(d.text) }
 // Layer returns the settings, checked as in ReadFile.
 func (d *Document) Layer() (Layer, error) { return parse(d.name, d.Bytes(), filepath.Dir(d.name)) }
 
-// Keys returns the keys in the file, in order; each key of a mapping separately.
+// Keys returns the dotted keys of all values in the file, in order.
 func (d *Document) Keys() []string {
 	root, err := d.root()
 	if err != nil || root == nil || root.Kind != yaml.MappingNode {
@@ -85,37 +85,37 @@ func (d *Document) Set(key string, values ...string) error {
 	if err != nil {
 		return err
 	}
-	before := ""
+	comments := ""
 	if doc == nil { // only comments, or empty
 		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
-		if before = d.text; before != "" && !strings.HasSuffix(before, "\n") {
-			before += "\n"
+		if comments = d.text; comments != "" && !strings.HasSuffix(comments, "\n") {
+			comments += "\n"
 		}
 	}
 	path := strings.Split(key, ".")
-	if err := d.noAlias(doc.Content[0], path); err != nil {
+	if err := d.checkNoAlias(doc.Content[0], path); err != nil {
 		return err
 	}
-	put(doc.Content[0], path, leaf)
-	return d.write(before, doc)
+	setNode(doc.Content[0], path, leaf)
+	return d.write(comments, doc)
 }
 
 // leaf returns the node for a value.
 func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 	const name = "set"
 	t := typeOf(key)
-	list := t != nil && t.Kind() == reflect.Slice
+	isList := t != nil && t.Kind() == reflect.Slice
 	switch {
 	case len(values) == 0:
-		return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, shown(key))}
-	case len(values) > 1 && !list:
-		return nil, &configError{fmt.Sprintf("%s %s: it takes one value, not %d; put it in quotes", name, shown(key), len(values))}
+		return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, clipKey(key))}
+	case len(values) > 1 && !isList:
+		return nil, &configError{fmt.Sprintf("%s %s: it takes one value, not %d; put it in quotes", name, clipKey(key), len(values))}
 	}
 	value := values[0]
-	if list && (len(values) > 1 || !yamlList(value)) {
+	if isList && (len(values) > 1 || !isYAMLList(value)) {
 		data, err := json.Marshal(values)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", name, shown(key), err)
+			return nil, fmt.Errorf("%s %s: %w", name, clipKey(key), err)
 		}
 		value = string(data)
 	}
@@ -126,7 +126,7 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 	n := l.root
 	for range strings.Split(key, ".") {
 		if n == nil || len(n.Content) < 2 {
-			return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, shown(key))}
+			return nil, &configError{fmt.Sprintf("%s %s: the value is missing", name, clipKey(key))}
 		}
 		n = n.Content[1]
 	}
@@ -145,7 +145,7 @@ func (d *Document) Unset(key string) (ok bool, err error) {
 		return false, err
 	}
 	path := strings.Split(key, ".")
-	if err := d.noAlias(doc.Content[0], path); err != nil {
+	if err := d.checkNoAlias(doc.Content[0], path); err != nil {
 		return false, err
 	}
 	if !remove(doc.Content[0], path) {
@@ -154,12 +154,12 @@ func (d *Document) Unset(key string) (ok bool, err error) {
 	return true, d.write("", doc)
 }
 
-// write replaces the text by the encoded tree. It fails if decoding the text gives
-// another result, which comments in unusual places can cause.
-func (d *Document) write(before string, doc *yaml.Node) error {
+// write replaces the text by comments and the encoded tree. It fails if decoding the text
+// gives another result, which comments in unusual places can cause.
+func (d *Document) write(comments string, doc *yaml.Node) error {
 	root := doc.Content[0]
 	var b bytes.Buffer
-	if b.WriteString(before); len(root.Content) > 0 {
+	if b.WriteString(comments); len(root.Content) > 0 {
 		enc := yaml.NewEncoder(&b)
 		enc.SetIndent(2)
 		if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
@@ -174,18 +174,18 @@ func (d *Document) write(before string, doc *yaml.Node) error {
 	}
 	written := &Document{d.name, b.String()}
 	var want, got any
-	back, err := written.root()
-	if err == nil && back != nil {
-		err = back.Decode(&got)
+	reparsed, err := written.root()
+	if err == nil && reparsed != nil {
+		err = reparsed.Decode(&got)
 	}
-	if err = errors.Join(err, root.Decode(&want)); err != nil || back != nil && !reflect.DeepEqual(got, want) {
+	if err = errors.Join(err, root.Decode(&want)); err != nil || reparsed != nil && !reflect.DeepEqual(got, want) {
 		return &configError{d.name + ": mini cannot change a file in this format; use mini config edit"}
 	}
 	d.text = written.text
 	return nil
 }
 
-// root returns the top-level node; nil if the file is empty.
+// root returns the top-level node, or nil if the file is empty.
 func (d *Document) root() (*yaml.Node, error) {
 	doc, err := d.tree()
 	if err != nil || doc == nil {
@@ -194,13 +194,13 @@ func (d *Document) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// tree parses the text; nil if the file is empty.
+// tree parses the text. It returns nil if the file is empty.
 func (d *Document) tree() (*yaml.Node, error) {
 	return decode(d.name, []byte(d.text))
 }
 
-// noAlias returns an error if the path leads through an alias.
-func (d *Document) noAlias(n *yaml.Node, path []string) error {
+// checkNoAlias returns an error if the path leads through an alias.
+func (d *Document) checkNoAlias(n *yaml.Node, path []string) error {
 	for _, part := range path {
 		if n = child(n, part); n == nil {
 			return nil
@@ -212,8 +212,8 @@ func (d *Document) noAlias(n *yaml.Node, path []string) error {
 	return nil
 }
 
-// put sets the value at a path and creates missing sections.
-func put(m *yaml.Node, path []string, leaf *yaml.Node) {
+// setNode sets the value at a path and creates missing sections.
+func setNode(m *yaml.Node, path []string, leaf *yaml.Node) {
 	for i, part := range path {
 		next := child(m, part)
 		if next == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// commented is as yaml.v3 writes it.
+// commented is a file with comments, in the format that yaml.v3 writes.
 const commented = `# My settings.
 
 agent: # limits
@@ -36,7 +36,7 @@ func TestDocumentSet(t *testing.T) {
 	tests := map[string]struct {
 		text, key string
 		values    []string
-		old, new  string // what is replaced in the text
+		old, new  string // the expected replacement in the text
 	}{
 		"a number, its comment stays":   {commented, "agent.step_limit", []string{"50"}, "step_limit: 40 ", "step_limit: 50 "},
 		"the last of a section":         {commented, "agent.cost_limit", []string{"2"}, "cost_limit: 1.50", "cost_limit: 2"},
@@ -79,14 +79,14 @@ func TestDocumentSet(t *testing.T) {
 			}
 			value, ok := d.Value(test.key)
 			if !ok || value != test.values[0] && !strings.HasPrefix(value, `["A"`) {
-				t.Errorf("it is %q, %v", value, ok)
+				t.Errorf("the value is %q, %v", value, ok)
 			}
 		})
 	}
 }
 
-// What no rule knows is written anew, and keeps its comments.
-func TestDocumentSetAnew(t *testing.T) {
+// Set reformats a file in an unusual format, and keeps its comments.
+func TestDocumentSetReformats(t *testing.T) {
 	d, err := configs.OpenDocument("f", []byte("agent: {\n  step_limit: 4, # few\n}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -168,8 +168,8 @@ func TestDocumentRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a file looks like, what is set is set, and the rest means what it
-// meant.
+// FuzzDocument checks that Set sets a key in any file, and that the file still has its
+// other keys.
 func FuzzDocument(f *testing.F) {
 	for _, text := range []string{commented, "", "agent: {a: [1, 2], b: 'x}'}", "agent:\n- a\n- b\n", "a: &x 1\nagent:\n  b: *x\n", "? a\n: b\n", "agent: >\n  folded\n\n  text\nrun: 1"} {
 		f.Add(text)
@@ -184,7 +184,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		if got, ok := d.Value("agent.step_limit"); !ok || got != "77" {
-			t.Fatalf("it is %q in %q", got, d.Bytes())
+			t.Fatalf("the value is %q in %q", got, d.Bytes())
 		}
 		after := strings.Join(d.Keys(), "\n") + "\n"
 		for _, key := range before {

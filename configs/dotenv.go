@@ -17,11 +17,11 @@ import (
 	"github.com/minibench/mini/internal/userdirs"
 )
 
-// Keys come from the environment or from .env files. The user's own .env file,
-// beside the configuration, is trusted. One in the working directory may belong
-// to an untrusted repository: it may set a key and the address for that key,
-// but no address for other keys (see ModelKey). mini reads only variables of
-// providers from these files, not PATH or HTTPS_PROXY, for example.
+// Keys come from the environment or from .env files. mini trusts the user's own
+// .env file, beside the configuration. A .env file in the working directory may
+// belong to an untrusted repository: it may set a key and the address for that
+// key, but no address for other keys (see ModelKey). From both files mini reads
+// only the variables of providers, for example neither PATH nor HTTPS_PROXY.
 
 // maxDotenv is the maximum size of a .env file, in bytes.
 const maxDotenv = 1 << 20
@@ -29,8 +29,8 @@ const maxDotenv = 1 << 20
 // ProviderVariable matches the variables that mini reads from .env files.
 var ProviderVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
 
-// mentionsProvider matches lines that may set such a variable, in files with
-// invalid syntax.
+// mentionsProvider matches lines that may set a variable of a provider, in files
+// with invalid syntax.
 var mentionsProvider = lazyregexp.New(`(?m)^[ \t]*(?:export[ \t]+)?[A-Z0-9_]*(?:_API_KEY|_BASE_URL|_MODEL)[ \t]*=`)
 
 // UserDotenv returns the path of the user's own .env file; "" if the system has
@@ -42,32 +42,32 @@ func UserDotenv() string {
 	return ""
 }
 
-// folderDotenv is the file in the working directory, and inFolder begins the
-// names of the layers whose values are from it.
+// folderDotenv is the file in the working directory. folderLayer is the prefix
+// of the names of layers whose values are from this file.
 const (
 	folderDotenv = ".env"
-	inFolder     = "./.env: "
+	folderLayer  = "./.env: "
 )
 
 // LoadDotenv sets the variables of both .env files that the environment does
 // not set. It omits the addresses in the working directory's file: ProviderURL
-// reads them, so that their origin is known.
+// reads these, because their origin must be known.
 func LoadDotenv() error {
 	if path := UserDotenv(); path != "" {
-		own, err := readDotenv(path)
+		userValues, err := readDotenv(path)
 		if err != nil {
 			return err
 		}
-		if err := setMissing(own); err != nil {
+		if err := setMissing(userValues); err != nil {
 			return err
 		}
 	}
-	here, err := readDotenv(folderDotenv)
+	folderValues, err := readDotenv(folderDotenv)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(here, func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") })
-	return setMissing(here)
+	maps.DeleteFunc(folderValues, func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") })
+	return setMissing(folderValues)
 }
 
 // ProviderURL returns the provider's address in an environment variable or in
@@ -76,36 +76,36 @@ func ProviderURL(name string) (address, layer string) {
 	if address = os.Getenv(name); address != "" {
 		return address, name
 	}
-	here, _ := readDotenv(folderDotenv) // LoadDotenv has returned the error
-	return here[name], inFolder + name
+	folderValues, _ := readDotenv(folderDotenv) // LoadDotenv has returned the error
+	return folderValues[name], folderLayer + name
 }
 
 // IsFolderURL reports whether the address of a model is from the working
 // directory's .env file.
 func IsFolderURL(cfg *Resolved) bool {
 	o, ok := cfg.Origin("model.base_url")
-	return ok && strings.HasPrefix(o.Layer, inFolder)
+	return ok && strings.HasPrefix(o.Layer, folderLayer)
 }
 
-// ModelKey returns the key for the address of a model. All uses of keys must
-// call it: if the address is from the working directory's .env file, the key
-// must be too, and there must be no configured headers.
+// ModelKey returns the key for the address of a model. All code that uses a key
+// must get it here: if the address is from the working directory's .env file, the
+// key must be from that file too, and there must be no configured headers.
 func ModelKey(cfg *Resolved) (string, error) {
 	key := os.Getenv(cfg.Model.APIKeyEnv)
 	if !IsFolderURL(cfg) {
 		return key, nil
 	}
-	here, err := readDotenv(folderDotenv)
+	folderValues, err := readDotenv(folderDotenv)
 	if err != nil {
 		return "", err
 	}
 	o, _ := cfg.Origin("model.base_url")
-	name := strings.TrimPrefix(o.Layer, inFolder)
+	name := strings.TrimPrefix(o.Layer, folderLayer)
 	if len(cfg.Model.Headers) > 0 { // .env files cannot set headers
 		return "", usage.Errorf("./.env sets %s, and model.headers are not from ./.env: a folder's file must not choose where your headers are sent; "+
 			"take model.headers out of the settings, or set %s in your shell", name, name)
 	}
-	if key == "" || key != here[cfg.Model.APIKeyEnv] {
+	if key == "" || key != folderValues[cfg.Model.APIKeyEnv] {
 		return "", usage.Errorf("./.env sets %s, and the key in %s is not from ./.env: a folder's file must not choose where your key is sent; "+
 			"set both in ./.env, or %s in your shell", name, cfg.Model.APIKeyEnv, name)
 	}
@@ -124,15 +124,14 @@ func setMissing(values map[string]string) error {
 	return nil
 }
 
-// readDotenv returns the provider variables of a file. It ignores missing files
-// and those with invalid syntax, unless they seem to contain a provider
-// variable.
+// readDotenv returns the provider variables of a file. It ignores a missing file,
+// and one with invalid syntax that does not seem to contain a provider variable.
 func readDotenv(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilnil // there is no such file
 	}
-	f, err := os.Open(path) //nolint:gosec // G304: its name is fixed
+	f, err := os.Open(path) //nolint:gosec // G304: the name of the file is fixed
 	if errors.Is(err, os.ErrPermission) {
 		return nil, usage.Errorf("%s cannot be read: make it readable, or set the variables in your shell", path)
 	}

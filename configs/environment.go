@@ -14,46 +14,46 @@ func (r *Resolved) validateEnvironment() []error {
 	e := r.Environment
 	errs := slices.Concat(
 		r.oneOf("environment.environment_class", e.Class, EnvironmentClasses, migratedClass(e.Class, false)),
-		r.positive("environment.timeout", e.Timeout),
-		r.positive("environment.pull_timeout", e.PullTimeout),
+		r.positiveSeconds("environment.timeout", e.Timeout),
+		r.positiveSeconds("environment.pull_timeout", e.PullTimeout),
 	)
-	bad := func(key, format string, args ...any) {
+	addError := func(key, format string, args ...any) {
 		errs = append(errs, r.errorf("environment."+key, format, args...))
 	}
 	for _, f := range []struct{ key, size string }{{"memory", e.Memory}, {"shm_size", e.ShmSize}} {
-		if _, err := Size(f.size); err != nil {
-			bad(f.key, `%.60q is not a size; write "4g" or "512m"`, f.size)
+		if _, err := ParseSize(f.size); err != nil {
+			addError(f.key, `%.60q is not a size; write "4g" or "512m"`, f.size)
 		}
 	}
 	if e.CPUs < 0 {
-		bad("cpus", "%v is negative", e.CPUs)
+		addError("cpus", "%v is negative", e.CPUs)
 	}
 	if e.PidsLimit < 0 {
-		bad("pids_limit", "%d is negative", e.PidsLimit)
+		addError("pids_limit", "%d is negative", e.PidsLimit)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
-			bad("env."+name, "not a valid name and value of an environment variable")
+			addError("env."+name, "not a valid name and value of an environment variable")
 		}
 	}
 	for _, name := range e.ForwardEnv {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			bad("forward_env", "%.60q is not the name of a variable; values belong in environment.env", name)
+			addError("forward_env", "%.60q is not the name of a variable; values belong in environment.env", name)
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(e.Tmpfs)) {
-		if n, err := Size(e.Tmpfs[target]); err != nil || n == 0 {
-			bad("tmpfs."+target, `%.60q is not a size; write "64m"`, e.Tmpfs[target])
+		if n, err := ParseSize(e.Tmpfs[target]); err != nil || n == 0 {
+			addError("tmpfs."+target, `%.60q is not a size; write "64m"`, e.Tmpfs[target])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Ulimits)) {
 		if _, err := ParseUlimit(name, e.Ulimits[name]); err != nil {
-			bad("ulimits."+name, "%v", err)
+			addError("ulimits."+name, "%v", err)
 		}
 	}
 	for _, m := range e.Mounts {
 		if _, err := ParseMount(m); err != nil {
-			bad("mounts", "%v", err)
+			addError("mounts", "%v", err)
 		}
 	}
 	return errs
@@ -72,8 +72,8 @@ type Ulimit struct {
 // ParseUlimit parses "1024" (both limits), "1024:4096", "-1" or "unlimited". It does
 // not check the name or the values.
 func ParseUlimit(name, s string) (Ulimit, error) {
-	soft, hard, two := strings.Cut(s, ":")
-	if !two {
+	soft, hard, both := strings.Cut(s, ":")
+	if !both {
 		hard = soft
 	}
 	u := Ulimit{Name: name}
@@ -102,7 +102,7 @@ type Mount struct {
 // ParseMount parses HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. It does not
 // check the paths.
 func ParseMount(s string) (Mount, error) {
-	errForm := fmt.Errorf("%.100q is not a mount; write HOST:CONTAINER, or HOST:CONTAINER:rw to let commands write there", s)
+	errFormat := fmt.Errorf("%.100q is not a mount; write HOST:CONTAINER, or HOST:CONTAINER:rw to let commands write there", s)
 	var m Mount
 	parts := strings.Split(s, ":")
 	switch {
@@ -110,11 +110,11 @@ func ParseMount(s string) (Mount, error) {
 		m.ReadWrite = true
 	case len(parts) == 3 && parts[2] == "ro":
 	case len(parts) != 2:
-		return m, errForm
+		return m, errFormat
 	}
 	m.Source, m.Target = parts[0], parts[1]
 	if m.Source == "" || m.Target == "" {
-		return m, errForm
+		return m, errFormat
 	}
 	return m, nil
 }

@@ -15,7 +15,7 @@ func TestParseMount(t *testing.T) {
 		"/a:/b:ro":        {Source: "/a", Target: "/b"},
 		"/a:/b:rw":        {Source: "/a", Target: "/b", ReadWrite: true},
 		"/a b:/ü":         {Source: "/a b", Target: "/ü"},
-		"a:b":             {Source: "a", Target: "b"}, // not looked at here
+		"a:b":             {Source: "a", Target: "b"}, // ParseMount does not check paths
 		"":                {},
 		"/a":              {},
 		":/b":             {},
@@ -63,7 +63,7 @@ func TestParseUlimit(t *testing.T) {
 	}
 }
 
-// FuzzParseMount: whatever is taken is made of what was written.
+// FuzzParseMount checks that a parsed mount consists of parts of the text.
 func FuzzParseMount(f *testing.F) {
 	for _, s := range []string{"/a:/b", "/a:/b:rw", "/a:/b:ro", "::", "a:b:rw:"} {
 		f.Add(s)

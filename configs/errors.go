@@ -11,18 +11,18 @@ var ErrConfig = errors.New("configuration")
 // configError is an error about a setting; its text is a message for the user.
 type configError struct{ text string }
 
-func (m *configError) Error() string { return m.text }
-func (m *configError) Unwrap() error { return ErrConfig }
+func (e *configError) Error() string { return e.text }
+func (e *configError) Unwrap() error { return ErrConfig }
 
 // configErrors are several errors. Error returns only the first one, to keep the
 // message on one line.
 type configErrors []error
 
-func (m configErrors) Error() string {
-	return fmt.Sprintf("%v (and %d more; mini config check shows all)", m[0], len(m)-1)
+func (e configErrors) Error() string {
+	return fmt.Sprintf("%v (and %d more; mini config check shows all)", e[0], len(e)-1)
 }
 
-func (m configErrors) Unwrap() []error { return m }
+func (e configErrors) Unwrap() []error { return e }
 
 // KeyError is an invalid setting that another package found.
 type KeyError struct {
@@ -34,13 +34,13 @@ type KeyError struct {
 // origin of each; nil for none.
 func (r *Resolved) KeyErrors(found ...KeyError) error {
 	var errs []error
-	for _, w := range found {
-		errs = append(errs, r.errorf(w.Key, "%s", w.Text))
+	for _, e := range found {
+		errs = append(errs, r.errorf(e.Key, "%s", e.Text))
 	}
 	return join(errs)
 }
 
-// join returns nil, the only error, or a configErrors.
+// join returns nil for no errors, a single error as it is, and several as configErrors.
 func join(errs []error) error {
 	switch len(errs) {
 	case 0:
@@ -51,14 +51,14 @@ func join(errs []error) error {
 	return configErrors(errs)
 }
 
-// SplitErrors returns the single errors of an error of this package. It returns other
-// errors as they are, and nothing for nil.
+// SplitErrors returns the single errors in an error of this package. For any other error
+// it returns that error, and for nil nothing.
 func SplitErrors(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if m, ok := errors.AsType[configErrors](err); ok {
-		return m
+	if several, ok := errors.AsType[configErrors](err); ok {
+		return several
 	}
 	return []error{err}
 }

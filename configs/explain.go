@@ -17,8 +17,8 @@ import (
 type Entry struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
-	// Origin is "default" for a built-in or unset value, else a file and a line, a flag,
-	// or a variable.
+	// Origin is "default" for a built-in or unset value; otherwise a file and a line, a
+	// flag, or a variable.
 	Origin string `json:"origin"`
 }
 
@@ -85,14 +85,15 @@ func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 	if len(prefixes) > 0 {
 		prune(root, "", prefixes)
 		if len(root.Content) == 0 {
-			return nil, &configError{fmt.Sprintf("%s is not set", shown(strings.Join(prefixes, ", ")))}
+			return nil, &configError{fmt.Sprintf("%s is not set", clipKey(strings.Join(prefixes, ", ")))}
 		}
 	}
 	return root, nil
 }
 
-// withDefaults fills in the meaning of empty settings, for display. The built-in files do
-// not contain them, because runs are compared by their settings as written.
+// withDefaults replaces empty settings by the defaults that apply, for display. The
+// built-in files do not contain these defaults, because mini compares runs by their
+// settings as written.
 func (c Config) withDefaults() Config {
 	c.Agent.Protocol = cmp.Or(c.Agent.Protocol, protocol.Text)
 	switch c.Agent.Protocol {
@@ -112,9 +113,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// prune removes from a mapping what no prefix matches.
+// prune removes the keys from a mapping that no prefix matches.
 func prune(n *yaml.Node, path string, prefixes []string) {
-	var kept []*yaml.Node
+	var selected []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		full := path + key.Value
@@ -126,9 +127,9 @@ func prune(n *yaml.Node, path string, prefixes []string) {
 				continue
 			}
 		}
-		kept = append(kept, key, value)
+		selected = append(selected, key, value)
 	}
-	n.Content = kept
+	n.Content = selected
 }
 
 func matchesPrefix(key string, prefixes []string) bool {

@@ -11,9 +11,9 @@ import (
 
 func merged(t *testing.T, base string, args ...string) *configs.Resolved {
 	t.Helper()
-	layers := []configs.Layer{shipped(t, base)}
+	layers := []configs.Layer{builtin(t, base)}
 	for _, arg := range args {
-		l, err := configs.Read(arg)
+		l, err := configs.ReadArg(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func merged(t *testing.T, base string, args ...string) *configs.Resolved {
 	return cfg
 }
 
-func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
+func TestAnnotatedYAMLOrigins(t *testing.T) {
 	mine := file(t, "mine.yaml", "agent:\n  step_limit: 7\n  system_template: |\n    one\n    # two\nenvironment:\n  env: {A: one}\n  forward_env: [X,\n    B]\n")
 	cfg := merged(t, "swebench", mine, "model.model_name=a b", "environment.env.MY_TOKEN=s3cret", "model.model_kwargs.extra={\"a\": {\"b\": 1}, \"c\": []}")
 	data, err := cfg.AnnotatedYAML()
@@ -53,7 +53,7 @@ func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "s3cret") || strings.Contains(text, "shipped:") {
-		t.Error("a secret, or the name of a shipped file")
+		t.Error("the text contains a secret, or the name of a built-in file")
 	}
 	if t.Failed() {
 		t.Log(text)
@@ -61,18 +61,18 @@ func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
 	for _, key := range configs.Keys() {
 		last := key[strings.LastIndexByte(key, '.')+1:]
 		if !strings.Contains(text, " "+last+":") && !strings.Contains(text, ` "`+last+`":`) {
-			t.Errorf("%s is not there", key)
+			t.Errorf("%s is missing", key)
 		}
 	}
-	// Read again, nothing changes but the secret, which was left out.
+	// The text reads back as the same configuration, except for the redacted secret.
 	again := merged(t, "swebench", file(t, "again.yaml", text))
 	delete(cfg.Environment.Env, "MY_TOKEN")
-	if diff := cmp.Diff(unnamed(cfg), unnamed(again)); diff != "" {
+	if diff := cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)); diff != "" {
 		t.Errorf("read back (-first +second):\n%s", diff)
 	}
 }
 
-func TestExplainedOfDefaultsReadsBack(t *testing.T) {
+func TestAnnotatedDefaultsReadBack(t *testing.T) {
 	for _, base := range []string{"mini", "swebench"} {
 		cfg := merged(t, base)
 		data, err := cfg.AnnotatedYAML()
@@ -80,21 +80,21 @@ func TestExplainedOfDefaultsReadsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := merged(t, base, file(t, "again.yaml", string(data)))
-		for _, key := range named { // the same by its name
+		for _, key := range defaulted {
 			entries, err := again.Entries(key)
 			if err != nil || entries[0].Value == "" {
 				t.Errorf("%s: %s is shown as %v: %v", base, key, entries, err)
 			}
 		}
-		if diff := cmp.Diff(unnamed(cfg), unnamed(again)); diff != "" {
+		if diff := cmp.Diff(withoutDefaults(cfg), withoutDefaults(again)); diff != "" {
 			t.Errorf("%s read back (-first +second):\n%s", base, diff)
 		}
 	}
 }
 
-// named are settings that may be empty, and are shown by the name of what that
-// means.
-var named = []string{"agent.protocol", "agent.action_regex", "agent.mode", "agent.observation.keep", "model.images"}
+// defaulted are settings that may be empty; explanations show the default that then
+// applies.
+var defaulted = []string{"agent.protocol", "agent.action_regex", "agent.mode", "agent.observation.keep", "model.images"}
 
 func TestEntriesUnderAPrefix(t *testing.T) {
 	cfg := merged(t, "swebench", "agent.step_limit=9", "environment.env.A_KEY=s3cret")
@@ -137,7 +137,7 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 	}
 }
 
-// A name of a file can hold a line end; the comment must not.
+// The name of a file may contain a line end, but a comment must not.
 func TestCommentsStayOnTheirLine(t *testing.T) {
 	path := file(t, "odd\nagent: {step_limit: 1}\n.yaml", "agent: {cost_limit: 1}\n")
 	data, err := merged(t, "mini", path).AnnotatedYAML("agent.cost_limit")
@@ -149,7 +149,8 @@ func TestCommentsStayOnTheirLine(t *testing.T) {
 	}
 }
 
-func unnamed(r *configs.Resolved) configs.Config {
+// withoutDefaults returns a configuration without the settings in defaulted.
+func withoutDefaults(r *configs.Resolved) configs.Config {
 	c := r.Config
 	c.Agent.Protocol, c.Agent.ActionRegex, c.Agent.Mode, c.Agent.Observation.Keep, c.Model.Images = "", "", "", "", ""
 	return c

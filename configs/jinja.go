@@ -43,22 +43,22 @@ var (
 func findJinja(text string) (found, instead string, line int) {
 	text = goLiteral.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 	first := len(text)
-	note := func(at []int, goForm string) {
-		if at[0] < first {
-			first = at[0]
-			found, instead = shorten(text[at[0]:at[1]]), goForm
-			line = 1 + strings.Count(text[:at[0]], "\n")
+	consider := func(match []int, goForm string) {
+		if match[0] < first {
+			first = match[0]
+			found, instead = shorten(text[match[0]:match[1]]), goForm
+			line = 1 + strings.Count(text[:match[0]], "\n")
 		}
 	}
 	if m := jinjaStatement.FindStringSubmatchIndex(text); m != nil {
-		note(m, goStatement(text[m[2]:m[3]], strings.TrimSpace(text[m[4]:m[5]])))
+		consider(m, goStatement(text[m[2]:m[3]], strings.TrimSpace(text[m[4]:m[5]])))
 	}
 	if m := jinjaComment.FindStringIndex(text); m != nil {
-		note(m, "{{/* ... */}}")
+		consider(m, "{{/* ... */}}")
 	}
 	for _, m := range jinjaExpression.FindAllStringSubmatchIndex(text, -1) {
 		if name := text[m[2]:m[3]]; jinjaNames[name] != "" {
-			note(m, "{{"+goExpression(name+text[m[4]:m[5]])+"}}")
+			consider(m, "{{"+goExpression(name+text[m[4]:m[5]])+"}}")
 			break
 		}
 	}
@@ -67,10 +67,10 @@ func findJinja(text string) (found, instead string, line int) {
 
 // shorten puts a part of a template on one line and limits its length.
 func shorten(s string) string {
-	const most = 50
+	const maxLen = 50
 	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most-10]) + " ... " + string(runes[len(runes)-5:])
+	if runes := []rune(s); len(runes) > maxLen {
+		s = string(runes[:maxLen-10]) + " ... " + string(runes[len(runes)-5:])
 	}
 	return s
 }
@@ -115,7 +115,7 @@ var (
 	operand     = lazyregexp.New(`^\w+(?:\.\w+)*$`)
 )
 
-// goCondition translates simple conditions; "..." stands for others.
+// goCondition translates a simple condition to a Go template; it returns "..." for others.
 func goCondition(s string) string {
 	if lengthLimit.MatchString(s) {
 		return "not .elided"
@@ -151,24 +151,25 @@ func goExpression(s string) string {
 	if i := strings.IndexAny(value, ".["); i >= 0 {
 		name, rest = value[:i], value[i:]
 	}
-	form := goName(name, rest)
+	field := goName(name, rest)
 	switch {
 	case filter == "":
-		return form
+		return field
 	case strings.HasPrefix(filter, "length"):
-		switch form {
+		switch field {
 		case ".output":
 			return ".output_chars"
 		case ".n_actions":
-			return form
+			return field
 		}
-		return "len " + form
+		return "len " + field
 	case strings.HasPrefix(filter, "tojson"):
-		return "toJson " + form
+		return "toJson " + field
 	}
-	return form + " | ..."
+	return field + " | ..."
 }
 
+// goName translates a variable and the attributes or indexes that follow it.
 func goName(name, rest string) string {
 	rest = strings.ReplaceAll(rest, " ", "")
 	switch {
@@ -183,8 +184,8 @@ func goName(name, rest string) string {
 	case name == "output":
 		return ".output"
 	}
-	if form, ok := jinjaNames[name]; ok {
-		return form
+	if field, ok := jinjaNames[name]; ok {
+		return field
 	}
 	return "." + name + rest
 }

@@ -72,9 +72,9 @@ func reason(err error) string {
 // JSON, or else a string.
 func ParseSetting(name, key, value string) (Layer, error) {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	// Parse JSON as such and all else as a string. Lists may be YAML, because a shell
-	// removes quotes: [bash, -c].
-	if json.Valid([]byte(value)) || yamlList(value) || isMapping(key) && strings.HasPrefix(value, "{") {
+	// Parse JSON as such and all else as a string. A list may be YAML, because a shell
+	// removes the quotes from JSON: [bash, -c].
+	if json.Valid([]byte(value)) || isYAMLList(value) || isMapping(key) && strings.HasPrefix(value, "{") {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
 			leaf = doc.Content[0]
@@ -92,14 +92,14 @@ func ParseSetting(name, key, value string) (Layer, error) {
 	return checkLayer(Layer{Name: name, root: leaf}, "")
 }
 
-func yamlList(value string) bool {
+func isYAMLList(value string) bool {
 	return strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]")
 }
 
 // yamlPrefix is the prefix of yaml errors; the line is optional.
 var yamlPrefix = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
-// decode reads a YAML file with one document; nil if it is empty.
+// decode parses a YAML file with one document. It returns nil if the file is empty.
 func decode(name string, data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -140,8 +140,8 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 // maxNodes limits the size of a file after aliases are resolved.
 const maxNodes = 100_000
 
-// resolveAliases returns a copy of n with aliases replaced by what they refer to.
-// ancestors are the nodes above n.
+// resolveAliases returns a copy of n with each alias replaced by a copy of its node.
+// ancestors are the nodes above n; count counts the nodes of the copy.
 func resolveAliases(n *yaml.Node, ancestors []*yaml.Node, count *int) (*yaml.Node, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -166,11 +166,11 @@ func resolveAliases(n *yaml.Node, ancestors []*yaml.Node, count *int) (*yaml.Nod
 // checkLayer checks a layer against the schema and reads its prompt files. If there
 // are errors, the returned layer contains the valid settings.
 func checkLayer(l Layer, dir string) (Layer, error) {
-	moved := l.moveWhitelist()
-	return l, join(slices.Concat(SplitErrors(l.check()), SplitErrors(moved), l.readPrompts(dir)))
+	moveErr := l.moveWhitelist()
+	return l, join(slices.Concat(SplitErrors(l.check()), SplitErrors(moveErr), l.readPrompts(dir)))
 }
 
-// whitelistKey is in the section "agent" in mini-swe-agent.
+// whitelistKey is a key that mini-swe-agent has in its section "agent".
 const whitelistKey = "whitelist_actions"
 
 // moveWhitelist moves the whitelist to the section "policy".
@@ -180,9 +180,9 @@ func (l Layer) moveWhitelist() error {
 	if list == nil {
 		return nil
 	}
-	at := slices.Index(agent.Content, list)
-	key := agent.Content[at-1]
-	agent.Content = slices.Delete(agent.Content, at-1, at+1)
+	i := slices.Index(agent.Content, list)
+	key := agent.Content[i-1]
+	agent.Content = slices.Delete(agent.Content, i-1, i+1)
 	if policy == nil {
 		policy = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line}
 		l.root.Content = append(l.root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "policy", Line: key.Line}, policy)
@@ -223,7 +223,7 @@ func (l Layer) readPrompts(dir string) []error {
 		}
 		agent.Content[i] = &yaml.Node{
 			Kind: yaml.ScalarNode, Tag: "!!str", Value: string(data),
-			Line: 1, HeadComment: path, // location for errors, see newOrigin
+			Line: 1, HeadComment: path, // the location for errors; see newOrigin
 		}
 	}
 	return errs
@@ -231,7 +231,7 @@ func (l Layer) readPrompts(dir string) []error {
 
 func isTemplate(key string) bool { return strings.HasSuffix(key, "_template") }
 
-// child returns the value of a key of a mapping; nil if it is missing.
+// child returns the value of a key of a mapping, or nil if the key is missing.
 func child(m *yaml.Node, key string) *yaml.Node {
 	if m == nil || m.Kind != yaml.MappingNode {
 		return nil
@@ -245,10 +245,10 @@ func child(m *yaml.Node, key string) *yaml.Node {
 }
 
 // errorf returns an error with the layer's name and, if it has lines, the line.
-func (l Layer) errorf(at *yaml.Node, format string, args ...any) error {
+func (l Layer) errorf(n *yaml.Node, format string, args ...any) error {
 	location := l.Name
-	if l.hasLines && at != nil && at.Line > 0 {
-		location = fmt.Sprintf("%s:%d", l.Name, at.Line)
+	if l.hasLines && n != nil && n.Line > 0 {
+		location = fmt.Sprintf("%s:%d", l.Name, n.Line)
 	}
 	return &configError{location + ": " + fmt.Sprintf(format, args...)}
 }

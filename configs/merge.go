@@ -18,8 +18,8 @@ type Resolved struct {
 	Config
 	layers  []Layer
 	origins map[string]Origin // by dotted key
-	// section is where an override of the section model comes from: for example
-	// "model.route.models[0]" or "model.summary"; otherwise empty.
+	// section is the key of the override that the section model contains, for example
+	// "model.route.models[0]" or "model.summary"; empty if there is none.
 	section string
 }
 
@@ -38,9 +38,9 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.Layer, o.Line)
 }
 
-// Merge merges layers; later ones win. It merges mappings key by key and replaces
-// other values as a whole; a null changes nothing. It returns the result even if the
-// error reports invalid values.
+// Merge merges layers; later ones override earlier ones. It merges mappings key by key
+// and replaces other values as a whole; a null changes nothing. If values are invalid,
+// it returns the result with the error.
 func Merge(layers ...Layer) (*Resolved, error) {
 	r := &Resolved{layers: layers, origins: map[string]Origin{}}
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
@@ -55,8 +55,8 @@ func Merge(layers ...Layer) (*Resolved, error) {
 	return r, r.validate()
 }
 
-// With merges more layers on top of the original ones. It ignores later changes of
-// r.Config.
+// With merges more layers on top of the layers of r. It ignores changes that were made
+// to r.Config after the merge.
 func (r *Resolved) With(layers ...Layer) (*Resolved, error) {
 	return Merge(slices.Concat(r.layers, layers)...)
 }
@@ -91,8 +91,8 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 	}
 }
 
-// recordItems records the origin of the keys in a list's items, and removes those of
-// the list that it replaces.
+// recordItems records the origins of the keys in a list's items, and removes the origins
+// of the list that it replaces.
 func (r *Resolved) recordItems(key string, list *yaml.Node, l Layer) {
 	if list.Kind != yaml.SequenceNode {
 		return
@@ -152,12 +152,12 @@ func (r *Resolved) Locate(err error) error {
 	return &configError{fmt.Sprintf("%s%s: %v%s", r.location(key, field.Line), key, field.Err, missingDotHint(key, field.Err))}
 }
 
-var undefined = lazyregexp.New(`function "(\w+)" not defined`)
+var undefinedFunction = lazyregexp.New(`function "(\w+)" not defined`)
 
-// missingDotHint adds a hint to the error of text/template for {{name}}, which it
-// takes for a function.
+// missingDotHint returns a hint for the error of text/template about {{name}}, which
+// text/template takes for a function; "" for other errors.
 func missingDotHint(key string, err error) string {
-	m := undefined.FindStringSubmatch(err.Error())
+	m := undefinedFunction.FindStringSubmatch(err.Error())
 	switch {
 	case m == nil:
 		return ""
@@ -169,8 +169,8 @@ func missingDotHint(key string, err error) string {
 	return fmt.Sprintf("; variables start with a dot: {{.%s}}", m[1])
 }
 
-// location returns the prefix of a message: where a key was set. line counts from 1
-// in the text of a template; 0 is the key itself. It is empty for an unset key.
+// location returns the prefix of a message: where a key was set; "" for an unset key.
+// line is a line in the text of a template, from 1, or 0 for the key itself.
 func (r *Resolved) location(key string, line int) string {
 	o, ok := r.origins[key]
 	if !ok {
@@ -197,18 +197,18 @@ func (r *Resolved) firstBelow(section string) (Origin, bool) {
 
 // errorf returns an error about the value of a key.
 func (r *Resolved) errorf(key, format string, args ...any) error {
-	if own, ok := strings.CutPrefix(key, "model."); ok && r.section != "" {
-		at := routeKey + ".models"
+	if name, ok := strings.CutPrefix(key, "model."); ok && r.section != "" {
+		located := routeKey + ".models"
 		if r.section == summaryKey {
-			at = summaryKey + "." + own
+			located = summaryKey + "." + name
 		}
-		return &configError{r.location(at, 0) + r.section + "." + own + ": " + fmt.Sprintf(format, args...)}
+		return &configError{r.location(located, 0) + r.section + "." + name + ": " + fmt.Sprintf(format, args...)}
 	}
 	return &configError{r.keyPrefix(key) + fmt.Sprintf(format, args...)}
 }
 
-// keyPrefix returns the prefix of a message: where a key was set, and the key. It does
-// not repeat a key that -c set.
+// keyPrefix returns the prefix of a message: where a key was set, and the key. If -c set
+// the key, the location contains it and keyPrefix does not repeat it.
 func (r *Resolved) keyPrefix(key string) string {
 	location := r.location(key, 0)
 	if list, _, ok := strings.Cut(key, "["); ok && location == "" {

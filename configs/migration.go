@@ -5,14 +5,14 @@ import "strings"
 // MigrationGuide is the page for users of mini-swe-agent; longer hints refer to it.
 const MigrationGuide = "docs/coming-from-mini-swe-agent.md"
 
-// migratedKeys has hints for keys of mini-swe-agent 1 and 2 that mini names differently
-// or does not need. Keys that mini has in another section are not listed: suggest finds
-// them.
+// migratedKeys has hints for keys of mini-swe-agent 1 and 2 that have another name in
+// mini, or that mini does not need. It omits keys that mini has in another section,
+// because suggest finds these.
 var migratedKeys = map[string]string{
 	"action_observation_template": "the template is agent.observation_template here",
 	"agent_class":                 "mini has one agent; leave the key out",
 	"container_timeout":           "a container lives as long as its attempt; agent.wall_time_limit_seconds bounds that",
-	"cost_tracking":               "mini counts the costs it knows and goes on with others; leave the key out, or set model.price",
+	"cost_tracking":               "mini continues if a cost is unknown; leave the key out, or set model.price",
 	"exec_args":                   "mini starts no client program; leave the key out",
 	"executable":                  "mini talks to the engine without docker's client; set DOCKER_HOST, also for podman",
 	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
@@ -20,7 +20,7 @@ var migratedKeys = map[string]string{
 	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images; leave the key out",
 	"output_path":                 "say -o FILE on the command line",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
-	"set_cache_control":           "servers cache by themselves, and Anthropic's is told to, unless model.cache is off; leave the key out",
+	"set_cache_control":           "servers cache automatically, and for Anthropic mini sets it unless model.cache is off; leave the key out",
 	"task":                        "say -t TASK on the command line",
 	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
 }
@@ -30,14 +30,14 @@ var migratedItems = map[string]map[string]string{
 	"tools.host": {
 		"args":       "command holds the program and its arguments, as [python3, issues.py]",
 		"cwd":        "the program runs in mini's own folder; leave the key out, and name the program by its path",
-		"parameters": "a program gets its arguments as texts; say them in usage",
+		"parameters": "a program gets its arguments as strings; describe them in usage",
 	},
 	"tools.mcp": {
 		"args":      "command holds the program and its arguments, as [npx, -y, SERVER]",
 		"cwd":       "the program runs in mini's own folder; leave the key out, and name the program by its path",
-		"headers":   "a token goes with each request where token_env names the variable that has it; others are not sent",
-		"transport": "a command or a url says it; leave the key out",
-		"type":      "a command or a url says it; leave the key out",
+		"headers":   "mini sends no header except a token: token_env names the variable with it",
+		"transport": "command or url determines it; leave the key out",
+		"type":      "command or url determines it; leave the key out",
 	},
 }
 
@@ -52,8 +52,8 @@ var migratedKwargs = map[string]string{
 	"parallel_tool_calls": "servers reject it in requests without tools; leave it out, or set agent.protocol to tools",
 }
 
-// migratedClass returns a hint for a class of mini-swe-agent: of a model if isModel,
-// else of an environment. It returns "" for an unknown name.
+// migratedClass returns a hint for a class of mini-swe-agent: for a class of models if
+// isModel is true, otherwise of environments. It returns "" for an unknown name.
 func migratedClass(name string, isModel bool) string {
 	short := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 	table := migratedEnvironments
@@ -62,16 +62,16 @@ func migratedClass(name string, isModel bool) string {
 	}
 	for _, c := range table {
 		if strings.HasPrefix(short, c.prefix) {
-			return c.answer
+			return c.hint
 		}
 	}
 	return ""
 }
 
-type classHint struct{ prefix, answer string }
+type classHint struct{ prefix, hint string }
 
-// The names are like litellm_textbased, or the path of a Python class
-// (minisweagent.models.litellm_model.LitellmModel): a prefix matches both.
+// Classes of mini-swe-agent. A class is a name like litellm_textbased, or the path of a
+// Python class (minisweagent.models.litellm_model.LitellmModel); a prefix matches both.
 var (
 	migratedModels = []classHint{
 		{"litellm_response", "mini speaks the chat completions API; use openai, and model.base_url for another server"},
@@ -99,13 +99,13 @@ var (
 
 // migratedConfigs maps configurations of mini-swe-agent to the built-in one that
 // replaces it, or to a hint.
-var migratedConfigs = map[string]struct{ builtin, answer string }{
+var migratedConfigs = map[string]struct{ builtin, hint string }{
 	"default":            {builtin: "mini"},
 	"mini_textbased":     {builtin: "mini"},
 	"swebench_backticks": {builtin: "swebench"},
-	"swebench_xml":       {answer: "leave it out, and set agent.protocol=xml"},
-	"default_xml":        {answer: "leave it out, and set agent.protocol=xml"},
-	"swebench_modal":     {answer: "mini has no Modal yet; leave it out for Docker"},
-	"swebench_toolcall":  {answer: "leave it out, and set agent.protocol=tools"},
-	"programbench":       {answer: "mini has no ProgramBench"},
+	"swebench_xml":       {hint: "leave it out, and set agent.protocol=xml"},
+	"default_xml":        {hint: "leave it out, and set agent.protocol=xml"},
+	"swebench_modal":     {hint: "mini has no Modal yet; leave it out for Docker"},
+	"swebench_toolcall":  {hint: "leave it out, and set agent.protocol=tools"},
+	"programbench":       {hint: "mini has no ProgramBench"},
 }

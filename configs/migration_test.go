@@ -15,14 +15,14 @@ func resolve(path string) (*configs.Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := configs.Read(path)
+	l, err := configs.ReadArg(path)
 	if err != nil {
 		return nil, err
 	}
 	return configs.Merge(base, l)
 }
 
-func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
+func TestMigrationHints(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"agent: {whitelist_actions: [ls]}\npolicy: {whitelist_actions: [ls]}", "agent.whitelist_actions: mini calls it policy.whitelist_actions, which is also set"},
 		{"agent: {whitelist_actions: ['(?=ls)']}", "x.yaml:1: policy.whitelist_actions: entry 0: invalid or unsupported Perl syntax"},
@@ -30,7 +30,7 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 		{"agent: {agent_class: default}", "agent.agent_class; mini has one agent"},
 		{"agent: {action_observation_template: x}", "agent.action_observation_template; the template is agent.observation_template"},
 		{"agent: {timeout_template: x}", "agent.timeout_template; agent.observation_template shows timeouts"},
-		{"model: {cost_tracking: ignore_errors}", "model.cost_tracking; mini counts the costs it knows"},
+		{"model: {cost_tracking: ignore_errors}", "model.cost_tracking; mini continues if a cost is unknown"},
 		{"model: {litellm_model_registry: f}", "model.litellm_model_registry; set model.price"},
 		{"model: {set_cache_control: default_end}", "model.set_cache_control; servers"},
 		{"model: {multimodal_regex: x}", "model.multimodal_regex; files are shown by agent.images.marker"},
@@ -64,11 +64,11 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 		}
 	}
 	if cfg, err := resolve(file(t, "x.yaml", "agent: {step_limit: 0.}")); err != nil || cfg.Agent.StepLimit != 0 {
-		t.Errorf("a whole number that is written as 0.: %v", err)
+		t.Errorf("a whole number, written as 0.: %v", err)
 	}
 }
 
-// What makes sense with tools only is passed on with them.
+// parallel_tool_calls is valid with the protocol tools.
 func TestParallelToolCalls(t *testing.T) {
 	_, err := resolve(file(t, "x.yaml", "agent: {protocol: tools}\nmodel: {model_kwargs: {parallel_tool_calls: false}}"))
 	if err != nil {
@@ -92,14 +92,14 @@ func TestNamesOfConfigurations(t *testing.T) {
 		"agent.step_limit":   "no such file; it takes a YAML file or key.sub=value",
 		"https://e.x/c.yaml": "no such file",
 	} {
-		_, err := configs.Read(arg, lib)
+		_, err := configs.ReadArg(arg, lib)
 		if want == "" && err != nil || want != "" && (!errors.Is(err, configs.ErrConfig) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("-c %s: %v, want %q", arg, err, want)
 		}
 	}
 }
 
-func TestJinjaIsAnsweredInGo(t *testing.T) {
+func TestJinjaHints(t *testing.T) {
 	tests := []struct{ field, text, want string }{
 		{"instance_template", "{{task}}", "{{task}} is Jinja; in mini's Go templates it is {{.task}}"},
 		{"instance_template", "{{- task -}}", "it is {{.task}}"},
@@ -136,7 +136,7 @@ func TestJinjaIsAnsweredInGo(t *testing.T) {
 	}
 }
 
-// What only looks like Jinja is left alone.
+// Go templates that resemble Jinja are valid.
 func TestGoTemplatesAreNotTakenForJinja(t *testing.T) {
 	for _, text := range []string{
 		`{{.task}} {{ .cwd }} {{len .task}} {{if .network}}a{{else}}b{{end}}`,
@@ -157,7 +157,7 @@ func TestGoTemplatesAreNotTakenForJinja(t *testing.T) {
 	}
 }
 
-func TestVariablesWithoutTheirDot(t *testing.T) {
+func TestMissingDotHint(t *testing.T) {
 	for text, want := range map[string]string{
 		"agent: {instance_template: 'x {{issue}}'}":               "variables start with a dot: {{.issue}}",
 		"agent: {instance_template: '{{.task | length}}'}":        "use len before the value",
@@ -174,7 +174,7 @@ func TestVariablesWithoutTheirDot(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreFound(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	path := file(t, "x.yaml", "agent:\n  stp_limit: 1\n  cost_limit: x\n  system_template: {file: nope}\nrun: {workers: y}\n")
 	_, err := resolve(path)
 	if got := configs.SplitErrors(err); len(got) != 4 {
@@ -188,6 +188,6 @@ func TestAllMistakesAreFound(t *testing.T) {
 		t.Errorf("found %d mistakes: %v", len(got), got)
 	}
 	if configs.SplitErrors(nil) != nil {
-		t.Error("mistakes without an error")
+		t.Error("SplitErrors(nil) is not nil")
 	}
 }

@@ -5,39 +5,39 @@ import (
 	"github.com/minibench/mini/agent/protocol"
 )
 
-// Models returns the configurations of the model, or of all models of a route.
-// A model of another class than the section model obeys the environment
-// variables of its own provider.
-func Models(cfg *Resolved) []*Resolved {
+// ModelConfigs returns the configurations of the model, or of all models of a route.
+// A model that has another class than the section model, and no base URL, gets
+// the address in the environment variable of its own provider.
+func ModelConfigs(cfg *Resolved) []*Resolved {
 	all := cfg.RouteConfigs()
-	for _, one := range all {
-		if one.Model.Class == cfg.Model.Class || one.Model.BaseURL != "" {
+	for _, modelCfg := range all {
+		if modelCfg.Model.Class == cfg.Model.Class || modelCfg.Model.BaseURL != "" {
 			continue
 		}
-		for _, v := range ProviderVariables[one.Model.Class] {
+		for _, v := range ProviderVariables[modelCfg.Model.Class] {
 			if v.Key != "model.base_url" {
 				continue
 			}
 			if address, layer := ProviderURL(v.Name); address != "" {
-				one.SetBaseURL(layer, address)
+				modelCfg.SetBaseURL(layer, address)
 			}
 		}
 	}
 	return all
 }
 
-// SummaryModel returns the configuration of the model that makes summaries,
-// without tools. It returns nil if the attempt's own model makes them, or if
-// there are none.
-func SummaryModel(cfg *Resolved) *Resolved {
-	if cfg.Agent.Compaction != agent.CompactSummarize {
+// SummaryModelConfig returns the configuration of the model that makes summaries,
+// without tools. It returns nil if the attempt's own model makes the summaries,
+// or if the configuration disables summaries.
+func SummaryModelConfig(cfg *Resolved) *Resolved {
+	if cfg.Agent.Compaction != agent.CompactionSummarize {
 		return nil
 	}
-	one := cfg.SummaryModel()
-	if one != nil {
-		one.Agent.Protocol, one.Model.Route = protocol.Text, Route{}
+	summaryCfg := cfg.SummaryConfig()
+	if summaryCfg != nil {
+		summaryCfg.Agent.Protocol, summaryCfg.Model.Route = protocol.Text, Route{}
 	}
-	return one
+	return summaryCfg
 }
 
 // ProviderVariables maps model classes to the environment variables of the

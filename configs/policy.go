@@ -9,17 +9,17 @@ import (
 // validatePolicy finds invalid rules.
 func (r *Resolved) validatePolicy() []error {
 	var errs []error
-	for _, w := range policy.Check(r.Policy, EnvironmentClasses) {
-		key := "policy." + w.Key
-		if len(w.Allowed) > 0 {
-			errs = append(errs, r.oneOf(key, w.Value, w.Allowed, "")...)
+	for _, problem := range policy.Check(r.Policy, EnvironmentClasses) {
+		key := "policy." + problem.Key
+		if len(problem.Allowed) > 0 {
+			errs = append(errs, r.oneOf(key, problem.Value, problem.Allowed, "")...)
 			continue
 		}
-		at := key
-		if _, ok := r.origins[at]; !ok { // a missing key: locate its item
-			at = strings.TrimSuffix(at, at[strings.LastIndexByte(at, '.'):])
+		located := key
+		if _, ok := r.origins[located]; !ok { // the key is missing: use the location of its item
+			located = strings.TrimSuffix(located, located[strings.LastIndexByte(located, '.'):])
 		}
-		errs = append(errs, &configError{r.location(at, 0) + key + ": " + w.Text})
+		errs = append(errs, &configError{r.location(located, 0) + key + ": " + problem.Text})
 	}
 	return errs
 }

@@ -24,9 +24,8 @@ const maxProfiles = 1000
 // maxProfileName limits the name of a profile, in characters.
 const maxProfileName = 64
 
-// isProfileName reports whether name is a valid profile name; other arguments are
-// paths. It does not use a regular expression: compiling one with Unicode classes and a
-// counter takes milliseconds.
+// isProfileName reports whether name is a valid profile name. It does not use a regular
+// expression: compiling one with Unicode classes and a counter takes milliseconds.
 func isProfileName(name string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune("._-", r)) {
@@ -40,19 +39,19 @@ func isProfileName(name string) bool {
 // memory and limits.
 type Profile struct {
 	Name string `json:"name"`
-	// About is the first line of the comment at the top.
-	About string `json:"about,omitempty"`
-	// Path is its file; empty for a built-in profile.
+	// Description is the first line of the comment at the top.
+	Description string `json:"about,omitempty"`
+	// Path is the path of the file; empty for a built-in profile.
 	Path string `json:"path,omitempty"`
 }
 
-// Profiles lists the profiles in dirs and the built-in ones, sorted by name. The first
-// of several with the same name wins. A missing directory is not an error.
+// Profiles lists the profiles in dirs and the built-in ones, sorted by name. Of several
+// profiles with the same name, it lists the first. A missing directory is not an error.
 func Profiles(dirs ...string) ([]Profile, error) {
 	byName := map[string]Profile{}
 	add := func(p Profile, text []byte) {
 		p.Name = strings.TrimSuffix(filepath.Base(p.Name), profileExt)
-		p.About = firstComment(text)
+		p.Description = firstComment(text)
 		if _, known := byName[p.Name]; !known && isProfileName(p.Name) {
 			byName[p.Name] = p
 		}
@@ -94,7 +93,7 @@ func ReadProfile(name string, dirs ...string) (Layer, error) {
 	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{profileExt, ".yml"}, filepath.Ext(name)) {
 		l, err := ReadFile(name)
 		if errors.Is(err, os.ErrNotExist) {
-			err = &configError{fmt.Sprintf("--profile %s: no such file", shown(name))}
+			err = &configError{fmt.Sprintf("--profile %s: no such file", clipKey(name))}
 		}
 		return l, err
 	}
@@ -118,9 +117,9 @@ func ReadProfile(name string, dirs ...string) (Layer, error) {
 		l.hasLines = false // the user cannot see the file
 		return l, err
 	}
-	text := fmt.Sprintf("--profile %s: unknown profile; ", shown(name))
-	if near := ClosestName(name, names); near != "" {
-		return Layer{}, &configError{text + "did you mean " + near + "?"}
+	text := fmt.Sprintf("--profile %s: unknown profile; ", clipKey(name))
+	if closest := ClosestName(name, names); closest != "" {
+		return Layer{}, &configError{text + "did you mean " + closest + "?"}
 	}
 	return Layer{}, &configError{text + "use one of " + strings.Join(names, ", ") + ", or FILE.yaml"}
 }

@@ -16,9 +16,9 @@ func ProfileDirs() []string {
 	return []string{filepath.Join(filepath.Dir(path), "profiles")}
 }
 
-// ForProfile returns the configuration of a subagent: that of its parent with a
+// WithProfile returns the configuration of a subagent: that of its parent with a
 // profile on top.
-func ForProfile(cfg *Resolved, profile string) (*Resolved, error) {
+func WithProfile(cfg *Resolved, profile string) (*Resolved, error) {
 	l, err := ReadProfile(profile, ProfileDirs()...)
 	if err != nil {
 		if text, ok := strings.CutPrefix(err.Error(), "--profile "); ok {

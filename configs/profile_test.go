@@ -23,13 +23,13 @@ func profile(t *testing.T, name string, dirs ...string) configs.Layer {
 	return l
 }
 
-// Every profile says of all abilities what it has, so that it has no others from
-// the settings below it: not the user's, and not those of a child's parent.
-func TestShippedProfilesSayEverything(t *testing.T) {
+// Every profile sets all tools, skills, notes and subagents explicitly, so that it
+// inherits none from the user's settings or from the parent of a subagent.
+func TestBuiltinProfilesSetEverything(t *testing.T) {
 	for _, name := range []string{"benchmark", "coder", "reviewer"} {
 		for _, base := range []string{"mini", "swebench"} {
 			t.Run(name+" on "+base, func(t *testing.T) {
-				cfg, err := configs.Merge(shipped(t, base), profile(t, name))
+				cfg, err := configs.Merge(builtin(t, base), profile(t, name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +51,7 @@ func TestShippedProfilesSayEverything(t *testing.T) {
 	}
 }
 
-func TestShippedProfiles(t *testing.T) {
+func TestBuiltinProfiles(t *testing.T) {
 	for name, want := range map[string]struct {
 		files, children bool
 		skills          []string
@@ -64,7 +64,7 @@ func TestShippedProfiles(t *testing.T) {
 		"reviewer":  {files: true, skills: []string{"large-repositories"}, notes: "off", allow: []string{"read", "skill"}, submission: "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, err := configs.Merge(shipped(t, "swebench"), profile(t, name))
+			cfg, err := configs.Merge(builtin(t, "swebench"), profile(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,13 +76,13 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// The profile benchmark is what a batch does without one.
+// The profile benchmark equals the defaults of a batch.
 func TestBenchmarkChangesNothing(t *testing.T) {
-	plain, err := configs.Merge(shipped(t, "swebench"))
+	plain, err := configs.Merge(builtin(t, "swebench"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := configs.Merge(shipped(t, "swebench"), profile(t, "benchmark"))
+	cfg, err := configs.Merge(builtin(t, "swebench"), profile(t, "benchmark"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,19 +112,19 @@ func TestProfilesAreListed(t *testing.T) {
 		if strings.HasPrefix(p.Path, dir) != (p.Name == "coder" || p.Name == "fast") {
 			t.Errorf("%s is from %q", p.Name, p.Path)
 		}
-		if want := map[string]string{"coder": "Mine.", "fast": ""}; p.Path != "" && p.About != want[p.Name] || p.Path == "" && p.About == "" {
-			t.Errorf("%s is about %q", p.Name, p.About)
+		if want := map[string]string{"coder": "Mine.", "fast": ""}; p.Path != "" && p.Description != want[p.Name] || p.Path == "" && p.Description == "" {
+			t.Errorf("%s is about %q", p.Name, p.Description)
 		}
 	}
 	if diff := cmp.Diff([]string{"benchmark", "coder", "fast", "reviewer"}, got); diff != "" {
 		t.Error(diff)
 	}
-	cfg, err := configs.Merge(shipped(t, "mini"), profile(t, "coder", dir))
+	cfg, err := configs.Merge(builtin(t, "mini"), profile(t, "coder", dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o, _ := cfg.Origin("agent.step_limit"); cfg.Agent.StepLimit != 7 || o.String() != filepath.Join(dir, "coder.yaml")+":2" {
-		t.Errorf("%d from %s: one's own counts before mini's", cfg.Agent.StepLimit, o)
+		t.Errorf("%d from %s: the user's profile must override the built-in one", cfg.Agent.StepLimit, o)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestReadProfileRefuses(t *testing.T) {
 	}
 }
 
-// A child under a profile has its parent's settings but for what the profile says.
+// A subagent with a profile has its parent's settings, except those that the profile sets.
 func TestWith(t *testing.T) {
 	limit, err := configs.ParseSetting("-c", "agent.step_limit", "9")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := configs.Merge(shipped(t, "mini"), profile(t, "coder"), limit, name)
+	parent, err := configs.Merge(builtin(t, "mini"), profile(t, "coder"), limit, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Read reads the argument of -c: key.sub=value, a file, or the name of a built-in
+// ReadArg reads the argument of -c: key.sub=value, a file, or the name of a built-in
 // configuration of mini or mini-swe-agent. It also looks for the file in dirs.
-func Read(arg string, dirs ...string) (Layer, error) {
+func ReadArg(arg string, dirs ...string) (Layer, error) {
 	if key, value, ok := strings.Cut(arg, "="); ok {
 		return ParseSetting("-c "+settingLabel(key, value), key, value)
 	}
@@ -29,13 +29,13 @@ func Read(arg string, dirs ...string) (Layer, error) {
 	case migrated.builtin != "":
 		return ReadBuiltin(migrated.builtin)
 	case ok:
-		return Layer{}, &configError{fmt.Sprintf("-c %s: only mini-swe-agent has it; %s", arg, migrated.answer)}
+		return Layer{}, &configError{fmt.Sprintf("-c %s: only mini-swe-agent has it; %s", arg, migrated.hint)}
 	default:
 		if l, err := ReadBuiltin(name); err == nil {
 			return l, nil
 		}
 	}
-	return Layer{}, &configError{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", shown(arg))}
+	return Layer{}, &configError{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", clipKey(arg))}
 }
 
 // candidates returns the paths to try for a file name.
@@ -56,8 +56,8 @@ func candidates(arg string, dirs []string) []string {
 	return paths
 }
 
-// settingLabel returns a setting for messages, without long values and secrets (a URL
-// may contain one).
+// settingLabel returns a setting for messages. It omits a long value and one that may
+// contain a secret, for example a URL.
 func settingLabel(key, value string) string {
 	if len(value) > 60 || strings.ContainsAny(value, "{[@") || LooksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
 		return key

@@ -19,13 +19,13 @@ type Route struct {
 	Kind string `yaml:"kind" json:"kind"`
 	// Seed is the random seed of the roulette. Each instance has its own sequence.
 	Seed uint64 `yaml:"seed" json:"seed,omitempty"`
-	// Sequence is the order of an interleave, as indexes of Models, repeated; empty means
-	// each in turn.
+	// Sequence is the order of an interleave: indexes of ModelConfigs, as a sequence that
+	// repeats. Empty means each model in turn.
 	Sequence []int `yaml:"sequence" json:"sequence,omitempty"`
 	// On lists the error statuses after which a fallback uses the next model; empty means
 	// all errors of a provider. Transient errors are retried first.
 	On []string `yaml:"on" json:"on,omitempty"`
-	// Models override the settings of the section model.
+	// ModelConfigs override the settings of the section model.
 	Models []Override `yaml:"models" json:"models,omitempty"`
 }
 
@@ -39,7 +39,7 @@ var (
 		string(model.AuthenticationError), string(model.RateLimited), string(model.ProviderError),
 		string(model.BadRequest), string(model.ContextWindowExceeded), string(model.ContentRefused),
 	}
-	// sectionOnly are settings that an entry of a route cannot override.
+	// sectionOnly lists the settings that an entry of a route cannot override.
 	sectionOnly = []string{"route", "summary", "replies", "delay", "price_file"}
 )
 
@@ -57,31 +57,31 @@ func KeyEnv(class string) string {
 	return "OPENAI_API_KEY"
 }
 
-// RouteConfigs returns a configuration for each model of a route, in order, or r itself
-// without a route. The section model of each has the settings of that model and no route.
+// RouteConfigs returns a configuration for each model of a route, in order. Its section
+// model has the settings of that model and no route. Without a route it returns r.
 func (r *Resolved) RouteConfigs() []*Resolved {
 	if r.Model.Route.Kind == "" {
 		return []*Resolved{r}
 	}
 	var all []*Resolved
 	for i := range r.Model.Route.Models {
-		one, _ := r.routeConfig(i) // validate reported an error
-		all = append(all, one)
+		routed, _ := r.routeConfig(i) // validate has reported the error
+		all = append(all, routed)
 	}
 	return all
 }
 
-// routeConfig applies one entry to the section model. If its class differs, settings of
-// the provider are reset, so that they are not sent to another provider.
+// routeConfig returns the configuration of one model of the route.
 func (r *Resolved) routeConfig(i int) (*Resolved, error) {
 	return r.withOverride(fmt.Sprintf("%s.models[%d]", routeKey, i), r.Model.Route.Models[i])
 }
 
-// withOverride returns the configuration with an override of the section model; name is
-// the override's key, for errors.
+// withOverride returns the configuration with an override applied to the section model.
+// name is the override's key, for errors. If the override changes the class, the
+// settings of the old provider are reset, so that they are not sent to the new one.
 func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) {
-	one := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), section: name}
-	m := &one.Model
+	result := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), section: name}
+	m := &result.Model
 	m.Route = Route{}
 	m.Kwargs, m.Headers = maps.Clone(m.Kwargs), maps.Clone(m.Headers)
 	set := Override{}
@@ -93,10 +93,10 @@ func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) 
 	if class, ok := set["model_class"]; ok && class != m.Class {
 		m.BaseURL, m.Headers, m.Cache, m.SendReasoning = "", nil, "", false
 		m.APIKeyEnv = KeyEnv(fmt.Sprint(class))
-		delete(one.origins, "model.base_url")
+		delete(result.origins, "model.base_url")
 	}
 	for key := range set { // for Origin
-		one.origins["model."+key] = r.origins[name+"."+key]
+		result.origins["model."+key] = r.origins[name+"."+key]
 	}
 	if set["price"] != nil || set["price_as"] != nil {
 		m.Price, m.PriceAs = model.Price{}, ""
@@ -105,7 +105,7 @@ func (r *Resolved) withOverride(name string, entry Override) (*Resolved, error) 
 	if err == nil {
 		err = yaml.Unmarshal(data, m)
 	}
-	return one, err
+	return result, err
 }
 
 // validateRoute validates the route and its models.
@@ -129,49 +129,51 @@ func (r *Resolved) validateRoute() []error {
 	return append(errs, r.validateRouted()...)
 }
 
+// validateRouted validates each model of the route.
 func (r *Resolved) validateRouted() []error {
 	var errs []error
 	section := r.validateModel()
 	names := map[string]bool{}
 	unpriced := false
 	for i, entry := range r.Model.Route.Models {
-		one, err := r.routeConfig(i)
+		routed, err := r.routeConfig(i)
 		if err != nil {
 			errs = append(errs, r.errorf(routeKey+".models", "number %d: %s", i, firstYAMLError(err)))
 			continue
 		}
 		for _, key := range sectionOnly {
 			if _, ok := entry[key]; ok {
-				errs = append(errs, one.errorf("model."+key, "it cannot be set for a model of a route"))
+				errs = append(errs, routed.errorf("model."+key, "it cannot be set for a model of a route"))
 			}
 		}
-		if one.Model.Class == "scripted" {
-			errs = append(errs, one.errorf("model.model_class", "the scripted model cannot be part of a route"))
+		if routed.Model.Class == "scripted" {
+			errs = append(errs, routed.errorf("model.model_class", "the scripted model cannot be part of a route"))
 			continue
 		}
-		names[one.Model.Name] = true
+		names[routed.Model.Name] = true
 		unpriced = unpriced || entry["price"] == nil && entry["price_as"] == nil
-		for _, err := range one.validateModel() {
-			// Errors of the section model are reported once, without the entry.
-			if !isReported(section, one.section, err) {
+		for _, err := range routed.validateModel() {
+			// Report an error of the section model once, not for each entry.
+			if !isReported(section, routed.section, err) {
 				errs = append(errs, err)
 			}
 		}
 	}
-	const several = "it is the price of one model, but the route has several; set it in each entry"
+	const severalModels = "it is the price of one model, but the route has several; set it in each entry"
 	if !unpriced || len(names) < 2 {
 		return errs
 	}
 	if p := r.Model.Price; p.IsKnown() && !p.Free {
-		errs = append(errs, r.errorf("model.price", several))
+		errs = append(errs, r.errorf("model.price", severalModels))
 	}
 	if r.Model.PriceAs != "" {
-		errs = append(errs, r.errorf("model.price_as", several))
+		errs = append(errs, r.errorf("model.price_as", severalModels))
 	}
 	return errs
 }
 
-// isReported reports whether an error of an entry is among those of the section model.
+// isReported reports whether the errors of the section model include an error of an
+// entry.
 func isReported(section []error, entry string, err error) bool {
 	_, message, _ := strings.Cut(err.Error(), entry+".")
 	return slices.ContainsFunc(section, func(e error) bool { return strings.HasSuffix(e.Error(), "model."+message) })
@@ -181,7 +183,7 @@ func isReported(section []error, entry string, err error) bool {
 func (r *Resolved) validateOrder() []error {
 	var errs []error
 	route := r.Model.Route
-	for _, only := range []struct {
+	for _, setting := range []struct {
 		key, kind string
 		set       bool
 	}{
@@ -189,8 +191,8 @@ func (r *Resolved) validateOrder() []error {
 		{"sequence", "interleave", len(route.Sequence) > 0},
 		{"on", "fallback", len(route.On) > 0},
 	} {
-		if only.set && route.Kind != only.kind {
-			errs = append(errs, r.errorf(routeKey+"."+only.key, "only the kind %s uses it; leave it out", only.kind))
+		if setting.set && route.Kind != setting.kind {
+			errs = append(errs, r.errorf(routeKey+"."+setting.key, "only the kind %s uses it; leave it out", setting.kind))
 		}
 	}
 	if len(route.Sequence) > maxSequence {
@@ -214,14 +216,14 @@ const maxWindow = 1 << 40
 func (r *Resolved) validateWindow() []error {
 	var errs []error
 	m := r.Model
-	if m.Window < 0 || m.Window > maxWindow {
-		errs = append(errs, r.errorf("model.context_window", "%d is not a number of tokens; 0 means the window of a known model", m.Window))
+	if m.ContextWindow < 0 || m.ContextWindow > maxWindow {
+		errs = append(errs, r.errorf("model.context_window", "%d is not a number of tokens; 0 means the window of a known model", m.ContextWindow))
 	}
-	if m.Reserve < 0 || m.Reserve > maxWindow {
-		errs = append(errs, r.errorf("model.context_reserve", "%d is not a number of tokens; 0 means the default", m.Reserve))
+	if m.ReplyReserve < 0 || m.ReplyReserve > maxWindow {
+		errs = append(errs, r.errorf("model.context_reserve", "%d is not a number of tokens; 0 means the default", m.ReplyReserve))
 	}
-	if m.Window > 0 && m.Reserve >= m.Window {
-		errs = append(errs, r.errorf("model.context_reserve", "%d leaves no room for the prompt in the window of %d tokens", m.Reserve, m.Window))
+	if m.ContextWindow > 0 && m.ReplyReserve >= m.ContextWindow {
+		errs = append(errs, r.errorf("model.context_reserve", "%d leaves no room for the prompt in the window of %d tokens", m.ReplyReserve, m.ContextWindow))
 	}
 	return errs
 }

@@ -23,7 +23,8 @@ model:
       - {model_name: deep, model_class: anthropic, stream: true, timeout: null, model_kwargs: {temperature: 1}}
 `
 
-// TestRouted lays each entry over the section, and leaves the section as it is.
+// TestRouted checks that each entry overrides settings of the section, and that the
+// section does not change.
 func TestRouted(t *testing.T) {
 	cfg := merged(t, "swebench", file(t, "two.yaml", twoModels), "model.headers={}")
 	before := cfg.Config
@@ -48,25 +49,25 @@ func TestRouted(t *testing.T) {
 	if diff := cmp.Diff(before, cfg.Config); diff != "" || len(cfg.Model.Kwargs) != 2 {
 		t.Errorf("the section changed: %s", diff)
 	}
-	one := merged(t, "swebench")
-	if all := one.RouteConfigs(); len(all) != 1 || all[0] != one {
-		t.Error("without a route there is another configuration than the only one")
+	single := merged(t, "swebench")
+	if all := single.RouteConfigs(); len(all) != 1 || all[0] != single {
+		t.Error("without a route, RouteConfigs must return only the configuration itself")
 	}
 }
 
-// TestRouteIsShownAndReadBack keeps `mini config show` a file for -c.
+// TestRouteIsShownAndReadBack checks that -c accepts the output of `mini config show`.
 func TestRouteIsShownAndReadBack(t *testing.T) {
 	cfg := merged(t, "swebench", file(t, "two.yaml", twoModels))
 	data, err := cfg.AnnotatedYAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(unnamed(cfg), unnamed(merged(t, "swebench", file(t, "again.yaml", string(data))))); diff != "" {
+	if diff := cmp.Diff(withoutDefaults(cfg), withoutDefaults(merged(t, "swebench", file(t, "again.yaml", string(data))))); diff != "" {
 		t.Errorf("read back (-first +second):\n%s", diff)
 	}
 }
 
-func TestRoutesThatMakeNoSense(t *testing.T) {
+func TestInvalidRoutes(t *testing.T) {
 	const two = "models: [{model_name: a}, {model_name: b}]"
 	tests := map[string]struct{ route, want string }{
 		"no kind":                 {two, "bad.yaml:3: model.route.models: set model.route.kind to one of roulette, interleave, fallback"},
@@ -101,20 +102,20 @@ func TestRoutesThatMakeNoSense(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := configs.Read(file(t, "bad.yaml", "# a comment\nmodel:\n  {route: {"+test.route+"}}\n"))
+			l, err := configs.ReadArg(file(t, "bad.yaml", "# a comment\nmodel:\n  {route: {"+test.route+"}}\n"))
 			if err == nil {
-				_, err = configs.Merge(shipped(t, "swebench"), l)
+				_, err = configs.Merge(builtin(t, "swebench"), l)
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "more; mini config") && name != "a seed for a fallback" {
-				t.Errorf("said more than once: %v", err)
+				t.Errorf("reported more than once: %v", err)
 			}
 		})
 	}
 	free := merged(t, "swebench", file(t, "free.yaml", "model: {price: {free: true}, route: {kind: roulette, "+two+"}}"))
 	if !free.RouteConfigs()[1].Model.Price.Free {
-		t.Error("free is not free for all")
+		t.Error("a free section does not make all models free")
 	}
 }

@@ -9,8 +9,8 @@ import (
 // Sections returns the top-level keys, in the order of Config.
 func Sections() []string {
 	var names []string
-	for f := range settings(reflect.TypeFor[Config]()) {
-		names = append(names, f)
+	for name := range settings(reflect.TypeFor[Config]()) {
+		names = append(names, name)
 	}
 	return names
 }
@@ -74,14 +74,16 @@ func KeysUnder(prefix string) ([]string, error) {
 	if !ok {
 		parent, last, fields = "", prefix, fieldsOf(reflect.TypeFor[Config]())
 	}
-	return nil, &configError{"unknown key " + shown(prefix) + suggest(last, parent, fields)}
+	return nil, &configError{"unknown key " + clipKey(prefix) + suggest(last, parent, fields)}
 }
 
+// isMapping reports whether a setting is a mapping with arbitrary keys.
 func isMapping(key string) bool {
 	return slices.Contains([]string{"model.model_kwargs", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits"}, key)
 }
 
-// fieldsAt returns the keys of a section; ok is false if it is not a section.
+// fieldsAt returns the keys of a section with their types; ok is false if path is not a
+// section.
 func fieldsAt(path string) (map[string]reflect.Type, bool) {
 	t := reflect.TypeFor[Config]()
 	for part := range strings.SplitSeq(path, ".") {

@@ -17,10 +17,10 @@ const maxSkillPaths = 50
 func (r *Resolved) validateSkills() []error {
 	var errs []error
 	for i, name := range r.Skills.Use {
-		switch bad := skills.CheckName(name); {
+		switch err := skills.CheckName(name); {
 		case name == skills.All:
-		case bad != nil:
-			errs = append(errs, r.errorf("skills.use", "%.80q: %v", name, bad))
+		case err != nil:
+			errs = append(errs, r.errorf("skills.use", "%.80q: %v", name, err))
 		case slices.Contains(r.Skills.Use[:i], name):
 			errs = append(errs, r.errorf("skills.use", "%s is listed twice", name))
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-func TestSkillsThatCannotBe(t *testing.T) {
+func TestInvalidSkills(t *testing.T) {
 	for name, tt := range map[string]struct{ section, want string }{
 		"a name in capitals": {"{use: [Bisect]}", `mine.yaml:1: skills.use: "Bisect": the name of a skill must consist of lower-case letters, digits and single hyphens`},
 		"a name upwards":     {`{use: ["../x"]}`, `skills.use: "../x": the name of a skill must consist of`},
@@ -25,7 +25,7 @@ func TestSkillsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := configs.ReadFile(file(t, "mine.yaml", "skills: "+tt.section+"\n"))
 			if err == nil {
-				_, err = configs.Merge(shipped(t, "mini"), l)
+				_, err = configs.Merge(builtin(t, "mini"), l)
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v\nwant %s", err, tt.want)
@@ -34,28 +34,28 @@ func TestSkillsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestSkillPaths: what is no whole path is found from the file it stands in.
+// TestSkillPaths checks that relative paths are relative to the file that sets them.
 func TestSkillPaths(t *testing.T) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Skip(err)
 	}
 	path := file(t, "mine.yaml", "skills:\n  use: ['*']\n  paths: [team, /abs, ~/own]\n")
-	of := func(arg string) []string {
-		l, err := configs.Read(arg)
+	skillPaths := func(arg string) []string {
+		l, err := configs.ReadArg(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := configs.Merge(shipped(t, "swebench"), l)
+		cfg, err := configs.Merge(builtin(t, "swebench"), l)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return cfg.SkillPaths()
 	}
-	if diff := cmp.Diff([]string{filepath.Join(filepath.Dir(path), "team"), "/abs", filepath.Join(home, "own")}, of(path)); diff != "" {
+	if diff := cmp.Diff([]string{filepath.Join(filepath.Dir(path), "team"), "/abs", filepath.Join(home, "own")}, skillPaths(path)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"team"}, of(`skills.paths=["team"]`)); diff != "" {
+	if diff := cmp.Diff([]string{"team"}, skillPaths(`skills.paths=["team"]`)); diff != "" {
 		t.Error(diff)
 	}
 }

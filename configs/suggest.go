@@ -9,18 +9,19 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// suggest returns a hint for an unknown key at path: for a key of mini-swe-agent how
-// mini names it, else the section that has the key, the closest key, or all keys.
+// suggest returns a hint for an unknown key at path: for a key of mini-swe-agent its
+// replacement in mini; otherwise the section that has the key, the closest key, or all
+// keys.
 func suggest(key, path string, fields map[string]reflect.Type) string {
 	list, _, isItem := strings.Cut(path, "[")
-	if answer, ok := migratedItems[list][key]; ok && isItem {
-		return "; " + answer
+	if hint, ok := migratedItems[list][key]; ok && isItem {
+		return "; " + hint
 	}
-	if answer, ok := migratedKeys[key]; ok {
-		return "; " + answer
+	if hint, ok := migratedKeys[key]; ok {
+		return "; " + hint
 	}
-	if places := sectionsOf(key); len(places) > 0 {
-		return fmt.Sprintf("; %s belongs under %s", key, strings.Join(places, " or "))
+	if sections := sectionsOf(key); len(sections) > 0 {
+		return fmt.Sprintf("; %s belongs under %s", key, strings.Join(sections, " or "))
 	}
 	names := make([]string, 0, len(fields))
 	for name := range fields {
@@ -56,8 +57,8 @@ func sectionsOf(key string) []string {
 }
 
 // ClosestName returns the name that the user may have meant: the only name with the prefix
-// key, or the one with the smallest edit distance. It returns "" if that is more than
-// half of the length of key.
+// key; or the name with the smallest edit distance, if that is at most half of the length of
+// key; or the only name with the same first minPrefix letters. It returns "" if there is none.
 func ClosestName(key string, names []string) string {
 	if len(key) > 80 {
 		return "" // not a typo, and the distance would take long to compute

@@ -3,18 +3,18 @@ package configs
 // summaryKey is the section of the model that writes summaries.
 const summaryKey = "model.summary"
 
-// SummaryModel returns a configuration whose section model has the settings of the
-// model that writes summaries, or nil if there is none.
-func (r *Resolved) SummaryModel() *Resolved {
+// SummaryModelConfig returns a configuration whose section model has the settings of the
+// model that writes summaries, or nil if model.summary is empty.
+func (r *Resolved) SummaryConfig() *Resolved {
 	if len(r.Model.Summary) == 0 {
 		return nil
 	}
-	one, err := r.withOverride(summaryKey, r.Model.Summary)
+	summaryCfg, err := r.withOverride(summaryKey, r.Model.Summary)
 	if err != nil {
-		return nil // validate reported it
+		return nil // validate has reported the error
 	}
-	one.Model.Summary = nil
-	return one
+	summaryCfg.Model.Summary = nil
+	return summaryCfg
 }
 
 // validateSummary validates the model that writes summaries.
@@ -22,7 +22,7 @@ func (r *Resolved) validateSummary() []error {
 	if len(r.Model.Summary) == 0 {
 		return nil
 	}
-	one, err := r.withOverride(summaryKey, r.Model.Summary)
+	summaryCfg, err := r.withOverride(summaryKey, r.Model.Summary)
 	if err != nil {
 		return []error{r.errorf(summaryKey, "%s", firstYAMLError(err))}
 	}
@@ -33,8 +33,8 @@ func (r *Resolved) validateSummary() []error {
 	}
 	var errs []error
 	reported := r.validateModel()
-	for _, err := range one.validateModel() {
-		if !isReported(reported, one.section, err) { // reported for the section model
+	for _, err := range summaryCfg.validateModel() {
+		if !isReported(reported, summaryCfg.section, err) {
 			errs = append(errs, err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// What a run would refuse without a look at this machine is found where the file
-// is read, by the line.
-func TestToolsThatCannotBe(t *testing.T) {
+// Mistakes that do not depend on this machine are errors of the configuration, with
+// the line.
+func TestInvalidTools(t *testing.T) {
 	for name, tt := range map[string]struct{ section, want string }{
 		"a slip in a program":     {"host: [{name: a, command: [a], timeou: 5}]", "mine.yaml:2: unknown key tools.host[0].timeou; did you mean tools.host[0].timeout?"},
 		"a slip in a server":      {"mcp: [{name: a, command: [a], tool: [now]}]", "unknown key tools.mcp[0].tool; did you mean tools.mcp[0].tools?"},
@@ -43,7 +43,7 @@ func TestToolsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := configs.ReadFile(file(t, "mine.yaml", "tools:\n  "+tt.section+"\n"))
 			if err == nil {
-				_, err = configs.Merge(shipped(t, "mini"), l)
+				_, err = configs.Merge(builtin(t, "mini"), l)
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "sk-1") || strings.Contains(err.Error(), "unmarshal") {
 				t.Errorf("%v\nwant %s", err, tt.want)
@@ -52,8 +52,8 @@ func TestToolsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What is said of a value that -c gave names its key once.
-func TestOnePlaceForAFlag(t *testing.T) {
+// An error about a value set by -c contains its key once.
+func TestFlagErrorNamesKeyOnce(t *testing.T) {
 	for arg, want := range map[string]string{
 		`tools.host=[{"name":"a"}]`: "-c tools.host[0]: the command is missing",
 		"tools.search=[\"\"]":       `-c tools.search: the program`,
@@ -65,7 +65,7 @@ func TestOnePlaceForAFlag(t *testing.T) {
 	}
 }
 
-func TestToolsThatCanBe(t *testing.T) {
+func TestValidTools(t *testing.T) {
 	l, err := configs.ReadFile(file(t, "mine.yaml", `tools:
   search: [find-page]
   host: [{name: issues, command: [python3, issues.py], usage: issues ID, about: shows one, env: [ISSUES_API_KEY], timeout: 5, max_output: 100}]
@@ -76,7 +76,7 @@ func TestToolsThatCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := configs.Merge(shipped(t, "mini"), l); err != nil {
+	if _, err := configs.Merge(builtin(t, "mini"), l); err != nil {
 		t.Error(err)
 	}
 }

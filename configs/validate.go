@@ -18,33 +18,34 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Names of classes; the packages env/open and model/open implement them.
+// Names of classes. The packages model/open and env/open create them.
 var (
 	ModelClasses       = []string{"openai", "anthropic", "scripted"}
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// Valid values of settings: cacheDurations of model.cache, keepModes of run.keep,
-// fsyncModes of run.fsync, evalNetworks of eval.network, imageModes of model.images, modes
-// of agent.mode.
+// Valid values of settings.
 var (
-	cacheDurations = []string{"", "5m", "1h", "off"}
-	keepModes      = []string{"none", "failed", "all"}
-	fsyncModes     = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
-	evalNetworks   = []string{"bridge", "none"}
-	imageModes     = []string{"auto", "yes", "no"}
-	modes          = []string{"confirm", "yolo", "human"}
+	cacheDurations = []string{"", "5m", "1h", "off"}      // model.cache
+	imageModes     = []string{"auto", "yes", "no"}        // model.images
+	agentModes     = []string{"confirm", "yolo", "human"} // agent.mode
+	keepModes      = []string{"none", "failed", "all"}    // run.keep
+	evalNetworks   = []string{"bridge", "none"}           // eval.network
+	// fsyncModes are the values of run.fsync.
+	fsyncModes = []string{
+		string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord),
+	}
 )
 
 // maxAttempts limits run.attempts, like runner.MaxRepetitions.
 const maxAttempts = 10_000
 
-// validate finds invalid values of the right type, and copies to the section agent the
-// settings that it needs from other sections.
+// validate returns an error for values that have the right type but are invalid. It also
+// copies the settings of other sections that the section agent needs.
 func (r *Resolved) validate() error {
 	errs := slices.Concat(
 		r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(),
-		r.optionalOneOf("agent.mode", r.Agent.Mode, modes), r.checkJinja(), r.validateTools(), r.validateAgents(),
+		r.optionalOneOf("agent.mode", r.Agent.Mode, agentModes), r.checkJinja(), r.validateTools(), r.validateAgents(),
 	)
 	for _, f := range []struct {
 		key   string
@@ -62,7 +63,7 @@ func (r *Resolved) validate() error {
 	errs = slices.Concat(errs,
 		notNegative(r, "run.max_starts", r.Run.MaxStarts, "0 means twice the cores"),
 		notNegative(r, "run.total_cost_limit", r.Run.TotalCostLimit, "0 means no limit"),
-		notNegative(r, "run.total_calls", r.Run.TotalCalls, "0 means no limit"),
+		notNegative(r, "run.total_calls", r.Run.TotalCallLimit, "0 means no limit"),
 		notNegative(r, "run.max_consecutive_provider_failures", r.Run.MaxProviderFailures, "0 means no limit"),
 	)
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
@@ -77,24 +78,24 @@ func (r *Resolved) validate() error {
 	return join(errs)
 }
 
-// notNegative returns an error if n is negative, with the meaning of 0 as the hint.
-func notNegative[N int | int64 | float64](r *Resolved, key string, n N, instead string) []error {
+// notNegative returns an error with a hint if n is negative.
+func notNegative[N int | int64 | float64](r *Resolved, key string, n N, hint string) []error {
 	if n >= 0 {
 		return nil
 	}
-	return []error{r.errorf(key, "%v is negative; %s", n, instead)}
+	return []error{r.errorf(key, "%v is negative; %s", n, hint)}
 }
 
-// variable matches the names of environment variables.
-var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// variableName matches the names of environment variables.
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsVariable reports whether name is a valid name of an environment variable.
-func IsVariable(name string) bool { return variable.MatchString(name) }
+func IsVariable(name string) bool { return variableName.MatchString(name) }
 
 func (r *Resolved) validateModel() []error {
 	m := r.Model
 	errs := r.oneOf("model.model_class", m.Class, ModelClasses, migratedClass(m.Class, true))
-	if m.APIKeyEnv != "" && !variable.MatchString(m.APIKeyEnv) { // it may be the key itself: do not repeat it
+	if m.APIKeyEnv != "" && !IsVariable(m.APIKeyEnv) { // the value may be the key itself: do not repeat it
 		errs = append(errs, r.errorf("model.api_key_env",
 			"not a valid name; it names the environment variable with the key, for example OPENAI_API_KEY"))
 	}
@@ -103,9 +104,9 @@ func (r *Resolved) validateModel() []error {
 			"do not put keys in the configuration, which is written to files; set an environment variable and name it in model.api_key_env"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Kwargs)) {
-		offered := name == "parallel_tool_calls" && r.Agent.Protocol == protocol.Tools
-		if answer, ok := migratedKwargs[name]; ok && !offered {
-			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
+		hasTools := name == "parallel_tool_calls" && r.Agent.Protocol == protocol.Tools
+		if hint, ok := migratedKwargs[name]; ok && !hasTools {
+			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", hint))
 		}
 	}
 	errs = append(errs, slices.Concat(r.validateProvider(), r.validateWindow())...)
@@ -115,23 +116,25 @@ func (r *Resolved) validateModel() []error {
 	if m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://") {
 		errs = append(errs, r.errorf("model.base_url", "it must start with http:// or https://"))
 	}
-	const priced = "it is in dollars per million tokens"
+	const unit = "it is in dollars per million tokens"
 	errs = slices.Concat(errs,
-		notNegative(r, "model.price.input", m.Price.Input, priced), notNegative(r, "model.price.cached", m.Price.Cached, priced),
-		notNegative(r, "model.price.output", m.Price.Output, priced), r.optionalOneOf("model.images", m.Images, imageModes))
+		notNegative(r, "model.price.input", m.Price.Input, unit), notNegative(r, "model.price.cached", m.Price.Cached, unit),
+		notNegative(r, "model.price.output", m.Price.Output, unit), r.optionalOneOf("model.images", m.Images, imageModes))
 	if m.Delay > 0 && m.Class != "scripted" {
 		errs = append(errs, r.errorf("model.delay", "only the scripted model has a delay; leave it out"))
 	}
 	if m.Delay < 0 || m.Delay > maxSeconds {
 		errs = append(errs, r.errorf("model.delay", "%v is not a positive number of seconds", m.Delay))
 	}
-	const allowed = "0 means only the limits of the provider"
-	return slices.Concat(errs, notNegative(r, "model.requests_per_minute", m.RequestsPerMinute, allowed),
-		notNegative(r, "model.tokens_per_minute", m.TokensPerMinute, allowed), notNegative(r, "model.max_concurrent", m.MaxConcurrent, allowed),
-		r.positive("model.timeout", m.Timeout), r.positive("model.stream_idle", m.StreamIdle), r.positive("model.max_wait", m.MaxWait))
+	const zero = "0 means only the limits of the provider"
+	return slices.Concat(errs, notNegative(r, "model.requests_per_minute", m.RequestsPerMinute, zero),
+		notNegative(r, "model.tokens_per_minute", m.TokensPerMinute, zero), notNegative(r, "model.max_concurrent", m.MaxConcurrent, zero),
+		r.positiveSeconds("model.timeout", m.Timeout), r.positiveSeconds("model.stream_idle", m.StreamIdle),
+		r.positiveSeconds("model.max_wait", m.MaxWait))
 }
 
-// validateProvider reports settings that have no effect for the class of the model.
+// validateProvider reports settings that do not apply to the class of the model, and
+// headers with keys.
 func (r *Resolved) validateProvider() []error {
 	m := r.Model
 	var errs []error
@@ -156,8 +159,8 @@ func (r *Resolved) validateProvider() []error {
 	return errs
 }
 
-// oneOf returns an error if a value is not among the known ones. hint is optional; the
-// default is the closest known value.
+// oneOf returns an error with a hint if a value is not among the known ones. If hint is
+// empty, the hint is the closest known value.
 func (r *Resolved) oneOf(key, name string, known []string, hint string) []error {
 	if slices.Contains(known, name) {
 		return nil
@@ -212,7 +215,7 @@ func (r *Resolved) validateImages() []error {
 		errs = append(errs, r.errorf("run.pulls_per_minute", "%v is not a number of pulls; 0 means no limit", n))
 	}
 	for _, f := range []struct{ key, size string }{{"run.image_budget", r.Run.ImageBudget}, {"run.min_free_disk", r.Run.MinFreeDisk}} {
-		if _, err := DiskSize(f.size); err != nil {
+		if _, err := ParseDiskSize(f.size); err != nil {
 			errs = append(errs, r.errorf(f.key, `%q is not a size; write "80GB"`, f.size))
 		}
 	}
@@ -237,7 +240,8 @@ func (r *Resolved) validateReplay() (errs []error) {
 
 func (r *Resolved) validateEval() []error {
 	e := r.Eval
-	errs := slices.Concat(r.oneOf("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout),
+	errs := slices.Concat(
+		r.oneOf("eval.network", e.Network, evalNetworks, ""), r.positiveSeconds("eval.timeout", e.Timeout),
 		notNegative(r, "eval.workers", e.Workers, "0 means half of the cores"))
 	if e.RerunFailed < 0 || e.RerunFailed > maxReruns {
 		errs = append(errs, r.errorf("eval.rerun_failed", "%d is not a number from 0 to %d", e.RerunFailed, maxReruns))
@@ -245,9 +249,9 @@ func (r *Resolved) validateEval() []error {
 	return errs
 }
 
-// DiskSize parses a size in decimal units, as disks have it: "80GB" is 80,000,000,000
-// bytes. Empty and "0" are 0.
-func DiskSize(s string) (int64, error) {
+// ParseDiskSize parses a size in decimal units, as for disks: "80GB" is 80,000,000,000 bytes.
+// Empty and "0" are 0.
+func ParseDiskSize(s string) (int64, error) {
 	if s == "" || s == "0" {
 		return 0, nil
 	}
@@ -258,8 +262,8 @@ func DiskSize(s string) (int64, error) {
 	return n, err
 }
 
-// Size parses a number of bytes in binary units: "512m", "4g". Empty is 0.
-func Size(s string) (int64, error) {
+// ParseSize parses a number of bytes in binary units: "512m", "4g". Empty is 0.
+func ParseSize(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -270,14 +274,15 @@ func Size(s string) (int64, error) {
 	return n, err
 }
 
-func (r *Resolved) positive(key string, n float64) []error {
+// positiveSeconds returns an error unless n is a positive number of seconds.
+func (r *Resolved) positiveSeconds(key string, n float64) []error {
 	if !(n > 0) || n > maxSeconds {
 		return []error{r.errorf(key, "%v is not a number of seconds between 0 and %d", n, int(maxSeconds))}
 	}
 	return nil
 }
 
-// maxSeconds is ten years, well below where durations overflow.
+// maxSeconds is ten years, far below the longest time.Duration.
 const maxSeconds = 10 * 365 * 24 * 3600
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -18,7 +18,7 @@ var builtinTools = []string{
 	"read", "write", "edit", "skill", "note", "notes", "goal", "recall", "delegate", "chain", "board", "search", tools.HelpName,
 }
 
-// IsBuiltinTool reports whether a name is that of a built-in tool, on or off.
+// IsBuiltinTool reports whether a built-in tool has this name, even if the tool is off.
 func IsBuiltinTool(name string) bool { return slices.Contains(builtinTools, name) }
 
 // validateTools checks the section tools. The tools packages check, before a run starts,
@@ -54,69 +54,69 @@ type toolItem struct {
 }
 
 // errorf returns an error about a key of the item, or about the item if the key is missing.
-func (a toolItem) errorf(key, format string, args ...any) error {
-	if _, ok := a.r.origins[a.path+"."+key]; ok {
-		return a.r.errorf(a.path+"."+key, format, args...)
+func (item toolItem) errorf(key, format string, args ...any) error {
+	if _, ok := item.r.origins[item.path+"."+key]; ok {
+		return item.r.errorf(item.path+"."+key, format, args...)
 	}
-	return a.r.errorf(a.path, format, args...)
+	return item.r.errorf(item.path, format, args...)
 }
 
 // validateCommon checks the settings that programs and servers share. names are the
 // names of the items before this one.
-func (a toolItem) validateCommon(name string, names, command, variables []string, timeout float64) []error {
+func (item toolItem) validateCommon(name string, names, command, variables []string, timeout float64) []error {
 	var errs []error
 	if err := tools.CheckName(name); name == "" {
-		errs = append(errs, a.errorf("name", "the name is missing"))
+		errs = append(errs, item.errorf("name", "the name is missing"))
 	} else if err != nil {
-		errs = append(errs, a.errorf("name", "%v", err))
+		errs = append(errs, item.errorf("name", "%v", err))
 	}
 	if name != "" && slices.Contains(names, name) {
-		errs = append(errs, a.errorf("name", "%.60q is already the name of another item", name))
+		errs = append(errs, item.errorf("name", "%.60q is already the name of another item", name))
 	}
 	if len(command) > 0 && command[0] == "" {
-		errs = append(errs, a.errorf("command", "the name of the program is empty"))
+		errs = append(errs, item.errorf("command", "the name of the program is empty"))
 	}
-	for _, v := range variables { // v may contain a secret value: do not repeat it
+	for _, v := range variables { // v may contain a secret: do not repeat it
 		if !isVariableName(v) {
-			errs = append(errs, a.errorf("env", "it lists names of environment variables, without values; an item is not a valid name"))
+			errs = append(errs, item.errorf("env", "it lists names of environment variables, without values; an item is not a valid name"))
 		}
 	}
 	if !(timeout >= 0) || timeout > maxSeconds {
-		errs = append(errs, a.errorf("timeout", "%v is not a number of seconds between 0 and %d; 0 means tools.timeout", timeout, int(maxSeconds)))
+		errs = append(errs, item.errorf("timeout", "%v is not a number of seconds between 0 and %d; 0 means tools.timeout", timeout, int(maxSeconds)))
 	}
 	return errs
 }
 
-// isVariableName is IsVariable, but also allows names from other systems.
+// isVariableName is like IsVariable, but allows all names that an operating system allows.
 func isVariableName(v string) bool { return v != "" && !strings.ContainsAny(v, "=\x00\n ") }
 
-func validateHost(a toolItem, t tools.HostTool, names []string) []error {
-	errs := a.validateCommon(t.Name, names, t.Command, t.Env, t.Timeout)
+func validateHost(item toolItem, t tools.HostTool, names []string) []error {
+	errs := item.validateCommon(t.Name, names, t.Command, t.Env, t.Timeout)
 	if IsBuiltinTool(t.Name) && t.Name != tools.HelpName {
-		errs = append(errs, a.errorf("name", "%q is the name of a built-in tool; choose another", t.Name))
+		errs = append(errs, item.errorf("name", "%q is the name of a built-in tool; choose another", t.Name))
 	}
 	if len(t.Command) == 0 {
-		errs = append(errs, a.errorf("command", "the command is missing: list the program and its arguments, for example [python3, issues.py]"))
+		errs = append(errs, item.errorf("command", "the command is missing: list the program and its arguments, for example [python3, issues.py]"))
 	}
 	if n := t.MaxOutput; n < 0 || n > env.MaxToolResponse {
-		errs = append(errs, a.errorf("max_output", "%d is not a number of bytes up to %d; 0 means tools.max_output", n, env.MaxToolResponse))
+		errs = append(errs, item.errorf("max_output", "%d is not a number of bytes up to %d; 0 means tools.max_output", n, env.MaxToolResponse))
 	}
 	return errs
 }
 
-func validateServer(a toolItem, s tools.MCPServer, names []string) []error {
-	errs := a.validateCommon(s.Name, names, s.Command, s.Env, s.Timeout)
+func validateServer(item toolItem, s tools.MCPServer, names []string) []error {
+	errs := item.validateCommon(s.Name, names, s.Command, s.Env, s.Timeout)
 	if len(s.Command) > 0 == (s.URL != "") {
-		errs = append(errs, a.errorf("command", "set either command or url"))
+		errs = append(errs, item.errorf("command", "set either command or url"))
 	}
 	if s.URL == "" && s.TokenEnv != "" {
-		errs = append(errs, a.errorf("token_env", "token_env is for a url; pass variables to a command with env"))
+		errs = append(errs, item.errorf("token_env", "token_env is for a url; pass variables to a command with env"))
 	}
-	if s.TokenEnv != "" && !isVariableName(s.TokenEnv) { // it may be the token itself: do not repeat it
-		errs = append(errs, a.errorf("token_env", "not a valid name; it names the environment variable with the token"))
+	if s.TokenEnv != "" && !isVariableName(s.TokenEnv) { // the value may be the token itself: do not repeat it
+		errs = append(errs, item.errorf("token_env", "not a valid name; it names the environment variable with the token"))
 	}
 	if text := urlProblem(s.URL); text != "" {
-		errs = append(errs, a.errorf("url", "%s", text))
+		errs = append(errs, item.errorf("url", "%s", text))
 	}
 	return errs
 }
@@ -126,21 +126,21 @@ func urlProblem(text string) string {
 	if text == "" {
 		return ""
 	}
-	const instead = ", which would be written to the files of a run; put it in a variable and name that in token_env"
-	at, err := url.Parse(text)
+	const hint = ", which would be written to the files of a run; put it in a variable and name that in token_env"
+	u, err := url.Parse(text)
 	switch {
-	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "not a URL that starts with http:// or https://"
-	case at.User != nil:
-		return "the url contains a user name or password" + instead
+	case u.User != nil:
+		return "the url contains a user name or password" + hint
 	}
-	query, err := url.ParseQuery(at.RawQuery)
+	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return "the query of the url is invalid"
 	}
 	for name, values := range query {
 		if LooksSecret(name) || slices.ContainsFunc(values, looksRandom) {
-			return "the query of the url seems to contain a key" + instead
+			return "the query of the url seems to contain a key" + hint
 		}
 	}
 	return ""

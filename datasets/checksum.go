@@ -23,20 +23,20 @@ func (s Source) verify(i int, sum string) error {
 		return nil
 	}
 	text := s.label(i) + ": damaged in the cache"
-	if s.Hint != "" {
-		text += "; run " + printable(s.Hint)
+	if s.FetchCommand != "" {
+		text += "; run " + printable(s.FetchCommand)
 	}
 	return &dataError{text}
 }
 
-// checkDamage replaces the error of a parser by one about a wrong checksum, if that is
-// the reason.
+// checkDamage checks whether a parser failed because the file is damaged. If the
+// checksum is wrong, it returns an error about that, and otherwise err.
 func (s Source) checkDamage(ctx context.Context, i int, sh *shard, err error) error {
 	if err == nil || errors.Is(err, errStop) || ctx.Err() != nil || s.knownSum(i) == "" {
 		return err
 	}
 	sum := sha256.New()
-	if _, rerr := io.Copy(sum, &ctxReader{ctx, sh.all()}); rerr != nil {
+	if _, readErr := io.Copy(sum, &ctxReader{ctx, sh.reader()}); readErr != nil {
 		return err // the file cannot be read
 	}
 	if damaged := s.verify(i, hex.EncodeToString(sum.Sum(nil))); damaged != nil {

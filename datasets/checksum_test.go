@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// A file that is not what was fetched is called damaged, whether or not its
-// rows can still be read.
+// Load reports a file that changed after its download as damaged, even if its rows
+// can still be read.
 func TestDamaged(t *testing.T) {
 	two := line("a") + line("b")
 	for name, tt := range map[string]struct {
@@ -34,7 +34,7 @@ func TestDamaged(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "0a1b")
 			src := datasets.Source{
 				Name: "set", Files: []string{path}, Names: []string{"data/test"},
-				SHA256: []string{hex.EncodeToString(sum[:])}, Hint: "mini mend set",
+				SHA256: []string{hex.EncodeToString(sum[:])}, FetchCommand: "mini mend set",
 			}
 			load := func(data []byte) error {
 				if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -44,7 +44,7 @@ func TestDamaged(t *testing.T) {
 				return err
 			}
 			if err := load(tt.data); err != nil {
-				t.Errorf("whole: %v", err)
+				t.Errorf("undamaged: %v", err)
 			}
 			damaged := bytes.Clone(tt.data)
 			tt.flip(damaged)
@@ -56,7 +56,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// Where rows are read without a checksum, damage is found once it hinders.
+// IDs and Rows do not verify checksums; they report damage only if a row is invalid.
 func TestDamagedRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0a1b")
 	if err := os.WriteFile(path, []byte(line("a")+"{"), 0o600); err != nil {

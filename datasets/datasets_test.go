@@ -82,14 +82,15 @@ func TestReadNamesTheRow(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if err != nil && strings.ContainsAny(err.Error(), "\n\x1b\x00") {
-				t.Errorf("unfit for a terminal: %q", err)
+				t.Errorf("unsafe for a terminal: %q", err)
 			}
 		})
 	}
 }
 
-// TestReadSaysWhatItIsInstead feeds what people have instead of data.
-func TestReadSaysWhatItIsInstead(t *testing.T) {
+// TestReadOtherFormats reads common files of other formats: the error names the
+// format.
+func TestReadOtherFormats(t *testing.T) {
 	for name, tt := range map[string]struct{ file, text, want string }{
 		"not gzip":         {"x.jsonl.gz", "plain", "x.jsonl.gz: not a gzip file"},
 		"not parquet":      {"x.parquet", "plain", "x.parquet: not a parquet file"},
@@ -143,7 +144,7 @@ func TestImageName(t *testing.T) {
 	}
 }
 
-// load reads files and folders together, with nothing selected.
+// load loads all rows of files and folders.
 func load(t *testing.T, paths ...string) (datasets.Set, error) {
 	t.Helper()
 	var sources []datasets.Source

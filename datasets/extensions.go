@@ -9,8 +9,8 @@ import (
 // metadataFiles are files next to the data that have the extension of a data file.
 var metadataFiles = []string{"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "config.json", "state.json"}
 
-// extensions are those of data files, the preferred one first: parquet preserves the
-// types of columns, and JSON lines can be read row by row.
+// extensions are the extensions of data files, in order of preference: parquet preserves
+// the types of columns, and JSON lines can be read row by row.
 var extensions = []string{".parquet", ".jsonl", ".json"}
 
 // IsDataFile reports whether a slash-separated name is that of a data file: .parquet,
@@ -27,23 +27,23 @@ func IsDataFile(name string) bool {
 
 // RemoveDuplicates removes files that contain the same rows in another format, for example
 // test.jsonl next to test-00000-of-00001.parquet. Files are duplicates if they have the
-// same directory and name, apart from shard numbers and extension. It keeps parquet
-// before JSON lines before JSON, and adds shards that exist only in another format. It
+// same directory and name, apart from shard numbers and extension. RemoveDuplicates keeps
+// parquet before JSON lines before JSON, and shards that exist only in another format. It
 // keeps all other files; Load reports an id that occurs twice.
 func RemoveDuplicates(names []string) []string {
 	names = preferred(names)
 	best := map[string]string{} // key -> best extension
 	for _, name := range names {
 		key, _ := shardKey(name)
-		if form := extension(name); best[key] == "" || slices.Index(extensions, form) < slices.Index(extensions, best[key]) {
-			best[key] = form
+		if ext := extension(name); best[key] == "" || slices.Index(extensions, ext) < slices.Index(extensions, best[key]) {
+			best[key] = ext
 		}
 	}
-	type part struct{ key, number, total string }
-	have := map[part]bool{} // shards with the best extension; an empty number means any shard
+	type shardID struct{ key, number, total string }
+	have := map[shardID]bool{} // shards with the best extension; an empty number means any shard
 	for _, name := range names {
 		if key, shard := shardKey(name); shard != nil && extension(name) == best[key] {
-			have[part{key, shard[2], shard[3]}], have[part{key, "", shard[3]}] = true, true
+			have[shardID{key, shard[2], shard[3]}], have[shardID{key, "", shard[3]}] = true, true
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -51,7 +51,7 @@ func RemoveDuplicates(names []string) []string {
 		if extension(name) == best[key] {
 			return false
 		}
-		completes := shard != nil && have[part{key, "", shard[3]}] && !have[part{key, shard[2], shard[3]}]
+		completes := shard != nil && have[shardID{key, "", shard[3]}] && !have[shardID{key, shard[2], shard[3]}]
 		return !completes
 	})
 }
@@ -67,23 +67,24 @@ func shardKey(name string) (string, []string) {
 	return path.Join(path.Dir(name), base), shard
 }
 
-// preferred keeps one of several files that differ only in the extension.
+// preferred returns the names, but only the best of several names that differ only in the
+// extension.
 func preferred(names []string) []string {
 	best := map[string]string{} // name without extension -> name to keep
-	plain := func(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), extension(name)) }
+	trimExt := func(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), extension(name)) }
 	rank := func(name string) int { return slices.Index(extensions, extension(name)) }
 	for _, name := range names {
-		if other, ok := best[plain(name)]; !ok || rank(name) < rank(other) {
-			best[plain(name)] = name
+		if other, ok := best[trimExt(name)]; !ok || rank(name) < rank(other) {
+			best[trimExt(name)] = name
 		}
 	}
-	var kept []string
+	var result []string
 	for _, name := range names {
-		if best[plain(name)] == name {
-			kept = append(kept, name)
+		if best[trimExt(name)] == name {
+			result = append(result, name)
 		}
 	}
-	return kept
+	return result
 }
 
 // isHidden reports whether Unix or the Hugging Face hub hides a file or directory.
@@ -92,17 +93,17 @@ func isHidden(part string) bool { return strings.HasPrefix(part, ".") || strings
 // extension returns the extension of a data file without .gz; "" for other files.
 func extension(name string) string {
 	name = strings.TrimSuffix(name, ".gz")
-	for _, form := range extensions {
-		if strings.HasSuffix(name, form) {
-			return form
+	for _, ext := range extensions {
+		if strings.HasSuffix(name, ext) {
+			return ext
 		}
 	}
 	return ""
 }
 
-// stem returns the last element of a name without its extension; ok is false if it is not
-// the extension of a data file.
+// stem returns the last element of a name without the extension of a data file; ok reports
+// whether the name has such an extension.
 func stem(name string) (base string, ok bool) {
-	form := extension(name)
-	return strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".gz"), form), form != ""
+	ext := extension(name)
+	return strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".gz"), ext), ext != ""
 }

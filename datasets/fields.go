@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Fields returns the columns of the row for templates, by name. Lists of tests are lists,
-// even if the row has them as JSON strings.
+// Fields returns the columns of the row for templates, by name. FAIL_TO_PASS and
+// PASS_TO_PASS are lists, even if the row has them as JSON strings.
 func (in Instance) Fields() map[string]any {
 	fields := map[string]any{}
 	for name, raw := range in.Row {

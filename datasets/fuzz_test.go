@@ -14,8 +14,8 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// FuzzRead: no input may do anything but give rows that are safe to name files
-// after, or an error that names the file.
+// FuzzRead checks that any input gives rows whose ids are safe as file names, or an error
+// that names the file.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		row, "[" + row + "]", "null", `{"instance_id":"a/b"}`, "[[[", `{"FAIL_TO_PASS":""}`,
@@ -25,23 +25,23 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.HasPrefix(data, []byte("PAR1")) {
-			t.Skip("FuzzParquet does these")
+			t.Skip("FuzzParquet covers parquet files")
 		}
-		safe(t, data)
+		checkSafe(t, data)
 	})
 }
 
-// FuzzParquet: the same for parquet, whatever is done to files. The input
-// says what: two bytes of a place and one to put there, again and again.
-// (Whole files as inputs are too large for the engine to make them small.)
+// FuzzParquet is like FuzzRead for damaged parquet files. The input is a sequence of
+// changes, each of three bytes: an offset of two bytes, and the new byte. (Whole files
+// as inputs are too large for the fuzzing engine to minimize.)
 func FuzzParquet(f *testing.F) {
 	files := [][]byte{
 		table(f, plainRows(3)),
 		table(f, plainRows(3), parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)),
 		table(f, []kinds{{plainRow: plainRows(1)[0], Lists: [][]int32{{1}, {}}}}),
 		table(f, plainRows(3), parquet.Compression(&parquet.Gzip)),
-		footed(f, listOf28), // these two ended the program
-		footed(f, listOf31),
+		withFooter(f, listOf28), // these two crashed the program
+		withFooter(f, listOf31),
 	}
 	for i := range files {
 		f.Add(uint(i), []byte{4, 0, 0x15})
@@ -50,15 +50,15 @@ func FuzzParquet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint, damage []byte) {
 		data := bytes.Clone(files[which%uint(len(files))])
 		for ; len(damage) >= 3; damage = damage[3:] {
-			at := int(binary.LittleEndian.Uint16(damage))
-			data[4+at%(len(data)-4)] = damage[2]
+			offset := int(binary.LittleEndian.Uint16(damage))
+			data[4+offset%(len(data)-4)] = damage[2]
 		}
-		safe(t, data)
+		checkSafe(t, data)
 	})
 }
 
-// safe reads data, and holds what comes of it against the promises.
-func safe(t *testing.T, data []byte) {
+// checkSafe reads data and checks the rows or the error.
+func checkSafe(t *testing.T, data []byte) {
 	t.Helper()
 	set, err := read(t, "x", string(data))
 	if err != nil {

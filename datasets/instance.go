@@ -37,8 +37,8 @@ type Instance struct {
 	Row map[string]json.RawMessage `json:"-"`
 }
 
-// ImageName returns the container image of the instance: the one in the row, or else the
-// official one.
+// ImageName returns the container image of the instance: the image in the row, or else the
+// official image.
 func (in Instance) ImageName() string {
 	if in.Image != "" {
 		return in.Image

@@ -13,16 +13,16 @@ import (
 // maxRow limits one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
 
-// maxSpace limits white space between rows, in bytes: gzip compresses 20 GB of it to a
-// small file.
+// maxSpace limits white space between rows, in bytes: gzip compresses 20 GB of white space
+// to a small file.
 const maxSpace = 1 << 20
 
 var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
 // eachRow calls f with every row of a JSON text, numbered from 1. The bytes are valid only
-// during the call. The format, lines or a list, is detected from the first byte: file
-// extensions are often wrong. Errors contain the row but not the file; errors of f end
-// the loop and are returned unchanged.
+// during the call. eachRow detects the format, lines or a list, from the first byte, since
+// file extensions are often wrong. Its errors contain the row but not the file. An error
+// of f ends the loop and is returned unchanged.
 func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) error) error {
 	first, err := skipSpace(ctx, r)
 	switch {
@@ -81,19 +81,19 @@ func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
 	}
 }
 
-// rowLimiter fails a read after maxRow bytes since n was last reset.
+// rowLimiter is a reader that fails when n exceeds maxRow. Its user resets n for each row.
 type rowLimiter struct {
 	r io.Reader
 	n int
 }
 
 // Read implements io.Reader.
-func (m *rowLimiter) Read(p []byte) (int, error) {
-	if m.n > maxRow {
+func (l *rowLimiter) Read(p []byte) (int, error) {
+	if l.n > maxRow {
 		return 0, fmt.Errorf("longer than %d MB", maxRow>>20)
 	}
-	n, err := m.r.Read(p)
-	m.n += n
+	n, err := l.r.Read(p)
+	l.n += n
 	return n, err
 }
 
@@ -132,23 +132,23 @@ func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
 		_, _ = r.Discard(3) // just peeked
 	}
-	for passed := 0; ; {
+	for skipped := 0; ; {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
 		if _, err := r.Peek(1); err != nil {
 			return 0, err
 		}
-		here, _ := r.Peek(r.Buffered()) // cannot fail
-		rest := bytes.TrimLeft(here, " \t\r\n\v\f")
-		if passed += len(here) - len(rest); passed > maxSpace {
+		buffered, _ := r.Peek(r.Buffered()) // cannot fail
+		rest := bytes.TrimLeft(buffered, " \t\r\n\v\f")
+		if skipped += len(buffered) - len(rest); skipped > maxSpace {
 			return 0, errSpace
 		}
 		if len(rest) > 0 {
 			first := rest[0]
-			_, _ = r.Discard(len(here) - len(rest)) // just peeked
+			_, _ = r.Discard(len(buffered) - len(rest)) // just peeked
 			return first, nil
 		}
-		_, _ = r.Discard(len(here)) // just peeked
+		_, _ = r.Discard(len(buffered)) // just peeked
 	}
 }

@@ -7,59 +7,59 @@ import (
 	"iter"
 )
 
-// Set is the selected rows and their sources.
+// Set holds the selected rows and their sources.
 type Set struct {
 	Sources   []SourceInfo // in the order of the sources
 	Rows      int          // number of distinct ids in all sources
 	Instances []Instance   // in the order of the selection
 }
 
-// ErrData is wrapped by every error about a dataset or its selection; the text contains
-// the file and the row.
+// ErrData is wrapped by every error about a dataset or its selection. The text of such an
+// error contains the file and the row.
 var ErrData = errors.New("dataset")
 
 type dataError struct{ text string }
 
-func (b *dataError) Error() string { return b.text }
-func (b *dataError) Unwrap() error { return ErrData }
+func (e *dataError) Error() string { return e.text }
+func (e *dataError) Unwrap() error { return ErrData }
 
-// Load reads the selected rows of all sources. It keeps only these in memory: it reads
-// each source once for the ids and once for the selected rows.
+// Load reads the selected rows of all sources. It keeps only the selected rows in memory:
+// it reads each source once for the ids and once for these rows.
 //
 // Rows are in the order in which their ids first appear. A row that several sources have
 // is merged; a column with different values is an error (see merge).
 func Load(ctx context.Context, sources []Source, sel Selection) (Set, error) {
 	var set Set
 	var all []string
-	has := make([]map[string]bool, len(sources)) // the ids of each source
-	known := map[string]bool{}
+	idSets := make([]map[string]bool, len(sources)) // the ids of each source
+	seen := map[string]bool{}
 	for i, src := range sources {
-		ids, edition, err := src.scan(ctx, true)
+		ids, info, err := src.scan(ctx, true)
 		if err != nil {
 			return Set{}, err
 		}
-		set.Sources = append(set.Sources, edition)
-		has[i] = make(map[string]bool, len(ids))
+		set.Sources = append(set.Sources, info)
+		idSets[i] = make(map[string]bool, len(ids))
 		for _, id := range ids {
-			has[i][id] = true
-			if !known[id] {
-				known[id] = true
+			idSets[i][id] = true
+			if !seen[id] {
+				seen[id] = true
 				all = append(all, id)
 			}
 		}
 	}
 	set.Rows = len(all)
-	picked, err := sel.Apply(all)
+	selected, err := sel.Apply(all)
 	if err != nil {
 		return Set{}, err
 	}
-	rows := make(map[string]sourceRow, len(picked))
+	rows := make(map[string]sourceRow, len(selected))
 	for i, src := range sources {
-		if err := src.loadRows(ctx, picked, has[i], rows); err != nil {
+		if err := src.loadRows(ctx, selected, idSets[i], rows); err != nil {
 			return Set{}, err
 		}
 	}
-	for _, id := range picked {
+	for _, id := range selected {
 		set.Instances = append(set.Instances, rows[id].Instance)
 	}
 	return set, nil
@@ -71,11 +71,12 @@ type sourceRow struct {
 	from string
 }
 
-// loadRows reads the picked rows that the source has.
-func (s Source) loadRows(ctx context.Context, picked []string, has map[string]bool, rows map[string]sourceRow) error {
+// loadRows reads the selected rows among ids, the ids of the source, and merges them into
+// rows.
+func (s Source) loadRows(ctx context.Context, selected []string, ids map[string]bool, rows map[string]sourceRow) error {
 	missing := map[string]bool{}
-	for _, id := range picked {
-		if has[id] {
+	for _, id := range selected {
+		if ids[id] {
 			missing[id] = true
 		}
 	}
@@ -114,8 +115,8 @@ func IDs(ctx context.Context, s Source) ([]string, error) {
 // Scan returns the ids of all rows and a description of the source, with checksum.
 func Scan(ctx context.Context, s Source) ([]string, SourceInfo, error) { return s.scan(ctx, true) }
 
-// Rows iterates over the rows whose ids are wanted, one at a time; nil wants all. An error
-// ends the iteration; errors about a row wrap ErrData.
+// Rows iterates over the rows for whose ids want returns true, one at a time; over all rows
+// if want is nil. An error ends the iteration. Errors about a row wrap ErrData.
 func Rows(ctx context.Context, s Source, want func(id string) bool) iter.Seq2[Instance, error] {
 	if want == nil {
 		want = func(string) bool { return true }

@@ -37,7 +37,8 @@ func merge(a, b sourceRow) (sourceRow, error) {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// sameColumn compares two values; columns with several notations are parsed first.
+// sameColumn compares two values of a column. It parses the columns that have several
+// notations.
 func sameColumn(name string, a, b json.RawMessage) bool {
 	switch name {
 	case "FAIL_TO_PASS", "PASS_TO_PASS":

@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// both loads two sources of one row each, with the columns that are given.
+// both loads two sources with one row each; a and b are further columns of the rows.
 func both(t *testing.T, a, b string) (datasets.Set, error) {
 	t.Helper()
 	source := func(name, columns string) datasets.Source {
@@ -85,7 +85,7 @@ func TestMergeOrderAndSelection(t *testing.T) {
 	}
 	different := datasets.Embedded("three", []byte(`{"instance_id":"b","problem_statement":"another"}`))
 	sources := []datasets.Source{source("one", "b", "a"), source("two", "c", "a"), different}
-	set, err := datasets.Load(t.Context(), sources, datasets.Selection{Filter: "a|c"}) // b is different, and not looked at
+	set, err := datasets.Load(t.Context(), sources, datasets.Selection{Filter: "a|c"}) // without b, whose rows differ
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/internal/corpustest"
 )
 
-// The official sets, where they are at hand beside the project.
+// TestOfficialRows loads the official datasets, if the real data is present.
 func TestOfficialRows(t *testing.T) {
 	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
 		t.Run(file, func(t *testing.T) {
@@ -36,9 +36,8 @@ func TestOfficialRows(t *testing.T) {
 	}
 }
 
-// TestOfficialParquet holds the hub's parquet files against the same rows as
-// JSON lines. The JSON has the test split only; the rows of dev are looked at
-// for what can be said without it.
+// TestOfficialParquet compares the hub's parquet files with the same rows as JSON lines.
+// The JSON has only the split test; of the rows of dev, it checks the columns.
 func TestOfficialParquet(t *testing.T) {
 	dir := corpustest.RealData(t, "swebench")
 	lines := rowsOf(t, filepath.Join(dir, "lite.jsonl.gz"))
@@ -64,7 +63,7 @@ func TestOfficialParquet(t *testing.T) {
 	t.Logf("columns: %v", columns)
 }
 
-// rowsOf reads every row as the JSON value it stands for.
+// rowsOf returns all rows as decoded JSON, by id.
 func rowsOf(t *testing.T, path string) map[string]map[string]any {
 	t.Helper()
 	src, err := datasets.Local(path, "")

@@ -21,7 +21,7 @@ type shard struct {
 	close func() error
 }
 
-// open opens a file of the source; a pipe is copied to a file first.
+// open opens a file of the source. It first copies a pipe to a file.
 func (s Source) open(ctx context.Context, i int) (*shard, error) {
 	sh := &shard{label: s.label(i), close: func() error { return nil }}
 	switch {
@@ -94,9 +94,9 @@ func errorText(err error) string {
 		}
 		return r
 	}, err.Error())
-	const most = 300
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
+	const maxLen = 300
+	if len(text) > maxLen {
+		text = strings.ToValidUTF8(text[:maxLen], "") + "..."
 	}
 	return text
 }
@@ -147,9 +147,10 @@ func (sh *shard) kind() (fileKind, error) {
 	return kindJSON, nil
 }
 
-// text returns a reader of the JSON text. The bytes of the file are copied to tee.
-func (sh *shard) text(kind fileKind, tee io.Writer) (*bufio.Reader, error) {
-	r := io.TeeReader(sh.all(), tee)
+// jsonReader returns a reader of the JSON text. It copies the bytes that it reads from the
+// file to tee.
+func (sh *shard) jsonReader(kind fileKind, tee io.Writer) (*bufio.Reader, error) {
+	r := io.TeeReader(sh.reader(), tee)
 	if kind == kindGzip {
 		z, err := gzip.NewReader(r)
 		if err != nil {
@@ -166,5 +167,5 @@ func (sh *shard) text(kind fileKind, tee io.Writer) (*bufio.Reader, error) {
 	return b, nil
 }
 
-// all returns a reader of the whole file.
-func (sh *shard) all() io.Reader { return io.NewSectionReader(sh.from, 0, sh.size) }
+// reader returns a reader of the whole file.
+func (sh *shard) reader() io.Reader { return io.NewSectionReader(sh.from, 0, sh.size) }

@@ -18,7 +18,7 @@ type table struct {
 	file *parquet.File
 	from io.ReaderAt
 	size int64
-	id   int // index of the column of ids
+	id   int // index of the id column
 }
 
 // openTable reads the footer of the file.
@@ -133,7 +133,7 @@ func appendIDs(ids []string, page parquet.Page, values []parquet.Value) ([]strin
 		n, err := r.ReadValues(values) // may return values together with io.EOF
 		for _, v := range values[:n] {
 			id := ""
-			if v.Kind() == parquet.ByteArray { // the library does not check
+			if v.Kind() == parquet.ByteArray { // the library does not check the kind
 				b := v.ByteArray()
 				id = string(b[:min(len(b), maxID+1)]) // CheckID rejects a longer id
 			}

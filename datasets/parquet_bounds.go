@@ -13,16 +13,16 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Limits on what a parquet file may declare before the library allocates memory for it.
-// Real datasets are far below. Compressed bytes are not limited, because downloads have
-// checksums.
+// Limits for the sizes that a parquet file declares: the library allocates memory for
+// these sizes. Real datasets are far below the limits. Compressed bytes have no limit,
+// because downloads have checksums.
 const (
 	maxFooter = 256 << 20 // bytes
 	maxList   = 1 << 20   // elements of a list in the footer, such as columns of row groups
 	maxLeaves = 1000      // leaf columns
-	// maxOpen limits the sum of the largest page of each column of a row group, in bytes:
-	// the library assembles rows from one page per column. Pages usually have about a
-	// megabyte, or some hundred for large rows.
+	// maxOpen limits the sum of the largest pages of all columns of a row group, in
+	// bytes: the library assembles rows from one page per column. Pages usually have
+	// about a megabyte, or some hundred megabytes for large rows.
 	maxOpen   = 512 << 20
 	maxValues = 1 << 24 // per page
 )
@@ -35,8 +35,8 @@ var (
 	errTooLarge  = fmt.Errorf("its pages unpack to more than %d MB at a time"+sizeHint, maxOpen>>20)
 )
 
-// checkFooter decodes the footer with limits, before the library decodes it without: a Go
-// program cannot recover from running out of memory.
+// checkFooter decodes the footer with limits, before the library decodes it without
+// limits: a Go program cannot recover from running out of memory.
 func checkFooter(r io.ReaderAt, size int64) error {
 	var tail [8]byte
 	if size < 12 {
@@ -78,11 +78,11 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// boundedLists rejects a list that declares more elements than any dataset needs: the
-// decoder allocates memory for all of them before it reads the first.
+// boundedLists is a thrift.Reader that rejects lists which declare more than maxList
+// elements: the decoder allocates memory for all elements before it reads the first.
 type boundedLists struct{ thriftReader }
 
-// thriftReader renames the embedded field, which has a method of the same name.
+// thriftReader gives the embedded field another name: thrift.Reader has a method Reader.
 type thriftReader = thrift.Reader
 
 // ReadList implements thrift.Reader.
@@ -100,7 +100,8 @@ func decodeThrift(r io.Reader, v any) error {
 	})
 }
 
-// checkRows checks the page headers of all columns of a row group before pages are read.
+// checkRows checks the page headers of all columns of a row group. It must be called before
+// the library reads the pages.
 func (t *table) checkRows(ctx context.Context, group int) error {
 	sum := int64(0)
 	for column := range t.file.Schema().Columns() {
@@ -134,11 +135,11 @@ func (t *table) checkPages(ctx context.Context, group, column int) (largest int6
 	}
 	pages := io.NewSectionReader(t.from, start, size)
 	buf := bufio.NewReaderSize(nil, 4096)
-	for at := int64(0); at < size; {
+	for offset := int64(0); offset < size; {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		rest := io.NewSectionReader(pages, at, size-at)
+		rest := io.NewSectionReader(pages, offset, size-offset)
 		buf.Reset(rest)
 		var h format.PageHeader
 		if err := decodeThrift(buf, &h); err != nil {
@@ -148,11 +149,11 @@ func (t *table) checkPages(ctx context.Context, group, column int) (largest int6
 		if err != nil {
 			return 0, fmt.Errorf("read page header: %w", err)
 		}
-		at += read - int64(buf.Buffered())
-		if err := checkPage(&h, size-at); err != nil {
+		offset += read - int64(buf.Buffered())
+		if err := checkPage(&h, size-offset); err != nil {
 			return 0, err
 		}
-		at += int64(h.CompressedPageSize)
+		offset += int64(h.CompressedPageSize)
 		largest = max(largest, int64(h.UncompressedPageSize))
 	}
 	return largest, nil

@@ -80,7 +80,7 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 		got := 0
 		ended := false
 		err := recoverPanic(func() (err error) {
-			got, err = rows.ReadRows(buf) // gives rows and io.EOF together
+			got, err = rows.ReadRows(buf) // may return rows together with io.EOF
 			if ended = errors.Is(err, io.EOF); ended {
 				return nil
 			}

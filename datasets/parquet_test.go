@@ -19,7 +19,7 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// table writes rows as a parquet file, two of them a group.
+// table returns a parquet file with these rows, in row groups of two.
 func table[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func table[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byt
 	return b.Bytes()
 }
 
-// plainRow has what the official sets have.
+// plainRow has types of columns that the official datasets have.
 type plainRow struct {
 	ID      string   `parquet:"instance_id"`
 	Problem string   `parquet:"problem_statement"`
@@ -81,19 +81,19 @@ func TestParquet(t *testing.T) {
 				}
 			}
 			if set.Rows != 101 || len(set.Instances) != 101 {
-				t.Errorf("%d rows, %d taken", set.Rows, len(set.Instances))
+				t.Errorf("%d rows, %d instances", set.Rows, len(set.Instances))
 			}
 		})
 	}
 }
 
-// inner is within lists and maps below.
+// inner is a group, alone and in lists, in kinds.
 type inner struct {
 	A int32    `parquet:"a"`
 	B []string `parquet:"b,list,optional"`
 }
 
-// kinds has a column for what parquet can say and the official sets do not.
+// kinds has columns of the parquet types that the official datasets do not use.
 type kinds struct {
 	plainRow
 	Yes     bool             `parquet:"yes"`
@@ -157,12 +157,12 @@ func TestParquetKinds(t *testing.T) {
 	}
 }
 
-// TestParquetOldLists reads lists as writers of other times wrote them.
+// TestParquetOldLists reads the forms of lists that older writers used.
 func TestParquetOldLists(t *testing.T) {
 	leaf := func() parquet.Node { return parquet.Leaf(parquet.Int32Type) }
 	for name, tt := range map[string]struct {
 		list parquet.Node
-		row  []parquet.Value // of the list's leaf, which is the second after instance_id
+		row  []parquet.Value // values of the list's leaf, the column after instance_id
 		want string
 	}{
 		"three levels":          {parquet.List(leaf()), values(0, 1, 7, 1, 1, 8), "[7,8]"},
@@ -194,7 +194,8 @@ func TestParquetOldLists(t *testing.T) {
 	}
 }
 
-// values are integers of column 1, each as its two levels and itself.
+// values returns integers of column 1. Each triple has the repetition level, the
+// definition level and the integer.
 func values(triples ...int) []parquet.Value {
 	var list []parquet.Value
 	for i := 0; i < len(triples); i += 3 {
@@ -217,9 +218,9 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 	unsafe[2].ID = "../../x"
 	empty := plainRows(3)
 	empty[1].ID = ""
-	patched := func(at int, b ...byte) []byte {
+	patched := func(offset int, b ...byte) []byte {
 		data := bytes.Clone(good)
-		copy(data[at:], b)
+		copy(data[offset:], b)
 		return data
 	}
 	footer := len(good) - 8
@@ -240,8 +241,8 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 		"footer is rubbish":   {patched(footer-20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "not a parquet file, or a damaged one"},
 		"pages are rubbish":   {patched(4, bytes.Repeat([]byte{0xee}, 64)...), "after row 0"},
 		"a page of 2 GB":      {huge(t, good), "more than 512 MB"},
-		"a list of 2^28":      {footed(t, listOf28), "claims 268435456 elements"},
-		"a list of 2^31":      {footed(t, listOf31), "claims 2147483647 elements"},
+		"a list of 2^28":      {withFooter(t, listOf28), "claims 268435456 elements"},
+		"a list of 2^31":      {withFooter(t, listOf31), "claims 2147483647 elements"},
 		"a map":               {table(t, []mapped{{plainRows(1)[0], map[string]string{"k": "v"}}}), "column map: mini cannot read columns of type map"},
 		"many columns":        {wide(t, 1001), "more than 1000 columns"},
 		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "damaged one"},
@@ -260,21 +261,22 @@ type mapped struct {
 	Map map[string]string `parquet:"map"`
 }
 
-// These footers have one list, of more elements than there are bytes: what the
-// library would make room for.
+// These footers declare one list with more elements than the file has bytes; the library
+// would allocate memory for all elements.
 const (
 	listOf28 = "\x29\xfc\x80\x80\x80\x80\x01"
 	listOf31 = "\x29\xfc\xff\xff\xff\xff\x07"
 )
 
-func footed(t testing.TB, footer string) []byte {
+// withFooter returns a parquet file with the given footer.
+func withFooter(t testing.TB, footer string) []byte {
 	t.Helper()
 	data := append([]byte("PAR1"), make([]byte, 16)...)
 	data = append(data, footer+"\x00"...)
 	return append(binary.LittleEndian.AppendUint32(data, uint32(len(footer)+1)), "PAR1"...)
 }
 
-// wide has n columns.
+// wide returns a parquet file with n columns and no rows.
 func wide(t testing.TB, n int) []byte {
 	t.Helper()
 	group := parquet.Group{"instance_id": parquet.String(), "problem_statement": parquet.String()}
@@ -288,9 +290,9 @@ func wide(t testing.TB, n int) []byte {
 	return b.Bytes()
 }
 
-// huge makes the first page of a file claim two gigabytes. Its header is
-// Thrift: 0x15 before each of type, size, and size when packed, which are
-// variable-length integers; what follows moves into the page.
+// huge returns a copy of a file whose first page declares two gigabytes. The header of a
+// page is Thrift: its type, size and compressed size are variable-length integers, each
+// after a byte 0x15. The rest of the header moves into the page.
 func huge(t *testing.T, good []byte) []byte {
 	t.Helper()
 	const size = 6
@@ -306,8 +308,8 @@ func huge(t *testing.T, good []byte) []byte {
 	return data
 }
 
-// TestParquetReadsOnlyWhatIsWanted damages the columns of the second group of
-// rows: whoever wants rows of the first one need not know.
+// TestParquetReadsOnlyWhatIsWanted damages the columns of the second row group: rows of
+// the first group can still be read.
 func TestParquetReadsOnlyWhatIsWanted(t *testing.T) {
 	rows := plainRows(4)
 	rows[2].Problem = "only here"
@@ -328,8 +330,8 @@ func TestParquetReadsOnlyWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestLargeStatistics: the library's own writer has the largest value and the
-// smallest in the description of each page, twice.
+// TestLargeStatistics reads files with large statistics: the library writes the largest
+// and the smallest value of each page into the file twice.
 func TestLargeStatistics(t *testing.T) {
 	for _, tt := range []struct{ rows, size int }{{40, 4 << 20}, {6, 10 << 20}, {1, 60 << 20}} {
 		rows := plainRows(tt.rows)

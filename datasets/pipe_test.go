@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// fifo is a named pipe: what /dev/stdin and <(command) are, too.
+// fifo returns the path of a named pipe. /dev/stdin and <(command) may be pipes, too.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
@@ -42,7 +42,7 @@ func TestPipe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the bytes come once, and are read twice each time
+			for range 2 { // each Load reads the rows twice, but the pipe has them only once
 				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"})
 				if err != nil || set.Rows != 2 || len(set.Instances) != 1 {
 					t.Errorf("%+v, %v", set, err)
@@ -58,7 +58,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPipeWithoutEnd is left when the context ends, though its writer stays.
+// TestPipeWithoutEnd checks that reading stops when the context ends, although the writer
+// keeps the pipe open.
 func TestPipeWithoutEnd(t *testing.T) {
 	path := fifo(t)
 	src, err := datasets.Local(path, "")
@@ -66,7 +67,7 @@ func TestPipeWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
+	enough := errors.New("enough")
 	var g errgroup.Group
 	g.Go(func() error {
 		w, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -74,7 +75,7 @@ func TestPipeWithoutEnd(t *testing.T) {
 			return err
 		}
 		_, err = w.WriteString(line("a"))
-		cancel(why) // by now somebody reads
+		cancel(enough) // the open has returned, so there is a reader
 		<-t.Context().Done()
 		return errors.Join(err, w.Close())
 	})
@@ -83,27 +84,27 @@ func TestPipeWithoutEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) || err.Error() != "read "+path+": enough" {
-		t.Errorf("got %v, want %v", err, why)
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, enough) || err.Error() != "read "+path+": enough" {
+		t.Errorf("got %v, want %v", err, enough)
 	}
 }
 
-// TestPipeEndsBeforeContext has the two ends of Ctrl-C in the order that makes
-// half of the rows look like all of them.
+// TestPipeEndsBeforeContext ends the pipe before the context, as Ctrl-C in a pipeline may
+// do: half of the rows must not pass for all of them.
 func TestPipeEndsBeforeContext(t *testing.T) {
 	path := fifo(t)
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	synctest.Test(t, func(t *testing.T) {
 		src, err := datasets.Local(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, why)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, cause)
 		defer cancel()
 		var g errgroup.Group
 		g.Go(func() error { return os.WriteFile(path, []byte(line("a")), 0o600) })
-		if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
-			t.Errorf("got %v, want %v", err, why)
+		if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
+			t.Errorf("got %v, want %v", err, cause)
 		}
 		if err := g.Wait(); err != nil {
 			t.Error(err)
@@ -117,10 +118,11 @@ func TestDevicesAreNoDatasets(t *testing.T) {
 	}
 }
 
-// TestPipeWithoutWriter is left too: to open it takes until somebody writes.
+// TestPipeWithoutWriter checks that opening a pipe, which blocks until there is a writer,
+// stops when the context ends.
 func TestPipeWithoutWriter(t *testing.T) {
 	path := fifo(t)
-	t.Cleanup(func() { // a writer ends the wait that is left behind
+	t.Cleanup(func() { // a writer ends the blocked open
 		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			_ = w.Close()
 		}
@@ -129,11 +131,11 @@ func TestPipeWithoutWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(why) }) // most likely it waits by then
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(cause) }) // most likely it waits by then
 	defer timer.Stop()
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
-		t.Errorf("got %v, want %v", err, why)
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
+		t.Errorf("got %v, want %v", err, cause)
 	}
 }

@@ -18,7 +18,7 @@ func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err erro
 	if row == nil {
 		return nil, "", errors.New("not an object")
 	}
-	if err := text(row, "instance_id", &id); err != nil {
+	if err := readString(row, "instance_id", &id); err != nil {
 		return nil, "", err
 	}
 	return row, id, CheckID(id)
@@ -44,7 +44,7 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 		{"log_parser", &in.LogParser},
 		{"eval_type", &in.EvalType},
 	} {
-		if err := text(row, c.name, c.into); err != nil {
+		if err := readString(row, c.name, c.into); err != nil {
 			return Instance{}, err
 		}
 	}
@@ -59,7 +59,7 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 		return Instance{}, err
 	}
 	for _, name := range []string{"image", "image_name", "docker_image"} {
-		if err := text(row, name, &in.Image); err != nil {
+		if err := readString(row, name, &in.Image); err != nil {
 			return Instance{}, err
 		}
 		if in.Image != "" {
@@ -75,8 +75,8 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	return in, nil
 }
 
-// text reads a string column; null and a missing column are "".
-func text(row map[string]json.RawMessage, name string, into *string) error {
+// readString reads a string column; null and a missing column are "".
+func readString(row map[string]json.RawMessage, name string, into *string) error {
 	raw, ok := row[name]
 	if !ok || string(raw) == "null" {
 		return nil
@@ -155,26 +155,26 @@ const maxID = 200
 // CheckID rejects ids that are invalid or unsafe as the name of a directory. Datasets are
 // untrusted.
 func CheckID(id string) error {
-	bad := func(why string) error { return fmt.Errorf("instance_id %.100q %s", id, why) }
+	invalid := func(why string) error { return fmt.Errorf("instance_id %.100q %s", id, why) }
 	switch {
 	case id == "":
 		return errors.New("instance_id is missing or empty")
 	case len(id) > maxID:
-		return bad(fmt.Sprintf("is longer than %d bytes", maxID))
+		return invalid(fmt.Sprintf("is longer than %d bytes", maxID))
 	case !utf8.ValidString(id):
-		return bad("is not UTF-8")
+		return invalid("is not UTF-8")
 	case strings.ContainsAny(id, `/\`):
-		return bad("has a slash; it would be a path outside the run folder")
+		return invalid("has a slash; it would be a path outside the run folder")
 	case strings.HasPrefix(id, "."), strings.HasPrefix(id, "-"):
-		return bad("starts with . or -")
+		return invalid("starts with . or -")
 	case strings.TrimSpace(id) != id:
-		return bad("starts or ends with white space")
+		return invalid("starts or ends with white space")
 	case strings.ContainsFunc(id, isUnprintable):
-		return bad("has an unprintable character")
+		return invalid("has an unprintable character")
 	}
 	for _, name := range runFiles {
 		if strings.EqualFold(id, name) {
-			return bad("is the name of a file of the run")
+			return invalid("is the name of a file of the run")
 		}
 	}
 	return nil

@@ -25,43 +25,43 @@ type SourceInfo struct {
 // maxRows limits the ids in memory. The largest dataset has about 60,000 rows.
 const maxRows = 5_000_000
 
-// scan reads the ids of a source and, if info is true, computes its checksum.
-func (s Source) scan(ctx context.Context, info bool) ([]string, SourceInfo, error) {
-	e := SourceInfo{Name: s.Name, Revision: s.Revision, Split: s.Split, Files: s.count()}
+// scan reads the ids of a source and, if checksum is true, computes its checksum.
+func (s Source) scan(ctx context.Context, checksum bool) ([]string, SourceInfo, error) {
+	info := SourceInfo{Name: s.Name, Revision: s.Revision, Split: s.Split, Files: s.count()}
 	c := collector{source: s, seen: map[string]position{}}
 	var sums []byte
 	for i := range s.count() {
 		sum := hash.Hash(nil)
-		if info {
+		if checksum {
 			sum = sha256.New()
 		}
 		if err := c.file(ctx, i, sum); err != nil {
 			return nil, SourceInfo{}, err
 		}
-		if !info {
+		if !checksum {
 			continue
 		}
-		e.SHA256 = hex.EncodeToString(sum.Sum(nil))
-		if err := s.verify(i, e.SHA256); err != nil {
+		info.SHA256 = hex.EncodeToString(sum.Sum(nil))
+		if err := s.verify(i, info.SHA256); err != nil {
 			return nil, SourceInfo{}, err
 		}
 		if s.count() > 1 {
-			sums = fmt.Appendf(sums, "%s  %s\n", e.SHA256, s.sumName(i))
+			sums = fmt.Appendf(sums, "%s  %s\n", info.SHA256, s.sumName(i))
 		}
 	}
 	if len(c.ids) == 0 {
-		return nil, SourceInfo{}, &dataError{s.all() + ": no rows"}
+		return nil, SourceInfo{}, &dataError{s.displayName() + ": no rows"}
 	}
-	if info && s.count() > 1 {
+	if checksum && s.count() > 1 {
 		sum := sha256.Sum256(sums)
-		e.SHA256 = hex.EncodeToString(sum[:])
+		info.SHA256 = hex.EncodeToString(sum[:])
 	}
-	e.Rows = len(c.ids)
-	return c.ids, e, nil
+	info.Rows = len(c.ids)
+	return c.ids, info, nil
 }
 
-// all returns the name of the source for messages.
-func (s Source) all() string {
+// displayName returns the name of the source for messages.
+func (s Source) displayName() string {
 	if s.count() == 1 {
 		return s.label(0)
 	}
@@ -98,18 +98,18 @@ func (c *collector) rows(ctx context.Context, i int, sh *shard, sum hash.Hash) e
 		if err := sh.wrapError(ctx, sh.parquetIDs(ctx, add)); err != nil || sum == nil {
 			return err
 		}
-		_, err := io.Copy(sum, &ctxReader{ctx, sh.all()})
+		_, err := io.Copy(sum, &ctxReader{ctx, sh.reader()})
 		return sh.wrapError(ctx, err)
 	}
 	return sh.wrapError(ctx, sh.jsonIDs(ctx, kind, sum, add))
 }
 
 func (c *collector) add(file, row int, id string) error {
-	first, dup := c.seen[id]
+	first, duplicate := c.seen[id]
 	switch {
-	case dup && int(first.file) == file:
+	case duplicate && int(first.file) == file:
 		return fmt.Errorf("rows %d and %d have the same instance_id %q", first.row, row, id)
-	case dup:
+	case duplicate:
 		return &dataError{fmt.Sprintf("%s row %d and %s row %d have the same instance_id %q; use only one of the files",
 			c.source.label(int(first.file)), first.row, c.source.label(file), row, id)}
 	case len(c.ids) == maxRows:
@@ -126,8 +126,8 @@ func (sh *shard) jsonIDs(ctx context.Context, kind fileKind, sum io.Writer, f fu
 	if sum == nil {
 		sum = io.Discard
 	}
-	seen := &countWriter{w: sum}
-	r, err := sh.text(kind, seen)
+	read := &countWriter{w: sum}
+	r, err := sh.jsonReader(kind, read)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (sh *shard) jsonIDs(ctx context.Context, kind fileKind, sum io.Writer, f fu
 		return err
 	}
 	// Include the rest of the file in the checksum.
-	_, err = io.Copy(sum, io.NewSectionReader(sh.from, seen.n, sh.size-seen.n))
+	_, err = io.Copy(sum, io.NewSectionReader(sh.from, read.n, sh.size-read.n))
 	return err
 }
 
@@ -161,7 +161,7 @@ func (c *countWriter) Write(p []byte) (int, error) {
 
 // jsonRows calls f with the wanted rows.
 func (sh *shard) jsonRows(ctx context.Context, kind fileKind, want func(string) bool, f func(Instance) bool) error {
-	r, err := sh.text(kind, io.Discard)
+	r, err := sh.jsonReader(kind, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,11 @@ func (s Selection) Apply(ids []string) ([]string, error) {
 	if s.Filter != "" {
 		re, err := regexp.Compile("^(?:" + s.Filter + ")")
 		if err != nil {
-			why := err.Error()
+			reason := err.Error()
 			if e, ok := errors.AsType[*syntax.Error](err); ok {
-				why = e.Code.String() // the full text contains the modified expression
+				reason = e.Code.String() // the full text contains the modified expression
 			}
-			return nil, &dataError{fmt.Sprintf("--filter %q: not a regular expression: %s", s.Filter, why)}
+			return nil, &dataError{fmt.Sprintf("--filter %q: not a regular expression: %s", s.Filter, reason)}
 		}
 		ids = slices.DeleteFunc(ids, func(id string) bool { return !re.MatchString(id) })
 	}
@@ -54,10 +54,10 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 	for _, id := range s.IDs {
 		missing[id] = true
 	}
-	var kept []string
+	var selected []string
 	for _, id := range ids {
 		if slices.Contains(s.IDs, id) {
-			kept = append(kept, id)
+			selected = append(selected, id)
 			delete(missing, id)
 		}
 	}
@@ -66,13 +66,13 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 			return nil, &dataError{fmt.Sprintf("--instance %q: no row has this id%s", id, suggestID(id, ids))}
 		}
 	}
-	return kept, nil
+	return selected, nil
 }
 
 // suggestID returns a hint for an unknown id: a similar one, or else the first.
 func suggestID(typed string, ids []string) string {
-	if suggestID := ClosestIDs(typed, ids, 1); len(suggestID) > 0 {
-		return fmt.Sprintf("; did you mean %s?", suggestID[0])
+	if closest := ClosestIDs(typed, ids, 1); len(closest) > 0 {
+		return fmt.Sprintf("; did you mean %s?", closest[0])
 	}
 	if len(ids) > 0 {
 		return fmt.Sprintf("; the first is %s", ids[0])
@@ -86,9 +86,9 @@ func slice(rows []string, spec string) ([]string, error) {
 		return rows, nil
 	}
 	parts := strings.Split(spec, ":")
-	bad := &dataError{fmt.Sprintf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)}
+	errSyntax := &dataError{fmt.Sprintf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)}
 	if len(parts) < 2 || len(parts) > 3 {
-		return nil, bad
+		return nil, errSyntax
 	}
 	var n [3]*int
 	for i, p := range parts {
@@ -97,7 +97,7 @@ func slice(rows []string, spec string) ([]string, error) {
 		}
 		v, err := strconv.Atoi(p)
 		if err != nil {
-			return nil, bad
+			return nil, errSyntax
 		}
 		n[i] = &v
 	}
@@ -106,16 +106,16 @@ func slice(rows []string, spec string) ([]string, error) {
 		step = *n[2]
 	}
 	if step == 0 {
-		return nil, bad
+		return nil, errSyntax
 	}
 	step = min(max(step, -len(rows)-1), len(rows)+1) // a larger step has the same result, but may overflow
 	low, high := 0, len(rows)                        // limits of start and stop
 	if step < 0 {
 		low, high = -1, len(rows)-1
 	}
-	at := func(v *int, otherwise int) int {
+	bound := func(v *int, defaultValue int) int {
 		if v == nil {
-			return otherwise
+			return defaultValue
 		}
 		i := *v
 		if i < 0 {
@@ -123,13 +123,13 @@ func slice(rows []string, spec string) ([]string, error) {
 		}
 		return min(max(i, low), high)
 	}
-	start, stop := at(n[0], low), at(n[1], high)
+	start, stop := bound(n[0], low), bound(n[1], high)
 	if step < 0 {
-		start, stop = at(n[0], high), at(n[1], low)
+		start, stop = bound(n[0], high), bound(n[1], low)
 	}
-	var kept []string
+	var selected []string
 	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		kept = append(kept, rows[i])
+		selected = append(selected, rows[i])
 	}
-	return kept, nil
+	return selected, nil
 }

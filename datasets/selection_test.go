@@ -59,7 +59,7 @@ func TestShuffleIsTheSameEverywhere(t *testing.T) {
 	}
 	const want = "cbadef"
 	if got := strings.Join(a, "") + strings.Join(b, ""); got != want+want {
-		t.Errorf("got %q and %q, want %s: the order is part of what a seed means", a, b, want)
+		t.Errorf("got %q and %q, want %s: a seed must always give the same order", a, b, want)
 	}
 }
 

@@ -22,11 +22,11 @@ type Source struct {
 	// Names are the slash-separated names of Files within the dataset, for messages and
 	// SourceInfo.SHA256. If nil, messages use the paths, and SHA256 their last elements.
 	Names []string
-	// SHA256 are the checksums of Files, in hex, from when they were downloaded; nil or
-	// "" if unknown. If a file has changed, Load fails and suggests the command in Hint,
-	// which downloads it again.
-	SHA256 []string
-	Hint   string
+	// SHA256 are the checksums that Files had after their download, in hex; nil or "" if
+	// unknown. If a file has changed, Load fails and suggests Hint, a command that
+	// downloads the file again.
+	SHA256       []string
+	FetchCommand string
 
 	data  []byte // of an embedded dataset, which has no files
 	spool *spool // of a pipe, which can be read only once
@@ -47,9 +47,9 @@ const maxFiles = 20_000
 // If the file names contain splits (see Splits), split selects one; empty means "test",
 // or the only one. Local does not read rows. Its errors wrap ErrData.
 func Local(name, split string) (Source, error) {
-	at, stat := name, os.Stat
+	filePath, stat := name, os.Stat
 	if IsStdin(name) {
-		at, stat = stdinPath, func(string) (fs.FileInfo, error) { return os.Stdin.Stat() }
+		filePath, stat = stdinPath, func(string) (fs.FileInfo, error) { return os.Stdin.Stat() }
 	}
 	info, err := stat(name)
 	if err != nil {
@@ -68,16 +68,16 @@ func Local(name, split string) (Source, error) {
 		return Source{}, &dataError{printable(name) + ": the file is empty"}
 	}
 	// A pipe or an open file descriptor has no meaningful extension.
-	if _, ok := stem(name); !ok && !piped && !descriptorPath.MatchString(at) {
+	if _, ok := stem(name); !ok && !piped && !descriptorPath.MatchString(filePath) {
 		return Source{}, &dataError{printable(name) + ": not a dataset; use a .parquet, .jsonl or .json file, or one of these with .gz"}
 	}
 	fileSplit := splitOf(filepath.Base(name))
 	if split != "" && split != fileSplit {
 		return Source{}, fmt.Errorf("%s: %w", printable(name), splitError(split, []string{fileSplit}))
 	}
-	src := Source{Name: name, Split: fileSplit, Files: []string{at}}
+	src := Source{Name: name, Split: fileSplit, Files: []string{filePath}}
 	if piped {
-		src.spool = &spool{path: at}
+		src.spool = &spool{path: filePath}
 	}
 	return src, nil
 }
@@ -89,8 +89,8 @@ func statError(name string, err error) error {
 		if _, err := os.Lstat(name); err == nil {
 			return &dataError{printable(name) + ": a broken link"}
 		}
-		if near := ClosestFile(name); near != "" {
-			return &dataError{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
+		if closest := ClosestFile(name); closest != "" {
+			return &dataError{printable(name) + ": no such file; did you mean " + printable(closest) + "?"}
 		}
 		return &dataError{printable(name) + ": no such file or folder"}
 	case errors.Is(err, fs.ErrPermission):
@@ -123,30 +123,30 @@ func localDir(root, split string) (Source, error) {
 }
 
 // dataFiles returns the data files below a directory, as relative slash-separated names.
-// It follows links to files, which caches of other programs use, but not links to
-// directories, which may form a cycle.
+// It follows links to files, since caches of other programs contain such links. It does
+// not follow links to directories, since these may form a cycle.
 func dataFiles(root string) ([]string, error) {
 	seen := 0
 	var names []string
-	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(filePath string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return &dataError{printable(at) + ": " + cause(err)}
+			return &dataError{printable(filePath) + ": " + cause(err)}
 		}
 		if seen++; seen > maxFiles {
 			return &dataError{fmt.Sprintf("%s: more than %d files; check that this is the directory of a dataset", printable(root), maxFiles)}
 		}
 		switch {
-		case at == root:
+		case filePath == root:
 			return nil
 		case d.IsDir() && isHidden(d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || !IsDataFile(d.Name()):
 			return nil
 		}
-		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
-			return &dataError{printable(at) + ": not a readable file; it may be a broken link"}
+		if info, err := os.Stat(filePath); err != nil || !info.Mode().IsRegular() {
+			return &dataError{printable(filePath) + ": not a readable file; it may be a broken link"}
 		}
-		rel, err := filepath.Rel(root, at)
+		rel, err := filepath.Rel(root, filePath)
 		if err != nil {
 			return fmt.Errorf("search %s: %w", root, err)
 		}
@@ -178,11 +178,11 @@ func (s Source) sumName(i int) string {
 	return path.Base(filepath.ToSlash(s.Files[i]))
 }
 
-// printable shortens and quotes a name for messages.
+// printable shortens a long name for messages, and quotes one with unprintable characters.
 func printable(name string) string {
-	const most = 200
-	if len(name) > most {
-		name = name[:most] + "..."
+	const maxLen = 200
+	if len(name) > maxLen {
+		name = name[:maxLen] + "..."
 	}
 	if strings.ContainsFunc(name, isUnprintable) {
 		return fmt.Sprintf("%q", name)

@@ -15,12 +15,12 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// line is a row of JSON lines.
+// line returns a row as a line of JSON.
 func line(id string) string {
 	return fmt.Sprintf(`{"instance_id":%q,"problem_statement":"p"}`+"\n", id)
 }
 
-// files makes a folder of files.
+// files creates a folder with files and returns its path.
 func files(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestLocal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // again and again
+			for range 2 { // a source can be read several times
 				ids, err := datasets.IDs(t.Context(), src)
 				if got := fmt.Sprint(src.Split, " ", ids); err != nil || got != tt.want {
 					t.Errorf("got %q, %v; want %q", got, err, tt.want)
@@ -90,7 +90,7 @@ func TestLocalRefuses(t *testing.T) {
 	}
 }
 
-// TestLoadNamesFiles has mistakes that show only when a folder is read.
+// TestLoadNamesFiles checks errors that occur only when the files of a folder are read.
 func TestLoadNamesFiles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files map[string]string
@@ -111,7 +111,7 @@ func TestLoadNamesFiles(t *testing.T) {
 	}
 }
 
-// TestDanglingLink: what is gone is no suggestion, least of all for itself.
+// TestDanglingLink checks that a broken link is never suggested.
 func TestDanglingLink(t *testing.T) {
 	dir := files(t, map[string]string{"other.jsonl": line("a"), "rous.jsonl": line("a")})
 	for _, name := range []string{"rows.jsonl", "zzws.jsonl"} {
@@ -144,7 +144,7 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 	}
 }
 
-func TestEdition(t *testing.T) {
+func TestSourceInfo(t *testing.T) {
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	one, two := line("a")+"\n \n", zipped(t, "["+line("b")+"]")
 	dir := files(t, map[string]string{"data/test-00000-of-00002.jsonl": one, "data/test-00001-of-00002.json.gz": two, "rows.jsonl": one})
@@ -152,14 +152,14 @@ func TestEdition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What `cd DIR && sha256sum data/test-*` prints.
+	// The output of `cd DIR && sha256sum data/test-*`.
 	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.json.gz\n"
 	want := []datasets.SourceInfo{
 		{Name: dir, Split: "test", SHA256: sum(printed), Files: 2, Rows: 2},
 		{Name: filepath.Join(dir, "rows.jsonl"), SHA256: sum(one), Files: 1, Rows: 1},
 	}
 	if diff := cmp.Diff(want, set.Sources); diff != "" {
-		t.Errorf("editions (-want +got):\n%s", diff)
+		t.Errorf("sources (-want +got):\n%s", diff)
 	}
 	if set.Rows != 2 {
 		t.Errorf("%d rows, want the 2 different ones", set.Rows)
@@ -168,17 +168,17 @@ func TestEdition(t *testing.T) {
 
 func TestCancelledLoad(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
-	cancel(why)
+	cause := errors.New("enough")
+	cancel(cause)
 	for _, text := range []string{line("a") + line("b"), "[" + line("a") + "]", string(table(t, plainRows(2)))} {
-		if _, err := datasets.IDs(ctx, datasets.Embedded("x", []byte(text))); !errors.Is(err, why) {
+		if _, err := datasets.IDs(ctx, datasets.Embedded("x", []byte(text))); !errors.Is(err, cause) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}
 }
 
-// TestRowsCanBeLeft ends the reading in the middle.
-func TestRowsCanBeLeft(t *testing.T) {
+// TestRowsStopsEarly ends the iteration in the middle.
+func TestRowsStopsEarly(t *testing.T) {
 	for _, text := range []string{line("a__b-0") + line("a__b-1"), string(table(t, plainRows(2)))} {
 		n := 0
 		for _, err := range datasets.Rows(t.Context(), datasets.Embedded("x", []byte(text)), nil) {

@@ -8,7 +8,7 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// White space packs to nothing, so that a small file may have any amount.
+// White space compresses well, so a small file may contain any amount of it.
 func TestWhiteSpace(t *testing.T) {
 	few, many := strings.Repeat(" \r\n\t", 50_000), strings.Repeat(" \r\n\t", 300_000)
 	for name, tt := range map[string]struct {

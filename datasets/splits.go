@@ -19,10 +19,10 @@ import (
 // The conventions are those of the Hugging Face hub ("File names and splits"
 // in its documentation of datasets, and its branch refs/convert/parquet):
 //
-//	data/test-00000-of-00002.parquet      a shard; any word may be the split
+//	data/test-00000-of-00002.parquet      a shard, with any word as the split
 //	dev-00000-of-00001-0a1b2c3d.parquet   with a hash
 //	test.jsonl, lite-test.jsonl.gz        a word that is known as a split
-//	test/0000.parquet, default/test/0000.parquet   a folder
+//	test/0000.parquet, default/test/0000.parquet   the split as a folder
 //
 // A split keeps the name in the file names: "dev" is not renamed to "validation".
 func Splits(names []string) map[string][]string {
@@ -72,19 +72,19 @@ func splitError(wanted string, names []string) error {
 
 // joinNames lists names for a message; the names are untrusted.
 func joinNames(names []string) string {
-	const most = 8
-	var shown []string
-	for _, name := range names[:min(len(names), most)] {
+	const maxNames = 8
+	var texts []string
+	for _, name := range names[:min(len(names), maxNames)] {
 		if name == "" {
-			shown = append(shown, "files without a split in their names")
+			texts = append(texts, "files without a split in their names")
 			continue
 		}
-		shown = append(shown, printable(name))
+		texts = append(texts, printable(name))
 	}
-	if len(names) > most {
-		shown = append(shown, fmt.Sprintf("%d more", len(names)-most))
+	if len(names) > maxNames {
+		texts = append(texts, fmt.Sprintf("%d more", len(names)-maxNames))
 	}
-	return strings.Join(shown, ", ")
+	return strings.Join(texts, ", ")
 }
 
 var (
@@ -94,9 +94,10 @@ var (
 	convertedPattern = lazyregexp.New(`^(?:partial-)?([A-Za-z]\w*)/\d{4,}\.parquet$`)
 )
 
-// splitWords mark a split anywhere in a name.
+// splitWords are the words that name a split, at any place in a file name.
 var splitWords = []string{"train", "training", "test", "testing", "eval", "evaluation", "validation", "valid", "val", "dev"}
 
+// splitOf returns the split that a file name contains; "" if none.
 func splitOf(name string) string {
 	base, _ := stem(name)
 	folders := strings.Split(path.Dir(name), "/")
@@ -167,7 +168,7 @@ func digitRun(s string) string {
 // checkShards returns an error if a shard is missing, for example after an incomplete
 // download.
 func checkShards(files []string) error {
-	have := map[string]map[string]bool{}
+	have := map[string]map[string]bool{} // numbers of the shards of each set
 	for _, file := range files {
 		base, _ := stem(file)
 		if m := shardPattern.FindStringSubmatch(base); m != nil {
@@ -179,10 +180,10 @@ func checkShards(files []string) error {
 		}
 	}
 	for _, set := range slices.Sorted(maps.Keys(have)) {
-		of := set[len(set)-5:]
+		total := set[len(set)-5:]
 		for i := range len(have[set]) + 1 {
 			number := fmt.Sprintf("%05d", i)
-			if number < of && !have[set][number] {
+			if number < total && !have[set][number] {
 				return &dataError{fmt.Sprintf("%s is missing beside the other shards", printable(strings.Replace(set, "%05d", number, 1)))}
 			}
 		}

@@ -50,8 +50,8 @@ func (s *spool) fill(ctx context.Context) error {
 		err  error
 	}
 	done := make(chan copied, 1)
-	// The goroutine ends when the writer closes the pipe. If ctx ends first, it is
-	// abandoned, because the process is about to exit.
+	// The goroutine ends when the writer closes the pipe. If ctx ends first, fill does
+	// not wait for the goroutine, because the process is about to exit.
 	stdin := os.Stdin
 	go func() {
 		size, err := s.copyPipe(file, stdin)
@@ -92,7 +92,7 @@ func (s *spool) copyPipe(to io.Writer, pipe *os.File) (int64, error) {
 	return io.Copy(to, io.LimitReader(pipe, maxSpool+1))
 }
 
-// cancelDelay is how long after the end of the pipe a signal may arrive.
+// cancelDelay is how long to wait for a signal after the end of the pipe.
 const cancelDelay = 50 * time.Millisecond
 
 // waitForCancel waits briefly for ctx to end. Ctrl-C interrupts all processes of a
@@ -114,11 +114,11 @@ type ctxReader struct {
 }
 
 // Read implements io.Reader.
-func (h *ctxReader) Read(p []byte) (int, error) {
-	if h.ctx.Err() != nil {
-		return 0, context.Cause(h.ctx)
+func (c *ctxReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
 	}
-	return h.r.Read(p)
+	return c.r.Read(p)
 }
 
 // Stdin is the name of standard input for Local.

@@ -21,7 +21,8 @@ func asStdin(t *testing.T, f *os.File) {
 	t.Cleanup(func() { os.Stdin = before; _ = f.Close() })
 }
 
-// blocking is a pipe as a program is given it: a read of it cannot be woken.
+// blocking returns a pipe in blocking mode, as a program gets it from a shell: a deadline
+// cannot interrupt a read.
 func blocking(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	var fds [2]int
@@ -31,8 +32,8 @@ func blocking(t *testing.T) (r, w *os.File) {
 	return os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
 }
 
-// TestStdinIsOpen reads what is open, though by its name nothing could be
-// opened: the writer of the pipe is done.
+// TestStdinIsOpen reads standard input from the open file. Opening its path again would
+// block: the writer of the pipe has closed it.
 func TestStdinIsOpen(t *testing.T) {
 	for _, name := range []string{datasets.Stdin, "/dev/stdin", "/dev/fd/0"} {
 		path := fifo(t)
@@ -78,20 +79,21 @@ func TestStdinThatBlocks(t *testing.T) {
 	}
 }
 
-// TestStdinWithoutEnd is left when the context ends, though its writer stays.
+// TestStdinWithoutEnd checks that reading stops when the context ends, although the writer
+// keeps the pipe open.
 func TestStdinWithoutEnd(t *testing.T) {
 	r, w := blocking(t)
-	t.Cleanup(func() { _ = w.Close() }) // which ends the read that is left behind
+	t.Cleanup(func() { _ = w.Close() }) // ends the blocked read
 	asStdin(t, r)
 	src, err := datasets.Local(datasets.Stdin, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(why) }) // most likely it waits by then
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(cause) }) // most likely it waits by then
 	defer timer.Stop()
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
-		t.Errorf("got %v, want %v", err, why)
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, cause) {
+		t.Errorf("got %v, want %v", err, cause)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // maxQuery limits the length of an id to suggest others for, in bytes.
 const maxQuery = 200
 
-// ClosestIDs returns the ids similar to one that does not exist: first those that contain
-// it, then those with a small edit distance, at most so many.
-func ClosestIDs(typed string, ids []string, most int) []string {
+// ClosestIDs returns at most limit ids that are similar to typed, an id that does not
+// exist: first those that contain it, then those with a small edit distance.
+func ClosestIDs(typed string, ids []string, limit int) []string {
 	if typed == "" || len(typed) > maxQuery {
 		return nil
 	}
@@ -37,11 +37,11 @@ func ClosestIDs(typed string, ids []string, most int) []string {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var near []string
-	for _, c := range found[:min(most, len(found))] {
-		near = append(near, c.id)
+	var similar []string
+	for _, c := range found[:min(limit, len(found))] {
+		similar = append(similar, c.id)
 	}
-	return near
+	return similar
 }
 
 // maxTypos is the largest edit distance of a suggested file name.
@@ -59,7 +59,7 @@ func ClosestFile(name string) string {
 		return ""
 	}
 	defer dir.Close()                     //nolint:errcheck // read only
-	entries, err := dir.ReadDir(maxFiles) // ignore the files beyond
+	entries, err := dir.ReadDir(maxFiles) // ignore further files
 	if err != nil {
 		return ""
 	}
@@ -73,9 +73,9 @@ func ClosestFile(name string) string {
 		}
 	}
 	slices.Sort(names)
-	for _, near := range ClosestIDs(typed, names, len(names)) {
-		if strings.HasPrefix(near, typed+".") || levenshtein.ComputeDistance(typed, near) <= maxTypos {
-			return folder + near
+	for _, similar := range ClosestIDs(typed, names, len(names)) {
+		if strings.HasPrefix(similar, typed+".") || levenshtein.ComputeDistance(typed, similar) <= maxTypos {
+			return folder + similar
 		}
 	}
 	return ""

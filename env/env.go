@@ -2,9 +2,9 @@
 // attempt, one after another, each in a new shell.
 //
 // The package holds types and one small interface. The implementations live in its
-// subfolders (local, bubblewrap, docker, kubernetes) and pass the same conformance
-// suite (envtest). The package imports the standard library only and does not depend
-// on models or agents.
+// subfolders (local, bubblewrap, docker) and pass the same conformance suite (envtest).
+// The package imports the standard library only and does not depend on models or
+// agents.
 //
 //	sandbox, err := engine.Start(ctx, docker.Config{Image: "mini-base"})
 //	if err != nil { ... }
@@ -21,7 +21,7 @@ import (
 // Environment is a running sandbox.
 //
 // A command that fails, times out, is killed or cannot be started is a Result, not an
-// error: the agent sees it and continues. An error means that the sandbox is lost (see
+// error: the agent sees it and continues. An error means that the sandbox failed (see
 // Error), that Command.Sink failed (see ErrSink), or that ctx ended. When ctx ends
 // while a command runs, Execute kills every process that the command started and
 // returns the partial Result with the context's cause.
@@ -39,9 +39,9 @@ type Environment interface {
 }
 
 // Files is implemented by environments that can copy files in and out without a shell:
-// any file name and any content is copied byte for byte. A tree is copied as a tar
-// stream (PAX), the format of "docker cp -"; package env/files reads and writes it.
-// Put and Get wait for a running command, as Execute does.
+// names and contents are copied byte for byte. A tree is copied as a tar stream (PAX),
+// the format of "docker cp -"; package env/files reads and writes it. Put and Get wait
+// for a running command, as Execute does.
 type Files interface {
 	// Put unpacks a tar stream into dir, an absolute path, and creates dir if it does
 	// not exist. Existing files are replaced, symbolic links in the path are not
@@ -68,18 +68,18 @@ func AsFiles(e Environment) (f Files, ok bool) {
 	}
 }
 
-// Limits that every environment enforces.
+// Limits of commands and of their output.
 const (
-	// MaxScript is the maximum length of a command text, in bytes. A longer text is
-	// not run, and the Result says so.
+	// MaxScript is the maximum length of a command text, in bytes. A command with a
+	// longer text is not run (see Result.Failure).
 	MaxScript = 10 << 20
 	// DefaultOutputLimit is the number of bytes of output kept when
 	// Command.OutputLimit is zero: half from the beginning and half from the end, but
 	// at most MaxTail from the end.
 	DefaultOutputLimit = 256 << 10
 	// MinOutputLimit is the smallest effective output limit, in bytes. Smaller limits
-	// are raised to it, because the head and tail of a short output could cut a
-	// character.
+	// are raised to it, because a head and a tail of a few bytes could not hold even
+	// one character.
 	MinOutputLimit = 64 << 10
 	// SubmissionLimit is the number of bytes kept of an output that begins with one of
 	// Command.SubmissionMarkers.
@@ -87,16 +87,16 @@ const (
 	// MaxTail is the maximum number of bytes kept from the end of an output. The tail
 	// is buffered until the command ends, so a larger limit extends the head instead.
 	MaxTail = 8 << 20
-	// SinkLimit is the largest output limit, in bytes, for a command with a Sink.
-	// Without a Sink it is SubmissionLimit.
+	// SinkLimit is the largest output limit, in bytes, for a command with a Sink;
+	// without a Sink it is SubmissionLimit. Environments with a helper enforce it.
 	SinkLimit = 1 << 30
 )
 
 // Command is one command of the agent: a shell script and its limits.
 type Command struct {
 	// Script is passed to the interpreter ("bash -c" unless the environment is
-	// configured otherwise), at most MaxScript bytes. A text with a NUL byte cannot be
-	// run and gives a Result that says so.
+	// configured otherwise), at most MaxScript bytes. A script with a NUL byte is not
+	// run (see Result.Failure).
 	Script string
 	// Dir is the working directory; empty means the environment's default.
 	Dir string
@@ -115,11 +115,11 @@ type Command struct {
 	// patch must not be truncated.
 	SubmissionMarkers []string
 	// Sink, if not nil, receives the kept output while the command runs, and
-	// Result.Output stays empty, so that a long log needs no memory. It is called from
-	// another goroutine. Execute waits for the last Write; none follows its return.
+	// Result.Output stays empty, so that a long log needs no memory. Execute calls
+	// Write from another goroutine, and never after it has returned.
 	//
-	// An error from Sink cancels the command, as the end of ctx does. The returned
-	// error wraps ErrSink, and the sandbox stays usable.
+	// An error from Sink cancels the command, like the end of ctx. The returned error
+	// wraps ErrSink, and the sandbox stays usable.
 	Sink io.Writer
 	// OnOutput, if not nil, is called with each chunk of the kept output while the
 	// command runs, in addition to Result.Output or Sink; the chunks together are the
@@ -132,7 +132,7 @@ type Command struct {
 	// The tail arrives in one piece when the command ends, because only then is it
 	// known (see Result.Head). An output that begins with a submission marker arrives
 	// completely.
-	OnOutput func(piece []byte)
+	OnOutput func(chunk []byte)
 	// Tools, if not nil, lets the command call mini-tool. Environments without
 	// Info.Tools ignore it.
 	Tools *Tools
@@ -160,14 +160,14 @@ type Result struct {
 	Duration time.Duration `json:"duration_ns"`
 	// TimedOut reports that the command was killed at its timeout, with every process
 	// it had started. Survivors is the number of processes that could not be killed,
-	// which is 0 unless they hang in a system call.
+	// because they hang in a system call.
 	TimedOut  bool `json:"timed_out,omitempty"`
 	Survivors int  `json:"survivors,omitempty"`
 	// Killed is the number of processes killed at the timeout or cancellation.
 	Killed int `json:"killed,omitempty"`
-	// KilledEarlier reports that processes of earlier commands were killed too,
-	// because the kill could not tell them apart, or because they had left no free
-	// process slot to start this command.
+	// KilledEarlier reports that processes of earlier commands were killed too, because
+	// the kill could not distinguish them from those of this command, or because they
+	// used up the process limit, so that this command could not start.
 	KilledEarlier bool `json:"collateral,omitempty"`
 	// Background lists the processes that the command left running when it ended
 	// normally, oldest first, at most MaxBackground.
@@ -200,8 +200,8 @@ type Info struct {
 	Release string `json:"release"`
 	Version string `json:"version"`
 	Machine string `json:"machine"`
-	// Dir is the working directory in which commands start. If the configured
-	// directory does not exist, it is another one, and Warnings says so.
+	// Dir is the working directory in which commands start. If the configured directory
+	// does not exist, Dir is another one, and Warnings has a sentence about it.
 	Dir string `json:"cwd"`
 	// Network reports whether commands can use a network.
 	Network bool `json:"network"`

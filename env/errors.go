@@ -21,8 +21,8 @@ const (
 	DiffFailed        Status = "DiffFailed"        // the agent finished, but its diff could not be created
 )
 
-// Error reports that a sandbox failed and is lost. Callers test for it with
-// errors.AsType.
+// Error reports that a sandbox failed, so that its attempt cannot continue. Callers
+// test for it with errors.AsType.
 type Error struct {
 	Status Status
 	Op     string // the failed operation: "pull image x", "start container"

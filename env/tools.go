@@ -16,8 +16,8 @@ const (
 )
 
 // Tools handles the tool calls of a command: "mini-tool NAME ARGS...". Environments
-// with Info.Tools put mini-tool on the PATH of a command with Tools, even if the
-// shell's start-up files reset PATH, and of no other command.
+// with Info.Tools put mini-tool on the PATH of commands with Tools only, even if the
+// shell's start-up files reset PATH.
 //
 // The command's timeout is paused while Handle works, except while a nested command
 // runs (see ToolRequest.Nested); anything else that Handle waits for needs its own
@@ -32,9 +32,9 @@ type Tools struct {
 	// mini-tool is killed; Handle must return then. A panic in Handle becomes a
 	// response with exit code 1.
 	Handle func(ctx context.Context, r ToolRequest) ToolResponse
-	// Local names the tools that mini-tool runs inside the sandbox, without a call of
+	// InSandbox names the tools that mini-tool runs inside the sandbox, without a call of
 	// Handle: a subset of "read", "write" and "edit".
-	Local []string
+	InSandbox []string
 }
 
 // ToolRequest is one call of mini-tool.

@@ -8,9 +8,9 @@ import (
 // pauseKey is the context key of the function set by WithPause.
 type pauseKey struct{}
 
-// WithPause returns a context whose calls report when they wait for the provider
-// instead of working. A call invokes begin when a wait starts and end when it is
-// over. Waits may overlap. A begin set earlier on ctx is also called.
+// WithPause returns a context whose model calls report their waits for the
+// provider. A call invokes begin when a wait starts, and the returned end when the
+// wait is over. Waits may overlap. The begin of an outer WithPause is also called.
 func WithPause(ctx context.Context, begin func() (end func())) context.Context {
 	return context.WithValue(ctx, pauseKey{}, func() func() {
 		outer, end := BeginPause(ctx), begin()
@@ -36,8 +36,7 @@ func WithStartTime(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, startTimeKey{}, at)
 }
 
-// StartTime returns when the call that a request belongs to started; now if
-// WithStartTime was not used.
+// StartTime returns the time set by WithStartTime; without one, the current time.
 func StartTime(ctx context.Context) time.Time {
 	if at, ok := ctx.Value(startTimeKey{}).(time.Time); ok {
 		return at

@@ -18,8 +18,8 @@ type deltaListenerKey struct{}
 
 // WithDeltas returns a context that makes Query call listener with each Delta, if
 // the provider streams. Query's goroutine calls listener, never after Query has
-// returned; a slow listener delays the reply. Deltas contain no keys, not even
-// split over several deltas. If listener is nil, ctx is returned.
+// returned; a slow listener delays the reply. The joined deltas contain no API
+// keys. If listener is nil, WithDeltas returns ctx.
 func WithDeltas(ctx context.Context, listener func(Delta)) context.Context {
 	if listener == nil {
 		return ctx

@@ -11,7 +11,7 @@ type Status string
 
 // The kinds of failure. ContextWindowExceeded and ContentRefused are caused by
 // the agent's conversation and end an attempt with a result (outcome class
-// "limit"). The others are the provider's; the attempt may be retried.
+// "limit"). The others are failures of the provider; the attempt may be retried.
 const (
 	AuthenticationError   Status = "AuthenticationError"
 	RateLimited           Status = "RateLimited"
@@ -28,8 +28,8 @@ const (
 // failed. Callers find it with errors.AsType. Its text contains no keys.
 type Error struct {
 	Status Status
-	// Code is the HTTP status; 0 if there was no response.
-	Code int
+	// HTTPStatus is the HTTP status; 0 if there was no response.
+	HTTPStatus int
 	// Retryable reports that the same request may succeed later. RetryAfter is
 	// how long the provider asked to wait; 0 if it did not say.
 	Retryable  bool
@@ -54,10 +54,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsOverloaded reports whether the provider asks for fewer requests, rather
-// than for the same request again.
+// IsOverloaded reports whether the provider is overloaded or limits the rate:
+// callers should send fewer requests, not only repeat this one.
 func (e *Error) IsOverloaded() bool {
-	const siteOverloaded = 529 // used by Anthropic and some proxies
-	return e.Retryable && (e.Status == RateLimited || e.Code == siteOverloaded ||
-		e.Code == http.StatusServiceUnavailable && e.RetryAfter > 0)
+	const statusOverloaded = 529 // used by Anthropic and some proxies
+	return e.Retryable && (e.Status == RateLimited || e.HTTPStatus == statusOverloaded ||
+		e.HTTPStatus == http.StatusServiceUnavailable && e.RetryAfter > 0)
 }

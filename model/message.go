@@ -30,9 +30,9 @@ type Message struct {
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// ToolCallID is the ToolCall that a message of role Tool answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	// ProviderData must be sent back unchanged with this message, to the same
-	// provider: signed thinking, encrypted reasoning. Only the provider's
-	// package interprets it.
+	// ProviderData is signed thinking or encrypted reasoning, which must be sent
+	// back to the same provider unchanged. Only the provider's package interprets
+	// it.
 	ProviderData json.RawMessage `json:"kept,omitempty"`
 }
 

@@ -30,8 +30,7 @@ type Model interface {
 // FinishReason says why a reply ended.
 type FinishReason string
 
-// The finish reasons that mini interprets. Others are kept as the provider
-// wrote them.
+// The finish reasons that mini interprets. Others have the provider's spelling.
 const (
 	FinishStop          FinishReason = "stop"
 	FinishLength        FinishReason = "length"         // cut off by the token limit
@@ -50,8 +49,8 @@ type Reply struct {
 	// Raw is the provider's response, if available.
 	Raw json.RawMessage
 	// Tries is the number of requests sent, including failed ones. It is 0 only
-	// if the call was cancelled before the first. Waited is the time spent
-	// waiting before and between requests.
+	// if the call was cancelled before the first request. Waited is the time
+	// spent waiting before and between requests.
 	Tries  int
 	Waited time.Duration
 	// Requests describes each request if the model retries. Usage and Cost are
@@ -74,7 +73,7 @@ type Request struct {
 	// Status, Code, RetryAfter and Error describe the failure; they are empty if
 	// the request succeeded. The length of Error is bounded.
 	Status     Status
-	Code       int
+	HTTPStatus int
 	RetryAfter time.Duration
 	Error      string
 	// Usage and Cost are also set for unusable answers, if the provider reports
@@ -120,7 +119,8 @@ func (u Usage) Add(v Usage) Usage {
 // Usage.Unpriced).
 type Cost float64
 
-// IfKnown returns the cost of a usage, or nil if none of it is known.
+// IfKnown returns c, the cost of u. It returns nil if c is 0 because the cost of
+// the calls is unknown.
 func (c Cost) IfKnown(u Usage) *Cost {
 	if c == 0 && u.Unpriced > 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// startAttempt runs a new attempt of a task. Its outcome is returned and in the
-// journal; the error is about the run's folder.
+// startAttempt creates and runs attempt n of a task. It returns n and the outcome,
+// which is also in the journal. It returns an error if the run's folder cannot be
+// written.
 func (b *Batch) startAttempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
 	header.InstanceID, header.Attempt, header.Repetition, header.ModelName = t.ID, n, t.repetition, b.ModelName
@@ -32,7 +33,8 @@ func (b *Batch) startAttempt(ctx context.Context, t task, n int) (int, trajector
 	return b.runAttempt(ctx, t, n, journal)
 }
 
-// createJournal creates the journal of a new attempt or of a branch.
+// createJournal creates the journal of a new attempt. The journal of a branch
+// starts with the history of its parent.
 func (b *Batch) createJournal(path string, header trajectories.Header) (attemptJournal, error) {
 	if b.Branch != nil {
 		if p, ok := b.Branch.Parents[header.InstanceID]; ok {
@@ -45,41 +47,43 @@ func (b *Batch) createJournal(path string, header trajectories.Header) (attemptJ
 	return attemptJournal{Journal: journal}, err
 }
 
-// runAttempt runs an attempt, new or resumed, to its end.
+// runAttempt runs a new or resumed attempt until it ends and closes its journal.
 func (b *Batch) runAttempt(ctx context.Context, t task, n int, journal attemptJournal) (int, trajectories.Outcome, error) {
 	b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
 	if journal.resumeState != nil {
 		b.reportResume(t, n, journal.resumeState)
 	}
-	b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: Starting, Attempt: n}))
-	out := b.runAgent(ctx, t, n, journal)
+	b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseStarting, Attempt: n}))
+	bus, closeBus := (*events.Bus)(nil), func() {}
+	if b.NewBus != nil {
+		bus, closeBus = b.NewBus(t.Instance, n)
+	}
+	out, err := b.newAttemptRunner(t, n, journal, bus).Run(ctx)
+	closeBus()
+	if err != nil {
+		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
+	}
 	return n, out, journal.Close()
 }
 
-// runAgent runs the agent of an attempt.
-func (b *Batch) runAgent(ctx context.Context, t task, n int, journal attemptJournal) trajectories.Outcome {
+// newAttemptRunner assembles what runs the agent in a sandbox. bus may be nil.
+func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *events.Bus) AttemptRunner {
 	in := t.Instance
-	o := &observer{log: b.Log, budget: b.spending, breaker: &b.breaker, task: t, attempt: n}
+	o := &observer{log: b.Log, budget: b.tracker, breaker: &b.breaker, task: t, attempt: n}
 	if restored := journal.resumeState; restored != nil {
 		o.step, o.cost = restored.Steps, float64(restored.Total().Cost)
-	}
-	var bus *events.Bus
-	if b.NewBus != nil {
-		var done func()
-		bus, done = b.NewBus(in, n)
-		defer done()
 	}
 	s := agent.Session{
 		Events:     bus,
 		StartEvent: events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
 		Recorder:   journal, Observer: o,
-		ReserveCall: b.spending.reserveCall, CheckBudget: b.spending.checkCost,
+		ReserveCall: b.tracker.reserveCall, CheckBudget: b.tracker.checkCost,
 		Resume: journal.resumeState, RecordTreeHashes: true,
 	}
 	if b.NewApprover != nil {
 		s.Approver = b.NewApprover(in)
 	}
-	attemptRunner := AttemptRunner{
+	return AttemptRunner{
 		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: monitoredModels{b.Models, &b.breaker}, Instance: in, Session: s,
 		Tools: func() (agent.ToolServer, error) {
 			var tools agent.ToolServer
@@ -102,9 +106,4 @@ func (b *Batch) runAgent(ctx context.Context, t task, n int, journal attemptJour
 			return nil
 		},
 	}
-	out, err := attemptRunner.Run(ctx)
-	if err != nil {
-		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
-	}
-	return out
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// closeTimeout bounds closing a sandbox.
+// closeTimeout limits the time for closing a sandbox, including BeforeClose.
 const closeTimeout = time.Minute
 
-// AttemptRunner runs one attempt at an instance, from starting the sandbox to
-// closing it. Batches and interactive sessions use it.
+// AttemptRunner runs one attempt at an instance: it starts the sandbox, runs the
+// agent and closes the sandbox. Batches and interactive sessions use it.
 type AttemptRunner struct {
 	Agent     *agent.Agent
 	Sandboxes Sandboxes
@@ -27,79 +27,81 @@ type AttemptRunner struct {
 	Session agent.Session
 	// Tools returns the agent's tools; may be nil.
 	Tools func() (agent.ToolServer, error)
-	// OnReady is called with the sandbox before the agent starts; may be nil.
+	// OnReady is called when the sandbox has started, before the agent starts; may
+	// be nil.
 	OnReady func(info env.Info, took time.Duration)
 	// BeforeClose is called before the sandbox is closed; may be nil.
 	BeforeClose func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error
 }
 
-// Run starts a sandbox, runs the agent in it and closes it. The outcome is
-// recorded in the journal; the error is about closing the sandbox. A panic ends
-// only this attempt.
-func (t AttemptRunner) Run(ctx context.Context) (out trajectories.Outcome, err error) {
+// Run starts a sandbox, runs the agent in it and closes the sandbox. It records the
+// outcome in the journal and returns it. The error reports a failure to close the
+// sandbox.
+// Run recovers a panic, so that other attempts continue.
+func (r AttemptRunner) Run(ctx context.Context) (out trajectories.Outcome, err error) {
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			out = t.recordFailure(start, &agent.PanicError{Text: fmt.Sprint(p), Stack: string(debug.Stack())})
+			out = r.recordFailure(start, &agent.PanicError{Text: fmt.Sprint(p), Stack: string(debug.Stack())})
 		}
 	}()
-	s := t.Session
-	s.Task = agent.Task{Text: t.Instance.ProblemStatement, Instance: t.Instance.Fields()}
-	if err := t.prepareSession(&s); err != nil {
-		return t.recordFailure(start, err), nil
+	s := r.Session
+	s.Task = agent.Task{Text: r.Instance.ProblemStatement, Instance: r.Instance.Fields()}
+	if err := r.prepareSession(&s); err != nil {
+		return r.recordFailure(start, err), nil
 	}
-	sandbox, err := t.Sandboxes.Start(ctx, t.Instance)
+	sandbox, err := r.Sandboxes.Start(ctx, r.Instance)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return t.recordFailure(start, err), nil
+		return r.recordFailure(start, err), nil
 	}
 	// Deferred to close the sandbox even after a panic.
-	defer func() { err = errors.Join(err, t.close(ctx, sandbox, out)) }()
+	defer func() { err = errors.Join(err, r.close(ctx, sandbox, out)) }()
 	s.Environment, s.StartupTime = sandbox, time.Since(start)
-	if t.OnReady != nil {
-		t.OnReady(sandbox.Info(), s.StartupTime)
+	if r.OnReady != nil {
+		r.OnReady(sandbox.Info(), s.StartupTime)
 	}
-	return t.Agent.Run(ctx, s), nil
+	return r.Agent.Run(ctx, s), nil
 }
 
-// prepareSession sets the models and tools of a session.
-func (t AttemptRunner) prepareSession(s *agent.Session) (err error) {
-	if s.Model, err = t.Models.For(t.Instance); err != nil {
+// prepareSession sets the models and tools of the session.
+func (r AttemptRunner) prepareSession(s *agent.Session) (err error) {
+	if s.Model, err = r.Models.For(r.Instance); err != nil {
 		return err
 	}
-	if t.Tools != nil {
-		if s.Tools, err = t.Tools(); err != nil {
+	if r.Tools != nil {
+		if s.Tools, err = r.Tools(); err != nil {
 			return err
 		}
 	}
-	if m, ok := t.Models.(SummaryModels); ok {
-		s.SummaryModel, err = m.SummaryModel(t.Instance)
+	if m, ok := r.Models.(SummaryModels); ok {
+		s.SummaryModel, err = m.SummaryModel(r.Instance)
 	}
 	return err
 }
 
-func (t AttemptRunner) close(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) (err error) {
+func (r AttemptRunner) close(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	if t.BeforeClose != nil {
-		err = t.BeforeClose(ctx, sandbox, out)
+	if r.BeforeClose != nil {
+		err = r.BeforeClose(ctx, sandbox, out)
 	}
-	if failed := sandbox.Close(ctx); failed != nil {
-		err = errors.Join(err, fmt.Errorf("close sandbox: %w", failed))
+	if closeErr := sandbox.Close(ctx); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("close sandbox: %w", closeErr))
 	}
 	return err
 }
 
-// recordFailure records and returns the outcome of an attempt whose agent was not
-// started.
-func (t AttemptRunner) recordFailure(start time.Time, err error) trajectories.Outcome {
+// recordFailure records and returns the outcome of an attempt that failed outside
+// the agent: before it started, or with a panic.
+func (r AttemptRunner) recordFailure(start time.Time, err error) trajectories.Outcome {
 	out := agent.OutcomeOf(start, err)
-	t.Session.Resume.AddTo(&out)
-	if _, recErr := t.Session.Recorder.Append(trajectories.TypeOutcome, out); recErr != nil {
+	r.Session.Resume.AddTo(&out)
+	if _, recErr := r.Session.Recorder.Append(trajectories.TypeOutcome, out); recErr != nil {
 		out = agent.OutcomeOf(start, errors.Join(err, recErr))
-		t.Session.Resume.AddTo(&out)
+		r.Session.Resume.AddTo(&out)
 	}
 	return out
 }

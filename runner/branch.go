@@ -11,26 +11,26 @@ import (
 )
 
 // Branch makes the attempts of a batch continue other attempts from a given step.
-// The history is copied to the new journal, and its commands are rerun in the new
-// sandbox.
+// The new journal starts with a copy of the records up to that step (the history).
+// The commands of the history are rerun in the new sandbox.
 type Branch struct {
 	// Parents are the attempts to continue, by instance.
-	Parents map[string]Parent
+	Parents map[string]BranchParent
 	// Force continues even if a rerun command diverges from the history.
 	Force bool
 }
 
-// Parent is an attempt up to the record named by its Origin.
-type Parent struct {
+// BranchParent is an attempt to continue after the record Origin.Record.
+type BranchParent struct {
 	Origin  trajectories.Origin
 	Records iter.Seq2[trajectories.Record, error]
 }
 
-// NewParent finds the last record of step origin.Step. All commands of that step
-// must have been executed and their output recorded: a history must not end
-// within a step.
-func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (Parent, error) {
-	p := Parent{Origin: origin, Records: records}
+// NewParent returns a BranchParent that ends after step origin.Step; it sets
+// Origin.Record. It fails if the journal lacks the output of a command of that
+// step, because a history must not end within a step.
+func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (BranchParent, error) {
+	p := BranchParent{Origin: origin, Records: records}
 	t, err := trajectories.BuildTranscript(records)
 	if err != nil {
 		return p, err
@@ -49,11 +49,11 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 	return p, err
 }
 
-// errDelegated is why an attempt with subagents cannot be branched: its records
-// refer to subagent journals by number, and these are not copied.
+// errDelegated rejects a parent that used subagents: its records refer to subagent
+// journals by number, and a branch does not copy those journals.
 var errDelegated = errors.New("its commands started subagents (mini-tool delegate), whose journals a branch does not include")
 
-// lastRecordOf returns the last record of a step.
+// lastRecordOf returns the ID of the last record of a step.
 func lastRecordOf(t *trajectories.Transcript, step int) (int, error) {
 	steps, last, answered := 0, 0, false
 	for _, e := range t.Entries {
@@ -80,8 +80,8 @@ func errUnfinished(step int) error {
 	return fmt.Errorf("step %d is incomplete; branch from an earlier step", step)
 }
 
-// history returns the records up to the branching point.
-func (p Parent) history() iter.Seq2[trajectories.Record, error] {
+// history returns the records up to Origin.Record.
+func (p BranchParent) history() iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range p.Records {
 			if r.ID > p.Origin.Record || !yield(r, err) {
@@ -91,8 +91,8 @@ func (p Parent) history() iter.Seq2[trajectories.Record, error] {
 	}
 }
 
-// branchJournal creates a journal that starts with the history of a parent.
-func (b *Batch) branchJournal(path string, h trajectories.Header, p Parent) (attemptJournal, error) {
+// branchJournal creates a journal that starts with the history of parent p.
+func (b *Batch) branchJournal(path string, h trajectories.Header, p BranchParent) (attemptJournal, error) {
 	h.Origin = &p.Origin
 	j, err := b.Folder.newJournal(path, func(f *os.File) (*trajectories.Journal, error) {
 		return trajectories.NewFork(f, h, p.Records)

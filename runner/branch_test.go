@@ -10,9 +10,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// threeSteps is the journal of an attempt that submits in its third step; each step
-// costs one dollar.
-func threeSteps(t *testing.T, class trajectories.Class, told bool) string {
+// threeSteps writes the journal of an attempt with three steps of one dollar each. The
+// third step has an observation if lastObserved is set.
+func threeSteps(t *testing.T, class trajectories.Class, lastObserved bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "x", Attempt: 1})
@@ -25,17 +25,17 @@ func threeSteps(t *testing.T, class trajectories.Class, told bool) string {
 			t.Fatal(err)
 		}
 	}
-	say := func(role model.Role, cause trajectories.Cause) {
+	addMessage := func(role model.Role, cause trajectories.Cause) {
 		t.Helper()
 		add(trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: "x"}, Cause: cause})
 	}
-	say(model.User, trajectories.CausePrompt)
+	addMessage(model.User, trajectories.CausePrompt)
 	for step := 1; step <= 3; step++ {
 		add(trajectories.TypeCall, trajectories.Call{Cost: 1})
-		say(model.Assistant, trajectories.CauseReply)
+		addMessage(model.Assistant, trajectories.CauseReply)
 		add(trajectories.TypeExecution, trajectories.Execution{Command: "true"})
-		if step < 3 || told {
-			say(model.User, trajectories.CauseObservation)
+		if step < 3 || lastObserved {
+			addMessage(model.User, trajectories.CauseObservation)
 		}
 	}
 	add(trajectories.TypeOutcome, trajectories.Outcome{Class: class, Steps: 3, Cost: 3})
@@ -47,23 +47,23 @@ func threeSteps(t *testing.T, class trajectories.Class, told bool) string {
 
 func TestNewParent(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		class  trajectories.Class
-		told   bool
-		step   int
-		record int
-		err    string
+		name         string
+		class        trajectories.Class
+		lastObserved bool
+		step         int
+		record       int
+		err          string
 	}{
 		{"the first step", trajectories.Submitted, false, 1, 6, ""},
-		{"the one before the last", trajectories.Submitted, false, 2, 10, ""},
-		{"what handed in the work", trajectories.Submitted, false, 3, 0, "step 3 submitted the work"},
-		{"the last of an attempt that met a limit", trajectories.Limit, true, 3, 14, ""},
-		{"one that was stopped in its middle", trajectories.Interrupted, false, 3, 0, "step 3 is incomplete"},
+		{"the step before the last", trajectories.Submitted, false, 2, 10, ""},
+		{"the step that submitted", trajectories.Submitted, false, 3, 0, "step 3 submitted the work"},
+		{"the last step of an attempt at a limit", trajectories.Limit, true, 3, 14, ""},
+		{"an interrupted step", trajectories.Interrupted, false, 3, 0, "step 3 is incomplete"},
 		{"none", trajectories.Submitted, false, 0, 0, "no step 0"},
 		{"beyond the last", trajectories.Submitted, false, 4, 0, "no step 4: the attempt has 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := threeSteps(t, c.class, c.told)
+			path := threeSteps(t, c.class, c.lastObserved)
 			p, err := runner.NewParent(trajectories.Origin{Step: c.step}, trajectories.Read(path))
 			switch {
 			case c.err != "":

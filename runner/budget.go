@@ -7,12 +7,12 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Budget limits what a run may spend, over all attempts in its folder, including
-// those of earlier sessions. Zero means no limit.
+// Budget limits the total cost and calls of all attempts in a run's folder,
+// including those of earlier sessions. Zero means no limit.
 //
-// A call is counted when it starts, so the limit on calls is exact. Its cost is
-// known when it ends: calls in progress when the money runs out may exceed the
-// limit.
+// A call is counted when it starts, so the limit on calls is exact. The cost of a
+// call is known only when it ends, so calls in progress can exceed the limit on
+// cost.
 type Budget struct {
 	Cost  float64 // US dollars; calls of unknown cost are not counted
 	Calls int     // model calls (steps), not HTTP requests
@@ -21,7 +21,7 @@ type Budget struct {
 // isUnlimited reports whether the budget has no limits.
 func (b Budget) isUnlimited() bool { return b.Cost <= 0 && b.Calls <= 0 }
 
-// budgetTracker counts what is spent of a budget.
+// budgetTracker counts the cost and calls that a run has used of its budget.
 type budgetTracker struct {
 	budget Budget
 
@@ -30,72 +30,73 @@ type budgetTracker struct {
 	calls int
 }
 
-// reserveCall is called before each model call. It returns ErrBudgetExhausted if
-// the budget is spent.
-func (p *budgetTracker) reserveCall() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.isSpentLocked() {
+// reserveCall counts a step's model call before it starts. It returns
+// agent.ErrBudgetExhausted if the budget is spent.
+func (t *budgetTracker) reserveCall() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isSpentLocked() {
 		return agent.ErrBudgetExhausted
 	}
-	p.calls++
+	t.calls++
 	return nil
 }
 
-// checkCost is called after a call that is not a step.
-func (p *budgetTracker) checkCost() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.budget.Cost > 0 && p.cost > p.budget.Cost-epsilon {
+// checkCost returns agent.ErrBudgetExhausted if the limit on cost is reached. The
+// agent calls it after a model call that is not a step.
+func (t *budgetTracker) checkCost() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.budget.Cost > 0 && t.cost > t.budget.Cost-epsilon {
 		return agent.ErrBudgetExhausted
 	}
 	return nil
 }
 
 // isSpent reports whether the budget is spent.
-func (p *budgetTracker) isSpent() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.isSpentLocked()
+func (t *budgetTracker) isSpent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.isSpentLocked()
 }
 
-// epsilon is less than the price of any call, and more than the rounding error of
-// a sum of dollars.
+// epsilon is the tolerance in comparisons of costs, in US dollars. It is less than
+// the price of any call and more than the rounding error of a sum.
 const epsilon = 1e-9
 
-func (p *budgetTracker) isSpentLocked() bool {
-	return p.budget.Cost > 0 && p.cost > p.budget.Cost-epsilon || p.budget.Calls > 0 && p.calls >= p.budget.Calls
+func (t *budgetTracker) isSpentLocked() bool {
+	return t.budget.Cost > 0 && t.cost > t.budget.Cost-epsilon || t.budget.Calls > 0 && t.calls >= t.budget.Calls
 }
 
 // addCost adds the cost of a call.
-func (p *budgetTracker) addCost(c model.Cost) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cost += float64(c)
+func (t *budgetTracker) addCost(c model.Cost) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cost += float64(c)
 }
 
-// newBudgetTracker counts the cost and calls of the attempts in the folder.
+// newBudgetTracker returns a tracker that has counted the attempts in the folder.
 func (b *Batch) newBudgetTracker(store *resultStore) *budgetTracker {
-	p := &budgetTracker{budget: b.Budget}
+	t := &budgetTracker{budget: b.Budget}
 	if b.Budget.isUnlimited() {
-		return p
+		return t
 	}
-	for id, e := range store.instances {
-		for n := 1; n <= e.lastAttempt; n++ {
-			cost, calls := spentOn(b.Folder.Journal(id, n))
-			p.cost, p.calls = p.cost+float64(cost), p.calls+calls
+	for id, ir := range store.instances {
+		for n := 1; n <= ir.lastAttempt; n++ {
+			cost, calls := budgetUsage(b.Folder.Journal(id, n))
+			t.cost, t.calls = t.cost+float64(cost), t.calls+calls
 		}
 	}
-	return p
+	return t
 }
 
-// spentOn returns what the run paid for an attempt: nothing if it was imported, and
-// only what follows the history if it is a branch. Without an outcome, the calls
-// in the journal are added up.
-func spentOn(journal string) (cost model.Cost, calls int) {
+// budgetUsage returns the cost and calls of an attempt that count against the budget.
+// An imported attempt costs nothing; a branch costs only what follows its history.
+// For an attempt without an outcome, budgetUsage adds up the calls in the journal.
+func budgetUsage(journal string) (cost model.Cost, calls int) {
 	out, ended, err := lastOutcome(journal)
 	if err != nil {
-		return 0, 0 // openResultStore has reported journals that it needs
+		return 0, 0 // openResultStore has reported unreadable journals
 	}
 	if _, imported := importOf(journal); imported {
 		return 0, 0
@@ -103,6 +104,6 @@ func spentOn(journal string) (cost model.Cost, calls int) {
 	if ended && headerOf(journal).Origin == nil {
 		return out.Cost, out.Steps
 	}
-	t := sumJournal(journal)
-	return t.Cost, t.Steps - t.Inherited
+	totals := sumJournal(journal)
+	return totals.Cost, totals.Steps - totals.Inherited
 }

@@ -39,7 +39,7 @@ func TestBudget(t *testing.T) {
 	// Attempts end after 5 calls by their own limit; 7 calls are one attempt and
 	// two calls of the next.
 	sum := run(runner.Budget{Calls: 7}, 1, endlessModel)
-	if !sum.Exhausted || sum.Classes[trajectories.Limit] != 1 || sum.Classes[trajectories.Interrupted] != 1 || sum.Unstarted != 2 {
+	if !sum.BudgetExhausted || sum.Classes[trajectories.Limit] != 1 || sum.Classes[trajectories.Interrupted] != 1 || sum.Unstarted != 2 {
 		t.Errorf("7 calls: %+v", sum)
 	}
 	b := results(t, dir)["b"]
@@ -47,23 +47,23 @@ func TestBudget(t *testing.T) {
 		t.Errorf("b ended with %s (%s) after %d steps, want BudgetExhausted after 2", b.ExitStatus, b.Class, b.Steps)
 	}
 
-	// The same budget again: nothing is left, and nothing starts.
+	// With the same budget, no attempt starts.
 	sum = run(runner.Budget{Calls: 7}, 1, starter(func(context.Context, datasets.Instance) (env.Environment, error) {
 		t.Error("a sandbox was started for no money")
 		return endlessModel(t.Context(), datasets.Instance{})
 	}))
-	if !sum.Exhausted || sum.Skipped != 1 {
+	if !sum.BudgetExhausted || sum.Skipped != 1 {
 		t.Errorf("again: %+v", sum)
 	}
 
-	// A larger budget: the interrupted attempt is retried, 7 + 5 calls, by cost.
+	// With a larger budget (7 + 5 calls, as cost), the interrupted attempt is retried.
 	sum = run(runner.Budget{Cost: 0.12}, 1, endlessModel)
-	if !sum.Exhausted || sum.Classes[trajectories.Limit] != 2 || sum.Unstarted != 2 {
+	if !sum.BudgetExhausted || sum.Classes[trajectories.Limit] != 2 || sum.Unstarted != 2 {
 		t.Errorf("12 cents: %+v", sum)
 	}
-	// A sufficient budget.
+	// With a sufficient budget, all attempts end.
 	sum = run(runner.Budget{Cost: 1, Calls: 100}, 1, endlessModel)
-	if sum.Exhausted || !sum.Complete() {
+	if sum.BudgetExhausted || !sum.Complete() {
 		t.Errorf("plenty: %+v", sum)
 	}
 }
@@ -98,7 +98,7 @@ func TestBudgetCountsKilledAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := results(t, dir)["a"]; a.Steps != 1 || a.ExitStatus != agent.ErrBudgetExhausted.Error() || !sum.Exhausted {
+	if a := results(t, dir)["a"]; a.Steps != 1 || a.ExitStatus != agent.ErrBudgetExhausted.Error() || !sum.BudgetExhausted {
 		t.Errorf("after 5 calls of 6 the next attempt made %d and ended with %s; %+v", a.Steps, a.ExitStatus, sum)
 	}
 }

@@ -7,26 +7,26 @@ import "slices"
 type Capabilities struct {
 	Tools []Tool `json:"tools,omitempty"`
 	// MCP are the servers that provide some of Tools.
-	MCP    []Server `json:"mcp,omitempty"`
-	Skills []Skill  `json:"skills,omitempty"`
-	// Notes is the scope of notes: "workspace" or "attempt".
-	Notes string `json:"notes,omitempty"`
+	MCP    []MCPServer `json:"mcp,omitempty"`
+	Skills []Skill     `json:"skills,omitempty"`
+	// NotesScope is the scope of notes: "workspace" or "attempt".
+	NotesScope string `json:"notes,omitempty"`
 	// Compaction is the compaction policy: "elide" or "summarize".
 	Compaction string `json:"compaction,omitempty"`
 	// Subagents are the limits of delegation.
 	Subagents *SubagentLimits `json:"agents,omitempty"`
 }
 
-// Tool is a tool of the agent. Kind says where it runs: "file" in the sandbox,
-// "host" in a program on the host, "mcp" in a server; "skill", "memory" and
-// "agent" are built in.
+// Tool is a tool of the agent. Its Kind is "file" (runs in the sandbox), "host"
+// (a program on the host), "mcp" (in an MCP server), or one of the built-in kinds
+// "skill", "memory" and "agent".
 type Tool struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// Server is an MCP server, as it describes itself.
-type Server struct {
+// MCPServer is the name and version that an MCP server reports about itself.
+type MCPServer struct {
 	Name    string `json:"name"`
 	Title   string `json:"title,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -41,15 +41,16 @@ type Skill struct {
 
 // SubagentLimits are the limits of delegation to subagents.
 type SubagentLimits struct {
-	Depth     int      `json:"depth"`
-	Max       int      `json:"max"`
-	StepLimit int      `json:"step_limit,omitempty"`
-	CostLimit float64  `json:"cost_limit,omitempty"`
-	Profiles  []string `json:"profiles,omitempty"`
+	Depth       int      `json:"depth"`
+	MaxChildren int      `json:"max"`
+	StepLimit   int      `json:"step_limit,omitempty"`
+	CostLimit   float64  `json:"cost_limit,omitempty"`
+	Profiles    []string `json:"profiles,omitempty"`
 }
 
-// changedCapabilities lists the differences from the previous session that its
-// settings may not show: tools, their servers, the contents of skills.
+// changedCapabilities lists the differences between the capabilities of two
+// sessions. Tools, MCP servers and the contents of skills can change while the
+// settings stay the same.
 func changedCapabilities(old, current *Capabilities) (changed []string) {
 	if old == nil {
 		old = &Capabilities{}

@@ -20,7 +20,7 @@ func TestChangedCapabilities(t *testing.T) {
 			&Capabilities{Skills: []Skill{{"pdf", "1", "aa"}, {"plan", "1", "cc"}}}, &Capabilities{Skills: []Skill{{"pdf", "1", "bb"}, {"plan", "1", "cc"}}},
 			"set of skills",
 		},
-		"a server's version": {&Capabilities{MCP: []Server{{"git", "", "1"}}}, &Capabilities{MCP: []Server{{"git", "", "2"}}}, "set of MCP servers"},
+		"a server's version": {&Capabilities{MCP: []MCPServer{{"git", "", "1"}}}, &Capabilities{MCP: []MCPServer{{"git", "", "2"}}}, "set of MCP servers"},
 		"many": {
 			&Capabilities{Tools: []Tool{{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}}}, &Capabilities{Skills: []Skill{{Name: "s"}}},
 			"set of tools; set of skills",

@@ -20,18 +20,18 @@ type circuitBreaker struct {
 	mu            sync.Mutex
 	stop          context.CancelCauseFunc
 	failures      int
-	tripped       *HaltError // why the batch was stopped, or nil
+	tripped       *HaltError // the error that stopped the batch, or nil
 	hasAnswered   bool       // at least one call succeeded
 	misconfigured bool       // no call succeeded, and the last failure suggests a wrong setting
 }
 
-// HaltError is why a batch was stopped early. Attempts that it ends are
-// interrupted and retried by the next start.
+// HaltError reports that the circuit breaker stopped a batch. It interrupts the
+// running attempts; the next start of mini on the folder retries them.
 type HaltError struct {
 	Failures   int    `json:"failures"` // consecutive instances
 	ExitStatus string `json:"exit_status"`
 	Reason     string `json:"error"`          // of the last failure
-	Hint       string `json:"hint,omitempty"` // what the user can do
+	Hint       string `json:"hint,omitempty"` // instruction for the user
 }
 
 func (h *HaltError) Error() string {
@@ -46,54 +46,56 @@ func (h *HaltError) Error() string {
 	return text
 }
 
-// Unwrap makes it an interruption.
+// Unwrap returns agent.ErrInterrupted: attempts that HaltError ends are
+// interrupted.
 func (h *HaltError) Unwrap() error { return agent.ErrInterrupted }
 
-// reset prepares for a run; stop cancels it.
-func (s *circuitBreaker) reset(maxFailures int, stop context.CancelCauseFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.maxFailures, s.stop, s.failures, s.tripped = maxFailures, stop, 0, nil
-	s.hasAnswered, s.misconfigured = false, false
+// reset clears the state for a new run. stop cancels that run.
+func (c *circuitBreaker) reset(maxFailures int, stop context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxFailures, c.stop, c.failures, c.tripped = maxFailures, stop, 0, nil
+	c.hasAnswered, c.misconfigured = false, false
 }
 
 // onAnswer records a successful call.
-func (s *circuitBreaker) onAnswer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures, s.hasAnswered, s.misconfigured = 0, true, false
+func (c *circuitBreaker) onAnswer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures, c.hasAnswered, c.misconfigured = 0, true, false
 }
 
-// onFailure records a failed call.
-func (s *circuitBreaker) onFailure(err error) {
+// onFailure records the error of a call. It ignores nil and errors of other types
+// than *model.Error.
+func (c *circuitBreaker) onFailure(err error) {
 	if e, ok := errors.AsType[*model.Error](err); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.misconfigured = !s.hasAnswered && (e.MaybeMisconfigured || !e.Retryable)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.misconfigured = !c.hasAnswered && (e.MaybeMisconfigured || !e.Retryable)
 	}
 }
 
 // isRetryUseless reports whether a retry would fail again: the provider has never
 // answered, and its failure suggests a wrong setting.
-func (s *circuitBreaker) isRetryUseless(out trajectories.Outcome) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return out.Class == trajectories.Provider && s.misconfigured
+func (c *circuitBreaker) isRetryUseless(out trajectories.Outcome) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return out.Class == trajectories.Provider && c.misconfigured
 }
 
 // onInstanceEnd counts the final outcome of an instance.
-func (s *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
+func (c *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
 	if out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures++
-	if s.maxFailures <= 0 || s.failures < s.maxFailures || s.tripped != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures++
+	if c.maxFailures <= 0 || c.failures < c.maxFailures || c.tripped != nil {
 		return
 	}
-	s.tripped = &HaltError{Failures: s.failures, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
-	s.stop(s.tripped)
+	c.tripped = &HaltError{Failures: c.failures, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
+	c.stop(c.tripped)
 }
 
 // monitoredModels reports failures of models to the circuit breaker.
@@ -110,14 +112,14 @@ func (m monitoredModels) For(in datasets.Instance) (model.Model, error) {
 
 // SummaryModel implements SummaryModels.
 func (m monitoredModels) SummaryModel(in datasets.Instance) (model.Model, error) {
-	if s, ok := m.Models.(SummaryModels); ok {
-		return s.SummaryModel(in)
+	if models, ok := m.Models.(SummaryModels); ok {
+		return models.SummaryModel(in)
 	}
 	return nil, nil //nolint:nilnil // the attempt's own model makes summaries
 }
 
-// monitoredModel reports failures to the circuit breaker. Subagents use the same
-// model.
+// monitoredModel reports failed calls to the circuit breaker, including those of
+// subagents, which use the same model.
 type monitoredModel struct {
 	model.Model
 	breaker *circuitBreaker
@@ -130,9 +132,9 @@ func (m monitoredModel) Query(ctx context.Context, messages []model.Message) (mo
 	return reply, err
 }
 
-// err returns why the batch was stopped, or nil.
-func (s *circuitBreaker) err() *HaltError {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tripped
+// err returns the error that stopped the batch, or nil.
+func (c *circuitBreaker) err() *HaltError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tripped
 }

@@ -46,7 +46,7 @@ func (m failingProvider) Query(ctx context.Context, messages []model.Message) (m
 // A wrong key or a failed provider stops the batch after a few instances; the others
 // stay pending.
 func TestProviderFailuresStopBatch(t *testing.T) {
-	key := &model.Error{Status: model.AuthenticationError, Code: 401, Err: errors.New("401 Unauthorized: no such key"), Hint: "check the key"}
+	key := &model.Error{Status: model.AuthenticationError, HTTPStatus: 401, Err: errors.New("401 Unauthorized: no such key"), Hint: "check the key"}
 	gone := &model.Error{Status: model.ProviderError, Err: errors.New("10 tries: connection refused")}
 	full := &model.Error{Status: model.ContextWindowExceeded, Err: errors.New("too long")}
 	over := &model.Error{Status: model.ScriptExhausted}
@@ -55,7 +55,7 @@ func TestProviderFailuresStopBatch(t *testing.T) {
 		fails   func(id string) error
 		workers int
 		most    int
-		failed  int // at least; more with several workers
+		failed  int // minimum number of failed instances; several workers may add more
 		halted  bool
 	}{
 		"wrong key":           {always(key), 1, 5, 5, true},
@@ -125,14 +125,13 @@ func (f *exhaustedModel) Query(ctx context.Context, messages []model.Message) (m
 	return constantModel{f.err}.Query(ctx, messages)
 }
 
-// forAll is one model for all instances.
+// forAll returns the same model for all instances.
 type forAll struct{ m model.Model }
 
 func (a forAll) For(datasets.Instance) (model.Model, error) { return a.m, nil }
 
-// An unreachable address fails within seconds, even with one worker: the first call
-// retries a few times, later ones do not, and no instance is retried. After a first
-// success all tries are made.
+// An unreachable address fails within seconds, even with one worker: only the first call is
+// retried, and no instance is. After a first success, all retries are made.
 func TestUnreachableAddressIsReportedSoon(t *testing.T) {
 	refused := &model.Error{Status: model.ProviderError, Retryable: true, MaybeMisconfigured: true, Err: errors.New("connection refused")}
 	noTLS := &model.Error{Status: model.ProviderError, Err: errors.New("no TLS there")}
@@ -140,7 +139,7 @@ func TestUnreachableAddressIsReportedSoon(t *testing.T) {
 	const most = 5
 	for name, test := range map[string]struct {
 		err      error
-		answers  int // before it fails
+		answers  int // number of successful calls before the failures
 		requests int
 		within   time.Duration
 	}{

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// ignoredKeys are settings and groups of settings that do not affect what an
-// attempt does: results from before and after a change are comparable.
+// ignoredKeys are settings, and groups of settings, that do not affect what an
+// attempt does. Results from before and after a change of them are comparable.
 var ignoredKeys = []string{
 	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.keep", "run.max_tries",
 	"run.prefetch", "run.image_budget", "run.min_free_disk", "run.pulls_per_minute",
@@ -20,18 +20,19 @@ var ignoredKeys = []string{
 	"model.max_tries", "model.max_wait", "model.requests_per_minute", "model.tokens_per_minute", "model.max_concurrent",
 }
 
-// maxChanged bounds the number of settings named.
+// maxChanged limits the number of settings that changedConfig names.
 const maxChanged = 3
 
-// changedConfig describes the settings that differ, for the user; "" if none
-// matters. The settings are YAML, as in config.yaml, or JSON, as in headers.
+// changedConfig describes for the user which settings differ. It returns "" if
+// only ignoredKeys differ. old and current are YAML, as in config.yaml, or JSON, as
+// in the headers of journals.
 func changedConfig(old, current []byte) string {
-	var a, b any
-	if yaml.Unmarshal(old, &a) != nil || yaml.Unmarshal(current, &b) != nil {
+	var oldValue, currentValue any
+	if yaml.Unmarshal(old, &oldValue) != nil || yaml.Unmarshal(current, &currentValue) != nil {
 		return "configuration"
 	}
 	var keys []string
-	diffKeys("", a, b, &keys)
+	diffKeys("", oldValue, currentValue, &keys)
 	keys = slices.DeleteFunc(keys, func(key string) bool { return !AffectsResults(key) })
 	slices.Sort(keys)
 	switch n := len(keys); {
@@ -51,25 +52,25 @@ func AffectsResults(key string) bool {
 	})
 }
 
-// diffKeys collects the paths of settings that differ.
-func diffKeys(path string, a, b any, keys *[]string) {
-	left, ok := a.(map[string]any)
-	right, ok2 := b.(map[string]any)
-	if (!ok && a != nil) || (!ok2 && b != nil) || (!ok && !ok2) {
-		if !reflect.DeepEqual(a, b) {
+// diffKeys appends the paths of settings that differ to keys.
+func diffKeys(path string, old, current any, keys *[]string) {
+	oldMap, oldIsMap := old.(map[string]any)
+	newMap, newIsMap := current.(map[string]any)
+	if (!oldIsMap && old != nil) || (!newIsMap && current != nil) || (!oldIsMap && !newIsMap) {
+		if !reflect.DeepEqual(old, current) {
 			*keys = append(*keys, path)
 		}
 		return
 	}
-	for name, value := range left {
-		diffKeys(strings.TrimPrefix(path+"."+name, "."), value, right[name], keys)
+	for name, value := range oldMap {
+		diffKeys(strings.TrimPrefix(path+"."+name, "."), value, newMap[name], keys)
 	}
-	for name, value := range right {
-		if _, both := left[name]; !both {
+	for name, value := range newMap {
+		if _, exists := oldMap[name]; !exists {
 			diffKeys(strings.TrimPrefix(path+"."+name, "."), nil, value, keys)
 		}
 	}
 }
 
-// sameRows compares datasets by content, not by name.
-func sameRows(a, b datasets.SourceInfo) bool { return a.SHA256 == b.SHA256 }
+// sameContent reports whether two datasets have the same content; names may differ.
+func sameContent(a, b datasets.SourceInfo) bool { return a.SHA256 == b.SHA256 }

@@ -19,15 +19,15 @@ const (
 	Pause Action = "pause"
 	// Resume ends a pause, or a drain while attempts are still running.
 	Resume Action = "resume"
-	// Drain ends the run when the running attempts have ended. The other
-	// instances stay pending.
+	// Drain starts no more attempts and ends the run when the running attempts
+	// have ended. Queued tasks stay pending.
 	Drain Action = "drain"
 	// Kill ends one task: its attempt is interrupted, or never started. This run
 	// does not retry it.
 	Kill Action = "kill"
 	// Requeue starts one task again, at the end of the queue: a running attempt
-	// is interrupted first, and an ended task gets a new attempt. All attempts
-	// are kept.
+	// is interrupted first, and an ended task gets a new attempt. Earlier
+	// attempts are not deleted.
 	Requeue Action = "requeue"
 )
 
@@ -37,7 +37,7 @@ type ControlRequest struct {
 	// TaskID is the task of a Kill or Requeue: an instance ID, or "ID#2" for one
 	// of several repetitions. The ID alone means all of them.
 	TaskID string
-	// Source says where the request comes from, for the event log.
+	// Source is the origin of the request for the event log, such as SourceCtl.
 	Source string
 }
 
@@ -48,14 +48,14 @@ const (
 )
 
 // SourceName returns the name of a source for the user.
-func SourceName(by string) string {
-	switch by {
+func SourceName(source string) string {
+	switch source {
 	case SourceLiveView:
 		return "live view"
 	case SourceCtl:
 		return "mini ctl"
 	}
-	return by
+	return source
 }
 
 // Errors of requests.
@@ -82,15 +82,15 @@ type Control struct {
 }
 
 // Do executes a request and describes the effect in one sentence.
-func (c *Control) Do(o ControlRequest) (effect string, err error) {
+func (c *Control) Do(req ControlRequest) (effect string, err error) {
 	q := c.queue.Load()
 	if q == nil {
 		return "", ErrNotRunning
 	}
-	return q.apply(o)
+	return q.apply(req)
 }
 
-// QueueStatus returns the state of the queue; false if no run is in progress.
+// QueueStatus returns the state of the queue, or false if no run is in progress.
 func (c *Control) QueueStatus() (QueueStatus, bool) {
 	q := c.queue.Load()
 	if q == nil {
@@ -99,7 +99,7 @@ func (c *Control) QueueStatus() (QueueStatus, bool) {
 	return q.status(), true
 }
 
-// attach sets the queue of the current run, or nil.
+// attach sets the queue of the current run; nil means that no run is in progress.
 func (c *Control) attach(q *queue) {
 	if c != nil {
 		c.queue.Store(q)
@@ -113,106 +113,107 @@ type QueueStatus struct {
 	Total    int  `json:"total"` // tasks of this run
 	Done     int  `json:"done"`  // of Total
 	Skipped  int  `json:"skipped"`
-	// Working have a worker; Waiting are queued, in order.
+	// Working are the tasks that have a worker. Waiting are the queued tasks, in
+	// order.
 	Working []string `json:"working"`
 	Waiting []string `json:"waiting"`
-	// Ended have ended in this run or had a result before.
+	// Ended are the tasks that ended in this run or had a result before it.
 	Ended []string `json:"ended"`
-	// Dropped were killed before an attempt.
+	// Dropped are the tasks that were killed before an attempt or a retry.
 	Dropped []string `json:"dropped,omitempty"`
 	// Classes counts the outcomes of the tasks done.
 	Classes map[trajectories.Class]int `json:"classes"`
 }
 
-// apply executes a request. It emits events while holding the lock, so that they
-// are in order.
-func (q *queue) apply(o ControlRequest) (string, error) {
+// apply executes a request and describes the effect. It emits events while holding
+// the lock, so that the events are in order.
+func (q *queue) apply(req ControlRequest) (string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return "", ErrNotRunning
 	}
 	defer q.changed.Broadcast()
-	switch o.Action {
+	switch req.Action {
 	case Pause:
 		if q.paused {
 			return "already paused", nil
 		}
 		q.paused = true
-		return q.report(o, nil, "paused: running attempts continue, no new ones start"), nil
+		return q.report(req, nil, "paused: running attempts continue, no new ones start"), nil
 	case Resume:
 		if !q.paused && !q.draining {
 			return "not paused", nil
 		}
 		q.paused, q.draining = false, false
-		return q.report(o, nil, "resumed"), nil
+		return q.report(req, nil, "resumed"), nil
 	case Drain:
 		if q.draining {
 			return "already draining", nil
 		}
 		q.draining = true
-		return q.report(o, nil, "draining: running attempts continue, then the run ends"), nil
+		return q.report(req, nil, "draining: running attempts continue, then the run ends"), nil
 	case Kill:
-		return q.forEach(o, q.kill)
+		return q.forEach(req, q.kill)
 	case Requeue:
-		return q.forEach(o, q.requeue)
+		return q.forEach(req, q.requeue)
 	}
-	return "", fmt.Errorf("unknown action %.40q", o.Action)
+	return "", fmt.Errorf("unknown action %.40q", req.Action)
 }
 
-// forEach applies f to the tasks named by a request. With several repetitions,
-// errors are returned only if all fail.
-func (q *queue) forEach(o ControlRequest, f func(ControlRequest, *job) (string, error)) (string, error) {
-	named := q.find(o.TaskID)
-	if len(named) == 0 {
-		return "", q.unknownTask(o.TaskID)
+// forEach applies f to the task of a request, or to all repetitions of its
+// instance. It returns an error only if f fails for all of them.
+func (q *queue) forEach(req ControlRequest, f func(ControlRequest, *job) (string, error)) (string, error) {
+	jobs := q.find(req.TaskID)
+	if len(jobs) == 0 {
+		return "", q.unknownTask(req.TaskID)
 	}
 	var effects []string
-	var failed error
-	for _, j := range named {
-		text, err := f(o, j)
+	var lastErr error
+	for _, j := range jobs {
+		text, err := f(req, j)
 		if err != nil {
-			failed = fmt.Errorf("%s %w", j.taskID, err)
+			lastErr = fmt.Errorf("%s %w", j.taskID, err)
 			continue
 		}
 		effects = append(effects, j.taskID+" "+text)
 	}
 	if len(effects) == 0 {
-		return "", failed
+		return "", lastErr
 	}
 	return strings.Join(effects, "\n"), nil
 }
 
-func (q *queue) kill(o ControlRequest, j *job) (string, error) {
+func (q *queue) kill(req ControlRequest, j *job) (string, error) {
 	switch j.state {
 	case stateQueued:
 		q.remove(j)
 		q.total--
-		return q.report(o, j, "is killed: it will not start in this run"), nil
+		return q.report(req, j, "is killed: it will not start in this run"), nil
 	case stateBackoff:
 		j.state = stateDropped
 		q.total--
-		j.stop(&stopError{"killed", o.Source})
-		return q.report(o, j, "is killed: it will not be retried in this run"), nil
+		j.stop(&stopError{"killed", req.Source})
+		return q.report(req, j, "is killed: it will not be retried in this run"), nil
 	case stateRunning:
 		if j.killed {
 			return "is already ending", nil
 		}
 		j.killed, j.requeued = true, false
-		j.stop(&stopError{"killed", o.Source})
-		return q.report(o, j, "is killed: its attempt ends, and its work is kept"), nil
+		j.stop(&stopError{"killed", req.Source})
+		return q.report(req, j, "is killed: its attempt ends, and its work is kept"), nil
 	case stateDropped:
 		return "was already killed", nil
 	}
 	if j.requeued { // ended, but requeued
 		j.state, j.requeued = stateDropped, false
 		q.total--
-		return q.report(o, j, "is killed: it will not start in this run"), nil
+		return q.report(req, j, "is killed: it will not start in this run"), nil
 	}
 	return "", ErrAlreadyEnded
 }
 
-func (q *queue) requeue(o ControlRequest, j *job) (string, error) {
+func (q *queue) requeue(req ControlRequest, j *job) (string, error) {
 	if j.requeued {
 		return "is already requeued", nil
 	}
@@ -220,11 +221,11 @@ func (q *queue) requeue(o ControlRequest, j *job) (string, error) {
 	case stateQueued:
 		q.remove(j)
 		q.append(j)
-		return q.report(o, j, "is moved to the end of the queue"+q.drainNote()), nil
+		return q.report(req, j, "is moved to the end of the queue"+q.drainNote()), nil
 	case stateRunning, stateBackoff:
 		j.requeued, j.killed = true, false
-		j.stop(&stopError{"requeued", o.Source})
-		return q.report(o, j, "is stopped and requeued"+q.drainNote()), nil
+		j.stop(&stopError{"requeued", req.Source})
+		return q.report(req, j, "is stopped and requeued"+q.drainNote()), nil
 	case stateDropped:
 		q.total++
 		if j.hasWorker {
@@ -232,13 +233,13 @@ func (q *queue) requeue(o ControlRequest, j *job) (string, error) {
 		} else {
 			q.append(j)
 		}
-		return q.report(o, j, "is queued again"+q.drainNote()), nil
+		return q.report(req, j, "is queued again"+q.drainNote()), nil
 	}
 	if j.class == "" { // had its result before this run
 		q.total++
 		q.skipped--
 	}
-	effect := q.report(o, j, "is requeued; its earlier attempts are kept"+q.drainNote())
+	effect := q.report(req, j, "is requeued; its earlier attempts are kept"+q.drainNote())
 	if j.class != "" {
 		q.done--
 	}
@@ -258,9 +259,9 @@ func (q *queue) drainNote() string {
 	return ""
 }
 
-// report emits an event with the effect of a request.
-func (q *queue) report(o ControlRequest, j *job, text string) string {
-	e := Event{Type: Controlled, Action: o.Action, Source: o.Source, Text: text, Total: q.total}
+// report emits an event with the effect of a request and returns the effect.
+func (q *queue) report(req ControlRequest, j *job, text string) string {
+	e := Event{Type: ControlApplied, Action: req.Action, Source: req.Source, Text: text, Total: q.total}
 	if j != nil {
 		e = j.event(e)
 		e.Class = j.class
@@ -271,16 +272,16 @@ func (q *queue) report(o ControlRequest, j *job, text string) string {
 
 // find returns the tasks with an ID: one, or all repetitions of an instance.
 func (q *queue) find(taskID string) []*job {
-	var all []*job
+	var repetitions []*job
 	for _, j := range q.jobs {
 		if j.taskID == taskID {
 			return []*job{j}
 		}
 		if j.ID == taskID {
-			all = append(all, j)
+			repetitions = append(repetitions, j)
 		}
 	}
-	return all
+	return repetitions
 }
 
 func (q *queue) unknownTask(taskID string) error {
@@ -291,7 +292,7 @@ func (q *queue) unknownTask(taskID string) error {
 	return e
 }
 
-// stopError is the cause of an attempt that a request has ended.
+// stopError is the cancellation cause of an attempt that a request interrupted.
 type stopError struct{ action, source string }
 
 func (s *stopError) Error() string {
@@ -301,5 +302,5 @@ func (s *stopError) Error() string {
 	return s.action + " (" + SourceName(s.source) + ")"
 }
 
-// Unwrap makes it an interruption: the working diff is saved.
+// Unwrap returns agent.ErrInterrupted, so that the agent saves the working diff.
 func (s *stopError) Unwrap() error { return agent.ErrInterrupted }

@@ -22,8 +22,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// controlledRun is a run in a bubble that gets requests. Its commands run until they are
-// released.
+// controlledRun is a run in a synctest bubble that receives requests. Its commands run
+// until release is called.
 type controlledRun struct {
 	t       *testing.T
 	dir     string
@@ -33,41 +33,41 @@ type controlledRun struct {
 	mu     sync.Mutex
 	gates  map[string]chan struct{}
 	starts []string
-	told   []runner.Event
-	start  starter // nil: a room with a gate
+	events []runner.Event
+	start  starter // nil: a gatedSandbox
 
 	sum  runner.Summary
 	err  error
 	done chan struct{}
 }
 
-func newDesk(t *testing.T) *controlledRun {
-	d := &controlledRun{t: t, dir: filepath.Join(t.TempDir(), "run"), gates: map[string]chan struct{}{}, done: make(chan struct{})}
-	d.batch = batch(t, d.dir, func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
-		d.mu.Lock()
-		d.starts = append(d.starts, in.ID)
-		gate := d.gates[in.ID]
+func newControlledRun(t *testing.T) *controlledRun {
+	run := &controlledRun{t: t, dir: filepath.Join(t.TempDir(), "run"), gates: map[string]chan struct{}{}, done: make(chan struct{})}
+	run.batch = batch(t, run.dir, func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+		run.mu.Lock()
+		run.starts = append(run.starts, in.ID)
+		gate := run.gates[in.ID]
 		if gate == nil {
 			gate = make(chan struct{})
-			d.gates[in.ID] = gate
+			run.gates[in.ID] = gate
 		}
-		special := d.start
-		d.mu.Unlock()
+		special := run.start
+		run.mu.Unlock()
 		if special != nil {
 			return special(ctx, in)
 		}
 		return &gatedSandbox{gate: gate}, nil
 	})
-	d.batch.Workers = 1
-	d.batch.Control = &d.control
-	d.batch.Log = runner.NewLog(d.batch.Folder, func(e runner.Event) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+	run.batch.Workers = 1
+	run.batch.Control = &run.control
+	run.batch.Log = runner.NewLog(run.batch.Folder, func(e runner.Event) {
+		run.mu.Lock()
+		defer run.mu.Unlock()
 		if !e.IsTransient() {
-			d.told = append(d.told, e)
+			run.events = append(run.events, e)
 		}
 	})
-	return d
+	return run
 }
 
 // gatedSandbox is a sandbox whose command waits for its gate and then submits.
@@ -89,60 +89,60 @@ func (g *gatedSandbox) Execute(ctx context.Context, c env.Command) (env.Result, 
 }
 
 // run starts the batch and waits until it blocks.
-func (d *controlledRun) run(ids ...string) {
-	d.t.Helper()
-	ctx := d.t.Context()
+func (run *controlledRun) run(ids ...string) {
+	run.t.Helper()
+	ctx := run.t.Context()
 	go func() {
-		defer close(d.done)
-		d.sum, d.err = d.batch.Run(ctx, rows(ids...))
+		defer close(run.done)
+		run.sum, run.err = run.batch.Run(ctx, rows(ids...))
 	}()
 	synctest.Wait()
 }
 
 // request sends a request and waits until the run blocks.
-func (d *controlledRun) request(a runner.Action, who, want string) {
-	d.t.Helper()
-	said, err := d.control.Do(runner.ControlRequest{Action: a, TaskID: who, Source: "test"})
+func (run *controlledRun) request(a runner.Action, taskID, want string) {
+	run.t.Helper()
+	effect, err := run.control.Do(runner.ControlRequest{Action: a, TaskID: taskID, Source: "test"})
 	if err != nil {
-		said = "error: " + err.Error()
+		effect = "error: " + err.Error()
 	}
-	if !strings.Contains(said, want) {
-		d.t.Errorf("%s %s: %q, want %q", a, who, said, want)
+	if !strings.Contains(effect, want) {
+		run.t.Errorf("%s %s: %q, want %q", a, taskID, effect, want)
 	}
 	synctest.Wait()
 }
 
 // release releases the commands of an instance, now and later.
-func (d *controlledRun) release(ids ...string) {
-	d.mu.Lock()
+func (run *controlledRun) release(ids ...string) {
+	run.mu.Lock()
 	for _, id := range ids {
-		if d.gates[id] == nil {
-			d.gates[id] = make(chan struct{})
+		if run.gates[id] == nil {
+			run.gates[id] = make(chan struct{})
 		}
-		close(d.gates[id])
+		close(run.gates[id])
 	}
-	d.mu.Unlock()
+	run.mu.Unlock()
 	synctest.Wait()
 }
 
 // checkStarted checks which sandboxes were started so far.
-func (d *controlledRun) checkStarted(want string) {
-	d.t.Helper()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	starts := slices.Clone(d.starts)
-	if d.batch.Workers > 1 { // that start together
+func (run *controlledRun) checkStarted(want string) {
+	run.t.Helper()
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	starts := slices.Clone(run.starts)
+	if run.batch.Workers > 1 { // several workers start in any order
 		slices.Sort(starts)
 	}
 	if got := strings.Join(starts, " "); got != want {
-		d.t.Errorf("begun: %s; want %s", got, want)
+		run.t.Errorf("started %s; want %s", got, want)
 	}
 }
 
 // ended reports whether the run has ended.
-func (d *controlledRun) ended() bool {
+func (run *controlledRun) ended() bool {
 	select {
-	case <-d.done:
+	case <-run.done:
 		return true
 	default:
 		return false
@@ -150,37 +150,37 @@ func (d *controlledRun) ended() bool {
 }
 
 // end waits for the run and returns the outcomes of the instances.
-func (d *controlledRun) end() map[string]string {
-	d.t.Helper()
+func (run *controlledRun) end() map[string]string {
+	run.t.Helper()
 	synctest.Wait()
 	select {
-	case <-d.done:
+	case <-run.done:
 	case <-time.After(time.Hour):
-		d.t.Fatal("the run does not end")
+		run.t.Fatal("the run does not end")
 	}
-	if d.err != nil {
-		d.t.Fatal(d.err)
+	if run.err != nil {
+		run.t.Fatal(run.err)
 	}
 	got := map[string]string{}
-	for id, r := range results(d.t, d.dir) {
+	for id, r := range results(run.t, run.dir) {
 		got[id] = fmt.Sprintf("%s %d/%d", r.ExitStatus, r.Attempt, r.Attempts)
 	}
-	if _, err := d.control.Do(runner.ControlRequest{Action: runner.Pause}); !errors.Is(err, runner.ErrNotRunning) {
-		d.t.Errorf("after the end: %v", err)
+	if _, err := run.control.Do(runner.ControlRequest{Action: runner.Pause}); !errors.Is(err, runner.ErrNotRunning) {
+		run.t.Errorf("after the end: %v", err)
 	}
-	if _, ok := d.control.QueueStatus(); ok {
-		d.t.Error("after the end it still stands")
+	if _, ok := run.control.QueueStatus(); ok {
+		run.t.Error("after the end there is a status")
 	}
-	checkJournals(d.t, d.dir)
+	checkJournals(run.t, run.dir)
 	return got
 }
 
 // requestEvents returns the events of requests.
-func (d *controlledRun) requestEvents() (all []runner.Event) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range d.told {
-		if e.Type == runner.Controlled {
+func (run *controlledRun) requestEvents() (all []runner.Event) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	for _, e := range run.events {
+		if e.Type == runner.ControlApplied {
 			all = append(all, e)
 		}
 	}
@@ -194,356 +194,356 @@ func same(t *testing.T, want, got any) {
 	}
 }
 
-// bubble runs a test with a fake clock.
-func bubble(t *testing.T, name string, f func(t *testing.T, d *controlledRun)) {
+// bubble runs a test in a synctest bubble, with a fake clock.
+func bubble(t *testing.T, name string, f func(t *testing.T, run *controlledRun)) {
 	t.Run(name, func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, newDesk(t)) })
+		synctest.Test(t, func(t *testing.T) { f(t, newControlledRun(t)) })
 	})
 }
 
 func TestPause(t *testing.T) {
-	bubble(t, "and resume", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b", "c")
-		d.request(runner.Pause, "", "paused: running attempts continue")
-		d.request(runner.Pause, "", "already paused")
-		d.release("a")
-		d.checkStarted("a")
-		s, _ := d.control.QueueStatus()
+	bubble(t, "and resume", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b", "c")
+		run.request(runner.Pause, "", "paused: running attempts continue")
+		run.request(runner.Pause, "", "already paused")
+		run.release("a")
+		run.checkStarted("a")
+		s, _ := run.control.QueueStatus()
 		same(t, runner.QueueStatus{
 			Paused: true, Total: 3, Done: 1, Working: []string{}, Waiting: []string{"b", "c"}, Ended: []string{"a"},
 			Classes: map[trajectories.Class]int{trajectories.Submitted: 1},
 		}, s)
-		d.request(runner.Resume, "", "resumed")
-		d.request(runner.Resume, "", "not paused")
-		d.checkStarted("a b")
-		d.release("b", "c")
-		same(t, map[string]string{"a": "Submitted 1/1", "b": "Submitted 1/1", "c": "Submitted 1/1"}, d.end())
-		var told []string
-		for _, e := range d.requestEvents() {
-			told = append(told, string(e.Action)+" by "+e.Source)
+		run.request(runner.Resume, "", "resumed")
+		run.request(runner.Resume, "", "not paused")
+		run.checkStarted("a b")
+		run.release("b", "c")
+		same(t, map[string]string{"a": "Submitted 1/1", "b": "Submitted 1/1", "c": "Submitted 1/1"}, run.end())
+		var received []string
+		for _, e := range run.requestEvents() {
+			received = append(received, string(e.Action)+" by "+e.Source)
 		}
-		same(t, []string{"pause by test", "resume by test"}, told)
+		same(t, []string{"pause by test", "resume by test"}, received)
 	})
-	bubble(t, "with nothing left", func(t *testing.T, d *controlledRun) {
-		d.run("a")
-		d.request(runner.Pause, "", "paused")
-		d.release("a")
-		same(t, map[string]string{"a": "Submitted 1/1"}, d.end())
+	bubble(t, "with nothing left", func(t *testing.T, run *controlledRun) {
+		run.run("a")
+		run.request(runner.Pause, "", "paused")
+		run.release("a")
+		same(t, map[string]string{"a": "Submitted 1/1"}, run.end())
 	})
-	bubble(t, "then Ctrl-C", func(t *testing.T, d *controlledRun) {
+	bubble(t, "then Ctrl-C", func(t *testing.T, run *controlledRun) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		go func() {
-			defer close(d.done)
-			d.sum, d.err = d.batch.Run(ctx, rows("a", "b"))
+			defer close(run.done)
+			run.sum, run.err = run.batch.Run(ctx, rows("a", "b"))
 		}()
 		synctest.Wait()
-		d.request(runner.Pause, "", "paused")
-		d.release("a")
+		run.request(runner.Pause, "", "paused")
+		run.release("a")
 		stop(agent.ErrInterrupted)
-		same(t, map[string]string{"a": "Submitted 1/1"}, d.end())
+		same(t, map[string]string{"a": "Submitted 1/1"}, run.end())
 	})
-	bubble(t, "then the money is spent", func(t *testing.T, d *controlledRun) {
-		d.batch.Budget.Calls = 1
-		d.run("a", "b")
-		d.request(runner.Pause, "", "paused")
-		d.release("a")
-		if d.end(); !d.sum.Exhausted || d.sum.Drained {
-			t.Errorf("%+v", d.sum)
+	bubble(t, "then the money is spent", func(t *testing.T, run *controlledRun) {
+		run.batch.Budget.Calls = 1
+		run.run("a", "b")
+		run.request(runner.Pause, "", "paused")
+		run.release("a")
+		if run.end(); !run.sum.BudgetExhausted || run.sum.Drained {
+			t.Errorf("%+v", run.sum)
 		}
 	})
-	bubble(t, "holds back a further try, which is the first then", func(t *testing.T, d *controlledRun) {
-		d.start = fails("a", d)
-		d.run("a", "b")
-		d.request(runner.Pause, "", "paused") // while a waits for its second try
+	bubble(t, "holds back a further try, which is the first then", func(t *testing.T, run *controlledRun) {
+		run.start = fails("a", run)
+		run.run("a", "b")
+		run.request(runner.Pause, "", "paused") // while a waits for its second try
 		time.Sleep(time.Minute)
-		d.checkStarted("a")
-		d.start = nil
-		d.request(runner.Resume, "", "resumed")
-		d.checkStarted("a a")
-		d.release("a", "b")
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
+		run.checkStarted("a")
+		run.start = nil
+		run.request(runner.Resume, "", "resumed")
+		run.checkStarted("a a")
+		run.release("a", "b")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
 	})
 }
 
 // fails makes sandboxes of an instance fail to start.
-func fails(id string, d *controlledRun) starter {
+func fails(id string, run *controlledRun) starter {
 	return func(_ context.Context, in datasets.Instance) (env.Environment, error) {
 		if in.ID == id {
 			return nil, &env.Error{Status: env.StartFailed, Op: "start"}
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return &gatedSandbox{gate: d.gates[in.ID]}, nil
+		run.mu.Lock()
+		defer run.mu.Unlock()
+		return &gatedSandbox{gate: run.gates[in.ID]}, nil
 	}
 }
 
 func TestDrain(t *testing.T) {
-	bubble(t, "ends with what runs", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b")
-		d.request(runner.Drain, "", "draining")
-		d.request(runner.Drain, "", "already draining")
-		d.request(runner.Requeue, "b", "is moved to the end of the queue; the run is draining and starts it only after a resume")
-		d.release("a")
-		same(t, map[string]string{"a": "Submitted 1/1"}, d.end())
-		if !d.sum.Drained || d.sum.Unstarted != 1 || d.sum.Complete() {
-			t.Errorf("%+v", d.sum)
+	bubble(t, "ends with what runs", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b")
+		run.request(runner.Drain, "", "draining")
+		run.request(runner.Drain, "", "already draining")
+		run.request(runner.Requeue, "b", "is moved to the end of the queue; the run is draining and starts it only after a resume")
+		run.release("a")
+		same(t, map[string]string{"a": "Submitted 1/1"}, run.end())
+		if !run.sum.Drained || run.sum.Unstarted != 1 || run.sum.Complete() {
+			t.Errorf("%+v", run.sum)
 		}
 	})
-	bubble(t, "with all begun is no drain", func(t *testing.T, d *controlledRun) {
-		d.run("a")
-		d.request(runner.Drain, "", "draining")
-		d.release("a")
-		if d.end(); d.sum.Drained || !d.sum.Complete() {
-			t.Errorf("%+v", d.sum)
+	bubble(t, "with all begun is no drain", func(t *testing.T, run *controlledRun) {
+		run.run("a")
+		run.request(runner.Drain, "", "draining")
+		run.release("a")
+		if run.end(); run.sum.Drained || !run.sum.Complete() {
+			t.Errorf("%+v", run.sum)
 		}
 	})
-	bubble(t, "then resume", func(t *testing.T, d *controlledRun) {
-		d.batch.Workers = 2
-		d.run("a", "b", "c", "d")
-		d.request(runner.Drain, "", "draining")
-		d.release("a") // its worker is idle but stays
-		d.checkStarted("a b")
-		d.request(runner.Resume, "", "resumed")
-		d.checkStarted("a b c")
-		d.release("b", "c", "d")
-		if d.end(); !d.sum.Complete() || d.sum.Drained {
-			t.Errorf("%+v", d.sum)
+	bubble(t, "then resume", func(t *testing.T, run *controlledRun) {
+		run.batch.Workers = 2
+		run.run("a", "b", "c", "d")
+		run.request(runner.Drain, "", "draining")
+		run.release("a") // its worker waits for another task
+		run.checkStarted("a b")
+		run.request(runner.Resume, "", "resumed")
+		run.checkStarted("a b c")
+		run.release("b", "c", "d")
+		if run.end(); !run.sum.Complete() || run.sum.Drained {
+			t.Errorf("%+v", run.sum)
 		}
 	})
-	bubble(t, "of a paused run ends it at once", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b")
-		d.request(runner.Pause, "", "paused")
-		d.release("a")
-		d.request(runner.Drain, "", "draining")
-		if !d.ended() {
+	bubble(t, "of a paused run ends it at once", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b")
+		run.request(runner.Pause, "", "paused")
+		run.release("a")
+		run.request(runner.Drain, "", "draining")
+		if !run.ended() {
 			t.Error("it goes on")
 		}
-		d.end()
+		run.end()
 	})
-	bubble(t, "tries nothing again", func(t *testing.T, d *controlledRun) {
-		d.start = fails("a", d)
-		d.run("a", "b")
-		d.request(runner.Drain, "", "draining") // while a waits for its second try
-		same(t, map[string]string{"a": "StartFailed 1/1"}, d.end())
+	bubble(t, "tries nothing again", func(t *testing.T, run *controlledRun) {
+		run.start = fails("a", run)
+		run.run("a", "b")
+		run.request(runner.Drain, "", "draining") // while a waits for its second try
+		same(t, map[string]string{"a": "StartFailed 1/1"}, run.end())
 	})
 }
 
 func TestKill(t *testing.T) {
-	bubble(t, "one that runs", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b")
-		d.request(runner.Kill, "a", "a is killed: its attempt ends")
-		d.request(runner.Kill, "a", "error: a has ended")
-		d.checkStarted("a b")
-		d.release("b")
-		same(t, map[string]string{"a": "Interrupted 1/1", "b": "Submitted 1/1"}, d.end())
-		if r := results(t, d.dir)["a"]; r.Error != "killed (test)" {
+	bubble(t, "one that runs", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b")
+		run.request(runner.Kill, "a", "a is killed: its attempt ends")
+		run.request(runner.Kill, "a", "error: a has ended")
+		run.checkStarted("a b")
+		run.release("b")
+		same(t, map[string]string{"a": "Interrupted 1/1", "b": "Submitted 1/1"}, run.end())
+		if r := results(t, run.dir)["a"]; r.Error != "killed (test)" {
 			t.Errorf("it says %q", r.Error)
 		}
 	})
-	bubble(t, "twice, while it ends", func(t *testing.T, d *controlledRun) {
+	bubble(t, "twice, while it ends", func(t *testing.T, run *controlledRun) {
 		gate := make(chan struct{})
-		d.start = func(context.Context, datasets.Instance) (env.Environment, error) {
+		run.start = func(context.Context, datasets.Instance) (env.Environment, error) {
 			return &fakeSandbox{block: true, closed: func() { <-gate }}, nil
 		}
-		d.run("a")
-		d.request(runner.Kill, "a", "its attempt ends")
-		d.request(runner.Kill, "a", "is already ending")
+		run.run("a")
+		run.request(runner.Kill, "a", "its attempt ends")
+		run.request(runner.Kill, "a", "is already ending")
 		close(gate)
-		same(t, map[string]string{"a": "Interrupted 1/1"}, d.end())
-		if n := len(d.requestEvents()); n != 1 {
+		same(t, map[string]string{"a": "Interrupted 1/1"}, run.end())
+		if n := len(run.requestEvents()); n != 1 {
 			t.Errorf("%d events", n)
 		}
 	})
-	bubble(t, "one that waits", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b", "c")
-		d.request(runner.Kill, "b", "it will not start in this run")
-		d.request(runner.Kill, "b", "was already killed")
-		d.release("a", "c")
-		same(t, map[string]string{"a": "Submitted 1/1", "c": "Submitted 1/1"}, d.end())
-		d.checkStarted("a c")
-		if e := d.requestEvents()[0]; e.Total != 2 || e.Instance != "b" {
+	bubble(t, "one that waits", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b", "c")
+		run.request(runner.Kill, "b", "it will not start in this run")
+		run.request(runner.Kill, "b", "was already killed")
+		run.release("a", "c")
+		same(t, map[string]string{"a": "Submitted 1/1", "c": "Submitted 1/1"}, run.end())
+		run.checkStarted("a c")
+		if e := run.requestEvents()[0]; e.Total != 2 || e.Instance != "b" {
 			t.Errorf("%+v", e)
 		}
 	})
-	bubble(t, "one whose sandbox is being started", func(t *testing.T, d *controlledRun) {
-		d.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
+	bubble(t, "one whose sandbox is being started", func(t *testing.T, run *controlledRun) {
+		run.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
 			<-ctx.Done()
 			return nil, &env.Error{Status: env.StartFailed, Op: "start", Err: ctx.Err()}
 		}
-		d.run("a")
-		d.request(runner.Kill, "a", "its attempt ends")
-		same(t, map[string]string{"a": "Interrupted 1/1"}, d.end())
+		run.run("a")
+		run.request(runner.Kill, "a", "its attempt ends")
+		same(t, map[string]string{"a": "Interrupted 1/1"}, run.end())
 	})
-	bubble(t, "one that waits for its next try", func(t *testing.T, d *controlledRun) {
-		d.start = fails("a", d)
-		d.run("a")
-		d.request(runner.Kill, "a", "it will not be retried in this run")
-		same(t, map[string]string{"a": "StartFailed 1/1"}, d.end())
+	bubble(t, "one that waits for its next try", func(t *testing.T, run *controlledRun) {
+		run.start = fails("a", run)
+		run.run("a")
+		run.request(runner.Kill, "a", "it will not be retried in this run")
+		same(t, map[string]string{"a": "StartFailed 1/1"}, run.end())
 	})
-	bubble(t, "one that nobody knows", func(t *testing.T, d *controlledRun) {
-		d.run("a")
-		_, err := d.control.Do(runner.ControlRequest{Action: runner.Kill, TaskID: "z"})
+	bubble(t, "one that nobody knows", func(t *testing.T, run *controlledRun) {
+		run.run("a")
+		_, err := run.control.Do(runner.ControlRequest{Action: runner.Kill, TaskID: "z"})
 		unknown, ok := errors.AsType[*runner.UnknownTaskError](err)
 		if !ok || !slices.Equal(unknown.Known, []string{"a"}) {
 			t.Errorf("%v", err)
 		}
-		d.request("dance", "", `error: unknown action "dance"`)
-		d.release("a")
-		d.end()
+		run.request("dance", "", `error: unknown action "dance"`)
+		run.release("a")
+		run.end()
 	})
 }
 
 func TestRequeue(t *testing.T) {
-	bubble(t, "one that runs", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b")
-		d.request(runner.Requeue, "a", "is stopped and requeued")
-		d.checkStarted("a b")
-		s, _ := d.control.QueueStatus()
+	bubble(t, "one that runs", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b")
+		run.request(runner.Requeue, "a", "is stopped and requeued")
+		run.checkStarted("a b")
+		s, _ := run.control.QueueStatus()
 		same(t, []string{"a"}, s.Waiting)
-		d.release("a", "b")
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
-		d.checkStarted("a b a")
-		out, ok, err := trajectories.ReadOutcome(filepath.Join(d.dir, "a", "attempts", "1", "journal.jsonl"))
+		run.release("a", "b")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
+		run.checkStarted("a b a")
+		out, ok, err := trajectories.ReadOutcome(filepath.Join(run.dir, "a", "attempts", "1", "journal.jsonl"))
 		if !ok || err != nil || out.Class != trajectories.Interrupted || out.Error != "requeued (test)" {
 			t.Errorf("the first attempt: %+v, %v", out, err)
 		}
 	})
-	bubble(t, "one that has a result of this run", func(t *testing.T, d *controlledRun) {
-		var told []string
-		d.batch.OnSubmission = func(in datasets.Instance, _ int, p trajectories.Prediction) {
-			told = append(told, in.ID+" "+p.Patch)
+	bubble(t, "one that has a result of this run", func(t *testing.T, run *controlledRun) {
+		var received []string
+		run.batch.OnSubmission = func(in datasets.Instance, _ int, p trajectories.Prediction) {
+			received = append(received, in.ID+" "+p.Patch)
 		}
-		d.run("a", "b")
-		d.release("a")
-		d.request(runner.Requeue, "a", "is requeued; its earlier attempts are kept")
-		d.request(runner.Requeue, "a", "is moved to the end of the queue")
-		d.release("b")
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
-		d.checkStarted("a b a")
-		same(t, []string{"a the patch\n", "b the patch\n", "a the patch\n"}, told)
-		if e := d.requestEvents()[0]; e.Class != trajectories.Submitted || e.Total != 2 {
+		run.run("a", "b")
+		run.release("a")
+		run.request(runner.Requeue, "a", "is requeued; its earlier attempts are kept")
+		run.request(runner.Requeue, "a", "is moved to the end of the queue")
+		run.release("b")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
+		run.checkStarted("a b a")
+		same(t, []string{"a the patch\n", "b the patch\n", "a the patch\n"}, received)
+		if e := run.requestEvents()[0]; e.Class != trajectories.Submitted || e.Total != 2 {
 			t.Errorf("%+v", e)
 		}
-		if d.sum.Classes[trajectories.Submitted] != 2 {
-			t.Errorf("%+v", d.sum)
+		if run.sum.Classes[trajectories.Submitted] != 2 {
+			t.Errorf("%+v", run.sum)
 		}
 	})
-	bubble(t, "one that had its result, and fails now", func(t *testing.T, d *controlledRun) {
-		var told []string
-		d.batch.OnSubmission = func(in datasets.Instance, _ int, _ trajectories.Prediction) { told = append(told, in.ID) }
-		d.release("a")
-		d.run("a")
-		d.end()
-		d.start, d.done = fails("a", d), make(chan struct{})
-		d.run("a", "b")
-		d.request(runner.Pause, "", "paused") // keeps the run from ending
-		d.request(runner.Requeue, "a", "is requeued")
-		if e := d.requestEvents(); e[len(e)-1].Total != 2 || e[len(e)-1].Class != "" {
+	bubble(t, "one that had its result, and fails now", func(t *testing.T, run *controlledRun) {
+		var received []string
+		run.batch.OnSubmission = func(in datasets.Instance, _ int, _ trajectories.Prediction) { received = append(received, in.ID) }
+		run.release("a")
+		run.run("a")
+		run.end()
+		run.start, run.done = fails("a", run), make(chan struct{})
+		run.run("a", "b")
+		run.request(runner.Pause, "", "paused") // keeps the run from ending
+		run.request(runner.Requeue, "a", "is requeued")
+		if e := run.requestEvents(); e[len(e)-1].Total != 2 || e[len(e)-1].Class != "" {
 			t.Errorf("%+v", e[len(e)-1])
 		}
-		d.request(runner.Resume, "", "resumed")
-		d.release("b")
-		same(t, map[string]string{"a": "Submitted 1/4", "b": "Submitted 1/1"}, d.end()) // the existing result counts
-		same(t, []string{"a", "a", "b"}, told)                                          // once for each run
+		run.request(runner.Resume, "", "resumed")
+		run.release("b")
+		same(t, map[string]string{"a": "Submitted 1/4", "b": "Submitted 1/1"}, run.end()) // the existing result counts
+		same(t, []string{"a", "a", "b"}, received)                                        // once for each run
 	})
-	bubble(t, "one that waits", func(_ *testing.T, d *controlledRun) {
-		d.run("a", "b", "c")
-		d.request(runner.Requeue, "b", "is moved to the end of the queue")
-		d.release("a", "b", "c")
-		d.end()
-		d.checkStarted("a c b")
+	bubble(t, "one that waits", func(_ *testing.T, run *controlledRun) {
+		run.run("a", "b", "c")
+		run.request(runner.Requeue, "b", "is moved to the end of the queue")
+		run.release("a", "b", "c")
+		run.end()
+		run.checkStarted("a c b")
 	})
-	bubble(t, "one that was killed", func(t *testing.T, d *controlledRun) {
-		d.run("a", "b")
-		d.request(runner.Kill, "b", "will not start")
-		d.request(runner.Requeue, "b", "is queued again")
-		d.request(runner.Kill, "a", "its attempt ends")
-		d.request(runner.Requeue, "a", "is requeued")
-		d.release("a", "b")
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
+	bubble(t, "one that was killed", func(t *testing.T, run *controlledRun) {
+		run.run("a", "b")
+		run.request(runner.Kill, "b", "will not start")
+		run.request(runner.Requeue, "b", "is queued again")
+		run.request(runner.Kill, "a", "its attempt ends")
+		run.request(runner.Requeue, "a", "is requeued")
+		run.release("a", "b")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
 	})
-	bubble(t, "one that waits for its next try", func(t *testing.T, d *controlledRun) {
-		d.start = fails("a", d)
-		d.run("a", "b")
-		d.start = nil
-		d.request(runner.Requeue, "a", "is stopped and requeued")
-		d.checkStarted("a b")
-		d.release("a", "b")
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
+	bubble(t, "one that waits for its next try", func(t *testing.T, run *controlledRun) {
+		run.start = fails("a", run)
+		run.run("a", "b")
+		run.start = nil
+		run.request(runner.Requeue, "a", "is stopped and requeued")
+		run.checkStarted("a b")
+		run.release("a", "b")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
 	})
-	bubble(t, "one that is closing, and kill it after all", func(t *testing.T, d *controlledRun) {
+	bubble(t, "one that is closing, and kill it after all", func(t *testing.T, run *controlledRun) {
 		closing := make(chan struct{})
-		d.start = func(context.Context, datasets.Instance) (env.Environment, error) {
+		run.start = func(context.Context, datasets.Instance) (env.Environment, error) {
 			return &fakeSandbox{output: "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\nthe patch\n", closed: func() { <-closing }}, nil
 		}
-		d.run("a", "b") // a has submitted, and its sandbox is being closed
-		d.request(runner.Requeue, "a", "is stopped and requeued")
-		d.request(runner.Requeue, "a", "is already requeued")
-		d.request(runner.Kill, "a", "is killed: its attempt ends")
-		d.request(runner.Requeue, "a", "is stopped and requeued")
+		run.run("a", "b") // a has submitted, and its sandbox is being closed
+		run.request(runner.Requeue, "a", "is stopped and requeued")
+		run.request(runner.Requeue, "a", "is already requeued")
+		run.request(runner.Kill, "a", "is killed: its attempt ends")
+		run.request(runner.Requeue, "a", "is stopped and requeued")
 		close(closing)
-		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, d.end())
-		d.checkStarted("a b a")
+		same(t, map[string]string{"a": "Submitted 2/2", "b": "Submitted 1/1"}, run.end())
+		run.checkStarted("a b a")
 	})
-	bubble(t, "the last one", func(t *testing.T, d *controlledRun) {
-		d.run("a")
-		d.request(runner.Requeue, "a", "is stopped")
-		d.checkStarted("a a")
-		d.release("a")
-		same(t, map[string]string{"a": "Submitted 2/2"}, d.end())
+	bubble(t, "the last one", func(t *testing.T, run *controlledRun) {
+		run.run("a")
+		run.request(runner.Requeue, "a", "is stopped")
+		run.checkStarted("a a")
+		run.release("a")
+		same(t, map[string]string{"a": "Submitted 2/2"}, run.end())
 	})
-	bubble(t, "begins anew where others would go on inside", func(t *testing.T, d *controlledRun) {
-		d.batch.ResumeAttempts = true
-		d.run("a")
-		d.request(runner.Requeue, "a", "is stopped")
-		d.release("a")
-		same(t, map[string]string{"a": "Submitted 2/2"}, d.end())
+	bubble(t, "begins anew where others would go on inside", func(t *testing.T, run *controlledRun) {
+		run.batch.ResumeAttempts = true
+		run.run("a")
+		run.request(runner.Requeue, "a", "is stopped")
+		run.release("a")
+		same(t, map[string]string{"a": "Submitted 2/2"}, run.end())
 	})
 }
 
 // With many concurrent requests the run ends, each instance has its result, and no
 // journal is damaged.
 func TestConcurrentControl(t *testing.T) {
-	bubble(t, "", func(t *testing.T, d *controlledRun) {
+	bubble(t, "", func(t *testing.T, run *controlledRun) {
 		ids := []string{"a", "b", "c", "d", "e", "f"}
-		d.batch.Workers, d.batch.Repetitions = 3, 2
-		d.start = func(_ context.Context, in datasets.Instance) (env.Environment, error) {
+		run.batch.Workers, run.batch.Repetitions = 3, 2
+		run.start = func(_ context.Context, in datasets.Instance) (env.Environment, error) {
 			time.Sleep(7 * time.Millisecond) // so that requests arrive at any time of an attempt
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			return &gatedSandbox{gate: d.gates[in.ID]}, nil
+			run.mu.Lock()
+			defer run.mu.Unlock()
+			return &gatedSandbox{gate: run.gates[in.ID]}, nil
 		}
-		d.release(ids...)
-		d.request(runner.Pause, "", "error: the run has ended or has not started")
+		run.release(ids...)
+		run.request(runner.Pause, "", "error: the run has ended or has not started")
 		go func() {
-			defer close(d.done)
-			d.sum, d.err = d.batch.Run(t.Context(), rows(ids...))
+			defer close(run.done)
+			run.sum, run.err = run.batch.Run(t.Context(), rows(ids...))
 		}()
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
 				for n := range 30 {
 					order := runner.ControlRequest{Action: []runner.Action{runner.Pause, runner.Kill, runner.Resume, runner.Requeue}[(n+i)%4], TaskID: ids[(n*i)%len(ids)]}
-					_, _ = d.control.Do(order)
-					d.control.QueueStatus()
+					_, _ = run.control.Do(order)
+					run.control.QueueStatus()
 					time.Sleep(time.Duration(i) * time.Millisecond)
 				}
 			})
 		}
 		wg.Wait()
-		_, _ = d.control.Do(runner.ControlRequest{Action: runner.Resume})
-		_, _ = d.control.Do(runner.ControlRequest{Action: runner.Requeue, TaskID: "a"})
+		_, _ = run.control.Do(runner.ControlRequest{Action: runner.Resume})
+		_, _ = run.control.Do(runner.ControlRequest{Action: runner.Requeue, TaskID: "a"})
 		synctest.Wait()
-		got := d.end()
-		if len(got) == 0 || len(d.requestEvents()) < 20 || d.sum.ExpectedResults() != 12 {
-			t.Errorf("%v %+v", got, d.sum)
+		got := run.end()
+		if len(got) == 0 || len(run.requestEvents()) < 20 || run.sum.ExpectedResults() != 12 {
+			t.Errorf("%v %+v", got, run.sum)
 		}
 		done := 0
-		for _, n := range maps.All(d.sum.Classes) {
+		for _, n := range maps.All(run.sum.Classes) {
 			done += n
 		}
-		if done+d.sum.Unstarted != 12 {
-			t.Errorf("%+v", d.sum)
+		if done+run.sum.Unstarted != 12 {
+			t.Errorf("%+v", run.sum)
 		}
 	})
 }

@@ -127,30 +127,30 @@ func crashJournal(dir string) string {
 	return filepath.Join(dir, "a", "attempts", "1", "journal.jsonl")
 }
 
-// A journal truncated anywhere can be loaded, and the attempt is resumed and ends as
-// before. Only without its header is it ignored.
+// A journal that is truncated anywhere can be loaded, and the resumed attempt has the same
+// result. A journal without its header is ignored.
 func TestResumeFromTruncatedJournal(t *testing.T) {
 	dir := t.TempDir()
 	if n := finish(t, dir); n != 1 {
 		t.Fatalf("finished in attempt %d", n)
 	}
-	whole, err := os.ReadFile(crashJournal(dir))
+	journal, err := os.ReadFile(crashJournal(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := bytes.IndexByte(whole, '\n')
-	cuts := []int{0, 1, header - 1, header, header + 1, len(whole) - 1, len(whole)}
+	header := bytes.IndexByte(journal, '\n')
+	cuts := []int{0, 1, header - 1, header, header + 1, len(journal) - 1, len(journal)}
 	for range 40 {
-		cuts = append(cuts, rand.N(len(whole)))
+		cuts = append(cuts, rand.N(len(journal)))
 	}
-	for i, b := range whole { // around the ends of lines
+	for i, b := range journal { // around the ends of lines
 		if b == '\n' {
 			cuts = append(cuts, i, i+1)
 		}
 	}
 	if envtest.Long() {
 		cuts = nil
-		for n := range len(whole) + 1 {
+		for n := range len(journal) + 1 {
 			cuts = append(cuts, n)
 		}
 	}
@@ -159,7 +159,7 @@ func TestResumeFromTruncatedJournal(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(crashJournal(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(crashJournal(dir), whole[:n], 0o600); err != nil {
+		if err := os.WriteFile(crashJournal(dir), journal[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, ".lock"), nil, 0o600); err != nil {
@@ -170,12 +170,12 @@ func TestResumeFromTruncatedJournal(t *testing.T) {
 			want = 2
 		}
 		if got := finish(t, dir); got != want {
-			t.Errorf("cut at %d of %d: finished in attempt %d, want %d", n, len(whole), got, want)
+			t.Errorf("cut at %d of %d: finished in attempt %d, want %d", n, len(journal), got, want)
 		}
 	}
 }
 
-// The same after kills at any time, also while resuming.
+// The same holds after kills at any time, even during a resume.
 func TestResumeAfterKills(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -204,8 +204,8 @@ func killAfter(t *testing.T, self, dir string, lines int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), crashVariable+"="+dir)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -220,7 +220,7 @@ func killAfter(t *testing.T, self, dir string, lines int) {
 		}
 	}
 	_ = cmd.Process.Kill() // it may have ended
-	if err := cmd.Wait(); err != nil && said.Len() > 0 {
-		t.Fatalf("%v: %s", err, &said)
+	if err := cmd.Wait(); err != nil && stderr.Len() > 0 {
+		t.Fatalf("%v: %s", err, &stderr)
 	}
 }

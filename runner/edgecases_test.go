@@ -30,7 +30,7 @@ func (m unpriced) Query(ctx context.Context, messages []model.Message) (model.Re
 // The calls of a resumed attempt are counted once, including unpriced ones.
 func TestUnpricedCallsOfResumedAttempt(t *testing.T) {
 	r := &resumeRun{
-		dir: t.TempDir(), boxes: echoSandboxes(""),
+		dir: t.TempDir(), sandboxes: echoSandboxes(""),
 		model: &scriptedModel{replies: []string{"one", "submit"}, fails: map[int]error{2: &model.Error{Status: model.RateLimited}}},
 	}
 	r.change = func(b *runner.Batch) { b.MaxTries, b.Models = 2, modelFor{unpriced{r.model}} }
@@ -42,7 +42,7 @@ func TestUnpricedCallsOfResumedAttempt(t *testing.T) {
 // A journal without a header, from a killed process, is ignored: the attempt before
 // it is the newest of its repetition.
 func TestPartialHeader(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	for n, text := range map[string]string{"2": "", "3": `{"id":1,"parent_id":0,"type":"head`} {
@@ -61,7 +61,7 @@ func TestPartialHeader(t *testing.T) {
 // Imported and inherited costs do not count towards the budget.
 func TestBudgetIgnoresInheritedCost(t *testing.T) {
 	three := []string{"one", "two", "submit"}
-	parent := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: three}}
+	parent := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: three}}
 	parent.run(t, false)
 	dir := t.TempDir()
 	folder, err := runner.Open(dir)
@@ -78,19 +78,19 @@ func TestBudgetIgnoresInheritedCost(t *testing.T) {
 	if err := errors.Join(in.Close(), folder.Close()); err != nil {
 		t.Fatal(err)
 	}
-	branch := &resumeRun{dir: dir, boxes: echoSandboxes(""), model: &scriptedModel{replies: three}}
+	branch := &resumeRun{dir: dir, sandboxes: echoSandboxes(""), model: &scriptedModel{replies: three}}
 	branch.change = func(b *runner.Batch) {
 		p, err := runner.NewParent(trajectories.Origin{Step: 1, SHA256: "ab"}, trajectories.Read(filepath.Join(parent.dir, "a", "attempts", "1", "journal.jsonl")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Branch = &runner.Branch{Parents: map[string]runner.Parent{"a": p}}
+		b.Branch = &runner.Branch{Parents: map[string]runner.BranchParent{"a": p}}
 		b.Budget = runner.Budget{Calls: 1, Cost: 1}
 	}
-	if sum := branch.run(t, false); !sum.Exhausted || float64(sum.KnownCost()) != 1 || branch.model.calls != 1 {
+	if sum := branch.run(t, false); !sum.BudgetExhausted || float64(sum.KnownCost()) != 1 || branch.model.calls != 1 {
 		t.Fatalf("%d calls: %+v", branch.model.calls, sum)
 	}
-	// One call of two is left, and it submits.
+	// One of two calls is left, and it submits.
 	branch.change = func(b *runner.Batch) { b.Budget = runner.Budget{Calls: 2, Cost: 2} }
 	sum := branch.run(t, true)
 	if res := results(t, dir)["a"]; !sum.Complete() || float64(sum.KnownCost()) != 1 || res.Steps != 3 || float64(res.KnownCost()) != 2 {
@@ -121,10 +121,10 @@ func checkJournals(t *testing.T, dir string) {
 	}
 }
 
-// With repetitions, interruptions, retries and reruns, each repetition resumes its own
-// newest attempt, and every journal adds up.
+// With repetitions, interruptions, retries and reruns, each repetition resumes its own newest
+// attempt, and the totals in every journal are correct.
 func TestResumedRepetitions(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	several := func(calls int, redo bool) func(*runner.Batch) {
 		return func(b *runner.Batch) { b.Repetitions, b.Workers, b.Budget.Calls, b.Redo = 2, 1, calls, redo }
 	}
@@ -139,10 +139,10 @@ func TestResumedRepetitions(t *testing.T) {
 		t.Errorf("%d calls, %v: %+v", r.model.calls, got, sum)
 	}
 	r.change = several(10, true) // a rerun: four more calls
-	if sum := r.run(t, true); !sum.Exhausted || float64(sum.KnownCost()) != 4 {
+	if sum := r.run(t, true); !sum.BudgetExhausted || float64(sum.KnownCost()) != 4 {
 		t.Errorf("%+v", sum)
 	}
-	// The first has its new result, the second the old one.
+	// The first repetition has its new result, the second the old one.
 	if got := repetitionsOf(t, r.dir, "a"); got[1] != "submitted 3" || got[2] != "submitted 2" {
 		t.Errorf("after all again: %v", got)
 	}
@@ -151,7 +151,7 @@ func TestResumedRepetitions(t *testing.T) {
 
 // A trajectory that is older than its journal is outdated.
 func TestOutdatedTrajectory(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "submit"}}}
 	r.run(t, false)
 	path := filepath.Join(r.dir, "a", "a.traj.json")
 	past := time.Now().Add(-time.Hour)
@@ -166,7 +166,7 @@ func TestOutdatedTrajectory(t *testing.T) {
 
 // A damaged journal is reported and does not stop the run.
 func TestDamagedJournal(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "submit"}}}
 	r.run(t, false)
 	journal := filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")
 	data, err := os.ReadFile(journal)
@@ -245,7 +245,7 @@ func TestBranchWallTime(t *testing.T) {
 		} {
 			data, err := trajectories.EncodeJSON(r.data)
 			if i == 3 || i == 4 {
-				at = at.Add(time.Hour) // no session was running
+				at = at.Add(time.Hour) // between two sessions
 			}
 			if !yield(trajectories.Record{ID: i + 1, Parent: i, Type: r.kind, Time: at, Data: data}, err) {
 				return
@@ -269,7 +269,7 @@ func TestBranchWallTime(t *testing.T) {
 	}
 }
 
-// modelFor is one model for all instances.
+// modelFor returns the same model for all instances.
 type modelFor struct{ model.Model }
 
 func (m modelFor) For(datasets.Instance) (model.Model, error) { return m.Model, nil }
@@ -292,7 +292,7 @@ func (s *stoppingSandbox) Execute(ctx context.Context, c env.Command) (env.Resul
 
 // An attempt that is interrupted while rebuilding is unchanged.
 func TestInterruptedWhileRebuilding(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "three", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "three", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 3 }
 	r.run(t, false)
 	r.change = nil

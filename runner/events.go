@@ -20,29 +20,29 @@ type EventType string
 const (
 	RunStarted      EventType = "run_started"
 	AttemptStarted  EventType = "attempt_started"
-	AttemptResumed  EventType = "attempt_resumed" // continues after Step; Total commands are rerun first
+	AttemptResumed  EventType = "attempt_resumed" // continues after CommandFinished; Total commands are rerun first
 	SandboxReady    EventType = "sandbox_ready"
-	Step            EventType = "step"         // a command ended
+	CommandFinished EventType = "step"         // a command ended
 	FormatError     EventType = "format_error" // the reply had no command, or several
-	Refused         EventType = "refused"      // Command was denied; Text says why
+	CommandDenied   EventType = "refused"      // Command was denied; Text is the reason
 	AttemptFinished EventType = "attempt_finished"
 	PullProgress    EventType = "pull"     // progress of an image pull
 	Warning         EventType = "warning"  // Text is for the user
 	ProviderChanged EventType = "provider" // the rate limit state of the provider changed
-	SandboxKept     EventType = "kept"     // Text says how to access the sandbox
-	// Controlled reports a request to Control: Action, Source and the effect in
+	SandboxKept     EventType = "kept"     // Text has instructions to access the sandbox
+	// ControlApplied reports a request to Control: Action, Source and the effect in
 	// Text. Total is the current number of tasks; Class is the previous outcome of
 	// a requeued task.
-	Controlled  EventType = "control"
-	RunFinished EventType = "run_finished"
+	ControlApplied EventType = "control"
+	RunFinished    EventType = "run_finished"
 	// Events of evaluations (see runner/evaluate), which may run at the same
 	// time as attempts.
-	EvaluationStarted  EventType = "evaluation_started"  // Total (if known) and Workers
-	EvaluationAttempt  EventType = "evaluation_attempt"  // a sandbox is started for a patch; Text says what for
-	Verdict            EventType = "verdict"             // Verdict is the class, Text the reason, Elapsed the seconds (0 if nothing ran); WillRetry as for attempts
-	EvaluationFinished EventType = "evaluation_finished" // Total patches have a verdict
-	// PhaseChanged reports the current phase of an instance. It is for observers
-	// only and not written to events.jsonl.
+	EvaluationStarted    EventType = "evaluation_started"  // Total (if known) and Workers
+	EvaluationRunStarted EventType = "evaluation_attempt"  // a sandbox starts for a patch; Text is the purpose
+	Verdict              EventType = "verdict"             // Text is the reason; Elapsed is 0 if no tests ran
+	EvaluationFinished   EventType = "evaluation_finished" // Total patches have a verdict
+	// PhaseChanged reports the current phase of an instance. Observers receive it,
+	// but it is not written to events.jsonl.
 	PhaseChanged EventType = "doing"
 )
 
@@ -51,30 +51,30 @@ type Phase = agent.Phase
 
 // The phases of a running instance.
 const (
-	Starting Phase = "starting" // the sandbox is being created; Text may name the image
-	// Scrubbing removes later commits than HEAD from the repository, in the
-	// sandbox or once in the image named by Text.
-	Scrubbing = agent.Scrubbing
-	// Rebuilding reruns the commands of a resumed attempt: Command is number Done of Total.
-	Rebuilding Phase = "rebuilding"
-	Thinking         = agent.Thinking // waits for the model's reply of Step
-	Running          = agent.Running  // Command is running
-	Closing          = agent.Closing  // takes the diff and closes the sandbox
-	Waiting          = agent.Waiting  // waits Elapsed seconds before a retry, for an image, or for the provider
-	Released   Phase = "left"         // no longer assigned to a worker
+	PhaseStarting Phase = "starting" // the sandbox is being created; Text may name the image
+	// Scrubbing removes commits after HEAD from the repository. It runs in the
+	// sandbox, or once for the image in Text.
+	Scrubbing = agent.PhaseScrubbing
+	// PhaseRebuilding reruns the commands of a resumed attempt: Command is number Done of Total.
+	PhaseRebuilding Phase = "rebuilding"
+	Thinking              = agent.PhaseThinking // waits for the model's reply of CommandFinished
+	Running               = agent.PhaseRunning  // Command is running
+	Closing               = agent.PhaseClosing  // takes the diff and closes the sandbox
+	Waiting               = agent.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
+	PhaseReleased   Phase = "left"              // no longer assigned to a worker
 )
 
 // PullState is the progress of an image pull.
 type PullState struct {
 	Image string `json:"image"`
-	// Layers are known so far; LayersDone are complete.
+	// Layers is the number of layers known so far, LayersDone of complete ones.
 	Layers     int `json:"layers"`
 	LayersDone int `json:"layers_done"`
-	// Bytes are downloaded; Total grows as layers are found.
+	// Bytes have been downloaded of Total, which grows as layers are found.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
-	// Done reports that the pull has ended, Failed that it failed, Stopped that
-	// it was cancelled.
+	// Done reports that the pull has ended; Failed and Stopped (cancelled) report
+	// an end without an image.
 	Done    bool `json:"done,omitempty"`
 	Failed  bool `json:"failed,omitempty"`
 	Stopped bool `json:"stopped,omitempty"`
@@ -82,24 +82,24 @@ type PullState struct {
 
 // ProviderState is the rate limit state of a model's provider.
 type ProviderState struct {
-	Limit        int     `json:"limit"` // concurrent requests; 0: no limit is known
+	Limit        int     `json:"limit"` // of concurrent requests; 0: unknown
 	InFlight     int     `json:"in_flight"`
 	Waiting      int     `json:"waiting"`
-	PauseSeconds float64 `json:"pause,omitempty"` // seconds that the provider asked all requests to wait
-	// MinuteFullSeconds is how long the requests or tokens per minute are
-	// used up.
+	PauseSeconds float64 `json:"pause,omitempty"` // how long all requests wait, as the provider asked
+	// MinuteFullSeconds is the wait until the limit of requests or tokens per
+	// minute allows another request.
 	MinuteFullSeconds float64 `json:"minute_full,omitempty"`
 }
 
-// Event is one event of a run, a line of events.jsonl. Fields that do not apply to
-// its type are empty.
+// Event is one event of a run and one line of events.jsonl. Fields that do not
+// apply to its Type are empty.
 type Event struct {
 	Type     EventType `json:"type"`
 	Time     time.Time `json:"time"`
 	Instance string    `json:"instance,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
-	// Repetition is the repetition of the instance, 0 if there is only one; of
-	// RunStarted, the number of repetitions of each instance.
+	// Repetition is the repetition of the instance, 0 if there is only one. In a
+	// RunStarted event it is the number of repetitions per instance.
 	Repetition int     `json:"sample,omitempty"`
 	Step       int     `json:"step,omitempty"`
 	Cost       float64 `json:"cost,omitempty"` // of the attempt so far, US dollars
@@ -121,10 +121,10 @@ type Event struct {
 	// Class and ExitStatus are copied from the outcome.
 	Class      trajectories.Class `json:"class,omitempty"`
 	ExitStatus string             `json:"exit_status,omitempty"`
-	// Verdict is the class of a verdict, ResultModel the model of its patch.
+	// Verdict is the class of a verdict, ResultModel the model that made the patch.
 	Verdict     string `json:"verdict,omitempty"`
 	ResultModel string `json:"model,omitempty"`
-	// Action is the requested action, Source where the request came from.
+	// Action is the requested action, Source the origin of the request.
 	Action Action `json:"action,omitempty"`
 	Source string `json:"by,omitempty"`
 	// Pull is set for pull events.
@@ -152,7 +152,7 @@ type AttemptStats struct {
 	PatchBytes int         `json:"patch_bytes"`
 }
 
-// IsTransient reports whether an event is for observers only.
+// IsTransient reports whether the event is not written to events.jsonl.
 func (e Event) IsTransient() bool { return e.Type == PhaseChanged }
 
 // Line encodes the event as a line of events.jsonl, with the newline.
@@ -166,12 +166,12 @@ func (e Event) Line() ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// Log writes the events of a run to its folder and passes them to an observer. Its
+// EventLog writes the events of a run to its folder and passes them to an observer. Its
 // methods are safe for concurrent use.
-type Log struct {
-	// Redact returns text without this machine's keys, like
-	// trajectories.Header.Redact. It is applied to every event in the folder;
-	// nil does nothing. Set it before the first event.
+type EventLog struct {
+	// Redact removes the secrets of this machine from text, like
+	// trajectories.Header.Redact. It is applied to every line of events.jsonl;
+	// nil removes nothing. Set it before the first event.
 	Redact func(text []byte) []byte
 
 	mu      sync.Mutex
@@ -179,14 +179,15 @@ type Log struct {
 	onEvent func(Event)
 }
 
-// NewLog returns the log of a run. watch may be nil. It is called with one event at
-// a time and must be quick.
-func NewLog(folder *Folder, watch func(Event)) *Log {
-	return &Log{folder: folder, onEvent: watch}
+// NewLog returns the log of a run. It calls onEvent with one event at a time;
+// onEvent must be quick and may be nil.
+func NewLog(folder *Folder, onEvent func(Event)) *EventLog {
+	return &EventLog{folder: folder, onEvent: onEvent}
 }
 
-// Emit sets the time of an event and logs it.
-func (l *Log) Emit(e Event) {
+// Emit sets the time of an event, writes it to the folder and passes it to the
+// observer.
+func (l *EventLog) Emit(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Time = time.Now()
@@ -207,13 +208,13 @@ func (l *Log) Emit(e Event) {
 	}
 }
 
-// maxCommand bounds a command in an event, in bytes. The journal has the whole
-// command.
+// maxCommand limits the length of a command in an event, in bytes. The journal has
+// the whole command.
 const maxCommand = 200
 
-// shorten shortens a command for an event. It redacts first, because a part of a
-// key is not recognized.
-func (l *Log) shorten(command string) string {
+// shorten shortens a command for an event. It redacts before it cuts, because
+// Redact does not recognize a part of a secret.
+func (l *EventLog) shorten(command string) string {
 	if l.Redact != nil {
 		command = string(l.Redact([]byte(command)))
 	}

@@ -23,12 +23,12 @@ import (
 // Folder is the folder of a run, locked by one process.
 type Folder struct {
 	dir          string
-	root         *rootdir.Dir // nil in a folder opened for reading
+	root         *rootdir.Dir // nil if the folder is only read
 	lock         *flock.Flock
 	isOwnVerdict func(verdicts.Record) bool // reports whether a verdict record is the user's; see SetVerdictFilter
 	events       *os.File
 
-	eventsSize int64 // length of events in complete lines; guarded by Log.mu
+	eventsSize int64 // length of events in complete lines; guarded by EventLog.mu
 
 	mu          sync.Mutex
 	eventsError error
@@ -39,7 +39,7 @@ type Folder struct {
 // LockedError reports that another process has locked the folder.
 type LockedError struct {
 	Dir string
-	PID string // of that process; may be empty
+	PID string // of that process; "" if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -47,10 +47,10 @@ func (e *LockedError) Error() string {
 	if e.PID != "" {
 		holder += " (process " + e.PID + ")"
 	}
-	return fmt.Sprintf("%s: %s is working in this folder; wait for it, or give another one with -o", e.Dir, holder)
+	return fmt.Sprintf("%s: %s is working in this folder; wait for it, or choose another folder with -o", e.Dir, holder)
 }
 
-// ErrNotEmpty reports that a folder has other contents than a run.
+// ErrNotEmpty reports that a folder has contents but is not the folder of a run.
 var ErrNotEmpty = errors.New("is not empty and not the folder of a run")
 
 // Files in the folder of a run.
@@ -65,9 +65,9 @@ const (
 	attemptsDir = "attempts"
 )
 
-// Open locks the folder of a run, and creates it if necessary. It fails with a
-// *LockedError if another process has locked it, and with ErrNotEmpty if it has
-// other contents.
+// Open creates the folder of a run if necessary and locks it. The error is a
+// *LockedError if another process has locked the folder, and wraps ErrNotEmpty if
+// the folder contains something else than a run.
 func Open(dir string) (*Folder, error) {
 	if err := CheckFolder(dir); err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	path := filepath.Join(dir, lockFile)
-	for _, name := range []string{lockFile, eventsFile} { // a pipe would block, a link may lead elsewhere
+	for _, name := range []string{lockFile, eventsFile} { // opening a pipe would block; a link may lead elsewhere
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s %w: its %s is no file; give a new one with -o", dir, ErrNotEmpty, name)
+			return nil, fmt.Errorf("%s %w: its %s is not a regular file; choose another folder with -o", dir, ErrNotEmpty, name)
 		}
 	}
 	lock := flock.New(path)
@@ -96,7 +96,8 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// open writes the PID and opens the files for writing.
+// open writes the PID to the lock file and opens the folder and events.jsonl for
+// writing.
 func (f *Folder) open() (err error) {
 	if err := os.WriteFile(f.lock.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return err
@@ -114,8 +115,8 @@ func (f *Folder) open() (err error) {
 	return f.events.Truncate(f.eventsSize) // a killed process may have left a partial line
 }
 
-// CheckFolder checks that a folder is missing, empty or the folder of a run. Other
-// errors wrap ErrNotEmpty.
+// CheckFolder returns an error that wraps ErrNotEmpty if dir has contents but is
+// not the folder of a run. A missing or empty folder is valid.
 func CheckFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -137,10 +138,10 @@ func CheckFolder(dir string) error {
 // Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
-// Root returns the folder for writing; it does not follow links out of it.
+// Root returns the folder for writing. It does not follow links out of the folder.
 func (f *Folder) Root() *rootdir.Dir { return f.root }
 
-// Close releases the folder.
+// Close closes the folder's files and unlocks the folder.
 func (f *Folder) Close() error {
 	var err error
 	if f.events != nil {
@@ -152,7 +153,7 @@ func (f *Folder) Close() error {
 	return errors.Join(err, f.lock.Unlock())
 }
 
-// newAttempt creates the folder of an attempt and returns the journal's path.
+// newAttempt creates the folder of an attempt and returns the path of its journal.
 func (f *Folder) newAttempt(id string, n int) (string, error) {
 	dir := filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n))
 	if err := f.root.MkdirAll(dir); err != nil {
@@ -161,7 +162,8 @@ func (f *Folder) newAttempt(id string, n int) (string, error) {
 	return filepath.Join(dir, journalFile), nil
 }
 
-// newJournal creates the file of a journal and removes it if create fails.
+// newJournal creates a file and calls create to write a journal's start to it. It
+// removes the file if create fails.
 func (f *Folder) newJournal(path string, create func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
 	file, err := f.root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -174,7 +176,7 @@ func (f *Folder) newJournal(path string, create func(*os.File) (*trajectories.Jo
 	return j, nil
 }
 
-// continueJournal opens the journal of a resumed attempt.
+// continueJournal opens the journal of a resumed attempt for appending.
 func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajectories.Journal, error) {
 	info, err := f.root.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -201,12 +203,12 @@ func (f *Folder) trajectoryPath(id string) string {
 
 // attempts returns the numbers of an instance's attempts, ascending.
 func (f *Folder) attempts(id string) ([]int, error) {
-	look, read := os.Lstat, os.ReadDir
-	if f.root != nil { // the folder will be written to
-		look, read = f.root.Lstat, f.root.ReadDir
+	lstat, readDir := os.Lstat, os.ReadDir
+	if f.root != nil { // opened for writing
+		lstat, readDir = f.root.Lstat, f.root.ReadDir
 	}
 	dir := filepath.Join(f.dir, id, attemptsDir)
-	info, err := look(dir)
+	info, err := lstat(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -215,7 +217,7 @@ func (f *Folder) attempts(id string) ([]int, error) {
 	}
 	var entries []os.DirEntry
 	if err == nil {
-		entries, err = read(dir)
+		entries, err = readDir(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read attempts: %w", err)
@@ -245,8 +247,9 @@ func (f *Folder) instanceIDs() ([]string, error) {
 	return ids, nil
 }
 
-// writeEvent appends to events.jsonl. A write error is reported at the end of the
-// run: the journals are authoritative. A partial line is removed.
+// writeEvent appends an event to events.jsonl and removes a partially written line.
+// The run reports the first write error when it ends and continues until then,
+// because the journals are authoritative.
 func (f *Folder) writeEvent(e Event, redact func([]byte) []byte) {
 	line, err := e.Line()
 	if err == nil && redact != nil {
@@ -268,7 +271,7 @@ func (f *Folder) writeEvent(e Event, redact func([]byte) []byte) {
 	}
 }
 
-// completeLength returns the length of a file up to its last newline.
+// completeLength returns the length of a file up to and including its last newline.
 func completeLength(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -295,7 +298,7 @@ func (f *Folder) eventsErr() error {
 	return f.eventsError
 }
 
-// recordImage saves the image of a sandbox for run.json.
+// recordImage stores the image of a sandbox until EndSession writes it to run.json.
 func (f *Folder) recordImage(info env.Info) {
 	if info.Image == "" {
 		return

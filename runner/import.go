@@ -18,17 +18,17 @@ import (
 type Importer struct {
 	version  string // of mini
 	store    *resultStore
-	imported map[ImportSource]string // imported already -> name of the attempt
+	imported map[ImportSource]string // source -> name of the attempt imported from it
 }
 
-// ImportSource is the file, and the row in it, that an attempt comes from.
+// ImportSource identifies the file and row from which an attempt is imported.
 type ImportSource struct {
 	SHA256 string // of the file, in hex
-	Row    int    // in a file with several attempts, from 1
+	Row    int    // from 1 in a file with several attempts, otherwise 0
 }
 
-// Importer returns an importer into the folder. version is mini's version for the
-// headers of imported attempts.
+// Importer returns an Importer that writes to the folder. version is mini's version
+// for the headers of imported attempts.
 func (f *Folder) Importer(version string) (*Importer, error) {
 	store, err := f.openResultStore("")
 	if err != nil {
@@ -45,8 +45,8 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 			return nil, err
 		}
 		for _, n := range numbers {
-			if from, ok := importOf(f.Journal(id, n)); ok {
-				i.imported[ImportSource{from.SHA256, from.Row}] = attemptName(id, n)
+			if record, ok := importOf(f.Journal(id, n)); ok {
+				i.imported[ImportSource{record.SHA256, record.Row}] = attemptName(id, n)
 			}
 		}
 	}
@@ -55,35 +55,37 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 
 func attemptName(id string, n int) string { return fmt.Sprintf("attempt %d of %s", n, id) }
 
-// importOf returns the import record of a journal, its second record.
+// importOf returns the import record of a journal, or false if there is none. The
+// import record follows the header.
 func importOf(journal string) (trajectories.Import, bool) {
-	var from trajectories.Import
+	var record trajectories.Import
 	n := 0
 	for r, err := range trajectories.Read(journal) {
 		if n++; err != nil || n > 2 {
 			break
 		}
 		if r.Type == trajectories.TypeImport {
-			return from, json.Unmarshal(r.Data, &from) == nil
+			return record, json.Unmarshal(r.Data, &record) == nil
 		}
 	}
-	return from, false
+	return record, false
 }
 
-// FindAttempt returns the name of the attempt imported from a source, or "".
-func (i *Importer) FindAttempt(o ImportSource) string { return i.imported[o] }
+// FindAttempt returns the name of the attempt imported from a source; "" if there
+// is none.
+func (i *Importer) FindAttempt(src ImportSource) string { return i.imported[src] }
 
 // ImportedAttempt is an imported attempt.
 type ImportedAttempt struct {
 	Attempt int
-	// Outcome is nil if the file does not have it.
+	// Outcome is nil if the imported file does not contain one.
 	Outcome *trajectories.Outcome
 }
 
-// Add writes the journal of an attempt and updates the derived files. The header
-// gets the next attempt number and a repetition of its own, since the attempts are
-// not retries of each other. Add validates the id.
-func (i *Importer) Add(id string, o ImportSource, records iter.Seq2[trajectories.Record, error]) (ImportedAttempt, error) {
+// Add validates id, writes the journal of an attempt and updates the results. The
+// attempt gets the next number and its own repetition, since imported attempts are
+// not retries of each other.
+func (i *Importer) Add(id string, src ImportSource, records iter.Seq2[trajectories.Record, error]) (ImportedAttempt, error) {
 	if err := datasets.CheckID(id); err != nil {
 		return ImportedAttempt{}, err
 	}
@@ -96,14 +98,14 @@ func (i *Importer) Add(id string, o ImportSource, records iter.Seq2[trajectories
 		i.store.releaseAttempt(id, n)
 		return ImportedAttempt{}, errors.Join(err, i.store.folder.removeEmpty(filepath.Dir(path)))
 	}
-	i.imported[o] = attemptName(id, n)
+	i.imported[src] = attemptName(id, n)
 	return i.finish(id, n, rep)
 }
 
-// AddChildren writes the journals of an attempt's subagents. They keep their
-// numbers, which must be present and unique.
-func (i *Importer) AddChildren(id string, in ImportedAttempt, children []iter.Seq2[trajectories.Record, error]) error {
-	dir := filepath.Join(filepath.Dir(i.store.folder.Journal(id, in.Attempt)), trajectories.ChildrenFolder)
+// AddChildren writes the journals of an attempt's subagents. Each header must have
+// the number of its subagent, unique in the attempt.
+func (i *Importer) AddChildren(id string, a ImportedAttempt, children []iter.Seq2[trajectories.Record, error]) error {
+	dir := filepath.Join(filepath.Dir(i.store.folder.Journal(id, a.Attempt)), trajectories.ChildrenFolderName)
 	for _, records := range children {
 		n := 0
 		for r, err := range records {
@@ -122,14 +124,14 @@ func (i *Importer) AddChildren(id string, in ImportedAttempt, children []iter.Se
 		if n < 1 {
 			return errors.New("import child: its header has no parent")
 		}
-		path := filepath.Join(dir, strconv.Itoa(n), trajectories.ChildJournal)
+		path := filepath.Join(dir, strconv.Itoa(n), trajectories.ChildJournalName)
 		if exists(path) {
 			return fmt.Errorf("import child: duplicate number %d", n)
 		}
 		if err := i.store.folder.root.MkdirAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("import child: %w", err)
 		}
-		if err := i.writeJournal(path, i.withHeader(records, id, in.Attempt, 0)); err != nil {
+		if err := i.writeJournal(path, i.withHeader(records, id, a.Attempt, 0)); err != nil {
 			return err
 		}
 	}
@@ -145,7 +147,8 @@ func (i *Importer) writeJournal(path string, records iter.Seq2[trajectories.Reco
 	return nil
 }
 
-// withHeader sets the attempt's id and numbers in the header.
+// withHeader returns the records with the instance ID and the numbers of the
+// attempt set in the header.
 func (i *Importer) withHeader(records iter.Seq2[trajectories.Record, error], id string, n, rep int) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
@@ -164,7 +167,7 @@ func (i *Importer) withHeader(records iter.Seq2[trajectories.Record, error], id 
 	}
 }
 
-// releaseAttempt releases the number of an attempt that was not created.
+// releaseAttempt makes the number of an attempt available again after Add failed.
 func (rs *resultStore) releaseAttempt(id string, n int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -175,8 +178,8 @@ func (rs *resultStore) releaseAttempt(id string, n int) {
 	}
 }
 
-// removeEmpty removes the folder of an attempt that was not created, and its
-// parents that are empty, up to the run's folder.
+// removeEmpty removes dir and its parents below the run's folder, as long as they
+// are empty.
 func (f *Folder) removeEmpty(dir string) error {
 	for dir != f.dir {
 		entries, err := f.root.ReadDir(dir)
@@ -191,26 +194,26 @@ func (f *Folder) removeEmpty(dir string) error {
 	return nil
 }
 
-// finish adds the attempt to the results. The first repetition becomes the
-// instance's trajectory, even without an outcome.
+// finish adds the attempt to the results. It writes the instance's trajectory from
+// the first repetition, even if that has no outcome.
 func (i *Importer) finish(id string, n, rep int) (ImportedAttempt, error) {
-	in := ImportedAttempt{Attempt: n}
+	imported := ImportedAttempt{Attempt: n}
 	if err := i.store.load(id, n); err != nil {
-		return in, err
+		return imported, err
 	}
 	if rep == 1 {
 		if err := i.store.writeTrajectory(id, n); err != nil {
-			return in, err
+			return imported, err
 		}
 	}
 	out, ended, err := trajectories.ReadOutcome(i.store.folder.Journal(id, n))
 	if err != nil {
-		return in, fmt.Errorf("read %s: %w", attemptName(id, n), err)
+		return imported, fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}
 	if ended {
-		in.Outcome = &out
+		imported.Outcome = &out
 	}
-	return in, nil
+	return imported, nil
 }
 
 // Close writes results.json and preds.json.

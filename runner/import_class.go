@@ -1,4 +1,4 @@
 package runner
 
-// ImportedClass stands in run.json where the class of the model does in others.
+// ImportedClass is the model class in the run.json of imported attempts.
 const ImportedClass = "imported"

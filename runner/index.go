@@ -13,16 +13,16 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Index is the list of a run's attempts from results.json and the names of the
-// journals. Reading it is fast because journals are not opened.
+// Index lists the attempts of a run. ReadIndex builds it from results.json and the
+// paths of the journals; it is fast because it does not open journals.
 type Index struct {
 	Dir      string
 	Manifest Manifest
-	// WorkerPID is the process that has locked the folder; 0 if none.
+	// WorkerPID is the live process that works in the folder; 0 if none.
 	WorkerPID int
 	// Attempts are ordered by instance and number.
 	Attempts []IndexedAttempt
-	// ReadErrors describe what could not be read.
+	// ReadErrors are the errors of files that could not be read.
 	ReadErrors []string
 }
 
@@ -30,15 +30,15 @@ type Index struct {
 type IndexedAttempt struct {
 	ID string
 	Attempt
-	// Selected reports that the attempt counts for its repetition. Other
-	// attempts have no Result; ReadAttempt reads it.
+	// Selected reports whether the attempt counts for its repetition. Result is
+	// nil in other attempts; ReadAttempt reads it from the journal.
 	Selected bool
-	// Newest reports that the attempt is the instance's last.
+	// Newest reports whether the attempt is the instance's last.
 	Newest bool
 }
 
-// ReadIndex reads run.json, results.json and the names of the journals. Errors and
-// untrusted folders are handled as in ReadRun.
+// ReadIndex reads run.json, results.json and the paths of the journals. It handles
+// errors and untrusted folders as ReadRun does.
 func ReadIndex(dir string) (*Index, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -52,9 +52,9 @@ func ReadIndex(dir string) (*Index, error) {
 	r := &Run{Dir: dir}
 	results := r.readResults()
 	if !r.readManifest() && results.Format != trajectories.Format {
-		return nil, errors.Join(fmt.Errorf("%s is %w: neither %s nor %s is one of mini's", dir, ErrNotRunFolder, runFile, resultsFile))
+		return nil, errors.Join(fmt.Errorf("%s is %w: mini wrote neither its %s nor its %s", dir, ErrNotRunFolder, runFile, resultsFile))
 	}
-	x := &Index{Dir: dir, Manifest: r.Manifest}
+	index := &Index{Dir: dir, Manifest: r.Manifest}
 	f := &Folder{dir: dir}
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -66,48 +66,49 @@ func ReadIndex(dir string) (*Index, error) {
 		}
 		res := results.Instances[e.Name()]
 		delete(results.Instances, e.Name())
-		x.add(f, e.Name(), numbers, res)
+		index.add(f, e.Name(), numbers, res)
 	}
-	for id, res := range results.Instances { // journals were not copied with it
-		x.add(nil, id, nil, res)
+	for id, res := range results.Instances { // their journals are missing
+		index.add(nil, id, nil, res)
 	}
-	slices.SortStableFunc(x.Attempts, func(a, b IndexedAttempt) int {
+	slices.SortStableFunc(index.Attempts, func(a, b IndexedAttempt) int {
 		return cmp.Or(datasets.CompareNatural(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
 	})
-	if n := len(x.Manifest.Sessions); n > 0 && x.Manifest.Sessions[n-1].Ended == nil {
-		x.WorkerPID = workerPID(dir)
+	if n := len(index.Manifest.Sessions); n > 0 && index.Manifest.Sessions[n-1].Ended == nil {
+		index.WorkerPID = workerPID(dir)
 	}
-	x.ReadErrors = r.ReadErrors
-	return x, nil
+	index.ReadErrors = r.ReadErrors
+	return index, nil
 }
 
-// add adds an instance. A result without a journal counts as an attempt:
-// results.json may have been copied alone.
-func (x *Index) add(f *Folder, id string, numbers []int, res Result) {
+// add adds the attempts of an instance. A result without a journal counts as an
+// attempt, because results.json may have been copied without the journals.
+func (index *Index) add(f *Folder, id string, numbers []int, res Result) {
 	in := Instance{ID: id}
 	in.setResults(res)
 	for i, n := range numbers {
 		a := IndexedAttempt{ID: id, Attempt: Attempt{Number: n, Journal: f.Journal(id, n), Repetition: 1}, Newest: i == len(numbers)-1}
 		for j := range in.Repetitions {
-			if s := &in.Repetitions[j]; s.Attempt == n {
-				a.Selected, a.Result, a.Repetition = true, s, max(1, s.Repetition)
+			if result := &in.Repetitions[j]; result.Attempt == n {
+				a.Selected, a.Result, a.Repetition = true, result, max(1, result.Repetition)
 			}
 		}
-		x.Attempts = append(x.Attempts, a)
+		index.Attempts = append(index.Attempts, a)
 	}
 	for j := range in.Repetitions {
-		if s := &in.Repetitions[j]; !slices.Contains(numbers, s.Attempt) {
-			x.Attempts = append(x.Attempts, IndexedAttempt{
-				ID: id, Attempt: Attempt{Number: s.Attempt, Repetition: max(1, s.Repetition), Result: s}, Selected: true, Newest: len(numbers) == 0,
+		if result := &in.Repetitions[j]; !slices.Contains(numbers, result.Attempt) {
+			index.Attempts = append(index.Attempts, IndexedAttempt{
+				ID: id, Attempt: Attempt{Number: result.Attempt, Repetition: max(1, result.Repetition), Result: result}, Selected: true, Newest: len(numbers) == 0,
 			})
 		}
 	}
 }
 
-// Locate returns the instance and attempt that a path in the run's folder belongs
-// to; zero if it belongs to all. ok is false outside the folder.
-func (x *Index) Locate(path string) (id string, attempt int, ok bool) {
-	root, err := filepath.Abs(x.Dir)
+// Locate returns the instance and attempt of a path in the run's folder. attempt is
+// 0 for a path of a whole instance, and id is "" for any other path in the folder.
+// ok is false for a path outside the folder.
+func (index *Index) Locate(path string) (id string, attempt int, ok bool) {
+	root, err := filepath.Abs(index.Dir)
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
@@ -115,12 +116,12 @@ func (x *Index) Locate(path string) (id string, attempt int, ok bool) {
 	if err != nil || relErr != nil || !filepath.IsLocal(rel) {
 		return "", 0, false
 	}
-	for _, a := range x.Attempts {
+	for _, a := range index.Attempts {
 		if a.Journal == "" {
 			continue
 		}
-		within, err := filepath.Rel(x.Dir, a.Journal)
-		if err == nil && (within == rel || filepath.Dir(within) == rel) {
+		journal, err := filepath.Rel(index.Dir, a.Journal)
+		if err == nil && (journal == rel || filepath.Dir(journal) == rel) {
 			return a.ID, a.Number, true
 		}
 		if rel == a.ID || rel == filepath.Join(a.ID, attemptsDir) {
@@ -131,7 +132,7 @@ func (x *Index) Locate(path string) (id string, attempt int, ok bool) {
 }
 
 // ReadAttempt reads an attempt from the start and the end of its journal, or from
-// all of it if it has no outcome.
+// the whole journal if it has no outcome.
 func ReadAttempt(journal string, number int) (Attempt, error) {
 	a, _, err := readAttempt(journal, number)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestReadIndex(t *testing.T) {
 		}
 	}
 	if _, _, ok := x.Locate(filepath.Dir(dir)); ok {
-		t.Error("the folder above is said to be within")
+		t.Error("the parent folder counts as inside")
 	}
 	if a, err := runner.ReadAttempt(journal, 1); err != nil || a.Result != nil {
 		t.Errorf("an empty journal: %+v, %v", a, err)

@@ -10,12 +10,12 @@ import (
 // Keeper is a sandbox that can outlive its attempt.
 type Keeper interface {
 	// Keep preserves the sandbox and returns instructions to access it. The
-	// caller still closes it.
-	Keep(ctx context.Context, attempt int) (how string, err error)
+	// caller must still call Close.
+	Keep(ctx context.Context, attempt int) (instructions string, err error)
 }
 
-// keepSandbox keeps a sandbox if the batch asks for it. A failure is a warning:
-// the attempt has its result.
+// keepSandbox keeps a sandbox if Batch.KeepSandbox asks for it. It reports a failure
+// as a warning, because the attempt already has its result.
 func (b *Batch) keepSandbox(ctx context.Context, sandbox env.Environment, t task, n int, out trajectories.Outcome) {
 	if b.KeepSandbox == nil || !b.KeepSandbox(out) {
 		return
@@ -27,8 +27,8 @@ func (b *Batch) keepSandbox(ctx context.Context, sandbox env.Environment, t task
 		b.Log.Emit(e)
 		return
 	}
-	how, err := k.Keep(context.WithoutCancel(ctx), n)
-	if e.Text = how; err != nil {
+	instructions, err := k.Keep(context.WithoutCancel(ctx), n)
+	if e.Text = instructions; err != nil {
 		e.Type, e.Text = Warning, "keep sandbox: "+err.Error()
 	} else {
 		b.keptCount.Add(1)

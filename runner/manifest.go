@@ -19,8 +19,8 @@ import (
 // Manifest is run.json: the configuration, dataset and version of a run.
 type Manifest struct {
 	Format string `json:"format"`
-	// Sessions are the starts of mini on this folder, oldest first. The other
-	// fields describe the newest one.
+	// Sessions has one entry for each start of mini on this folder, oldest first.
+	// The other fields, except Images, describe the newest session.
 	Sessions    []Session    `json:"sessions"`
 	MiniVersion string       `json:"mini_version"`
 	ConfigHash  string       `json:"config_sha256"` // SHA-256 of config.yaml
@@ -31,50 +31,50 @@ type Manifest struct {
 	Profile string `json:"profile,omitempty"`
 	// Capabilities are the agent's features beyond the shell; null if none.
 	Capabilities *Capabilities     `json:"abilities,omitempty"`
-	Images       map[string]string `json:"images,omitempty"` // name -> digest, or ID without one; of all sessions
+	Images       map[string]string `json:"images,omitempty"` // of all sessions: name -> digest or, without one, ID
 }
 
-// Session is one session.
+// Session is one start of mini on a run's folder.
 type Session struct {
 	MiniVersion string `json:"mini_version"`
 	ConfigHash  string `json:"config_sha256"`
-	// Selected is the number of instances requested; 0 in older files.
-	Selected int                   `json:"selected,omitempty"`
-	Editions []datasets.SourceInfo `json:"editions,omitempty"` // the datasets of the rows
-	Started  time.Time             `json:"started"`
-	Ended    *time.Time            `json:"ended"` // null while running, or if mini was killed
-	Summary  *Summary              `json:"summary,omitempty"`
+	// InstanceCount is the number of instances requested; 0 in older files.
+	InstanceCount int                   `json:"selected,omitempty"`
+	Editions      []datasets.SourceInfo `json:"editions,omitempty"` // the datasets of the rows
+	Started       time.Time             `json:"started"`
+	Ended         *time.Time            `json:"ended"` // null while running, or if mini was killed
+	Summary       *Summary              `json:"summary,omitempty"`
 }
 
 // Selected returns the largest number of instances requested by a session.
 func (m Manifest) Selected() int {
-	most := m.Dataset.Selected
+	largest := m.Dataset.Selected
 	for _, s := range m.Sessions {
-		most = max(most, s.Selected)
+		largest = max(largest, s.InstanceCount)
 		if s.Summary != nil {
-			most = max(most, s.Summary.Instances)
+			largest = max(largest, s.Summary.Instances)
 		}
 	}
-	return most
+	return largest
 }
 
-// Repetitions returns the largest number of repetitions of the completed sessions;
-// at least 1.
+// Repetitions returns the largest number of repetitions in a completed session, at
+// least 1.
 func (m Manifest) Repetitions() int {
-	most := 1
+	largest := 1
 	for _, s := range m.Sessions {
 		if s.Summary != nil {
-			most = max(most, min(s.Summary.Repetitions, MaxRepetitions))
+			largest = max(largest, min(s.Summary.Repetitions, MaxRepetitions))
 		}
 	}
-	return most
+	return largest
 }
 
 // Dataset describes the selected rows and their source.
 type Dataset struct {
 	Name      string                `json:"name"`
 	Editions  []datasets.SourceInfo `json:"editions"` // one for each dataset
-	Rows      int                   `json:"rows"`     // distinct IDs in all of them
+	Rows      int                   `json:"rows"`     // distinct instance IDs in all datasets
 	Selected  int                   `json:"selected"`
 	Selection any                   `json:"selection,omitempty"`
 }
@@ -85,9 +85,9 @@ type ClassAndName struct {
 	Name  string `json:"name,omitempty"`
 }
 
-// StartSession writes run.json and config.yaml for a new session. changed lists
-// the differences from the previous session that affect results: settings,
-// dataset, capabilities.
+// StartSession writes run.json and config.yaml for a new session. changed describes
+// the differences from the previous session in settings, dataset and capabilities
+// that affect results.
 func (f *Folder) StartSession(m Manifest, config []byte) (changed []string, err error) {
 	old, err := f.readManifest()
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *Folder) StartSession(m Manifest, config []byte) (changed []string, err 
 	m.Format = trajectories.Format
 	m.ConfigHash = hex.EncodeToString(sum[:])
 	m.Sessions = append(old.Sessions, Session{
-		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Selected: m.Dataset.Selected,
+		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, InstanceCount: m.Dataset.Selected,
 		Editions: m.Dataset.Editions, Started: time.Now(),
 	})
 	m.Images = old.Images
@@ -106,15 +106,15 @@ func (f *Folder) StartSession(m Manifest, config []byte) (changed []string, err 
 		return nil, fmt.Errorf("write %s: %w", configFile, err)
 	}
 	if old.ConfigHash != "" && old.ConfigHash != m.ConfigHash {
-		what := "configuration"
+		difference := "configuration"
 		if readErr == nil {
-			what = changedConfig(oldConfig, config)
+			difference = changedConfig(oldConfig, config)
 		}
-		if what != "" {
-			changed = append(changed, what)
+		if difference != "" {
+			changed = append(changed, difference)
 		}
 	}
-	if len(old.Sessions) > 0 && !slices.EqualFunc(old.Dataset.Editions, m.Dataset.Editions, sameRows) {
+	if len(old.Sessions) > 0 && !slices.EqualFunc(old.Dataset.Editions, m.Dataset.Editions, sameContent) {
 		changed = append(changed, "dataset ("+old.Dataset.Name+", now "+m.Dataset.Name+")")
 	}
 	if len(old.Sessions) > 0 {
@@ -129,7 +129,7 @@ func (f *Folder) HasManifest() bool {
 	return err == nil
 }
 
-// EndSession completes run.json after a session.
+// EndSession adds the summary, end time and images of the session to run.json.
 func (f *Folder) EndSession(s Summary) error {
 	m, err := f.readManifest()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // attempt use it concurrently.
 type observer struct {
 	mu      sync.Mutex
-	log     *Log
+	log     *EventLog
 	budget  *budgetTracker
 	breaker *circuitBreaker
 	task    task
@@ -31,7 +31,7 @@ func (o *observer) Recorded(t trajectories.Type, data any) {
 		o.addCost(d.Cost)
 	case trajectories.Call:
 		o.addCost(d.Cost)
-		if t == trajectories.TypeSummary { // it has a cost but is not a step
+		if t == trajectories.TypeSummary { // a summary call has a cost but is not a step
 			break
 		}
 		o.step++
@@ -39,12 +39,12 @@ func (o *observer) Recorded(t trajectories.Type, data any) {
 			o.breaker.onAnswer()
 		}
 	case trajectories.Execution:
-		e := o.event(Step)
+		e := o.event(CommandFinished)
 		e.Command, e.ExitCode, e.TimedOut = o.log.shorten(d.Command), d.ExitCode, d.TimedOut
 		o.log.Emit(e)
 	case trajectories.CommandDecision:
 		if d.Action != trajectories.Allow {
-			e := o.event(Refused)
+			e := o.event(CommandDenied)
 			e.Command, e.Text = o.log.shorten(d.Command), o.log.shorten(d.Reason)
 			o.log.Emit(e)
 		}
@@ -53,7 +53,7 @@ func (o *observer) Recorded(t trajectories.Type, data any) {
 			o.log.Emit(o.event(FormatError))
 		}
 	case trajectories.Outcome:
-		if d.ExitStatus == agent.ErrRepeatedFormatError.Error() { // the last format error has no message
+		if d.ExitStatus == agent.ErrRepeatedFormatError.Error() { // the agent records no message for the last format error
 			e := o.event(FormatError)
 			e.Text = "limit of consecutive format errors reached"
 			o.log.Emit(e)
@@ -81,16 +81,16 @@ func (o *observer) PhaseStarted(p Phase, command string) {
 	e := o.event(PhaseChanged)
 	e.Phase, e.Command = p, o.log.shorten(command)
 	if p == Thinking || p == Waiting {
-		e.Step++ // the step of this call
+		e.Step++ // o.step counts finished calls; this call is the next step
 	}
 	o.log.Emit(e)
 }
 
-// reportRebuild reports a rerun command as it starts.
-func (o *observer) reportRebuild(i, of int, command string) {
+// reportRebuild emits that rerun command number done of total starts.
+func (o *observer) reportRebuild(done, total int, command string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := o.event(PhaseChanged)
-	e.Phase, e.Done, e.Total, e.Command = Rebuilding, i, of, o.log.shorten(command)
+	e.Phase, e.Done, e.Total, e.Command = PhaseRebuilding, done, total, o.log.shorten(command)
 	o.log.Emit(e)
 }

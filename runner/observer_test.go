@@ -73,7 +73,7 @@ func TestPhases(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
 				if diff := cmp.Diff(tt.want, runEvents(t, dir, tt.start)); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+					t.Errorf("events (-want +got):\n%s", diff)
 				}
 				var written []string
 				for _, e := range eventsOf(t, dir) {

@@ -8,10 +8,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// queue assigns the tasks of a run to workers, in order, unless it is paused. It
-// emits events while holding its lock, so the log must not call it.
+// queue assigns the tasks of a run to workers in order. It emits events while
+// holding its lock, so observers of the log must not call it.
 type queue struct {
-	log           *Log
+	log           *EventLog
 	isBudgetSpent func() bool // reports whether the budget is spent
 
 	mu       sync.Mutex
@@ -19,36 +19,35 @@ type queue struct {
 	jobs     []*job // all tasks
 	waiting  []*job // tasks waiting for a worker, next first
 	assigned int    // number of tasks that have a worker
-	// paused and draining are set by requests; closed means that no task is
-	// assigned any more.
+	// Requests set paused and draining. A closed queue assigns no more tasks.
 	paused, draining, closed bool
-	total, done, skipped     int // of this run, as reported to the user
+	total, done, skipped     int // numbers of tasks of this run, as shown to the user
 }
 
 // jobState is the state of a task.
 type jobState int
 
 const (
-	stateEnded   jobState = iota // has ended, or had a result before this run
+	stateEnded   jobState = iota // ended in this run, or had a result before it
 	stateQueued                  // waits for a worker
 	stateRunning                 // has a running attempt
-	stateBackoff                 // failed; its worker waits before a retry
+	stateBackoff                 // has a failed attempt; its worker waits before a retry
 	stateDropped                 // killed before an attempt or a retry
 )
 
-// job is a task with its state. The queue's lock guards it, except tries and
-// reported, which belong to the worker.
+// job is a task with its state. The queue's lock guards all fields except tries and
+// reported, which only the task's worker uses.
 type job struct {
 	task
 	taskID    string
 	state     jobState
-	hasWorker bool // has a worker, possibly between attempts
+	hasWorker bool // also true while the worker waits between two attempts
 	killed    bool
 	requeued  bool // moves to the end of the queue when its worker releases it
 	class     trajectories.Class
-	cancel    context.CancelCauseFunc // cancels its attempts; nil without a worker
+	cancel    context.CancelCauseFunc // cancels the task's attempts; nil without a worker
 	tries     int
-	reported  int // the attempt last passed to OnSubmission
+	reported  int // the attempt last passed to Batch.OnSubmission
 }
 
 // stop interrupts the task's attempt.
@@ -58,8 +57,9 @@ func (j *job) stop(cause error) {
 	}
 }
 
-// newQueue returns the queue of a run. Tasks in all but not in todo are done.
-func newQueue(log *Log, isBudgetSpent func() bool, all, todo []task) *queue {
+// newQueue returns the queue of a run. Tasks in all that are not in todo have a
+// result. todo has the same order as all.
+func newQueue(log *EventLog, isBudgetSpent func() bool, all, todo []task) *queue {
 	q := &queue{log: log, isBudgetSpent: isBudgetSpent, total: len(todo), skipped: len(all) - len(todo)}
 	q.changed.L = &q.mu
 	next := 0
@@ -79,14 +79,15 @@ func (q *queue) append(j *job) {
 	q.waiting = append(q.waiting, j)
 }
 
-// remove removes a task from the queue.
+// remove drops a task that waits for a worker.
 func (q *queue) remove(j *job) {
 	j.state = stateDropped
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
 }
 
-// next waits for a task that may start and returns it with its context. It returns
-// nil if the run is stopped or all tasks have ended.
+// next waits for a task that may start, assigns it to the calling worker and
+// returns it with its context. It returns nil if the worker must stop: the run was
+// stopped or drained, the budget is spent, or all tasks have ended.
 func (q *queue) next(ctx context.Context) (*job, context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,9 +120,9 @@ func (q *queue) closeLocked() {
 	q.changed.Broadcast()
 }
 
-// attemptFinished emits the end of an attempt and decides, together with pending
-// requests, whether the task is retried. retry says that it may be; the result,
-// that this worker should do so.
+// attemptFinished emits the end of an attempt and reports whether the worker retries
+// the task. retry is the worker's own decision; requests to kill, drain or requeue
+// override it.
 func (q *queue) attemptFinished(j *job, n int, out trajectories.Outcome, retry bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,8 +138,9 @@ func (q *queue) attemptFinished(j *job, n int, out trajectories.Outcome, retry b
 	return retry && !j.requeued
 }
 
-// mayRetry reports whether a worker that has waited may retry its task. If the run
-// is paused, the task goes to the front of the queue instead.
+// mayRetry reports whether a worker may retry its task after the wait. If not
+// because the run is paused or drained, release moves the task to the front of the
+// queue.
 func (q *queue) mayRetry(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +151,7 @@ func (q *queue) mayRetry(j *job) bool {
 	return true
 }
 
-// release takes a task from its worker.
+// release ends the assignment of a task to its worker.
 func (q *queue) release(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,13 +165,13 @@ func (q *queue) release(j *job) {
 	case j.state == stateBackoff:
 		j.state = stateQueued
 		q.waiting = slices.Insert(q.waiting, 0, j)
-	case j.state == stateRunning: // the folder cannot be written; the run ends
+	case j.state == stateRunning: // the run ends because its folder cannot be written
 		j.state = stateDropped
 	}
 	q.changed.Broadcast()
 }
 
-// wake makes waiting workers check the state again.
+// wake makes waiting workers check the state of the queue again.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

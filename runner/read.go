@@ -16,16 +16,17 @@ import (
 // ErrNotRunFolder reports that a folder is not the folder of a run.
 var ErrNotRunFolder = errors.New("not the folder of a run")
 
-// Run is the contents of a run's folder when it was read.
+// Run is the contents of a run's folder at the time of ReadRun.
 type Run struct {
 	Dir string
 	// Manifest is run.json; its Format is empty if the file is missing.
 	Manifest Manifest
-	// Instances have an attempt or a line in results.json; ordered by ID.
+	// Instances are those with an attempt or an entry in results.json, ordered by
+	// ID.
 	Instances []Instance
-	// WorkerPID is the process that has locked the folder; 0 if none.
+	// WorkerPID is the live process that works in the folder; 0 if none.
 	WorkerPID int
-	// ReadErrors describe what could not be read.
+	// ReadErrors are the errors of files that could not be read.
 	ReadErrors []string
 }
 
@@ -47,18 +48,17 @@ type Attempt struct {
 	Number     int
 	Repetition int // from 1; an attempt and its retries have the same repetition
 	Journal    string
-	// Result is nil if the attempt has not ended, or never will because its
-	// process was killed.
+	// Result is nil while the attempt is running, and if its process was killed.
 	Result *Result
-	// Progress is the usage so far of an attempt without a result.
+	// Progress is the usage so far; set only without a Result.
 	Progress Totals
 }
 
-// Missing returns how many of the repetitions 1 to n have no result.
-func (in Instance) Missing(repetitions int) int {
+// MissingResults returns how many of the given number of repetitions have no result.
+func (in Instance) MissingResults(repetitions int) int {
 	n := 0
 	for rep := 1; rep <= repetitions; rep++ {
-		if r := in.result(rep); r == nil || !r.Class.Counts() {
+		if r := in.result(rep); r == nil || !r.Class.IsResult() {
 			n++
 		}
 	}
@@ -74,7 +74,7 @@ func (in Instance) result(rep int) *Result {
 	return nil
 }
 
-// Model returns the model of an attempt from its journal; "" if unknown.
+// Model returns the model's name from the journal of an attempt; "" if unknown.
 func (in Instance) Model(attempt int) string {
 	for _, a := range in.Attempts {
 		if a.Number == attempt {
@@ -84,16 +84,16 @@ func (in Instance) Model(attempt int) string {
 	return ""
 }
 
-// Limits on the size of files that are read whole, in bytes.
+// Limits on the size of files that mini reads at once, in bytes.
 const (
 	maxManifest = 16 << 20
 	maxResults  = 512 << 20
 )
 
 // ReadRun reads the folder of a run without locking it; a run may be in progress.
-// The journals are authoritative; results.json supplies verdicts, and results whose
-// journals are missing. ReadErrors lists what could not be read. The error wraps
-// ErrNotRunFolder if the folder is something else.
+// It reads results from the journals, and from results.json the verdicts and the
+// results without a journal. Run.ReadErrors lists the files that it could not read.
+// The error wraps ErrNotRunFolder if dir is not the folder of a run.
 func ReadRun(dir string) (*Run, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -109,15 +109,15 @@ func ReadRun(dir string) (*Run, error) {
 	}
 	r := &Run{Dir: dir}
 	results := r.readResults()
-	known := r.readManifest() || len(ids) > 0 || results.Format == trajectories.Format
-	if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil && !known {
+	hasRunFiles := r.readManifest() || len(ids) > 0 || results.Format == trajectories.Format
+	if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil && !hasRunFiles {
 		return nil, fmt.Errorf("%s is %w: it has no %s, no %s and no attempts of instances", dir, ErrNotRunFolder, runFile, resultsFile)
 	}
 	for _, id := range ids {
 		r.Instances = append(r.Instances, r.readInstance(f, id, results.Instances))
 		delete(results.Instances, id)
 	}
-	for id, res := range results.Instances { // journals were not copied with it
+	for id, res := range results.Instances { // their journals are missing
 		in := Instance{ID: id}
 		in.setResults(res)
 		r.Instances = append(r.Instances, in)
@@ -147,7 +147,8 @@ func (r *Run) readResults() Results {
 	return res
 }
 
-// readInstance selects attempts by the same rule as a run.
+// readInstance reads the attempts of an instance and selects among them as a Batch
+// does.
 func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Instance {
 	in := Instance{ID: id}
 	numbers, err := f.attempts(id)
@@ -177,8 +178,8 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	return in
 }
 
-// readAttempt reads the start and end of a journal, or all of it if it has no
-// outcome.
+// readAttempt reads the start and end of a journal, or the whole journal if it has
+// no outcome.
 func readAttempt(journal string, n int) (Attempt, trajectories.Outcome, error) {
 	a := Attempt{Number: n, Journal: journal, Repetition: 1}
 	out, ok, err := lastOutcome(journal)
@@ -198,8 +199,8 @@ func readAttempt(journal string, n int) (Attempt, trajectories.Outcome, error) {
 	return a, out, nil
 }
 
-// setResults sets the results from results.json, without patches, which may be
-// many. The file is not trusted.
+// setResults sets the results of an instance, without patches to save memory. It
+// drops invalid repetitions, because results.json is not trusted.
 func (in *Instance) setResults(res Result) {
 	in.Repetitions = slices.DeleteFunc(res.Repetitions, func(r Result) bool { return r.Repetition < 1 || r.Repetition > MaxRepetitions })
 	res.Repetitions = nil
@@ -223,29 +224,30 @@ func withoutPatch(res Result) *Result {
 	return &res
 }
 
-// copyVerdicts copies the verdicts in results.json on the same attempts.
+// copyVerdicts copies the verdicts on the selected attempts from written, the
+// result in results.json.
 func (in *Instance) copyVerdicts(written Result) {
-	for _, w := range append(written.Repetitions, written) {
-		if w.Class == "" {
+	for _, result := range append(written.Repetitions, written) {
+		if result.Class == "" {
 			continue
 		}
-		if in.Result != nil && in.Result.Attempt == w.Attempt {
-			in.Result.Verdict = w.Verdict
+		if in.Result != nil && in.Result.Attempt == result.Attempt {
+			in.Result.Verdict = result.Verdict
 		}
 		for i := range in.Repetitions {
-			if s := &in.Repetitions[i]; s.Attempt == w.Attempt {
-				s.Verdict = w.Verdict
+			if own := &in.Repetitions[i]; own.Attempt == result.Attempt {
+				own.Verdict = result.Verdict
 			}
 		}
 	}
 }
 
-// lastOutcome is trajectories.ReadOutcome for untrusted folders, where a journal could be
-// a pipe.
+// lastOutcome calls trajectories.ReadOutcome after a check that the journal is a
+// regular file. In an untrusted folder it could be a pipe, which blocks.
 func lastOutcome(journal string) (trajectories.Outcome, bool, error) {
 	info, err := os.Lstat(journal)
 	if errors.Is(err, os.ErrNotExist) {
-		return trajectories.Outcome{}, false, nil // about to be created
+		return trajectories.Outcome{}, false, nil // the attempt is being created
 	}
 	if err != nil {
 		return trajectories.Outcome{}, false, err
@@ -256,7 +258,7 @@ func lastOutcome(journal string) (trajectories.Outcome, bool, error) {
 	return trajectories.ReadOutcome(journal)
 }
 
-// addReadError records an error, unless a file is missing.
+// addReadError records an error, unless it reports a missing file.
 func (r *Run) addReadError(err error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		r.ReadErrors = append(r.ReadErrors, err.Error())
@@ -275,8 +277,8 @@ func readJSON(path string, limit int64, v any) error {
 	return nil
 }
 
-// readRegularFile reads a file of at most limit bytes. It rejects links and pipes:
-// the folder is not trusted.
+// readRegularFile reads a file of at most limit bytes. It rejects links and pipes,
+// because the folder is not trusted.
 func readRegularFile(path string, limit int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -293,11 +295,11 @@ func readRegularFile(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// Files returns the existing paths of an instance that a user may want to open.
+// Files returns the paths of an instance's trajectory, if it exists, and journals.
 func (r *Run) Files(in Instance) []string {
 	var paths []string
 	if len(in.Attempts) == 0 {
-		return nil // the id is from results.json and must not be used as a path
+		return nil // the ID is from results.json, which is not trusted
 	}
 	f := &Folder{dir: r.Dir}
 	if info, err := os.Lstat(f.trajectoryPath(in.ID)); err == nil && info.Mode().IsRegular() {

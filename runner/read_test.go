@@ -41,7 +41,7 @@ func readRun(t *testing.T, dir string) *runner.Run {
 	return run
 }
 
-func spoil(t *testing.T, path, content string) {
+func writeFileAt(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -65,10 +65,10 @@ func TestReadRun(t *testing.T) {
 			}
 		}, ""},
 		{"stale results.json", func(t *testing.T, dir string) {
-			spoil(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{"a":{"class":"provider"}}}`)
+			writeFileAt(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{"a":{"class":"provider"}}}`)
 		}, ""},
-		{"torn results.json", func(t *testing.T, dir string) { spoil(t, filepath.Join(dir, "results.json"), `{"format":"mini`) }, "results.json"},
-		{"torn run.json", func(t *testing.T, dir string) { spoil(t, filepath.Join(dir, "run.json"), `{`) }, "run.json"},
+		{"torn results.json", func(t *testing.T, dir string) { writeFileAt(t, filepath.Join(dir, "results.json"), `{"format":"mini`) }, "results.json"},
+		{"torn run.json", func(t *testing.T, dir string) { writeFileAt(t, filepath.Join(dir, "run.json"), `{`) }, "run.json"},
 		{"no journals", func(t *testing.T, dir string) {
 			for _, id := range []string{"a", "b"} {
 				if err := os.RemoveAll(filepath.Join(dir, id)); err != nil {
@@ -105,7 +105,7 @@ func TestReadRunInProgress(t *testing.T) {
 	}
 	header := `{"id":1,"parent_id":0,"type":"header","time":"2126-01-01T00:00:00Z","data":{"format":"mini-1"}}`
 	called := `{"id":2,"parent_id":1,"type":"call","time":"2126-01-01T00:00:09Z","data":{"cost":0.25,"usage":{"prompt_tokens":7,"completion_tokens":1}}}`
-	spoil(t, filepath.Join(dir, "c", "attempts", "1", "journal.jsonl"), header+"\n"+called+"\n"+`{"id":3,"par`)
+	writeFileAt(t, filepath.Join(dir, "c", "attempts", "1", "journal.jsonl"), header+"\n"+called+"\n"+`{"id":3,"par`)
 	run := readRun(t, dir)
 	if run.WorkerPID != os.Getpid() {
 		t.Errorf("worker %d, want this process", run.WorkerPID)
@@ -117,7 +117,7 @@ func TestReadRunInProgress(t *testing.T) {
 	if _, err := runner.Open(dir); err == nil {
 		t.Error("reading gave the folder away")
 	}
-	spoil(t, filepath.Join(dir, ".lock"), "999999999\n")
+	writeFileAt(t, filepath.Join(dir, ".lock"), "999999999\n")
 	if run := readRun(t, dir); run.WorkerPID != 0 {
 		t.Errorf("worker %d of a killed run", run.WorkerPID)
 	}
@@ -125,8 +125,8 @@ func TestReadRunInProgress(t *testing.T) {
 
 func TestReadOtherFolder(t *testing.T) {
 	dir := t.TempDir()
-	spoil(t, filepath.Join(dir, "sub", "notes.txt"), "")
-	spoil(t, filepath.Join(dir, "results.json"), `{"a": 1}`)
+	writeFileAt(t, filepath.Join(dir, "sub", "notes.txt"), "")
+	writeFileAt(t, filepath.Join(dir, "results.json"), `{"a": 1}`)
 	for _, path := range []string{dir, filepath.Join(dir, "sub"), filepath.Join(dir, "results.json")} {
 		if _, err := runner.ReadRun(path); !errors.Is(err, runner.ErrNotRunFolder) {
 			t.Errorf("%s: %v", path, err)

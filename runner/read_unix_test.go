@@ -26,9 +26,9 @@ func TestReadHostileRun(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(pipe, "journal.jsonl"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	spoil(t, filepath.Join(dir, "odd", "attempts", "1", "journal.jsonl"), "\x00\x01 no journal\n")
-	spoil(t, filepath.Join(dir, "odd", "attempts", "zero", "journal.jsonl"), "")
-	spoil(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{"../../etc":{"class":"submitted"}}}`)
+	writeFileAt(t, filepath.Join(dir, "odd", "attempts", "1", "journal.jsonl"), "\x00\x01 no journal\n")
+	writeFileAt(t, filepath.Join(dir, "odd", "attempts", "zero", "journal.jsonl"), "")
+	writeFileAt(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{"../../etc":{"class":"submitted"}}}`)
 	linked := filepath.Join(dir, "linked")
 	if err := errors.Join(os.Mkdir(linked, 0o755), os.Symlink(filepath.Join("..", "a", "attempts"), filepath.Join(linked, "attempts"))); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestOpenHostileFolder(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				dir := t.TempDir()
-				spoil(t, filepath.Join(dir, "run.json"), "{}")
+				writeFileAt(t, filepath.Join(dir, "run.json"), "{}")
 				if err := make(filepath.Join(dir, name)); err != nil {
 					t.Skip(err)
 				}

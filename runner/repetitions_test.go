@@ -51,8 +51,8 @@ func TestRepetitions(t *testing.T) {
 		dir := t.TempDir()
 		b := batch(t, dir, numberedModel(2))
 		b.Workers, b.Repetitions = 1, 3
-		told := map[int]string{}
-		b.OnSubmission = func(_ datasets.Instance, sample int, p trajectories.Prediction) { told[sample] = p.Patch }
+		received := map[int]string{}
+		b.OnSubmission = func(_ datasets.Instance, sample int, p trajectories.Prediction) { received[sample] = p.Patch }
 		sum, err := b.Run(t.Context(), rows("a"))
 		if err != nil || !sum.Complete() || sum.ExpectedResults() != 3 || sum.Classes[trajectories.Submitted] != 3 {
 			t.Fatalf("%+v, %v", sum, err)
@@ -61,8 +61,8 @@ func TestRepetitions(t *testing.T) {
 		if diff := cmp.Diff(want, repetitionsOf(t, dir, "a")); diff != "" {
 			t.Errorf("samples (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[int]string{1: "patch 1\n", 2: "patch 3\n", 3: "patch 4\n"}, told); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		if diff := cmp.Diff(map[int]string{1: "patch 1\n", 2: "patch 3\n", 3: "patch 4\n"}, received); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if got := preds(t, dir)["a"]; got != "patch 1\n" {
 			t.Errorf("preds.json has %q", got)
@@ -89,7 +89,7 @@ func TestRepetitions(t *testing.T) {
 func TestMoreRepetitionsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		first := batch(t, dir, numberedModel(2, 3, 4)) // all tries of the second
+		first := batch(t, dir, numberedModel(2, 3, 4)) // fails in all tries of the second repetition
 		first.Workers, first.Repetitions = 1, 3
 		sum, err := first.Run(t.Context(), rows("a"))
 		if err != nil || sum.Complete() || sum.Classes[trajectories.Environment] != 1 {
@@ -201,7 +201,7 @@ func TestOnlyLaterRepetitionHasResult(t *testing.T) {
 			t.Fatal(run, err)
 		}
 		in := run.Instances[0]
-		if in.Result != nil || in.Missing(2) != 1 || len(in.Repetitions) != 1 || in.Repetitions[0].Verdict == nil {
+		if in.Result != nil || in.MissingResults(2) != 1 || len(in.Repetitions) != 1 || in.Repetitions[0].Verdict == nil {
 			t.Errorf("%s: %+v", when, in)
 		}
 		further, err := run.ExtraSubmissions()

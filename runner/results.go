@@ -15,16 +15,16 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Results is results.json.
+// Results is the contents of results.json.
 type Results struct {
 	Format    string            `json:"format"`
 	Instances map[string]Result `json:"instances"`
 }
 
-// Result is the result of one instance in results.json: that of its selected
-// attempt at the first repetition.
+// Result is the result of one instance in results.json. It describes the selected
+// attempt of the first repetition.
 type Result struct {
-	// Class is empty if only other repetitions have an ended attempt.
+	// Class is empty if the first repetition has no ended attempt.
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
 	Verdict       *string            `json:"verdict"` // class of the verdict; null before evaluation
@@ -43,8 +43,8 @@ type Result struct {
 	Error         string             `json:"error,omitempty"`
 	Hint          string             `json:"hint,omitempty"`
 	Warnings      []string           `json:"warnings,omitempty"`
-	// Repetition is set in Repetitions, the results of all repetitions if
-	// there are several.
+	// Repetitions are the results of all repetitions if there are several.
+	// Repetition is set only in them.
 	Repetition  int      `json:"sample,omitempty"`
 	Repetitions []Result `json:"samples,omitempty"`
 }
@@ -76,8 +76,8 @@ func (rs *resultStore) flush() error {
 	return nil
 }
 
-// result returns an instance with its verdicts; false if no attempt has ended. The
-// caller holds the lock.
+// result returns the result of an instance with its verdicts, or false if no attempt
+// has ended. The caller holds the lock.
 func (rs *resultStore) result(id string, ir *instanceResults) (Result, bool) {
 	if len(ir.repetitions) == 0 {
 		return Result{}, false
@@ -94,21 +94,21 @@ func (rs *resultStore) result(id string, ir *instanceResults) (Result, bool) {
 	return res, true
 }
 
-// prediction returns the submission of a repetition; false if it has no result.
-// The caller holds the lock.
+// prediction returns the submission of a repetition, or false if the repetition has
+// no result. The caller holds the lock.
 func (rs *resultStore) prediction(id string, rep int) (trajectories.Prediction, bool) {
 	ir := rs.instances[id]
-	if ir == nil || ir.repetitions[rep] == nil || !ir.repetitions[rep].outcome.Class.Counts() {
+	if ir == nil || ir.repetitions[rep] == nil || !ir.repetitions[rep].outcome.Class.IsResult() {
 		return trajectories.Prediction{}, false
 	}
-	s := ir.repetitions[rep]
+	selected := ir.repetitions[rep]
 	return trajectories.Prediction{
-		Model: cmp.Or(s.model, rs.modelName), InstanceID: id, Patch: asText(s.outcome.Submission),
+		Model: cmp.Or(selected.model, rs.modelName), InstanceID: id, Patch: asText(selected.outcome.Submission),
 	}, true
 }
 
-// result returns the result of the first repetition, with all of them if there
-// are several.
+// result returns the result of the first repetition. If there are several, it
+// includes the results of all repetitions.
 func (ir *instanceResults) result() Result {
 	res := Result{Attempts: ir.lastAttempt}
 	if first := ir.repetitions[1]; first != nil {
@@ -124,17 +124,17 @@ func (ir *instanceResults) result() Result {
 func (ir *instanceResults) results() []Result {
 	var all []Result
 	for _, rep := range slices.Sorted(maps.Keys(ir.repetitions)) {
-		s := ir.repetitions[rep].result(0)
-		s.Repetition = rep
-		all = append(all, s)
+		result := ir.repetitions[rep].result(0)
+		result.Repetition = rep
+		all = append(all, result)
 	}
 	return all
 }
 
-func (s *repetition) result(attempts int) Result {
-	o := s.outcome
+func (rep *repetition) result(attempts int) Result {
+	o := rep.outcome
 	return Result{
-		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.attempt, Attempts: attempts,
+		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: rep.attempt, Attempts: attempts,
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.IfKnown(o.Usage),
 		Start: o.Start, End: o.End, Seconds: o.ActiveDuration().Seconds(), Times: o.Times,
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
@@ -150,9 +150,9 @@ func (r Result) KnownCost() model.Cost {
 	return *r.Cost
 }
 
-// asText converts a submission for a prediction file. The agent encodes files
-// that are not UTF-8 as a binary patch; if it could not, the outcome has a warning
-// and the journal has the bytes.
+// asText converts a submission for a prediction file. It replaces invalid UTF-8,
+// which is rare: the agent encodes files that are not UTF-8 as a binary patch. If
+// that failed, the outcome has a warning and the journal has the original bytes.
 func asText(patch []byte) string {
 	if utf8.Valid(patch) {
 		return string(patch)

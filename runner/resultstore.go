@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// resultStore holds the attempts of every instance in a run's folder and the
-// outcomes of the selected ones. results.json and preds.json are written from it.
+// resultStore holds the attempt numbers of all instances in a run's folder and the
+// outcomes of the selected attempts. It writes results.json and preds.json.
 type resultStore struct {
 	folder    *Folder
 	modelName string
@@ -21,9 +21,9 @@ type resultStore struct {
 	mu         sync.Mutex
 	instances  map[string]*instanceResults
 	cost       model.Cost // of the attempts recorded since opening
-	unpriced   int64      // calls of unknown cost among them
-	written    time.Time
-	readErrors []error // files that are not valid attempts
+	unpriced   int64      // calls of unknown cost in these attempts
+	written    time.Time  // last write of the derived files
+	readErrors []error    // of journals that are ignored and trajectories not written
 }
 
 // instanceResults holds the results of one instance.
@@ -33,21 +33,21 @@ type instanceResults struct {
 	repetitions    map[int]*repetition
 }
 
-// repetition is one of the requested results of an instance, with any number of
-// retries. Where there is room for only one, the first counts: it was made before
-// any verdict was known.
+// repetition is one of the requested results of an instance; retries after a
+// failure belong to the same repetition. Files with room for one result per instance
+// have the first repetition, which was chosen before any verdict was known.
 type repetition struct {
 	attempt int // the attempt that counts
 	model   string
 	outcome trajectories.Outcome
 }
 
-// flushInterval is the minimum time between two writes of the derived files, which
-// are always written whole.
+// flushInterval is the minimum time between two writes of results.json and
+// preds.json. Each write replaces the whole files.
 const flushInterval = time.Second
 
-// openResultStore reads the outcomes of the attempts in the folder. A journal
-// without an outcome is from a killed process; its attempt is kept but ignored.
+// openResultStore reads the outcomes of the attempts in the folder. It ignores
+// attempts without an outcome, whose process was killed.
 func (f *Folder) openResultStore(modelName string) (*resultStore, error) {
 	rs := &resultStore{folder: f, modelName: modelName, instances: map[string]*instanceResults{}}
 	ids, err := f.instanceIDs()
@@ -69,8 +69,8 @@ func (f *Folder) openResultStore(modelName string) (*resultStore, error) {
 	return rs, rs.flush()
 }
 
-// load reads one attempt from its journal. A journal without a header is from a
-// process killed while creating it.
+// load adds one attempt from its journal. It ignores a journal without a header:
+// its process was killed while creating it.
 func (rs *resultStore) load(id string, n int) error {
 	out, ok, err := lastOutcome(rs.folder.Journal(id, n))
 	if err != nil {
@@ -94,28 +94,28 @@ func (rs *resultStore) load(id string, n int) error {
 }
 
 // refreshTrajectories writes trajectories that are missing or older than their
-// journal, because the process was killed between the two.
+// journal. This happens if the process was killed after it wrote the journal.
 func (rs *resultStore) refreshTrajectories() {
 	for id, ir := range rs.instances {
-		s := ir.repetitions[1]
-		if s == nil {
+		selected := ir.repetitions[1]
+		if selected == nil {
 			continue
 		}
-		journal, err := os.Lstat(rs.folder.Journal(id, s.attempt))
+		journal, err := os.Lstat(rs.folder.Journal(id, selected.attempt))
 		if err != nil {
 			continue
 		}
-		traj, err := os.Lstat(rs.folder.trajectoryPath(id))
-		if err == nil && !traj.ModTime().Before(journal.ModTime()) {
+		trajectory, err := os.Lstat(rs.folder.trajectoryPath(id))
+		if err == nil && !trajectory.ModTime().Before(journal.ModTime()) {
 			continue
 		}
-		if err := rs.writeTrajectory(id, s.attempt); err != nil {
-			rs.readErrors = append(rs.readErrors, fmt.Errorf("%s: %w", attemptName(id, s.attempt), err))
+		if err := rs.writeTrajectory(id, selected.attempt); err != nil {
+			rs.readErrors = append(rs.readErrors, fmt.Errorf("%s: %w", attemptName(id, selected.attempt), err))
 		}
 	}
 }
 
-// headerOf returns the header of a journal; empty if it cannot be read.
+// headerOf returns the header of a journal, or an empty one if it cannot be read.
 func headerOf(journal string) trajectories.Header {
 	h, err := trajectories.ReadHeader(journal)
 	if err != nil {
@@ -124,7 +124,8 @@ func headerOf(journal string) trajectories.Header {
 	return h
 }
 
-// repetitionOf returns the repetition of a journal; 1 for old journals without it.
+// repetitionOf returns the repetition in a journal's header. It is 1 in headers of
+// older versions, which lack it.
 func repetitionOf(h trajectories.Header) int { return min(max(1, h.Repetition), MaxRepetitions) }
 
 func (rs *resultStore) instance(id string) *instanceResults {
@@ -136,12 +137,13 @@ func (rs *resultStore) instance(id string) *instanceResults {
 	return ir
 }
 
-// add records an attempt of a repetition and reports whether it is selected: the
-// newest attempt that counts or, if none does, the newest.
+// add records an ended attempt and reports whether it becomes the selected attempt
+// of its repetition. The selected attempt is the newest one that counts or, if none
+// counts, the newest.
 func (ir *instanceResults) add(rep, n int, out trajectories.Outcome) bool {
 	ir.lastAttempt = max(ir.lastAttempt, n)
-	s := ir.repetitions[rep]
-	if s != nil && !out.Class.Counts() && s.outcome.Class.Counts() {
+	selected := ir.repetitions[rep]
+	if selected != nil && !out.Class.IsResult() && selected.outcome.Class.IsResult() {
 		return false
 	}
 	ir.repetitions[rep] = &repetition{attempt: n, outcome: out}
@@ -158,16 +160,16 @@ func (rs *resultStore) nextAttempt(t task) int {
 	return ir.lastAttempt
 }
 
-// nextRepetition reserves an attempt as a new repetition, with the same number
-// unless a higher one is in use.
+// nextRepetition reserves the next attempt number n and a new repetition for it.
+// rep equals n, unless a repetition with this or a higher number exists.
 func (rs *resultStore) nextRepetition(id string) (n, rep int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	ir := rs.instance(id)
 	ir.lastAttempt++
 	rep = ir.lastAttempt
-	for taken := range ir.newestAttempts {
-		rep = max(rep, taken+1)
+	for used := range ir.newestAttempts {
+		rep = max(rep, used+1)
 	}
 	return ir.lastAttempt, rep
 }
@@ -177,10 +179,11 @@ func (rs *resultStore) hasResult(id string, rep int) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	ir := rs.instances[id]
-	return ir != nil && ir.repetitions[rep] != nil && ir.repetitions[rep].outcome.Class.Counts()
+	return ir != nil && ir.repetitions[rep] != nil && ir.repetitions[rep].outcome.Class.IsResult()
 }
 
-// record adds the outcome of an attempt and writes the derived files.
+// record adds the outcome of an attempt. It writes the trajectory if the attempt is
+// selected, and the other derived files after flushInterval.
 func (rs *resultStore) record(id string, rep, n int, out trajectories.Outcome) error {
 	rs.mu.Lock()
 	ir := rs.instance(id)
@@ -213,25 +216,25 @@ func (rs *resultStore) writeTrajectory(id string, n int) error {
 	return nil
 }
 
-// summary counts the requested results.
+// summary counts the outcomes of the requested repetitions by class.
 func (rs *resultStore) summary(instances []datasets.Instance, repetitions int) Summary {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	s := Summary{
+	summary := Summary{
 		Instances: len(instances), Classes: map[trajectories.Class]int{},
 		Cost: rs.cost.IfKnown(model.Usage{Unpriced: rs.unpriced}), Unpriced: rs.unpriced,
 	}
 	if repetitions > 1 {
-		s.Repetitions = repetitions
+		summary.Repetitions = repetitions
 	}
 	for _, in := range instances {
 		for rep := 1; rep <= repetitions; rep++ {
 			if ir := rs.instances[in.ID]; ir != nil && ir.repetitions[rep] != nil {
-				s.Classes[ir.repetitions[rep].outcome.Class]++
+				summary.Classes[ir.repetitions[rep].outcome.Class]++
 			} else {
-				s.Unstarted++
+				summary.Unstarted++
 			}
 		}
 	}
-	return s
+	return summary
 }

@@ -21,8 +21,9 @@ type attemptJournal struct {
 	resumeState *agent.ResumeState // the state to resume from; nil in a new attempt
 }
 
-// resumeOrStart resumes the newest attempt of a task if it was interrupted and can
-// be resumed; otherwise it starts a new attempt.
+// resumeOrStart resumes the newest attempt of a task if possible. Otherwise, and
+// after the resumed attempt diverges, it starts a new attempt. It returns the number
+// and outcome of the last attempt.
 func (b *Batch) resumeOrStart(ctx context.Context, t task, store *resultStore) (int, trajectories.Outcome, error) {
 	n := store.newestAttempt(t)
 	if !b.ResumeAttempts || b.Redo || t.forceNew || n == 0 || !b.isResumable(t.ID, n) {
@@ -33,7 +34,7 @@ func (b *Batch) resumeOrStart(ctx context.Context, t task, store *resultStore) (
 		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: fmt.Sprintf("attempt %d cannot be resumed, starting a new one: %v", n, err)}))
 		return b.startAttempt(ctx, t, store.nextAttempt(t))
 	}
-	store.discount(journal.resumeState)
+	store.subtractCost(journal.resumeState)
 	n, out, err := b.runAttempt(ctx, t, n, journal)
 	if err != nil || out.ExitStatus != agent.ErrDiverged.Error() || ctx.Err() != nil {
 		return n, out, err
@@ -45,7 +46,8 @@ func (b *Batch) resumeOrStart(ctx context.Context, t task, store *resultStore) (
 	return b.startAttempt(ctx, t, store.nextAttempt(t))
 }
 
-// isResumable reports whether an attempt ended before its agent was done.
+// isResumable reports whether an attempt can be resumed: it was interrupted, failed
+// temporarily, or has no outcome because its process was killed.
 func (b *Batch) isResumable(id string, n int) bool {
 	out, ended, err := lastOutcome(b.Folder.Journal(id, n))
 	if err != nil || !ended {
@@ -59,7 +61,7 @@ func isResumableOutcome(class trajectories.Class, status string) bool {
 	switch class {
 	case trajectories.Interrupted:
 		return status != agent.ErrDiverged.Error()
-	case trajectories.Provider: // the conversation may be the cause
+	case trajectories.Provider: // a bad request may be due to the recorded conversation
 		return status != string(model.BadRequest)
 	case trajectories.Environment:
 		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull, env.ContainerDied}, env.Status(status))
@@ -67,11 +69,11 @@ func isResumableOutcome(class trajectories.Class, status string) bool {
 	return false
 }
 
-// Resumable returns the attempts that a batch with n repetitions would resume, if
-// its configuration matches.
-func (in Instance) Resumable(repetitions int) (all []Attempt) {
+// ResumableAttempts returns the attempts that a batch with this number of repetitions would
+// resume if its configuration matches.
+func (in Instance) ResumableAttempts(repetitions int) (all []Attempt) {
 	for rep := 1; rep <= repetitions; rep++ {
-		if r := in.result(rep); r != nil && r.Class.Counts() {
+		if r := in.result(rep); r != nil && r.Class.IsResult() {
 			continue
 		}
 		for _, a := range slices.Backward(in.Attempts) {
@@ -81,7 +83,7 @@ func (in Instance) Resumable(repetitions int) (all []Attempt) {
 			if a.Result == nil || isResumableOutcome(a.Result.Class, a.Result.ExitStatus) {
 				all = append(all, a)
 			}
-			break // only the newest of the repetition
+			break // only the newest attempt of a repetition is resumed
 		}
 	}
 	return all
@@ -92,8 +94,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// reopen opens the journal of an interrupted attempt to resume it. It fails if the
-// configuration does not match.
+// reopen opens the journal of an attempt to resume it. It fails if the attempt was
+// made with another configuration.
 func (b *Batch) reopen(t task, n int) (attemptJournal, error) {
 	path := b.Folder.Journal(t.ID, n)
 	restored, err := agent.ReadResumeState(trajectories.Read(path))
@@ -111,7 +113,8 @@ func (b *Batch) reopen(t task, n int) (attemptJournal, error) {
 	return attemptJournal{j, restored}, nil
 }
 
-// checkHeader returns an error if a resumed attempt would differ from a new one.
+// checkHeader returns an error if the header of a resumed attempt does not match the
+// configuration of the batch.
 func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
 	switch {
 	case h.InstanceID != t.ID || h.Attempt != n || repetitionOf(h) != t.repetition:
@@ -123,70 +126,71 @@ func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
 	case h.EnvironmentClass != b.Header.EnvironmentClass:
 		return fmt.Errorf("it was made in a sandbox of the class %.20q, and this is %.20q", h.EnvironmentClass, b.Header.EnvironmentClass)
 	}
-	if what := changedConfig(h.Config, b.Header.Config); what != "" {
-		return errors.New("it was made with another " + what)
+	if difference := changedConfig(h.Config, b.Header.Config); difference != "" {
+		return errors.New("it was made with another " + difference)
 	}
 	return nil
 }
 
 // rebuild returns a function that restores a sandbox by rerunning the attempt's
-// commands in order and comparing their results. Tool calls of a command are
-// answered from the journal.
+// commands in order and comparing their results. It answers the tool calls of a
+// command from the journal.
 //
-// Differing outputs are counted in a warning. A command with another exit code, or
-// that leaves other files, is a divergence, unless Force is set; so is one that
-// kills the sandbox, since the attempt could never get past it.
+// The function counts differing outputs in a warning. It returns a *divergence if a
+// command exits with another code or leaves other files, unless Force is set. A
+// command that kills the sandbox is always a divergence, because the attempt cannot
+// continue after it.
 func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolServer) func(context.Context, env.Environment, *worktree.Tree) error {
 	return func(ctx context.Context, sandbox env.Environment, tree *worktree.Tree) error {
 		restored := journal.resumeState
 		compare, force := replay.Compare, b.Force || b.Branch != nil && b.Branch.Force
 		var diffs outputDiffs
-		var recorded *replay.Tools // prepared in the sandbox by the agent
+		var recorded *replay.Tools // without Prepare, because the agent prepares the sandbox
 		if tools != nil {
-			children := replay.SubagentReplayer{
+			subagents := replay.SubagentReplayer{
 				Journals: trajectories.ChildJournals(b.Folder.Journal(o.task.ID, o.attempt)),
-				Command:  b.Agent.Command, Local: tools.Capabilities().Local,
+				Command:  b.Agent.Command, Local: tools.Capabilities().InSandbox,
 				Ignore: b.Ignore, Force: force,
 			}
-			recorded = &replay.Tools{Local: children.Local, Rerun: children.Rerun}
+			recorded = &replay.Tools{Local: subagents.Local, Rerun: subagents.Rerun}
 		}
-		if restored.Foreign {
+		if restored.Imported {
 			compare = replay.CompareImported
 		}
-		for i, x := range restored.Executions {
-			o.reportRebuild(i+1, len(restored.Executions), x.Command)
-			if restored.Foreign && x.Command == "" {
-				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output but not the command"}
+		for i, cmd := range restored.Executions {
+			o.reportRebuild(i+1, len(restored.Executions), cmd.Command)
+			if restored.Imported && cmd.Command == "" {
+				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: "a command", difference: "the file has its output but not the command"}
 			}
-			c := b.Agent.Command(x.Command)
-			if !x.TimedOut {
+			c := b.Agent.Command(cmd.Command)
+			if !cmd.TimedOut {
 				c.Timeout *= replay.TimeoutFactor
 			}
-			c.Tools = recorded.For(&x.RecordedExecution)
+			c.Tools = recorded.For(&cmd.RecordedExecution)
 			res, err := sandbox.Execute(ctx, c)
 			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
-				return &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: err.Error()}
+				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: b.Log.shorten(cmd.Command), difference: err.Error()}
 			}
 			if err != nil {
 				return err
 			}
-			found, err := compare(x.Execution, res, b.Ignore).CompareTree(ctx, tree, x.Tree)
+			finding, err := compare(cmd.Execution, res, b.Ignore).CompareTree(ctx, tree, cmd.Tree)
 			if err != nil {
 				return err
 			}
 			_, err = journal.Append(trajectories.TypeReplay, trajectories.Replay{
-				Record: x.Record, Match: string(found.Match), Difference: found.Difference, Duration: trajectories.Seconds(res.Duration),
+				Record: cmd.Record, Match: string(finding.Match), Difference: finding.Difference, Duration: trajectories.Seconds(res.Duration),
 			})
 			if err != nil {
 				return err
 			}
-			diffs.add(b.Log, x, found)
-			if found.Match == replay.Diverged {
-				d := &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: found.Difference}
+			diffs.add(b.Log, cmd, finding)
+			if finding.Match == replay.Diverged {
+				diverged := &divergence{branch: b.Branch != nil, step: cmd.Step, command: b.Log.shorten(cmd.Command), difference: finding.Difference}
 				if !force {
-					return d
+					return diverged
 				}
-				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: d.Error() + "; continuing because of --force"}))
+				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: diverged.Error() + "; continuing because of --force"}))
 			}
 		}
 		if diffs.n > 0 {
@@ -200,41 +204,42 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 // outputDiffs counts outputs that differ from the recorded ones.
 type outputDiffs struct {
 	n     int
-	first string
+	first string // description of the first difference
 }
 
-func (o *outputDiffs) add(log *Log, x agent.ExecutedCommand, f replay.Finding) {
-	if f.Match != replay.OutputDiffers {
+func (d *outputDiffs) add(log *EventLog, cmd agent.ExecutedCommand, finding replay.Finding) {
+	if finding.Match != replay.OutputDiffers {
 		return
 	}
-	if o.n++; o.n == 1 {
-		o.first = fmt.Sprintf("in step %d, %s: %s", x.Step, log.shorten(x.Command), f.Difference)
+	if d.n++; d.n == 1 {
+		d.first = fmt.Sprintf("in step %d, %s: %s", cmd.Step, log.shorten(cmd.Command), finding.Difference)
 	}
 }
 
-func (o *outputDiffs) String() string {
-	if o.n == 1 {
-		return "the output of a rerun command differs, " + o.first
+func (d *outputDiffs) String() string {
+	if d.n == 1 {
+		return "the output of a rerun command differs, " + d.first
 	}
-	return fmt.Sprintf("the outputs of %d rerun commands differ, the first %s", o.n, o.first)
+	return fmt.Sprintf("the outputs of %d rerun commands differ, the first %s", d.n, d.first)
 }
 
-// divergence is why an attempt cannot be resumed.
+// divergence reports that the result of a rerun command differs from the journal, so
+// that the attempt cannot be resumed.
 type divergence struct {
-	branch              bool // the history is the parent's
+	branch              bool // the command is from the history of a branch
 	step                int
 	command, difference string
 }
 
 func (d *divergence) Error() string {
-	what := "resumed"
+	action := "resumed"
 	if d.branch {
-		what = "rebuilt"
+		action = "rebuilt"
 	}
-	return fmt.Sprintf("could not be %s: in step %d, %s: %s", what, d.step, d.command, d.difference)
+	return fmt.Sprintf("could not be %s: in step %d, %s: %s", action, d.step, d.command, d.difference)
 }
 
-// Unwrap makes it an interruption that cannot be resumed.
+// Unwrap returns agent.ErrDiverged: the attempt is interrupted and cannot be resumed.
 func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
 // newestAttempt returns the last attempt of a task; 0 if there is none.
@@ -244,9 +249,9 @@ func (rs *resultStore) newestAttempt(t task) int {
 	return rs.instance(t.ID).newestAttempts[t.repetition]
 }
 
-// discount subtracts what a resumed attempt cost before: recording its outcome adds
-// the total again.
-func (rs *resultStore) discount(restored *agent.ResumeState) {
+// subtractCost subtracts the earlier cost of a resumed attempt, because record adds the
+// attempt's total cost.
+func (rs *resultStore) subtractCost(restored *agent.ResumeState) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.cost, rs.unpriced = rs.cost-restored.Total().Cost, rs.unpriced-restored.Total().Usage.Unpriced

@@ -52,10 +52,10 @@ func (m *scriptedModel) Query(_ context.Context, messages []model.Message) (mode
 // echoSandbox is a sandbox whose commands print their names, and submit on request.
 type echoSandbox struct {
 	fakeSandbox
-	twist string // appended to the output
-	code  int    // exit code
-	err   error
-	ran   []string
+	suffix string // appended to the output
+	code   int    // exit code
+	err    error
+	ran    []string
 }
 
 func (e *echoSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
@@ -63,29 +63,29 @@ func (e *echoSandbox) Execute(ctx context.Context, c env.Command) (env.Result, e
 		return e.fakeSandbox.Execute(ctx, c)
 	}
 	e.ran = append(e.ran, c.Script)
-	out := c.Script + e.twist
+	out := c.Script + e.suffix
 	if c.Script == "submit" {
 		out = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n" + strings.Join(e.ran, " ")
 	}
 	return env.Result{Output: []byte(out), Chars: int64(len(out)), Bytes: int64(len(out)), ExitCode: e.code}, e.err
 }
 
-func quiet(folder *runner.Folder, events *[]runner.Event) *runner.Log {
+func quiet(folder *runner.Folder, events *[]runner.Event) *runner.EventLog {
 	return runner.NewLog(folder, func(e runner.Event) { *events = append(*events, e) })
 }
 
 // resumeRun runs one instance and resumes it in another session.
 type resumeRun struct {
-	dir    string
-	boxes  starter
-	model  *scriptedModel
-	events []runner.Event
-	change func(*runner.Batch)
+	dir       string
+	sandboxes starter
+	model     *scriptedModel
+	events    []runner.Event
+	change    func(*runner.Batch)
 }
 
 func (r *resumeRun) run(t *testing.T, resume bool) runner.Summary {
 	t.Helper()
-	b := batch(t, r.dir, r.boxes)
+	b := batch(t, r.dir, r.sandboxes)
 	defer b.Folder.Close()
 	b.Models, b.ResumeAttempts, b.MaxTries, b.Log = r.model, resume, 1, quiet(b.Folder, &r.events)
 	if r.change != nil {
@@ -98,13 +98,13 @@ func (r *resumeRun) run(t *testing.T, resume bool) runner.Summary {
 	return sum
 }
 
-func echoSandboxes(twist string) starter {
+func echoSandboxes(suffix string) starter {
 	return func(context.Context, datasets.Instance) (env.Environment, error) {
-		return &echoSandbox{twist: twist}, nil
+		return &echoSandbox{suffix: suffix}, nil
 	}
 }
 
-// The outcomes from which an attempt is resumed.
+// An attempt is resumed after some outcomes only.
 func TestResumableAttempts(t *testing.T) {
 	script := []string{"one", "two", "submit"}
 	dies := func(context.Context, datasets.Instance) (env.Environment, error) {
@@ -113,7 +113,7 @@ func TestResumableAttempts(t *testing.T) {
 	noStart := func(context.Context, datasets.Instance) (env.Environment, error) {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start"}
 	}
-	broke := func(b *runner.Batch) { b.Budget.Calls = 2 }
+	failed := func(b *runner.Batch) { b.Budget.Calls = 2 }
 	tests := map[string]struct {
 		boxes  starter // of the first session
 		fails  error   // at the third call
@@ -121,7 +121,7 @@ func TestResumableAttempts(t *testing.T) {
 		inside bool
 		steps  int
 	}{
-		"the budget was spent":             {echoSandboxes(""), nil, broke, true, 3},
+		"the budget was spent":             {echoSandboxes(""), nil, failed, true, 3},
 		"the user stopped it":              {echoSandboxes(""), agent.ErrInterrupted, nil, true, 4},
 		"the provider was busy":            {echoSandboxes(""), &model.Error{Status: model.RateLimited}, nil, true, 4},
 		"the key was wrong":                {echoSandboxes(""), &model.Error{Status: model.AuthenticationError}, nil, true, 4},
@@ -132,12 +132,12 @@ func TestResumableAttempts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &resumeRun{dir: t.TempDir(), boxes: tt.boxes, model: &scriptedModel{replies: script, fails: map[int]error{3: tt.fails}}, change: tt.change}
+			r := &resumeRun{dir: t.TempDir(), sandboxes: tt.boxes, model: &scriptedModel{replies: script, fails: map[int]error{3: tt.fails}}, change: tt.change}
 			if sum := r.run(t, false); sum.Complete() {
 				t.Fatalf("the first session was not stopped: %+v", sum)
 			}
 			before := r.model.calls
-			r.boxes, r.model.fails, r.change = echoSandboxes(""), nil, nil
+			r.sandboxes, r.model.fails, r.change = echoSandboxes(""), nil, nil
 			sum := r.run(t, true)
 			res := results(t, r.dir)["a"]
 			want := 2
@@ -166,7 +166,7 @@ func failing() starter {
 			return &echoSandbox{}, nil
 		}
 		started = true
-		return &echoSandbox{twist: " today", code: 1}, nil
+		return &echoSandbox{suffix: " today", code: 1}, nil
 	}
 }
 
@@ -174,31 +174,31 @@ func failing() starter {
 // Force.
 func TestOutputsThatDiffer(t *testing.T) {
 	tests := map[string]struct {
-		boxes starter
-		force bool
-		said  string
-		match string
+		boxes   starter
+		force   bool
+		warning string
+		match   string
 	}{
 		"another output": {echoSandboxes(" today"), false, `the outputs of 2 rerun commands differ, the first in step 1, one: line 1 is "one today"`, "output differs"},
 		"forced":         {failing(), true, "could not be resumed: in step 1, one: exit code 1, recorded exit code 0", "diverged"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+			r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 			r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 			r.run(t, false)
-			r.boxes, r.change, r.events = tt.boxes, func(b *runner.Batch) { b.Force = tt.force }, nil
+			r.sandboxes, r.change, r.events = tt.boxes, func(b *runner.Batch) { b.Force = tt.force }, nil
 			if sum, res := r.run(t, true), results(t, r.dir)["a"]; !tt.force && (!sum.Complete() || res.Attempt != 1) {
 				t.Errorf("%+v, %+v", sum, res)
 			}
-			said := ""
+			warnings := ""
 			for _, e := range r.events {
 				if e.Type == runner.Warning {
-					said += e.Text + "\n"
+					warnings += e.Text + "\n"
 				}
 			}
-			if !strings.Contains(said, tt.said) {
-				t.Errorf("said %q, want %q", said, tt.said)
+			if !strings.Contains(warnings, tt.warning) {
+				t.Errorf("warnings %q, want %q", warnings, tt.warning)
 			}
 			found := 0
 			for rec, err := range trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")) {
@@ -216,30 +216,30 @@ func TestOutputsThatDiffer(t *testing.T) {
 	}
 }
 
-// A command that was running when its sandbox died is not rerun, and the model is
-// runEvents so.
+// A command that was running when its sandbox died is not rerun, and the model receives a
+// message about it.
 func TestCommandKillsSandbox(t *testing.T) {
-	boxes := 0
+	sandboxes := 0
 	r := &resumeRun{dir: t.TempDir(), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
-	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
-		boxes++
-		return &dyingSandbox{echoSandbox{}, boxes == 1}, nil
+	r.sandboxes = func(context.Context, datasets.Instance) (env.Environment, error) {
+		sandboxes++
+		return &dyingSandbox{echoSandbox{}, sandboxes == 1}, nil
 	}
 	r.run(t, false)
 	sum := r.run(t, true)
 	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempt != 1 || preds(t, r.dir)["a"] != "one submit" {
 		t.Errorf("%+v, %+v, %q", sum, res, preds(t, r.dir)["a"])
 	}
-	told := ""
+	received := ""
 	tr, err := trajectories.BuildTranscript(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range tr.Entries {
-		told += e.Content + "\n"
+		received += e.Content + "\n"
 	}
-	if !strings.Contains(told, "The sandbox ended while the command ran: out of memory.") || !strings.Contains(told, "The command was not run again.") {
-		t.Errorf("the model was told %q", told)
+	if !strings.Contains(received, "The sandbox ended while the command ran: out of memory.") || !strings.Contains(received, "The command was not run again.") {
+		t.Errorf("the model received %q", received)
 	}
 }
 
@@ -258,12 +258,12 @@ func (m *dyingSandbox) Execute(ctx context.Context, c env.Command) (env.Result, 
 
 // An attempt whose history kills its sandbox again is not resumed forever.
 func TestHistoryKillsSandbox(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"two", "submit"}, fails: map[int]error{2: agent.ErrInterrupted}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"two", "submit"}, fails: map[int]error{2: agent.ErrInterrupted}}}
 	r.run(t, false)
-	boxes := 0
-	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
-		boxes++
-		return &dyingSandbox{echoSandbox{}, boxes == 1}, nil
+	sandboxes := 0
+	r.sandboxes = func(context.Context, datasets.Instance) (env.Environment, error) {
+		sandboxes++
+		return &dyingSandbox{echoSandbox{}, sandboxes == 1}, nil
 	}
 	sum := r.run(t, true)
 	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempt != 2 {
@@ -272,32 +272,32 @@ func TestHistoryKillsSandbox(t *testing.T) {
 }
 
 func TestDivergingAttempt(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
-	r.boxes, r.change, r.events = failing(), nil, nil
+	r.sandboxes, r.change, r.events = failing(), nil, nil
 	sum := r.run(t, true)
 	res := results(t, r.dir)["a"]
 	if !sum.Complete() || res.Attempt != 2 || res.Steps != 3 || float64(sum.KnownCost()) != 3 {
 		t.Errorf("%+v, %+v", sum, res)
 	}
-	var said []string
+	var events []string
 	for _, e := range r.events {
-		if e.Type == runner.AttemptFinished || e.Phase == runner.Rebuilding {
-			said = append(said, fmt.Sprintf("%d %v %s %d/%d", e.Attempt, e.WillRetry, e.Text, e.Done, e.Total))
+		if e.Type == runner.AttemptFinished || e.Phase == runner.PhaseRebuilding {
+			events = append(events, fmt.Sprintf("%d %v %s %d/%d", e.Attempt, e.WillRetry, e.Text, e.Done, e.Total))
 		}
 	}
 	want := []string{"1 false  1/2", "1 true could not be resumed: in step 1, one: ", "2 false  0/0"}
-	if len(said) != len(want) {
-		t.Fatalf("said %q", said)
+	if len(events) != len(want) {
+		t.Fatalf("events %q", events)
 	}
 	for i, w := range want {
-		if !strings.HasPrefix(said[i], w) {
-			t.Errorf("said %q, want %q", said[i], w)
+		if !strings.HasPrefix(events[i], w) {
+			t.Errorf("event %q, want %q", events[i], w)
 		}
 	}
-	if !strings.Contains(said[1], "exit code 1, recorded exit code 0") || !strings.Contains(said[1], "one today") {
-		t.Errorf("what differs is not said: %q", said[1])
+	if !strings.Contains(events[1], "exit code 1, recorded exit code 0") || !strings.Contains(events[1], "one today") {
+		t.Errorf("the event lacks the difference: %q", events[1])
 	}
 	// It cannot be resumed again.
 	out, ended, err := trajectories.ReadOutcome(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl"))
@@ -308,18 +308,18 @@ func TestDivergingAttempt(t *testing.T) {
 
 // A session that fails before its agent starts does not change the totals.
 func TestSandboxFailsToStart(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	r.change = nil
-	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
+	r.sandboxes = func(context.Context, datasets.Instance) (env.Environment, error) {
 		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "start"}
 	}
 	r.run(t, true)
 	if res := results(t, r.dir)["a"]; res.Attempts != 1 || res.Steps != 2 || float64(res.KnownCost()) != 2 {
 		t.Errorf("%+v", res)
 	}
-	r.boxes = echoSandboxes("")
+	r.sandboxes = echoSandboxes("")
 	if sum := r.run(t, true); !sum.Complete() || results(t, r.dir)["a"].Attempts != 1 || float64(results(t, r.dir)["a"].KnownCost()) != 3 {
 		t.Errorf("%+v, %+v", sum, results(t, r.dir)["a"])
 	}
@@ -327,7 +327,7 @@ func TestSandboxFailsToStart(t *testing.T) {
 
 // A journal of another instance is not resumed.
 func TestJournalOfAnotherInstance(t *testing.T) {
-	r := &resumeRun{dir: t.TempDir(), boxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
+	r := &resumeRun{dir: t.TempDir(), sandboxes: echoSandboxes(""), model: &scriptedModel{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
 	path := filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")

@@ -3,12 +3,12 @@
 // It uses sandboxes and models through interfaces.
 //
 // The journals of the attempts are authoritative; all other files are derived from
-// them. Run on an existing folder continues the run: the class of each outcome
-// decides which instances are attempted again.
+// them. Batch.Run continues the run of an existing folder: it attempts an instance
+// again if the class of its outcome does not count as a result.
 //
 //	folder, err := runner.Open(dir)
 //	defer folder.Close()
-//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3, Log: runner.NewLog(folder, nil)}
+//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3, EventLog: runner.NewLog(folder, nil)}
 //	summary, err := b.Run(ctx, instances)
 package runner
 
@@ -30,66 +30,69 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Sandboxes creates a sandbox for an instance.
+// Sandboxes starts sandboxes for instances.
 type Sandboxes interface {
 	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
 }
 
 // Prefetcher is implemented by Sandboxes that can prepare images in advance.
-// Prefetch gets the instances in order. It runs until ctx ends or stop returns.
+// Prefetch starts to prepare the images of the instances, in order. It continues
+// until ctx ends or the caller calls stop, which waits for it.
 type Prefetcher interface {
 	Prefetch(ctx context.Context, todo []datasets.Instance) (stop func())
 }
 
-// Models returns the model for an attempt at an instance, new at each call.
+// Models makes the models of attempts. For returns a new model at each call.
 type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// SummaryModels is implemented by Models with a separate model for summarizing long
-// conversations; a nil model means the attempt's own.
+// SummaryModels is implemented by Models that have a separate model for summaries of
+// long conversations. A nil model means that the attempt's own model writes them.
 type SummaryModels interface {
 	SummaryModel(in datasets.Instance) (model.Model, error)
 }
 
 // Batch configures and runs a batch. Required fields are Folder, Agent, Sandboxes,
-// Models, Header, ModelName, Workers, MaxTries and Log.
+// Models, Header, ModelName, Workers, MaxTries and EventLog.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
 	Sandboxes Sandboxes
 	Models    Models
-	// Header holds the fields of the journals' headers that are the same for all
-	// attempts.
+	// Header is the template of the journals' headers. It has the fields that are
+	// the same for all attempts.
 	Header trajectories.Header
 	// ModelName is the model's name in preds.json.
 	ModelName string
 	Workers   int
 	// Repetitions is the number of results wanted per instance (pass@k); 0 means
-	// 1. The first one counts where there is room for only one.
+	// 1. preds.json and the trajectory have the first repetition.
 	Repetitions int
-	// MaxTries bounds the attempts of this run at one repetition if the sandbox or
-	// the provider fails; at least 1.
+	// MaxTries limits the attempts of this run at one repetition, including
+	// retries after a failure of the sandbox or the provider; at least 1.
 	MaxTries int
-	// Budget limits what the run may spend. When it is spent, attempts end as
-	// interrupted before their next call, to be retried with a larger budget.
+	// Budget limits the cost and calls of the run. When it is spent, attempts are
+	// interrupted before their next call. A later run with a larger budget retries
+	// them.
 	Budget Budget
-	// MaxProviderFailures stops the run after this many consecutive instances
-	// have failed at the model's provider, with no answered call in between. The
-	// others stay pending. 0 means no limit.
+	// MaxProviderFailures is the number of consecutive instances that may fail at
+	// the model's provider, with no answered call in between, before the run
+	// stops. The other instances stay pending. 0 means no limit.
 	MaxProviderFailures int
-	// Branch makes attempts continue others; nil for none.
+	// Branch makes attempts continue other attempts; may be nil.
 	Branch *Branch
-	// Redo reruns instances that have a result. Earlier attempts are kept.
+	// Redo reruns instances that have a result. It does not delete earlier
+	// attempts.
 	Redo bool
 	// ResumeAttempts resumes the newest attempt of an instance if it was
 	// interrupted, instead of starting another.
 	ResumeAttempts bool
 	// Force makes ResumeAttempts continue even if a rerun command diverges.
 	Force bool
-	// Ignore matches output that may differ in rerun commands.
+	// Ignore matches parts of outputs that may differ when a command is rerun.
 	Ignore replay.IgnoreRules
-	// Sync says when journals are synced to disk.
+	// Sync selects when journals are synced to disk.
 	Sync trajectories.SyncPolicy
 	// KeepSandbox reports whether to keep the sandbox of an ended attempt (see
 	// Keeper); nil keeps none.
@@ -108,29 +111,29 @@ type Batch struct {
 	NewBus func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
 	// Control accepts requests during the run; it may be nil.
 	Control *Control
-	// Log receives the events of the run.
-	Log *Log
+	// EventLog receives the events of the run.
+	Log *EventLog
 
 	keptCount atomic.Int32
 	queue     *queue
-	spending  *budgetTracker
+	tracker   *budgetTracker
 	breaker   circuitBreaker
 }
 
 // Summary is the result of a run.
 type Summary struct {
-	Instances   int                        `json:"instances"`                // requested
-	Repetitions int                        `json:"samples,omitempty"`        // per instance, if more than one; the next fields count repetitions
-	Skipped     int                        `json:"skipped"`                  // had a result before
-	Classes     map[trajectories.Class]int `json:"classes"`                  // of all requested
-	Unstarted   int                        `json:"unstarted"`                // without an attempt
-	Kept        int                        `json:"kept,omitempty"`           // sandboxes kept
-	Cost        *model.Cost                `json:"cost"`                     // of this run's attempts; null if no cost is known
-	Unpriced    int64                      `json:"unpriced_calls,omitempty"` // calls of unknown cost
-	Exhausted   bool                       `json:"budget_exhausted,omitempty"`
-	Halt        *HaltError                 `json:"halt,omitempty"`    // why the run was stopped
-	Drained     bool                       `json:"drained,omitempty"` // ended early by a drain request
-	Elapsed     time.Duration              `json:"-"`
+	Instances       int                        `json:"instances"`                // requested
+	Repetitions     int                        `json:"samples,omitempty"`        // per instance, if more than one; the next fields count repetitions
+	Skipped         int                        `json:"skipped"`                  // had a result before
+	Classes         map[trajectories.Class]int `json:"classes"`                  // of all requested
+	Unstarted       int                        `json:"unstarted"`                // without an attempt
+	KeptSandboxes   int                        `json:"kept,omitempty"`           // number of sandboxes kept
+	Cost            *model.Cost                `json:"cost"`                     // of this run's attempts; null if no cost is known
+	Unpriced        int64                      `json:"unpriced_calls,omitempty"` // calls of unknown cost
+	BudgetExhausted bool                       `json:"budget_exhausted,omitempty"`
+	Halt            *HaltError                 `json:"halt,omitempty"`    // why the run was stopped
+	Drained         bool                       `json:"drained,omitempty"` // ended early by a drain request
+	Elapsed         time.Duration              `json:"-"`
 }
 
 // KnownCost returns the cost, or 0 if it is unknown.
@@ -149,22 +152,24 @@ func (s Summary) Complete() bool {
 	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.ExpectedResults()
 }
 
-// retryDelay is the wait before the first retry; it grows with each try.
+// retryDelay is the wait before the first retry. The wait before retry n is n times
+// as long.
 const retryDelay = time.Second
 
-// Run runs the instances. If ctx is cancelled with cause agent.ErrInterrupted, no
-// attempts are started and running ones end with their diff saved. The error is
-// about the run's folder; the outcomes are in the summary.
+// Run runs the instances and returns a summary of the outcomes. If ctx is cancelled
+// with cause agent.ErrInterrupted, Run starts no more attempts, and the running ones
+// save their diff and end. Run returns an error if the run's folder cannot be read
+// or written.
 func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary, error) {
 	start := time.Now()
 	store, err := b.Folder.openResultStore(b.ModelName)
 	if err != nil {
 		return Summary{}, err
 	}
-	b.spending = b.newBudgetTracker(store)
+	b.tracker = b.newBudgetTracker(store)
 	all := b.tasks(instances)
 	todo := b.pending(store, all)
-	b.queue = newQueue(b.Log, b.spending.isSpent, all, todo)
+	b.queue = newQueue(b.Log, b.tracker.isSpent, all, todo)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Repetition: b.reportedRepetitions()})
 
 	for _, err := range store.readErrors {
@@ -175,12 +180,12 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 			b.reportSubmission(store, j)
 		}
 	}
-	// Write errors stop the run: results would be lost.
+	// A write error stops the run, because later results would be lost.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	b.breaker.reset(b.MaxProviderFailures, stop)
-	if s, ok := b.Sandboxes.(Prefetcher); ok {
-		defer s.Prefetch(ctx, instancesOf(todo))()
+	if summary, ok := b.Sandboxes.(Prefetcher); ok {
+		defer summary.Prefetch(ctx, instancesOf(todo))()
 	}
 	b.Control.attach(b.queue)
 	defer b.Control.attach(nil)
@@ -198,18 +203,18 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	err = workers.Wait()
 	drained := b.queue.close()
 	err = errors.Join(err, store.flush())
-	s := store.summary(instances, max(1, b.Repetitions))
-	s.Skipped = len(all) - len(todo)
-	s.Kept = int(b.keptCount.Load())
-	s.Halt = b.breaker.err()
-	s.Elapsed = time.Since(start)
-	s.Exhausted = b.spending.isSpent()
-	s.Drained = drained && !s.Complete()
-	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
-	return s, errors.Join(err, b.Folder.eventsErr())
+	summary := store.summary(instances, max(1, b.Repetitions))
+	summary.Skipped = len(all) - len(todo)
+	summary.KeptSandboxes = int(b.keptCount.Load())
+	summary.Halt = b.breaker.err()
+	summary.Elapsed = time.Since(start)
+	summary.BudgetExhausted = b.tracker.isSpent()
+	summary.Drained = drained && !summary.Complete()
+	b.Log.Emit(Event{Type: RunFinished, Summary: &summary})
+	return summary, errors.Join(err, b.Folder.eventsErr())
 }
 
-// runWorker runs one task after the other until the queue is empty.
+// runWorker runs tasks one after the other until queue.next returns none.
 func (b *Batch) runWorker(ctx context.Context, store *resultStore) error {
 	for {
 		j, jobCtx := b.queue.next(ctx)
@@ -224,10 +229,10 @@ func (b *Batch) runWorker(ctx context.Context, store *resultStore) error {
 	}
 }
 
-// runTask tries a task until it has a result, its failure is permanent, its tries
-// are used up, or a request stops it.
+// runTask makes attempts at a task until it has a result, its failure is permanent,
+// its tries are used up, or a request stops it.
 func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
-	defer b.Log.Emit(j.event(Event{Type: PhaseChanged, Phase: Released}))
+	defer b.Log.Emit(j.event(Event{Type: PhaseChanged, Phase: PhaseReleased}))
 	t := j.task
 	for {
 		j.tries++

@@ -79,7 +79,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = folder.Close() }) // a second time, if the test has closed it
+	t.Cleanup(func() { _ = folder.Close() }) // does nothing more if the test has closed it
 	a, err := agent.New(agent.Config{
 		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}{{.exception}}", FormatErrorTemplate: "{{.error}}",
 		StepLimit: 5, Timeout: time.Minute, Autosubmit: true,
@@ -127,9 +127,9 @@ func preds(t *testing.T, dir string) map[string]string {
 	return patches
 }
 
-// Failures of sandboxes and providers are tried three times, unless a retry would
-// fail in the same way.
-func TestTries(t *testing.T) {
+// Attempts that fail in the sandbox or at the provider are made three times, unless a retry
+// would fail in the same way.
+func TestRetries(t *testing.T) {
 	tests := []struct {
 		name     string
 		start    starter
@@ -188,7 +188,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// As left by a kill: c without an outcome, derived files missing.
+	// A killed process leaves c without an outcome and no derived files.
 	torn := filepath.Join(dir, "c", "attempts", "1")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)

@@ -14,25 +14,25 @@ type Submission struct {
 }
 
 // ExtraSubmissions returns the submissions of all repetitions except the first,
-// which is in preds.json, ordered by instance and repetition. They come from the
-// journals; the error names those that cannot be read.
+// which is in preds.json. They are ordered by instance and repetition. The error
+// names the journals that cannot be read; the other submissions are returned too.
 func (r *Run) ExtraSubmissions() ([]Submission, error) {
 	var all []Submission
-	var failed error
+	var errs error
 	for _, in := range r.Instances {
 		for _, res := range in.Repetitions {
-			if res.Repetition == 1 || !res.Class.Counts() {
+			if res.Repetition == 1 || !res.Class.IsResult() {
 				continue
 			}
 			p, err := in.prediction(res.Attempt)
 			if err != nil {
-				failed = errors.Join(failed, err)
+				errs = errors.Join(errs, err)
 				continue
 			}
 			all = append(all, Submission{Repetition: res.Repetition, Prediction: p})
 		}
 	}
-	return all, failed
+	return all, errs
 }
 
 // prediction returns the submission of an attempt, from its journal.
@@ -47,13 +47,13 @@ func (in Instance) prediction(attempt int) (trajectories.Prediction, error) {
 		}
 		return trajectories.Prediction{Model: headerOf(a.Journal).ModelName, InstanceID: in.ID, Patch: asText(out.Submission)}, nil
 	}
-	return trajectories.Prediction{}, fmt.Errorf("attempt %d of %s is not there", attempt, in.ID)
+	return trajectories.Prediction{}, fmt.Errorf("%s has no attempt %d", in.ID, attempt)
 }
 
-// PredictionOf returns the prediction of an attempt for preds.json; false if its
-// outcome is not a result.
+// PredictionOf returns the prediction of an attempt for preds.json, or false if its
+// outcome does not count as a result.
 func PredictionOf(h trajectories.Header, out trajectories.Outcome) (trajectories.Prediction, bool) {
-	if !out.Class.Counts() {
+	if !out.Class.IsResult() {
 		return trajectories.Prediction{}, false
 	}
 	return trajectories.Prediction{Model: h.ModelName, InstanceID: h.InstanceID, Patch: asText(out.Submission)}, true

@@ -37,7 +37,7 @@ func (c summaryModel) Query(context.Context, []model.Message) (model.Reply, erro
 func TestSummariesAreCharged(t *testing.T) {
 	a, err := agent.New(agent.Config{
 		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
-		StepLimit: 50, Timeout: time.Minute, Compaction: agent.CompactSummarize, CompactionTokens: 2000, CompactionKeep: 2, SummaryTemplate: "short",
+		StepLimit: 50, Timeout: time.Minute, Compaction: agent.CompactionSummarize, CompactionTokens: 2000, CompactionKeep: 2, SummaryTemplate: "short",
 	})
 	if err != nil {
 		t.Fatal(err)

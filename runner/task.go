@@ -2,19 +2,19 @@ package runner
 
 import "github.com/minibench/mini/datasets"
 
-// MaxRepetitions bounds the number of repetitions.
+// MaxRepetitions is the maximum number of repetitions of an instance.
 const MaxRepetitions = 10_000
 
-// task is one repetition of an instance to be run.
+// task is one repetition of an instance that a batch runs.
 type task struct {
 	datasets.Instance
 	repetition int  // from 1
 	single     bool // only one repetition is requested
-	forceNew   bool // start a new attempt even if there is a result or a resumable one
+	forceNew   bool // start a new attempt instead of resuming one
 }
 
-// tasks returns the tasks of a run in order. The repetitions of an instance are
-// adjacent, so that its image is pulled once.
+// tasks returns the tasks of a run in order. It places the repetitions of an instance
+// next to each other, so that the instance's image is pulled once.
 func (b *Batch) tasks(instances []datasets.Instance) []task {
 	n := max(1, b.Repetitions)
 	all := make([]task, 0, n*len(instances))
@@ -26,7 +26,7 @@ func (b *Batch) tasks(instances []datasets.Instance) []task {
 	return all
 }
 
-// reportedRepetitions returns the number of repetitions, or 0 for one.
+// reportedRepetitions returns the number of repetitions, or 0 if there is only one.
 func (b *Batch) reportedRepetitions() int {
 	if b.Repetitions <= 1 {
 		return 0
@@ -34,7 +34,7 @@ func (b *Batch) reportedRepetitions() int {
 	return b.Repetitions
 }
 
-// event sets the event's instance and repetition.
+// event returns e with the instance and repetition of the task.
 func (t task) event(e Event) Event {
 	e.Instance = t.ID
 	if !t.single {

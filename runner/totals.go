@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Totals is the usage of an attempt, from its outcome or, without one, from its
-// records.
+// Totals is the usage of an attempt. It comes from the outcome or, if there is none,
+// from the records.
 type Totals struct {
 	Steps      int // model calls
 	Inherited  int // model calls copied from the parent of a branch
@@ -31,8 +31,8 @@ func (a Attempt) Totals() Totals {
 	return a.Progress
 }
 
-// sumJournal adds up a journal without an outcome, up to the first unreadable
-// record: the attempt may be running.
+// sumJournal adds up the usage in a journal without an outcome. It stops at the first
+// unreadable record, because the attempt may still be writing.
 func sumJournal(journal string) Totals {
 	var t Totals
 	if info, err := os.Lstat(journal); err != nil || !info.Mode().IsRegular() {
@@ -69,8 +69,9 @@ func sumJournal(journal string) Totals {
 	return t
 }
 
-// workerPID returns the live process named in the lock file, or 0. It does not try
-// the lock, which would make a starting mini find the folder locked.
+// workerPID returns the PID in the lock file if that process is alive, otherwise 0.
+// It does not acquire the lock, because a mini that starts meanwhile would find the
+// folder locked.
 func workerPID(dir string) int {
 	pid, err := strconv.Atoi(lockHolder(dir))
 	if err != nil || pid <= 0 {
@@ -87,10 +88,11 @@ func workerPID(dir string) int {
 	return pid
 }
 
-// maxLock bounds the size of the lock file, in bytes.
+// maxLock is the maximum size of a lock file, in bytes.
 const maxLock = 32
 
-// lockHolder returns the contents of the lock file; "" if it is not a small file.
+// lockHolder returns the PID in the lock file as text; "" if the file is missing or
+// larger than maxLock.
 func lockHolder(dir string) string {
 	data, err := readRegularFile(filepath.Join(dir, lockFile), maxLock)
 	if err != nil {
@@ -99,8 +101,8 @@ func lockHolder(dir string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// WallTime returns the total duration of all sessions. A session that was killed
-// ends at its last recorded activity.
+// WallTime returns the total duration of all sessions. It counts a killed session up
+// to its last record, and a running one up to now.
 func (r *Run) WallTime(now time.Time) time.Duration {
 	var sum time.Duration
 	sessions := r.Manifest.Sessions
@@ -121,7 +123,7 @@ func (r *Run) WallTime(now time.Time) time.Duration {
 	return sum
 }
 
-// lastActivity returns the time of the newest record before a time.
+// lastActivity returns the time of the newest record before the given time.
 func (r *Run) lastActivity(before time.Time) time.Time {
 	var newest time.Time
 	for _, in := range r.Instances {

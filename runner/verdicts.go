@@ -11,19 +11,19 @@ import (
 )
 
 // SetVerdictFilter sets the function that reports whether a verdict record is the
-// user's own: the folder may contain others. Without it no record is. Call it
-// before using the folder.
+// user's own; those take precedence over records of others in the folder. Without
+// it no record is the user's own. Call SetVerdictFilter before using the folder.
 func (f *Folder) SetVerdictFilter(own func(verdicts.Record) bool) { f.isOwnVerdict = own }
 
-// forgetVerdicts drops the cached verdicts of an instance.
+// forgetVerdicts removes the verdicts of an instance from the cache.
 func (f *Folder) forgetVerdicts(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.verdicts, id)
 }
 
-// verdict returns the class of the newest verdict on a prediction; nil if there is
-// none.
+// verdict returns the class of the newest verdict on a prediction, or nil if there
+// is none.
 func (f *Folder) verdict(p trajectories.Prediction) *string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,16 +46,16 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 // updateRepetitions sets the verdicts of an instance's repetitions.
 func (f *Folder) updateRepetitions(id string, repetitions []Result) {
 	for i := range repetitions {
-		s := &repetitions[i]
-		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.Journal(id, s.Attempt)}}}
-		if p, err := in.prediction(s.Attempt); err == nil && s.Class.Counts() {
-			s.Verdict = f.verdict(p)
+		result := &repetitions[i]
+		in := Instance{ID: id, Attempts: []Attempt{{Number: result.Attempt, Journal: f.Journal(id, result.Attempt)}}}
+		if p, err := in.prediction(result.Attempt); err == nil && result.Class.IsResult() {
+			result.Verdict = f.verdict(p)
 		}
 	}
 }
 
-// UpdateVerdicts sets the verdicts in results.json from the records of evaluations.
-// It changes nothing else, and does nothing without results.json.
+// UpdateVerdicts sets the verdicts in results.json from the verdict records and
+// changes nothing else. It does nothing if results.json or preds.json is missing.
 func (f *Folder) UpdateVerdicts() error {
 	var results Results
 	err := readJSON(filepath.Join(f.dir, resultsFile), maxResults, &results)
@@ -78,8 +78,8 @@ func (f *Folder) UpdateVerdicts() error {
 			results.Instances[p.InstanceID] = r
 		}
 	}
-	for id, r := range results.Instances { // slices are shared with the map
-		if datasets.CheckID(id) == nil { // it is used in file names
+	for id, r := range results.Instances { // r.Repetitions shares its elements with the map's value
+		if datasets.CheckID(id) == nil { // the ID is used in file names
 			f.updateRepetitions(id, r.Repetitions)
 		}
 	}

@@ -98,7 +98,7 @@ func TestOnlyOwnVerdictsCount(t *testing.T) {
 	writeVerdict(t, dir, "mini2", "m", "a", "unresolved", patch, time.Hour)
 	writeVerdict(t, dir, "aa", "m", "a", "resolved", patch, -time.Hour)
 	writeVerdict(t, dir, "zz", "m", "a", "resolved", patch, -time.Hour)
-	writeVerdict(t, dir, "zz", "m", "b", "resolved", patch, 0) // there is no other
+	writeVerdict(t, dir, "zz", "m", "b", "resolved", patch, 0) // the only verdict on b
 	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
 		t.Fatal(err)
 	}

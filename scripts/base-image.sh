@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Makes mini-base:latest, the small Debian (bash, git, patch, python3, pytest)
-# that the demo images and the Docker tests are built on.
+# Builds mini-base:latest, a small Debian (bash, git, patch, python3, pytest)
+# that is the base image of the demo images and the Docker tests.
 #
-# Where debian:bookworm-slim is here or can be pulled, it is the ground;
-# otherwise a minimal Debian is bootstrapped from the package mirror that apt
-# on this machine is configured with, so that a machine which reaches no
-# registry can still run everything. Nothing happens when the image is there
-# and was made by this recipe.
+# The script builds on debian:bookworm-slim if the engine has it or can pull it.
+# Otherwise it bootstraps a minimal Debian from the mirror in apt's
+# configuration, so that a machine without access to a registry can still run
+# everything. It does nothing if the image exists and has the current recipe
+# number.
 set -euo pipefail
 
 readonly image=mini-base:latest
-readonly recipe=1 # raise it when what ends up in the image changes
+readonly recipe=1 # increment it when the content of the image changes
 readonly release=bookworm
 readonly packages=(bash git patch procps python3 python3-pytest python-is-python3)
-# Not needed to run anything; half of the size.
+# Files that no program needs; they are half of the size.
 readonly surplus=(usr/share/doc usr/share/man usr/share/info usr/share/locale usr/share/lintian
   usr/share/git-core/contrib usr/share/perl5/Debian var/lib/apt/lists var/cache/apt var/cache/debconf var/log)
 readonly bashrc='# Read before every command when BASH_ENV names this file. Nothing to set up here.'
@@ -26,7 +26,8 @@ die() {
 
 label() { docker image inspect --format '{{index .Config.Labels "mini.recipe"}}' "$image" 2>/dev/null || true; }
 
-# The engine reports why a pull failed in its last line; that is worth showing.
+# ground succeeds if the engine has or can pull the base image. The last line of
+# a failed pull contains the reason.
 ground() {
   local out
   docker image inspect "debian:$release-slim" >/dev/null 2>&1 && return
@@ -50,9 +51,9 @@ CMD ["bash"]
 DOCKERFILE
 }
 
-# mirror prints the first place from which apt takes the main component of the
-# release. apt itself reads its configuration, so one-line .list files, deb822
-# .sources files and everything else it understands are treated alike.
+# mirror prints the first URL from which apt gets the main component of the
+# release. It asks apt instead of reading apt's configuration, which may be
+# one-line .list files, deb822 .sources files and more.
 mirror() {
   # shellcheck disable=SC2016 # the names are apt's, not the shell's
   apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
@@ -66,7 +67,8 @@ install_debootstrap() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
 }
 
-# apt's own proxy is unknown to the wget that debootstrap calls.
+# use_apt_proxy exports apt's proxy for wget, which debootstrap calls and which
+# does not read apt's configuration.
 use_apt_proxy() {
   local http='' https=''
   eval "$(apt-config shell http Acquire::http::Proxy https Acquire::https::Proxy)"
@@ -77,8 +79,8 @@ use_apt_proxy() {
 work=
 clean() {
   [[ -n $work ]] || return 0
-  # An interrupted bootstrap can leave these mounted, and rm must not reach
-  # into the host through them.
+  # An interrupted bootstrap can leave these mounted, and rm must not remove
+  # files of the host through them.
   umount -l "$work/root/proc" "$work/root/sys" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
@@ -90,7 +92,7 @@ from_mirror() {
   ((EUID == 0)) || die "bootstrapping Debian needs root: run sudo $0"
   install_debootstrap
   from=$(mirror)
-  if [[ -z $from ]]; then # apt names only the sources whose lists it holds
+  if [[ -z $from ]]; then # apt prints only the sources whose package lists it has
     say "asking apt-get update for the lists of packages"
     apt-get update -qq || true
     from=$(mirror)
@@ -103,7 +105,7 @@ from_mirror() {
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
   include=$(IFS=,; echo "${packages[*]}")
-  # Nothing of it has to survive a crash of this machine.
+  # No fsync is needed: after a crash of this machine, the bootstrap starts again.
   mkdir -p "$work/root/etc/dpkg/dpkg.cfg.d"
   echo force-unsafe-io >"$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
   say "bootstrapping a minimal Debian $release from the mirror of this machine's apt (about a minute)"
@@ -114,10 +116,10 @@ from_mirror() {
   (cd "$work/root" && rm -rf "${surplus[@]}" && mkdir -p var/lib/apt/lists/partial var/cache/apt/archives/partial var/log)
   printf '%s\n' "$bashrc" >"$work/root/root/.bashrc"
   rm "$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
-  # The name of the machine and its resolver are the engine's business.
+  # The engine provides the host name and the resolver configuration.
   rm -f "$work/root/etc/resolv.conf" "$work/root/etc/hostname"
-  # Named only when the whole archive went through: a cut one must not pass
-  # for the image.
+  # Tag the image only after a complete import: a truncated archive must not
+  # become the image.
   local id
   id=$(tar -C "$work/root" --numeric-owner --one-file-system \
     --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' -c . |
@@ -128,7 +130,7 @@ from_mirror() {
 
 main() {
   docker version >/dev/null 2>&1 || die "no Docker engine answers: start one, or set DOCKER_HOST"
-  exec 9<"${BASH_SOURCE[0]}" # two at once: the second waits, and finds the image made
+  exec 9<"${BASH_SOURCE[0]}" # a lock: of two concurrent runs, the second waits and finds the image
   flock 9
   [[ $(label) == "$recipe" ]] && return
   from_registry || from_mirror

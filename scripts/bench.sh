@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Measures the figures in docs/performance.md, and compares them with their bars.
+# Measures the figures in docs/performance.md, and compares them with their limits.
 # Needs bin/mini and the local images (make build images). PARTS="step flood"
-# measures only these of what needs containers (see cmd/mini-bench). DOCKER_HOST
-# chooses the engine: its storage driver decides much of what a step costs.
+# selects these measurements of those that need containers (see cmd/mini-bench).
+# DOCKER_HOST selects the engine; its storage driver strongly affects the duration
+# of a step.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 image=${IMAGE:-mini-base:latest}
 failed=0
 
-# bar NAME FIGURE LIMIT UNIT: held when FIGURE <= LIMIT.
+# bar NAME FIGURE LIMIT UNIT: prints a line; the limit is held if FIGURE <= LIMIT.
 bar() {
 	if awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }'; then word=held; else word=missed failed=1; fi
 	printf '%-58s %10s %-6s bar %-8s %s\n' "$1" "$2" "$4" "$3" "$word"

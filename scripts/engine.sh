@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Says whether a container engine answers; exit code 1, with a note, if none.
+# Checks that a container engine answers. Otherwise it prints a note and exits with
+# code 1.
 set -euo pipefail
 
 if ! command -v docker >/dev/null; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for the given time each (default 10s).
+# Runs each fuzz target for the given time (default 10s).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-10s}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the program that runs inside sandboxes, for every architecture that
-# mini embeds, and compresses it. The same source and Go version give the same
-# bytes: the helper is known by the hash of what is compressed.
+# mini embeds, and compresses it. The build is reproducible, because mini
+# identifies the helper by the hash of the uncompressed program.
 set -eu
 cd "$(dirname "$0")/.."
 for arch in ${HELPER_ARCHS:-amd64 arm64}; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes the images of the demo set, mini-demo-*:latest, and mini-base:latest
-# under them. Each carries a hash of what it was made from, so that only what
-# changed is made again; with nothing to do it takes well under a second.
+# Builds the images of the demo set, mini-demo-*:latest, and their base image,
+# mini-base:latest. A label of each image has a hash of its sources, so that the
+# script rebuilds only images whose sources changed. If there is nothing to do, it
+# takes much less than a second.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -9,7 +10,7 @@ readonly demo=datasets/demo
 
 say() { printf 'images: %s\n' "$*" >&2; }
 
-# sum prints the hash of everything that goes into the image of an instance.
+# sum prints the hash of all sources of the image of an instance.
 sum() {
   {
     docker image inspect --format '{{.Id}}' mini-base:latest
@@ -17,7 +18,7 @@ sum() {
   } | sha256sum | cut -c1-16
 }
 
-# inspect prints a field of an image, nothing where there is no such image.
+# inspect prints a field of an image, or nothing if the image does not exist.
 inspect() { docker image inspect --format "$2" "$1" 2>/dev/null || true; }
 
 make_image() {
@@ -30,8 +31,8 @@ make_image() {
     say "docker build failed for $image; the lines above are the end of what it said"
     return 1
   fi
-  # What the tag pointed at before is of no use to anybody. Containers that
-  # still run on it keep it.
+  # Remove the image that had the tag before. The engine keeps it while containers
+  # use it.
   if [[ -n $old && $old != "$(inspect "$image" '{{.Id}}')" ]]; then
     docker image rm "$old" >/dev/null 2>&1 || true
   fi
@@ -42,11 +43,11 @@ main() {
   scripts/base-image.sh
   for folder in "$demo"/instances/*/; do
     id=$(basename "$folder")
-    image=${id#*__} # minidemo__ledger-17: mini-demo-ledger
+    image=${id#*__} # minidemo__ledger-17 becomes mini-demo-ledger
     image=mini-demo-${image%-*}:latest
     want=$(sum "$id")
     if [[ $(inspect "$image" '{{index .Config.Labels "mini.recipe"}}') != "$want" ]]; then
-      make_image "$id" "$image" "$want" & # most of a build is waiting for the engine
+      make_image "$id" "$image" "$want" & # in parallel: a build mostly waits for the engine
       making+=($!)
     fi
   done

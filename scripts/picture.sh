@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records a real run of the demo and writes it to docs/picture.svg: the live view while
-# both workers are busy, then what the command prints at its end.
+# both workers are busy, then the output at the end of the command.
 #
 # It needs bin/mini, the images of the demo (make build images), a container engine,
 # tmux and python3.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs Debian's podman and what its tests run it with: runc, which works
-# with every layout of control groups (crun refuses one), and conmon. It starts
-# nothing; tests run a service of their own with a store of their own. With
-# everything there it does nothing.
+# Installs Debian's podman, and the programs with which the tests run it: conmon,
+# and runc, which works with every layout of control groups (crun rejects one).
+# The script starts no service: each test starts its own, with its own image
+# store. It does nothing if nothing is missing.
 set -euo pipefail
 
 missing=()

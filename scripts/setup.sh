@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what `make demo` or `make test` needs on a Debian machine that has
-# Go and, for containers, a Docker engine. It says what it installs and why,
-# and does nothing where nothing is missing.
+# Installs the programs that `make demo` or `make test` needs on a Debian machine
+# that has Go and, for containers, a Docker engine. It prints the packages with the
+# reason for each, and does nothing if nothing is missing.
 #
 #   setup.sh demo|test
 set -euo pipefail
@@ -9,7 +9,7 @@ set -euo pipefail
 say() { printf 'setup: %s\n' "$*" >&2; }
 
 missing=()
-# need COMMAND PACKAGE WHY
+# need COMMAND PACKAGE REASON: adds PACKAGE to missing if there is no COMMAND.
 need() {
   command -v "$1" >/dev/null && return
   say "$2 is missing: $3"
@@ -41,7 +41,7 @@ if [[ $1 == test ]]; then
     missing+=(libc6-dev)
   fi
   [[ " ${missing[*]-} " != *" gcc "* ]] || missing+=(libc6-dev)
-  # Without an engine there are no images to try podman with.
+  # The tests of podman use images of the engine.
   if command -v docker >/dev/null; then
     need podman podman "the sandboxes are tried with it too"
     need runc runc "podman starts containers with it"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests: with the race detector where a package or its tests start
-# goroutines, else without it. More packages than processors run side by side,
+# Runs all tests: with the race detector if a package or its tests start
+# goroutines, otherwise without it. More packages than processors run in parallel,
 # because many wait for containers.
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes is data that is usually text. In JSON it is a string if it is valid UTF-8,
-// else {"base64": "..."}, so no byte is lost.
+// Bytes is data that is usually text. Its JSON encoding is a string if it is valid
+// UTF-8, otherwise {"base64": "..."}, so that no byte is lost.
 type Bytes []byte
 
 type base64JSON struct {
@@ -19,7 +19,8 @@ type base64JSON struct {
 // MarshalJSON implements json.Marshaler.
 func (b Bytes) MarshalJSON() ([]byte, error) { return encode(b.jsonValue()) }
 
-// jsonValue returns a value that encodes like b without a MarshalJSON method.
+// jsonValue returns a value without a MarshalJSON method that has the same JSON
+// encoding as b.
 func (b Bytes) jsonValue() any {
 	if utf8.Valid(b) {
 		return string(b)
@@ -30,11 +31,11 @@ func (b Bytes) jsonValue() any {
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '{' {
-		var f base64JSON
-		if err := json.Unmarshal(data, &f); err != nil {
+		var encoded base64JSON
+		if err := json.Unmarshal(data, &encoded); err != nil {
 			return fmt.Errorf("bytes: %w", err)
 		}
-		*b = f.Base64
+		*b = encoded.Base64
 		return nil
 	}
 	var s string
@@ -45,7 +46,7 @@ func (b *Bytes) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Seconds is a duration that is encoded in JSON as a number of seconds.
+// Seconds is a duration whose JSON encoding is a number of seconds.
 type Seconds time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -55,13 +56,13 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Seconds) UnmarshalJSON(data []byte) error {
-	var f float64
-	if err := json.Unmarshal(data, &f); err != nil {
+	var seconds float64
+	if err := json.Unmarshal(data, &seconds); err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
-	*s = secondsOf(f)
+	*s = newSeconds(seconds)
 	return nil
 }
 
-// secondsOf rounds to nanoseconds, which removes floating-point errors.
-func secondsOf(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }
+// newSeconds rounds to nanoseconds, which removes floating-point errors.
+func newSeconds(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }

@@ -13,30 +13,29 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// ChildJournal is the file name of a child's journal. ChildrenFolder is the folder
-// with one folder per child. It is next to the parent's journal if that is named
-// journal.jsonl; the children of NAME.journal.jsonl are in NAME.children.
+// A child is a subagent. The folder with one numbered folder per child is next to the
+// attempt's journal: ChildrenFolderName for a journal named journal.jsonl, NAME.children
+// for NAME.journal.jsonl. ChildJournalName is the name of the journal in a child's folder.
 const (
-	ChildJournal   = "journal.jsonl"
-	ChildrenFolder = "children"
+	ChildJournalName   = "journal.jsonl"
+	ChildrenFolderName = "children"
 )
 
-// Parent describes the attempt that delegated a part of its task to a subagent, whose
-// attempt is a child. InstanceID and Attempt in the header of the child are those of
-// the parent.
+// Parent describes, in the header of a child, the attempt that delegated a part of its
+// task to the child. InstanceID and Attempt in that header are those of the attempt.
 type Parent struct {
-	// Child numbers the children of an attempt from 1. Children of children are
-	// numbered in the same sequence.
+	// Child is the number of this child. Numbers count from 1 over all children of the
+	// attempt, including children of children.
 	Child int `json:"child"`
-	// Journal is the path of the parent's journal relative to the child's folder;
-	// empty if there is no file.
+	// Journal is the path of the attempt's journal relative to the child's folder;
+	// empty if the journal is not a file.
 	Journal string `json:"journal,omitempty"`
-	// Step is the model call of the parent that started the child. Depth is 1 for a
-	// child of the attempt itself.
+	// Step is the number of the model call that started the child. Depth is 1 if the
+	// attempt itself started the child, 2 for a child of such a child, and so on.
 	Step  int `json:"step"`
 	Depth int `json:"depth"`
 	// ParentChild is the number of the child that started this one; 0 if the attempt
-	// itself did. Journal always is the journal of the attempt itself.
+	// itself started it.
 	ParentChild int `json:"of,omitempty"`
 	// Task is the task given to the child. Skill and Profile are set if they were
 	// requested.
@@ -49,12 +48,12 @@ type Parent struct {
 // started it.
 type ChildResult struct {
 	Child int `json:"child"`
-	// Name is the name of the step, if the child is a step of a chain.
+	// Name is the name of the step if the child is a step of a chain of subagents.
 	Name string `json:"name,omitempty"`
 	Task string `json:"task"`
-	// Journal is the path of the child's journal relative to the folder of its
-	// parent's, and SHA256 the file's checksum in hex. Both are empty if there is no
-	// file.
+	// Journal is the path of the child's journal relative to the folder of the journal
+	// with this result. SHA256 is the checksum of the child's journal in hex. Both are
+	// empty if the child's journal is not a file.
 	Journal string `json:"journal,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`
 	// Class and ExitStatus are from the child's outcome; Steps, Usage and Cost are
@@ -64,21 +63,21 @@ type ChildResult struct {
 	Steps      int         `json:"steps"`
 	Usage      model.Usage `json:"usage"`
 	Cost       model.Cost  `json:"cost"`
-	// Problem says why there is no usable report.
+	// Problem explains why the child has no usable report.
 	Problem string `json:"problem,omitempty"`
 }
 
-// ChildCall is a model call by a child or its children. It counts as a step of the
-// attempt and against its limits.
+// ChildCall is a model call of a child or of its children. It counts as a step of the
+// attempt that started the child, and against the limits of that attempt.
 type ChildCall struct {
 	Child int `json:"child"`
-	// Summary is set for a call that summarized messages. It costs money, but is not
-	// a step.
+	// Summary is set for a call that summarized messages. Its cost counts, but it is
+	// not a step.
 	Summary bool        `json:"summary,omitempty"`
 	Usage   model.Usage `json:"usage"`
 	Cost    model.Cost  `json:"cost"`
 	Start   time.Time   `json:"start"`
-	// Duration includes Waited, the time spent waiting for the provider.
+	// Duration includes Waited, as in Call.
 	Duration Seconds `json:"duration"`
 	Waited   Seconds `json:"waited,omitempty"`
 }
@@ -90,8 +89,8 @@ func IsStep(r Record) bool {
 	case TypeCall:
 		return true
 	case TypeChildCall:
-		var s ChildCall
-		return json.Unmarshal(r.Data, &s) == nil && !s.Summary
+		var call ChildCall
+		return json.Unmarshal(r.Data, &call) == nil && !call.Summary
 	}
 	return false
 }
@@ -100,14 +99,14 @@ func IsStep(r Record) bool {
 const MaxChildren = 1000
 
 // ChildJournals returns the paths of the journals of all children of an attempt,
-// including children of children, by number. It returns none if the journal does not
-// have a name that mini uses.
+// including children of children, by child number. It returns nil unless the name of
+// the attempt's journal ends with journal.jsonl.
 func ChildJournals(journal string) map[int]string {
-	stem, ok := strings.CutSuffix(filepath.Base(journal), ChildJournal)
+	stem, ok := strings.CutSuffix(filepath.Base(journal), ChildJournalName)
 	if !ok {
 		return nil
 	}
-	dir := filepath.Join(filepath.Dir(journal), stem+ChildrenFolder)
+	dir := filepath.Join(filepath.Dir(journal), stem+ChildrenFolderName)
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return nil
 	}
@@ -121,7 +120,7 @@ func ChildJournals(journal string) map[int]string {
 		if err != nil || n < 1 || !e.IsDir() || strconv.Itoa(n) != e.Name() || len(found) >= MaxChildren {
 			continue
 		}
-		path := filepath.Join(dir, e.Name(), ChildJournal)
+		path := filepath.Join(dir, e.Name(), ChildJournalName)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			found[n] = path
 		}
@@ -129,19 +128,19 @@ func ChildJournals(journal string) map[int]string {
 	return found
 }
 
-// IsChildrenFolder reports whether dir has the children of an attempt whose journal
-// is next to it.
+// IsChildrenFolder reports whether dir is the folder of the children of an attempt
+// whose journal is next to dir.
 func IsChildrenFolder(dir string) bool {
-	stem, ok := strings.CutSuffix(filepath.Base(dir), ChildrenFolder)
+	stem, ok := strings.CutSuffix(filepath.Base(dir), ChildrenFolderName)
 	if !ok {
 		return false
 	}
-	info, err := os.Lstat(filepath.Join(filepath.Dir(dir), stem+ChildJournal))
+	info, err := os.Lstat(filepath.Join(filepath.Dir(dir), stem+ChildJournalName))
 	return err == nil && info.Mode()&fs.ModeType == 0
 }
 
-// ChildrenOf returns the children of a child, sorted by number. Child 0 is the
-// attempt itself.
+// ChildrenOf returns the children that the child with the given number started, sorted
+// by number. Number 0 stands for the attempt itself.
 func (t *Transcript) ChildrenOf(child int) []*Transcript {
 	var children []*Transcript
 	for _, c := range t.Children {
@@ -154,7 +153,7 @@ func (t *Transcript) ChildrenOf(child int) []*Transcript {
 }
 
 // ChildrenByExecution returns the results of children by the record ID of the
-// execution that started them.
+// execution that started the child.
 func (t *Transcript) ChildrenByExecution() map[int][]ChildResult {
 	results := map[int][]ChildResult{}
 	collect := func(executions []RecordedExecution) {

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// recordList builds records.
+// recordList is the records of a journal. Its methods append records and return IDs.
 type recordList []trajectories.Record
 
 func (p *recordList) add(t trajectories.Type, data any) int {
@@ -29,15 +29,15 @@ func (p *recordList) add(t trajectories.Type, data any) int {
 	return n + 1
 }
 
-func (p *recordList) say(role model.Role, cause trajectories.Cause, text string) int {
+func (p *recordList) addMessage(role model.Role, cause trajectories.Cause, text string) int {
 	return p.add(trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
 }
 
-// step adds a call, its reply and the observation.
-func (p *recordList) step(n int) (reply, answer int) {
+// addStep adds a call, its reply and the observation.
+func (p *recordList) addStep(n int) (reply, answer int) {
 	p.add(trajectories.TypeCall, trajectories.Call{Cost: 1, RequestCount: 1})
-	reply = p.say(model.Assistant, trajectories.CauseReply, fmt.Sprint("reply ", n))
-	return reply, p.say(model.User, trajectories.CauseObservation, fmt.Sprint("output ", n))
+	reply = p.addMessage(model.Assistant, trajectories.CauseReply, fmt.Sprint("reply ", n))
+	return reply, p.addMessage(model.User, trajectories.CauseObservation, fmt.Sprint("output ", n))
 }
 
 func (p recordList) all() iter.Seq2[trajectories.Record, error] {
@@ -53,42 +53,44 @@ func (p recordList) all() iter.Seq2[trajectories.Record, error] {
 // compactedAttempt returns an attempt with all kinds of compactions.
 func compactedAttempt() recordList {
 	var p recordList
-	stands := func(from, to int, join bool, text string) trajectories.Replacement {
+	replacement := func(from, to int, join bool, text string) trajectories.Replacement {
 		return trajectories.Replacement{From: from, To: to, Join: join, Message: model.Message{Role: model.User, Content: text}}
 	}
 	p.add(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: "i", Attempt: 1})
-	p.say(model.System, trajectories.CausePrompt, "system")
-	p.say(model.User, trajectories.CausePrompt, "task")
-	first, second := p.step(1)
-	p.say(model.User, trajectories.CauseSteer, "steer")
-	_, third := p.step(2)
+	p.addMessage(model.System, trajectories.CausePrompt, "system")
+	p.addMessage(model.User, trajectories.CausePrompt, "task")
+	first, second := p.addStep(1)
+	p.addMessage(model.User, trajectories.CauseSteer, "steer")
+	_, third := p.addStep(2)
 	// One output is elided.
-	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", Replaced: []trajectories.Replacement{stands(second, second, false, "[1]")}})
-	_, fourth := p.step(3)
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", Replaced: []trajectories.Replacement{replacement(second, second, false, "[1]")}})
+	_, fourth := p.addStep(3)
 	// Steps 1 and 2 are summarized, except for a user message.
 	p.add(trajectories.TypeSummary, trajectories.Call{Cost: 5, RequestCount: 1})
 	compaction := p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{
-		stands(first, second, true, "sum 1"), stands(third-1, third, true, "sum 2"),
+		replacement(first, second, true, "sum 1"), replacement(third-1, third, true, "sum 2"),
 	}})
 	// A failed call, and an abandoned compaction.
-	p.step(99)
-	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(first, fourth, true, "never")}})
+	p.addStep(99)
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{replacement(first, fourth, true, "never")}})
 	p.add(trajectories.TypeResume, trajectories.Resume{Record: compaction})
 	p[len(p)-1].Parent = compaction
-	// A tail, which is joined to the output, and a context policy.
-	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 2, To: fourth}}, Tail: "tail"})
-	_, fifth := p.step(4)
-	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{
+	// A tail that is joined to the output, and a context with selected messages.
+	p.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: 2, To: fourth}}, Tail: "tail"})
+	_, fifth := p.addStep(4)
+	p.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{
 		{From: 2, To: 2}, {From: 3, To: third}, {Message: &model.Message{Role: model.Assistant, Content: "own"}},
 	}, Tail: "tail 2"})
-	p.step(5)
+	p.addStep(5)
 	// Replacements are replaced again, with more messages.
-	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(third-1, fifth, true, "sum 3")}})
-	p.step(6)
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{replacement(third-1, fifth, true, "sum 3")}})
+	p.addStep(6)
 	return p
 }
 
-var shortenedPrompts = []string{
+// wantPrompts are the prompts of compactedAttempt: messages separated by |, joined texts
+// by +.
+var wantPrompts = []string{
 	"system|task",
 	"system|task|reply 1|output 1|steer",
 	"system|task|reply 1|[1]|steer|reply 2|output 2",
@@ -98,19 +100,19 @@ var shortenedPrompts = []string{
 	"system|task+sum 1+steer+sum 3|reply 5|output 5",
 }
 
-func promptsOf(t *testing.T, records iter.Seq2[trajectories.Record, error]) []string {
+func readPrompts(t *testing.T, records iter.Seq2[trajectories.Record, error]) []string {
 	t.Helper()
 	var all []string
 	for p, err := range trajectories.Prompts(records) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, line(p.Messages))
+		all = append(all, joinContents(p.Messages))
 	}
 	return all
 }
 
-func line(messages []model.Message) string {
+func joinContents(messages []model.Message) string {
 	var texts []string
 	for _, m := range messages {
 		texts = append(texts, strings.ReplaceAll(m.Content, "\n\n", "+"))
@@ -120,13 +122,13 @@ func line(messages []model.Message) string {
 
 func TestPromptsAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
-	if diff := cmp.Diff(shortenedPrompts, promptsOf(t, p.all())); diff != "" {
+	if diff := cmp.Diff(wantPrompts, readPrompts(t, p.all())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A transcript has the prompt of each reply without references to compactions, and so
-// have the records made from it.
+// TestTranscriptsAfterCompactions checks that a transcript and its records have the prompt
+// of each reply, without references to compactions.
 func TestTranscriptsAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
 	tr, err := trajectories.BuildTranscript(p.all())
@@ -149,8 +151,8 @@ func TestTranscriptsAfterCompactions(t *testing.T) {
 				sent = append(sent, m.Message.Message)
 			}
 		} else {
-			at, own := e.Context.Resolve(records[:i])
-			for _, n := range at {
+			indexes, own := e.Context.Resolve(records[:i])
+			for _, n := range indexes {
 				if n >= 0 {
 					sent = append(sent, tr.Entries[n].Message.Message)
 					continue
@@ -158,21 +160,21 @@ func TestTranscriptsAfterCompactions(t *testing.T) {
 				sent, own = append(sent, own[0]), own[1:]
 			}
 		}
-		got = append(got, line(sent))
+		got = append(got, joinContents(sent))
 	}
-	want := slices.Delete(slices.Clone(shortenedPrompts), 3, 4) // its reply is abandoned
+	want := slices.Delete(slices.Clone(wantPrompts), 3, 4) // the reply to the fourth prompt is abandoned
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("by contexts (-want +got):\n%s", diff)
 	}
 	// The failed call comes last.
-	again := promptsOf(t, tr.Records())
-	if diff := cmp.Diff(want, again[:len(again)-1]); diff != "" {
+	gotPrompts := readPrompts(t, tr.Records())
+	if diff := cmp.Diff(want, gotPrompts[:len(gotPrompts)-1]); diff != "" {
 		t.Errorf("by the records of the transcript (-want +got):\n%s", diff)
 	}
 }
 
-// The .traj.json has the whole conversation and the number of compactions before each
-// reply. The cost includes summaries.
+// TestTrajAfterCompactions checks that a .traj.json has the whole conversation, the number
+// of compactions before each reply, and a cost that includes summaries.
 func TestTrajAfterCompactions(t *testing.T) {
 	p := compactedAttempt()
 	dir := t.TempDir()
@@ -216,7 +218,7 @@ func TestTrajAfterCompactions(t *testing.T) {
 	}
 }
 
-// Reading terminates for any compaction in a journal.
+// TestHostileCompactions checks that reading terminates for any compaction.
 func TestHostileCompactions(t *testing.T) {
 	for name, replaced := range map[string]string{
 		"backwards":   `[{"from":9,"to":2,"message":{"role":"user","content":"x"}}]`,
@@ -232,7 +234,7 @@ func TestHostileCompactions(t *testing.T) {
 					p[i].Data = json.RawMessage(`{"policy":"p","replaced":` + replaced + `}`)
 				}
 			}
-			if n := len(promptsOf(t, p.all())); n != len(shortenedPrompts) {
+			if n := len(readPrompts(t, p.all())); n != len(wantPrompts) {
 				t.Errorf("%d prompts", n)
 			}
 			if _, err := trajectories.BuildTranscript(p.all()); err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Context is the prompt of the next call, if it is not all messages with compactions
-// applied. It refers to messages of the journal by record, and contains other
-// messages.
-type Context struct {
+// PromptContext is the prompt of the next call. It is recorded if the prompt is not the whole
+// conversation with compactions applied.
+type PromptContext struct {
+	// Sent refers to messages in the journal by record ID and contains others.
 	Sent []ContextPart `json:"sent"`
-	// Tail is text at the end of the prompt of this call only. It is appended to the
-	// last message, after an empty line, if that is a user message; otherwise it is a
-	// user message of its own.
+	// Tail is text at the end of the prompt of this call only. If the last message is
+	// a user message, Tail is appended to it after an empty line; otherwise Tail is a
+	// separate user message.
 	Tail string `json:"tail,omitempty"`
 }
 
-// ContextPart is either a message or the shown messages of the records From to To,
-// inclusive. A replacement for messages of which only some are in the range is left
-// out.
+// ContextPart is either Message or, if that is nil, the messages of the records From to
+// To, inclusive, with compactions applied. A message is omitted if it replaces records
+// outside the range too.
 type ContextPart struct {
 	From    int            `json:"from,omitempty"`
 	To      int            `json:"to,omitempty"`
@@ -57,10 +57,11 @@ func Prompts(records iter.Seq2[Record, error]) iter.Seq2[Prompt, error] {
 
 // promptBuilder is the state of Prompts.
 type promptBuilder struct {
-	view    View
-	context *Context
+	view    ConversationView
+	context *PromptContext // of the next call, or nil
 }
 
+// add processes a record. It returns the prompt if the record is a model call.
 func (b *promptBuilder) add(r Record) (*Prompt, error) {
 	var err error
 	switch r.Type {
@@ -76,7 +77,7 @@ func (b *promptBuilder) add(r Record) (*Prompt, error) {
 		b.view.Rewind(r.Parent)
 		b.context = nil
 	case TypeContext:
-		b.context = &Context{}
+		b.context = &PromptContext{}
 		err = json.Unmarshal(r.Data, b.context)
 	case TypeCall:
 		p := &Prompt{Record: r.ID, Messages: b.view.SentMessages(b.context)}
@@ -89,10 +90,10 @@ func (b *promptBuilder) add(r Record) (*Prompt, error) {
 	return nil, nil
 }
 
-// Resolve returns the indexes of the sent messages in records, which are the record
-// IDs of all messages so far. Index -1 stands for the next message of own, the
-// messages in the context itself.
-func (c *Context) Resolve(records []int) (indexes []int, own []model.Message) {
+// Resolve returns an index for each sent message. records are the record IDs of all
+// messages so far; an index refers to records, or is -1 for the next element of own,
+// which are the messages that the context itself contains.
+func (c *PromptContext) Resolve(records []int) (indexes []int, own []model.Message) {
 	for _, part := range c.Sent {
 		if part.Message != nil {
 			indexes, own = append(indexes, -1), append(own, *part.Message)

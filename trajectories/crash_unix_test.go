@@ -17,25 +17,25 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// killerFile is a file that kills its process in the middle of a write, after a
-// number of bytes.
+// killerFile is a file that kills its process after a number of bytes, in the middle of a
+// write.
 type killerFile struct {
 	*os.File
-	left int
+	remaining int // bytes to write until the kill
 }
 
-func (d *killerFile) Write(p []byte) (int, error) {
-	if len(p) < d.left {
-		d.left -= len(p)
-		return d.File.Write(p)
+func (f *killerFile) Write(p []byte) (int, error) {
+	if len(p) < f.remaining {
+		f.remaining -= len(p)
+		return f.File.Write(p)
 	}
-	_, _ = d.File.Write(p[:d.left])
+	_, _ = f.File.Write(p[:f.remaining])
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
-// killVariable is the environment variable that makes the test binary write the
-// journal at a path until it is killed: "BYTES PATH".
+// killVariable is an environment variable with the value "BYTES PATH". It makes the test
+// binary write a journal at PATH until it kills itself after BYTES bytes.
 const killVariable = "MINI_TEST_MORTAL"
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ func writeUntilKilled(size, path string) error {
 		return err
 	}
 	if f, ok := j.file.(*os.File); ok {
-		j.file = &killerFile{File: f, left: limit - int(j.size)}
+		j.file = &killerFile{File: f, remaining: limit - int(j.size)}
 	}
 	for i := 0; ; i++ {
 		if _, err := j.Append(testRecord(i)); err != nil {
@@ -67,8 +67,8 @@ func writeUntilKilled(size, path string) error {
 	}
 }
 
-// testRecord returns the i-th record of such a journal. Records have different
-// lengths.
+// testRecord returns the i-th record that writeUntilKilled writes. Records have different
+// types and lengths.
 func testRecord(i int) (Type, any) {
 	text := strings.Repeat("é\xff\n\"", i*i%997)
 	switch i % 3 {
@@ -80,8 +80,8 @@ func testRecord(i int) (Type, any) {
 	return TypeExecution, Execution{Command: "c", Output: Bytes(text), Bytes: int64(len(text))}
 }
 
-// If mini is killed during a write, only the record being written is lost, and the
-// journal can be continued.
+// TestKilledDuringWrite checks that a kill during a write loses only the record that was
+// being written, and that the journal can be reopened.
 func TestKilledDuringWrite(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -109,8 +109,9 @@ func TestKilledDuringWrite(t *testing.T) {
 	}
 }
 
-// checkAfterCrash checks that a journal has its complete lines and can be continued.
-func checkAfterCrash(t *testing.T, path string, lines, whole int) {
+// checkAfterCrash checks that a journal can be read and reopened. It has the given number
+// of complete lines, which are completeBytes long.
+func checkAfterCrash(t *testing.T, path string, lines, completeBytes int) {
 	t.Helper()
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +126,7 @@ func checkAfterCrash(t *testing.T, path string, lines, whole int) {
 			t.Fatalf("record %d is in line %d", r.ID, n)
 		}
 	}
-	if n != lines && n != lines+1 { // only its newline may be missing
+	if n != lines && n != lines+1 { // one more if only its newline is missing
 		t.Fatalf("%d bytes: %d records, of %d whole lines", len(before), n, lines)
 	}
 	if _, ended, err := ReadOutcome(path); ended || err != nil {
@@ -146,7 +147,7 @@ func checkAfterCrash(t *testing.T, path string, lines, whole int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.HasPrefix(after, before[:whole]) {
+	if !bytes.HasPrefix(after, before[:completeBytes]) {
 		t.Fatalf("%d bytes: complete lines have changed", len(before))
 	}
 	m := 0

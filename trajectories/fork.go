@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// NewFork creates a journal that continues from a point of another one. It writes the
-// header h, whose Origin identifies that point, and copies the records of past up to
-// it. So the new journal is complete by itself, and records keep their IDs. The file
-// is handled as by NewJournal.
+// NewFork creates a journal in f that continues after a record of another journal. It
+// writes the header h and copies the other records up to h.Origin.Record, so the new
+// journal can be read without the original. Records keep their IDs. NewFork closes f
+// on an error.
 func NewFork(f *os.File, h Header, records iter.Seq2[Record, error]) (*Journal, error) {
 	if h.Origin == nil {
 		return nil, errors.Join(errors.New("fork journal: header has no origin"), f.Close())
@@ -25,9 +25,9 @@ func NewFork(f *os.File, h Header, records iter.Seq2[Record, error]) (*Journal, 
 	return j, nil
 }
 
-// copyRecords copies the records of another journal up to record to, without the
-// header.
-func (j *Journal) copyRecords(records iter.Seq2[Record, error], to int) error {
+// copyRecords copies the records of another journal, without its header, up to the
+// record with ID last.
+func (j *Journal) copyRecords(records iter.Seq2[Record, error], last int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := tree{}
@@ -35,7 +35,7 @@ func (j *Journal) copyRecords(records iter.Seq2[Record, error], to int) error {
 		if err != nil {
 			return err
 		}
-		if r.ID > to {
+		if r.ID > last {
 			break
 		}
 		if err := t.add(r); err != nil {
@@ -53,12 +53,12 @@ func (j *Journal) copyRecords(records iter.Seq2[Record, error], to int) error {
 		}
 		j.last = r.ID
 	}
-	if j.last != to {
-		return fmt.Errorf("no record %d", to)
+	if j.last != last {
+		return fmt.Errorf("no record %d", last)
 	}
 	return nil
 }
 
-// IsInherited reports whether a record was copied from the journal that this one was
-// forked from. Its cost was paid by the original attempt.
+// IsInherited reports whether the record with the given ID was copied from the journal
+// from which this one was forked. The original attempt paid its cost.
 func (h Header) IsInherited(record int) bool { return h.Origin != nil && record <= h.Origin.Record }

@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// parent writes a journal with three messages and an outcome.
-func parent(t *testing.T) string {
+// writeParent writes a journal with three messages and an outcome.
+func writeParent(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "parent.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "x", Attempt: 1})
@@ -43,7 +43,7 @@ func fork(t *testing.T, path string, h trajectories.Header, from string) (*traje
 }
 
 func TestFork(t *testing.T) {
-	from := parent(t)
+	from := writeParent(t)
 	path := filepath.Join(t.TempDir(), "fork.jsonl")
 	h := trajectories.Header{InstanceID: "x", Attempt: 2, Origin: &trajectories.Origin{SHA256: "ab", Record: 4, Step: 1}}
 	j, err := fork(t, path, h, from)
@@ -57,9 +57,9 @@ func TestFork(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	old, now := lines(t, from), lines(t, path)
-	if len(now) != 5 || !slices.Equal(old[1:4], now[1:4]) {
-		t.Errorf("the history is not repeated as it is:\n%q\n%q", old, now)
+	old, forked := lines(t, from), lines(t, path)
+	if len(forked) != 5 || !slices.Equal(old[1:4], forked[1:4]) {
+		t.Errorf("the history is not repeated as it is:\n%q\n%q", old, forked)
 	}
 	for r, err := range trajectories.Read(path) {
 		if err != nil {
@@ -77,7 +77,7 @@ func TestFork(t *testing.T) {
 }
 
 func TestForkFails(t *testing.T) {
-	from := parent(t)
+	from := writeParent(t)
 	for name, h := range map[string]trajectories.Header{
 		"no origin":           {},
 		"a record beyond all": {Origin: &trajectories.Origin{Record: 9}},
@@ -97,19 +97,19 @@ func lines(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// A fork that was killed has a trajectory too, without the cost of the original
-// attempt.
+// TestTrajOfUnfinishedFork checks that the .traj.json of a fork without an outcome does not
+// include the cost of the original attempt.
 func TestTrajOfUnfinishedFork(t *testing.T) {
 	dir := t.TempDir()
-	made := func(name string, h trajectories.Header, past string) string {
+	writeJournal := func(name string, h trajectories.Header, original string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
 		var j *trajectories.Journal
 		var err error
-		if past == "" {
+		if original == "" {
 			j, err = trajectories.Create(path, h)
 		} else {
-			j, err = fork(t, path, h, past)
+			j, err = fork(t, path, h, original)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -121,8 +121,9 @@ func TestTrajOfUnfinishedFork(t *testing.T) {
 		}
 		return path
 	}
-	first := made("parent", trajectories.Header{InstanceID: "x"}, "")
-	branch := made("branch", trajectories.Header{InstanceID: "x", Origin: &trajectories.Origin{Record: 3, Step: 1}}, first)
+	first := writeJournal("parent", trajectories.Header{InstanceID: "x"}, "")
+	branch := writeJournal("branch",
+		trajectories.Header{InstanceID: "x", Origin: &trajectories.Origin{Record: 3, Step: 1}}, first)
 	if err := trajectories.WriteTrajFile(branch, branch+".traj.json"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A small tmpfs that is full; mounting it requires privileges.
+// TestAppendToAFullDisk uses a small tmpfs as the disk. Mounting it requires privileges.
 func TestAppendToAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("mini-test", dir, "tmpfs", 0, "size=64k"); err != nil {

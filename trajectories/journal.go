@@ -11,8 +11,10 @@ import (
 	"time"
 )
 
-// maxLine bounds a line of a journal, in bytes. The largest record is an outcome with
-// a submission of 100 MB, which JSON escapes can make six times as long.
+// maxLine bounds a line of a journal, in bytes; Append refuses a longer record. The
+// largest record is an outcome with a submission of 100 MB (env.SubmissionLimit). It
+// fits unless most bytes of the patch are control characters, of which JSON makes six
+// bytes each.
 const maxLine = 512 << 20
 
 // ErrClosed is returned by Append after Close.
@@ -25,10 +27,10 @@ type Journal struct {
 	file file
 	size int64 // size of the file up to its last complete line
 	last int   // ID of the newest record
-	err  error // error of an earlier write, after which Append fails
+	err  error // error of an earlier write, or ErrClosed; Append returns it
 	sync SyncPolicy
 
-	redact func(text []byte) []byte // nil changes nothing
+	redact func(text []byte) []byte // Header.Redact or Resume.Redact
 }
 
 // file is the part of *os.File that a Journal needs.
@@ -38,7 +40,7 @@ type file interface {
 	Truncate(size int64) error
 }
 
-// Create creates a journal and writes its header, with Header.Format set. It fails if
+// Create creates a journal and writes its header. It sets Header.Format. It fails if
 // the file exists, so an attempt is never overwritten. The umask determines who can
 // read the file.
 func Create(path string, h Header) (*Journal, error) {
@@ -49,13 +51,13 @@ func Create(path string, h Header) (*Journal, error) {
 	}
 	j, err := NewJournal(f, h)
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
+		return nil, errors.Join(err, os.Remove(path)) //nolint:gosec // G703: OpenFile has just created this file
 	}
 	return j, nil
 }
 
-// NewJournal is Create for a new, empty file that is open for appending. The journal
-// closes the file; NewJournal closes it if it fails.
+// NewJournal is Create for an empty file that is open for appending. The journal owns
+// the file: Close closes it, and so does NewJournal on an error.
 func NewJournal(f *os.File, h Header) (*Journal, error) {
 	j := &Journal{file: f, redact: h.Redact}
 	h.Format = Format
@@ -65,43 +67,42 @@ func NewJournal(f *os.File, h Header) (*Journal, error) {
 	return j, nil
 }
 
-// Append adds a record after the newest one and returns it. If data cannot be encoded
-// as JSON, Append fails and the journal is unchanged. If the write fails (for
-// example, because the disk is full), the file is truncated to its last complete line
-// and all later calls of Append fail, so a partial line is never followed by another
-// line.
-func (j *Journal) Append(t Type, data any) (Record, error) {
-	if x, ok := data.(Execution); ok {
-		data = x.jsonValue()
+// Append adds a record whose parent is the newest record, and returns it. If data
+// cannot be encoded as JSON, Append fails and the journal is unchanged. If the write
+// fails (for example, because the disk is full), Append truncates the file to its last
+// complete line and all later calls fail, so no line follows a partial line.
+func (j *Journal) Append(typ Type, data any) (Record, error) {
+	if execution, ok := data.(Execution); ok {
+		data = execution.jsonValue()
 	}
 	body, err := encode(data)
 	if err != nil {
-		return Record{}, fmt.Errorf("append %s record: %w", t, err)
+		return Record{}, fmt.Errorf("append %s record: %w", typ, err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.append(t, j.last, body)
+	return j.append(typ, j.last, body)
 }
 
-// append adds a record after any other record. The caller holds j.mu.
-func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
+// append adds a record with the given parent. The caller holds j.mu.
+func (j *Journal) append(typ Type, parent int, body []byte) (Record, error) {
 	if j.err != nil {
-		return Record{}, fmt.Errorf("append %s record: %w", t, j.err)
+		return Record{}, fmt.Errorf("append %s record: %w", typ, j.err)
 	}
-	r := Record{ID: j.last + 1, Parent: parent, Type: t, Time: time.Now().UTC(), Data: body}
+	r := Record{ID: j.last + 1, Parent: parent, Type: typ, Time: time.Now().UTC(), Data: body}
 	if j.redact != nil {
 		data, err := RedactJSON(body, j.redact)
 		if err != nil {
-			return Record{}, fmt.Errorf("append %s record: %w", t, err)
+			return Record{}, fmt.Errorf("append %s record: %w", typ, err)
 		}
 		r.Data, r.Redacted = data, !bytes.Equal(data, body)
 	}
 	line, err := r.line()
 	if err != nil {
-		return Record{}, fmt.Errorf("append %s record: %w", t, err)
+		return Record{}, fmt.Errorf("append %s record: %w", typ, err)
 	}
 	if err := j.write(line); err != nil {
-		return Record{}, fmt.Errorf("append %s record: %w", t, err)
+		return Record{}, fmt.Errorf("append %s record: %w", typ, err)
 	}
 	j.last = r.ID
 	return r, nil
@@ -119,25 +120,25 @@ func (j *Journal) write(line []byte) error {
 	return j.err
 }
 
-// SyncPolicy says when a journal is flushed to disk with fsync. Without fsync,
-// records survive a crash of mini, but not a power failure.
+// SyncPolicy determines when a journal calls fsync. Records that were written without
+// fsync survive a crash of mini, but not a power failure.
 type SyncPolicy string
 
 // The sync policies.
 const (
-	SyncNever   SyncPolicy = "never"   // leave it to the operating system
+	SyncNever   SyncPolicy = "never"   // the operating system decides
 	SyncAttempt SyncPolicy = "attempt" // on Close; the default
 	SyncRecord  SyncPolicy = "record"  // after each record
 )
 
-// SetSyncPolicy sets the policy.
-func (j *Journal) SetSyncPolicy(s SyncPolicy) {
+// SetSyncPolicy sets the policy for later calls of Append and Close.
+func (j *Journal) SetSyncPolicy(policy SyncPolicy) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.sync = s
+	j.sync = policy
 }
 
-// Close flushes the journal to disk, unless the policy is SyncNever, and closes it.
+// Close calls fsync, unless the policy is SyncNever, and closes the file.
 // Further calls do nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
@@ -156,8 +157,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// line returns the record as a line of the file. Data is copied, not encoded again,
-// since it can be large.
+// line encodes the record as a line of the file. It copies r.Data instead of encoding
+// it again, since the data can be large.
 func (r Record) line() ([]byte, error) {
 	head, err := encode(struct {
 		ID     int       `json:"id"`
@@ -168,19 +169,19 @@ func (r Record) line() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	const key, end = `,"data":`, "}\n"
-	n := len(head) - 1 + len(key) + len(r.Data) + len(end)
-	if n > maxLine {
-		return nil, fmt.Errorf("%d bytes, allowed %d", n, maxLine)
+	const dataKey, end = `,"data":`, "}\n"
+	size := len(head) - 1 + len(dataKey) + len(r.Data) + len(end)
+	if size > maxLine {
+		return nil, fmt.Errorf("%d bytes, allowed %d", size, maxLine)
 	}
-	line := make([]byte, 0, n)
+	line := make([]byte, 0, size)
 	line = append(line, head[:len(head)-1]...)
-	line = append(line, key...)
+	line = append(line, dataKey...)
 	line = append(line, r.Data...)
 	return append(line, end...), nil
 }
 
-// encode is json.Marshal without HTML escapes, which would make patches and shell
+// encode is json.Marshal without HTML escapes, because escapes make patches and shell
 // commands hard to read and search.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer

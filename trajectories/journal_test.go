@@ -19,9 +19,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// sample writes the journal of a short finished attempt with a format error, binary
-// output, and a submission.
-func sample(t testing.TB) string {
+// writeSample writes the journal of a short finished attempt with a format error, binary
+// output and a submission.
+func writeSample(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{
@@ -31,23 +31,23 @@ func sample(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(role model.Role, cause trajectories.Cause, text string, actions ...string) {
+	addMessage := func(role model.Role, cause trajectories.Cause, text string, actions ...string) {
 		t.Helper()
 		add(t, j, trajectories.TypeMessage, trajectories.Message{
 			Message: model.Message{Role: role, Content: text}, Cause: cause, Actions: actions,
 		})
 	}
-	say(model.System, trajectories.CausePrompt, "You fix <software> & more.")
-	say(model.User, trajectories.CausePrompt, "Fix it.")
+	addMessage(model.System, trajectories.CausePrompt, "You fix <software> & more.")
+	addMessage(model.User, trajectories.CausePrompt, "Fix it.")
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25, RequestCount: 1, Usage: model.Usage{Prompt: 10, Completion: 5}})
-	say(model.Assistant, trajectories.CauseReply, "no block")
-	say(model.User, trajectories.CauseFormatError, "write one block")
+	addMessage(model.Assistant, trajectories.CauseReply, "no block")
+	addMessage(model.User, trajectories.CauseFormatError, "write one block")
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.5, RequestCount: 1, Raw: json.RawMessage(`{"id":"x"}`)})
-	say(model.Assistant, trajectories.CauseReply, "```bash\ncat data\n```", "cat data")
+	addMessage(model.Assistant, trajectories.CauseReply, "```bash\ncat data\n```", "cat data")
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{
 		Command: "cat data", Output: trajectories.Bytes("caf\xe9 <b>\r\n\x00"), Bytes: 11, Chars: 11, ExitCode: 3,
 	})
-	say(model.User, trajectories.CauseObservation, "<returncode>3</returncode>")
+	addMessage(model.User, trajectories.CauseObservation, "<returncode>3</returncode>")
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes("diff --git a/x b/x\n"),
 		Steps: 2, Cost: 0.75,
@@ -78,7 +78,7 @@ func records(t testing.TB, path string) []trajectories.Record {
 }
 
 func TestBinaryOutput(t *testing.T) {
-	path := sample(t)
+	path := writeSample(t)
 	all := records(t, path)
 	if len(all) != 11 {
 		t.Fatalf("%d records, want 11", len(all))
@@ -108,7 +108,7 @@ func TestBinaryOutput(t *testing.T) {
 }
 
 func TestCreateRefusesAnExistingFile(t *testing.T) {
-	path := sample(t)
+	path := writeSample(t)
 	before := mustRead(t, path)
 	_, err := trajectories.Create(path, trajectories.Header{})
 	if !errors.Is(err, os.ErrExist) {
@@ -167,9 +167,10 @@ func TestAppendFromManyGoroutines(t *testing.T) {
 	}
 }
 
-// Truncating a journal loses only the record that was truncated.
+// TestTruncationAtEveryByte checks that a truncated journal lacks only the records that are
+// not complete.
 func TestTruncationAtEveryByte(t *testing.T) {
-	whole, err := os.ReadFile(sample(t))
+	whole, err := os.ReadFile(writeSample(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +179,12 @@ func TestTruncationAtEveryByte(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		full := bytes.Count(whole[:n], []byte("\n"))
+		complete := bytes.Count(whole[:n], []byte("\n"))
 		if n < len(whole) && whole[n] == '\n' {
-			full++ // only the newline is missing
+			complete++ // only the newline is missing
 		}
-		if got := len(records(t, path)); got != full {
-			t.Fatalf("cut at %d: %d records, want %d", n, got, full)
+		if got := len(records(t, path)); got != complete {
+			t.Fatalf("cut at %d: %d records, want %d", n, got, complete)
 		}
 		_, ended, err := trajectories.ReadOutcome(path)
 		if err != nil || ended != (n >= len(whole)-1) {
@@ -198,7 +199,7 @@ func TestTruncationAtEveryByte(t *testing.T) {
 }
 
 func TestReadNamesTheLine(t *testing.T) {
-	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
+	lines := strings.SplitAfter(string(mustRead(t, writeSample(t))), "\n")
 	tests := map[string]struct{ content, want string }{
 		"broken in the middle": {lines[0] + "{broken\n" + lines[1], ":2: not a record"},
 		"no type":              {lines[0] + `{"id":2}` + "\n", ":2: not a record: id or type is missing"},
@@ -223,8 +224,8 @@ func TestReadNamesTheLine(t *testing.T) {
 	}
 }
 
-// Data after the outcome, and lines longer than one block, are the difficult cases of
-// reading backwards.
+// TestReadOutcome has lines that are longer than a block, since ReadOutcome reads blocks
+// from the end of the file.
 func TestReadOutcome(t *testing.T) {
 	outcome := trajectories.Outcome{Class: trajectories.Limit, ExitStatus: "LimitsExceeded"}
 	for _, size := range []int{0, 1, 60 << 10, 64 << 10, 65<<10 + 1, 1 << 20} {
@@ -265,7 +266,7 @@ func mustRead(t testing.TB, path string) []byte {
 }
 
 func FuzzScan(f *testing.F) {
-	whole := mustRead(f, sample(f))
+	whole := mustRead(f, writeSample(f))
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add([]byte("{}\n"))
@@ -284,8 +285,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// BenchmarkAppend measures appending a step, which must not depend on the number of
-// earlier steps. It is part of make bench.
+// BenchmarkAppend measures the time to append a record. It must not depend on the number of
+// earlier records. It is part of make bench.
 func BenchmarkAppend(b *testing.B) {
 	observation := trajectories.Execution{Output: bytes.Repeat([]byte("0123456789abcde\n"), 640)}
 	for _, steps := range []int{50, 800} {
@@ -310,13 +311,13 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// All fields of an execution are read back.
+// TestExecutionRoundTrip checks that all fields of an execution are read back.
 func TestExecutionRoundTrip(t *testing.T) {
 	for _, output := range []string{"plain <text> & \"more\"\n", "caf\xe9\x00", ""} {
 		want := trajectories.Execution{
 			Command: "c", Output: trajectories.Bytes(output), Head: 3, Truncated: true, Bytes: 70, Chars: 60, ExitCode: 4, Signal: 5,
 			Start: time.Now().UTC().Truncate(time.Millisecond), Duration: trajectories.Seconds(time.Second), TimedOut: true, Killed: 6, Survivors: 7,
-			Collateral: true, Background: []trajectories.Process{{PID: 8, Name: "n"}}, OOMKilled: 9, Exception: "e",
+			KilledEarlierCommands: true, Background: []trajectories.Process{{PID: 8, Name: "n"}}, OOMKilled: 9, Exception: "e",
 		}
 		path := filepath.Join(t.TempDir(), "j")
 		j, err := trajectories.Create(path, trajectories.Header{})

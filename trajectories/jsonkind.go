@@ -2,7 +2,8 @@ package trajectories
 
 import "encoding/json"
 
-// JSONKind names the kind of a JSON value for error messages, such as "a list".
+// JSONKind returns the kind of a JSON value with an article, such as "a list", for
+// error messages. It returns "nothing" for empty data.
 func JSONKind(v json.RawMessage) string {
 	if len(v) == 0 {
 		return "nothing"

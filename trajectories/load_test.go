@@ -31,10 +31,10 @@ type trajFile struct {
 	} `json:"messages"`
 }
 
-func load(path string) (d trajFile, err error) {
+func loadTraj(path string) (file trajFile, err error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(data, &d)
+		err = json.Unmarshal(data, &file)
 	}
-	return d, err
+	return file, err
 }

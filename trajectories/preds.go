@@ -9,8 +9,7 @@ import (
 	"github.com/minibench/mini/internal/atomicfile"
 )
 
-// maxFile bounds derived files and files of other tools that are read whole, in
-// bytes.
+// maxFile bounds a predictions file, in bytes, since it is read into memory as a whole.
 const maxFile = 512 << 20
 
 // Prediction is a submission in the format of the SWE-bench harness and sb-cli. The
@@ -19,14 +18,14 @@ type Prediction struct {
 	Model      string `json:"model_name_or_path"`
 	InstanceID string `json:"instance_id"`
 	Patch      string `json:"model_patch"`
-	// IsNull is set if the file has null for the patch, or no patch. Patch is empty
-	// then. Evaluation treats a null patch differently from an empty one.
+	// IsNull is set if the patch in the file is null or missing. Patch is then empty.
+	// Evaluation treats a null patch differently from an empty one.
 	IsNull bool `json:"-"`
 }
 
-// WritePredictions writes preds.json atomically: an object from instance ID to
-// prediction, sorted by ID. Patches must be valid UTF-8; the caller converts others
-// to binary patches. A null patch is written as an empty one.
+// WritePredictions writes preds.json atomically. The file is an object that maps
+// instance IDs to predictions, sorted by ID. It fails if a patch is not valid UTF-8;
+// the caller must make such a patch a binary patch. A null patch becomes an empty one.
 func WritePredictions(path string, preds map[string]Prediction) error {
 	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return EncodePredictions(w, preds) })
 	if err != nil {
@@ -35,7 +34,7 @@ func WritePredictions(path string, preds map[string]Prediction) error {
 	return nil
 }
 
-// EncodePredictions writes predictions to w in the format of WritePredictions.
+// EncodePredictions is WritePredictions for an io.Writer.
 func EncodePredictions(w io.Writer, preds map[string]Prediction) error {
 	for id, p := range preds {
 		if id == "" || p.InstanceID != id {

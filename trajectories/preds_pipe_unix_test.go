@@ -14,8 +14,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A pipe without a writer is not waited for. A pipe with a writer is read to its end,
-// as for -p <(jq ...).
+// TestPredictionsFromPipe checks that ReadPredictions fails for a pipe without a writer, and
+// reads a pipe with a writer to its end, as for -p <(jq ...).
 func TestPredictionsFromPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

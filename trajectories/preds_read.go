@@ -13,19 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPatch bounds the patch of a prediction, in bytes.
-const MaxPatch = 100 << 20
+// MaxPatchBytes bounds the patch of a prediction, in bytes.
+const MaxPatchBytes = 100 << 20
 
-// maxPatch is MaxPatch, except in tests: text of that size would take minutes.
-var maxPatch = MaxPatch
+// maxPatch is MaxPatchBytes. Tests reduce it, since a patch of that size takes minutes.
+var maxPatch = MaxPatchBytes
 
 // Predictions is the content of a predictions file.
 type Predictions struct {
-	// List has one prediction per instance ID, in the order of first appearance. If
-	// an ID appears again, the last prediction replaces the first one in its
-	// position, as in the SWE-bench harness.
+	// List has one prediction per instance ID, in the order of the first predictions
+	// for the IDs. Among several predictions for an ID the last one counts, as in the
+	// SWE-bench harness.
 	List []Prediction
-	// Warnings describe unusual input that was accepted. Each names a line.
+	// Warnings describe unusual input that was accepted. Each contains a line number.
 	Warnings []string
 }
 
@@ -38,10 +38,10 @@ func (p Predictions) ByID() map[string]Prediction {
 	return m
 }
 
-// ReadPredictions reads a predictions file: an object of predictions, usually by ID,
-// a list, or JSON lines. It does not check IDs against a dataset. Errors name the
-// file and the line. It refuses files over 512 MB, patches over MaxPatch, and more
-// than a million predictions.
+// ReadPredictions reads a predictions file. The file is an object that maps instance
+// IDs to predictions, a list of predictions, or JSON lines. ReadPredictions does not
+// check IDs against a dataset. Errors name the file and the line. It fails for files
+// over 512 MiB, patches over MaxPatchBytes, and more than a million predictions.
 func ReadPredictions(path string) (Predictions, error) {
 	data, err := readBounded(path, maxFile)
 	if err != nil {
@@ -50,8 +50,8 @@ func ReadPredictions(path string) (Predictions, error) {
 	return ParsePredictions(path, data)
 }
 
-// readBounded reads a file of at most limit bytes. It fails for a pipe without a
-// writer instead of blocking.
+// readBounded reads a file. It fails if the file has more than limit bytes, or if it is
+// a pipe without a writer, on which a read would block.
 func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
@@ -99,13 +99,13 @@ func ParsePredictions(name string, data []byte) (Predictions, error) {
 	return r.result, nil
 }
 
-// predReader collects predictions. Positions are byte offsets in data; error messages
-// have line numbers.
+// predReader reads predictions. Offsets are byte offsets in data; error messages have
+// line numbers instead.
 type predReader struct {
 	data   []byte
 	dec    *json.Decoder
 	result Predictions
-	index  map[string]int   // instance ID -> index in the list
+	index  map[string]int   // instance ID -> index in result.List
 	offset map[string]int64 // instance ID -> offset of its newest prediction
 }
 
@@ -119,30 +119,29 @@ func (r *predReader) readAll() error {
 	}
 	r.dec = json.NewDecoder(bytes.NewReader(r.data))
 	for {
-		at := r.next("")
-		if at == int64(len(r.data)) {
+		offset := r.nextOffset("")
+		if offset == int64(len(r.data)) {
 			return nil
 		}
-		err := r.value(at)
+		err := r.readValue(offset)
 		if err == nil {
 			continue
 		}
 		if _, hasLine := errors.AsType[*lineError](err); hasLine {
 			return err
 		}
-		// The decoder does not report the offset of a syntax error, but Unmarshal
-		// does.
-		if s, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.data[at:], new(json.RawMessage))); ok {
-			return r.errorAt(at+max(0, s.Offset-1), "%w", s)
+		// For a syntax error, Unmarshal reports the offset, but the decoder does not.
+		if s, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.data[offset:], new(json.RawMessage))); ok {
+			return r.errorAt(offset+max(0, s.Offset-1), "%w", s)
 		}
-		return r.errorAt(at, "%w", err)
+		return r.errorAt(offset, "%w", err)
 	}
 }
 
-// next returns the offset of the next token, skipping white space and the given
+// nextOffset returns the offset of the next token. It skips white space and the given
 // separators.
-func (r *predReader) next(marks string) int64 {
-	return int64(len(r.data) - len(bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n"+marks)))
+func (r *predReader) nextOffset(separators string) int64 {
+	return int64(len(r.data) - len(bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n"+separators)))
 }
 
 // lineError is an error with a line number.
@@ -156,59 +155,60 @@ func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e
 // Unwrap returns the error without the line number.
 func (e *lineError) Unwrap() error { return e.err }
 
-func (r *predReader) errorAt(at int64, format string, args ...any) error {
-	return &lineError{r.line(at), fmt.Errorf(format, args...)}
+func (r *predReader) errorAt(offset int64, format string, args ...any) error {
+	return &lineError{r.lineAt(offset), fmt.Errorf(format, args...)}
 }
 
-func (r *predReader) line(at int64) int { return 1 + bytes.Count(r.data[:at], []byte("\n")) }
+func (r *predReader) lineAt(offset int64) int { return 1 + bytes.Count(r.data[:offset], []byte("\n")) }
 
-// value reads one value of the file: a prediction, a list, or an object of
+// readValue reads the value at offset: a prediction, a list, or an object of
 // predictions.
-func (r *predReader) value(at int64) error {
-	t, err := r.dec.Token()
+func (r *predReader) readValue(offset int64) error {
+	token, err := r.dec.Token()
 	switch {
 	case err != nil:
 		return err
-	case t == json.Delim('['):
+	case token == json.Delim('['):
 		for r.dec.More() {
-			at := r.next(",")
+			elementOffset := r.nextOffset(",")
 			var raw json.RawMessage
 			if err := r.dec.Decode(&raw); err != nil {
 				return err
 			}
-			if err := r.add("", raw, at); err != nil {
+			if err := r.add("", raw, elementOffset); err != nil {
 				return err
 			}
 		}
 		_, err := r.dec.Token()
 		return err
-	case t == json.Delim('{'):
-		return r.object(at)
+	case token == json.Delim('{'):
+		return r.readObject(offset)
 	}
-	return r.errorAt(at, "an object or a list of predictions expected, got %s", JSONKind(r.data[at:]))
+	return r.errorAt(offset, "an object or a list of predictions expected, got %s", JSONKind(r.data[offset:]))
 }
 
-// object reads a prediction, or an object of predictions by instance ID.
-func (r *predReader) object(at int64) error {
+// readObject reads the object at offset: a prediction, or an object that maps instance
+// IDs to predictions.
+func (r *predReader) readObject(offset int64) error {
 	type member struct {
-		key string
-		raw json.RawMessage
-		at  int64
+		key    string
+		raw    json.RawMessage
+		offset int64
 	}
 	var members []member
-	isPrediction, objects := false, 0
+	isPrediction, objectCount := false, 0
 	for r.dec.More() {
 		key, err := r.dec.Token()
 		if err != nil {
 			return err
 		}
-		m := member{key: key.(string), at: r.next(":")} //nolint:errcheck,forcetypeassert // a key is a string
+		m := member{key: key.(string), offset: r.nextOffset(":")} //nolint:errcheck,forcetypeassert // a key is a string
 		if err := r.dec.Decode(&m.raw); err != nil {
 			return err
 		}
 		isPrediction = isPrediction || m.key == "instance_id"
 		if JSONKind(m.raw) == "an object" {
-			objects++
+			objectCount++
 		}
 		members = append(members, m)
 	}
@@ -216,61 +216,62 @@ func (r *predReader) object(at int64) error {
 		return err
 	}
 	if isPrediction {
-		return r.add("", r.data[at:r.dec.InputOffset()], at)
+		return r.add("", r.data[offset:r.dec.InputOffset()], offset)
 	}
-	if objects == 0 && len(members) > 0 {
-		return r.errorAt(at, "instance_id is missing")
+	if objectCount == 0 && len(members) > 0 {
+		return r.errorAt(offset, "instance_id is missing")
 	}
 	for _, m := range members {
-		if err := r.add(m.key, m.raw, m.at); err != nil {
+		if err := r.add(m.key, m.raw, m.offset); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds one prediction. key is the ID it was stored under, or empty.
-func (r *predReader) add(key string, raw json.RawMessage, from int64) error {
+// add decodes one prediction, which is at offset, and adds it. key is its key in an
+// object of predictions; empty in a list.
+func (r *predReader) add(key string, raw json.RawMessage, offset int64) error {
 	p, err := readPrediction(raw)
 	switch {
 	case err != nil:
-		return r.errorAt(from, "%w", err)
+		return r.errorAt(offset, "%w", err)
 	case p.InstanceID == "" && key == "":
-		return r.errorAt(from, "instance_id is missing or empty")
+		return r.errorAt(offset, "instance_id is missing or empty")
 	case p.InstanceID == "":
 		p.InstanceID = key
 	case key != "" && key != p.InstanceID:
 		// The SWE-bench harness ignores the keys.
-		r.warn(from, "the prediction under %.100q has the instance_id %.100q, which is used", key, p.InstanceID)
+		r.warn(offset, "the prediction under %.100q has the instance_id %.100q, which is used", key, p.InstanceID)
 	}
-	at, exists := r.index[p.InstanceID]
+	index, exists := r.index[p.InstanceID]
 	if exists {
-		r.warn(from, "%.100q is predicted again; this prediction replaces the one in line %d", p.InstanceID, r.line(r.offset[p.InstanceID]))
-		r.result.List[at] = p
+		r.warn(offset, "%.100q is predicted again; this prediction replaces the one in line %d", p.InstanceID, r.lineAt(r.offset[p.InstanceID]))
+		r.result.List[index] = p
 	} else {
 		if len(r.result.List) == maxPredictions {
-			return r.errorAt(from, "more than %d predictions", maxPredictions)
+			return r.errorAt(offset, "more than %d predictions", maxPredictions)
 		}
 		r.index[p.InstanceID] = len(r.result.List)
 		r.result.List = append(r.result.List, p)
 	}
-	r.offset[p.InstanceID] = from
+	r.offset[p.InstanceID] = offset
 	return nil
 }
 
-// maxPredictions bounds memory use: a prediction needs far more memory than its
-// shortest form in the file.
+// maxPredictions bounds memory use: the shortest predictions need far more bytes in
+// memory than in the file, so maxFile alone does not bound it.
 const maxPredictions = 1_000_000
 
 // maxWarnings bounds the warnings of one file.
 const maxWarnings = 100
 
-func (r *predReader) warn(at int64, format string, args ...any) {
+func (r *predReader) warn(offset int64, format string, args ...any) {
 	switch n := len(r.result.Warnings); {
 	case n < maxWarnings:
-		r.result.Warnings = append(r.result.Warnings, r.errorAt(at, format, args...).Error())
+		r.result.Warnings = append(r.result.Warnings, r.errorAt(offset, format, args...).Error())
 	case n == maxWarnings:
-		r.result.Warnings = append(r.result.Warnings, r.errorAt(at, "further warnings are not shown").Error())
+		r.result.Warnings = append(r.result.Warnings, r.errorAt(offset, "further warnings are not shown").Error())
 	}
 }
 
@@ -279,7 +280,7 @@ func readPrediction(raw json.RawMessage) (Prediction, error) {
 		return Prediction{}, fmt.Errorf("a prediction must be an object, got %s", kind)
 	}
 	var p Prediction
-	var fields map[string]json.RawMessage // exact names, and the last duplicate wins, as in Python
+	var fields map[string]json.RawMessage // as in Python, names must match exactly and the last duplicate counts
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return p, err
 	}
@@ -299,7 +300,8 @@ func readPrediction(raw json.RawMessage) (Prediction, error) {
 		if err := json.Unmarshal(raw, dest); err != nil {
 			return p, fmt.Errorf("%s: %w", name, err)
 		}
-		// Go decodes half a surrogate pair as U+FFFD, which would change the patch.
+		// Unmarshal replaces half of a surrogate pair by U+FFFD, which would change the
+		// patch.
 		const replacement = "\ufffd"
 		if inFile := bytes.Count(raw, []byte(replacement)) + bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`)); strings.Count(*dest, replacement) > inFile {
 			return p, fmt.Errorf("%s: half of a surrogate pair is not valid text", name)

@@ -131,9 +131,9 @@ func TestReadPredictionsRefuses(t *testing.T) {
 }
 
 func TestReadLongPatch(t *testing.T) {
-	const most = 1 << 20
-	trajectories.SetMaxPatch(t, most)
-	patch := strings.Repeat("x", most-1) + "\n"
+	const limit = 1 << 20
+	trajectories.SetMaxPatch(t, limit)
+	patch := strings.Repeat("x", limit-1) + "\n"
 	file := func(patch string) []byte {
 		return []byte(`{"instance_id":"a","model_patch":"` + strings.ReplaceAll(patch, "\n", `\n`) + `"}`)
 	}
@@ -181,7 +181,7 @@ func FuzzParsePredictions(f *testing.F) {
 			}
 			return
 		}
-		// Predictions that were read can be written, and are unchanged.
+		// Writing and reading predictions again does not change them.
 		ids := map[string]bool{}
 		for _, p := range got.List {
 			if p.InstanceID == "" || ids[p.InstanceID] || p.IsNull && p.Patch != "" {
@@ -198,7 +198,7 @@ func FuzzParsePredictions(f *testing.F) {
 			t.Fatal(err)
 		}
 		for i := range got.List {
-			got.List[i].IsNull = false // not kept when writing
+			got.List[i].IsNull = false // WritePredictions writes an empty patch
 		}
 		slices.SortFunc(got.List, func(a, b trajectories.Prediction) int { return strings.Compare(a.InstanceID, b.InstanceID) })
 		if diff := cmp.Diff(got.List, again.List); diff != "" || len(again.Warnings) > 0 {
@@ -207,7 +207,8 @@ func FuzzParsePredictions(f *testing.F) {
 	})
 }
 
-// A sparse file, which must be refused without allocating memory.
+// TestHugePredictions checks that ReadPredictions refuses a huge sparse file without
+// allocating memory.
 func TestHugePredictions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.json")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -223,8 +224,8 @@ func TestHugePredictions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more than 536870912 bytes") || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v", err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
-		t.Errorf("it took %d bytes of memory", took)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
+		t.Errorf("it took %d bytes of memory", allocated)
 	}
 	if _, err := trajectories.ReadPredictions(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder: %v", err)

@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-// Read yields the records of a journal, which may still be growing. An incomplete
-// last line, written by a process that crashed, is skipped. The first error ends the
-// sequence; it names the file and the line.
+// Read yields the records of the journal at path. Another process may still append to
+// it. Read skips an incomplete last line, which a crash leaves behind. The first error
+// ends the sequence; it names the file and the line.
 func Read(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
@@ -30,7 +30,7 @@ func Read(path string) iter.Seq2[Record, error] {
 	}
 }
 
-// Scan is Read for a reader. Errors contain name.
+// Scan is Read for an io.Reader. Errors contain name instead of a path.
 func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for l, err := range scan(name, r) {
@@ -41,15 +41,15 @@ func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 	}
 }
 
-// scannedRecord is a record with the size of its line. Only the last line of a file
-// may lack a newline.
+// scannedRecord is a record with properties of its line.
 type scannedRecord struct {
 	Record
-	size       int64
-	terminated bool // the line ends with a newline
+	size       int64 // bytes, including the newline
+	terminated bool  // the line ends with a newline; only the last line may lack it
 }
 
-// scan reads one line at a time into memory.
+// scan is Scan, and also returns the properties of each line. It holds one line at a
+// time in memory.
 func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 	return func(yield func(scannedRecord, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -60,32 +60,32 @@ func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 				yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				return
 			}
-			closed := err == nil
+			terminated := err == nil
 			if len(line) == 0 {
 				return
 			}
 			rec, err := parseRecord(line, n == 1)
 			if err != nil {
-				if closed || errors.Is(err, errFormat) {
+				if terminated || errors.Is(err, errFormat) {
 					yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				}
-				return // incomplete
+				return // the last line is incomplete
 			}
-			if !yield(scannedRecord{rec, int64(len(line)), closed}, nil) || !closed {
+			if !yield(scannedRecord{rec, int64(len(line)), terminated}, nil) || !terminated {
 				return
 			}
-			if buf = line; cap(buf) > keptBuffer {
+			if buf = line; cap(buf) > maxReusedBuffer {
 				buf = nil
 			}
 		}
 	}
 }
 
-// keptBuffer is the largest line buffer that is reused, in bytes.
-const keptBuffer = 1 << 20
+// maxReusedBuffer is the largest line buffer that is reused, in bytes.
+const maxReusedBuffer = 1 << 20
 
-// ReadLine appends the next line to buf, including its newline. It returns io.EOF if
-// the line has no newline, and an error if it is longer than limit bytes.
+// ReadLine appends the next line to buf, including its newline. It returns io.EOF with
+// a last line that has no newline, and another error if buf exceeds limit bytes.
 func ReadLine(in *bufio.Reader, buf []byte, limit int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -119,9 +119,10 @@ func parseRecord(line []byte, first bool) (Record, error) {
 	return r, nil
 }
 
-// ReadOutcome returns the outcome of a finished attempt, or false if its newest
-// session has none yet. It reads only the end of the file, so checking the state of a
-// large run is fast.
+// ReadOutcome returns the outcome of the attempt in the journal at path. It returns
+// false if the last record is not an outcome: the attempt, or the session that resumed
+// it, is running or was killed. ReadOutcome reads only the end of the file, so that the
+// state of a run with many attempts can be read fast.
 func ReadOutcome(path string) (Outcome, bool, error) {
 	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
@@ -133,7 +134,7 @@ func ReadOutcome(path string) (Outcome, bool, error) {
 		return Outcome{}, false, fmt.Errorf("read end of %s: %w", path, err)
 	}
 	line, start, err := lastLine(f, end)
-	if err == nil && start > 0 && !json.Valid(line) { // incomplete
+	if err == nil && start > 0 && !json.Valid(line) { // the last line is incomplete
 		line, _, err = lastLine(f, start)
 	}
 	if err != nil {
@@ -141,7 +142,7 @@ func ReadOutcome(path string) (Outcome, bool, error) {
 	}
 	var r Record
 	if json.Unmarshal(line, &r) != nil || r.Type != TypeOutcome {
-		return Outcome{}, false, nil // the attempt has not ended
+		return Outcome{}, false, nil // no outcome yet
 	}
 	var o Outcome
 	if err := json.Unmarshal(r.Data, &o); err != nil {
@@ -150,18 +151,18 @@ func ReadOutcome(path string) (Outcome, bool, error) {
 	return o, true, nil
 }
 
-// lastLine returns the line that ends at offset end, and the offset of its start. It
-// reads backwards in blocks.
+// lastLine returns the line that ends at offset end, including its newline, and the
+// offset of its start. It searches backwards in blocks.
 func lastLine(f *os.File, end int64) ([]byte, int64, error) {
-	const block = 64 << 10
+	const blockSize = 64 << 10
 	start := end
-	for buf := make([]byte, block); start > 0; {
-		n := min(start, block)
+	for buf := make([]byte, blockSize); start > 0; {
+		n := min(start, blockSize)
 		if _, err := f.ReadAt(buf[:n], start-n); err != nil {
 			return nil, 0, err
 		}
 		part := buf[:n]
-		if start == end { // the final newline belongs to the line
+		if start == end { // skip the newline of the line itself
 			part = bytes.TrimSuffix(part, []byte("\n"))
 		}
 		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
@@ -181,7 +182,7 @@ func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	return line, start, err
 }
 
-// ReadHeader reads the header of a journal.
+// ReadHeader reads the header of the journal at path.
 func ReadHeader(path string) (Header, error) {
 	for r, err := range Read(path) {
 		if err != nil {
@@ -192,7 +193,7 @@ func ReadHeader(path string) (Header, error) {
 	return Header{}, fmt.Errorf("%s: file is empty", path)
 }
 
-// DecodeHeader returns the header in the first record of a journal.
+// DecodeHeader decodes the header from r, the first record of a journal.
 func DecodeHeader(r Record) (Header, error) {
 	var h Header
 	if err := json.Unmarshal(r.Data, &h); err != nil || r.Type != TypeHeader {

@@ -1,11 +1,11 @@
-// Package trajectories reads and writes the records of an attempt: the run of an
-// agent on one task. The records are kept in an append-only journal. Other files are
-// derived from it: .traj.json in the format of mini-swe-agent, and preds.json for the
-// SWE-bench harness.
+// Package trajectories reads and writes the records of an attempt. An attempt is one
+// run of an agent on a task. Its records are stored in an append-only file, the
+// journal. Other files are derived from the journal: .traj.json in the format of
+// mini-swe-agent, and preds.json for the SWE-bench harness.
 //
-// A journal is a file of JSON lines. Each line is a Record. Records form a tree
-// through their parent IDs; the tree has one branch unless an interrupted attempt was
-// resumed from an earlier record. Records are never changed.
+// Each line of a journal is a Record in JSON. Records form a tree through their parent
+// IDs. The tree has one branch unless an interrupted attempt was resumed from a record
+// before the last. Records are never changed.
 package trajectories
 
 import (
@@ -15,40 +15,42 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Format is the version of the journal format. The header record contains it.
+// Format is the version of the journal format, stored in Header.Format.
 const Format = "mini-1"
 
 // Type is the type of a record. It determines the type of Record.Data.
 type Type string
 
-// The record types. Readers ignore types they do not know.
+// The record types. The name before each colon is the Go type of Record.Data. Readers
+// ignore types that they do not know.
 const (
 	TypeHeader  Type = "header"  // Header: the first record
-	TypeImport  Type = "import"  // Import: the file of another agent that this journal was made from
+	TypeImport  Type = "import"  // Import: the file from which this journal was imported
 	TypeResume  Type = "resume"  // Resume: an interrupted attempt was resumed
 	TypeReplay  Type = "replay"  // Replay: a recorded command was run again to rebuild the sandbox
 	TypeMessage Type = "message" // Message: a message of the conversation
-	TypeContext Type = "context" // Context: the prompt of the next call, if it is not all messages
+	TypeContext Type = "context" // PromptContext: the prompt of the next call, if it is not the whole conversation
 	TypeSummary Type = "summary" // Call: a model call that summarized messages; it is not a step
-	// Compaction: messages that replace earlier ones from here on.
+	// Compaction: messages that replace earlier ones in later prompts.
 	TypeCompaction Type = "compaction"
 	TypeCall       Type = "call"      // Call: a model call
 	TypeExecution  Type = "execution" // Execution: a command and its result
-	TypeTool       Type = "tool"      // ToolCall: a mini-tool request, before the execution of its command
+	TypeTool       Type = "tool"      // ToolCall: a mini-tool request; it precedes the execution of its command
 	TypeChildCall  Type = "spent"     // ChildCall: a model call of a subagent, charged to this attempt
-	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and who decided
+	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and which approver decided
 	TypeLimits     Type = "limits"    // Limits: the user raised the limits
 	TypeScrub      Type = "scrub"     // Scrub: commits after HEAD were removed from the repository
-	TypeStartState Type = "start"     // StartState: the user's own files before the agent changed them
-	TypePatchCheck Type = "check"     // PatchCheck: whether a submission applies to the files at the start
+	TypeStartState Type = "start"     // StartState: the files of the user's repository before the agent changed them
+	TypePatchCheck Type = "check"     // PatchCheck: whether a submission applies to the initial files
 	TypeDiff       Type = "diff"      // Diff: the working tree diff at the end
 	TypeOutcome    Type = "outcome"   // Outcome: the last record of a finished attempt
 )
 
 // Record is one line of a journal.
 type Record struct {
-	// ID counts from 1 within a journal. Parent is the ID of the preceding record, 0
-	// for the first.
+	// ID numbers the records of a journal from 1. Parent is the ID of the record that
+	// this one continues, which is the preceding record except after a resume. It is 0
+	// for the first record.
 	ID     int             `json:"id"`
 	Parent int             `json:"parent_id"`
 	Type   Type            `json:"type"`
@@ -64,16 +66,16 @@ type Header struct {
 	MiniVersion string `json:"mini_version"`
 	InstanceID  string `json:"instance_id"`
 	Attempt     int    `json:"attempt"`
-	// Repetition numbers the repetitions of the instance (-k), from 1; 0 means 1.
-	// Retries of a repetition replace each other; repetitions are independent.
+	// Repetition numbers the repetitions of the instance (-k), from 1; 0 means 1. A
+	// retry replaces earlier attempts of the same repetition.
 	Repetition int `json:"sample,omitempty"`
-	// Origin is the point where this journal was forked from another one; nil if it
-	// was not forked.
+	// Origin is the record of another journal from which this journal was forked; nil
+	// if it was not forked.
 	Origin *Origin `json:"origin,omitempty"`
-	// Parent identifies the attempt that started this one as a subagent; nil for
-	// others.
+	// Parent identifies the attempt that started this one as a subagent; nil if this
+	// is not a subagent.
 	Parent *Parent `json:"parent,omitempty"`
-	// Image, model and configuration of the attempt. Config contains no secrets.
+	// Image is the container image. Config is the configuration, without secrets.
 	Image            string          `json:"image,omitempty"`
 	ModelClass       string          `json:"model_class,omitempty"`
 	ModelName        string          `json:"model_name,omitempty"`
@@ -81,18 +83,19 @@ type Header struct {
 	Config           json.RawMessage `json:"config,omitempty"`
 	// Tools are the tool definitions sent with every request.
 	Tools []model.ToolDefinition `json:"tools,omitempty"`
-	// Redact removes the API keys of this machine from text. It is applied to every
-	// record; nil disables it.
+	// Redact returns text without the API keys of this machine. Journal.Append applies
+	// it to every record; nil disables redaction.
 	Redact func(text []byte) []byte `json:"-"`
 }
 
-// Origin is the point of another journal that this journal was forked from. The
-// records up to that point are copied, so the fork is complete by itself.
+// Origin identifies the record of another journal from which this journal was forked.
+// The fork starts with copies of the records up to that one, so it can be read without
+// the original.
 type Origin struct {
 	InstanceID string `json:"instance_id,omitempty"`
 	Attempt    int    `json:"attempt,omitempty"`
-	// Run is the name of the original run, or of the original file if there is no
-	// run.
+	// Run is the name of the original run, or the name of the original file if it is
+	// not part of a run.
 	Run string `json:"run,omitempty"`
 	// SHA256 is the checksum of the original journal, in hex.
 	SHA256 string `json:"sha256"`
@@ -101,38 +104,38 @@ type Origin struct {
 	Step   int `json:"step"`
 }
 
-// Import describes the file of another format that a journal was made from, and the
-// information that was lost.
+// Import describes the file from which a journal was imported, and the information
+// that the import lost.
 type Import struct {
-	Format string `json:"format"` // as named in the file, else mini's name for the format
+	Format string `json:"format"` // the format's name in the file, else mini's name for it
 	File   string `json:"file"`   // base name
 	SHA256 string `json:"sha256"` // of the file, in hex
-	// Row is the position of the conversation in a file of several, from 1; 0 if the
-	// file contains one attempt.
+	// Row numbers the conversations of a file from 1; 0 if the file has only one.
 	Row int `json:"row,omitempty"`
 	// Agent is the agent that made the trajectory, if the file names it.
 	Agent        string `json:"agent,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`
-	// Losses are sentences about information that a journal cannot represent.
+	// Losses are sentences; each describes information that a journal cannot represent.
 	Losses []string `json:"lost,omitempty"`
 	// Extra is the file's data about the whole attempt, unchanged.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
-// Resume records that the attempt continues after Record. The records between that
-// one and this belong to an abandoned end of an earlier session.
+// Resume records that the attempt continues after Record. Later records of the earlier
+// session are abandoned.
 type Resume struct {
 	MiniVersion string `json:"mini_version"`
-	Record      int    `json:"record"`
-	// Redact is as in Header.
+	Record      int    `json:"record"` // ID
+	// Redact is the same as Header.Redact, for the records of this session.
 	Redact func(text []byte) []byte `json:"-"`
 }
 
 // Replay is the result of running a recorded command again.
 type Replay struct {
-	Record int    `json:"record"` // the repeated execution
+	Record int    `json:"record"` // record ID of the original execution
 	Match  string `json:"match"`  // "exact", "normalised", "output differs" or "diverged"
-	// Difference is the first difference, if Match is "output differs" or "diverged".
+	// Difference describes the first difference, if Match is "output differs" or
+	// "diverged".
 	Difference string  `json:"difference,omitempty"`
 	Duration   Seconds `json:"duration"`
 }
@@ -145,7 +148,7 @@ const (
 	CausePrompt      Cause = "prompt"       // a system or instance prompt
 	CauseReply       Cause = "reply"        // written by the model
 	CauseObservation Cause = "observation"  // the output of a command
-	CauseFormatError Cause = "format_error" // explains the expected action format to the model
+	CauseFormatError Cause = "format_error" // rejects a reply without a valid action
 	CauseRejection   Cause = "rejection"    // the user rejected a command
 	// CauseNotRun answers a tool call that did not run or did not finish, because the
 	// attempt ended or an earlier call of the same reply failed.
@@ -153,13 +156,11 @@ const (
 	// CauseMalformedPatch reports that the submitted patch does not apply. The
 	// message replaces the observation of the submit command.
 	CauseMalformedPatch Cause = "malformed_patch"
-	// Messages of the user while the agent runs: after an interruption, without one,
-	// and after a submission.
-	CauseInterruption Cause = "interruption"
-	CauseSteer        Cause = "steer"
-	CauseFollowUp     Cause = "follow_up"
+	CauseInterruption   Cause = "interruption" // the user wrote after interrupting the agent
+	CauseSteer          Cause = "steer"        // the user wrote while the agent ran
+	CauseFollowUp       Cause = "follow_up"    // the user wrote after a submission
 	// CauseUserCommand reports a command that the user ran. The command is the
-	// message's only action; its execution precedes the message.
+	// message's only action. The execution record precedes the message.
 	CauseUserCommand Cause = "command"
 )
 
@@ -172,9 +173,9 @@ type Message struct {
 	Actions []string `json:"actions,omitempty"`
 }
 
-// Call is a model call. It precedes the message of the reply; a failed call has an
-// Error and no message. Waited is the part of Duration spent waiting for the
-// provider. It does not count against the time limit of the attempt.
+// Call is a model call. It precedes the message with the reply; a failed call has an
+// Error and no reply. Waited is the part of Duration spent waiting before requests,
+// for example during a rate limit. It does not count against the attempt's time limit.
 type Call struct {
 	Usage        model.Usage        `json:"usage"`
 	Cost         model.Cost         `json:"cost"`
@@ -184,10 +185,10 @@ type Call struct {
 	Duration     Seconds            `json:"duration"`
 	Waited       Seconds            `json:"waited,omitempty"`
 	RequestCount int                `json:"tries"`
-	// Requests are the requests of the call. It is empty if there was one request and
-	// no wait.
+	// Requests are the requests of the call. It is empty if there was only one, which
+	// succeeded without a wait.
 	Requests []Request       `json:"attempts,omitempty"`
-	Raw      json.RawMessage `json:"raw,omitempty"`
+	Raw      json.RawMessage `json:"raw,omitempty"` // the provider's response
 	Error    string          `json:"error,omitempty"`
 	// Tree is git's hash of the working tree before the call, without ignored files;
 	// empty if it was not recorded.
@@ -210,16 +211,16 @@ type Request struct {
 }
 
 // RecordRequests converts the requests of a call. It returns nil for a single request
-// without a wait, since Call describes it completely.
-func RecordRequests(attempts []model.Request) []Request {
-	if len(attempts) == 1 && attempts[0].Error == "" && attempts[0].Queued < time.Millisecond {
+// that succeeded without a wait, since Call describes it completely.
+func RecordRequests(requests []model.Request) []Request {
+	if len(requests) == 1 && requests[0].Error == "" && requests[0].Queued < time.Millisecond {
 		return nil
 	}
-	var requests []Request
-	for _, a := range attempts {
+	var converted []Request
+	for _, a := range requests {
 		r := Request{
 			Model: a.Model, Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
-			Status: a.Status, Code: a.Code, RetryAfter: Seconds(a.RetryAfter), Error: a.Error, Cost: a.Cost,
+			Status: a.Status, Code: a.HTTPStatus, RetryAfter: Seconds(a.RetryAfter), Error: a.Error, Cost: a.Cost,
 		}
 		if !a.Start.IsZero() {
 			r.Start = &a.Start
@@ -227,17 +228,17 @@ func RecordRequests(attempts []model.Request) []Request {
 		if a.Usage != (model.Usage{}) {
 			r.Usage = &a.Usage
 		}
-		requests = append(requests, r)
+		converted = append(converted, r)
 	}
-	return requests
+	return converted
 }
 
 // Execution is the result of a command. It precedes the message with the observation.
 // The fields are those of env.Result.
 type Execution struct {
 	Command string `json:"command"`
-	// Output is the beginning and the end of the output if Truncated is set; Head is
-	// the length of the beginning. Bytes and Chars are the size of the whole output.
+	// Output is the output. If Truncated is set, only its beginning, of Head bytes,
+	// and its end are stored. Bytes and Chars are the size of the whole output.
 	Output    Bytes `json:"output"`
 	Head      int   `json:"head,omitempty"`
 	Truncated bool  `json:"truncated,omitempty"`
@@ -251,29 +252,29 @@ type Execution struct {
 	Start           time.Time `json:"start"`
 	Duration        Seconds   `json:"duration"`
 	TimedOut        bool      `json:"timed_out,omitempty"`
-	// Killed and Survivors count the processes that were killed, and those that could
-	// not be. Collateral is set if processes of earlier commands were killed too.
-	Killed     int       `json:"killed,omitempty"`
-	Survivors  int       `json:"survivors,omitempty"`
-	Collateral bool      `json:"collateral,omitempty"`
-	Background []Process `json:"background,omitempty"`
-	OOMKilled  int       `json:"oom_killed,omitempty"`
+	// Killed counts the processes that were killed, Survivors those that could not be
+	// killed. KilledEarlierCommands is set if processes of earlier commands were killed too.
+	Killed                int       `json:"killed,omitempty"`
+	Survivors             int       `json:"survivors,omitempty"`
+	KilledEarlierCommands bool      `json:"collateral,omitempty"`
+	Background            []Process `json:"background,omitempty"`
+	OOMKilled             int       `json:"oom_killed,omitempty"`
 	// Exception is the error message shown to the model besides the output.
 	Exception string `json:"exception,omitempty"`
-	// ByUser is set for a command that the user ran, not the model.
+	// ByUser is set if the user ran the command, not the model.
 	ByUser bool `json:"person,omitempty"`
 }
 
-// jsonValue returns a value that encodes like x, but without calling
-// Bytes.MarshalJSON. The encoder would scan its result a second time, which is
-// expensive for large outputs.
+// jsonValue returns a value with the same JSON encoding as x that does not call
+// Bytes.MarshalJSON, because the encoder scans the result of MarshalJSON again, which
+// is expensive for large outputs.
 func (x Execution) jsonValue() any {
-	type rest Execution
+	type otherFields Execution // its Output is hidden by the field of the same name
 	return struct {
 		Command string `json:"command"`
 		Output  any    `json:"output"`
-		rest
-	}{x.Command, x.Output.jsonValue(), rest(x)}
+		otherFields
+	}{x.Command, x.Output.jsonValue(), otherFields(x)}
 }
 
 // Process is a process that a command left running in the background.
@@ -282,7 +283,7 @@ type Process struct {
 	Name string `json:"name"`
 }
 
-// DecisionAction is what happens with a command.
+// DecisionAction is an approver's answer to whether a command may run.
 type DecisionAction string
 
 // The actions: run the command, ask for approval, or reject it.
@@ -292,7 +293,7 @@ const (
 	Deny  DecisionAction = "deny"
 )
 
-// Decision is the decision of an approver about a command.
+// Decision is an approver's decision about a command.
 type Decision struct {
 	Action DecisionAction `json:"action"`
 	// Reason is shown to the model if the command does not run.
@@ -302,31 +303,31 @@ type Decision struct {
 	// (no user to ask). Rule is the matching rule.
 	By   string `json:"by,omitempty"`
 	Rule string `json:"rule,omitempty"`
-	// Previous are the earlier decisions to ask, oldest first.
+	// Previous are earlier decisions, oldest first, whose Action is Ask.
 	Previous []Decision `json:"before,omitempty"`
 }
 
 // CommandDecision is the decision about a command of a reply. It precedes the
-// execution.
+// execution of the command.
 type CommandDecision struct {
 	Command string `json:"command"`
 	Decision
 }
 
-// Limits are the maximum number of model calls and the maximum cost in US dollars. 0
-// means no limit.
+// Limits are the maximum number of model calls and the maximum cost in US dollars of
+// an attempt. 0 means no limit.
 type Limits struct {
 	Steps int     `json:"steps"`
 	Cost  float64 `json:"cost"`
 }
 
-// Source is the origin of a submission.
-type Source string
+// SubmissionSource identifies how mini obtained a submission.
+type SubmissionSource string
 
 // The sources of submissions.
 const (
-	SourceSubmitted Source = "submitted" // submitted by the agent
-	SourceWorktree  Source = "worktree"  // the working tree diff, taken by mini
+	SourceSubmitted SubmissionSource = "submitted" // submitted by the agent
+	SourceWorktree  SubmissionSource = "worktree"  // the working tree diff, taken by mini
 )
 
 // Class classifies how an attempt ended.
@@ -342,11 +343,11 @@ const (
 	Internal    Class = "internal"    // a bug in mini; not a result
 )
 
-// Counts reports whether the attempt is a result of its instance. Instances without a
-// result are run again when the run is resumed.
-func (c Class) Counts() bool { return c == Submitted || c == Limit }
+// IsResult reports whether an attempt of this class is a result. A resumed run runs
+// instances without a result again.
+func (c Class) IsResult() bool { return c == Submitted || c == Limit }
 
-// IsRetryable reports whether the same run retries the attempt.
+// IsRetryable reports whether a run retries an attempt of this class.
 func (c Class) IsRetryable() bool { return c == Provider || c == Environment }
 
 // Outcome is the end of an attempt, with its totals.
@@ -354,24 +355,26 @@ type Outcome struct {
 	Class      Class  `json:"class"`
 	ExitStatus string `json:"exit_status"`
 	// Submission is the final patch, byte for byte. Only classes that count have one.
-	// Autosubmitted is set if mini took it from the working tree at a limit.
+	// Autosubmitted is set if a limit ended the attempt and mini took the patch from
+	// the working tree.
 	Submission    Bytes `json:"submission"`
 	Autosubmitted bool  `json:"autosubmitted,omitempty"`
-	// Source is the origin of the submission, empty without one. It is SourceWorktree
-	// also if the agent submitted nothing or a patch that does not apply.
-	Source Source `json:"source,omitempty"`
-	// DiffersFromWorktree is set if the patch that the agent submitted does not
-	// produce the files of its working tree.
+	// SubmissionSource is empty without a submission. It is SourceWorktree also if the agent
+	// submitted an empty patch or one that does not apply.
+	Source SubmissionSource `json:"source,omitempty"`
+	// DiffersFromWorktree is set if applying the submission of the agent does not
+	// produce the files of the working tree.
 	DiffersFromWorktree bool `json:"differs,omitempty"`
 	// PartialPatch is the working tree diff of an attempt that does not count.
 	PartialPatch Bytes `json:"partial_patch,omitempty"`
-	// Error explains classes that do not count; Hint says what to do about it. Stack
-	// is the stack trace of an internal error.
+	// Error is the error that ended the attempt; empty if ExitStatus describes it. Hint
+	// tells the user what to do about it. Stack is the stack trace of an internal
+	// error.
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 	Stack string `json:"stack,omitempty"`
 
-	// Steps counts model calls. It includes ChildSteps, the calls of subagents. Usage
+	// Steps counts model calls, including ChildSteps, the calls of subagents. Usage
 	// and Cost include subagents too.
 	Steps      int         `json:"steps"`
 	ChildSteps int         `json:"child_steps,omitempty"`
@@ -379,9 +382,9 @@ type Outcome struct {
 	Cost       model.Cost  `json:"cost"`
 	Start      time.Time   `json:"start"`
 	End        time.Time   `json:"end"`
-	// Idle is the time between interruptions and resumes.
+	// Idle is the total time between the sessions, from interruptions to resumes.
 	Idle Seconds `json:"idle,omitempty"`
-	// Times break down the duration of all sessions.
+	// Times divides the duration of all sessions by activity.
 	Times Times `json:"times,omitzero"`
 	// Warnings come from the sandbox and from the patch check.
 	Warnings []string `json:"warnings,omitempty"`

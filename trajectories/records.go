@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Records returns the records of a journal with the contents of t, for writing a
-// transcript that was changed. Records are renumbered, including references in their
+// Records yields records for a journal with the contents of t, for example to write a
+// changed transcript. It numbers the records anew and updates record IDs in their
 // data.
 func (t *Transcript) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		b := recordBuilder{t: t, otherRecords: t.OtherRecords, failedCalls: t.FailedCalls}
 		b.build()
-		for i, it := range b.records {
-			r := Record{ID: i + 1, Parent: i, Type: it.t, Time: it.at}
+		for i, n := range b.records {
+			r := Record{ID: i + 1, Parent: i, Type: n.typ, Time: n.time}
 			var err error
-			if r.Data, err = encode(it.data); err == nil {
+			if r.Data, err = encode(n.data); err == nil {
 				err = r.Renumber(b.newID)
 			}
 			if !yield(r, err) || err != nil {
@@ -27,27 +27,28 @@ func (t *Transcript) Records() iter.Seq2[Record, error] {
 	}
 }
 
-// recordBuilder puts the records of a transcript in order.
+// recordBuilder collects the records of a transcript in the order of a journal.
 type recordBuilder struct {
 	t            *Transcript
 	otherRecords []Record // not yet added
 	failedCalls  []Call   // not yet added
 	records      []newRecord
-	newIDs       []idPair
+	newIDs       []idPair // sorted by old at the end of build
 }
 
+// newRecord is a record without an ID. Its data is not encoded yet.
 type newRecord struct {
-	t    Type
-	at   time.Time
+	typ  Type
+	time time.Time
 	data any
 }
 
 type idPair struct{ old, new int }
 
-// newID returns the new ID of the record with an old ID, or of the closest earlier
-// record if that one was removed.
+// newID returns the new ID of the record whose ID was old. If that record was removed,
+// it returns the new ID of the closest earlier record, or 0 if there is none.
 func (b *recordBuilder) newID(old int) int {
-	i, found := slices.BinarySearchFunc(b.newIDs, old, func(r idPair, old int) int { return cmp.Compare(r.old, old) })
+	i, found := slices.BinarySearchFunc(b.newIDs, old, func(p idPair, old int) int { return cmp.Compare(p.old, old) })
 	if !found {
 		i--
 	}
@@ -57,9 +58,9 @@ func (b *recordBuilder) newID(old int) int {
 	return b.newIDs[i].new
 }
 
-// put appends a record. old is its previous ID, or 0 if it has none.
-func (b *recordBuilder) put(old int, t Type, at time.Time, data any) {
-	b.records = append(b.records, newRecord{t, at, data})
+// put appends a record. old is its previous ID, or 0 if nothing refers to it.
+func (b *recordBuilder) put(old int, typ Type, at time.Time, data any) {
+	b.records = append(b.records, newRecord{typ, at, data})
 	if old > 0 {
 		b.newIDs = append(b.newIDs, idPair{old, len(b.records)})
 	}
@@ -104,18 +105,19 @@ func (b *recordBuilder) build() {
 	}
 }
 
-// addOtherRecords adds the other records with IDs below the given one; 0 means all.
-func (b *recordBuilder) addOtherRecords(record int) {
-	for len(b.otherRecords) > 0 && (record == 0 || b.otherRecords[0].ID < record) {
+// addOtherRecords adds the other records with IDs below before, or all if before is 0.
+func (b *recordBuilder) addOtherRecords(before int) {
+	for len(b.otherRecords) > 0 && (before == 0 || b.otherRecords[0].ID < before) {
 		r := b.otherRecords[0]
 		b.put(r.ID, r.Type, r.Time, r.Data)
 		b.otherRecords = b.otherRecords[1:]
 	}
 }
 
-// addEntry adds a message after the records that precede it: for a reply, failed calls
-// and its call; for an observation, the execution.
-func (b *recordBuilder) addEntry(e *Entry, at int, reply *Entry) {
+// addEntry adds entry e, which has the given index, after the records that precede its
+// message: for a reply, earlier failed calls and its own call; for an observation, the
+// execution, which is stored in the entry of the reply.
+func (b *recordBuilder) addEntry(e *Entry, index int, reply *Entry) {
 	for e.Call != nil && len(b.failedCalls) > 0 && b.failedCalls[0].Start.Before(e.Call.Start) {
 		b.put(0, TypeCall, e.Time, &b.failedCalls[0])
 		b.failedCalls = b.failedCalls[1:]
@@ -126,12 +128,12 @@ func (b *recordBuilder) addEntry(e *Entry, at int, reply *Entry) {
 	if e.Call != nil {
 		b.put(0, TypeCall, e.Time, e.Call)
 	}
-	for _, candidate := range []*Entry{reply, e} {
-		if candidate == nil || candidate == e && e.Cause != CauseUserCommand {
+	for _, source := range []*Entry{reply, e} {
+		if source == nil || source == e && e.Cause != CauseUserCommand {
 			continue
 		}
-		for i := range candidate.Executions {
-			if x := &candidate.Executions[i]; x.ObservationEntry == at {
+		for i := range source.Executions {
+			if x := &source.Executions[i]; x.ObservationEntry == index {
 				b.addExecution(x, x.Start)
 			}
 		}
@@ -139,7 +141,7 @@ func (b *recordBuilder) addEntry(e *Entry, at int, reply *Entry) {
 	b.put(e.Record, TypeMessage, e.Time, e.Message)
 }
 
-// addUnreported adds the executions of a reply that no message reported.
+// addUnreported adds the executions of a reply whose result no message reports.
 func (b *recordBuilder) addUnreported(reply *Entry) {
 	if reply == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// TestTranscriptRecords checks that Records and BuildTranscript are inverse.
+// TestTranscriptRecords checks that BuildTranscript restores a transcript from its records.
 func TestTranscriptRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := Create(path, Header{InstanceID: "a", ModelName: "m"})
@@ -17,7 +17,7 @@ func TestTranscriptRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := Message{Message: model.Message{Role: model.Assistant, Content: "r"}, Cause: CauseReply, Actions: []string{"one", "two", "three"}}
-	told := Message{Message: model.Message{Role: model.User}, Cause: CauseObservation}
+	observation := Message{Message: model.Message{Role: model.User}, Cause: CauseObservation}
 	for _, r := range []struct {
 		t    Type
 		data any
@@ -27,11 +27,11 @@ func TestTranscriptRecords(t *testing.T) {
 		{TypeCall, Call{Cost: 1}},
 		{TypeMessage, reply},
 		{TypeExecution, Execution{Command: "one", ExitCode: 3}},
-		{TypeMessage, told},
+		{TypeMessage, observation},
 		{TypeExecution, Execution{Command: "two"}},
-		{TypeMessage, told},
+		{TypeMessage, observation},
 		{TypeExecution, Execution{Command: "three"}}, // not reported
-		{TypeContext, Context{Sent: []ContextPart{{From: 3, To: 3}}}},
+		{TypeContext, PromptContext{Sent: []ContextPart{{From: 3, To: 3}}}},
 		{TypeCall, Call{Cost: 2}},
 		{TypeMessage, reply},
 		{TypeCall, Call{Error: "503"}},

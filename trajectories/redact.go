@@ -6,20 +6,21 @@ import (
 	"encoding/json"
 )
 
-// RedactJSON applies redact to all strings of a JSON value. It returns data itself if
-// nothing changes, which is the common case.
+// RedactJSON applies redact to all strings of a JSON value, including keys and Bytes in
+// base64. If redact does not change the encoded data, RedactJSON returns data without
+// decoding it; redact must therefore change escaped and base64 forms of secrets too.
 func RedactJSON(data []byte, redact func([]byte) []byte) ([]byte, error) {
 	if bytes.Equal(redact(data), data) {
 		return data, nil
 	}
-	// Redact each string, since Bytes in base64 may contain a key too.
+	// Redact the decoded strings, so that the result is valid JSON.
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	var value any
+	if err := dec.Decode(&value); err != nil {
 		return nil, err
 	}
-	return encode(redactValue(v, redact))
+	return encode(redactValue(value, redact))
 }
 
 func redactValue(v any, redact func([]byte) []byte) any {
@@ -36,11 +37,11 @@ func redactValue(v any, redact func([]byte) []byte) any {
 				return Bytes(redact(raw))
 			}
 		}
-		clean := make(map[string]any, len(v))
+		redacted := make(map[string]any, len(v))
 		for key, value := range v {
-			clean[string(redact([]byte(key)))] = redactValue(value, redact)
+			redacted[string(redact([]byte(key)))] = redactValue(value, redact)
 		}
-		return clean
+		return redacted
 	}
 	return v
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Keys are removed from all records, including base64 text, and every record can
-// still be read.
+// TestJournalRedacts checks that Append removes keys from records, also in base64, and that
+// every record can still be read.
 func TestJournalRedacts(t *testing.T) {
 	key := []byte("sk-0123456789")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Renumber changes the record IDs in the data of a record. newID returns the new ID
-// of a record.
+// Renumber replaces the record IDs in r.Data. newID maps old record IDs to new ones.
+// Renumber does not change r.ID and r.Parent.
 func (r *Record) Renumber(newID func(record int) int) error {
 	var err error
 	switch r.Type {
 	case TypeContext:
-		err = updateData(r, func(c *Context) {
+		err = updateData(r, func(c *PromptContext) {
 			for i := range c.Sent {
 				c.Sent[i].From, c.Sent[i].To = newID(c.Sent[i].From), newID(c.Sent[i].To)
 			}

@@ -1,20 +1,20 @@
 package trajectories
 
-// Times break down the duration of an attempt. Start precedes Outcome.Start. Time
-// that fits no field is not counted.
+// Times divides the duration of an attempt by activity. Other activities are not
+// counted. The time in SandboxStart is before Outcome.SandboxStart.
 type Times struct {
-	Start    Seconds `json:"start"`    // creating the sandbox: pulls, and replayed commands
-	Scrub    Seconds `json:"scrub"`    // scrubbing the repository
-	Model    Seconds `json:"model"`    // model calls, including waits for the provider
-	Commands Seconds `json:"commands"` // commands of replies, and the start-up command
-	Diff     Seconds `json:"diff"`     // the working tree diff, and patch checks
+	SandboxStart Seconds `json:"start"`    // creating the sandbox, with image pulls and replayed commands
+	Scrub        Seconds `json:"scrub"`    // scrubbing the repository
+	Model        Seconds `json:"model"`    // model calls, including waits for the provider
+	Commands     Seconds `json:"commands"` // commands of replies, and the start-up command
+	Diff         Seconds `json:"diff"`     // the working tree diff, and patch checks
 }
 
-// Add adds the duration of a record of type t.
-func (t *Times) Add(kind Type, d Seconds) {
-	switch kind {
+// Add adds the duration of a record of type typ.
+func (t *Times) Add(typ Type, d Seconds) {
+	switch typ {
 	case TypeReplay:
-		t.Start += d
+		t.SandboxStart += d
 	case TypeScrub:
 		t.Scrub += d
 	case TypeCall, TypeSummary:

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// ToolCall is a mini-tool request of a command and the response. It precedes the
-// execution of the command. Details is tool-specific data for viewers and programs.
+// ToolCall is a mini-tool request that a command made, and the response. It precedes the
+// execution of the command. Details is data in a form that depends on the tool; it is
+// not sent to the model.
 type ToolCall struct {
 	Name     string          `json:"name"`
-	Args     []string        `json:"args,omitempty"` // without the name
+	Args     []string        `json:"args,omitempty"` // without the name of the tool
 	Input    Bytes           `json:"input,omitempty"`
 	Dir      string          `json:"dir,omitempty"`
 	Output   Bytes           `json:"output"`
@@ -20,13 +21,13 @@ type ToolCall struct {
 	Details  json.RawMessage `json:"details,omitempty"`
 }
 
-// Children returns the results of the children that a tool call started.
+// Children returns the results of the children that the tool call started.
 func (c ToolCall) Children() []ChildResult {
-	var d struct {
+	var details struct {
 		Children []ChildResult `json:"children"`
 	}
-	if len(c.Details) == 0 || json.Unmarshal(c.Details, &d) != nil {
+	if len(c.Details) == 0 || json.Unmarshal(c.Details, &details) != nil {
 		return nil
 	}
-	return d.Children
+	return details.Children
 }

@@ -14,53 +14,53 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// withTools writes a journal with tool requests.
-func withTools(t *testing.T) string {
+// writeToolJournal writes a journal with tool requests.
+func writeToolJournal(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := func(name string, args ...string) {
+	addTool := func(name string, args ...string) {
 		add(t, j, trajectories.TypeTool, trajectories.ToolCall{Name: name, Args: args, Output: trajectories.Bytes(name + "\xff"), Details: json.RawMessage(`{"n":1}`)})
 	}
-	ran := func(command string, person bool) {
-		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command, ByUser: person})
+	addExecution := func(command string, byUser bool) {
+		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command, ByUser: byUser})
 	}
-	say := func(role model.Role, c trajectories.Cause, actions ...string) {
+	addMessage := func(role model.Role, c trajectories.Cause, actions ...string) {
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role}, Cause: c, Actions: actions})
 	}
-	asks("setup")
-	ran("mini-tool setup", false)
-	say(model.Assistant, trajectories.CauseReply, "one", "two")
-	asks("note", "add", "x")
-	asks("notes")
-	ran("one", false)
-	say(model.User, trajectories.CauseObservation)
-	ran("two", false)
-	say(model.User, trajectories.CauseObservation)
-	say(model.Assistant, trajectories.CauseReply, "three")
-	asks("lost") // interrupted
+	addTool("setup")
+	addExecution("mini-tool setup", false)
+	addMessage(model.Assistant, trajectories.CauseReply, "one", "two")
+	addTool("note", "add", "x")
+	addTool("notes")
+	addExecution("one", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addExecution("two", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addMessage(model.Assistant, trajectories.CauseReply, "three")
+	addTool("lost") // interrupted
 	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 11})
-	asks("found")
-	ran("three", false)
-	say(model.User, trajectories.CauseObservation)
-	asks("own")
-	ran("! mini-tool own", true)
-	say(model.User, trajectories.CauseUserCommand, "mini-tool own")
-	asks("last")
+	addTool("found")
+	addExecution("three", false)
+	addMessage(model.User, trajectories.CauseObservation)
+	addTool("own")
+	addExecution("! mini-tool own", true)
+	addMessage(model.User, trajectories.CauseUserCommand, "mini-tool own")
+	addTool("last")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// toolsByCommand describes which requests belong to which command.
+// toolsByCommand returns a line per command with its requests, and a line per other record.
 func toolsByCommand(tr *trajectories.Transcript) string {
 	var all []string
-	list := func(ran []trajectories.RecordedExecution) {
-		for _, r := range ran {
+	describe := func(executions []trajectories.RecordedExecution) {
+		for _, r := range executions {
 			line := r.Command + ":"
 			for _, c := range r.ToolCalls {
 				line += " " + strings.Join(append([]string{c.Name}, c.Args...), ",")
@@ -68,9 +68,9 @@ func toolsByCommand(tr *trajectories.Transcript) string {
 			all = append(all, line)
 		}
 	}
-	list(tr.SetupExecutions)
+	describe(tr.SetupExecutions)
 	for _, e := range tr.Entries {
-		list(e.Executions)
+		describe(e.Executions)
 	}
 	for _, r := range tr.OtherRecords {
 		all = append(all, "other: "+string(r.Type))
@@ -79,7 +79,7 @@ func toolsByCommand(tr *trajectories.Transcript) string {
 }
 
 func TestTranscriptTools(t *testing.T) {
-	tr, err := trajectories.BuildTranscript(trajectories.Read(withTools(t)))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(writeToolJournal(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestTranscriptTools(t *testing.T) {
 
 // TestTrajTools checks that requests are in the extra of the observation only.
 func TestTrajTools(t *testing.T) {
-	journal := withTools(t)
+	journal := writeToolJournal(t)
 	file := filepath.Join(t.TempDir(), "t")
 	if err := trajectories.WriteTrajFile(journal, file); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestTrajTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"", " note notes", "", "", " found", " own"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := load(file); err != nil {
+	if _, err := loadTraj(file); err != nil {
 		t.Error(err)
 	}
 }

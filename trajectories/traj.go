@@ -12,41 +12,42 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// FormatV2 and FormatV1 are the formats of mini-swe-agent's .traj.json files,
-// releases 2 and 1. WriteTraj writes FormatV2.
+// FormatV2 and FormatV1 name the formats of .traj.json files of mini-swe-agent 2 and
+// 1. WriteTraj writes FormatV2.
 const (
 	FormatV2 = "mini-swe-agent-1.1"
 	FormatV1 = "mini-swe-agent-1"
 )
 
-// WriteTrajFile writes the .traj.json file of a journal, for tools that read
+// WriteTrajFile writes the .traj.json file of a journal to path, for tools that read
 // trajectories of mini-swe-agent. It reads the journal twice and holds one record at
 // a time in memory.
 //
-// Abandoned records are left out, but their cost is included. An attempt that did not
+// The file omits abandoned records, but includes their cost. An attempt that did not
 // end has no exit message and an empty exit status. Bytes that are not UTF-8 become
-// U+FFFD. The file has the provider's responses only if the configuration of the
-// attempt asks for them (run.traj_response).
+// U+FFFD. The file contains the provider's responses if run.traj_response is set in
+// the configuration of the attempt, or if the attempt was imported.
 func WriteTrajFile(journal, path string) error {
 	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return WriteTraj(w, journal) })
 }
 
-// WriteTraj is WriteTrajFile for a writer.
+// WriteTraj is WriteTrajFile for an io.Writer.
 func WriteTraj(w io.Writer, journal string) error {
 	return writeTraj(w, Read(journal), ReadCurrentBranch(journal))
 }
 
-// WriteTrajRecords is WriteTrajFile for records, which it reads twice.
+// WriteTrajRecords is WriteTrajFile for the records of a journal without abandoned
+// ones. It iterates over them twice.
 func WriteTrajRecords(records iter.Seq2[Record, error], path string) error {
 	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return writeTraj(w, records, records) })
 }
 
-// writeTraj computes totals from all records, and messages from those of the
-// conversation.
-func writeTraj(w io.Writer, all, conversation iter.Seq2[Record, error]) error {
+// writeTraj computes the totals from all records, and the messages from the records of
+// the current branch.
+func writeTraj(w io.Writer, all, currentBranch iter.Seq2[Record, error]) error {
 	s, err := summarizeTraj(all)
 	if err == nil {
-		err = s.write(w, conversation)
+		err = s.write(w, currentBranch)
 	}
 	if err != nil {
 		return fmt.Errorf("write .traj.json: %w", err)
@@ -54,16 +55,16 @@ func writeTraj(w io.Writer, all, conversation iter.Seq2[Record, error]) error {
 	return nil
 }
 
-// trajSummary is the data about the attempt as a whole.
+// trajSummary is the data of the file about the whole attempt.
 type trajSummary struct {
 	header  Header
-	source  *Import // set if the attempt was imported
+	source  *Import // nil unless the attempt was imported
 	outcome Outcome // with totals computed from the calls if the attempt did not end
 }
 
 func summarizeTraj(records iter.Seq2[Record, error]) (trajSummary, error) {
 	var s trajSummary
-	var calls int
+	var steps int
 	var cost model.Cost
 	var usage model.Usage
 	ended := false
@@ -84,12 +85,12 @@ func summarizeTraj(records iter.Seq2[Record, error]) (trajSummary, error) {
 			}
 			err = json.Unmarshal(r.Data, &c)
 			if IsStep(r) {
-				calls++
+				steps++
 			}
-			if !s.header.IsInherited(r.ID) { // otherwise the original attempt paid for it
+			if !s.header.IsInherited(r.ID) { // the original attempt paid for inherited calls
 				cost, usage = cost+c.Cost, usage.Add(c.Usage)
 			}
-		case TypeResume: // the attempt continued after this outcome
+		case TypeResume: // an outcome before it is no longer valid
 			ended, s.outcome = false, Outcome{}
 		case TypeOutcome:
 			ended = true
@@ -100,7 +101,7 @@ func summarizeTraj(records iter.Seq2[Record, error]) (trajSummary, error) {
 		}
 	}
 	if !ended {
-		s.outcome.Steps, s.outcome.Cost, s.outcome.Usage = calls, cost, usage
+		s.outcome.Steps, s.outcome.Cost, s.outcome.Usage = steps, cost, usage
 	}
 	return s, nil
 }
@@ -124,41 +125,40 @@ type trajInfo struct {
 	Submission  string `json:"submission"`
 	Exception   string `json:"exception_str,omitempty"`
 	Traceback   string `json:"traceback,omitempty"`
-	// PartialPatch is an extension of mini: the diff of an attempt that does not
-	// count.
-	PartialPatch string `json:"partial_patch,omitempty"`
-	// Autosubmitted is an extension of mini: the submission was taken from the
-	// working tree at a limit.
-	Autosubmitted bool `json:"autosubmitted,omitempty"`
+	// PartialPatch and Autosubmitted are extensions of mini with the values of the
+	// same fields of Outcome.
+	PartialPatch  string `json:"partial_patch,omitempty"`
+	Autosubmitted bool   `json:"autosubmitted,omitempty"`
 }
 
 func (s trajSummary) info() (trajInfo, error) {
-	var i trajInfo
+	var info trajInfo
 	if len(s.header.Config) > 0 {
-		if err := json.Unmarshal(s.header.Config, &i.Config); err != nil {
-			return i, fmt.Errorf("configuration in the header: %w", err)
+		if err := json.Unmarshal(s.header.Config, &info.Config); err != nil {
+			return info, fmt.Errorf("configuration in the header: %w", err)
 		}
 	}
-	i.Config.AgentType = "mini"
-	i.MiniVersion = s.header.MiniVersion
+	info.Config.AgentType = "mini"
+	info.MiniVersion = s.header.MiniVersion
 	if s.source != nil {
-		i.setSource(*s.source, s.header.ModelName)
+		info.setSource(*s.source, s.header.ModelName)
 	}
-	for _, part := range []*json.RawMessage{&i.Config.Agent, &i.Config.Model, &i.Config.Environment} {
+	for _, part := range []*json.RawMessage{&info.Config.Agent, &info.Config.Model, &info.Config.Environment} {
 		if len(*part) == 0 {
 			*part = json.RawMessage("{}")
 		}
 	}
-	i.Config.ModelType = cmp.Or(s.header.ModelClass, i.Config.ModelType)
-	i.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, i.Config.EnvironmentType)
-	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.IfKnown(s.outcome.Usage), s.outcome.Steps
-	i.ExitStatus, i.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
-	i.PartialPatch, i.Autosubmitted = string(s.outcome.PartialPatch), s.outcome.Autosubmitted
-	i.Exception, i.Traceback = s.outcome.Error, s.outcome.Stack
-	return i, nil
+	info.Config.ModelType = cmp.Or(s.header.ModelClass, info.Config.ModelType)
+	info.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, info.Config.EnvironmentType)
+	info.Stats.Cost, info.Stats.Calls = s.outcome.Cost.IfKnown(s.outcome.Usage), s.outcome.Steps
+	info.ExitStatus, info.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
+	info.PartialPatch, info.Autosubmitted = string(s.outcome.PartialPatch), s.outcome.Autosubmitted
+	info.Exception, info.Traceback = s.outcome.Error, s.outcome.Stack
+	return info, nil
 }
 
-// withResponses reports whether the file is to have the provider's responses.
+// withResponses reports whether the configuration of the attempt requests the
+// provider's responses in the file.
 func (s trajSummary) withResponses() bool {
 	var config struct {
 		Run struct {
@@ -174,8 +174,8 @@ func (i *trajInfo) setSource(source Import, modelName string) {
 		Config json.RawMessage `json:"config"`
 	}
 	if strings.HasPrefix(source.Format, "mini-swe-agent-") {
-		// The file of another agent may have any configuration; ignore one of a
-		// different form.
+		// The configuration in an imported file can have any form; ignore it if it
+		// cannot be decoded.
 		if json.Unmarshal(source.Extra, &original) == nil && len(original.Config) > 0 {
 			saved := i.Config
 			if json.Unmarshal(original.Config, &i.Config) != nil {
@@ -191,7 +191,8 @@ func (i *trajInfo) setSource(source Import, modelName string) {
 	}
 }
 
-// write writes each message on its own line, for readability and streaming.
+// write writes the file. Each message is on its own line, so that people can read the
+// file and write holds only one message in memory.
 func (s trajSummary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	info, err := s.info()
 	if err != nil {
@@ -200,13 +201,13 @@ func (s trajSummary) write(w io.Writer, records iter.Seq2[Record, error]) error 
 	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
 		return err
 	}
-	t := trajConverter{responses: s.withResponses(), imported: s.source != nil}
+	converter := trajConverter{responses: s.withResponses(), imported: s.source != nil}
 	separator := "\n"
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
-		m, err := t.convert(r)
+		m, err := converter.convert(r)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}

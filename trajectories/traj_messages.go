@@ -9,25 +9,29 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// trajConverter converts records to messages. A message gets its extra fields from
-// the call or execution before it; each is used once.
+// trajConverter converts records to messages of a .traj.json file. The call or the
+// execution before a message provides its extra fields. Each provides them only once.
 type trajConverter struct {
-	responses    bool // include the provider's responses
-	imported     bool // imported attempts keep all data, since the original file may be lost
-	call         *Call
-	reply        *Message // the newest reply
-	compactions  int      // number of compactions so far
-	answered     bool     // a user message has followed the reply
-	execution    *Execution
+	responses bool // include the provider's responses
+	// imported is set for imported attempts, whose messages contain all data since the
+	// original file may be lost.
+	imported     bool
+	call         *Call      // not used by a message so far
+	reply        *Message   // the newest reply
+	compactions  int        // number of compactions so far
+	answered     bool       // a user message has followed the reply
+	execution    *Execution // not used by a message so far
 	pendingTools []ToolCall // tool calls without an execution so far
 	tools        []ToolCall // tool calls of execution
 }
 
+// trajAction is a command that the agent or the user runs.
 type trajAction struct {
 	Command string `json:"command"`
 	CallID  string `json:"tool_call_id,omitempty"`
 }
 
+// replyExtra is the extra data of a reply.
 type replyExtra struct {
 	Actions   []trajAction    `json:"actions"`
 	Response  json.RawMessage `json:"response,omitempty"`
@@ -35,22 +39,24 @@ type replyExtra struct {
 	Cost      *model.Cost     `json:"cost"`            // null if unknown
 	Timestamp *float64        `json:"timestamp,omitempty"`
 	// Compactions is the number of compactions before this reply. If it is not 0, the
-	// model was not shown all messages before it.
+	// model did not see all messages before the reply.
 	Compactions int `json:"compactions,omitempty"`
 }
 
-// observationExtra is also part of the exit message, since no message reports the
-// output of the last command.
+// observationExtra is the extra data of an observation. For imported attempts, the exit
+// message contains it too, since no observation reports the output of the last command.
 type observationExtra struct {
 	RawOutput  string   `json:"raw_output"`
 	ReturnCode *int     `json:"returncode"` // null if unknown
 	Timestamp  *float64 `json:"timestamp,omitempty"`
 	Exception  string   `json:"exception_info"`
-	TimedOut   bool     `json:"timed_out,omitempty"` // only for imported attempts; Exception says it for others
+	TimedOut   bool     `json:"timed_out,omitempty"` // only for imported attempts; others report it in Exception
 	// Tools are the mini-tool requests of the command, as in the journal.
 	Tools []ToolCall `json:"tools,omitempty"`
 }
 
+// interruptExtra is the extra data of a message that rejects a reply, and of a message
+// of the user.
 type interruptExtra struct {
 	Type          string   `json:"interrupt_type"`
 	Actions       *int     `json:"n_actions,omitempty"`
@@ -58,23 +64,25 @@ type interruptExtra struct {
 	Timestamp     *float64 `json:"timestamp,omitempty"` // only for imported attempts
 }
 
-// plainExtra is the extra data of other messages of imported attempts, since agents
-// use user messages differently.
+// plainExtra is the extra data of all other messages of imported attempts. It contains
+// the cause, because the role of a message does not determine it: agents use user
+// messages for different purposes.
 type plainExtra struct {
 	Timestamp *float64 `json:"timestamp,omitempty"`
 	Cause     Cause    `json:"cause"`
 }
 
+// exitExtra is the extra data of the exit message.
 type exitExtra struct {
 	Status     string `json:"exit_status"`
 	Submission string `json:"submission"`
 	*observationExtra
 }
 
-// roleExit is the role of the last message of a finished attempt.
+// roleExit is the role of the exit message, the last message of a finished attempt.
 const roleExit model.Role = "exit"
 
-// convert converts a record. It returns nil for records that are not a message.
+// convert converts a record to a message. It returns nil if the record has none.
 func (t *trajConverter) convert(r Record) (*trajMessage, error) {
 	switch r.Type {
 	case TypeCall:
@@ -113,16 +121,18 @@ func (t *trajConverter) convert(r Record) (*trajMessage, error) {
 	return nil, nil
 }
 
+// exitMessage returns the message for the outcome.
 func (t *trajConverter) exitMessage(o Outcome) *trajMessage {
-	text := cmp.Or(string(o.Submission), o.ExitStatus)
+	content := cmp.Or(string(o.Submission), o.ExitStatus)
 	extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
 	if x := t.execution; t.imported && x != nil && t.reply != nil {
-		e := x.observation(x.Start.Add(time.Duration(x.Duration)))
-		extra.observationExtra = &e
+		observation := x.observation(x.Start.Add(time.Duration(x.Duration)))
+		extra.observationExtra = &observation
 	}
-	return newTrajMessage(model.Message{Role: roleExit, Content: text}, extra)
+	return newTrajMessage(model.Message{Role: roleExit, Content: content}, extra)
 }
 
+// extra returns the extra data of a message that was recorded at time at, or nil.
 func (t *trajConverter) extra(m Message, at time.Time) any {
 	switch m.Cause {
 	case CauseReply:
@@ -139,11 +149,11 @@ func (t *trajConverter) extra(m Message, at time.Time) any {
 			return e
 		}
 	case CauseFormatError:
-		return t.interrupt("FormatError", m, at)
+		return t.rejection("FormatError", m, at)
 	case CauseRejection:
-		return t.interrupt("UserRejection", m, at)
+		return t.rejection("UserRejection", m, at)
 	case CauseNotRun:
-		return t.interrupt("NotRun", m, at)
+		return t.rejection("NotRun", m, at)
 	case CauseInterruption, CauseSteer:
 		return interruptExtra{Type: "UserInterruption", Timestamp: timestamp(at)}
 	case CauseFollowUp:
@@ -194,9 +204,9 @@ func (t *trajConverter) replyExtra(m Message, at time.Time) replyExtra {
 	return e
 }
 
-// ActionCallIDs returns the tool call IDs of a reply's actions. If there are as many
-// calls as actions, they correspond in order; otherwise calls are matched by their
-// command.
+// ActionCallIDs returns the tool call ID of each action of a reply, empty if there is
+// none. If there are as many tool calls as actions, they correspond in order; otherwise
+// an action belongs to the next tool call with the same command.
 func ActionCallIDs(m Message) []string {
 	ids := make([]string, len(m.Actions))
 	if len(m.ToolCalls) == len(m.Actions) {
@@ -221,8 +231,8 @@ func ActionCallIDs(m Message) []string {
 	return ids
 }
 
-// usageResponse returns a provider response that has only the usage, for attempts whose
-// responses were not recorded.
+// usageResponse returns a provider response that contains only the model and the usage,
+// for calls whose response was not recorded. It returns nil if the usage is not known.
 func (c *Call) usageResponse() json.RawMessage {
 	if c.Usage.Prompt == 0 && c.Usage.Completion == 0 {
 		return nil
@@ -243,10 +253,10 @@ func (c *Call) usageResponse() json.RawMessage {
 	return raw
 }
 
-// interrupt returns the extra data of a message that rejects a reply. It quotes the
-// reply only for the first message after it, since several messages may reject one
-// reply.
-func (t *trajConverter) interrupt(kind string, m Message, at time.Time) interruptExtra {
+// rejection returns the extra data of a message that rejects a reply, or one of its tool
+// calls. Several messages may reject one reply. Only tool messages and the first user
+// message after the reply quote it.
+func (t *trajConverter) rejection(kind string, m Message, at time.Time) interruptExtra {
 	e := interruptExtra{Type: kind}
 	if t.imported {
 		e.Timestamp = timestamp(at)
@@ -256,10 +266,11 @@ func (t *trajConverter) interrupt(kind string, m Message, at time.Time) interrup
 	}
 	count := max(len(t.reply.Actions), len(t.reply.ToolCalls))
 	e.Actions, e.ModelResponse = &count, &t.reply.Content
-	t.answered = m.Role != model.Tool // other calls of the reply may be rejected too
+	t.answered = m.Role != model.Tool // other tool calls of the reply may be rejected too
 	return e
 }
 
+// observation returns the extra data of an observation that was recorded at time at.
 func (x *Execution) observation(at time.Time) observationExtra {
 	e := observationExtra{RawOutput: x.text(), Timestamp: timestamp(at), Exception: x.Exception}
 	if !x.ExitCodeUnknown {
@@ -268,7 +279,7 @@ func (x *Execution) observation(at time.Time) observationExtra {
 	return e
 }
 
-// timestamp returns a time in seconds since 1970, or nil for the zero time.
+// timestamp returns a Unix time in seconds, or nil for the zero time.
 func timestamp(at time.Time) *float64 {
 	if at.IsZero() {
 		return nil
@@ -277,8 +288,8 @@ func timestamp(at time.Time) *float64 {
 	return &s
 }
 
-// text returns the output. If it was truncated, it has a line with the number of
-// missing bytes.
+// text returns the output. If the output was truncated, a line between its beginning
+// and its end contains the number of missing bytes.
 func (x *Execution) text() string {
 	if !x.Truncated || x.Head < 0 || x.Head > len(x.Output) {
 		return string(x.Output)

@@ -17,10 +17,10 @@ import (
 
 func TestTrajFields(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.traj.json")
-	if err := trajectories.WriteTrajFile(sample(t), path); err != nil {
+	if err := trajectories.WriteTrajFile(writeSample(t), path); err != nil {
 		t.Fatal(err)
 	}
-	// Only the presence of times is checked.
+	// The test checks only that there are timestamps.
 	text := regexp.MustCompile(`"timestamp":1[0-9]{9}\.?[0-9]*`).ReplaceAllString(string(mustRead(t, path)), `"timestamp":"now"`)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -65,7 +65,7 @@ func TestTrajFields(t *testing.T) {
 func TestTrajWriteFailure(t *testing.T) {
 	dir := t.TempDir()
 	journal, path := filepath.Join(dir, "j"), filepath.Join(dir, "t")
-	whole := string(mustRead(t, sample(t)))
+	whole := string(mustRead(t, writeSample(t)))
 	broken := strings.Replace(whole, `"cause":"observation"`, `"cause":{}`, 1)
 	for name, content := range map[string]string{journal: broken, path: "old"} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -102,7 +102,7 @@ func TestTrajTruncatedOutput(t *testing.T) {
 	if err := trajectories.WriteTrajFile(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(filepath.Join(dir, "t"))
+	got, err := loadTraj(filepath.Join(dir, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,8 @@ func TestTrajTruncatedOutput(t *testing.T) {
 	}
 }
 
-// The provider's responses are in the file if the configuration asks for them.
+// TestTrajResponses checks that the file has the provider's responses only if the
+// configuration requests them.
 func TestTrajResponses(t *testing.T) {
 	const response = `{"id":"chatcmpl-1","usage":{}}`
 	for config, want := range map[string]bool{
@@ -140,8 +141,8 @@ func TestTrajResponses(t *testing.T) {
 	}
 }
 
-// TestTrajOfImport checks that data missing in an imported file
-// stays missing, and that replies outside of the journal are not quoted.
+// TestTrajOfImport checks that data that is missing in an imported file stays missing, and
+// that a rejection does not quote an earlier reply.
 func TestTrajOfImport(t *testing.T) {
 	dir := t.TempDir()
 	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{InstanceID: "a", ModelName: "maker/small"})

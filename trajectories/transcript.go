@@ -9,36 +9,34 @@ import (
 )
 
 // Transcript is an attempt in memory: the records of its journal, grouped by message.
-// Use Read instead to process records one at a time.
+// Read processes records one at a time instead.
 type Transcript struct {
 	Header Header
-	// Import is set if the attempt was made by another agent.
+	// Import is set if the journal was imported.
 	Import *Import
 	// Entries are the messages, in order.
 	Entries []Entry
 	// FailedCalls are model calls without a reply, and calls whose replies were
 	// abandoned when the attempt was resumed.
 	FailedCalls []Call
-	// SetupExecutions are the executions before the first reply: the start-up
+	// SetupExecutions are the executions before the first reply, such as the start-up
 	// command.
 	SetupExecutions []RecordedExecution
 	Diff            *Diff
-	// Compactions are those in effect, in order. Their records are among
-	// OtherRecords.
+	// Compactions are the compactions that were not abandoned, in order. Their records
+	// are in OtherRecords too.
 	Compactions []RecordedCompaction
-	// OtherRecords are the records that no other field represents, in order. They
-	// include the contexts of failed calls and summaries, but no abandoned
-	// compactions.
+	// OtherRecords are compactions and the records that no other field represents, in
+	// order. They include the contexts of failed calls, but no abandoned compactions.
 	OtherRecords []Record
 	// Outcome is nil if the attempt has not ended.
 	Outcome *Outcome
-	// Children are the transcripts of all subagents. BuildTranscript does not fill it
-	// in.
+	// Children are the transcripts of all subagents. BuildTranscript does not set it.
 	Children []*Transcript
 }
 
-// IsForeign reports whether the attempt was imported from another agent's file, which
-// may contain less than a journal.
+// IsForeign reports whether the attempt was imported from another format, which may
+// contain less information than a journal.
 func (t *Transcript) IsForeign() bool { return t.Import != nil && t.Import.Format != Format }
 
 // Entry is a message with related records.
@@ -49,12 +47,13 @@ type Entry struct {
 	// Call is the model call of a reply. It is nil for other messages, and for
 	// replies of agents that do not record calls.
 	Call *Call
-	// Context is the prompt of a reply's call, if it was not all messages before it.
-	// Records in it refer to unchanged messages; messages that replace others are
-	// included by value. ContextRecord is the context record, if there is one.
-	Context, ContextRecord *Context
-	// Executions are the executed actions of a reply, in order. Not all actions need
-	// to be executed. For a message about a user command it is that command.
+	// PromptContext is the prompt of a reply's call, or nil if the prompt was all messages
+	// before the reply. It refers only to records of original messages; it contains
+	// replacements as messages. ContextRecord is the data of the context record, or
+	// nil.
+	Context, ContextRecord *PromptContext
+	// Executions are the executions of a reply's actions, in order. Actions may be
+	// missing. The entry of a user command has the execution of that command.
 	Executions []RecordedExecution
 }
 
@@ -63,7 +62,7 @@ type RecordedExecution struct {
 	Record int // record ID of the execution
 	Execution
 	// ObservationEntry is the index of the entry that reports the result to the
-	// model, or -1 if none does, as for the command that submits the work.
+	// model. It is -1 if no entry does, for example after the submit command.
 	ObservationEntry int
 	// ToolCalls are the mini-tool requests of the command, in the order of their
 	// responses.
@@ -79,9 +78,9 @@ type RecordedToolCall struct {
 	ToolCall
 }
 
-// BuildTranscript builds a transcript from the records of an attempt. On an error it
-// returns the transcript of the records before it, so that the beginning of a damaged
-// journal can be read.
+// BuildTranscript builds a transcript from the records of an attempt. With an error, it
+// also returns the transcript of the records before the error, so that the beginning of
+// a damaged journal can be read.
 func BuildTranscript(records iter.Seq2[Record, error]) (*Transcript, error) {
 	b := transcriptBuilder{reply: -1, t: &Transcript{}}
 	for r, err := range records {
@@ -97,18 +96,18 @@ func BuildTranscript(records iter.Seq2[Record, error]) (*Transcript, error) {
 	return b.t, nil
 }
 
-// transcriptBuilder is the state while records are read.
+// transcriptBuilder is the state of BuildTranscript.
 type transcriptBuilder struct {
 	t               *Transcript
 	call            *Call               // call without a reply so far
-	context         *Context            // context of the next call
+	context         *PromptContext      // context of the next call
 	contextRecord   Record              // the record of context
-	reply           int                 // entry of the current reply; -1 before the first
-	nextUnreported  int                 // the first execution of the reply without an observation
+	reply           int                 // index of the entry of the newest reply; -1 before the first
+	nextUnreported  int                 // index of the reply's first execution without an observation
 	userCommands    []RecordedExecution // user commands without a message so far
 	toolCalls       []RecordedToolCall  // tool calls without an execution so far
-	toolCallRecords []Record            // their records
-	view            View
+	toolCallRecords []Record            // the records of toolCalls
+	view            ConversationView
 }
 
 func (b *transcriptBuilder) add(r Record) error {
@@ -132,7 +131,7 @@ func (b *transcriptBuilder) add(r Record) error {
 		}
 	case TypeContext:
 		b.dropCall()
-		b.context, b.contextRecord = &Context{}, r
+		b.context, b.contextRecord = &PromptContext{}, r
 		err = json.Unmarshal(r.Data, b.context)
 	case TypeCompaction:
 		b.dropCall()
@@ -174,7 +173,7 @@ func (b *transcriptBuilder) add(r Record) error {
 	return nil
 }
 
-// setTree sets the working tree of the newest execution.
+// setTree sets RecordedExecution.Tree of the newest execution.
 func (b *transcriptBuilder) setTree(tree string) {
 	if n := len(b.userCommands); n > 0 {
 		b.userCommands[n-1].Tree = tree
@@ -191,8 +190,8 @@ func (b *transcriptBuilder) setTree(tree string) {
 	}
 }
 
-// rewind removes everything after a record, except for the calls, whose cost still
-// counts.
+// rewind removes everything after the record with ID to. Calls become failed calls,
+// since their cost still counts.
 func (b *transcriptBuilder) rewind(to int) {
 	isAfter := func(e Entry) bool { return e.Record > to }
 	b.t.Diff, b.t.Outcome, b.userCommands = nil, nil, nil
@@ -228,7 +227,7 @@ func (b *transcriptBuilder) rewind(to int) {
 	}
 }
 
-// dropCall stores a call without a reply.
+// dropCall adds a call without a reply to FailedCalls, and its context to OtherRecords.
 func (b *transcriptBuilder) dropCall() {
 	if b.call != nil {
 		b.t.FailedCalls = append(b.t.FailedCalls, *b.call)
@@ -240,28 +239,28 @@ func (b *transcriptBuilder) dropCall() {
 	}
 }
 
-// dropToolCalls stores tool calls whose command never finished.
+// dropToolCalls adds tool calls whose command did not finish to OtherRecords.
 func (b *transcriptBuilder) dropToolCalls() {
 	b.t.OtherRecords = append(b.t.OtherRecords, b.toolCallRecords...)
 	b.toolCalls, b.toolCallRecords = nil, nil
 }
 
 func (b *transcriptBuilder) addMessage(e Entry) {
-	at := len(b.t.Entries)
+	index := len(b.t.Entries)
 	switch e.Cause {
 	case CauseUserCommand:
 		e.Executions, b.userCommands = b.userCommands, nil
 		for i := range e.Executions {
-			e.Executions[i].ObservationEntry = at
+			e.Executions[i].ObservationEntry = index
 		}
 	case CauseReply:
 		b.attachUserCommands()
 		e.Call, b.call = b.call, nil
 		e.Context, e.ContextRecord, b.context = b.view.resolve(b.context), b.context, nil
-		b.reply, b.nextUnreported = at, 0
+		b.reply, b.nextUnreported = index, 0
 	case CauseObservation, CauseMalformedPatch:
 		if executions := b.executions(); b.nextUnreported < len(executions) {
-			executions[b.nextUnreported].ObservationEntry = at
+			executions[b.nextUnreported].ObservationEntry = index
 			b.nextUnreported++
 		}
 	}
@@ -269,8 +268,8 @@ func (b *transcriptBuilder) addMessage(e Entry) {
 	b.view.Add(e.Record, e.Message.Message)
 }
 
-// attachUserCommands attaches user commands that the model was not told about to the
-// preceding reply.
+// attachUserCommands adds user commands without a message, which the model does not
+// know, to the entry of the newest reply.
 func (b *transcriptBuilder) attachUserCommands() {
 	if b.reply < 0 {
 		b.t.SetupExecutions = append(b.t.SetupExecutions, b.userCommands...)
@@ -281,7 +280,7 @@ func (b *transcriptBuilder) attachUserCommands() {
 	b.userCommands = nil
 }
 
-// executions returns the executions of the current reply.
+// executions returns the executions of the newest reply.
 func (b *transcriptBuilder) executions() []RecordedExecution {
 	if b.reply < 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 func TestBuildTranscript(t *testing.T) {
-	tr, err := trajectories.BuildTranscript(trajectories.Read(sample(t)))
+	tr, err := trajectories.BuildTranscript(trajectories.Read(writeSample(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func TestTranscriptExecutions(t *testing.T) {
 	reply := trajectories.Message{
 		Message: model.Message{Role: model.Assistant}, Cause: trajectories.CauseReply, Actions: []string{"one", "two", "three"},
 	}
-	told := trajectories.Message{Message: model.Message{Role: model.Tool}, Cause: trajectories.CauseObservation}
+	observation := trajectories.Message{Message: model.Message{Role: model.Tool}, Cause: trajectories.CauseObservation}
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "pip install"})
 	add(t, j, trajectories.TypeCall, trajectories.Call{Error: "429"})
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 1})
 	add(t, j, trajectories.TypeMessage, reply)
 	for _, command := range []string{"one", "two"} {
 		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command})
-		add(t, j, trajectories.TypeMessage, told)
+		add(t, j, trajectories.TypeMessage, observation)
 	}
 	add(t, j, trajectories.TypeDiff, trajectories.Diff{Patch: trajectories.Bytes("early")})
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Interrupted})
@@ -75,25 +75,25 @@ func TestTranscriptExecutions(t *testing.T) {
 	if tr.Outcome != nil || tr.Diff != nil {
 		t.Errorf("an end that was none: %+v %+v", tr.Outcome, tr.Diff)
 	}
-	var where []int
+	var entries []int
 	for _, ran := range tr.Entries[0].Executions {
-		where = append(where, ran.ObservationEntry)
+		entries = append(entries, ran.ObservationEntry)
 	}
-	if diff := cmp.Diff([]int{1, 2, -1}, where); diff != "" {
+	if diff := cmp.Diff([]int{1, 2, -1}, entries); diff != "" {
 		t.Errorf("observations of commands (-want +got):\n%s", diff)
 	}
 }
 
-// TestTranscriptContexts checks that contexts are stored with their call, and unused
-// records with the others.
+// TestTranscriptContexts checks that a context is stored with the reply of its call, and
+// that the context of a failed call is in OtherRecords.
 func TestTranscriptContexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := func(record int) trajectories.Context {
-		return trajectories.Context{Sent: []trajectories.ContextPart{{From: record, To: record}}}
+	sent := func(record int) trajectories.PromptContext {
+		return trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: record, To: record}}}
 	}
 	reply := trajectories.Message{Message: model.Message{Role: model.Assistant}, Cause: trajectories.CauseReply}
 	add(t, j, trajectories.TypeScrub, trajectories.Scrub{OK: true})

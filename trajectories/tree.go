@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// ReadCurrentBranch is Read without abandoned records: if an interrupted attempt was
-// resumed from an earlier record, the records after that one are skipped. The file is
-// read twice.
+// ReadCurrentBranch is Read without abandoned records. If an interrupted attempt was
+// resumed after a record, the later records of the interrupted session are abandoned.
+// ReadCurrentBranch reads the file twice.
 func ReadCurrentBranch(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
@@ -20,7 +20,7 @@ func ReadCurrentBranch(path string) iter.Seq2[Record, error] {
 			return
 		}
 		defer func() { _ = f.Close() }()
-		s, err := scanTree(path, f)
+		scanned, err := scanTree(path, f)
 		if err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
@@ -28,9 +28,9 @@ func ReadCurrentBranch(path string) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 			return
 		}
-		abandoned := s.abandoned()
-		// Records appended since the first pass may abandon more; they are ignored.
-		for r, err := range Scan(path, io.LimitReader(f, s.size)) {
+		abandoned := scanned.abandoned()
+		// Ignore records appended since the first pass: they may abandon others.
+		for r, err := range Scan(path, io.LimitReader(f, scanned.size)) {
 			for len(abandoned) > 0 && r.ID > abandoned[0].last {
 				abandoned = abandoned[1:]
 			}
@@ -44,9 +44,9 @@ func ReadCurrentBranch(path string) iter.Seq2[Record, error] {
 	}
 }
 
-// CheckOrder yields records as long as they form a valid tree: IDs count up, and only
-// a resume record may have another parent than the preceding record. It yields an
-// error for the first record that breaks this.
+// CheckOrder yields records as long as they form a valid tree: IDs count from 1 without
+// gaps, and only the parent of a resume record may differ from the preceding record. It
+// ends with an error for the first record that violates these rules.
 func CheckOrder(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var t tree
@@ -61,20 +61,20 @@ func CheckOrder(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	}
 }
 
-// tree checks and stores the order of the records of a journal.
+// tree checks the order of the records of a journal, and stores where it branches.
 type tree struct {
-	last  int // ID of the newest record
-	jumps []jump
+	last  int    // ID of the newest record
+	jumps []jump // ascending
 }
 
-// jump is a record whose parent is not the preceding record.
+// jump is a resume record whose parent is not the preceding record.
 type jump struct{ id, parent int }
 
 // span is a range of record IDs, inclusive.
 type span struct{ first, last int }
 
-// add checks and adds the next record. Since IDs count up and only resume records
-// jump back, there are no cycles and abandoned records are known at once.
+// add checks and adds the next record. A parent is always an earlier record, so there
+// are no cycles.
 func (t *tree) add(r Record) error {
 	switch {
 	case r.ID != t.last+1:
@@ -95,14 +95,15 @@ func (t *tree) add(r Record) error {
 	return nil
 }
 
-// abandoned returns the records that are not ancestors of the newest one.
+// abandoned returns the records that are not ancestors of the newest one, in ascending
+// order.
 func (t *tree) abandoned() []span {
 	var spans []span
-	at := t.last
+	ancestor := t.last
 	for i := len(t.jumps) - 1; i >= 0; i-- {
-		if j := t.jumps[i]; j.id <= at {
+		if j := t.jumps[i]; j.id <= ancestor {
 			spans = append([]span{{j.parent + 1, j.id - 1}}, spans...)
-			at = j.parent
+			ancestor = j.parent
 		}
 	}
 	return spans
@@ -112,7 +113,7 @@ func (t *tree) abandoned() []span {
 type scanResult struct {
 	tree
 	size       int64 // size in bytes of all complete records
-	terminated bool  // whether the last record ends with a newline
+	terminated bool  // the last complete record ends with a newline
 }
 
 // scanTree reads a journal and checks that its records form a tree.
@@ -132,10 +133,9 @@ func scanTree(name string, r io.Reader) (scanResult, error) {
 	return result, nil
 }
 
-// Reopen opens the journal of an interrupted attempt and continues it after
-// from.Record. Later records stay in the file but are abandoned, see
-// ReadCurrentBranch. Reopen truncates an incomplete last line; no other operation
-// changes existing bytes.
+// Reopen opens the journal of an interrupted attempt and appends a resume record that
+// continues it after from.Record. Later records stay in the file but are abandoned, see
+// ReadCurrentBranch. Reopen removes an incomplete last line and changes no other line.
 func Reopen(path string, from Resume) (*Journal, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -144,7 +144,7 @@ func Reopen(path string, from Resume) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // G304: going on with the named file is the purpose
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // G304: opening the named file is the purpose
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
@@ -152,7 +152,7 @@ func Reopen(path string, from Resume) (*Journal, error) {
 }
 
 // ReopenFile is Reopen for a regular file that is open for reading and appending. The
-// journal closes the file; ReopenFile closes it if it fails.
+// journal owns the file: Close closes it, and so does ReopenFile on an error.
 func ReopenFile(f *os.File, from Resume) (*Journal, error) {
 	j, err := reopen(f.Name(), f, from)
 	if err != nil {
@@ -162,18 +162,18 @@ func ReopenFile(f *os.File, from Resume) (*Journal, error) {
 }
 
 func reopen(path string, f *os.File, from Resume) (*Journal, error) {
-	s, err := scanTree(path, f)
+	scanned, err := scanTree(path, f)
 	if err != nil {
 		return nil, err
 	}
-	if from.Record < 1 || from.Record > s.last {
-		return nil, fmt.Errorf("%s has %d records; cannot resume from record %d", path, s.last, from.Record)
+	if from.Record < 1 || from.Record > scanned.last {
+		return nil, fmt.Errorf("%s has %d records; cannot resume from record %d", path, scanned.last, from.Record)
 	}
-	if err := f.Truncate(s.size); err != nil {
+	if err := f.Truncate(scanned.size); err != nil {
 		return nil, err
 	}
-	j := &Journal{file: f, size: s.size, last: s.last, redact: from.Redact}
-	if !s.terminated {
+	j := &Journal{file: f, size: scanned.size, last: scanned.last, redact: from.Redact}
+	if !scanned.terminated {
 		if err := j.write([]byte("\n")); err != nil {
 			return nil, err
 		}

@@ -17,34 +17,34 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// resumed writes the journal of an attempt that was interrupted and resumed twice.
-// The IDs that are not abandoned are 1-5, 9 and 12-16.
-func resumed(t testing.TB) string {
+// writeResumed writes the journal of an attempt that was interrupted and resumed twice. The
+// records 1-5, 9 and 12-16 are not abandoned.
+func writeResumed(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "demo__a-1", Attempt: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(role model.Role, cause trajectories.Cause, text string) {
+	addMessage := func(role model.Role, cause trajectories.Cause, text string) {
 		t.Helper()
 		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
 	}
 	interrupted := trajectories.Outcome{Class: trajectories.Interrupted, ExitStatus: "Interrupted", Steps: 2, Cost: 1}
-	say(model.System, trajectories.CausePrompt, "system") // 2
-	say(model.User, trajectories.CausePrompt, "task")     // 3
+	addMessage(model.System, trajectories.CausePrompt, "system") // 2
+	addMessage(model.User, trajectories.CausePrompt, "task")     // 3
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.5})
-	say(model.Assistant, trajectories.CauseReply, "one") // 5
+	addMessage(model.Assistant, trajectories.CauseReply, "one") // 5
 	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "sleep 600"})
-	say(model.Tool, trajectories.CauseNotRun, "over") // 7
+	addMessage(model.Tool, trajectories.CauseNotRun, "over") // 7
 	add(t, j, trajectories.TypeOutcome, interrupted)
 	j = reopen(t, path, j, 5) // 9
 	add(t, j, trajectories.TypeReplay, trajectories.Replay{Record: 6})
 	add(t, j, trajectories.TypeOutcome, interrupted)
 	j = reopen(t, path, j, 9) // 12
-	say(model.Tool, trajectories.CauseObservation, "done")
+	addMessage(model.Tool, trajectories.CauseObservation, "done")
 	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25})
-	say(model.Assistant, trajectories.CauseReply, "two") // 15
+	addMessage(model.Assistant, trajectories.CauseReply, "two") // 15
 	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 2, Cost: 0.75})
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,8 @@ func reopen(t testing.TB, path string, j *trajectories.Journal, record int) *tra
 	return j
 }
 
-func ids(t testing.TB, path string) []int {
+// branchIDs returns the IDs of the records of the current branch.
+func branchIDs(t testing.TB, path string) []int {
 	t.Helper()
 	var all []int
 	for r, err := range trajectories.ReadCurrentBranch(path) {
@@ -77,8 +78,8 @@ func ids(t testing.TB, path string) []int {
 }
 
 func TestAbandonedRecords(t *testing.T) {
-	path := resumed(t)
-	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 9, 12, 13, 14, 15, 16}, ids(t, path)); diff != "" {
+	path := writeResumed(t)
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 9, 12, 13, 14, 15, 16}, branchIDs(t, path)); diff != "" {
 		t.Errorf("records of the branch:\n%s", diff)
 	}
 	if n := len(records(t, path)); n != 16 {
@@ -93,15 +94,15 @@ func TestAbandonedRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []string
+	var contents []string
 	for _, e := range tr.Entries {
-		said = append(said, e.Content)
+		contents = append(contents, e.Content)
 	}
-	if diff := cmp.Diff(want, said); diff != "" || tr.Outcome == nil || tr.Outcome.Class != trajectories.Submitted {
+	if diff := cmp.Diff(want, contents); diff != "" || tr.Outcome == nil || tr.Outcome.Class != trajectories.Submitted {
 		t.Errorf("gathered, %+v:\n%s", tr.Outcome, diff)
 	}
-	if ran := tr.Entries[2].Executions; len(ran) > 0 {
-		t.Errorf("an abandoned command belongs to a reply: %+v", ran)
+	if executions := tr.Entries[2].Executions; len(executions) > 0 {
+		t.Errorf("an abandoned command belongs to a reply: %+v", executions)
 	}
 
 	var prompts []int
@@ -119,23 +120,23 @@ func TestAbandonedRecords(t *testing.T) {
 	if err := trajectories.WriteTrajFile(path, traj); err != nil {
 		t.Fatal(err)
 	}
-	derived, err := load(traj)
+	derived, err := loadTraj(traj)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said = nil
+	contents = nil
 	for _, turn := range derived.Messages {
-		said = append(said, turn.Content)
+		contents = append(contents, turn.Content)
 	}
-	if diff := cmp.Diff(append(want, "Submitted"), said); diff != "" {
+	if diff := cmp.Diff(append(want, "Submitted"), contents); diff != "" {
 		t.Errorf("derived:\n%s", diff)
 	}
 }
 
-// A session that is running, or was killed, has no outcome, although the one before
-// it has.
+// TestResumedAttemptHasNoOutcome checks that an attempt whose last session is running or was
+// killed has no outcome, although the session before it has one.
 func TestResumedAttemptHasNoOutcome(t *testing.T) {
-	path := resumed(t)
+	path := writeResumed(t)
 	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
 	for n, ended := range map[int]bool{8: true, 9: false, 10: false, 11: true, 12: false, 15: false, 16: true} {
 		write(t, path, bytes.Join(lines[:n], nil))
@@ -145,7 +146,7 @@ func TestResumedAttemptHasNoOutcome(t *testing.T) {
 		if err := trajectories.WriteTrajFile(path, path+".traj.json"); err != nil {
 			t.Fatal(err)
 		}
-		traj, err := load(path + ".traj.json")
+		traj, err := loadTraj(path + ".traj.json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,9 +168,9 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// Reopening a truncated journal keeps all complete lines.
+// TestReopenTruncated checks that Reopen keeps all complete lines of a truncated journal.
 func TestReopenTruncated(t *testing.T) {
-	whole := mustRead(t, sample(t))
+	whole := mustRead(t, writeSample(t))
 	path := filepath.Join(t.TempDir(), "cut")
 	first := bytes.IndexByte(whole, '\n')
 	stride := 7
@@ -195,7 +196,7 @@ func TestReopenTruncated(t *testing.T) {
 		if len(after) != len(before)+2 || after[len(before)].Parent != 1 || after[len(before)+1].ID != len(after) {
 			t.Fatalf("cut at %d: %d records of %d, %+v", n, len(after), len(before), after[len(before)])
 		}
-		if diff := cmp.Diff([]int{1, len(before) + 1, len(before) + 2}, ids(t, path)); diff != "" {
+		if diff := cmp.Diff([]int{1, len(before) + 1, len(before) + 2}, branchIDs(t, path)); diff != "" {
 			t.Fatalf("cut at %d, the branch:\n%s", n, diff)
 		}
 	}
@@ -208,13 +209,13 @@ func TestReopenTruncated(t *testing.T) {
 }
 
 func TestReopenRefusesBadJournals(t *testing.T) {
-	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
+	lines := strings.SplitAfter(string(mustRead(t, writeSample(t))), "\n")
 	parent := func(line, id string) string {
 		head, rest, _ := strings.Cut(line, `"parent_id":`)
 		_, rest, _ = strings.Cut(rest, ",")
 		return head + `"parent_id":` + id + "," + rest
 	}
-	spelled := func(line string) string { // in the format of another writer
+	reencoded := func(line string) string { // as another JSON library would write it
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatal(err)
@@ -225,30 +226,30 @@ func TestReopenRefusesBadJournals(t *testing.T) {
 		}
 		return string(out) + "\n"
 	}
-	swap := func(change func(all []string)) string {
+	edit := func(change func(all []string)) string {
 		all := slices.Clone(lines)
 		change(all)
 		return strings.Join(all, "")
 	}
 	tests := map[string]struct{ content, want string }{
-		"itself as parent":       {swap(func(l []string) { l[3] = parent(l[3], "4") }), ":4: record 4 has parent 4, which is not an earlier record"},
-		"a circle":               {swap(func(l []string) { l[2], l[3] = parent(l[2], "4"), parent(l[3], "3") }), ":3: record 3 has parent 4, which is not an earlier record"},
-		"a later parent":         {swap(func(l []string) { l[4] = parent(l[4], "9") }), ":5: record 5 has parent 9"},
-		"no parent":              {swap(func(l []string) { l[4] = parent(l[4], "0") }), ":5: record 5 has parent 0"},
-		"a parent below nothing": {swap(func(l []string) { l[4] = parent(l[4], "-3") }), ":5: record 5 has parent -3"},
-		"a number beyond all":    {swap(func(l []string) { l[4] = parent(l[4], "99999999999999999999") }), ":5: not a record"},
-		"an earlier parent":      {swap(func(l []string) { l[4] = parent(l[4], "2") }), ":5: record 5 (message) has parent 2; only a resume record"},
-		"a first with a parent":  {swap(func(l []string) { l[0] = parent(l[0], "1") }), ":1: the first record has parent 1"},
-		"records out of order":   {swap(func(l []string) { l[3], l[4] = l[4], l[3] }), ":4: record 5 found, want record 4"},
-		"a record twice":         {swap(func(l []string) { l[4] = l[3] }), ":5: record 4 found, want record 5"},
-		"a record missing":       {swap(func(l []string) { l[4] = "" }), ":5: record 6 found, want record 5"},
+		"itself as parent":       {edit(func(l []string) { l[3] = parent(l[3], "4") }), ":4: record 4 has parent 4, which is not an earlier record"},
+		"a circle":               {edit(func(l []string) { l[2], l[3] = parent(l[2], "4"), parent(l[3], "3") }), ":3: record 3 has parent 4, which is not an earlier record"},
+		"a later parent":         {edit(func(l []string) { l[4] = parent(l[4], "9") }), ":5: record 5 has parent 9"},
+		"no parent":              {edit(func(l []string) { l[4] = parent(l[4], "0") }), ":5: record 5 has parent 0"},
+		"a parent below nothing": {edit(func(l []string) { l[4] = parent(l[4], "-3") }), ":5: record 5 has parent -3"},
+		"a number beyond all":    {edit(func(l []string) { l[4] = parent(l[4], "99999999999999999999") }), ":5: not a record"},
+		"an earlier parent":      {edit(func(l []string) { l[4] = parent(l[4], "2") }), ":5: record 5 (message) has parent 2; only a resume record"},
+		"a first with a parent":  {edit(func(l []string) { l[0] = parent(l[0], "1") }), ":1: the first record has parent 1"},
+		"records out of order":   {edit(func(l []string) { l[3], l[4] = l[4], l[3] }), ":4: record 5 found, want record 4"},
+		"a record twice":         {edit(func(l []string) { l[4] = l[3] }), ":5: record 4 found, want record 5"},
+		"a record missing":       {edit(func(l []string) { l[4] = "" }), ":5: record 6 found, want record 5"},
 		"two journals":           {strings.Join(lines, "") + strings.Join(lines, ""), ":12: record 1 found, want record 12"},
 		"another header": {
 			strings.Join(lines[:1], "") + strings.Replace(parent(lines[0], "1"), `"id":1`, `"id":2`, 1),
 			":2: record 2 is a second header",
 		},
-		"otherwise spelled": {swap(func(l []string) { l[4] = spelled(parent(l[4], "9")) }), ":5: record 5 has parent 9"},
-		"no JSON":           {swap(func(l []string) { l[4] = "{\n" }), ":5: not a record"},
+		"otherwise spelled": {edit(func(l []string) { l[4] = reencoded(parent(l[4], "9")) }), ":5: record 5 has parent 9"},
+		"no JSON":           {edit(func(l []string) { l[4] = "{\n" }), ":5: not a record"},
 		"something else":    {"hello\n", ":1: not a record"},
 		"nothing":           {"", "cannot resume from record 3"},
 		"too short":         {lines[0] + lines[1], "has 2 records; cannot resume from record 3"},
@@ -279,11 +280,11 @@ func TestReopenRefusesBadJournals(t *testing.T) {
 	}
 }
 
-// Reading terminates for any parents, and yields each record at most once, after its
-// parent.
+// FuzzBranch checks that ReadCurrentBranch terminates for any parents, and yields each
+// record at most once and after its parent.
 func FuzzBranch(f *testing.F) {
-	f.Add(mustRead(f, resumed(f)))
-	f.Add(mustRead(f, sample(f)))
+	f.Add(mustRead(f, writeResumed(f)))
+	f.Add(mustRead(f, writeSample(f)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "j")
 		write(t, path, data)
@@ -320,10 +321,10 @@ func TestSyncPolicies(t *testing.T) {
 	}
 }
 
-// A reader of a journal that is resumed in the meantime gets the records of one
-// state.
+// TestReadWhileResumed checks that ReadCurrentBranch yields the records of one state of the
+// journal if the attempt is resumed in the meantime.
 func TestReadWhileResumed(t *testing.T) {
-	path := resumed(t)
+	path := writeResumed(t)
 	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
 	write(t, path, bytes.Join(lines[:8], nil))
 	var ids []int

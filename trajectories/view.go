@@ -6,46 +6,45 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// View computes the conversation that the model is shown: the messages, with
-// compactions applied. It gives the same messages when a journal is written and when
-// it is read. The zero value is an empty conversation.
-type View struct {
+// ConversationView is the conversation as the model sees it: all messages, with compactions
+// applied. The agent uses it while it writes a journal, and readers of the journal get
+// the same messages. The zero value is an empty conversation.
+type ConversationView struct {
 	records      []int // record IDs of messages, ascending
 	messages     []model.Message
 	compactions  []RecordedCompaction
-	replacements []Replacement // not superseded by later ones, sorted by From
-	// shown are the messages with replacements applied, spans their records. Both are
-	// nil if there are no replacements.
+	replacements []Replacement // in effect, sorted by From
+	// shown are the messages with replacements applied, and spans their records. Both
+	// are nil if replacements is nil.
 	shown []model.Message
 	spans []shownSpan
 }
 
-// shownSpan is the range of records that a shown message comes from. synthetic is set
-// if the message is not in the journal.
+// shownSpan is the range of records that a shown message represents.
 type shownSpan struct {
-	from, to  int
-	synthetic bool
+	from, to  int  // record IDs, inclusive
+	synthetic bool // the message is a replacement or joined, so no message record has it
 }
 
-// Add appends a message. record must be greater than all before.
-func (v *View) Add(record int, m model.Message) {
+// Add appends the message of a record. Record IDs must be ascending.
+func (v *ConversationView) Add(record int, m model.Message) {
 	v.records, v.messages = append(v.records, record), append(v.messages, m)
 	if v.replacements != nil {
 		v.shown, v.spans = append(v.shown, m), append(v.spans, shownSpan{record, record, false})
 	}
 }
 
-// Compact applies a compaction.
-func (v *View) Compact(record int, c Compaction) {
+// Compact applies the compaction of a record.
+func (v *ConversationView) Compact(record int, c Compaction) {
 	v.compactions = append(v.compactions, RecordedCompaction{record, c})
-	v.replace(c.Replaced)
+	v.addReplacements(c.Replaced)
 	v.rebuild()
 }
 
-// Rewind removes everything after a record.
-func (v *View) Rewind(record int) {
+// Rewind removes messages and compactions after a record.
+func (v *ConversationView) Rewind(record int) {
 	records, messages, compactions := v.records, v.messages, v.compactions
-	*v = View{}
+	*v = ConversationView{}
 	for i, id := range records {
 		if id > record {
 			break
@@ -62,9 +61,9 @@ func (v *View) Rewind(record int) {
 	}
 }
 
-// Messages returns the messages that are shown. The caller must not change them.
-// Later changes of the view do not affect the result.
-func (v *View) Messages() []model.Message {
+// Messages returns the shown messages, which have compactions applied. The caller must
+// not change them. Later changes of the view do not affect the result.
+func (v *ConversationView) Messages() []model.Message {
 	if v.replacements == nil {
 		return slices.Clip(v.messages)
 	}
@@ -73,42 +72,42 @@ func (v *View) Messages() []model.Message {
 
 // AllMessages returns the messages without compactions applied. The caller must not
 // change them.
-func (v *View) AllMessages() []model.Message { return slices.Clip(v.messages) }
+func (v *ConversationView) AllMessages() []model.Message { return slices.Clip(v.messages) }
 
 // Records returns the record IDs of AllMessages.
-func (v *View) Records() []int { return slices.Clip(v.records) }
+func (v *ConversationView) Records() []int { return slices.Clip(v.records) }
 
-// Span returns the range of records that Messages()[i] comes from.
-func (v *View) Span(i int) (from, to int) {
+// Span returns the range of records, inclusive, that Messages()[i] represents.
+func (v *ConversationView) Span(i int) (from, to int) {
 	s := v.span(i)
 	return s.from, s.to
 }
 
-func (v *View) span(i int) shownSpan {
+func (v *ConversationView) span(i int) shownSpan {
 	if v.replacements == nil {
 		return shownSpan{v.records[i], v.records[i], false}
 	}
 	return v.spans[i]
 }
 
-// Block is an element of a view before messages are joined: a message of the journal
-// or a replacement.
+// Block is a message of a view before messages are joined: either a message of the
+// journal or a replacement.
 type Block struct {
-	From, To int // record IDs
+	From, To int // record IDs, inclusive; equal for a message of the journal
 	model.Message
 	IsReplacement bool
 }
 
-// Blocks returns the elements of the view.
-func (v *View) Blocks() []Block {
+// Blocks returns the shown messages before they are joined.
+func (v *ConversationView) Blocks() []Block {
 	var blocks []Block
-	v.each(func(b Block, _ bool) { blocks = append(blocks, b) })
+	v.forEachBlock(func(b Block, _ bool) { blocks = append(blocks, b) })
 	return blocks
 }
 
-// each calls f for every element, in order. join reports whether it is to be joined
-// with adjacent user messages.
-func (v *View) each(f func(b Block, join bool)) {
+// forEachBlock calls f for every block, in order. join is Replacement.Join, or false for
+// a message of the journal.
+func (v *ConversationView) forEachBlock(f func(b Block, join bool)) {
 	next := 0 // index in replacements
 	for i, id := range v.records {
 		for next < len(v.replacements) && v.replacements[next].To < id {
@@ -125,8 +124,8 @@ func (v *View) each(f func(b Block, join bool)) {
 	}
 }
 
-// replace adds replacements. It removes older ones that overlap with them.
-func (v *View) replace(replacements []Replacement) {
+// addReplacements adds replacements and removes older ones that overlap with them.
+func (v *ConversationView) addReplacements(replacements []Replacement) {
 	result := v.replacements[:0:0]
 	for _, old := range v.replacements {
 		if !slices.ContainsFunc(replacements, func(r Replacement) bool { return r.From <= old.To && old.From <= r.To }) {
@@ -142,37 +141,38 @@ func (v *View) replace(replacements []Replacement) {
 	v.replacements = result
 }
 
-// rebuild computes the messages that are shown.
-func (v *View) rebuild() {
+// rebuild computes shown and spans from the replacements.
+func (v *ConversationView) rebuild() {
 	v.shown, v.spans = nil, nil
 	if v.replacements == nil {
 		return
 	}
-	open := false // following user messages are joined to the last message
-	v.each(func(b Block, join bool) {
+	joinNext := false // the next message is joined to the last one if it is a user message
+	v.forEachBlock(func(b Block, join bool) {
 		n := len(v.shown)
-		user := b.Role == model.User
-		if n > 0 && user && (open || join && v.shown[n-1].Role == model.User) {
+		isUser := b.Role == model.User
+		if n > 0 && isUser && (joinNext || join && v.shown[n-1].Role == model.User) {
 			v.shown[n-1] = JoinMessages(v.shown[n-1], b.Message)
 			v.spans[n-1].to, v.spans[n-1].synthetic = b.To, true
-			open = true
+			joinNext = true
 			return
 		}
 		v.shown, v.spans = append(v.shown, b.Message), append(v.spans, shownSpan{b.From, b.To, b.IsReplacement})
-		open = join && user
+		joinNext = join && isUser
 	})
 }
 
-// JoinMessages returns a with the text and the images of b appended.
+// JoinMessages returns a with the text of b, after an empty line, and the images of b
+// appended.
 func JoinMessages(a, b model.Message) model.Message {
 	a.Content += "\n\n" + b.Content
 	a.Images = slices.Concat(a.Images, b.Images)
 	return a
 }
 
-// SentMessages returns the messages that a call sent according to a context record.
-// If c is nil, these are all shown messages.
-func (v *View) SentMessages(c *Context) []model.Message {
+// SentMessages returns the messages of a call's prompt. c is the context of the call; if
+// it is nil, SentMessages returns all shown messages.
+func (v *ConversationView) SentMessages(c *PromptContext) []model.Message {
 	if c == nil {
 		return v.Messages()
 	}
@@ -191,9 +191,9 @@ func (v *View) SentMessages(c *Context) []model.Message {
 	return sent
 }
 
-// parts returns the parts of a context, with the tail appended. The tail is joined to
-// the last message if that is a user message.
-func (v *View) parts(c *Context) []ContextPart {
+// parts returns c.Sent with the tail appended. It joins the tail to the last message if
+// that is a user message.
+func (v *ConversationView) parts(c *PromptContext) []ContextPart {
 	if c.Tail == "" {
 		return c.Sent
 	}
@@ -212,24 +212,24 @@ func (v *View) parts(c *Context) []ContextPart {
 		return parts
 	}
 	shown := v.Messages()
-	at := -1 // the last message of the last part
+	lastShown := -1 // index of the last message of the last part
 	for i := range shown {
 		if from, to := v.Span(i); parts[n-1].From <= from && to <= parts[n-1].To {
-			at = i
+			lastShown = i
 		}
 	}
-	if at < 0 || shown[at].Role != model.User {
+	if lastShown < 0 || shown[lastShown].Role != model.User {
 		return append(parts, ContextPart{Message: &tail})
 	}
-	joined := JoinMessages(shown[at], tail)
-	parts[n-1].To = v.span(at).from - 1
+	joined := JoinMessages(shown[lastShown], tail)
+	parts[n-1].To = v.span(lastShown).from - 1
 	return append(parts, ContextPart{Message: &joined})
 }
 
-// resolve returns the context of a call in a form that does not depend on
-// compactions: messages of the journal by record, others by value. It returns nil if
-// the call sent all messages.
-func (v *View) resolve(c *Context) *Context {
+// resolve returns a context that is equivalent to c but independent of compactions: it
+// refers to messages of the journal by record and contains all other messages. The
+// result is nil if the prompt was all messages.
+func (v *ConversationView) resolve(c *PromptContext) *PromptContext {
 	if len(v.replacements) == 0 && (c == nil || c.Tail == "") {
 		return c
 	}
@@ -237,13 +237,13 @@ func (v *View) resolve(c *Context) *Context {
 	if c != nil {
 		parts = v.parts(c)
 	}
-	resolved := &Context{}
+	resolved := &PromptContext{}
 	for _, part := range parts {
 		if part.Message != nil {
 			resolved.Sent = append(resolved.Sent, part)
 			continue
 		}
-		previous := -1 // index of the preceding message, if it is in the journal
+		previous := -1 // index of the last message that was added by record
 		for i := range v.Messages() {
 			s := v.span(i)
 			if s.from < part.From || s.to > part.To {

@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// WriteJournal writes existing records to a new journal, with their IDs, parents and
-// times. It fails if the file exists. If writing fails, it removes the file.
+// WriteJournal creates a journal with existing records, whose IDs, parents and times do
+// not change. It fails if the file exists. If a write fails, it removes the file.
 func WriteJournal(path string, records iter.Seq2[Record, error]) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // G302, G304: as Create
+	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // G302, G304: as in Create
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
@@ -26,7 +26,7 @@ func WriteJournal(path string, records iter.Seq2[Record, error]) error {
 	return nil
 }
 
-// WriteRecords is WriteJournal for a writer.
+// WriteRecords is WriteJournal for an io.Writer.
 func WriteRecords(w io.Writer, records iter.Seq2[Record, error]) error {
 	first := true
 	for r, err := range records {
@@ -53,5 +53,5 @@ func WriteRecords(w io.Writer, records iter.Seq2[Record, error]) error {
 	return nil
 }
 
-// EncodeJSON returns the JSON encoding that records use, which has no HTML escapes.
+// EncodeJSON is json.Marshal without HTML escapes, as in records.
 func EncodeJSON(data any) ([]byte, error) { return encode(data) }

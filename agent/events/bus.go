@@ -26,8 +26,8 @@ func NewBus() *Bus { return &Bus{} }
 func (b *Bus) HasSubscribers() bool { return b != nil && b.subscriberCount.Load() > 0 }
 
 // Publish adds an event to the queues of all subscribers without blocking. The
-// caller must not change what e points to. Events of one goroutine stay in
-// order.
+// caller must not change what e points to. Events that one goroutine publishes
+// stay in order.
 func (b *Bus) Publish(e Event) {
 	if b.HasSubscribers() {
 		b.publish(e)
@@ -41,9 +41,9 @@ func (b *Bus) publish(e Event) {
 		return
 	}
 	b.seq++
-	s := Envelope{Seq: b.seq, Time: time.Now(), Event: e}
+	envelope := Envelope{Seq: b.seq, Time: time.Now(), Event: e}
 	for _, sub := range b.subs {
-		sub.push(s)
+		sub.push(envelope)
 	}
 }
 
@@ -60,8 +60,8 @@ func (b *Bus) LastSeq() uint64 {
 // DefaultQueueSize is the default number of events in a subscriber's queue.
 const DefaultQueueSize = 1024
 
-// MaxQueueBytes is the approximate limit of a subscriber's queue, in bytes of
-// texts and outputs. A single larger event is still queued.
+// MaxQueueBytes is the approximate limit of the texts and outputs in a
+// subscriber's queue, in bytes. A single larger event is still queued.
 const MaxQueueBytes = 4 << 20
 
 // Subscribe returns a subscription to all later events, with a queue of size

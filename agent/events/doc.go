@@ -2,9 +2,9 @@
 // logs and programs that embed mini.
 //
 // The agent publishes to a Bus. Each subscriber has its own queue, bounded in
-// events and bytes. Publishing never blocks. A slow subscriber first loses
-// pieces of texts and outputs; a Dropped event counts the loss. It always
-// receives the outcome (RunEnded).
+// events and bytes. Publishing never blocks. A slow subscriber first misses
+// pieces of texts and outputs; a Dropped event counts the missed events. It
+// always receives the outcome (RunEnded).
 //
 //	bus := events.NewBus()
 //	defer bus.Close()
@@ -18,7 +18,7 @@
 //	}()
 //	out := a.Run(ctx, agent.Session{Events: bus, ...})
 //
-// The journal (trajectories) is the permanent record; events do not change a
-// run. Writer writes events as JSON lines, and Decode reads them; see
-// docs/events.md.
+// The permanent record is the journal (package trajectories). Subscribers
+// cannot change a run. Writer writes events as JSON lines, and Decode reads
+// them; see docs/events.md.
 package events

@@ -42,11 +42,11 @@ type Event interface{ Kind() Kind }
 type Envelope struct {
 	// Seq numbers the events that were published while the bus had subscribers,
 	// from 1. A missing number belongs to a piece that was merged into the next
-	// one, or is counted by the next Dropped.
+	// one, or to an event that the next Dropped counts.
 	Seq  uint64
 	Time time.Time
-	// Instance and Attempt identify the session where events of several
-	// sessions are mixed, as in the file of a batch. A Bus does not set them.
+	// Instance and Attempt identify the session if events of several sessions
+	// are mixed, as in the file of a batch. A Bus does not set them.
 	Instance string
 	Attempt  int
 	Event    Event
@@ -62,8 +62,7 @@ type RunStarted struct {
 	// commands.
 	Environment string `json:"environment,omitempty"`
 	Dir         string `json:"dir,omitempty"`
-	// Step is the number of earlier steps; not 0 if the session resumes an
-	// earlier one.
+	// Step is the number of steps in earlier sessions; 0 for a new attempt.
 	Step int `json:"step,omitempty"`
 }
 
@@ -85,9 +84,9 @@ type TurnStarted struct {
 	Step int `json:"step"`
 }
 
-// TextDelta is a piece of a streamed reply. There are none if the model does
-// not stream, and none for tool calls. A Replied with the whole reply follows
-// unless the call fails.
+// TextDelta is a piece of a streamed reply. Models that do not stream, and tool
+// calls, have no TextDelta. Unless the call fails, a Replied with the whole
+// reply follows.
 type TextDelta struct {
 	Step int    `json:"step"`
 	Text string `json:"text"`
@@ -107,7 +106,8 @@ type Replied struct {
 	Model string      `json:"model,omitempty"`
 	Usage model.Usage `json:"usage"`
 	Cost  model.Cost  `json:"cost"`
-	// TotalUsage and TotalCost are those of the attempt, including this call.
+	// TotalUsage and TotalCost are the attempt's so far, including this call.
+	// Duration is the time that the requests took.
 	TotalUsage model.Usage          `json:"total_usage"`
 	TotalCost  model.Cost           `json:"total_cost"`
 	Duration   trajectories.Seconds `json:"duration,omitempty"`
@@ -118,7 +118,8 @@ type Replied struct {
 type Decided struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
-	// Action is "allow" or "deny". By and Rule say who or which rule decided.
+	// Action is "allow" or "deny". By and Rule are those of
+	// trajectories.Decision.
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
@@ -129,14 +130,14 @@ type Decided struct {
 type ActionStarted struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
-	// User marks a command of the user, not of the model.
-	User bool `json:"user,omitempty"`
+	// ByUser marks a command of the user, not of the model.
+	ByUser bool `json:"user,omitempty"`
 }
 
 // OutputChunk is a piece of the running command's output. The chunks of a
-// command together are its kept output (see env.Command.OnOutput). The start of
-// the output is sent as it is written; the kept end of a long output is sent
-// when the command ends.
+// command together are the output that the sandbox keeps (see
+// env.Command.OnOutput). The start is published as the command writes it; the
+// end of a long output is published when the command ends.
 type OutputChunk struct {
 	Step int                `json:"step"`
 	Data trajectories.Bytes `json:"data"`
@@ -146,7 +147,7 @@ type OutputChunk struct {
 type ActionEnded struct {
 	Step    int    `json:"step"`
 	Command string `json:"command"`
-	User    bool   `json:"user,omitempty"`
+	ByUser  bool   `json:"user,omitempty"`
 	// ExitCode is 128+Signal after a signal, and -1 if the command timed out or
 	// did not run.
 	ExitCode int                  `json:"exit_code"`
@@ -158,7 +159,7 @@ type ActionEnded struct {
 	Bytes     int64 `json:"bytes"`
 	Truncated bool  `json:"truncated,omitempty"`
 	Head      int   `json:"head,omitempty"`
-	// Exception says why the command did not run to its end.
+	// Exception says why the command failed, beyond its exit code.
 	Exception string `json:"exception,omitempty"`
 }
 
@@ -184,8 +185,8 @@ const (
 	LimitTime  = "time"
 )
 
-// LimitReached says that the attempt has reached a limit. It ends unless the
-// limit was raised.
+// LimitReached says that the attempt has reached a limit. The attempt ends
+// unless the user has raised the limit (Raised).
 type LimitReached struct {
 	Limit string `json:"which"`
 	// Steps and Cost are the limits from now on; 0 means none.
@@ -201,12 +202,12 @@ type ToolCalled struct {
 	Args     []string             `json:"args,omitempty"`
 	ExitCode int                  `json:"exit_code"`
 	Duration trajectories.Seconds `json:"duration"`
-	// Details is extra output of the tool, as JSON.
+	// Details is data of the tool that the model does not see, as JSON.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// ChildProgress reports on a subagent of the running command: it started
-// (Task), is about to run a command (Command) or ended (ExitStatus).
+// ChildProgress reports on a subagent of the running command: it started (Task
+// is set), is about to run a command (Command) or has ended (ExitStatus).
 type ChildProgress struct {
 	Step int `json:"step"` // of the parent
 	// Child is the subagent's number within the attempt. Depth is 1 for a
@@ -232,8 +233,8 @@ func (e ChildProgress) Text() string {
 	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
 }
 
-// Compacted says that the prompt no longer has the whole history: some messages
-// were replaced. Token counts are estimates.
+// Compacted says that a compaction replaced some messages in the next prompts.
+// Token counts are estimates.
 type Compacted struct {
 	Step int `json:"step"`
 	// Policy is "elide" or "summarize".
@@ -249,8 +250,9 @@ type RunEnded struct {
 	Outcome trajectories.Outcome `json:"outcome"`
 }
 
-// Dropped counts events that a slow subscriber missed. Its number is that of
-// the newest of them. Each subscriber gets its own; it is never published.
+// Dropped counts events that a slow subscriber missed. Its Seq is that of the
+// newest missed event. It is never published: each subscriber's queue inserts
+// its own.
 type Dropped struct {
 	Count int `json:"count"`
 }

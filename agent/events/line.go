@@ -27,24 +27,24 @@ type lineHeader struct {
 //
 // Outputs are strings if they are valid UTF-8, else {"base64": "..."}.
 // Invisible characters are escaped, so that a line has no effect on a terminal.
-func Encode(s Envelope) ([]byte, error) {
-	if s.Event == nil {
+func Encode(e Envelope) ([]byte, error) {
+	if e.Event == nil {
 		return nil, errors.New("encode event: there is none")
 	}
-	h := lineHeader{Seq: s.Seq, Time: s.Time, Type: s.Event.Kind(), Instance: s.Instance, Attempt: s.Attempt}
-	if r, ok := s.Event.(RunStarted); ok && h.Instance != "" { // the header has the instance already
+	h := lineHeader{Seq: e.Seq, Time: e.Time, Type: e.Event.Kind(), Instance: e.Instance, Attempt: e.Attempt}
+	if r, ok := e.Event.(RunStarted); ok && h.Instance != "" { // the header has the instance already
 		r.Instance = ""
-		s.Event = r
+		e.Event = r
 	}
 	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(h); err != nil {
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h); err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	line.Truncate(line.Len() - len("}\n"))
 	headerLen := line.Len()
-	if err := e.Encode(s.Event); err != nil {
+	if err := enc.Encode(e.Event); err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	b := line.Bytes()
@@ -55,9 +55,9 @@ func Encode(s Envelope) ([]byte, error) {
 	return escapeInvisible(b), nil
 }
 
-// escapeInvisible escapes characters that the encoder leaves and that can
-// change the display: controls beyond ASCII, bidirectional controls, combining
-// marks. They occur only inside strings.
+// escapeInvisible escapes characters that the encoder does not escape and that
+// can change the display: controls beyond ASCII, bidirectional controls,
+// combining marks. They occur only inside JSON strings.
 func escapeInvisible(line []byte) []byte {
 	if !bytes.ContainsFunc(line, isInvisible) {
 		return line
@@ -93,24 +93,24 @@ func isInvisible(r rune) bool {
 var ErrUnknownKind = errors.New("unknown kind of event")
 
 // Decode reads a line that Encode wrote. It ignores unknown fields. If the kind
-// is unknown, the error wraps ErrUnknownKind, and the result has all but the
-// event.
+// is unknown, the error wraps ErrUnknownKind, and the result has all fields
+// except Event.
 func Decode(line []byte) (Envelope, error) {
 	var h lineHeader
 	if err := json.Unmarshal(line, &h); err != nil {
 		return Envelope{}, fmt.Errorf("decode event: %w", err)
 	}
-	s := Envelope{Seq: h.Seq, Time: h.Time, Instance: h.Instance, Attempt: h.Attempt}
+	envelope := Envelope{Seq: h.Seq, Time: h.Time, Instance: h.Instance, Attempt: h.Attempt}
 	read, ok := decoders[h.Type]
 	if !ok {
-		return s, fmt.Errorf("decode event: %w: %.60q", ErrUnknownKind, h.Type)
+		return envelope, fmt.Errorf("decode event: %w: %.60q", ErrUnknownKind, h.Type)
 	}
 	e, err := read(line)
 	if err != nil {
-		return s, fmt.Errorf("decode event: %w", err)
+		return envelope, fmt.Errorf("decode event: %w", err)
 	}
-	s.Event = e
-	return s, nil
+	envelope.Event = e
+	return envelope, nil
 }
 
 var decoders = map[Kind]func([]byte) (Event, error){
@@ -153,8 +153,8 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write writes one line. After an error it writes nothing more and returns the
 // same error, because the last line may be incomplete.
-func (w *Writer) Write(s Envelope) error {
-	line, err := Encode(s)
+func (w *Writer) Write(envelope Envelope) error {
+	line, err := Encode(envelope)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,11 @@ var all = []events.Event{
 		TotalUsage: model.Usage{Prompt: 20}, TotalCost: 1.5, Duration: trajectories.Seconds(time.Second), Commands: []string{"ls"},
 	},
 	events.Decided{Step: 4, Command: "rm -rf /", Action: "deny", Reason: "no", By: "rule", Rule: "3"},
-	events.ActionStarted{Step: 4, Command: "ls", User: true},
+	events.ActionStarted{Step: 4, Command: "ls", ByUser: true},
 	events.OutputChunk{Step: 4, Data: []byte("text")},
 	events.OutputChunk{Step: 4, Data: []byte{0xff, 0}},
 	events.ActionEnded{
-		Step: 4, Command: "ls", User: true, ExitCode: 137, Signal: 9, TimedOut: true, Duration: trajectories.Seconds(time.Second / 4),
+		Step: 4, Command: "ls", ByUser: true, ExitCode: 137, Signal: 9, TimedOut: true, Duration: trajectories.Seconds(time.Second / 4),
 		Bytes: 9, Truncated: true, Head: 4, Exception: "x",
 	},
 	events.FormatError{Step: 4, Text: "x"},

@@ -4,15 +4,17 @@ import "slices"
 
 // queue holds the events of one subscriber in order and within bounds. If there
 // are too many, it drops the oldest pieces of texts and outputs first, then the
-// oldest other events, then RunEnded events. Each gap has a Dropped event.
+// oldest other events, then the oldest RunEnded events. A Dropped event stands
+// in each gap.
 type queue struct {
-	size  int
+	size  int // maximum count
 	items []Envelope
 	count int // number of items that are not Dropped
-	bytes int
+	bytes int // approximate size of the items
 }
 
-// priority is the order in which events are dropped.
+// priority orders events by when they are dropped, the first to be dropped
+// first.
 type priority int
 
 const (
@@ -37,45 +39,45 @@ func priorityOf(e Event) priority {
 func (q *queue) empty() bool { return len(q.items) == 0 }
 
 // add appends an event and drops events beyond the bounds.
-func (q *queue) add(s Envelope) {
-	if q.count < q.size || !q.merge(s) {
-		q.items = append(q.items, s)
+func (q *queue) add(e Envelope) {
+	if q.count < q.size || !q.merge(e) {
+		q.items = append(q.items, e)
 		q.count++
-		q.bytes += size(s.Event)
+		q.bytes += size(e.Event)
 	}
 	if q.count > q.size || q.bytes > MaxQueueBytes {
-		for r := streamed; r <= final; r++ {
-			q.drop(r)
+		for p := streamed; p <= final; p++ {
+			q.drop(p)
 		}
 	}
 }
 
-// drop drops events of a priority until an eighth of the queue is free, so that
-// it does not scan the queue for every event. It always keeps one event,
+// drop drops the oldest events of a priority until an eighth of the queue is
+// free, so that add rarely has to scan the queue. It always keeps one event,
 // however large.
-func (q *queue) drop(r priority) {
+func (q *queue) drop(p priority) {
 	remaining := q.items[:0]
-	for _, s := range q.items {
-		if priorityOf(s.Event) == r && q.count > 1 && (q.count > q.size-q.size/8 || q.bytes > MaxQueueBytes-MaxQueueBytes/8) {
-			q.subtract(s)
-			s.Event = Dropped{Count: 1}
+	for _, e := range q.items {
+		if priorityOf(e.Event) == p && q.count > 1 && (q.count > q.size-q.size/8 || q.bytes > MaxQueueBytes-MaxQueueBytes/8) {
+			q.subtract(e)
+			e.Event = Dropped{Count: 1}
 		}
 		if n := len(remaining); n > 0 {
 			previous, ok := remaining[n-1].Event.(Dropped)
-			if l, ok2 := s.Event.(Dropped); ok && ok2 { // merge consecutive gaps
-				s.Event = Dropped{Count: previous.Count + l.Count}
+			if next, isDropped := e.Event.(Dropped); ok && isDropped { // merge consecutive gaps
+				e.Event = Dropped{Count: previous.Count + next.Count}
 				remaining = remaining[:n-1]
 			}
 		}
-		remaining = append(remaining, s)
+		remaining = append(remaining, e)
 	}
 	clear(q.items[len(remaining):])
 	q.items = remaining
 }
 
-func (q *queue) subtract(s Envelope) {
+func (q *queue) subtract(e Envelope) {
 	q.count--
-	q.bytes -= size(s.Event)
+	q.bytes -= size(e.Event)
 }
 
 // pop removes and returns the oldest event.
@@ -83,30 +85,31 @@ func (q *queue) pop() (Envelope, bool) {
 	if q.empty() {
 		return Envelope{}, false
 	}
-	s := q.items[0]
+	e := q.items[0]
 	q.items[0] = Envelope{}
 	q.items = q.items[1:]
-	if priorityOf(s.Event) != dropped {
-		q.subtract(s)
+	if priorityOf(e.Event) != dropped {
+		q.subtract(e)
 	}
-	return s, true
+	return e, true
 }
 
-// maxMerged bounds merged pieces, in bytes, because merging copies.
+// maxMerged bounds the size of a merged piece, in bytes, because merging copies
+// it.
 const maxMerged = 4 << 10
 
 // merge appends a piece to the newest item if both belong to the same text or
-// output.
-func (q *queue) merge(s Envelope) bool {
+// output. It reports whether it did.
+func (q *queue) merge(item Envelope) bool {
 	if q.empty() {
 		return false
 	}
 	last := &q.items[len(q.items)-1]
 	before := size(last.Event)
-	if before+size(s.Event) > maxMerged {
+	if before+size(item.Event) > maxMerged {
 		return false
 	}
-	switch e := s.Event.(type) {
+	switch e := item.Event.(type) {
 	case TextDelta:
 		previous, ok := last.Event.(TextDelta)
 		if !ok || previous.Step != e.Step || previous.Thinking != e.Thinking || e.Restart {
@@ -124,7 +127,7 @@ func (q *queue) merge(s Envelope) bool {
 	default:
 		return false
 	}
-	last.Seq, last.Time = s.Seq, s.Time
+	last.Seq, last.Time = item.Seq, item.Time
 	q.bytes += size(last.Event) - before
 	return true
 }

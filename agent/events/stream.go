@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// DeltaFunc returns the function for model.WithDeltas that publishes the pieces
+// DeltaFunc returns a function for model.WithDeltas that publishes the pieces
 // of a step's reply; nil if there are no subscribers.
 func (b *Bus) DeltaFunc(step int) func(model.Delta) {
 	if !b.HasSubscribers() {
@@ -25,11 +25,12 @@ func (b *Bus) DeltaFunc(step int) func(model.Delta) {
 	}
 }
 
-// OutputFunc returns the function for env.Command.OnOutput that publishes the
+// OutputFunc returns a function for env.Command.OnOutput that publishes the
 // output of a step's command; nil if there are no subscribers. The caller must
 // call end after the command.
 //
-// A character that is split between two pieces is published with the second.
+// If a character is split between two pieces, it is published with the second
+// piece.
 func (b *Bus) OutputFunc(step int) (onOutput func(piece []byte), end func()) {
 	if !b.HasSubscribers() {
 		return nil, func() {}

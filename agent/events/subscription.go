@@ -10,7 +10,7 @@ import (
 // Subscription is a subscriber's queue of events. Its methods are safe for
 // concurrent use.
 type Subscription struct {
-	unsubscribe func()        // removes it from the bus; nil without a bus
+	unsubscribe func()        // removes the subscription from the bus; nil if there is no bus
 	ready       chan struct{} // capacity 1: a token means that there may be an event
 
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ func newSubscription(size int) *Subscription {
 	return &Subscription{ready: make(chan struct{}, 1), queue: queue{size: size}}
 }
 
-// push is called by the bus.
+// push adds an event that the bus publishes.
 func (s *Subscription) push(e Envelope) {
 	s.mu.Lock()
 	s.queue.add(e)
@@ -33,7 +33,8 @@ func (s *Subscription) push(e Envelope) {
 	s.wake()
 }
 
-// finish lets the subscriber read the queued events, and then io.EOF.
+// finish ends the subscription. The subscriber can still read the queued events
+// and then gets io.EOF.
 func (s *Subscription) finish() {
 	s.mu.Lock()
 	s.ended = true
@@ -48,8 +49,8 @@ func (s *Subscription) wake() {
 	}
 }
 
-// Next waits for the next event. The error is io.EOF if there will be none, or
-// the cause of ctx's end.
+// Next waits for the next event. The error is io.EOF after the last event, or
+// the cause of ctx if it ends.
 func (s *Subscription) Next(ctx context.Context) (Envelope, error) {
 	for {
 		if e, ok, ended := s.take(); ok {
@@ -65,8 +66,9 @@ func (s *Subscription) Next(ctx context.Context) (Envelope, error) {
 	}
 }
 
-// take returns the next event, if there is one, and whether the subscription
-// has ended. It passes the token on to other waiting goroutines.
+// take returns the next event, if any, and whether the subscription has ended.
+// If other goroutines may be waiting for a further event or the end, it puts
+// the token back.
 func (s *Subscription) take() (e Envelope, ok, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

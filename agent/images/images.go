@@ -1,7 +1,7 @@
 // Package images loads the images of prompts: images that a dataset row names,
-// and files of a sandbox. Both are untrusted: size is limited, the format is
-// detected from the content, and files outside the configured folder are not
-// read.
+// and image files of a sandbox. Both are untrusted: their size is limited,
+// their format is detected from the content, and of this machine's files only
+// those in the configured folder are read.
 //
 // The package does not use the network; package web implements Fetcher.
 //
@@ -73,7 +73,7 @@ func mediaType(data []byte) string {
 
 // TaskRefs returns the distinct images of a row's problem statement, as listed
 // in its column image_assets: URLs, file names or data URIs. more reports that
-// there are others.
+// there are others beyond maxRefs.
 func TaskRefs(row map[string]any) (refs []string, more bool) {
 	assets := row["image_assets"]
 	if text, ok := assets.(string); ok { // JSON in a text column

@@ -20,7 +20,8 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-func drawn(t *testing.T, width int) []byte {
+// pngImage returns a PNG image with the given width and a height of 1.
+func pngImage(t *testing.T, width int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
@@ -35,7 +36,7 @@ func TestDecode(t *testing.T) {
 	if err := errors.Join(jpeg.Encode(&jpg, canvas, nil), gif.Encode(&gif89, canvas, nil)); err != nil {
 		t.Fatal(err)
 	}
-	small := drawn(t, 3)
+	small := pngImage(t, 3)
 	for name, tt := range map[string]struct {
 		data       []byte
 		kind, want string
@@ -44,9 +45,9 @@ func TestDecode(t *testing.T) {
 		"jpeg":      {jpg.Bytes(), "image/jpeg", ""},
 		"gif":       {gif89.Bytes(), "image/gif", ""},
 		"webp":      {[]byte("RIFF\x10\x00\x00\x00WEBPVP8 ...."), "image/webp", ""},
-		"too large": {append(drawn(t, 3), make([]byte, images.MaxBytes)...), "", "larger than 5 MB"},
-		"too wide":  {drawn(t, images.MaxSide+1), "", "8001 x 1 pixels"},
-		"as wide":   {drawn(t, images.MaxSide), "image/png", ""},
+		"too large": {append(pngImage(t, 3), make([]byte, images.MaxBytes)...), "", "larger than 5 MB"},
+		"too wide":  {pngImage(t, images.MaxSide+1), "", "8001 x 1 pixels"},
+		"as wide":   {pngImage(t, images.MaxSide), "image/png", ""},
 		"damaged":   {small[:20], "", "damaged"},
 		"svg":       {[]byte("<svg/>"), "", "neither PNG"},
 		"empty":     {nil, "", "neither PNG"},
@@ -100,7 +101,7 @@ func (f fakeFetcher) Fetch(_ context.Context, url string) ([]byte, error) {
 }
 
 func TestSource(t *testing.T) {
-	small := drawn(t, 3)
+	small := pngImage(t, 3)
 	top := t.TempDir()
 	folder := filepath.Join(top, "images")
 	for _, name := range []string{"a.png", "h.example/x/b.png", "../secret.png"} {
@@ -157,7 +158,7 @@ func TestSource(t *testing.T) {
 func TestReadFromSandbox(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{
-		"a.png": drawn(t, 3), "it's $(touch x) \"a\".png": drawn(t, 4), "-n": drawn(t, 5),
+		"a.png": pngImage(t, 3), "it's $(touch x) \"a\".png": pngImage(t, 4), "-n": pngImage(t, 5),
 		"text": []byte("hello"), "large": make([]byte, images.MaxBytes+9),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// readScript prints a file of a sandbox. It runs as a command and has the same
-// permissions. The file name is in a variable, so the shell does not interpret
-// it.
+// readScript prints a file of a sandbox. It runs with the same permissions as
+// the model's commands. The file name is in a variable, so the shell does not
+// interpret it.
 var readScript = fmt.Sprintf(`[ -f "$MINI_IMAGE" ] || exit 3; exec head -c %d -- "$MINI_IMAGE"`, MaxBytes+1)
 
 // readTimeout bounds reading one file.
 const readTimeout = 30 * time.Second
 
-// ReadFromSandbox returns the image in a file of a sandbox. reason is a short
-// text on why there is none; err is an error of the sandbox.
+// ReadFromSandbox returns the image in a file of a sandbox. reason says briefly
+// why the file has no valid image; err is an error of the sandbox.
 func ReadFromSandbox(ctx context.Context, sandbox env.Environment, file string) (img model.Image, reason, err error) {
 	if strings.ContainsRune(file, 0) || file == "" {
 		return img, errors.New("that is no name of a file"), nil
@@ -41,7 +41,7 @@ func ReadFromSandbox(ctx context.Context, sandbox env.Environment, file string) 
 	return img, reason, nil
 }
 
-// MarkedFiles returns the files that an output asks to show: the rest of each
+// MarkedFiles returns the image files that an output names: the rest of each
 // line that starts with marker, at most limit of them. more reports that there
 // are others.
 func MarkedFiles(output []byte, marker string, limit int) (files []string, more bool) {

@@ -29,7 +29,8 @@ type Source struct {
 	Fetcher Fetcher
 }
 
-// Load returns an image. The error is a short reason why there is none.
+// Load returns the image that ref names. The error is a short reason why it
+// cannot be loaded.
 func (s Source) Load(ctx context.Context, ref string) (model.Image, error) {
 	if rest, ok := strings.CutPrefix(ref, "data:"); ok {
 		return decodeDataURI(rest)
@@ -62,8 +63,8 @@ func (s Source) Load(ctx context.Context, ref string) (model.Image, error) {
 	return Decode(data)
 }
 
-// readFile reads a file of the folder. The name is untrusted and cannot lead
-// outside.
+// readFile reads a file of the folder. The name is untrusted; a file outside
+// the folder is not read.
 func (s Source) readFile(name string) ([]byte, error) {
 	if s.Folder == "" {
 		return nil, fs.ErrNotExist

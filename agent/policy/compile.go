@@ -18,8 +18,8 @@ import (
 type rule struct {
 	Rule
 	action    agent.DecisionAction
-	label     string // name in records
-	by        string
+	label     string // value of Decision.Rule
+	by        string // value of Decision.By
 	pattern   *regexp.Regexp
 	anchored  bool // the pattern matches only at the start
 	arguments []*regexp.Regexp
@@ -34,11 +34,11 @@ type rule struct {
 type pathPattern struct {
 	keyword    string         // "outside", "inside" or empty
 	glob       *regexp.Regexp // if keyword is empty
-	anyElement bool           // the pattern matches any element of the path
+	anyElement bool           // glob is matched with each element of the path, not the whole path
 }
 
-// Check returns the mistakes in a configuration. classes are the known sandbox
-// classes.
+// Check returns the mistakes in a configuration. classes are the names that
+// Rule.Environments may have.
 func Check(c Config, classes []string) []ConfigError {
 	var problems []ConfigError
 	report := func(key, format string, args ...any) {
@@ -76,8 +76,8 @@ func Check(c Config, classes []string) []ConfigError {
 				oneOf(key+".environments", class, classes...)
 			}
 			_, errs := compile(r, "", "")
-			for _, w := range errs {
-				report(key+"."+w.Key, "%s", w.Text)
+			for _, e := range errs {
+				report(key+"."+e.Key, "%s", e.Text)
 			}
 		}
 	}
@@ -130,14 +130,15 @@ func (d DeciderConfig) check(oneOf func(string, string, ...string)) []ConfigErro
 	return problems
 }
 
-// headerNameChars are the characters that a header's name may have.
+// headerNameChars are the characters allowed in a header name.
 const headerNameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
 
-// maxTimeout bounds DeciderConfig.Timeout, in seconds. It is long because a
-// person may decide.
+// maxTimeout bounds DeciderConfig.Timeout, in seconds. It is long because the
+// decider may ask a person.
 const maxTimeout = 24 * 3600
 
-// compile compiles a rule and returns the mistakes in it.
+// compile compiles a rule and returns the mistakes in it. label and by go into
+// the rule's decisions.
 func compile(r Rule, label, by string) (rule, []ConfigError) {
 	var problems []ConfigError
 	out := rule{Rule: r, action: agent.DecisionAction(r.Action), label: label, by: by}
@@ -164,24 +165,24 @@ func compile(r Rule, label, by string) (rule, []ConfigError) {
 		}
 	}
 	for _, f := range []struct {
-		key   string
-		words StringList
-		to    *[]pathPattern
+		key    string
+		values StringList
+		dest   *[]pathPattern
 	}{{"paths", r.Paths, &out.paths}, {"reads", r.Reads, &out.reads}, {"writes", r.Writes, &out.writes}} {
-		for _, word := range f.words {
-			s, err := compilePathPattern(word)
+		for _, text := range f.values {
+			pattern, err := compilePathPattern(text)
 			if err != nil {
 				problems = append(problems, ConfigError{Key: f.key, Text: err.Error()})
 			}
-			*f.to = append(*f.to, s)
+			*f.dest = append(*f.dest, pattern)
 		}
 	}
 	for _, f := range []struct {
 		key, text string
-		to        *comparison
+		dest      *comparison
 	}{{"steps", r.Steps, &out.steps}, {"cost", r.Cost, &out.cost}} {
 		var err error
-		if *f.to, err = parseComparison(f.text); err != nil {
+		if *f.dest, err = parseComparison(f.text); err != nil {
 			problems = append(problems, ConfigError{Key: f.key, Text: err.Error()})
 		}
 	}
@@ -196,8 +197,8 @@ func compilePrefix(text string) (*regexp.Regexp, error) {
 	return compileRegexp("^(?:" + text + ")")
 }
 
-// compileRegexp compiles a user's regular expression. It accepts \Z, as Python
-// spells \z.
+// compileRegexp compiles a user's regular expression. It also accepts Python's
+// \Z, which is \z in Go.
 func compileRegexp(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("the regular expression is longer than %d bytes", maxPattern)
@@ -214,16 +215,16 @@ func compileRegexp(text string) (*regexp.Regexp, error) {
 }
 
 // compilePathPattern compiles one value of Paths, Reads or Writes.
-func compilePathPattern(word string) (pathPattern, error) {
+func compilePathPattern(text string) (pathPattern, error) {
 	switch {
-	case word == "outside" || word == "inside":
-		return pathPattern{keyword: word}, nil
-	case word == "" || len(word) > 1000 || strings.ContainsAny(word, "\n\x00"):
-		return pathPattern{}, fmt.Errorf("%.60q is not outside, inside or a path pattern", word)
+	case text == "outside" || text == "inside":
+		return pathPattern{keyword: text}, nil
+	case text == "" || len(text) > 1000 || strings.ContainsAny(text, "\n\x00"):
+		return pathPattern{}, fmt.Errorf("%.60q is not outside, inside or a path pattern", text)
 	}
 	var b strings.Builder
-	for i := 0; i < len(word); i++ {
-		switch rest := word[i:]; {
+	for i := 0; i < len(text); i++ {
+		switch rest := text[i:]; {
 		case strings.HasPrefix(rest, "**/"):
 			b.WriteString("(?:.*/)?")
 			i += 2
@@ -239,7 +240,7 @@ func compilePathPattern(word string) (pathPattern, error) {
 		}
 	}
 	re, err := regexp.Compile("(?s)^" + strings.TrimSuffix(b.String(), "/") + "(?:/.*)?$")
-	return pathPattern{glob: re, anyElement: !strings.Contains(strings.TrimSuffix(word, "/"), "/")}, err
+	return pathPattern{glob: re, anyElement: !strings.Contains(strings.TrimSuffix(text, "/"), "/")}, err
 }
 
 // comparison is a condition such as ">50". The zero value is always true.

@@ -4,8 +4,8 @@
 // A command is parsed as a shell would parse it (agent/policy/shell). Each of
 // its parts is compared with the rules in order, and the first rule that
 // matches decides about the part. The strictest decision of all parts decides
-// about the command. If a rule that asks or denies may match, but that is known
-// only when the command runs, the policy asks.
+// about the command. If only running the command shows whether a rule that asks
+// or denies matches, the policy asks.
 //
 // A policy prevents accidents. It is not a sandbox: an allowed program can do
 // anything that its user can.
@@ -20,7 +20,7 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// Config is the section policy of a configuration.
+// Config is the policy section of a configuration.
 type Config struct {
 	// Default is the action for a part that no rule matches: "allow", "ask" or
 	// "deny".
@@ -41,22 +41,22 @@ type Config struct {
 
 // DeciderConfig configures an external program or server that decides.
 type DeciderConfig struct {
-	// Command is the program to run for each question; URL is the server to
-	// send it to. Only one of them may be set.
+	// Command is the program to run for each question; URL is the server that
+	// receives each question. Only one of them may be set.
 	Command []string `yaml:"command" json:"command,omitempty"`
 	URL     string   `yaml:"url" json:"url,omitempty"`
 	// TokenEnv names an environment variable. Its value is sent with each
-	// request: as "Bearer VALUE" in Authorization, or unchanged in the header
-	// TokenHeader.
+	// request to URL: as "Bearer VALUE" in the header Authorization, or
+	// unchanged in the header TokenHeader.
 	TokenEnv    string `yaml:"token_env" json:"token_env,omitempty"`
 	TokenHeader string `yaml:"token_header" json:"token_header,omitempty"`
 	// Timeout bounds an answer, in seconds.
 	Timeout float64 `yaml:"timeout" json:"timeout,omitempty"`
-	// When are the actions of rules that the decider is asked about and may
-	// change. Empty means "ask".
+	// When are the actions that the decider may change: it is asked if the
+	// rules decide on one of them. Empty means "ask".
 	When StringList `yaml:"when" json:"when,omitempty"`
-	// OnFailure is the action if the decider gives no answer: "deny", or "ask"
-	// for a person.
+	// OnFailure is the action if the decider gives no valid answer: "deny" (the
+	// default), or "ask" to ask a person.
 	OnFailure string `yaml:"on_failure" json:"on_failure,omitempty"`
 }
 
@@ -72,8 +72,8 @@ type Rule struct {
 	// Arguments are regular expressions. Each must match the arguments, joined
 	// by single spaces.
 	Arguments StringList `yaml:"arguments,omitempty,flow" json:"arguments,omitempty"`
-	// Paths, Reads and Writes are "outside" (one path is), "inside" (all paths
-	// are), or patterns of paths.
+	// Paths, Reads and Writes are "outside" (at least one path is outside the
+	// workspace), "inside" (no path is outside), or path patterns.
 	Paths  StringList `yaml:"paths,omitempty,flow" json:"paths,omitempty"`
 	Reads  StringList `yaml:"reads,omitempty,flow" json:"reads,omitempty"`
 	Writes StringList `yaml:"writes,omitempty,flow" json:"writes,omitempty"`
@@ -82,7 +82,8 @@ type Rule struct {
 	Sudo            *bool `yaml:"sudo,omitempty" json:"sudo,omitempty"`
 	RecursiveDelete *bool `yaml:"recursive_delete,omitempty" json:"recursive_delete,omitempty"`
 	System          *bool `yaml:"system,omitempty" json:"system,omitempty"`
-	// Undecided matches parts for which it is unknown what they run.
+	// Undecided matches parts for which it is unknown what they run (see
+	// shell.Part.UndecidedReason).
 	Undecided *bool `yaml:"undecided,omitempty" json:"undecided,omitempty"`
 	// PipesInto are programs that read the part's output through a pipe.
 	PipesInto StringList `yaml:"pipes_into,omitempty,flow" json:"pipes_into,omitempty"`
@@ -105,25 +106,26 @@ type Rule struct {
 type StringList []string
 
 // UnmarshalYAML accepts a list of strings or one string.
-func (w *StringList) UnmarshalYAML(unmarshal func(any) error) error {
+func (l *StringList) UnmarshalYAML(unmarshal func(any) error) error {
 	var one string
 	if err := unmarshal(&one); err == nil {
-		*w = StringList{one}
+		*l = StringList{one}
 		return nil
 	}
-	return unmarshal((*[]string)(w))
+	return unmarshal((*[]string)(l))
 }
 
 // ConfigError is a mistake in a Config.
 type ConfigError struct {
 	Key  string // relative to the section, such as "rules[2].pattern"
 	Text string
-	// Value is not one of Allowed, if that is the mistake.
+	// Value and Allowed are set if the mistake is that Value is not one of
+	// Allowed.
 	Value   string
 	Allowed []string
 }
 
-func (w ConfigError) Error() string { return fmt.Sprintf("policy.%s: %s", w.Key, w.Text) }
+func (e ConfigError) Error() string { return fmt.Sprintf("policy.%s: %s", e.Key, e.Text) }
 
 // actions are the values of Rule.Action, least strict first.
 var actions = []string{string(agent.Allow), string(agent.Ask), string(agent.Deny)}

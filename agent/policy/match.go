@@ -9,25 +9,25 @@ import (
 	"github.com/minibench/mini/agent/policy/shell"
 )
 
-// subject is a parsed command and the request that it came with.
-type subject struct {
+// evaluation is an approval request with its parsed command.
+type evaluation struct {
 	agent.ApprovalRequest
 	parts     []shell.Part
 	workspace shell.Workspace
 }
 
 // matches reports whether all conditions of r hold for part p.
-func (r *rule) matches(s *subject, p *shell.Part) shell.Tristate {
-	if !r.steps.isTrue(float64(s.Step)) || !r.cost.isTrue(float64(s.Cost)) || !r.matchesText(s, p) {
+func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
+	if !r.steps.isTrue(float64(e.Step)) || !r.cost.isTrue(float64(e.Cost)) || !r.matchesText(e, p) {
 		return shell.No
 	}
-	answer := shell.Yes
+	result := shell.Yes
 	// An undecided part may run anything, so no condition is certainly false.
 	require := func(a shell.Tristate) {
-		if p.Undecided != "" {
+		if p.UndecidedReason != "" {
 			a = a.Or(shell.Maybe)
 		}
-		answer = answer.And(a)
+		result = result.And(a)
 	}
 	if len(r.Programs) > 0 {
 		require(r.matchesProgram(p))
@@ -44,7 +44,7 @@ func (r *rule) matches(s *subject, p *shell.Part) shell.Tristate {
 		{r.writes, []shell.Mode{shell.Writes}},
 	} {
 		if len(f.patterns) > 0 {
-			require(matchesPaths(f.patterns, f.modes, s.workspace, p.Paths))
+			require(matchesPaths(f.patterns, f.modes, e.workspace, p.Paths))
 		}
 	}
 	if len(r.PipesInto) > 0 {
@@ -55,34 +55,34 @@ func (r *rule) matches(s *subject, p *shell.Part) shell.Tristate {
 		is   shell.Tristate
 	}{{r.Network, p.Network}, {r.Sudo, p.Sudo}, {r.RecursiveDelete, p.RecursiveDelete}, {r.System, p.System}} {
 		if f.want != nil && *f.want {
-			answer = answer.And(f.is)
+			result = result.And(f.is)
 		} else if f.want != nil {
-			answer = answer.And(f.is.Not())
+			result = result.And(f.is.Not())
 		}
 	}
-	if r.Undecided != nil && *r.Undecided != (p.Undecided != "") {
+	if r.Undecided != nil && *r.Undecided != (p.UndecidedReason != "") {
 		return shell.No
 	}
-	if r.action == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.Undecided != "") {
-		return shell.No // sudo and undecided parts are allowed only by rules that name them
+	if r.action == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.UndecidedReason != "") {
+		return shell.No // only rules with the key sudo or undecided, or a pattern, allow such parts
 	}
-	return answer
+	return result
 }
 
 // matchesText reports whether the rule's pattern matches the text of the
 // command. For a rule that allows, the part must begin within the match; other
 // rules apply to the whole command.
-func (r *rule) matchesText(s *subject, p *shell.Part) bool {
+func (r *rule) matchesText(e *evaluation, p *shell.Part) bool {
 	switch {
 	case r.pattern == nil:
 		return true
 	case r.action != agent.Allow:
-		return r.pattern.MatchString(s.Command)
+		return r.pattern.MatchString(e.Command)
 	case r.anchored:
-		m := r.pattern.FindStringIndex(s.Command)
+		m := r.pattern.FindStringIndex(e.Command)
 		return m != nil && p.Start >= m[0] && p.Start < m[1]
 	}
-	for _, m := range r.pattern.FindAllStringIndex(s.Command, maxMatches) {
+	for _, m := range r.pattern.FindAllStringIndex(e.Command, maxMatches) {
 		if p.Start >= m[0] && p.Start < m[1] {
 			return true
 		}
@@ -122,8 +122,8 @@ func matchesName(patterns []string, name string) bool {
 }
 
 // matchesArguments reports whether match accepts the arguments, joined by
-// spaces. Arguments that are known only at run time split the text; they may
-// match anything.
+// spaces. Arguments that are known only at run time may match anything: match
+// is called for each run of known arguments between them.
 func matchesArguments(match func(string) bool, args []shell.Word) shell.Tristate {
 	var known []string // consecutive known arguments
 	all := true        // whether all arguments are known
@@ -163,59 +163,60 @@ func matchesPipe(into []string, p *shell.Part) shell.Tristate {
 
 // matchesPaths reports whether one of the patterns matches the paths of a part
 // that have one of the access modes.
-func matchesPaths(patterns []pathPattern, modes []shell.Mode, at shell.Workspace, paths []shell.Path) shell.Tristate {
-	answer := shell.No
+func matchesPaths(patterns []pathPattern, modes []shell.Mode, ws shell.Workspace, paths []shell.Path) shell.Tristate {
+	anyPattern := shell.No
 	for _, pattern := range patterns {
-		a := shell.No
-		for _, q := range paths {
-			certain := slices.Contains(modes, q.Mode) || len(modes) > 1
-			if !certain && q.Mode != shell.Uses {
+		result := shell.No
+		for _, path := range paths {
+			certain := slices.Contains(modes, path.Mode) || len(modes) > 1
+			if !certain && path.Mode != shell.Uses {
 				continue
 			}
-			one := pattern.matches(q, at)
+			match := pattern.matches(path, ws)
 			if !certain {
-				one = one.And(shell.Maybe)
+				match = match.And(shell.Maybe)
 			}
-			a = a.Or(one)
+			result = result.Or(match)
 		}
-		if pattern.keyword == "inside" { // no path is outside
-			a = a.Not()
+		if pattern.keyword == "inside" { // "inside" means that no path is outside
+			result = result.Not()
 		}
-		answer = answer.Or(a)
+		anyPattern = anyPattern.Or(result)
 	}
-	return answer
+	return anyPattern
 }
 
-// matches reports whether the pattern matches one path. For "inside" it reports
-// whether the path is outside; matchesPaths negates the result.
-func (s pathPattern) matches(q shell.Path, at shell.Workspace) shell.Tristate {
+// matches reports whether the pattern matches one path. For "inside" and
+// "outside" it reports whether the path is outside; matchesPaths negates the
+// result for "inside".
+func (pattern pathPattern) matches(path shell.Path, workspace shell.Workspace) shell.Tristate {
 	switch {
-	case q.Location == shell.Unknown:
+	case path.Location == shell.Unknown:
 		return shell.Maybe
-	case s.glob == nil && q.Location == shell.Outside:
+	case pattern.glob == nil && path.Location == shell.Outside:
 		return shell.Yes
-	case s.glob == nil:
+	case pattern.glob == nil:
 		return shell.No
 	}
-	if s.anyElement {
-		for part := range strings.SplitSeq(strings.Trim(q.Text, "/"), "/") {
-			if s.glob.MatchString(part) {
+	if pattern.anyElement {
+		for part := range strings.SplitSeq(strings.Trim(path.Text, "/"), "/") {
+			if pattern.glob.MatchString(part) {
 				return shell.Yes
 			}
 		}
 	} else {
-		names := []string{q.Text}
-		if rest, ok := strings.CutPrefix(q.Text, at.Dir+"/"); ok {
+		names := []string{path.Text}
+		if rest, ok := strings.CutPrefix(path.Text, workspace.Dir+"/"); ok {
 			names = append(names, rest)
 		}
-		if rest, ok := strings.CutPrefix(q.Text, at.Home+"/"); ok && at.Home != "" {
+		if rest, ok := strings.CutPrefix(path.Text, workspace.Home+"/"); ok && workspace.Home != "" {
 			names = append(names, "~/"+rest)
 		}
-		if slices.ContainsFunc(names, s.glob.MatchString) {
+		if slices.ContainsFunc(names, pattern.glob.MatchString) {
 			return shell.Yes
 		}
 	}
-	if strings.ContainsAny(q.Text, "*?[") {
+	if strings.ContainsAny(path.Text, "*?[") {
 		return shell.Maybe // the glob is not expanded
 	}
 	return shell.No

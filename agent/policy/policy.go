@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// The values of agent.Decision.By: what made the decision.
+// Values of agent.Decision.By.
 const (
 	ByRule       = "rule"
 	ByWhitelist  = "whitelist"
@@ -21,15 +21,15 @@ const (
 	ByUnattended = "unattended"
 )
 
-// Options describe where commands run and who else decides.
+// Options describe where commands run and which decider is asked.
 type Options struct {
 	// Environment is the sandbox class, such as "docker" or "local".
 	Environment string
 	// Home is the home directory of the user that runs the commands; empty
 	// means unknown.
 	Home string
-	// Resolve follows symbolic links when commands run on this machine; see
-	// ResolveSymlinks. If nil, paths are compared as text.
+	// Resolve follows symbolic links, for commands that run on this machine;
+	// see ResolveSymlinks. If nil, paths are compared as text.
 	Resolve func(path string) (string, bool)
 	// Decider is consulted for the decisions listed in Config.Decider.When; nil
 	// means that rules decide alone.
@@ -55,16 +55,17 @@ type Question struct {
 	// Decision is what the rules decided.
 	Decision agent.Decision `json:"decision"`
 	Programs []string       `json:"programs"`
-	// Writes are the paths that the command writes. Outside are the paths that
-	// are outside of the workspace or whose location is unknown.
+	// Writes are the paths that Parts write. Outside are the paths of Parts
+	// that are outside the workspace or whose location is unknown.
 	Writes  []string `json:"writes"`
 	Outside []string `json:"outside"`
-	// Parts are the simple commands, at most maxQuestionParts of them.
+	// Parts are the parsed command, at most maxQuestionParts parts.
+	// PartsLeftOut is the number of further parts.
 	Parts        []shell.Part `json:"parts"`
 	PartsLeftOut int          `json:"parts_left_out,omitempty"`
 }
 
-// Answer is the decider's reply.
+// Answer is a decider's answer to a Question.
 type Answer struct {
 	Action agent.DecisionAction `json:"decision"`
 	Reason string               `json:"reason"`
@@ -74,8 +75,8 @@ type Answer struct {
 type Policy struct {
 	rules         []rule
 	defaultAction agent.DecisionAction
-	deciderWhen   []string             // actions of rules that the decider is asked about
-	onFailure     agent.DecisionAction // action if the decider gives no answer
+	deciderWhen   []string             // actions that the decider is asked about
+	onFailure     agent.DecisionAction // action if the decider gives no valid answer
 	workspace     shell.Workspace
 	decider       Decider
 	instance      string
@@ -146,53 +147,53 @@ func (p *Policy) ForInstance(instance string) *Policy {
 	return &copied
 }
 
-// Decide implements agent.Approver. The action may be agent.Ask: then a person
-// decides, or Unattended if there is none.
-func (p *Policy) Decide(ctx context.Context, proposal agent.ApprovalRequest) (agent.Decision, error) {
-	d, parts := p.Evaluate(proposal)
-	if p.decider == nil || !slices.Contains(p.deciderWhen, string(d.Action)) {
-		return d, nil
+// Decide implements agent.Approver. If the action is agent.Ask, the caller must
+// ask a person or apply Unattended.
+func (p *Policy) Decide(ctx context.Context, request agent.ApprovalRequest) (agent.Decision, error) {
+	byRules, parts := p.Evaluate(request)
+	if p.decider == nil || !slices.Contains(p.deciderWhen, string(byRules.Action)) {
+		return byRules, nil
 	}
-	answer, err := p.decider.Ask(ctx, p.question(proposal, d, parts))
+	answer, err := p.decider.Ask(ctx, p.question(request, byRules, parts))
 	if ctx.Err() != nil {
 		return agent.Decision{}, context.Cause(ctx)
 	}
-	asked := agent.Decision{Action: answer.Action, Reason: answer.Reason, By: ByDecider, Previous: []agent.Decision{d}}
+	d := agent.Decision{Action: answer.Action, Reason: answer.Reason, By: ByDecider, Previous: []agent.Decision{byRules}}
 	if err != nil {
 		// The error goes into the record only: the model must not learn the
 		// decider's address.
-		asked.Action, asked.Reason = p.onFailure, "whoever decides on it gave no answer"
-		asked.Previous = append(asked.Previous, agent.Decision{Action: p.onFailure, By: ByDecider, Reason: err.Error()})
+		d.Action, d.Reason = p.onFailure, "whoever decides on it gave no answer"
+		d.Previous = append(d.Previous, agent.Decision{Action: p.onFailure, By: ByDecider, Reason: err.Error()})
 	}
-	return asked, nil
+	return d, nil
 }
 
 // Evaluate returns the decision of the rules alone and the parsed command.
-func (p *Policy) Evaluate(proposal agent.ApprovalRequest) (agent.Decision, []shell.Part) {
-	s := &subject{ApprovalRequest: proposal, workspace: p.workspace}
-	s.workspace.Dir = proposal.Dir
-	s.parts = shell.Analyze(proposal.Command, s.workspace)
-	if len(s.parts) == 0 { // only comments and assignments: no program runs
-		return p.decidePart(s, &shell.Part{Known: true}), nil
+func (p *Policy) Evaluate(request agent.ApprovalRequest) (agent.Decision, []shell.Part) {
+	e := &evaluation{ApprovalRequest: request, workspace: p.workspace}
+	e.workspace.Dir = request.Dir
+	e.parts = shell.Analyze(request.Command, e.workspace)
+	if len(e.parts) == 0 { // only comments and assignments: no program runs
+		return p.decidePart(e, &shell.Part{Known: true}), nil
 	}
-	d := p.decidePart(s, &s.parts[0])
-	for i := 1; i < len(s.parts) && d.Action != agent.Deny; i++ {
-		if next := p.decidePart(s, &s.parts[i]); strictness(next.Action) > strictness(d.Action) {
+	d := p.decidePart(e, &e.parts[0])
+	for i := 1; i < len(e.parts) && d.Action != agent.Deny; i++ {
+		if next := p.decidePart(e, &e.parts[i]); strictness(next.Action) > strictness(d.Action) {
 			d = next
 		}
 	}
-	return d, s.parts
+	return d, e.parts
 }
 
-// decidePart applies the first rule that matches part. A rule that asks or
-// denies and that only may match (shell.Maybe) makes the decision at least
-// agent.Ask; a later rule may be stricter.
-func (p *Policy) decidePart(s *subject, part *shell.Part) agent.Decision {
+// decidePart applies the first rule that matches part. If a rule that asks or
+// denies may match (shell.Maybe), the decision is at least agent.Ask; a later
+// rule may be stricter.
+func (p *Policy) decidePart(e *evaluation, part *shell.Part) agent.Decision {
 	var uncertain agent.Decision
 	decided := agent.Decision{Action: p.defaultAction, By: ByDefault, Reason: explain(&rule{action: p.defaultAction}, part, false)}
 	for i := range p.rules {
 		r := &p.rules[i]
-		matches := r.matches(s, part)
+		matches := r.matches(e, part)
 		if matches == shell.Yes {
 			decided = agent.Decision{Action: r.action, By: r.by, Rule: r.label, Reason: explain(r, part, false)}
 			break
@@ -208,11 +209,11 @@ func (p *Policy) decidePart(s *subject, part *shell.Part) agent.Decision {
 }
 
 // strictness orders actions: allow, ask, deny.
-func strictness(v agent.DecisionAction) int { return slices.Index(actions, string(v)) }
+func strictness(action agent.DecisionAction) int { return slices.Index(actions, string(action)) }
 
-// explain returns the reason of a decision: the rule's reason, followed by the
-// part and the path that it applies to. uncertain means that the rule may not
-// match.
+// explain returns the reason of a decision: the rule's reason, then the command
+// of the part and the first path outside the workspace. It is empty for
+// agent.Allow. uncertain means that the rule may match (shell.Maybe).
 func explain(r *rule, p *shell.Part, uncertain bool) string {
 	if r.action == agent.Allow {
 		return ""
@@ -227,8 +228,8 @@ func explain(r *rule, p *shell.Part, uncertain bool) string {
 	if uncertain {
 		text = "it cannot be told beforehand whether this holds: " + text
 	}
-	if p.Undecided != "" {
-		text += " (" + p.Undecided + ")"
+	if p.UndecidedReason != "" {
+		text += " (" + p.UndecidedReason + ")"
 	} else if command := summarize(p); command != "" {
 		text += " (" + command
 		for _, path := range p.Paths {
@@ -256,10 +257,10 @@ func summarize(p *shell.Part) string {
 // maxQuestionParts bounds the parts in a Question.
 const maxQuestionParts = 200
 
-func (p *Policy) question(proposal agent.ApprovalRequest, d agent.Decision, parts []shell.Part) Question {
+func (p *Policy) question(request agent.ApprovalRequest, byRules agent.Decision, parts []shell.Part) Question {
 	q := Question{
-		Version: 1, Instance: p.instance, Command: proposal.Command, Dir: proposal.Dir, Step: proposal.Step, Cost: float64(proposal.Cost),
-		Decision: d, Programs: shell.Programs(parts), Writes: []string{}, Outside: []string{}, Parts: parts,
+		Version: 1, Instance: p.instance, Command: request.Command, Dir: request.Dir, Step: request.Step, Cost: float64(request.Cost),
+		Decision: byRules, Programs: shell.Programs(parts), Writes: []string{}, Outside: []string{}, Parts: parts,
 	}
 	if len(parts) > maxQuestionParts {
 		q.Parts, q.PartsLeftOut = parts[:maxQuestionParts], len(parts)-maxQuestionParts
@@ -283,10 +284,10 @@ func (p *Policy) question(proposal agent.ApprovalRequest, d agent.Decision, part
 	return q
 }
 
-// Unattended wraps an approver for runs without a person: it replaces the
-// decision agent.Ask by answer.
-func Unattended(s agent.Approver, answer agent.DecisionAction) agent.Approver {
-	return unattended{s, answer}
+// Unattended wraps an approver for runs without a person. It replaces the
+// action agent.Ask by answer.
+func Unattended(approver agent.Approver, answer agent.DecisionAction) agent.Approver {
+	return unattended{approver, answer}
 }
 
 type unattended struct {
@@ -295,24 +296,24 @@ type unattended struct {
 }
 
 // Decide implements agent.Approver.
-func (u unattended) Decide(ctx context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
-	d, err := u.Approver.Decide(ctx, p)
+func (u unattended) Decide(ctx context.Context, request agent.ApprovalRequest) (agent.Decision, error) {
+	d, err := u.Approver.Decide(ctx, request)
 	if err != nil || d.Action == agent.Allow || d.Action == agent.Deny {
 		return d, err
 	}
-	out := agent.Decision{Action: agent.Allow, By: ByUnattended}
+	decision := agent.Decision{Action: agent.Allow, By: ByUnattended}
 	if u.answer != agent.Allow {
-		out.Action = agent.Deny
-		out.Reason = "it needs the word of a person, and nobody is here to be asked: " + d.Reason
+		decision.Action = agent.Deny
+		decision.Reason = "it needs the word of a person, and nobody is here to be asked: " + d.Reason
 	}
-	out.Previous = append(slices.Clone(d.Previous), d)
-	out.Previous[len(out.Previous)-1].Previous = nil
-	return out, nil
+	decision.Previous = append(slices.Clone(d.Previous), d)
+	decision.Previous[len(decision.Previous)-1].Previous = nil
+	return decision, nil
 }
 
 // ResolveSymlinks follows the symbolic links of an absolute path on this
 // machine. The last elements of the path need not exist. ok is false if the
-// links form a loop or cannot be read.
+// path has too many elements or dangling links, or a link cannot be read.
 func ResolveSymlinks(path string) (resolved string, ok bool) {
 	rest, links := "", 0
 	for range maxPathElements {
@@ -342,6 +343,6 @@ func ResolveSymlinks(path string) (resolved string, ok bool) {
 	return "", false
 }
 
-// maxPathElements bounds the elements of a path; maxLinks bounds the dangling
-// links that are followed.
+// maxPathElements bounds the elements of a path, maxLinks the dangling links to
+// follow.
 const maxPathElements, maxLinks = 500, 10

@@ -16,15 +16,15 @@ import (
 	"github.com/minibench/mini/agent/policy"
 )
 
-// rules compiles a policy from YAML.
-func rules(t *testing.T, text string, o policy.Options) *policy.Policy {
+// newPolicy compiles a policy from YAML.
+func newPolicy(t *testing.T, text string, o policy.Options) *policy.Policy {
 	t.Helper()
 	var c policy.Config
 	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
 		t.Fatal(err)
 	}
-	if wrong := policy.Check(c, []string{"docker", "local"}); len(wrong) > 0 {
-		t.Fatal(wrong)
+	if mistakes := policy.Check(c, []string{"docker", "local"}); len(mistakes) > 0 {
+		t.Fatal(mistakes)
 	}
 	p, err := policy.New(c, o)
 	if err != nil {
@@ -39,14 +39,14 @@ func TestRules(t *testing.T) {
 		tools = "default: deny\nrules: [{programs: [ls, cat, 'git*'], paths: inside, do: allow}]"
 	)
 	tests := map[string]struct{ rules, command, want string }{
-		"nothing at all":                     {"", "rm -rf /", "allow"},
+		"no rules":                           {"", "rm -rf /", "allow"},
 		"the default asks":                   {"default: ask", "ls", "ask"},
 		"nothing is run":                     {"default: allow", "# hello", "allow"},
 		"a program":                          {noRM, "rm a", "deny rules[0]"},
 		"another program":                    {noRM, "rmdir a", "allow"},
-		"through another one":                {noRM, "ls | xargs rm", "deny rules[0]"},
-		"one nobody can name":                {noRM, "$X a", "ask rules[0]"},
-		"a word nobody can name":             {noRM, "ls $X", "allow"},
+		"through a wrapper":                  {noRM, "ls | xargs rm", "deny rules[0]"},
+		"an unknown program":                 {noRM, "$X a", "ask rules[0]"},
+		"an unknown argument":                {noRM, "ls $X", "allow"},
 		"a wrapper itself":                   {"rules: [{programs: xargs, do: deny}]", "ls | xargs cat", "deny rules[0]"},
 		"a list of what is allowed":          {tools, "ls; cat a | git hash-object --stdin", "allow rules[0]"},
 		"and what is not on it":              {tools, "ls; make", "deny"},
@@ -54,18 +54,18 @@ func TestRules(t *testing.T) {
 		"and where it writes":                {tools, "cat a > /etc/passwd", "deny"},
 		"and what may be elsewhere":          {tools, "cat $X", "deny"},
 		"and what may be anything":           {tools, "$X", "deny"},
-		"and with others' rights":            {tools, "sudo ls", "deny"},
+		"and sudo":                           {tools, "sudo ls", "deny"},
 		"the first rule that fits":           {"rules: [{programs: rm, paths: '*.o', do: allow}, {programs: rm, do: deny}]", "rm a.o", "allow rules[0]"},
 		"the second":                         {"rules: [{programs: rm, paths: '*.o', do: allow}, {programs: rm, do: deny}]", "rm a.c", "deny rules[1]"},
 		"the strictest of parts":             {"rules: [{programs: a, do: ask}, {programs: b, do: deny}]", "a; b; a", "deny rules[1]"},
 		"doubt asks, and a rule denies":      {"rules: [{programs: x, writes: outside, do: ask}, {programs: x, do: deny}]", "x /etc/a", "deny rules[1]"},
 		"arguments":                          {"rules: [{programs: git, arguments: ['^push\\b', '--force|-f\\b'], do: deny}]", "git push -f", "deny rules[0]"},
 		"not all arguments":                  {"rules: [{programs: git, arguments: ['^push\\b', '--force|-f\\b'], do: deny}]", "git push", "allow"},
-		"arguments nobody knows":             {"rules: [{programs: git, arguments: ['^push\\b'], do: deny}]", "git $X", "ask rules[0]"},
-		"known in spite of others":           {"rules: [{programs: git, arguments: ['push'], do: deny}]", "git push $X", "deny rules[0]"},
+		"unknown arguments":                  {"rules: [{programs: git, arguments: ['^push\\b'], do: deny}]", "git $X", "ask rules[0]"},
+		"a known argument matches":           {"rules: [{programs: git, arguments: ['push'], do: deny}]", "git push $X", "deny rules[0]"},
 		"a path by its pattern":              {"rules: [{writes: 'tests/**', do: deny}]", "echo > tests/a/b.py", "deny rules[0]"},
 		"read, not written":                  {"rules: [{writes: 'tests/**', do: deny}]", "cat tests/a/b.py", "allow"},
-		"by whom nobody knows":               {"rules: [{writes: 'tests/**', do: deny}]", "tool tests/a.py", "ask rules[0]"},
+		"an unknown program writes":          {"rules: [{writes: 'tests/**', do: deny}]", "tool tests/a.py", "ask rules[0]"},
 		"a name anywhere":                    {"rules: [{paths: '.env', do: deny}]", "cat a/.env", "deny rules[0]"},
 		"a folder above":                     {"rules: [{paths: 'secrets', do: deny}]", "cat a/secrets/b", "deny rules[0]"},
 		"a path with dots":                   {"rules: [{paths: 'tests/**', do: deny}]", "cat src/../tests/a", "deny rules[0]"},
@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 		"a pattern in the command":           {"rules: [{paths: '*.lock', do: deny}]", "rm *", "ask rules[0]"},
 		"pipes":                              {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | tee y | sudo bash", "deny rules[0]"},
 		"pipes into another":                 {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | jq .", "allow"},
-		"pipes into nobody knows what":       {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | $SHELL", "ask rules[0]"},
+		"pipes into an unknown program":      {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | $SHELL", "ask rules[0]"},
 		"a text anywhere":                    {"rules: [{pattern: 'TODO', do: deny}]", "ls; echo TODO", "deny rules[0]"},
 		"an allowed text":                    {"default: ask\nrules: [{pattern: 'git status', do: allow}]", "git status", "allow rules[0]"},
 		"an allowed text covers itself":      {"default: ask\nrules: [{pattern: 'git status', do: allow}]", "git status; make", "ask"},
@@ -91,8 +91,8 @@ func TestRules(t *testing.T) {
 		"whitelisted":                        {"default: ask\nwhitelist_actions: ['git (status|diff)']", "git diff", "allow whitelist_actions[0]"},
 		"whitelisted from its beginning":     {"default: ask\nwhitelist_actions: ['git (status|diff)']", "ls; git diff", "ask"},
 		"whitelisted up to where it matched": {"default: ask\nwhitelist_actions: ['ls']", "ls; rm a", "ask"},
-		"whitelisted as far as it says":      {"default: ask\nwhitelist_actions: ['ls.*']", "ls; rm a", "allow whitelist_actions[0]"},
-		"but for the next line":              {"default: ask\nwhitelist_actions: ['ls.*']", "ls\nrm a", "ask"},
+		"whitelisted to the end of the line": {"default: ask\nwhitelist_actions: ['ls.*']", "ls; rm a", "allow whitelist_actions[0]"},
+		"not whitelisted in the next line":   {"default: ask\nwhitelist_actions: ['ls.*']", "ls\nrm a", "ask"},
 		"own rules come first":               {"default: ask\nwhitelist_actions: ['ls']\nrules: [{programs: ls, do: deny}]", "ls", "deny rules[0]"},
 		"others come later":                  {"whitelist_actions: ['ls']\ndefault_rules: [{programs: ls, do: deny}]", "ls", "allow whitelist_actions[0]"},
 		"more folders":                       {"inside: [/tmp]\nrules: [{paths: outside, do: deny}]", "cat /tmp/a", "allow"},
@@ -101,7 +101,7 @@ func TestRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := rules(t, test.rules, policy.Options{Environment: "local", Home: "/home/user"})
+			p := newPolicy(t, test.rules, policy.Options{Environment: "local", Home: "/home/user"})
 			d, parts := p.Evaluate(agent.ApprovalRequest{Command: test.command, Dir: "/work/repo", Step: 3, Cost: 0.5})
 			if got := strings.TrimSpace(string(d.Action) + " " + d.Rule); got != test.want {
 				t.Errorf("%s: %s (%s), want %s\n%+v", test.command, got, d.Reason, test.want, parts)
@@ -113,8 +113,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestLinks checks paths with symbolic links on this machine.
-func TestLinks(t *testing.T) {
+// TestSymbolicLinks checks paths with symbolic links on this machine.
+func TestSymbolicLinks(t *testing.T) {
 	root := t.TempDir()
 	repo, other := filepath.Join(root, "repo"), filepath.Join(root, "other")
 	for _, dir := range []string{repo, other, filepath.Join(repo, "sub")} {
@@ -133,12 +133,12 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink(repo, filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	p := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{Resolve: policy.ResolveSymlinks})
-	text := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{})
+	p := newPolicy(t, "rules: [{paths: outside, do: deny}]", policy.Options{Resolve: policy.ResolveSymlinks})
+	textOnly := newPolicy(t, "rules: [{paths: outside, do: deny}]", policy.Options{})
 	for command, want := range map[string]string{
 		"cat a": "allow", "cat out/a": "deny", "cat file": "deny", "echo > nowhere": "deny", "cat in/a/b": "allow",
 		"cat round": "ask", "cat sub/up/a": "allow", "cat sub/far/a": "deny", "cat new/../out/x": "deny", "cat out/*.txt": "deny", "cat sub/*": "allow",
-		// Behind a link, ".." is the parent of where it leads; for cd it is not.
+		// After a symbolic link, ".." is the parent of the link's target, except for cd.
 		"cat out/../a": "deny", "cat in/../a": "allow", "cat sub/up/../a": "deny", "echo > out/../a": "deny", "cat sub/../in/../a": "allow",
 		"cat \"$PWD/out/../a\"": "deny", "cat round/../a": "ask", "cat */../a": "ask", "for f in *; do cat $f/../a; done": "ask",
 		"cd in && cat ../a": "allow", "cd sub/up && cat ../a": "deny", "cd sub/up && cd .. && cat a": "allow", "cd in/.. && cat a": "allow",
@@ -149,20 +149,20 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s in %s: %s, want %s\n%+v", command, filepath.Base(dir), d.Action, want, parts)
 			}
 		}
-		if d, _ := text.Evaluate(agent.ApprovalRequest{Command: command, Dir: repo}); d.Action != agent.Allow {
+		if d, _ := textOnly.Evaluate(agent.ApprovalRequest{Command: command, Dir: repo}); d.Action != agent.Allow {
 			t.Errorf("%s by its text alone: %s", command, d.Action)
 		}
 	}
 }
 
-// oracle is a decider with a fixed answer.
-type oracle struct {
+// fakeDecider is a decider with a fixed answer.
+type fakeDecider struct {
 	answer policy.Answer
 	err    error
 	asked  []policy.Question
 }
 
-func (o *oracle) Ask(_ context.Context, q policy.Question) (policy.Answer, error) {
+func (o *fakeDecider) Ask(_ context.Context, q policy.Question) (policy.Answer, error) {
 	o.asked = append(o.asked, q)
 	return o.answer, o.err
 }
@@ -189,8 +189,8 @@ func TestDecider(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &oracle{answer: test.answer, err: test.err}
-			p := rules(t, base+test.rules, policy.Options{Decider: o}).ForInstance("one")
+			o := &fakeDecider{answer: test.answer, err: test.err}
+			p := newPolicy(t, base+test.rules, policy.Options{Decider: o}).ForInstance("one")
 			d, err := p.Decide(t.Context(), agent.ApprovalRequest{Command: test.command, Dir: "/work", Step: 2, Cost: 0.1})
 			if err != nil {
 				t.Fatal(err)
@@ -209,8 +209,8 @@ func TestDecider(t *testing.T) {
 }
 
 func TestQuestion(t *testing.T) {
-	o := &oracle{answer: policy.Answer{Action: agent.Allow}}
-	p := rules(t, "rules: [{network: true, do: ask, reason: it is asked about}]", policy.Options{Decider: o}).ForInstance("one")
+	o := &fakeDecider{answer: policy.Answer{Action: agent.Allow}}
+	p := newPolicy(t, "rules: [{network: true, do: ask, reason: it is asked about}]", policy.Options{Decider: o}).ForInstance("one")
 	if _, err := p.Decide(t.Context(), agent.ApprovalRequest{Command: "curl -s x > a; cat /etc/b", Dir: "/work", Step: 2, Cost: 0.5}); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestQuestion(t *testing.T) {
 }
 
 func TestUnattended(t *testing.T) {
-	p := rules(t, "rules: [{network: true, do: ask, reason: no}, {programs: rm, do: deny, reason: keep}]", policy.Options{})
+	p := newPolicy(t, "rules: [{network: true, do: ask, reason: no}, {programs: rm, do: deny, reason: keep}]", policy.Options{})
 	for command, want := range map[string][2]string{
 		"ls":     {"allow default", "allow default"},
 		"rm x":   {"deny rule", "deny rule"},

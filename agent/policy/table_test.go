@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// shipped returns the default policy of mini.
-func shipped(t testing.TB, o policy.Options) *policy.Policy {
+// defaultPolicy returns the default policy of mini.
+func defaultPolicy(t testing.TB, o policy.Options) *policy.Policy {
 	t.Helper()
 	l, err := configs.ReadBuiltin("mini")
 	if err != nil {
@@ -34,7 +34,7 @@ func shipped(t testing.TB, o policy.Options) *policy.Policy {
 // TestShippedPolicy checks the default policy with a table of commands. Each line
 // has a decision, a rule and a command; \n in a command is a line break.
 func TestShippedPolicy(t *testing.T) {
-	p := shipped(t, policy.Options{Environment: "local", Home: "/home/user"})
+	p := defaultPolicy(t, policy.Options{Environment: "local", Home: "/home/user"})
 	f, err := os.Open(filepath.Join("testdata", "commands.txt"))
 	if err != nil {
 		t.Fatal(err)

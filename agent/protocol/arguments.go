@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// maxArguments bounds the arguments that are parsed: the longest command with
-// every byte escaped.
+// maxArguments bounds the arguments that are parsed, in bytes. The longest
+// command fits even with every byte escaped.
 const maxArguments = 6*env.MaxScript + 1024
 
 // parseCommand returns the command of a call. The error is worded for the
@@ -36,14 +36,14 @@ func parseCommand(c model.ToolCall) (string, error) {
 	return decodeCommand(raw)
 }
 
-// commandArgument returns the value of "command" in an object with no other
-// key.
+// commandArgument returns the value of "command" in arguments, a JSON object
+// that must have no other key.
 func commandArgument(arguments string) (json.RawMessage, error) {
 	d := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, notObjectError(err)
 	}
-	var found json.RawMessage
+	var command json.RawMessage
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -54,14 +54,14 @@ func commandArgument(arguments string) (json.RawMessage, error) {
 			return nil, notObjectError(err)
 		}
 		switch {
-		case key == notJSON:
+		case key == wrapKey:
 			return nil, wrappedArgumentsError(value)
 		case key != "command":
 			return nil, fmt.Errorf("the tool has no argument %.80q; the only one is command", key)
-		case found != nil:
+		case command != nil:
 			return nil, errors.New("the argument command is there twice")
 		}
-		found = value
+		command = value
 	}
 	if _, err := d.Token(); err != nil {
 		return nil, notObjectError(err)
@@ -69,15 +69,15 @@ func commandArgument(arguments string) (json.RawMessage, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the arguments are no JSON object: there is more after its end")
 	}
-	if found == nil {
+	if command == nil {
 		return nil, errors.New("the argument command is missing")
 	}
-	return found, nil
+	return command, nil
 }
 
-// wrappedArgumentsError returns the error of arguments that were wrapped when
-// they were recorded (see wrapArguments), so that a resumed attempt gives the
-// same message.
+// wrappedArgumentsError returns the original error of arguments that were
+// wrapped when they were recorded (see wrapArguments). A resumed attempt thus
+// gives the model the same message.
 func wrappedArgumentsError(value json.RawMessage) error {
 	var arguments string
 	if json.Unmarshal(value, &arguments) == nil {
@@ -85,11 +85,11 @@ func wrappedArgumentsError(value json.RawMessage) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the tool has no argument %q; the only one is command", notJSON)
+	return fmt.Errorf("the tool has no argument %q; the only one is command", wrapKey)
 }
 
-// notObjectError says why arguments are not a JSON object. It is bounded
-// because JSON errors quote the text.
+// notObjectError returns an error that says why arguments are not a JSON
+// object. Its length is bounded because JSON errors quote the text.
 func notObjectError(err error) error {
 	switch {
 	case err == nil:
@@ -100,7 +100,7 @@ func notObjectError(err error) error {
 	return fmt.Errorf("the arguments are no JSON object: %.200s", err.Error())
 }
 
-// decodeCommand decodes and checks the value.
+// decodeCommand decodes and checks the value of "command".
 func decodeCommand(raw json.RawMessage) (string, error) {
 	if raw[0] != '"' {
 		return "", fmt.Errorf("the argument command must be a string, and it is %s", jsonKind(raw[0]))
@@ -122,8 +122,9 @@ func decodeCommand(raw json.RawMessage) (string, error) {
 	return command, nil
 }
 
-// hasLoneSurrogate reports whether an escape was half of a surrogate pair: it
-// decoded to U+FFFD, which the JSON text itself does not contain.
+// hasLoneSurrogate reports whether the JSON text has an escaped half of a
+// surrogate pair. Such a half decodes to U+FFFD, which the JSON text itself
+// does not contain.
 func hasLoneSurrogate(command, raw string) bool {
 	return strings.ContainsRune(command, utf8.RuneError) &&
 		!strings.ContainsRune(raw, utf8.RuneError) && !strings.Contains(strings.ToLower(raw), `\ufffd`)

@@ -17,10 +17,10 @@ var (
 	invalidNameChars = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 )
 
-// sanitizeCalls returns calls that a history can contain. Servers reject a
-// whole conversation if a call has no id, a duplicate id, an invalid name or
-// arguments that are not a JSON object, and models write all of these. n is the
-// number of the reply.
+// sanitizeCalls returns calls that a history can contain. Models write calls
+// without an id, with a duplicate id, an invalid name or arguments that are not
+// a JSON object, and servers reject a whole conversation that contains one. n
+// is the number of the reply.
 func sanitizeCalls(calls []model.ToolCall, n int) []model.ToolCall {
 	if len(calls) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func sanitizeCalls(calls []model.ToolCall, n int) []model.ToolCall {
 	return out
 }
 
-// uniqueID returns an id that no call of the reply has.
+// uniqueID returns an id for call i of reply n that is not in used.
 func uniqueID(n, i int, used map[string]bool) string {
 	id := fmt.Sprintf("call_%d_%d", n, i+1)
 	for used[id] {
@@ -71,13 +71,14 @@ func isObject(arguments string) bool {
 		utf8.ValidString(arguments) && json.Valid([]byte(arguments))
 }
 
-// notJSON is the key under which invalid arguments are wrapped.
-const notJSON = "not_json"
+// wrapKey is the key of the object that wraps invalid arguments.
+const wrapKey = "not_json"
 
-// wrapArguments wraps arguments that are not a JSON object in one, so that the
-// model sees what it wrote. The record of the model call keeps them unchanged.
+// wrapArguments puts arguments that are not a JSON object into one as a string,
+// so that the model sees what it wrote. The record of the model call keeps them
+// unchanged.
 func wrapArguments(arguments string) string {
-	return jsonObject(notJSON, strings.ToValidUTF8(arguments, "\uFFFD"))
+	return jsonObject(wrapKey, strings.ToValidUTF8(arguments, "\uFFFD"))
 }
 
 // jsonObject returns a JSON object with one key. It does not escape HTML

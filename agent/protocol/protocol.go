@@ -3,7 +3,7 @@
 // Each protocol is one type in one file.
 //
 // The prompts (see configs) explain the protocol to the model; FormatExample
-// gives them its syntax. The package runs no commands and does not depend on a
+// formats their examples. The package runs no commands and does not depend on a
 // provider.
 //
 //	p := protocol.NewTools(false)
@@ -46,23 +46,24 @@ type Action struct {
 	Command string
 	// CallID is the id of the tool call; empty in other protocols.
 	CallID string
-	// Problem says what is wrong with the call, worded for the model. Command
-	// is empty then.
+	// Problem says what is wrong with the call, worded for the model; empty if
+	// the call is valid. Command is empty for an invalid call.
 	Problem string
 }
 
 // ParsedReply is the result of parsing a reply.
 type ParsedReply struct {
-	// Message is the reply for the history: unchanged, except for what servers
-	// would reject.
+	// Message is the reply for the history. It is unchanged, except that what
+	// servers would reject is removed or replaced.
 	Message model.Message
-	// Actions are in the order of the reply. If Problem is not empty, it says
-	// what is wrong with the reply, worded for the model, and no action is run.
+	// Actions are in the order of the reply. Problem says what is wrong with
+	// the reply, worded for the model; if it is not empty, no action is run.
 	Actions []Action
 	Problem string
 	// Truncated reports that the reply is invalid because of the token limit.
 	Truncated bool
-	// Incomplete reports that the reply starts a command and has none.
+	// Incomplete reports that the reply starts a command but has no complete
+	// one.
 	Incomplete bool
 }
 
@@ -77,9 +78,10 @@ func (r ParsedReply) Commands() []string {
 	return list
 }
 
-// ErrorMessages tells the model that none of the commands of its reply was run.
-// text says why. Every call gets its own answer, because servers reject a
-// history without one; text is the answer to the first invalid call.
+// ErrorMessages returns the messages that tell the model that none of the
+// commands of its reply was run. text says why. Every call gets its own answer,
+// because servers reject a history with unanswered calls; text is the answer to
+// the first invalid call.
 func ErrorMessages(p Protocol, r ParsedReply, text string) []model.Message {
 	if len(r.Actions) == 0 || r.Actions[0].CallID == "" {
 		return []model.Message{p.ResultMessage(Action{}, text)}
@@ -108,7 +110,7 @@ func ErrorMessages(p Protocol, r ParsedReply, text string) []model.Message {
 }
 
 // NotRunMessages returns the answers to actions that were not run. Actions that
-// are not tool calls need none.
+// are not tool calls need no answer.
 func NotRunMessages(p Protocol, actions []Action, text string) []model.Message {
 	var answers []model.Message
 	for _, a := range actions {
@@ -122,41 +124,43 @@ func NotRunMessages(p Protocol, actions []Action, text string) []model.Message {
 // FormatExample returns a command as prompts show it: in the syntax of the
 // protocol or, for tool calls, indented.
 func FormatExample(p Protocol, command string) string {
-	if written := p.FormatReply("", command).Content; written != "" {
-		return written
+	if text := p.FormatReply("", command).Content; text != "" {
+		return text
 	}
 	return "    " + strings.ReplaceAll(command, "\n", "\n    ")
 }
 
-// Translate rewrites a reply of another protocol in the syntax of p. It returns
-// other replies unchanged. This way scripted replies work with every protocol.
+// Translate rewrites a reply in the default text syntax, or with tool calls, in
+// the syntax of p, so that scripted replies work with every protocol. It
+// returns replies that p can parse, and replies without a valid command,
+// unchanged.
 func Translate(p Protocol, m model.Message) model.Message {
 	reply := model.Reply{Message: m, FinishReason: model.FinishStop}
-	native := len(m.ToolCalls) > 0
-	if p.Parse(reply, 0).Problem == "" || native && len(p.Tools()) > 0 {
+	hasCalls := len(m.ToolCalls) > 0
+	if p.Parse(reply, 0).Problem == "" || hasCalls && len(p.Tools()) > 0 {
 		return m
 	}
-	from := Protocol(defaultText())
-	if native {
-		from = NewTools(false)
+	source := Protocol(defaultText())
+	if hasCalls {
+		source = NewTools(false)
 	}
-	parsed := from.Parse(reply, 0)
+	parsed := source.Parse(reply, 0)
 	if parsed.Problem != "" {
 		return m
 	}
 	thought := m.Content
-	if !native {
+	if !hasCalls {
 		thought = strings.TrimSpace(defaultText().re.ReplaceAllString(thought, ""))
 	}
 	translated := p.FormatReply(thought, parsed.Commands()...)
-	if p.Parse(model.Reply{Message: translated}, 0).Problem != "" { // the text contains a command too
+	if p.Parse(model.Reply{Message: translated}, 0).Problem != "" { // the thought contains a command, too
 		translated = p.FormatReply("", parsed.Commands()...)
 	}
 	translated.Reasoning = m.Reasoning
 	return translated
 }
 
-// countProblem says that a reply must have one command.
+// countProblem returns the problem of a reply with n commands instead of one.
 func countProblem(n int, truncated bool) string {
 	switch {
 	case truncated:
@@ -167,8 +171,9 @@ func countProblem(n int, truncated bool) string {
 	return "your reply has " + plural(n, "command") + ", and exactly one is needed"
 }
 
-// dropCalls removes the tool calls of a reply when no tool was offered, because
-// servers would require answers to them. ProviderData contains the calls too.
+// dropCalls removes the tool calls of a reply to a request without tools,
+// because servers would require answers to them. It also removes ProviderData,
+// which contains the calls.
 func dropCalls(m model.Message) model.Message {
 	if len(m.ToolCalls) > 0 {
 		m.ToolCalls, m.ProviderData = nil, nil

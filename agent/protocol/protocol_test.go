@@ -42,14 +42,14 @@ func TestFormatAndParse(t *testing.T) {
 }
 
 func TestTranslate(t *testing.T) {
-	calls := []model.ToolCall{NewCall("a"), NewCall("b")}
+	calls := []model.ToolCall{NewToolCall("a"), NewToolCall("b")}
 	tests := map[string]struct {
 		to    string
 		given model.Message
 		want  model.Message
 	}{
 		"a block as a call": {Tools, model.Message{Content: "hm\n\n```bash\nls\n```\n", Reasoning: "r"}, model.Message{
-			Role: model.Assistant, Content: "hm", Reasoning: "r", ToolCalls: []model.ToolCall{NewCall("ls")},
+			Role: model.Assistant, Content: "hm", Reasoning: "r", ToolCalls: []model.ToolCall{NewToolCall("ls")},
 		}},
 		"a block as a tag":            {XML, model.Message{Content: "hm\n```bash\nls\n```"}, model.Message{Role: model.Assistant, Content: "hm\n\n<bash>\nls\n</bash>"}},
 		"calls as a block":            {Text, model.Message{Content: "hm", ToolCalls: calls}, model.Message{Role: model.Assistant, Content: "hm\n\n```bash\na\nb\n```"}},
@@ -108,7 +108,7 @@ func TestInvalidTags(t *testing.T) {
 // servers would reject the history.
 func TestDropCalls(t *testing.T) {
 	for name, p := range all(t) {
-		r := p.Parse(model.Reply{Message: model.Message{Content: "x", ToolCalls: []model.ToolCall{NewCall("ls")}}}, 1)
+		r := p.Parse(model.Reply{Message: model.Message{Content: "x", ToolCalls: []model.ToolCall{NewToolCall("ls")}}}, 1)
 		if dropped := len(r.Message.ToolCalls) == 0; dropped != (name != Tools) {
 			t.Errorf("%s: %+v", name, r.Message)
 		}
@@ -118,7 +118,7 @@ func TestDropCalls(t *testing.T) {
 // ProviderData must agree with the calls that are answered.
 func TestProviderData(t *testing.T) {
 	ids := func(id string) model.Message {
-		c := NewCall("ls")
+		c := NewToolCall("ls")
 		c.ID = id
 		return model.Message{ToolCalls: []model.ToolCall{c}, ProviderData: []byte(`{}`)}
 	}

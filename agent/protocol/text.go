@@ -20,8 +20,8 @@ type textProtocol struct{ re *regexp.Regexp }
 
 var defaultText = sync.OnceValue(func() textProtocol { return textProtocol{regexp.MustCompile("(?s)" + DefaultRegex)} })
 
-// NewText returns the protocol of commands in the reply's text. The pattern's
-// only group is the command; an empty pattern means DefaultRegex.
+// NewText returns the text protocol. The pattern's only group matches the
+// command; an empty pattern means DefaultRegex.
 func NewText(pattern string) (Protocol, error) {
 	if pattern == "" {
 		return defaultText(), nil
@@ -57,13 +57,13 @@ func (p textProtocol) Parse(reply model.Reply, _ int) ParsedReply {
 var defaultStart = lazyregexp.New("```(?:bash|mswea_bash_command)\\b")
 
 // startsCommand reports whether a text without a command contains the start of
-// one, as far as the pattern has a literal prefix.
+// one. For a custom pattern, the start is its literal prefix.
 func (p textProtocol) startsCommand(content string) bool {
 	if p == defaultText() {
 		return defaultStart.MatchString(content)
 	}
-	mark, _ := p.re.LiteralPrefix()
-	return mark != "" && mark != "```" && strings.Contains(content, mark) // other blocks have the fence, too
+	prefix, _ := p.re.LiteralPrefix()
+	return prefix != "" && prefix != "```" && strings.Contains(content, prefix) // a bare fence also starts other blocks
 }
 
 // ResultMessage implements Protocol.
@@ -84,8 +84,8 @@ func formatText(thought, block string) model.Message {
 	return model.Message{Role: model.Assistant, Content: block}
 }
 
-// normalizeNewlines converts the CRLF line ends of a command. A lone CR inside
-// a command stays.
+// normalizeNewlines converts the CRLF line ends of a command if it ends with a
+// CR, as every command in a reply with CRLF line ends does.
 func normalizeNewlines(command string) string {
 	trimmed, ok := strings.CutSuffix(command, "\r")
 	if !ok {

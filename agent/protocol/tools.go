@@ -7,11 +7,11 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// ToolName is the name of the only tool.
+// ToolName is the name of the only tool that requests offer.
 const ToolName = "bash"
 
-// maxCalls bounds the calls of one reply. A reply with more is the work of a
-// model in a loop, and none of its calls is run.
+// maxCalls bounds the calls of one reply. A model that writes more is stuck in
+// a loop, so none of the calls is run.
 const maxCalls = 64
 
 // bashTool is the tool's definition in requests.
@@ -26,22 +26,23 @@ var bashTool = model.ToolDefinition{
 // toolsProtocol takes commands from tool calls.
 type toolsProtocol struct{ single bool }
 
-// NewTools returns the protocol of native tool calls. The calls of a reply are
-// run in order. If single is true, a reply may have only one call.
+// NewTools returns the tools protocol, which uses native tool calls. The calls
+// of a reply are run in order. If single is true, a reply may have only one
+// call.
 func NewTools(single bool) Protocol { return toolsProtocol{single} }
 
 // Tools implements Protocol.
 func (toolsProtocol) Tools() []model.ToolDefinition { return []model.ToolDefinition{bashTool} }
 
 // Parse implements Protocol. If a call is invalid, no call of the reply is run,
-// because the model wrote the others expecting that it would be.
+// because the model wrote the other calls on the assumption that this one runs.
 func (p toolsProtocol) Parse(reply model.Reply, n int) ParsedReply {
 	parsed := ParsedReply{Message: reply.Message}
 	calls := reply.Message.ToolCalls
 	parsed.Message.ToolCalls = sanitizeCalls(calls, n)
 	for i, c := range calls {
 		a := Action{CallID: parsed.Message.ToolCalls[i].ID}
-		if a.CallID != c.ID { // ProviderData refers to the original id, which gets no answer
+		if a.CallID != c.ID { // ProviderData has the original id, which no message will answer
 			parsed.Message.ProviderData = nil
 		}
 		command, err := parseCommand(c)
@@ -85,14 +86,14 @@ func (toolsProtocol) ResultMessage(a Action, text string) model.Message {
 func (toolsProtocol) FormatReply(thought string, commands ...string) model.Message {
 	m := model.Message{Role: model.Assistant, Content: thought}
 	for _, c := range commands {
-		m.ToolCalls = append(m.ToolCalls, NewCall(c))
+		m.ToolCalls = append(m.ToolCalls, NewToolCall(c))
 	}
 	return m
 }
 
-// NewCall returns a call of the tool, without an id.
-func NewCall(command string) model.ToolCall {
+// NewToolCall returns a call of the tool, without an id.
+func NewToolCall(command string) model.ToolCall {
 	return model.ToolCall{Name: ToolName, Arguments: jsonObject("command", command)}
 }
 
-func plural(n int, what string) string { return fmt.Sprintf("%d %ss", n, what) }
+func plural(n int, noun string) string { return fmt.Sprintf("%d %ss", n, noun) }

@@ -11,14 +11,14 @@ import (
 // DefaultTag is the default name of the tag around a command.
 const DefaultTag = "bash"
 
-// xmlProtocol takes exactly one command from between two tags. It does not
-// parse XML: the text between the tags is the command, because shell commands
-// often contain < and &.
+// xmlProtocol takes exactly one command from a reply: the text between an
+// opening and a closing tag. The text is not parsed as XML, because shell
+// commands often contain < and &.
 type xmlProtocol struct{ openTag, closeTag string }
 
 var tagName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
-// NewXML returns the protocol of commands between tags; an empty name means
+// NewXML returns the xml protocol with the given tag name; an empty name means
 // DefaultTag.
 func NewXML(tag string) (Protocol, error) {
 	if tag == "" {
@@ -73,7 +73,8 @@ func (xmlProtocol) ResultMessage(_ Action, text string) model.Message {
 	return model.Message{Role: model.User, Content: text}
 }
 
-// FormatReply implements Protocol. Several commands become the lines of one.
+// FormatReply implements Protocol. Several commands become the lines of one
+// command.
 func (p xmlProtocol) FormatReply(thought string, commands ...string) model.Message {
 	return formatText(thought, p.openTag+"\n"+strings.Join(commands, "\n")+"\n"+p.closeTag)
 }

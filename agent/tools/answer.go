@@ -16,7 +16,7 @@ import (
 )
 
 // GracePeriod is how long the registry waits for a call after its context has
-// ended. After that it answers without the tool. The tool's goroutine keeps
+// ended. After that it answers with an error. The tool's goroutine keeps
 // running until Call returns, because Go cannot stop it.
 const GracePeriod = 2 * time.Second
 
@@ -27,11 +27,11 @@ const (
 )
 
 // Handle implements agent.ToolServer.
-func (r *Registry) Handle(ctx context.Context, a agent.ToolRequest) agent.ToolResponse {
-	if len(a.Args) == 0 {
-		return outputAnswer(r.listing())
+func (r *Registry) Handle(ctx context.Context, req agent.ToolRequest) agent.ToolResponse {
+	if len(req.Args) == 0 {
+		return outputResponse(r.listing())
 	}
-	name, args := a.Args[0], a.Args[1:]
+	name, args := req.Args[0], req.Args[1:]
 	switch name {
 	case HelpName, "--help", "-h":
 		return r.help(args)
@@ -41,13 +41,13 @@ func (r *Registry) Handle(ctx context.Context, a agent.ToolRequest) agent.ToolRe
 		return r.unknownTool(name)
 	}
 	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
-		return outputAnswer(describeTool(t.spec))
+		return outputResponse(describeTool(t.spec))
 	}
-	if t.spec.Local {
-		return errorAnswer(name, errors.New("this one runs in the sandbox, and mini-tool did not find it there"))
+	if t.spec.InSandbox {
+		return errorResponse(name, errors.New("this one runs in the sandbox, and mini-tool did not find it there"))
 	}
-	res, err := r.call(ctx, t, Call{Args: args, Input: a.Stdin, Dir: a.Dir, Environment: a.Nested, Attempt: a.Attempt})
-	return r.toAnswer(t.spec, res, err)
+	res, err := r.call(ctx, t, Call{Args: args, Input: req.Stdin, Dir: req.Dir, Environment: req.Nested, Attempt: req.Attempt})
+	return r.toResponse(t.spec, res, err)
 }
 
 // callResult is what Tool.Call returned.
@@ -58,47 +58,48 @@ type callResult struct {
 
 // call runs a tool within its timeout.
 func (r *Registry) call(ctx context.Context, t *registeredTool, c Call) (Result, error) {
-	limit := t.spec.Timeout
-	if limit == 0 {
-		limit = r.config.Timeout
+	timeout := t.spec.Timeout
+	if timeout == 0 {
+		timeout = r.config.Timeout
 	}
 	callCtx, cancel := ctx, context.CancelFunc(func() {})
-	if limit > 0 {
-		callCtx, cancel = context.WithTimeout(ctx, limit)
+	if timeout > 0 {
+		callCtx, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
 	done := make(chan callResult, 1)
 	go func() { done <- callRecovered(callCtx, t, c) }()
-	var o callResult
+	var result callResult
 	select {
-	case o = <-done:
+	case result = <-done:
 	case <-callCtx.Done():
 		select {
-		case o = <-done:
+		case result = <-done:
 		case <-time.After(GracePeriod):
-			o.err = errors.New("it was stopped, and did not end")
+			result.err = errors.New("it was stopped, and did not end")
 		}
 	}
-	if errors.Is(callCtx.Err(), context.DeadlineExceeded) && o.err != nil {
-		o.err = fmt.Errorf("it took longer than the %v that it may take, and was stopped", limit)
+	if errors.Is(callCtx.Err(), context.DeadlineExceeded) && result.err != nil {
+		result.err = fmt.Errorf("it took longer than the %v that it may take, and was stopped", timeout)
 	}
-	return o.res, o.err
+	return result.res, result.err
 }
 
 // callRecovered calls a tool and turns a panic into an error.
-func callRecovered(ctx context.Context, t *registeredTool, c Call) (o callResult) {
+func callRecovered(ctx context.Context, t *registeredTool, c Call) (result callResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.err = fmt.Errorf("it broke down, by a defect of its own: %.200v", p)
-			o.res = Result{Details: map[string]string{"panic": fmt.Sprintf("%.2000v", p), "stack": Clip(string(debug.Stack()), maxErrors)}}
+			result.err = fmt.Errorf("it broke down, by a defect of its own: %.200v", p)
+			result.res = Result{Details: map[string]string{"panic": fmt.Sprintf("%.2000v", p), "stack": Clip(string(debug.Stack()), maxErrors)}}
 		}
 	}()
-	o.res, o.err = t.Call(ctx, c)
-	return o
+	result.res, result.err = t.Call(ctx, c)
+	return result
 }
 
-func (r *Registry) toAnswer(s Spec, res Result, err error) agent.ToolResponse {
-	answer := agent.ToolResponse{Details: encodeDetails(res.Details)}
+// toResponse converts a tool's result or error to the response for mini-tool.
+func (r *Registry) toResponse(s Spec, res Result, err error) agent.ToolResponse {
+	resp := agent.ToolResponse{Details: encodeDetails(res.Details)}
 	limit := s.MaxOutput
 	if limit <= 0 {
 		limit = r.config.MaxOutput
@@ -106,27 +107,26 @@ func (r *Registry) toAnswer(s Spec, res Result, err error) agent.ToolResponse {
 	// Stay below the transport's limit, so that it never cuts off the note about
 	// omitted output.
 	limit = min(limit, env.MaxToolResponse-2*maxErrors)
-	answer.Stdout, answer.ExitCode = []byte(clipSized(res.Output, limit, res.Size)), res.ExitCode
+	resp.Stdout, resp.ExitCode = []byte(clipSized(res.Output, limit, res.Size)), res.ExitCode
 	if err == nil {
-		return answer
+		return resp
 	}
 	if _, ok := errors.AsType[*UsageError](err); ok {
-		answer.Stderr, answer.ExitCode = usageErrorText(s.Name, err.Error(), usageText(s)), 2
-		return answer
+		resp.Stderr, resp.ExitCode = usageErrorText(s.Name, err.Error(), usageText(s)), 2
+		return resp
 	}
-	failed := errorAnswer(s.Name, err)
-	answer.Stderr, answer.ExitCode = failed.Stderr, failed.ExitCode
-	return answer
+	errResp := errorResponse(s.Name, err)
+	resp.Stderr, resp.ExitCode = errResp.Stderr, errResp.ExitCode
+	return resp
 }
 
-// encodeDetails returns the details of an answer in a form that can be
-// recorded. Values that cannot be encoded, or are too large, are replaced by a
-// note.
-func encodeDetails(given any) any {
-	if given == nil {
+// encodeDetails encodes details as JSON. It replaces details that cannot be
+// encoded, or are larger than maxDetails, by a note.
+func encodeDetails(details any) any {
+	if details == nil {
 		return nil
 	}
-	data, err := json.Marshal(given)
+	data, err := json.Marshal(details)
 	switch {
 	case err != nil:
 		return map[string]string{"details_lost": Clip(err.Error(), maxErrors)}
@@ -138,11 +138,11 @@ func encodeDetails(given any) any {
 	return json.RawMessage(data)
 }
 
-func outputAnswer(text string) agent.ToolResponse {
+func outputResponse(text string) agent.ToolResponse {
 	return agent.ToolResponse{ToolResponse: env.ToolResponse{Stdout: []byte(text)}}
 }
 
-func errorAnswer(name string, err error) agent.ToolResponse {
+func errorResponse(name string, err error) agent.ToolResponse {
 	text := env.ToolProgram + ": " + name + ": " + strings.TrimRight(err.Error(), "\n")
 	return agent.ToolResponse{ToolResponse: env.ToolResponse{Stderr: []byte(Clip(text, maxErrors) + "\n"), ExitCode: 1}}
 }
@@ -155,19 +155,19 @@ func usageErrorText(name, text, usage string) []byte {
 	return []byte(Clip(env.ToolProgram+": "+strings.TrimRight(text, "\n"), maxErrors) + "\n" + Clip(usage, maxErrors))
 }
 
-// Clip returns the first most bytes of a text and a line that says how many
-// were left out. It never splits a character.
-func Clip(text string, most int) string { return clipSized(text, most, 0) }
+// Clip shortens a text to its first limit bytes and a line that says how many
+// bytes were left out. It never splits a character.
+func Clip(text string, limit int) string { return clipSized(text, limit, 0) }
 
-// clipSized is Clip for the beginning of a text that had size bytes.
-func clipSized(text string, most int, size int64) string {
+// clipSized is Clip for the beginning of a text of size bytes.
+func clipSized(text string, limit int, size int64) string {
 	size = max(size, int64(len(text)))
-	if size <= int64(most) {
+	if size <= int64(limit) {
 		return text
 	}
-	at := min(max(most, 0), len(text))
-	for n := 0; at > 0 && at < len(text) && n < utf8.UTFMax && !utf8.RuneStart(text[at]); n++ {
-		at--
+	end := min(max(limit, 0), len(text))
+	for n := 0; end > 0 && end < len(text) && n < utf8.UTFMax && !utf8.RuneStart(text[end]); n++ {
+		end--
 	}
-	return fmt.Sprintf("%s\n[%s: the last %d of %d bytes were left out]\n", text[:at], env.ToolProgram, size-int64(at), size)
+	return fmt.Sprintf("%s\n[%s: the last %d of %d bytes were left out]\n", text[:end], env.ToolProgram, size-int64(end), size)
 }

@@ -23,11 +23,11 @@ type Args struct {
 	values     map[string][]string
 }
 
-// ParseArgs parses arguments like all tools do: --name value, --name=value, and
-// --name alone for boolean flags. Flags may stand anywhere before "--". "-" and
-// negative numbers are not flags. A value that begins with "--" must follow
-// "=". The error is a *UsageError for an unknown flag, a repeated flag, or a
-// missing or unexpected value.
+// ParseArgs parses arguments in the syntax of all tools: --name value,
+// --name=value, and --name alone for boolean flags. Flags may stand anywhere
+// before "--". "-" and negative numbers are not flags. A value that begins with
+// "--" must follow "=". The error is a *UsageError for an unknown flag, a
+// repeated flag, or a missing or unexpected value.
 func ParseArgs(args []string, flags ...Flag) (Args, error) {
 	a := Args{values: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
@@ -40,16 +40,16 @@ func ParseArgs(args []string, flags ...Flag) (Args, error) {
 			a.Positional = append(a.Positional, arg)
 			continue
 		}
-		name, value, given := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		at := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
-		if at < 0 || !strings.HasPrefix(arg, "--") {
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		index := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
+		if index < 0 || !strings.HasPrefix(arg, "--") {
 			return a, unknownFlagError(arg, flags)
 		}
-		f := flags[at]
+		f := flags[index]
 		switch {
-		case f.Boolean && given:
+		case f.Boolean && hasValue:
 			return a, Usagef("--%s takes no value", name)
-		case !f.Boolean && !given:
+		case !f.Boolean && !hasValue:
 			if i+1 == len(args) || strings.HasPrefix(args[i+1], "--") {
 				return a, Usagef("--%s needs a value", name)
 			}
@@ -99,23 +99,25 @@ func (a Args) Value(name string) string {
 // Values returns all values of a repeatable flag.
 func (a Args) Values(name string) []string { return a.values[name] }
 
-// Int returns the integer value of a flag, which must be between least and
-// most, or otherwise if the flag is not given.
-func (a Args) Int(name string, otherwise, least, most int) (int, error) {
+// Int returns the integer value of a flag, or fallback if the flag is not
+// given. The error is a *UsageError if the value is not between lowest and
+// highest.
+func (a Args) Int(name string, fallback, lowest, highest int) (int, error) {
 	if !a.Has(name) {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(a.Value(name))
-	if err != nil || n < least || n > most {
-		return 0, Usagef("--%s is a whole number from %d to %d, not %.40q", name, least, most, a.Value(name))
+	if err != nil || n < lowest || n > highest {
+		return 0, Usagef("--%s is a whole number from %d to %d, not %.40q", name, lowest, highest, a.Value(name))
 	}
 	return n, nil
 }
 
-// Text returns the positional arguments joined by spaces, or the input if the
-// only one is "-", trimmed. The error is a *UsageError if the text is empty or
-// longer than most bytes; what names the text in it.
-func (a Args) Text(c Call, what string, most int) (string, error) {
+// Text returns the positional arguments joined by spaces, or c.Input if the
+// only one is "-", without surrounding white space. The error is a *UsageError
+// if the text is empty or longer than limit bytes; label names the text in the
+// error.
+func (a Args) Text(c Call, label string, limit int) (string, error) {
 	text := strings.Join(a.Positional, " ")
 	if len(a.Positional) == 1 && a.Positional[0] == "-" {
 		text = string(c.Input)
@@ -123,9 +125,9 @@ func (a Args) Text(c Call, what string, most int) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-		return "", Usagef("the %s is missing", what)
-	case len(text) > most:
-		return "", Usagef("the %s has %d bytes, and %d are allowed", what, len(text), most)
+		return "", Usagef("the %s is missing", label)
+	case len(text) > limit:
+		return "", Usagef("the %s has %d bytes, and %d are allowed", label, len(text), limit)
 	}
 	return text, nil
 }

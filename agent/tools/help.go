@@ -30,10 +30,10 @@ func (r *Registry) listing() string {
 // help handles "mini-tool help [NAME]".
 func (r *Registry) help(args []string) agent.ToolResponse {
 	if len(args) == 0 {
-		return outputAnswer(r.listing())
+		return outputResponse(r.listing())
 	}
 	if t := r.find(args[0]); t != nil {
-		return outputAnswer(describeTool(t.spec))
+		return outputResponse(describeTool(t.spec))
 	}
 	return r.unknownTool(args[0])
 }

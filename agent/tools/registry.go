@@ -25,15 +25,15 @@ const (
 // HelpName is the reserved tool name that prints the usage.
 const HelpName = "help"
 
-// SkillToolName is the name of the tool that prints skills. Prompts mention
-// skills only if it may be called.
+// SkillToolName is the name of the tool that prints skills. Prompts list skills
+// only if commands may call it.
 const SkillToolName = "skill"
 
 // Config configures a Registry.
 type Config struct {
 	Tools []Tool
-	// Allow names the tools that may be called; empty allows all. Other tools
-	// are treated as unknown.
+	// Allow names the tools that may be called; empty allows all. A call of
+	// another tool fails like that of an unknown tool.
 	Allow []string
 	// Timeout and MaxOutput apply to tools that set none. 0 means
 	// DefaultTimeout and DefaultMaxOutput (in bytes).
@@ -49,7 +49,7 @@ type Registry struct {
 	tools  []registeredTool // in the order of Config
 }
 
-// registeredTool is a tool and its Spec at registration.
+// registeredTool is a tool with its Spec at the time of registration.
 type registeredTool struct {
 	Tool
 	spec Spec
@@ -85,7 +85,7 @@ func New(c Config) (*Registry, error) {
 
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// CheckName returns an error if a name is not valid for a tool.
+// CheckName returns an error if a name is not a valid tool name.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -101,7 +101,7 @@ func CheckName(name string) error {
 }
 
 // Restrict returns a registry with only the named tools. It ignores unknown
-// names, because the caller may name tools that are disabled.
+// names, which may be those of disabled tools.
 func (r *Registry) Restrict(names []string) *Registry {
 	restricted := &Registry{config: r.config, tools: slices.Clone(r.tools)}
 	restricted.keepOnly(names)
@@ -126,14 +126,14 @@ func (r *Registry) Names() []string {
 
 // Capabilities implements agent.ToolServer.
 func (r *Registry) Capabilities() agent.Capabilities {
-	a := agent.Capabilities{Skills: slices.Clone(r.config.Skills)}
+	c := agent.Capabilities{Skills: slices.Clone(r.config.Skills)}
 	for _, t := range r.tools {
-		a.Tools = append(a.Tools, agent.Capability{Name: t.spec.Name, Usage: t.spec.Usage, Description: t.spec.Description})
-		if t.spec.Local {
-			a.Local = append(a.Local, t.spec.Name)
+		c.Tools = append(c.Tools, agent.Capability{Name: t.spec.Name, Usage: t.spec.Usage, Description: t.spec.Description})
+		if t.spec.InSandbox {
+			c.InSandbox = append(c.InSandbox, t.spec.Name)
 		}
 	}
-	return a
+	return c
 }
 
 // Prepare calls the tools that implement Preparer for a new sandbox.
@@ -165,8 +165,9 @@ func (r *Registry) suggestion(name string) string {
 }
 
 // Nearest returns the most similar of words, or "" if none is similar. A word
-// is similar if it contains the given one or has a small edit distance. Words
-// longer than MaxName are not compared, because they are untrusted.
+// is similar if it contains word or has a small edit distance from it. A word
+// longer than MaxName has no similar one: it is untrusted, and comparing it
+// would take long.
 func Nearest(word string, words []string) string {
 	if word = strings.ToLower(word); len(word) > MaxName {
 		return ""

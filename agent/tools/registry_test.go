@@ -39,7 +39,8 @@ func (t tool) Prepare(context.Context, env.Environment) error {
 	return nil
 }
 
-func says(name, text string) tool {
+// fixedTool returns a tool that prints a text.
+func fixedTool(name, text string) tool {
 	return tool{spec: tools.Spec{Name: name, Usage: name + " TEXT", Description: "Says " + name + "."}, call: func(context.Context, tools.Call) (tools.Result, error) {
 		return tools.Result{Output: text}, nil
 	}}
@@ -54,7 +55,7 @@ func registry(t *testing.T, c tools.Config) *tools.Registry {
 	return r
 }
 
-func ask(t *testing.T, r *tools.Registry, args ...string) agent.ToolResponse {
+func callTool(t *testing.T, r *tools.Registry, args ...string) agent.ToolResponse {
 	t.Helper()
 	return r.Handle(t.Context(), agent.ToolRequest{ToolRequest: env.ToolRequest{Args: args}})
 }
@@ -83,7 +84,7 @@ func TestNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var c tools.Config
 			for _, n := range test.names {
-				c.Tools = append(c.Tools, says(n, ""))
+				c.Tools = append(c.Tools, fixedTool(n, ""))
 			}
 			c.Allow = test.allow
 			_, err := tools.New(c)
@@ -96,15 +97,15 @@ func TestNew(t *testing.T) {
 
 func TestAllow(t *testing.T) {
 	var prepared []string
-	local := tool{spec: tools.Spec{Name: "read", Local: true}, prepared: &prepared}
-	one, skill := says("one", "1"), says("skill", "s")
+	local := tool{spec: tools.Spec{Name: "read", InSandbox: true}, prepared: &prepared}
+	one, skill := fixedTool("one", "1"), fixedTool("skill", "s")
 	one.prepared = &prepared
-	c := tools.Config{Tools: []tools.Tool{skill, local, one, says("two", "2")}, Skills: []agent.Capability{{Name: "bisect"}}}
+	c := tools.Config{Tools: []tools.Tool{skill, local, one, fixedTool("two", "2")}, Skills: []agent.Capability{{Name: "bisect"}}}
 	all := registry(t, c)
 	c.Allow = []string{"two", "one"}
 	some := registry(t, c)
 	tests := map[string]struct {
-		box      *tools.Registry
+		registry *tools.Registry
 		names    string
 		local    string
 		skills   int
@@ -120,25 +121,25 @@ func TestAllow(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			prepared = nil
-			if err := test.box.Prepare(t.Context(), nil); err != nil {
+			if err := test.registry.Prepare(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			a := test.box.Capabilities()
+			a := test.registry.Capabilities()
 			var names []string
 			for _, one := range a.Tools {
 				names = append(names, one.Name)
 			}
-			if got := strings.Join(names, " "); got != test.names || !slices.Equal(names, test.box.Names()) {
+			if got := strings.Join(names, " "); got != test.names || !slices.Equal(names, test.registry.Names()) {
 				t.Errorf("tools %q, want %q", got, test.names)
 			}
-			if got := strings.Join(a.Local, " "); got != test.local || len(a.Skills) != test.skills {
+			if got := strings.Join(a.InSandbox, " "); got != test.local || len(a.Skills) != test.skills {
 				t.Errorf("local %q and %d skills, want %q and %d", got, len(a.Skills), test.local, test.skills)
 			}
 			if got := strings.Join(prepared, " "); got != test.prepared {
 				t.Errorf("prepared %q, want %q", got, test.prepared)
 			}
 			for _, name := range []string{"one", "two"} {
-				if got := ask(t, test.box, name).ExitCode == 0; got != slices.Contains(names, name) {
+				if got := callTool(t, test.registry, name).ExitCode == 0; got != slices.Contains(names, name) {
 					t.Errorf("%s was called: %v", name, got)
 				}
 			}
@@ -150,29 +151,29 @@ func TestAnswer(t *testing.T) {
 	type loop struct{ Self *loop }
 	endless := &loop{}
 	endless.Self = endless
-	gives := func(r tools.Result, err error) func(context.Context, tools.Call) (tools.Result, error) {
+	returning := func(r tools.Result, err error) func(context.Context, tools.Call) (tools.Result, error) {
 		return func(context.Context, tools.Call) (tools.Result, error) { return r, err }
 	}
-	make := func(name string, most int, call func(context.Context, tools.Call) (tools.Result, error)) tools.Tool {
-		return tool{spec: tools.Spec{Name: name, Usage: name + " A\n" + name + " B", Description: "Does " + name + ".", MaxOutput: most}, call: call}
+	newTool := func(name string, maxOutput int, call func(context.Context, tools.Call) (tools.Result, error)) tools.Tool {
+		return tool{spec: tools.Spec{Name: name, Usage: name + " A\n" + name + " B", Description: "Does " + name + ".", MaxOutput: maxOutput}, call: call}
 	}
 	r := registry(t, tools.Config{MaxOutput: 10, Tools: []tools.Tool{
-		make("fine", 0, func(_ context.Context, c tools.Call) (tools.Result, error) {
+		newTool("fine", 0, func(_ context.Context, c tools.Call) (tools.Result, error) {
 			return tools.Result{Output: strings.Join(c.Args, "|")}, nil
 		}),
-		make("code", 0, gives(tools.Result{Output: "no", ExitCode: 3, Details: map[string]int{"n": 1}}, nil)),
-		make("wrong", 0, gives(tools.Result{}, tools.Usagef("A is missing"))),
-		make("wrapped", 0, gives(tools.Result{}, errors.Join(tools.Usagef("A is missing")))),
-		make("fails", 0, gives(tools.Result{Output: "half"}, errors.New("disk full"))),
-		make("panics", 0, func(context.Context, tools.Call) (tools.Result, error) { panic("oh") }),
-		make("long", 0, gives(tools.Result{Output: "123456789äöü"}, nil)),
-		make("longer", 12, gives(tools.Result{Output: "123456789äöü"}, nil)),
-		make("loud", 0, gives(tools.Result{}, errors.New(strings.Repeat("x", 100_000)))),
-		make("nan", 0, gives(tools.Result{Details: math.NaN()}, nil)),
-		make("loop", 0, gives(tools.Result{Details: endless}, nil)),
-		make("huge", 0, gives(tools.Result{Details: strings.Repeat("x", 1<<20)}, nil)),
-		make("null", 0, gives(tools.Result{Details: (*loop)(nil)}, nil)),
-		tool{spec: tools.Spec{Name: "read", Local: true}},
+		newTool("code", 0, returning(tools.Result{Output: "no", ExitCode: 3, Details: map[string]int{"n": 1}}, nil)),
+		newTool("wrong", 0, returning(tools.Result{}, tools.Usagef("A is missing"))),
+		newTool("wrapped", 0, returning(tools.Result{}, errors.Join(tools.Usagef("A is missing")))),
+		newTool("fails", 0, returning(tools.Result{Output: "half"}, errors.New("disk full"))),
+		newTool("panics", 0, func(context.Context, tools.Call) (tools.Result, error) { panic("oh") }),
+		newTool("long", 0, returning(tools.Result{Output: "123456789äöü"}, nil)),
+		newTool("longer", 12, returning(tools.Result{Output: "123456789äöü"}, nil)),
+		newTool("loud", 0, returning(tools.Result{}, errors.New(strings.Repeat("x", 100_000)))),
+		newTool("nan", 0, returning(tools.Result{Details: math.NaN()}, nil)),
+		newTool("loop", 0, returning(tools.Result{Details: endless}, nil)),
+		newTool("huge", 0, returning(tools.Result{Details: strings.Repeat("x", 1<<20)}, nil)),
+		newTool("null", 0, returning(tools.Result{Details: (*loop)(nil)}, nil)),
+		tool{spec: tools.Spec{Name: "read", InSandbox: true}},
 	}})
 	tests := map[string]struct {
 		args                    []string
@@ -205,7 +206,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ask(t, r, test.args...)
+			got := callTool(t, r, test.args...)
 			details := ""
 			if got.Details != nil {
 				data, err := json.Marshal(got.Details)
@@ -214,9 +215,9 @@ func TestAnswer(t *testing.T) {
 				}
 				details = string(data)
 			}
-			like(t, "output", string(got.Stdout), test.output)
-			like(t, "errors", string(got.Stderr), test.errors)
-			like(t, "details", details, test.details)
+			checkPattern(t, "output", string(got.Stdout), test.output)
+			checkPattern(t, "errors", string(got.Stderr), test.errors)
+			checkPattern(t, "details", details, test.details)
 			if got.ExitCode != test.code {
 				t.Errorf("exit code %d, want %d", got.ExitCode, test.code)
 			}
@@ -227,8 +228,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// like reports whether a text matches a pattern in which * stands for any text.
-func like(t *testing.T, what, got, want string) {
+// checkPattern checks that a text matches a pattern in which * stands for any text.
+func checkPattern(t *testing.T, what, got, want string) {
 	t.Helper()
 	rest, parts := got, strings.Split(want, "*")
 	for i, part := range parts {
@@ -243,19 +244,19 @@ func like(t *testing.T, what, got, want string) {
 
 // TestTimeouts runs with the fake clock of synctest.
 func TestTimeouts(t *testing.T) {
-	obeys := func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	waitForContext := func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 		<-ctx.Done()
 		return tools.Result{}, context.Cause(ctx)
 	}
 	tests := map[string]struct {
 		spec   time.Duration
 		call   func(ctx context.Context, c tools.Call) (tools.Result, error)
-		caller time.Duration // how long somebody waits for the answer
+		caller time.Duration // how long the caller waits for the response
 		took   time.Duration
 		errors string
 	}{
-		"obeys the registry's": {call: obeys, took: 5 * time.Second, errors: "mini-tool: x: it took longer than the 5s that it may take, and was stopped\n"},
-		"obeys its own":        {spec: time.Second, call: obeys, took: time.Second, errors: "mini-tool: x: it took longer than the 1s that it may take, and was stopped\n"},
+		"obeys the registry's": {call: waitForContext, took: 5 * time.Second, errors: "mini-tool: x: it took longer than the 5s that it may take, and was stopped\n"},
+		"obeys its own":        {spec: time.Second, call: waitForContext, took: time.Second, errors: "mini-tool: x: it took longer than the 1s that it may take, and was stopped\n"},
 		"obeys nothing": {call: func(context.Context, tools.Call) (tools.Result, error) {
 			time.Sleep(time.Hour)
 			return tools.Result{Output: "late"}, nil
@@ -264,7 +265,7 @@ func TestTimeouts(t *testing.T) {
 			<-ctx.Done()
 			return tools.Result{Output: "partly"}, nil
 		}, took: 5 * time.Second},
-		"no bound, nobody waits": {spec: -1, call: obeys, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
+		"no bound, nobody waits": {spec: -1, call: waitForContext, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
 		"no bound, obeys nothing": {spec: -1, call: func(context.Context, tools.Call) (tools.Result, error) {
 			time.Sleep(2 * time.Hour)
 			return tools.Result{}, nil
@@ -285,11 +286,11 @@ func TestTimeouts(t *testing.T) {
 				if took := time.Since(start); took != test.took {
 					t.Errorf("it took %v, want %v", took, test.took)
 				}
-				like(t, "errors", string(got.Stderr), test.errors)
+				checkPattern(t, "errors", string(got.Stderr), test.errors)
 				if want := min(len(test.errors), 1); got.ExitCode != want {
 					t.Errorf("exit code %d, want %d", got.ExitCode, want)
 				}
-				time.Sleep(3 * time.Hour) // until the one that obeys nothing is over
+				time.Sleep(3 * time.Hour) // until the tool that ignores its context has returned
 			})
 		})
 	}

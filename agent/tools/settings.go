@@ -1,6 +1,6 @@
 package tools
 
-// Settings is the section tools of a configuration.
+// Settings is the tools section of a configuration.
 type Settings struct {
 	// Files enables the tools read, write and edit.
 	Files bool `yaml:"files" json:"files,omitempty"`
@@ -23,14 +23,14 @@ type Settings struct {
 }
 
 // HostTool is a program on the host that commands can call. It receives the
-// call as JSON on standard input; its output is the answer.
+// call as JSON on standard input; its output is the response.
 type HostTool struct {
 	Name        string   `yaml:"name" json:"name"`
 	Command     []string `yaml:"command" json:"command"`
 	Usage       string   `yaml:"usage,omitempty" json:"usage,omitempty"`
 	Description string   `yaml:"about,omitempty" json:"about,omitempty"`
-	// Env names environment variables of the host that are passed to the
-	// program, in addition to the default ones.
+	// Env names environment variables of the host to pass to the program, in
+	// addition to the default ones.
 	Env       []string `yaml:"env,omitempty" json:"env,omitempty"`
 	Timeout   float64  `yaml:"timeout,omitempty" json:"timeout,omitempty"`
 	MaxOutput int      `yaml:"max_output,omitempty" json:"max_output,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// TailProvider is a Tool that provides variables for the template of the
-// prompt's end (tail_template).
+// TailProvider is a Tool that provides variables for the template of the text
+// at the end of each prompt (tail_template).
 type TailProvider interface {
 	// TailVariables returns template variables by name. It is called before
 	// each model call.
@@ -18,8 +18,8 @@ type TailProvider interface {
 func (r *Registry) TailVariables(a *agent.Attempt) map[string]any {
 	all := map[string]any{}
 	for _, t := range r.tools {
-		if tailer, ok := t.Tool.(TailProvider); ok {
-			maps.Copy(all, tailer.TailVariables(a))
+		if provider, ok := t.Tool.(TailProvider); ok {
+			maps.Copy(all, provider.TailVariables(a))
 		}
 	}
 	return all

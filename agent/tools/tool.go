@@ -14,7 +14,7 @@ type Tool interface {
 	Spec() Spec
 	// Call runs the tool. For invalid arguments it returns a *UsageError. The
 	// model sees the text of any other error. ctx ends at the tool's timeout or
-	// when the caller no longer waits for the answer.
+	// when the calling command ends.
 	Call(ctx context.Context, c Call) (Result, error)
 }
 
@@ -34,14 +34,14 @@ type Spec struct {
 	Description string
 	// Help is further text for "mini-tool help NAME"; it may be empty.
 	Help string
-	// Timeout bounds a call. 0 means the registry's timeout. Negative means
-	// none, for tools that have their own.
+	// Timeout bounds a call. 0 means the registry's timeout. A negative value
+	// means no timeout, for tools that enforce their own.
 	Timeout time.Duration
 	// MaxOutput bounds the output in bytes; 0 means the registry's limit.
 	MaxOutput int
-	// Local says that mini-tool runs the tool in the sandbox. Call is then
-	// never called.
-	Local bool
+	// InSandbox says that mini-tool itself implements the tool, in the sandbox.
+	// Call is then never called.
+	InSandbox bool
 }
 
 // MaxName is the longest name of a tool, in bytes.
@@ -55,7 +55,8 @@ type Call struct {
 	Input []byte
 	// Dir is the caller's working directory in the sandbox.
 	Dir string
-	// Environment runs commands within the command that called the tool.
+	// Environment runs further commands in the sandbox while the command that
+	// called the tool waits; see env.ToolRequest.Nested.
 	Environment env.Environment
 	// Attempt is the attempt that called the tool; nil if no agent did.
 	Attempt *agent.Attempt

@@ -16,7 +16,7 @@ func binaryAttributes(patch []byte) []byte {
 			continue
 		}
 		header, _, _ := bytes.Cut(section, []byte("\n"))
-		if name, ok := fileName(string(header)); ok {
+		if name, ok := newFileName(string(header)); ok {
 			out = append(out, attributesPattern(name)+" -diff\n"...)
 		}
 	}
@@ -44,10 +44,10 @@ func fileSections(patch []byte) func(func([]byte) bool) {
 	}
 }
 
-// fileName returns the new name in a line "diff --git a/X b/X", quoted or not.
-// In a patch of this package both names are equal. In other patches a rename is
-// recognized only if the names are quoted.
-func fileName(header string) (string, bool) {
+// newFileName returns the new name in a line "diff --git a/X b/X", quoted or
+// not. Patches of this package have two equal names. For a rename in other
+// patches, the result is right only if the names are quoted.
+func newFileName(header string) (string, bool) {
 	names, ok := strings.CutPrefix(strings.TrimSuffix(header, "\r"), sectionStart)
 	if !ok {
 		return "", false
@@ -68,7 +68,7 @@ func fileName(header string) (string, bool) {
 	return name, ok
 }
 
-// attributesPattern returns a gitattributes pattern that matches only this
+// attributesPattern returns a gitattributes pattern that matches only the named
 // file.
 func attributesPattern(name string) string {
 	var glob strings.Builder
@@ -95,8 +95,8 @@ func attributesPattern(name string) string {
 	return s.String()
 }
 
-// excludePattern returns a gitignore pattern for this file or folder. A newline
-// in the name becomes "?", because a pattern cannot contain one.
+// excludePattern returns a gitignore pattern for the named file or folder. A
+// newline in the name becomes "?", because a pattern cannot contain newlines.
 func excludePattern(name string) string {
 	var s strings.Builder
 	s.WriteByte('/')

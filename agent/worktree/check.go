@@ -17,10 +17,10 @@ var checkScript string
 
 // CheckResult is the result of checking a patch against the state at the start.
 type CheckResult struct {
-	// Patch is the patch to keep. It is the given one, unchanged except: with
-	// missing newlines added at its end (NewlineAdded), or regenerated with the
-	// same effect because it was not valid UTF-8 or applied only to the commit
-	// (Regenerated).
+	// Patch is the patch to submit. It is the checked one, unless newlines that
+	// were missing at its end were added (NewlineAdded), or it was regenerated
+	// with the same effect because it was not valid UTF-8 or applied only to
+	// the commit (Regenerated).
 	Patch                     []byte
 	NewlineAdded, Regenerated bool
 	// Tree is git's hash of the tree with the patch applied.
@@ -30,8 +30,8 @@ type CheckResult struct {
 	GitError string
 }
 
-// Check checks whether a patch applies to the state at the start. A patch that
-// does not apply is not an error. An error means that the check failed, for
+// Check checks whether a patch applies to the state at the start. If it does
+// not, GitError says why. An error means that the check itself failed, for
 // example because there is no repository.
 func (t *Tree) Check(ctx context.Context, patch []byte) (CheckResult, error) {
 	switch {
@@ -77,8 +77,9 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (CheckResult, error) {
 
 // missingNewlines returns the newlines that a patch may have lost at its end,
 // for example in a shell's $(...): the end of the last line, or the empty line
-// after a binary file. Without that empty line git omits the file and reports
-// no error; recheck is true then.
+// after a binary file. recheck is true if the patch may apply without them but
+// incompletely: without the empty line git omits the binary file and reports no
+// error.
 func missingNewlines(patch []byte) (end string, recheck bool) {
 	hasBinary := bytes.Contains(patch, []byte("\nGIT binary patch\n"))
 	switch {
@@ -90,7 +91,8 @@ func missingNewlines(patch []byte) (end string, recheck bool) {
 	return "\n", hasBinary && !bytes.HasSuffix(patch, []byte("\n\n"))
 }
 
-// maxCheckedPatch is the size of the largest patch that fits into a script.
+// maxCheckedPatch returns the size of the largest patch that fits into a
+// script, in bytes.
 func (t *Tree) maxCheckedPatch() int {
 	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.LeftOut))
 }

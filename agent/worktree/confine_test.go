@@ -39,10 +39,10 @@ func TestUsersRepositoryIsNotChanged(t *testing.T) {
 			user := t.TempDir()
 			sh(t, user, story+"mkdir -p tmp/own; "+tt.make)
 			before := sh(t, user, snapshot)
-			box := disposable{sandbox(t, local.Config{Dir: filepath.Join(user, "tmp", "own")})}
-			proof, err := worktree.Scrub(t.Context(), box)
+			sb := disposable{sandbox(t, local.Config{Dir: filepath.Join(user, "tmp", "own")})}
+			report, err := worktree.Scrub(t.Context(), sb)
 			if err == nil || errors.Is(err, worktree.ErrNoRepository) != errors.Is(tt.err, worktree.ErrNoRepository) {
-				t.Errorf("the error is %v, want %v; %+v", err, tt.err, proof)
+				t.Errorf("the error is %v, want %v; %+v", err, tt.err, report)
 			}
 			if after := sh(t, user, snapshot); after != before {
 				t.Errorf("the user's repository was changed:\n%s", cmp.Diff(before, after))
@@ -50,7 +50,7 @@ func TestUsersRepositoryIsNotChanged(t *testing.T) {
 			if tt.own {
 				return
 			}
-			tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+			tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 			if err != nil || tree.Base != "" || tree.Missing == "" {
 				t.Errorf("a repository was opened: %+v, %v", tree, err)
 			}
@@ -72,9 +72,9 @@ func TestOpenBelowTheTop(t *testing.T) {
 	if d, err := tree.Diff(t.Context()); err != nil || !strings.Contains(string(d.Patch), "+four") {
 		t.Errorf("the diff is %q, %v", d.Patch, err)
 	}
-	proof, err := scrubContained(t, filepath.Join(dir, "sub"))
-	if err != nil || !proof.IsClean() || proof.Objects != 9 {
-		t.Errorf("in a container: %+v, %v", proof, err)
+	report, err := scrubContained(t, filepath.Join(dir, "sub"))
+	if err != nil || !report.IsClean() || report.Objects != 9 {
+		t.Errorf("in a container: %+v, %v", report, err)
 	}
 }
 
@@ -91,17 +91,17 @@ func TestGitVariablesAreIgnored(t *testing.T) {
 		"GIT_PREFIX": "sub/", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.worktree", "GIT_CONFIG_VALUE_0": user,
 	}
 	for _, contained := range []bool{false, true} {
-		var box env.Environment
-		box = sandbox(t, local.Config{Dir: own, Env: vars})
+		var sb env.Environment
+		sb = sandbox(t, local.Config{Dir: own, Env: vars})
 		if contained {
-			box = container{box}
+			sb = container{sb}
 		}
-		box = disposable{box}
-		proof, err := worktree.Scrub(t.Context(), box)
-		if err != nil || !proof.IsClean() {
-			t.Errorf("%v, %+v", err, proof)
+		sb = disposable{sb}
+		report, err := worktree.Scrub(t.Context(), sb)
+		if err != nil || !report.IsClean() {
+			t.Errorf("%v, %+v", err, report)
 		}
-		tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+		tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +122,13 @@ func TestGitVariablesAreIgnored(t *testing.T) {
 func TestScrubChecksConfinement(t *testing.T) {
 	user := t.TempDir()
 	sh(t, user, story)
-	box := &fakeSandbox{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
-	if err := os.Mkdir(box.dir, 0o700); err != nil {
+	sb := &fakeSandbox{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
+	if err := os.Mkdir(sb.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := worktree.Scrub(t.Context(), box)
-	if err == nil || len(box.ran) != 1 {
-		t.Errorf("after the answer that the repository is elsewhere: %v, and %d scripts ran", err, len(box.ran))
+	_, err := worktree.Scrub(t.Context(), sb)
+	if err == nil || len(sb.ran) != 1 {
+		t.Errorf("after the answer that the repository is elsewhere: %v, and %d scripts ran", err, len(sb.ran))
 	}
 }
 

@@ -21,14 +21,14 @@ func TestScrubCost(t *testing.T) {
 	before := sh(t, dir, "git status")
 	for _, method := range []string{"repacked", "none"} {
 		_, start := childUsage(t)
-		proof, err := scrub(t, dir)
+		report, err := scrub(t, dir)
 		memory, cpu := childUsage(t)
 		cpu -= start
-		if err != nil || !proof.IsClean() || proof.Method != method {
-			t.Fatalf("%v, %+v", err, proof)
+		if err != nil || !report.IsClean() || report.Method != method {
+			t.Fatalf("%v, %+v", err, report)
 		}
-		t.Logf("%s: %.1f s, of a processor %.1f s, %d objects removed of %d; at most %d MB in one process", method, proof.Duration.Seconds(), cpu,
-			proof.ObjectsRemoved, proof.Objects+proof.ObjectsRemoved, memory)
+		t.Logf("%s: %.1f s, of a processor %.1f s, %d objects removed of %d; at most %d MB in one process", method, report.Duration.Seconds(), cpu,
+			report.ObjectsRemoved, report.Objects+report.ObjectsRemoved, memory)
 	}
 	if after := sh(t, dir, "git status"); after != before {
 		t.Error("git status changed")

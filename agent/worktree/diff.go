@@ -19,7 +19,7 @@ var shadowScript string
 //go:embed diff.sh
 var diffScript string
 
-// Diff is what changed in a working tree since it was opened.
+// Diff is what changed in a working tree since the start.
 type Diff struct {
 	// Patch is a patch for git apply. It includes untracked files, but not
 	// ignored ones. Binary files and text that is not UTF-8 are binary patches,
@@ -29,7 +29,7 @@ type Diff struct {
 	// Tree is git's hash of the tree with Patch applied.
 	Tree string
 	// Exact reports that applying the patch to the state at the start gave
-	// exactly Tree. If not, Problem is git's message.
+	// exactly Tree. If it did not, Problem is git's message.
 	Exact   bool
 	Problem string
 	// Omitted lists changed files and folders that the patch leaves out because
@@ -48,7 +48,8 @@ func (o Omission) String() string { return o.Name + " (" + o.Reason + ")" }
 const maxOmitted = 20
 
 // sizeLimits are the maximum sizes of new and of changed files, as multiples of
-// the maximum size of a patch. A new folder may be four times as large.
+// the maximum size of a patch. A new folder may be four times as large as a new
+// file.
 type sizeLimits struct{ newFiles, changedFiles float64 }
 
 // limitSteps are tried in order until the patch is small enough: new files
@@ -56,9 +57,9 @@ type sizeLimits struct{ newFiles, changedFiles float64 }
 // large files before small ones.
 var limitSteps = []sizeLimits{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
 
-// Diff returns what changed since the start. It fails if the commit of the
-// start is missing from the repository, if there is no disk space, or if no
-// part of the change is small enough.
+// Diff returns what changed since the start. It fails if the repository no
+// longer has the commit of the start, if there is no disk space, or if the
+// change is too large even without its large files.
 func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	if t.Base == "" {
 		return Diff{}, nil
@@ -66,18 +67,19 @@ func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	return tryLimits(ctx, func(limits sizeLimits) (Diff, error) { return t.diff(ctx, limits) })
 }
 
-// tryLimits calls take with smaller and smaller limits while that may help.
-func tryLimits[T any](ctx context.Context, take func(sizeLimits) (T, error)) (result T, firstErr error) {
+// tryLimits calls take with each of limitSteps until it succeeds or fails for
+// another reason than size or time. The error prefers size to time.
+func tryLimits[T any](ctx context.Context, take func(sizeLimits) (T, error)) (result T, finalErr error) {
 	for _, limits := range limitSteps {
 		result, err := take(limits)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, errTooLarge) && !errors.Is(err, errTimeout) {
 			return result, err
 		}
-		if firstErr == nil || errors.Is(err, errTooLarge) {
-			firstErr = err
+		if finalErr == nil || errors.Is(err, errTooLarge) {
+			finalErr = err
 		}
 	}
-	return result, firstErr
+	return result, finalErr
 }
 
 var errTooLarge = errors.New("the change is too large for a patch")
@@ -118,7 +120,8 @@ func (t *Tree) diff(ctx context.Context, limits sizeLimits) (Diff, error) {
 	return d, nil
 }
 
-// output is the parsed output of a script, as printed by emit in shadow.sh.
+// output is the parsed output of a script. The function emit in shadow.sh
+// prints it.
 type output struct {
 	state, tree      string
 	message, omitted []byte
@@ -126,8 +129,8 @@ type output struct {
 	count            int
 }
 
-// tryTimeout bounds one try to half of the remaining time, so that there is
-// time for the next one.
+// tryTimeout returns the timeout of one try: at most half of the remaining
+// time, so that there is time for another try.
 func tryTimeout(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -140,8 +143,9 @@ func tryTimeout(ctx context.Context) time.Duration {
 // tried if the first was not enough.
 var requiredSpace = []int{32 << 10, 2 << 20}
 
-// runScript runs a script on the shadow git directory.
-func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, limit time.Duration) (output, error) {
+// runScript runs a script with the shadow git directory. attrs is its
+// gitattributes file.
+func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, timeout time.Duration) (output, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "marker=%s\ntag=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",
 		marker, t.tempTag, shellQuote(t.Base), shellQuote(t.start.Tree), shellQuote(t.gitDir), shellQuote(t.commonDir), shellQuote(t.topDir))
@@ -154,7 +158,7 @@ func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, limit
 	var res env.Result
 	for _, space := range requiredSpace {
 		var err error
-		res, err = execute(ctx, t.sandbox, fmt.Sprintf("room=%d\n", space)+s.String(), limit)
+		res, err = execute(ctx, t.sandbox, fmt.Sprintf("room=%d\n", space)+s.String(), timeout)
 		if err != nil {
 			return output{}, err
 		}
@@ -162,7 +166,7 @@ func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, limit
 			break
 		}
 	}
-	if err := scriptError(res, limit); err != nil {
+	if err := scriptError(res, timeout); err != nil {
 		return output{}, err
 	}
 	return parseOutput(res.Output)

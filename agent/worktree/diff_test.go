@@ -145,11 +145,11 @@ func TestShells(t *testing.T) {
 			}
 			dir := t.TempDir()
 			sh(t, dir, story+seed)
-			box := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": search}})}
-			if proof, err := worktree.Scrub(t.Context(), box); err != nil || !proof.IsClean() || proof.ObjectsRemoved == 0 {
-				t.Fatalf("%v, %+v", err, proof)
+			sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": search}})}
+			if report, err := worktree.Scrub(t.Context(), sb); err != nil || !report.IsClean() || report.ObjectsRemoved == 0 {
+				t.Fatalf("%v, %+v", err, report)
 			}
-			tree, err := worktree.Open(t.Context(), box, worktree.Config{MaxPatch: 100_000, Exclude: []string{"*.pyc"}})
+			tree, err := worktree.Open(t.Context(), sb, worktree.Config{MaxPatch: 100_000, Exclude: []string{"*.pyc"}})
 			if err != nil || tree.Base == "" {
 				t.Fatalf("%v, %+v", err, tree)
 			}
@@ -179,15 +179,15 @@ func TestWithoutGit(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	sh(t, dir, seed)
 	sh(t, bin, `ln -s "$(command -v sh)" sh`)
-	box := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin}})}
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	sb := disposable{sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin}})}
+	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil || tree.Base != "" || tree.Missing != "no git" {
 		t.Fatalf("%v, %+v", err, tree)
 	}
 	if diff, err := tree.Diff(t.Context()); err != nil || diff.Patch != nil {
 		t.Errorf("%v, %+v", err, diff)
 	}
-	if _, err := worktree.Scrub(t.Context(), box); err == nil || !strings.Contains(err.Error(), "no git") {
+	if _, err := worktree.Scrub(t.Context(), sb); err == nil || !strings.Contains(err.Error(), "no git") {
 		t.Errorf("the error is %v", err)
 	}
 }

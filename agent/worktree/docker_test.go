@@ -20,18 +20,18 @@ import (
 // commits, as in official images.
 func TestContainer(t *testing.T) {
 	image := dockertest.Image(t)
-	box, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/tmp"})
+	sb, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: image, Dir: "/tmp"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
 	in := func(script string) string {
 		t.Helper()
-		res, err := box.Execute(t.Context(), env.Command{
+		res, err := sb.Execute(t.Context(), env.Command{
 			Script: "set -e; export HOME=/root GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n" + script,
 		})
 		if err != nil || res.ExitCode != 0 {
@@ -40,14 +40,14 @@ func TestContainer(t *testing.T) {
 		return string(res.Output)
 	}
 	in(story + "git remote add origin https://example.org/x; git gc -q; chown -R 1234:1234 /tmp; chmod 755 /tmp")
-	proof, err := worktree.Scrub(t.Context(), disposable{box})
-	if err != nil || !proof.IsClean() || proof.Method != "repacked" || proof.Commits != 2 {
-		t.Fatalf("%v, %+v", err, proof)
+	report, err := worktree.Scrub(t.Context(), disposable{sb})
+	if err != nil || !report.IsClean() || report.Method != "repacked" || report.Commits != 2 {
+		t.Fatalf("%v, %+v", err, report)
 	}
 	if owners := in("find /tmp/.git -printf '%u\\n' | sort -u"); owners != "1234\n" {
 		t.Errorf("owners in .git: %q", owners)
 	}
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil || tree.Base == "" {
 		t.Fatalf("%v, %+v", err, tree)
 	}
@@ -68,18 +68,18 @@ func TestImageWithChanges(t *testing.T) {
 	engine := dockertest.Engine(t)
 	start := func(cfg docker.Config) (*docker.Container, func(script string) string) {
 		t.Helper()
-		box, err := engine.Start(t.Context(), cfg)
+		sb, err := engine.Start(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
 		})
-		return box, func(script string) string {
+		return sb, func(script string) string {
 			t.Helper()
-			res, err := box.Execute(t.Context(), env.Command{
+			res, err := sb.Execute(t.Context(), env.Command{
 				Script: "set -e; export HOME=/root GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n" + script,
 			})
 			if err != nil || res.ExitCode != 0 {
@@ -100,8 +100,8 @@ func TestImageWithChanges(t *testing.T) {
 		}
 	})
 
-	box, in := start(docker.Config{Image: dirtied, Dir: "/opt/repo", Tmpfs: map[string]int64{"/tmp": 1 << 20}})
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	sb, in := start(docker.Config{Image: dirtied, Dir: "/opt/repo", Tmpfs: map[string]int64{"/tmp": 1 << 20}})
+	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil || tree.Base == "" {
 		t.Fatalf("%v, %+v", err, tree)
 	}

@@ -20,8 +20,8 @@ const (
 // files. It is empty if there is no repository.
 //
 // Git reads only files that are newer than the repository's index, so Hash
-// costs little more than a stat of each file. It leaves nothing in the sandbox,
-// even if ctx ends it.
+// costs little more than a stat of each file. It leaves no files in the
+// sandbox, even if ctx ends.
 func (t *Tree) Hash(ctx context.Context) (string, error) {
 	if t.Base == "" {
 		return "", nil

@@ -33,8 +33,8 @@ func (s *slowSandbox) Execute(ctx context.Context, c env.Command) (env.Result, e
 func TestTimePerTry(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)
-	box := &slowSandbox{Environment: sandbox(t, local.Config{Dir: dir})}
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	sb := &slowSandbox{Environment: sandbox(t, local.Config{Dir: dir})}
+	tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +43,10 @@ func TestTimePerTry(t *testing.T) {
 	if _, err := tree.Diff(ctx); err == nil {
 		t.Error("there is a diff")
 	}
-	if len(box.limits) != 4 {
-		t.Fatalf("%d tries, want 4", len(box.limits))
+	if len(sb.limits) != 4 {
+		t.Fatalf("%d tries, want 4", len(sb.limits))
 	}
-	for _, limit := range box.limits {
+	for _, limit := range sb.limits {
 		if limit > time.Minute || limit < 30*time.Second {
 			t.Errorf("a try may take %v of the two minutes", limit)
 		}
@@ -68,8 +68,8 @@ func TestDiskSpace(t *testing.T) {
 			bin, dir := t.TempDir(), t.TempDir()
 			sh(t, dir, seed)
 			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
-			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
-			tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+			sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
+			tree, err := worktree.Open(t.Context(), sb, worktree.Config{})
 			if tt.room {
 				if err != nil {
 					t.Fatal(err)

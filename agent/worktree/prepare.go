@@ -17,11 +17,11 @@ import (
 //go:embed inventory.sh
 var inventoryScript string
 
-// inventoryTimeout bounds the check of a prepared repository. If it takes
-// longer, the repository is scrubbed instead.
+// inventoryTimeout bounds the check of a prepared repository. If the check
+// takes longer, Scrub scrubs the repository.
 const inventoryTimeout = time.Minute
 
-// PreparationKey identifies the version of Prepare. It is a hash of the
+// PreparationKey identifies the version of Prepare. It contains a hash of the
 // scripts.
 func PreparationKey() string {
 	sum := sha256.Sum256([]byte(gitScript + scrubScript + inventoryScript))
@@ -36,7 +36,8 @@ type preparedNote struct {
 
 // Prepare scrubs the repository of an image, in a sandbox that is saved as an
 // image afterwards. Scrub receives the returned note as env.Info.Prepared in
-// sandboxes of that image. The note is empty if there is nothing to prepare.
+// sandboxes of that image. The note is empty if there is no repository to scrub
+// or the scrub was incomplete.
 func Prepare(ctx context.Context, sandbox env.Environment) (note string, err error) {
 	report, err := Scrub(ctx, sandbox)
 	switch {
@@ -45,7 +46,7 @@ func Prepare(ctx context.Context, sandbox env.Environment) (note string, err err
 	case err != nil:
 		return "", err
 	case !report.IsClean():
-		return "", nil // the scrub of each attempt reports it
+		return "", nil // each attempt's scrub reports the incomplete scrub
 	}
 	sum, err := inventory(ctx, sandbox)
 	if err != nil {
@@ -74,16 +75,17 @@ func inventory(ctx context.Context, sandbox env.Environment) (string, error) {
 	return sum, nil
 }
 
-// checkPrepared returns the report of a prepared image if its repository has
-// not changed since. An error means that the sandbox is lost.
-func checkPrepared(ctx context.Context, sandbox env.Environment) (p ScrubReport, ok bool, err error) {
+// checkPrepared returns the report of a prepared image. ok is false if the
+// image was not prepared or its repository has changed since. An error means
+// that the sandbox is lost or ctx has ended.
+func checkPrepared(ctx context.Context, sandbox env.Environment) (report ScrubReport, ok bool, err error) {
 	note := sandbox.Info().Prepared
 	if note == nil {
 		return ScrubReport{}, false, nil
 	}
 	var prepared preparedNote
 	if json.Unmarshal([]byte(note.Note), &prepared) != nil || !isHash(prepared.Inventory) || !prepared.Proof.IsClean() {
-		return ScrubReport{}, false, nil //nolint:nilerr // a note that cannot be read means a scrub
+		return ScrubReport{}, false, nil //nolint:nilerr // without a valid note, Scrub scrubs the repository
 	}
 	start := time.Now()
 	sum, err := inventory(ctx, sandbox)

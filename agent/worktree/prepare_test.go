@@ -52,18 +52,18 @@ func TestScrubPreparedImage(t *testing.T) {
 			sh(t, root, "mkdir repo")
 			dir := root + "/repo"
 			sh(t, dir, story+"git gc -q")
-			box := disposable{container{sandbox(t, local.Config{Dir: dir})}}
-			note, err := worktree.Prepare(t.Context(), box)
+			sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+			note, err := worktree.Prepare(t.Context(), sb)
 			if err != nil || note == "" {
 				t.Fatalf("%q, %v", note, err)
 			}
 			sh(t, dir, tt.plant)
-			proof, err := worktree.Scrub(t.Context(), preparedSandbox{box, note})
-			if err != nil || !proof.IsClean() || proof.Head == "" || proof.Commits != 2 {
-				t.Errorf("%v, %+v", err, proof)
+			report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
+			if err != nil || !report.IsClean() || report.Head == "" || report.Commits != 2 {
+				t.Errorf("%v, %+v", err, report)
 			}
-			if proof.Prepared != tt.holds {
-				t.Errorf("prepared is %t", proof.Prepared)
+			if report.Prepared != tt.holds {
+				t.Errorf("prepared is %t", report.Prepared)
 			}
 			if found := sh(t, dir, secrets); found != "" {
 				t.Errorf("left behind:\n%s", found)
@@ -76,18 +76,18 @@ func TestScrubPreparedImage(t *testing.T) {
 // ignored.
 func TestNothingToPrepare(t *testing.T) {
 	dir := t.TempDir()
-	box := disposable{container{sandbox(t, local.Config{Dir: dir})}}
-	if note, err := worktree.Prepare(t.Context(), box); note != "" || err != nil {
+	sb := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+	if note, err := worktree.Prepare(t.Context(), sb); note != "" || err != nil {
 		t.Errorf("without a repository: %q, %v", note, err)
 	}
 	sh(t, dir, story+"ln -s /tmp .git/modules")
-	if note, err := worktree.Prepare(t.Context(), box); note != "" || err == nil || !strings.Contains(err.Error(), "links") {
+	if note, err := worktree.Prepare(t.Context(), sb); note != "" || err == nil || !strings.Contains(err.Error(), "links") {
 		t.Errorf("with a link: %q, %v", note, err)
 	}
 	for _, note := range []string{"", "{}", `{"inventory":""}`, "nonsense"} {
-		proof, err := worktree.Scrub(t.Context(), preparedSandbox{box, note})
-		if err != nil || proof.Prepared || !proof.IsClean() {
-			t.Errorf("with the note %q: %v, %+v", note, err, proof)
+		report, err := worktree.Scrub(t.Context(), preparedSandbox{sb, note})
+		if err != nil || report.Prepared || !report.IsClean() {
+			t.Errorf("with the note %q: %v, %+v", note, err, report)
 		}
 	}
 }

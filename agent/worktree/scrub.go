@@ -35,7 +35,8 @@ type ScrubReport struct {
 	// scrubbed.
 	Submodules int
 	// Duration is how long Scrub took. Prepared reports that the git directory
-	// is as Prepare left it in the image; the other fields are from that scrub.
+	// is as Prepare left it in the image; the fields above are then from that
+	// scrub.
 	Duration time.Duration
 	Prepared bool
 }
@@ -45,7 +46,7 @@ func (p ScrubReport) IsClean() bool {
 	return p.StrayCommits == 0 && p.StrayObjects == 0 && p.StrayRefs == 0 && p.Remotes == 0
 }
 
-// scrubTimeout is much longer than a repository of several gigabytes takes.
+// scrubTimeout is much longer than the scrub of several gigabytes takes.
 const scrubTimeout = 10 * time.Minute
 
 // ErrNoRepository is returned by Scrub if there is no repository or no git.
@@ -69,46 +70,46 @@ var errForeign = errors.New("the repository is not inside the sandbox's folder")
 // not changed since, Scrub only verifies that.
 //
 // Scrub cannot be undone. It returns ErrNotDisposable if the repository may be
-// the user's. On the host, a repository around env.Info.Dir is not the
-// sandbox's (ErrNoRepository), and one inside it must have its whole git
-// directory there. After any error other than these two the repository may be
+// the user's. On the host, Scrub ignores a repository around env.Info.Dir
+// (ErrNoRepository), and the whole git directory of a repository inside it must
+// be inside it, too. After any error other than these two the repository may be
 // in any state. A report that is not clean is not an error.
 func Scrub(ctx context.Context, sandbox env.Environment) (ScrubReport, error) {
 	if !sandbox.Info().Disposable {
 		return ScrubReport{}, ErrNotDisposable
 	}
 	start := time.Now()
-	if p, ok, err := checkPrepared(ctx, sandbox); ok || err != nil {
-		return p, err
+	if report, ok, err := checkPrepared(ctx, sandbox); ok || err != nil {
+		return report, err
 	}
 	if err := checkConfined(ctx, sandbox); err != nil {
 		return ScrubReport{}, fmt.Errorf("scrub repository: %w", err)
 	}
 	res, err := execute(ctx, sandbox, scrubScript, scrubTimeout)
-	p := ScrubReport{Duration: time.Since(start)}
+	report := ScrubReport{Duration: time.Since(start)}
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("scrub repository: %w", err)
+		return report, fmt.Errorf("scrub repository: %w", err)
 	case res.TimedOut:
-		return p, fmt.Errorf("scrub repository: it did not end within %v", scrubTimeout)
+		return report, fmt.Errorf("scrub repository: it did not end within %v", scrubTimeout)
 	case res.ExitCode == exitNoGit || res.ExitCode == exitNoRepository:
-		return p, ErrNoRepository
+		return report, ErrNoRepository
 	case res.Failure != "":
-		return p, fmt.Errorf("scrub repository: %s", res.Failure)
+		return report, fmt.Errorf("scrub repository: %s", res.Failure)
 	case isNoSpace(res):
-		return p, fmt.Errorf("scrub repository: %w: %s", ErrNoSpace, sanitize(res.Output))
+		return report, fmt.Errorf("scrub repository: %w: %s", ErrNoSpace, sanitize(res.Output))
 	case res.ExitCode != 0:
-		return p, fmt.Errorf("scrub repository: exit code %d: %s", res.ExitCode, sanitize(res.Output))
+		return report, fmt.Errorf("scrub repository: exit code %d: %s", res.ExitCode, sanitize(res.Output))
 	}
-	if err := p.parse(res.Output); err != nil {
-		return p, fmt.Errorf("scrub repository: %w", err)
+	if err := report.parse(res.Output); err != nil {
+		return report, fmt.Errorf("scrub repository: %w", err)
 	}
-	return p, nil
+	return report, nil
 }
 
-// checkConfined checks that all that would be changed is inside the sandbox's
-// folder. The script checks this too, but a mistake there would destroy the
-// user's work.
+// checkConfined checks that everything that Scrub would change is inside the
+// sandbox's folder. The script checks this too; this second check protects the
+// user's work from a mistake in the script.
 func checkConfined(ctx context.Context, sandbox env.Environment) error {
 	if confinement(sandbox.Info()) == "" {
 		return nil
@@ -117,7 +118,7 @@ func checkConfined(ctx context.Context, sandbox env.Environment) error {
 	switch {
 	case err != nil:
 		return err
-	case t.Base == "": // the script reports what is wrong
+	case t.Base == "": // the scrub script reports why
 		return nil
 	case t.confinement == "" || t.confinement == "/":
 		return errForeign

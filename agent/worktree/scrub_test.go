@@ -106,12 +106,12 @@ point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git 
 			if strings.HasPrefix(tt.name, "in a linked") {
 				scrub = scrubContained // outside a container the other worktree may be the user's
 			}
-			proof, err := scrub(t, dir)
+			report, err := scrub(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !proof.IsClean() || proof.Method != tt.method || proof.Commits == 0 || proof.Head == "" {
-				t.Errorf("%+v, want method %q", proof, tt.method)
+			if !report.IsClean() || report.Method != tt.method || report.Commits == 0 || report.Head == "" {
+				t.Errorf("%+v, want method %q", report, tt.method)
 			}
 			if after := sh(t, dir, status); before != after && tt.name != misleading {
 				t.Errorf("git status changed (-before +after):\n%s", cmp.Diff(before, after))
@@ -206,11 +206,11 @@ func TestScrubWithoutDiskSpace(t *testing.T) {
 			bin, dir := t.TempDir(), t.TempDir()
 			sh(t, dir, story+"git gc -q")
 			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
-			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
-			proof, err := worktree.Scrub(t.Context(), disposable{box})
+			sb := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
+			report, err := worktree.Scrub(t.Context(), disposable{sb})
 			switch {
-			case tt.want == "" && (err != nil || !proof.IsClean()):
-				t.Errorf("%v, %+v", err, proof)
+			case tt.want == "" && (err != nil || !report.IsClean()):
+				t.Errorf("%v, %+v", err, report)
 			case tt.want != "" && (!errors.Is(err, worktree.ErrNoSpace) || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("the error is %v", err)
 			}
@@ -228,9 +228,9 @@ func TestScrubKeepsOwnersAndModes(t *testing.T) {
 		sh(t, dir, story+"git remote add origin https://example.org/x;"+how+"; chown -R 1234:5678 .; chmod 0755 .")
 		const owners = `find .git -printf '%u %g\n' | sort -u; find .git ! -path '*/objects/*' ! -name index -printf '%P %m\n' | sort | grep -v 'refs/.*/\|logs\|packed-refs\|COMMIT_EDITMSG\|refs/[^ht]'`
 		before := sh(t, dir, owners)
-		proof, err := scrubContained(t, dir)
-		if err != nil || !proof.IsClean() {
-			t.Fatalf("%v, %+v", err, proof)
+		report, err := scrubContained(t, dir)
+		if err != nil || !report.IsClean() {
+			t.Fatalf("%v, %+v", err, report)
 		}
 		if after := sh(t, dir, owners); before != after {
 			t.Errorf("after %q (-before +after):\n%s", how, cmp.Diff(before, after))

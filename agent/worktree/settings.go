@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// shadowSettings returns the configuration of the shadow git directory: the
-// listed settings (output of git config -z) on how files become objects, and
-// settings that mini needs. Other settings of the repository, programs above
-// all, do not apply.
+// shadowSettings returns the configuration of the shadow git directory:
+// settings that mini needs, and the repository's settings on how files become
+// objects. listing has the latter, as git config -z prints them. No other
+// settings of the repository apply, because some of them run programs.
 func shadowSettings(base string, listing []byte) []byte {
 	var s bytes.Buffer
 	// Names are quoted to be ASCII. Objects are temporary and not compressed.
@@ -43,8 +43,8 @@ func quoteConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s) + `"`
 }
 
-// shellFunction returns a shell function that prints a text without NUL bytes
-// unchanged, with a newline at its end.
+// shellFunction returns a shell function that prints text, with a newline at
+// its end. The text must not contain NUL bytes.
 func shellFunction(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	end := "END_" + hex.EncodeToString(sum[:12])
@@ -57,7 +57,7 @@ func shellFunction(name string, text []byte) string {
 	return s.String()
 }
 
-// shellQuote quotes a word for the shell.
+// shellQuote quotes a word for the shell. It removes NUL bytes.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, "\x00", ""), "'", `'\''`) + "'"
 }

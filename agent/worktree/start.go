@@ -20,29 +20,29 @@ var startScript string
 type State struct {
 	Base string // the commit, as in Tree.Base
 	// Tree is git's hash of the files: those of the commit with their changes,
-	// and new ones that git does not ignore. Patch makes it from the commit; it
-	// is empty for a clean repository.
+	// and new ones that git does not ignore. Patch turns the files of the
+	// commit into Tree; it is empty for a clean repository.
 	Tree  string
 	Patch []byte
-	// Ignored lists files that git ignores, NUL-terminated; of a folder with
-	// too many files, only the folder. They exist wherever the sandbox is
-	// rebuilt and never count as new.
+	// Ignored lists the files that git ignores, NUL-terminated. For a folder
+	// with too many files it lists only the folder. Rebuilt sandboxes have
+	// these files, too, so they never count as new.
 	Ignored []byte
-	// LeftOut lists other files, for example those that are too large. Each
-	// entry is a stamp that changes with the file, a tab, and the name,
-	// NUL-terminated.
+	// LeftOut lists other files that Tree leaves out, for example because they
+	// are too large. Each entry is a stamp that changes with the file, a tab,
+	// and the name, NUL-terminated.
 	LeftOut []byte
 }
 
-// maxStatePatch bounds the patch of the state, and maxLists its lists of names,
-// in bytes, because they are part of every script.
+// maxStatePatch bounds State.Patch, and maxLists bounds Ignored and LeftOut
+// together, in bytes. They are part of every script.
 const (
 	maxStatePatch = 4 << 20
 	maxLists      = 2 << 20
 )
 
-// captureState takes the current state. Large files are left out first, as in
-// Diff.
+// captureState returns the current state. It leaves out large files first, as
+// Diff does.
 func (t *Tree) captureState(ctx context.Context) (State, error) {
 	return tryLimits(ctx, func(limits sizeLimits) (State, error) {
 		out, err := t.runOnTree(ctx, limits, maxStatePatch, startScript)
@@ -64,7 +64,8 @@ func (t *Tree) Start() State { return t.start }
 
 // shellFunctions returns the functions that tree.sh calls.
 func (s State) shellFunctions() string {
-	// grep compares lines, so a name with a newline cannot be in the list.
+	// tree.sh compares the names as lines, so the list cannot contain a name
+	// with a newline.
 	ignored := slices.DeleteFunc(splitNUL(s.Ignored), func(name string) bool { return strings.Contains(name, "\n") })
 	var calls strings.Builder
 	for stamp, name := range s.leftOutFiles {
@@ -82,7 +83,7 @@ func (s State) leftOutFiles(yield func(stamp, name string) bool) {
 	}
 }
 
-// excludeFile returns a gitignore file of everything that diffs leave out.
+// excludeFile returns a gitignore file for everything that diffs leave out.
 func (t *Tree) excludeFile() []byte {
 	lines := slices.Clone(t.cfg.Exclude)
 	for _, name := range t.start.leftOutFiles {

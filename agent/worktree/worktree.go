@@ -36,7 +36,8 @@ type Config struct {
 	// apply to files of the base commit, and the repository's own .gitignore
 	// can negate them.
 	Exclude []string
-	// MaxPatch bounds a patch, in bytes; zero means DefaultMaxPatch.
+	// MaxPatch is the maximum size of a patch, in bytes; zero means
+	// DefaultMaxPatch.
 	MaxPatch int
 	// Start is the state to take diffs against; nil means the state at Open.
 	Start *State
@@ -45,8 +46,8 @@ type Config struct {
 // Tree is a repository's working tree with its state at the start.
 type Tree struct {
 	// Base is the commit of the state: HEAD at the time of Open, or the empty
-	// tree for a repository without a commit. It is empty if there is no
-	// repository; diffs are empty then.
+	// tree for a repository without a commit. If there is no repository, Base
+	// and all diffs are empty.
 	Base string
 	// Missing is what is missing if Base is empty, such as "no git".
 	Missing string
@@ -56,13 +57,14 @@ type Tree struct {
 	gitDir      string // git directory
 	commonDir   string // git directory shared with other worktrees
 	topDir      string // top of the working tree
-	confinement string // folder that must contain the repository; empty if any may
+	confinement string // folder that must contain the repository; empty if there is no such rule
 	settings    []byte // git configuration of the shadow
 	start       State
 	tempTag     string // part of the names of temporary folders
 }
 
-// marker raises the sandbox's output limit, so that a patch is not truncated.
+// marker is the first line of a script's output. It is passed as a submission
+// marker, so that the sandbox does not truncate a patch.
 const marker = "MINI_WORKTREE_PATCH"
 
 //go:embed git.sh
@@ -71,8 +73,9 @@ var gitScript string
 //go:embed base.sh
 var baseScript string
 
-// Open finds the repository and captures the state of its files; see
-// findRepository.
+// Open finds the repository around the sandbox's working directory (see
+// findRepository) and captures the state of its files, unless cfg.Start has it.
+// If there is no repository, Tree.Missing is set.
 func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
 	t, err := findRepository(ctx, sandbox, cfg)
 	switch {
@@ -80,7 +83,7 @@ func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, erro
 		return t, err
 	case cfg.Start != nil:
 		t.Base, t.start = cfg.Start.Base, *cfg.Start
-		_, err = t.runScript(ctx, "emit exact none\n", nil, tryTimeout(ctx)) // check that the state can be restored
+		_, err = t.runScript(ctx, "emit exact none\n", nil, tryTimeout(ctx)) // check that shadow.sh can restore the state
 		return t, err
 	}
 	if t.start, err = t.captureState(ctx); err != nil {
@@ -91,8 +94,8 @@ func Open(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, erro
 
 // findRepository finds the repository around the sandbox's working directory.
 // If that directory was made for the sandbox on the host, it finds only a
-// repository inside it, because one around it belongs to the user. It is not an
-// error if there is no repository or no git: Tree.Missing says so.
+// repository inside it, because one around it belongs to the user. If there is
+// no repository or no git, it sets Tree.Missing and returns no error.
 func findRepository(ctx context.Context, sandbox env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
@@ -140,7 +143,7 @@ func isHash(s string) bool {
 const scriptTimeout = 100 * time.Second
 
 // execute runs git.sh and then the script in the sandbox.
-func execute(ctx context.Context, sandbox env.Environment, script string, limit time.Duration) (env.Result, error) {
+func execute(ctx context.Context, sandbox env.Environment, script string, timeout time.Duration) (env.Result, error) {
 	// In a container the sandbox owns every repository, even if its files have
 	// another owner. Elsewhere git's ownership check applies.
 	contained := "contained=false\n"
@@ -149,7 +152,7 @@ func execute(ctx context.Context, sandbox env.Environment, script string, limit 
 	}
 	return sandbox.Execute(ctx, env.Command{
 		Script:            contained + "bound=" + shellQuote(confinement(sandbox.Info())) + "\n" + gitScript + script,
-		Timeout:           limit,
+		Timeout:           timeout,
 		SubmissionMarkers: []string{marker},
 		// The scripts are for any POSIX shell, whatever shell the agent's
 		// commands use. A login shell would print the output of its profile.
@@ -162,12 +165,13 @@ func execute(ctx context.Context, sandbox env.Environment, script string, limit 
 
 // confinement returns the folder that must contain the sandbox's repository. It
 // is empty if the repository may also be around the working directory: in a
-// container, and in the user's own folder, where the repository is only read.
-func confinement(i env.Info) string {
-	if i.Image != "" || !i.Disposable {
+// container, whose files are all the sandbox's, and in the user's own folder,
+// where the repository is only read.
+func confinement(info env.Info) string {
+	if info.Image != "" || !info.Disposable {
 		return ""
 	}
-	return i.Dir
+	return info.Dir
 }
 
 // ErrNoSpace is wrapped by errors of scripts that found no disk with enough
@@ -182,10 +186,10 @@ func isNoSpace(res env.Result) bool {
 var errTimeout = errors.New("git did not end within")
 
 // scriptError returns why a script failed; nil if it succeeded.
-func scriptError(res env.Result, limit time.Duration) error {
+func scriptError(res env.Result, timeout time.Duration) error {
 	switch {
 	case res.TimedOut:
-		return fmt.Errorf("%w %v", errTimeout, limit.Round(time.Second))
+		return fmt.Errorf("%w %v", errTimeout, timeout.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
 	case isNoSpace(res):

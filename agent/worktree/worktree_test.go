@@ -53,16 +53,16 @@ func openWith(t *testing.T, dir string, cfg worktree.Config) *worktree.Tree {
 
 func sandbox(t *testing.T, cfg local.Config) env.Environment {
 	t.Helper()
-	box, err := local.New(t.Context(), cfg)
+	sb, err := local.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := sb.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	return box
+	return sb
 }
 
 // listing lists every file of a working tree with mode and content.

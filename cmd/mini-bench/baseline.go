@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// baselineCommand is the argument with which this program measures, inside a
-// container, the minimum cost of a command there: fork, exec and wait.
+// baselineCommand is the argument that makes this program, in a container, measure the
+// minimum cost of a command there: fork, exec and wait.
 const baselineCommand = "baseline"
 
 // runBaseline runs a command n times and prints the median duration in microseconds.

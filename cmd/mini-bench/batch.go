@@ -23,20 +23,20 @@ import (
 // options configure a run of mini bench with scripted replies.
 type options struct {
 	instances, steps, workers int
-	flag                      string // flag of bash: -c or -lc
+	bashFlag                  string // -c or -lc
 	command                   string
-	delay                     time.Duration // response time of the model
-	timeout                   int           // of commands, in seconds
+	modelLatency              time.Duration
+	timeout                   int // timeout of commands in seconds, at least 60
 }
 
-// result is the resource usage of such a run.
+// result is the result of a run of mini bench.
 type result struct {
-	dir  string
-	cpu  time.Duration // of mini, user and system time
-	peak float64       // peak resident memory of mini, in MB
+	dir        string        // folder of the run
+	cpu        time.Duration // user and system time of mini
+	peakMemory float64       // peak resident memory of mini, in MB
 }
 
-// runBench runs mini bench.
+// runBench runs mini bench with scripted replies and measures its resource usage.
 func (b *bench) runBench(ctx context.Context, o options) (result, error) {
 	dir, err := os.MkdirTemp(b.tmp, "run-")
 	if err != nil {
@@ -60,9 +60,9 @@ func (b *bench) runBench(ctx context.Context, o options) (result, error) {
 	cmd := exec.CommandContext(ctx, b.mini, "bench", "--progress", "none", "--subset", filepath.Join(dir, "rows.jsonl"), //nolint:gosec // the caller's own program
 		"--model-class", "scripted", "-w", strconv.Itoa(o.workers), "-o", res.dir,
 		"-c", "model.replies="+filepath.Join(dir, "replies.yaml"), "-c", "environment.image="+b.image,
-		"-c", "agent.step_limit=0", "-c", fmt.Sprintf("model.delay=%g", o.delay.Seconds()),
+		"-c", "agent.step_limit=0", "-c", fmt.Sprintf("model.delay=%g", o.modelLatency.Seconds()),
 		"-c", "environment.timeout="+strconv.Itoa(max(o.timeout, 60)),
-		"-c", fmt.Sprintf("environment.interpreter=[bash, %s]", o.flag), "-c", `environment.env.BASH_ENV=""`)
+		"-c", fmt.Sprintf("environment.interpreter=[bash, %s]", o.bashFlag), "-c", `environment.env.BASH_ENV=""`)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // mini then removes its containers
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -74,13 +74,13 @@ func (b *bench) runBench(ctx context.Context, o options) (result, error) {
 		return res, fmt.Errorf("no resource usage of mini")
 	}
 	res.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	res.peak = float64(usage.Maxrss) / 1024
+	res.peakMemory = float64(usage.Maxrss) / 1024
 	return res, nil
 }
 
-// rate returns the number of steps per second while all workers were busy: from the
-// first step of the last worker to start, to the last step of the first worker to
-// finish.
+// rate returns the number of steps per second while all workers were busy. That time
+// begins with the first step of the worker that started last. It ends with the last
+// step of the worker that finished first.
 func (r result) rate() (float64, error) {
 	f, err := os.Open(filepath.Join(r.dir, "events.jsonl"))
 	if err != nil {
@@ -94,7 +94,7 @@ func (r result) rate() (float64, error) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return 0, err
 		}
-		if e.Type != runner.Step {
+		if e.Type != runner.CommandFinished {
 			continue
 		}
 		steps = append(steps, e.Time)
@@ -112,23 +112,23 @@ func (r result) rate() (float64, error) {
 			to = last[id]
 		}
 	}
-	n := 0
-	for _, at := range steps {
-		if at.After(from) && !at.After(to) {
-			n++
+	count := 0
+	for _, t := range steps {
+		if t.After(from) && !t.After(to) {
+			count++
 		}
 	}
 	if !to.After(from) {
 		return 0, fmt.Errorf("workers were never all busy: too few steps")
 	}
-	return float64(n) / to.Sub(from).Seconds(), nil
+	return float64(count) / to.Sub(from).Seconds(), nil
 }
 
 // Settings and limits of the batch part.
 const (
 	modelLatency  = 50 * time.Millisecond
 	limitWorkers  = 16  // the number of workers for which the limits apply
-	minEfficiency = 92  // per cent of workers / modelLatency
+	minEfficiency = 92  // per cent of the ideal rate, which is workers / modelLatency
 	maxCPU        = 0.6 // ms per step
 	maxMemory     = 36  // MB, with 64 workers
 )
@@ -137,7 +137,7 @@ const (
 func (b *bench) batch(ctx context.Context) error {
 	b.title("batches: bash -c true, model latency %s", modelLatency)
 	for _, w := range []struct{ workers, steps int }{{1, 100}, {4, 120}, {16, 300}, {32, 300}, {64, 300}} {
-		res, err := b.runBench(ctx, options{instances: w.workers, steps: w.steps, workers: w.workers, flag: "-c", command: "true", delay: modelLatency})
+		res, err := b.runBench(ctx, options{instances: w.workers, steps: w.steps, workers: w.workers, bashFlag: "-c", command: "true", modelLatency: modelLatency})
 		if err != nil {
 			return err
 		}
@@ -157,23 +157,23 @@ func (b *bench) batch(ctx context.Context) error {
 			b.row(name+"CPU time of mini per step", cpu, "ms")
 		}
 		if w.workers == 64 {
-			b.atMost(name+"peak resident memory of mini", res.peak, maxMemory, "MB")
+			b.atMost(name+"peak resident memory of mini", res.peakMemory, maxMemory, "MB")
 		} else {
-			b.row(name+"peak resident memory of mini", res.peak, "MB")
+			b.row(name+"peak resident memory of mini", res.peakMemory, "MB")
 		}
 	}
 	return nil
 }
 
 // durations returns the durations of the commands of the first instance, in seconds:
-// from the start of each to its record.
+// from the start of each command to the time of its record.
 func (r result) durations() ([]float64, error) {
 	var seconds []float64
-	for x, err := range r.executions() {
+	for e, err := range r.executions() {
 		if err != nil {
 			return nil, err
 		}
-		seconds = append(seconds, x.recorded.Sub(x.Start).Seconds())
+		seconds = append(seconds, e.recorded.Sub(e.Start).Seconds())
 	}
 	return seconds, nil
 }
@@ -184,18 +184,18 @@ type execution struct {
 	recorded time.Time
 }
 
-// executions returns the commands of the first instance.
+// executions returns the commands of the first instance from its journal.
 func (r result) executions() iter.Seq2[execution, error] {
 	return func(yield func(execution, error) bool) {
-		for rec, err := range trajectories.Read(filepath.Join(r.dir, "x__y-1", "attempts", "1", "journal.jsonl")) {
-			x := execution{recorded: rec.Time}
-			if err == nil && rec.Type != trajectories.TypeExecution {
+		for record, err := range trajectories.Read(filepath.Join(r.dir, "x__y-1", "attempts", "1", "journal.jsonl")) {
+			e := execution{recorded: record.Time}
+			if err == nil && record.Type != trajectories.TypeExecution {
 				continue
 			}
 			if err == nil {
-				err = json.Unmarshal(rec.Data, &x.Execution)
+				err = json.Unmarshal(record.Data, &e.Execution)
 			}
-			if !yield(x, err) || err != nil {
+			if !yield(e, err) || err != nil {
 				return
 			}
 		}

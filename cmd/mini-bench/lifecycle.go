@@ -19,11 +19,12 @@ import (
 // Limits of starting and stopping sandboxes.
 const (
 	maxRemoval       = 100 // ms
-	maxFloodOverhead = 0.5 // seconds more than head itself needs
+	maxFloodOverhead = 0.5 // seconds in addition to the time of head itself
 	maxFloodMemory   = 28  // MB
 	idleCount        = 300 // number of idle containers
 )
 
+// floodBytes is the size of the output that flood measures.
 const floodBytes = 200_000_000
 
 // lifecycle measures starts and removals of sandboxes, one at a time.
@@ -34,7 +35,7 @@ func (b *bench) lifecycle(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	var starts, firsts, ends []float64
+	var starts, firstCommands, removals []float64
 	for range 15 {
 		t0 := time.Now()
 		sandbox, err := engine.Start(ctx, docker.Config{Image: b.image})
@@ -42,53 +43,53 @@ func (b *bench) lifecycle(ctx context.Context) (err error) {
 			return err
 		}
 		t1 := time.Now()
-		_, failed := sandbox.Execute(ctx, env.Command{Script: "true"})
+		_, execErr := sandbox.Execute(ctx, env.Command{Script: "true"})
 		t2 := time.Now()
-		if err := errors.Join(failed, sandbox.Close(ctx)); err != nil {
+		if err := errors.Join(execErr, sandbox.Close(ctx)); err != nil {
 			return err
 		}
 		starts = append(starts, t1.Sub(t0).Seconds()*1e3)
-		firsts = append(firsts, t2.Sub(t1).Seconds()*1e3)
-		ends = append(ends, time.Since(t2).Seconds()*1e3)
+		firstCommands = append(firstCommands, t2.Sub(t1).Seconds()*1e3)
+		removals = append(removals, time.Since(t2).Seconds()*1e3)
 	}
 	b.row("create and start, until the helper responds", median(starts), "ms")
-	b.row("the first command", median(firsts), "ms")
-	b.atMost("removal", median(ends), maxRemoval, "ms")
+	b.row("the first command", median(firstCommands), "ms")
+	b.atMost("removal", median(removals), maxRemoval, "ms")
 	return nil
 }
 
 // flood measures a command with a very large output.
 func (b *bench) flood(ctx context.Context) error {
 	b.title("%d MB of output", floodBytes/1_000_000)
-	var baseline, step, peaks []float64
+	var baseline, inStep, peakMemory []float64
 	for range 3 {
 		for _, variant := range []struct {
 			command string
 			seconds *[]float64
 		}{
 			{fmt.Sprintf("head -c %d /dev/zero | cat >/dev/null", floodBytes), &baseline},
-			{fmt.Sprintf("head -c %d /dev/zero", floodBytes), &step},
+			{fmt.Sprintf("head -c %d /dev/zero", floodBytes), &inStep},
 		} {
-			run, err := b.runBench(ctx, options{instances: 1, steps: 1, workers: 1, flag: "-c", command: variant.command})
+			run, err := b.runBench(ctx, options{instances: 1, steps: 1, workers: 1, bashFlag: "-c", command: variant.command})
 			if err != nil {
 				return err
 			}
-			took, err := run.durations()
+			durations, err := run.durations()
 			if err != nil {
 				return err
 			}
-			*variant.seconds = append(*variant.seconds, took[0])
-			peaks = append(peaks, run.peak)
+			*variant.seconds = append(*variant.seconds, durations[0])
+			peakMemory = append(peakMemory, run.peakMemory)
 		}
 	}
 	b.row("head alone, into a pipe", median(baseline), "s")
-	b.row("step", median(step), "s")
-	b.atMost("overhead of the step", median(step)-median(baseline), maxFloodOverhead, "s")
-	b.atMost("peak resident memory of mini", median(peaks), maxFloodMemory, "MB")
+	b.row("step", median(inStep), "s")
+	b.atMost("overhead of the step", median(inStep)-median(baseline), maxFloodOverhead, "s")
+	b.atMost("peak resident memory of mini", median(peakMemory), maxFloodMemory, "MB")
 	return nil
 }
 
-// idleContainers measures many idle containers in one process.
+// idleContainers measures one process that holds many idle containers.
 func (b *bench) idleContainers(ctx context.Context) (err error) {
 	b.title("%d containers at once", idleCount)
 	engine, err := docker.Open(ctx, docker.EngineConfig{})

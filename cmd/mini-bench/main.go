@@ -28,10 +28,10 @@ import (
 type bench struct {
 	mini  string // path of mini
 	image string
-	// repository is a directory for scripts/big-repository.sh that is kept; empty
-	// means a temporary one.
+	// repository is the directory that scripts/big-repository.sh fills. It is kept for
+	// later runs. Empty means a temporary directory.
 	repository string
-	tmp        string // a temporary directory for this run
+	tmp        string // temporary directory of this run
 	table
 }
 
@@ -41,7 +41,7 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// parts are listed in the order of execution.
+// parts are all parts in the order of execution.
 var parts = []part{
 	{"step", (*bench).step},
 	{"ask", (*bench).toolCall},
@@ -82,7 +82,7 @@ func exitOn(err error) {
 	}
 }
 
-// runParts runs the named parts, or all if there are no names.
+// runParts runs the parts with these names, or all parts if names is empty.
 func (b *bench) runParts(ctx context.Context, names []string) (err error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
@@ -104,7 +104,7 @@ func (b *bench) runParts(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// table prints figures and checks them against limits.
+// table prints figures and compares them with limits.
 type table struct{ exceeded bool }
 
 func (t *table) title(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }
@@ -114,15 +114,17 @@ func (t *table) row(name string, figure float64, unit string, notes ...string) {
 	fmt.Printf("%-58s %10.2f %-6s %s\n", name, figure, unit, strings.Join(notes, " "))
 }
 
-// atMost and atLeast print a figure and check it against a limit.
+// atMost prints a figure that must be at most limit.
 func (t *table) atMost(name string, figure, limit float64, unit string) {
 	t.check(name, figure, limit, unit, "at most", figure <= limit)
 }
 
+// atLeast prints a figure that must be at least limit.
 func (t *table) atLeast(name string, figure, limit float64, unit string) {
 	t.check(name, figure, limit, unit, "at least", figure >= limit)
 }
 
+// check prints a figure with its limit, and records whether it exceeds the limit.
 func (t *table) check(name string, figure, limit float64, unit, comparison string, ok bool) {
 	verdict := "ok"
 	if !ok {
@@ -131,7 +133,7 @@ func (t *table) check(name string, figure, limit float64, unit, comparison strin
 	fmt.Printf("%-58s %10.2f %-6s limit: %s %g, %s\n", name, figure, unit, comparison, limit, verdict)
 }
 
-// median returns the median of figures in any order.
+// median returns the median of figures, which need not be sorted.
 func median(figures []float64) float64 {
 	if len(figures) == 0 {
 		return 0

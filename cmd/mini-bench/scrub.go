@@ -18,8 +18,8 @@ import (
 )
 
 // Limits of a scrub, in seconds in addition to the start of a container: for the first
-// attempt on an image, for each later one, and for attempts on an image whose history
-// is already clean.
+// attempt on an image, for each later attempt, and for each later attempt on an image
+// whose history is already clean.
 const (
 	maxScrubFirst = 8
 	maxScrubLater = 1
@@ -29,8 +29,8 @@ const (
 // scrubRun is the label of the images that this part creates and removes.
 const scrubRun = "mini-bench-scrub"
 
-// scrub measures the cost of scrubbing the repository of an attempt: one created by
-// scripts/big-repository.sh, in an image.
+// scrub measures the time of scrubbing the repository of an image. The repository is
+// created by scripts/big-repository.sh.
 func (b *bench) scrub(ctx context.Context) (err error) {
 	dir := b.repository
 	if dir == "" {
@@ -54,9 +54,9 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 	}
 	defer func() {
 		cleanupCtx := context.WithoutCancel(ctx)
-		_, pruned := engine.Images().Prune(cleanupCtx, nil, false)
-		_, cleaned := engine.Clean(cleanupCtx, docker.CleanOptions{Kept: true, Run: scrubRun})
-		err = errors.Join(err, pruned, cleaned, engine.Close())
+		_, pruneErr := engine.Images().Prune(cleanupCtx, nil, false)
+		_, cleanErr := engine.Clean(cleanupCtx, docker.CleanOptions{IncludeKept: true, Run: scrubRun})
+		err = errors.Join(err, pruneErr, cleanErr, engine.Close())
 	}()
 	dirty, err := buildImage(ctx, engine, docker.Config{Image: b.image, Mounts: []docker.Mount{{Source: dir, Target: "/given"}}},
 		"dirty", func(sandbox env.Environment) error { return runScript(ctx, sandbox, "cp -a /given /testbed") })
@@ -72,11 +72,11 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 	}
 	var plain []float64
 	for range 5 {
-		took, _, err := scrubbedStart(ctx, engine, docker.Config{Image: dirty, Dir: "/testbed"})
+		seconds, _, err := scrubbedStart(ctx, engine, docker.Config{Image: dirty, Dir: "/testbed"})
 		if err != nil {
 			return err
 		}
-		plain = append(plain, took)
+		plain = append(plain, seconds)
 	}
 	b.row("start of a container", median(plain), "s")
 	for _, variant := range []struct {
@@ -84,47 +84,47 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 		first, later float64
 	}{{"", dirty, maxScrubFirst, maxScrubLater}, {" of a clean image", clean, maxScrubFirst, maxScrubClean}} {
 		c := docker.Config{Image: variant.image, Dir: "/testbed", Prepare: &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare}}
-		var took []float64
+		var overheads []float64
 		for range 6 {
-			seconds, proof, err := scrubbedStart(ctx, engine, c)
+			seconds, report, err := scrubbedStart(ctx, engine, c)
 			if err != nil {
 				return err
 			}
-			if !proof.IsClean() || !proof.Prepared {
-				return fmt.Errorf("scrub is not proven: %+v", proof)
+			if !report.IsClean() || !report.Prepared {
+				return fmt.Errorf("scrub is not proven: %+v", report)
 			}
-			took = append(took, seconds-median(plain))
+			overheads = append(overheads, seconds-median(plain))
 		}
-		b.atMost("first attempt"+variant.name, took[0], variant.first, "s")
-		b.atMost("each later attempt"+variant.name, median(took[1:]), variant.later, "s")
+		b.atMost("first attempt"+variant.name, overheads[0], variant.first, "s")
+		b.atMost("each later attempt"+variant.name, median(overheads[1:]), variant.later, "s")
 	}
 	return nil
 }
 
-// scrubbedStart starts a container. If its image has a preparation, it also proves
-// that the repository is scrubbed. It returns the duration of both in seconds.
-func scrubbedStart(ctx context.Context, engine *docker.Engine, c docker.Config) (seconds float64, p worktree.ScrubReport, err error) {
+// scrubbedStart starts a container. If c has a preparation, it also checks that the
+// repository is scrubbed. It returns the total duration in seconds.
+func scrubbedStart(ctx context.Context, engine *docker.Engine, c docker.Config) (seconds float64, report worktree.ScrubReport, err error) {
 	start := time.Now()
 	sandbox, err := engine.Start(ctx, c)
 	if err != nil {
-		return 0, p, err
+		return 0, report, err
 	}
 	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
 	if c.Prepare != nil {
-		p, err = worktree.Scrub(ctx, sandbox)
+		report, err = worktree.Scrub(ctx, sandbox)
 	}
-	return time.Since(start).Seconds(), p, err
+	return time.Since(start).Seconds(), report, err
 }
 
-// buildImage starts a container, calls work, and commits the container as an image.
-func buildImage(ctx context.Context, engine *docker.Engine, c docker.Config, name string, work func(env.Environment) error) (_ string, err error) {
+// buildImage starts a container, calls prepare, and commits the container as an image.
+func buildImage(ctx context.Context, engine *docker.Engine, c docker.Config, name string, prepare func(env.Environment) error) (_ string, err error) {
 	c.Run, c.Instance, c.MemoryBytes = scrubRun, name, -1
 	sandbox, err := engine.Start(ctx, c)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
-	if err := work(sandbox); err != nil {
+	if err := prepare(sandbox); err != nil {
 		return "", err
 	}
 	return sandbox.Keep(ctx, "1")

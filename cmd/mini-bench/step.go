@@ -27,8 +27,8 @@ const (
 	minLoginExecFactor = 12  // docker exec / step, for bash -lc
 )
 
-// rounds is how often all variants are measured in turn, so that a load peak of the
-// machine does not affect only one of them.
+// rounds is how often the variants are measured in turn, so that a load peak of the
+// machine affects all of them.
 const rounds = 4
 
 // step measures the command "true" in all variants.
@@ -77,20 +77,20 @@ func (b *bench) step(ctx context.Context) error {
 // milliseconds: from the start of a command to the start of the next, according to the
 // journal.
 func (b *bench) steps(ctx context.Context, flag string, n int) ([]float64, error) {
-	run, err := b.runBench(ctx, options{instances: 1, steps: n, workers: 1, flag: flag, command: "true"})
+	run, err := b.runBench(ctx, options{instances: 1, steps: n, workers: 1, bashFlag: flag, command: "true"})
 	if err != nil {
 		return nil, err
 	}
 	var ms []float64
 	var last time.Time
-	for x, err := range run.executions() {
+	for e, err := range run.executions() {
 		if err != nil {
 			return nil, err
 		}
 		if !last.IsZero() {
-			ms = append(ms, x.Start.Sub(last).Seconds()*1e3)
+			ms = append(ms, e.Start.Sub(last).Seconds()*1e3)
 		}
-		last = x.Start
+		last = e.Start
 	}
 	return ms, nil
 }
@@ -101,6 +101,7 @@ type plainContainer struct {
 	id  string
 }
 
+// startPlainContainer starts a container that also contains this program.
 func startPlainContainer(ctx context.Context, image string) (*plainContainer, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -121,12 +122,13 @@ func startPlainContainer(ctx context.Context, image string) (*plainContainer, er
 	}
 	p := &plainContainer{cli, created.ID}
 	if err := cli.ContainerStart(ctx, p.id, container.StartOptions{}); err != nil {
-		p.close() //nolint:contextcheck // likewise
+		p.close() //nolint:contextcheck // it cleans up
 		return nil, err
 	}
 	return p, nil
 }
 
+// close removes the container and closes the client.
 func (p *plainContainer) close() {
 	_ = p.cli.ContainerRemove(context.Background(), p.id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // errors do not affect the figures
 	_ = p.cli.Close()
@@ -154,6 +156,8 @@ func (p *plainContainer) exec(ctx context.Context, argv ...string) (string, erro
 	return out.String(), err
 }
 
+// baseline returns the median duration, in milliseconds, of n runs of a command, as
+// measured in the container.
 func (p *plainContainer) baseline(ctx context.Context, n int, argv ...string) ([]float64, error) {
 	out, err := p.exec(ctx, append([]string{"/mini-bench", baselineCommand, strconv.Itoa(n)}, argv...)...)
 	if err != nil {
@@ -163,6 +167,7 @@ func (p *plainContainer) baseline(ctx context.Context, n int, argv ...string) ([
 	return []float64{us / 1e3}, err
 }
 
+// api returns the durations of n commands that the engine's API runs.
 func (p *plainContainer) api(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		_, err := p.exec(ctx, "bash", flag, "true")
@@ -170,6 +175,7 @@ func (p *plainContainer) api(ctx context.Context, n int, flag string) ([]float64
 	})
 }
 
+// commandLine returns the durations of n commands that docker exec runs.
 func (p *plainContainer) commandLine(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		return exec.CommandContext(ctx, "docker", "exec", p.id, "bash", flag, "true").Run() //nolint:gosec // no outside input

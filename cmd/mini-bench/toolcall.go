@@ -15,7 +15,7 @@ import (
 // Limits of commands that call tools.
 const (
 	maxCallOverhead  = 3    // ms
-	maxToolsOverhead = 0.25 // ms, of a command that may call tools and does not
+	maxToolsOverhead = 0.25 // ms, for a command that may call tools but calls none
 )
 
 // toolCall compares commands that call a tool with those that do not, alternating in
@@ -46,14 +46,14 @@ func (b *bench) toolCall(ctx context.Context) (err error) {
 			} {
 				start := time.Now()
 				r, err := sandbox.Execute(ctx, c)
-				took := time.Since(start)
+				duration := time.Since(start)
 				if err == nil && (r.ExitCode != 0 || name == "calling" && string(r.Output) != "pong\n") {
 					err = fmt.Errorf("%s: exit code %d, output %.200q, %s", name, r.ExitCode, r.Output, r.Failure)
 				}
 				if err != nil {
 					return err
 				}
-				figures[name] = append(figures[name], took.Seconds()*1e3)
+				figures[name] = append(figures[name], duration.Seconds()*1e3)
 			}
 		}
 		plain, allowed, calling := median(figures["plain"]), median(figures["allowed"]), median(figures["calling"])

@@ -19,16 +19,16 @@ import (
 	"github.com/minibench/mini/env/helper/server"
 )
 
-// spareThreads is the number of threads started in advance: later, commands may have
-// used up the sandbox's limit of processes and threads.
+// spareThreads is the number of threads that the helper starts in advance, because
+// commands may later use up the sandbox's limit of processes and threads.
 const spareThreads = 8
 
 func main() {
 	if minitool.IsToolName(os.Args) {
 		os.Exit(minitool.Main())
 	}
-	// First of all: after this call no command can open this process's pipes, memory
-	// or environment, or trace it.
+	// This must come first. After it, no command can open the pipes, the memory or the
+	// environment of this process, or trace it.
 	const prSetDumpable = 4
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(1)
@@ -49,15 +49,16 @@ func main() {
 	os.Exit(<-code)
 }
 
-// dropTrace removes CAP_SYS_PTRACE from all later commands. With it a command of root
-// could read the memory of the mini process that started this program, although that
-// is not dumpable. The helper itself keeps the capability. A user who may not drop
-// capabilities has none to pass on.
+// dropTrace removes CAP_SYS_PTRACE from all later commands. With this capability, a
+// command that runs as root could read the memory of the mini process that started the
+// helper, although that process is not dumpable. The helper itself keeps the capability.
+// dropTrace ignores errors: a user who cannot drop capabilities has none.
 func dropTrace() {
 	const capSysPtrace = 19
 	_, _, _ = syscall.AllThreadsSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capSysPtrace, 0)
 }
 
+// serve serves requests on stdin until its end and returns the exit code.
 func serve() int {
 	hash, err := ownHash()
 	if err != nil {
@@ -78,10 +79,10 @@ func serve() int {
 	return 0
 }
 
-// ignoreSignals catches and ignores all signals that commands may send. The Go runtime
-// exits on several signals that are not caught. It excludes two signals that the
-// runtime ignores by default and that are frequent: SIGCHLD at the end of every
-// command, and SIGURG from the runtime itself.
+// ignoreSignals catches and ignores all signals that commands may send, because the Go
+// runtime exits on several uncaught signals. It does not catch two frequent signals that
+// the runtime ignores by default: SIGCHLD at the end of every command, and SIGURG from
+// the runtime itself.
 func ignoreSignals() {
 	signals := make(chan os.Signal, 1)
 	for n := syscall.Signal(1); n < 65; n++ {
@@ -95,12 +96,12 @@ func ignoreSignals() {
 	}()
 }
 
-// shieldFirstThread prevents signals 32 and 34 from killing PID 1. The runtime has no
-// handler for them. Linux ignores an unhandled signal to PID 1 only if the first
-// thread does not block it at that moment; otherwise another thread receives it and
-// the process dies. A thread blocks all signals while it runs a handler. So the first
-// thread leaves all handlers to the others: it blocks all signals except these two,
-// permanently, and does nothing else.
+// shieldFirstThread prevents signals 32 and 34, for which the runtime has no handler,
+// from killing PID 1. Linux ignores an unhandled signal to PID 1 unless the first thread
+// blocks it at that moment; then another thread receives the signal, and the process
+// dies. A thread blocks all signals while it runs a handler. The first thread must
+// therefore run no handlers: it permanently blocks all signals except these two, and does
+// nothing else.
 func shieldFirstThread() {
 	const setMask = 2
 	mask := ^uint64(1<<(32-1) | 1<<(34-1))
@@ -109,7 +110,7 @@ func shieldFirstThread() {
 	}
 }
 
-// prepareThreads makes the runtime start threads, which then stay idle.
+// prepareThreads makes the runtime start spareThreads threads, which then stay idle.
 func prepareThreads() {
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})

@@ -12,13 +12,12 @@ import (
 
 const module = "github.com/minibench/mini/"
 
-// layers says what a folder may import of mini. The row of a package is the one
-// with the longest name that its path begins with; a name covers the folders
-// below it, and a folder may always import itself and what lies below it.
-// Every row only names rows above it.
+// layers lists which folders of mini each folder may import. A row applies to its
+// folder and to all folders below it, unless these have a row of their own. A folder
+// may always import itself and the folders below it. A row names only rows above it.
 var layers = []struct {
-	folder string
-	may    string
+	folder  string
+	allowed string // separated by spaces
 }{
 	{"internal", ""},
 	{"env", "internal"},
@@ -39,15 +38,15 @@ var layers = []struct {
 	{"cmd/mini", "internal env model trajectories datasets agent configs runner runner/source datasets/open model/open env/open runner/setup"},
 }
 
-// roots hold the types and interfaces that everything else is built on. They
-// import the standard library only, and nothing that lies below them.
+// roots are the packages with the types and interfaces that all others use. They
+// import only the standard library and mini's internal packages.
 var roots = []string{"env", "model"}
 
-// standard lists packages that need nothing but the standard library and
-// golang.org/x/sys, because they run inside sandboxes.
-var standard = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool"}
+// sandboxPackages run inside sandboxes. They may depend only on the standard library
+// and golang.org/x/sys.
+var sandboxPackages = []string{"cmd/mini-helper", "env", "env/process", "env/files", "env/helper", "env/helper/server", "env/helper/minitool"}
 
-// clients are large libraries, and the only packages that may import them.
+// clients maps large libraries to the only packages that may import them.
 var clients = map[string][]string{
 	"github.com/docker/docker":           {"env/docker", "cmd/mini-bench", "cmd/mini/internal/system/doctor"},
 	"github.com/sashabaranov/go-openai":  {"model/openai", "model/fake"},
@@ -67,13 +66,13 @@ func TestImports(t *testing.T) {
 			t.Errorf("%s is in no folder of the table", name)
 			continue
 		}
-		may := strings.Fields(layers[row].may)
+		allowed := strings.Fields(layers[row].allowed)
 		for _, imported := range p.Imports {
 			ours, isOurs := strings.CutPrefix(imported, module)
 			switch {
 			case isOurs && slices.Contains(roots, name) && !within(ours, "internal"):
 				t.Errorf("%s imports %s: a root imports the standard library only", name, ours)
-			case isOurs && ours != name && layerOf(ours) != row && !slices.Contains(may, layers[layerOf(ours)].folder):
+			case isOurs && ours != name && layerOf(ours) != row && !slices.Contains(allowed, layers[layerOf(ours)].folder):
 				t.Errorf("%s imports %s, which its row does not name", name, ours)
 			}
 			for client, users := range clients {
@@ -82,7 +81,7 @@ func TestImports(t *testing.T) {
 				}
 			}
 		}
-		if slices.Contains(standard, name) {
+		if slices.Contains(sandboxPackages, name) {
 			for _, d := range p.Deps {
 				if strings.Contains(strings.Split(d, "/")[0], ".") && !strings.HasPrefix(d, module) && !strings.HasPrefix(d, "golang.org/x/sys") {
 					t.Errorf("%s depends on %s: it is for the standard library only", name, d)
@@ -92,12 +91,12 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLayersPointUp checks that rows name rows above them, so that no circle of
-// folders can arise.
+// TestLayersPointUp checks that a row names only rows above it, which excludes import
+// cycles of folders.
 func TestLayersPointUp(t *testing.T) {
 	seen := map[string]bool{}
 	for _, l := range layers {
-		for f := range strings.FieldsSeq(l.may) {
+		for f := range strings.FieldsSeq(l.allowed) {
 			if !seen[f] {
 				t.Errorf("%s names %s, which is not above it", l.folder, f)
 			}

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# build.sh INSTANCE DEST makes the repository of one demo instance in DEST, an
-# empty or missing folder, out of INSTANCE, its folder here:
+# build.sh INSTANCE DEST creates the repository of one demo instance in DEST, an
+# empty or missing folder. INSTANCE is the folder of the instance:
 #
-#   base/      the files of the first commit
-#   history/   the commits that lead to the base commit, as mailed patches
-#   fix.patch  what the maintainers did next: branch "next", and a tag
-#   setup.patch  what making the image changed: the commit "SWE-bench" on top
-#   tags       "first", "base" or "fix", and the tag that commit carries
+#   base/        the files of the first commit
+#   history/     the commits up to the base commit, as mailed patches
+#   fix.patch    the maintainers' next commit: the branch "next", and a tag
+#   setup.patch  the changes of the image's set-up: the commit "SWE-bench" on top
+#   tags         one line per tag: "first", "base" or "fix", and the tag of that commit
 #
-# The same bytes come out everywhere, commit hashes included: names and dates
-# are fixed, and nothing of the user's git configuration is read. Like the
-# images of SWE-bench, it holds a future that a careful runner takes away.
+# The repository is the same everywhere, including commit hashes: names and dates
+# are fixed, and the script ignores the user's git configuration. Like the images
+# of SWE-bench, the repository contains the fix, which a runner must remove.
 set -euo pipefail
 
 main() {
@@ -28,7 +28,7 @@ main() {
 
   git init --quiet --object-format=sha1 --template=
   git symbolic-ref HEAD refs/heads/main
-  # Answered here, so that no setting of the machine's shows in the repository.
+  # Set these here, so that the repository does not depend on the machine's settings.
   git config core.autocrlf false
   git config core.fileMode true
   git config user.name SWE-bench
@@ -55,8 +55,8 @@ main() {
   apply "$from/setup.patch"
 }
 
-# isolate takes away every variable and file by which the caller's git could
-# have a say. The committer of all commits is the demo.
+# isolate removes all variables and configuration files of the caller that affect
+# git, and sets the committer of all commits.
 isolate() {
   local name
   while read -r name; do unset "$name"; done < <(compgen -v GIT_)

@@ -1,10 +1,9 @@
-// Package demo is a dataset of five small instances: Python repositories with a bug each,
-// written for demonstrations, as rows in the format of SWE-bench, with scripted replies
-// that fix them.
+// Package demo is a dataset of five small instances for demonstrations. Each is a Python
+// repository with a bug. The package has their rows in the format of SWE-bench, and scripted
+// replies that fix the bugs.
 //
-// build.sh creates the repositories, with the same commits everywhere: in the images built
-// by scripts/images.sh, and with Unpack in a directory of a machine without a container
-// engine.
+// build.sh creates the repositories, with the same commits everywhere: scripts/images.sh runs
+// it for the images, and Unpack for a directory on a machine without a container engine.
 //
 //	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
 //	script, err := scripted.Parse("demo/replies.yaml", demo.Replies())

@@ -16,18 +16,18 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// TestVerdicts runs the eval script of every row in fresh containers of its
-// image: as the repository is, with the maintainers' patch, and with what the
-// scripted replies hand in. It also counts what the replies are there to show.
+// TestVerdicts runs the eval script of every row in fresh containers of its image:
+// without a patch, with the maintainers' patch, and with the patch that the scripted
+// replies submit. It also counts the mistakes that the replies demonstrate.
 func TestVerdicts(t *testing.T) {
 	engine := dockertest.Engine(t)
-	var all play
-	played := 0
+	var all replayResult
+	replayed := 0
 	for _, in := range instances(t) {
 		t.Run(in.ID, func(t *testing.T) {
 			needImage(t, in.Image)
 			if head := run(t, open(t, engine, in), "git rev-parse HEAD~1"); strings.TrimSpace(string(head.Output)) != in.BaseCommit {
-				t.Fatalf("%s holds another repository (base commit %s); scripts/images.sh makes it anew", in.Image, head.Output)
+				t.Fatalf("%s contains another repository (base commit %s); run scripts/images.sh to build it again", in.Image, head.Output)
 			}
 			if before := outcomes(t, open(t, engine, in), in, ""); !isBug(before, in) {
 				t.Errorf("before any patch: %v", before)
@@ -35,39 +35,39 @@ func TestVerdicts(t *testing.T) {
 			if gold := outcomes(t, open(t, engine, in), in, in.Patch); !isFixed(gold, in) {
 				t.Errorf("with the maintainers' patch: %v", gold)
 			}
-			p := perform(t, open(t, engine, in), in)
-			if p.replies < 4 || p.replies > 8 || p.cost <= 0 {
-				t.Errorf("%d replies for %v dollars", p.replies, p.cost)
+			result := replay(t, open(t, engine, in), in)
+			if result.replies < 4 || result.replies > 8 || result.cost <= 0 {
+				t.Errorf("%d replies for %v dollars", result.replies, result.cost)
 			}
-			if fixed := outcomes(t, open(t, engine, in), in, p.submission); p.submission == "" || !isFixed(fixed, in) {
-				t.Errorf("with the submission: %v\n%s", fixed, p.submission)
+			if fixed := outcomes(t, open(t, engine, in), in, result.submission); result.submission == "" || !isFixed(fixed, in) {
+				t.Errorf("with the submission: %v\n%s", fixed, result.submission)
 			}
-			played++
-			all.formatErrors += p.formatErrors
-			all.failures += p.failures
-			all.timeouts += p.timeouts
+			replayed++
+			all.formatErrors += result.formatErrors
+			all.failures += result.failures
+			all.timeouts += result.timeouts
 		})
 	}
-	if t.Failed() || played < len(instances(t)) {
-		return // the counts would only repeat what was said
+	if t.Failed() || replayed < len(instances(t)) {
+		return // the counts would only repeat earlier errors
 	}
-	want := play{formatErrors: 2, failures: 2, timeouts: 1}
-	if diff := cmp.Diff(want, all, cmp.AllowUnexported(play{})); diff != "" {
-		t.Errorf("mishaps over the set (-want +got):\n%s", diff)
+	want := replayResult{formatErrors: 2, failures: 2, timeouts: 1}
+	if diff := cmp.Diff(want, all, cmp.AllowUnexported(replayResult{})); diff != "" {
+		t.Errorf("mistakes in all instances (-want +got):\n%s", diff)
 	}
 }
 
-// needImage skips the test where the image was not made, and fails it where
-// containers must be covered.
+// needImage skips the test if the image is missing. It fails the test instead if
+// MINI_REQUIRE_DOCKER=1 is set.
 func needImage(t *testing.T, name string) {
 	t.Helper()
 	_, err := dockertest.Client(t).ImageInspect(t.Context(), name)
 	switch {
 	case err == nil:
 	case os.Getenv("MINI_REQUIRE_DOCKER") == "1":
-		t.Fatalf("image %s is missing, scripts/images.sh makes it (MINI_REQUIRE_DOCKER=1): %v", name, err)
+		t.Fatalf("image %s is missing; run scripts/images.sh (MINI_REQUIRE_DOCKER=1): %v", name, err)
 	default:
-		t.Skipf("image %s is missing, scripts/images.sh makes it: %v", name, err)
+		t.Skipf("image %s is missing; run scripts/images.sh: %v", name, err)
 	}
 }
 
@@ -105,11 +105,11 @@ func outcomes(t *testing.T, box env.Environment, in datasets.Instance, patch str
 	if !started || !ended {
 		t.Fatalf("the log lacks a marker; exit code %d, signal %d, %d bytes in %v:\n%s", res.ExitCode, res.Signal, res.Bytes, res.Duration, res.Output)
 	}
-	by := map[string]string{}
+	byTest := map[string]string{}
 	for _, m := range summary.FindAllStringSubmatch(log, -1) {
-		by[m[2]] = m[1]
+		byTest[m[2]] = m[1]
 	}
-	return by
+	return byTest
 }
 
 func run(t *testing.T, box env.Environment, text string) env.Result {
@@ -119,22 +119,23 @@ func run(t *testing.T, box env.Environment, text string) env.Result {
 		t.Fatal(err)
 	}
 	if res.TimedOut {
-		t.Fatalf("not done after %v:\n%s", res.Duration, res.Output)
+		t.Fatalf("timed out after %v:\n%s", res.Duration, res.Output)
 	}
 	return res
 }
 
 func isBug(got map[string]string, in datasets.Instance) bool {
-	return every(in.FailToPass, got, "FAILED") && every(in.PassToPass, got, "PASSED")
+	return haveStatus(in.FailToPass, got, "FAILED") && haveStatus(in.PassToPass, got, "PASSED")
 }
 
-// isFixed also wants every test of the files to be in one of the lists.
+// isFixed reports whether all tests in the lists pass, and no other tests ran.
 func isFixed(got map[string]string, in datasets.Instance) bool {
-	return every(in.FailToPass, got, "PASSED") && every(in.PassToPass, got, "PASSED") &&
+	return haveStatus(in.FailToPass, got, "PASSED") && haveStatus(in.PassToPass, got, "PASSED") &&
 		len(got) == len(in.FailToPass)+len(in.PassToPass)
 }
 
-func every(names []string, got map[string]string, want string) bool {
+// haveStatus reports whether all tests have the same status.
+func haveStatus(names []string, got map[string]string, want string) bool {
 	for _, name := range names {
 		if got[name] != want {
 			return false

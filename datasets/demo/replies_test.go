@@ -18,16 +18,16 @@ const marker = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 var block = regexp.MustCompile("(?s)```bash\n(.*?)\n```")
 
-// play is what came of the replies for one instance.
-type play struct {
+// replayResult is the result of the scripted replies for one instance.
+type replayResult struct {
 	replies, formatErrors, failures, timeouts int
 	cost                                      model.Cost
-	submission                                string // what follows the marker; empty without one
+	submission                                string // the output after the marker; empty without a marker
 }
 
-// TestRepliesFixTheRepositoriesHere plays every script in a folder of this
-// machine, as on one without a container engine. The tests of the repositories
-// may fail to run there, for want of pytest; the patches must not depend on it.
+// TestRepliesFixTheRepositoriesHere runs the replies to every instance in a folder of
+// this machine, as on a machine without a container engine. pytest may be missing here,
+// so the tests of the repositories may fail to run; the patches must not depend on them.
 func TestRepliesFixTheRepositoriesHere(t *testing.T) {
 	for _, in := range instances(t) {
 		t.Run(in.ID, func(t *testing.T) {
@@ -45,15 +45,15 @@ func TestRepliesFixTheRepositoriesHere(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			p := perform(t, box, in)
-			if p.submission == "" || p.submission != git(t, dir, "diff", "--", source(t, in))+"\n" {
-				t.Errorf("submission:\n%s", p.submission)
+			result := replay(t, box, in)
+			if result.submission == "" || result.submission != git(t, dir, "diff", "--", source(t, in))+"\n" {
+				t.Errorf("submission:\n%s", result.submission)
 			}
 		})
 	}
 }
 
-// source is the one file of the program that the maintainers changed.
+// source returns the one source file that the maintainers' patch changes.
 func source(t *testing.T, in datasets.Instance) string {
 	t.Helper()
 	var files []string
@@ -68,40 +68,40 @@ func source(t *testing.T, in datasets.Instance) string {
 	return files[0]
 }
 
-// perform does what the agent does with the replies, without its limits.
-func perform(t *testing.T, box env.Environment, in datasets.Instance) play {
+// replay runs the commands of the replies as the agent does, without its limits.
+func replay(t *testing.T, box env.Environment, in datasets.Instance) replayResult {
 	t.Helper()
-	var p play
+	var result replayResult
 	for _, reply := range script(t, in.ID) {
-		p.replies++
-		p.cost += reply.Cost
+		result.replies++
+		result.cost += reply.Cost
 		blocks := block.FindAllStringSubmatch(reply.Message.Content, -1)
 		if len(blocks) != 1 {
-			p.formatErrors++
+			result.formatErrors++
 			continue
 		}
 		res, err := box.Execute(t.Context(), env.Command{Script: blocks[0][1]})
 		if err != nil {
-			t.Fatalf("reply %d: %v", p.replies, err)
+			t.Fatalf("reply %d: %v", result.replies, err)
 		}
 		switch {
 		case res.TimedOut:
-			p.timeouts++
+			result.timeouts++
 		case res.ExitCode != 0:
-			p.failures++
-			t.Logf("reply %d: exit code %d: %s", p.replies, res.ExitCode, res.Output)
+			result.failures++
+			t.Logf("reply %d: exit code %d: %s", result.replies, res.ExitCode, res.Output)
 		case len(res.Background) > 0:
-			t.Errorf("reply %d leaves %v running", p.replies, res.Background)
+			t.Errorf("reply %d leaves %v running", result.replies, res.Background)
 		}
-		p.submission = ""
+		result.submission = ""
 		if patch, found := strings.CutPrefix(string(res.Output), marker+"\n"); found && res.ExitCode == 0 {
-			p.submission = patch
+			result.submission = patch
 		}
 	}
-	return p
+	return result
 }
 
-// script asks the scripted model until it has no more to say.
+// script returns all scripted replies to an instance.
 func script(t *testing.T, id string) []model.Reply {
 	t.Helper()
 	s, err := scripted.Parse("replies.yaml", demo.Replies())
@@ -120,6 +120,6 @@ func script(t *testing.T, id string) []model.Reply {
 		}
 		replies = append(replies, r)
 	}
-	t.Fatalf("%s has no end", id)
+	t.Fatalf("%s has more than 20 replies", id)
 	return nil
 }

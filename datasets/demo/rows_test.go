@@ -30,7 +30,7 @@ type row struct {
 	Hints            string `json:"hints_text"`
 	CreatedAt        string `json:"created_at"`
 	Version          string `json:"version"`
-	FailToPass       any    `json:"FAIL_TO_PASS"` // a list, or a list as JSON in a string: both are met
+	FailToPass       any    `json:"FAIL_TO_PASS"` // a list, or a string with the list as JSON: datasets have both
 	PassToPass       any    `json:"PASS_TO_PASS"`
 	SetupCommit      string `json:"environment_setup_commit"`
 	Image            string `json:"image"`
@@ -39,8 +39,9 @@ type row struct {
 	EvalType         string `json:"eval_type"`
 }
 
-// facts is what instance.json holds: what no other file of the folder says.
-type facts struct {
+// instanceFile is the content of instance.json: the columns that no other file of the
+// folder has.
+type instanceFile struct {
 	Version    string   `json:"version"`
 	CreatedAt  string   `json:"created_at"`
 	TestsAs    string   `json:"tests_as"`
@@ -48,8 +49,8 @@ type facts struct {
 	PassToPass []string `json:"PASS_TO_PASS"`
 }
 
-// TestRowsAreUpToDate rebuilds every repository and composes the rows from the
-// folders, so base commits, patches and eval scripts cannot go stale.
+// TestRowsAreUpToDate rebuilds every repository and composes the rows from the folders.
+// It fails if a base commit, patch or eval script in rows.jsonl is outdated.
 func TestRowsAreUpToDate(t *testing.T) {
 	folders, err := filepath.Glob("instances/*")
 	if err != nil || len(folders) != 5 {
@@ -70,16 +71,17 @@ func TestRowsAreUpToDate(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want.String(), string(demo.Rows())); diff != "" {
-		t.Errorf("rows.jsonl is not what the folders give; run go test ./datasets/demo -update (-folders +rows.jsonl):\n%s", diff)
+		t.Errorf("rows.jsonl differs from the folders; run go test ./datasets/demo -update (-folders +rows.jsonl):\n%s", diff)
 	}
 }
 
+// compose returns the row of an instance, made from the files in its folder.
 func compose(t *testing.T, folder string) row {
 	t.Helper()
 	id := filepath.Base(folder)
 	owner, name, _ := strings.Cut(id, "__")
 	name = name[:strings.LastIndex(name, "-")]
-	var f facts
+	var f instanceFile
 	d := json.NewDecoder(strings.NewReader(file(t, folder, "instance.json")))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
@@ -108,8 +110,8 @@ func compose(t *testing.T, folder string) row {
 	return r
 }
 
-// split parts the maintainers' commit into the solution and its tests, as the
-// official sets do with pull requests.
+// split splits the maintainers' commit into the solution and its tests, as the official
+// datasets do with pull requests.
 func split(t *testing.T, mail string) (gold, tests string) {
 	t.Helper()
 	const start = "diff --git "
@@ -155,7 +157,7 @@ func evalScript(base, tests string) string {
 	}, "\n")
 }
 
-// TestRowsDecode reads the rows as any dataset is read.
+// TestRowsDecode checks the rows as package datasets reads them.
 func TestRowsDecode(t *testing.T) {
 	for _, in := range instances(t) {
 		t.Run(in.ID, func(t *testing.T) {
@@ -182,7 +184,7 @@ func TestRowsDecode(t *testing.T) {
 	}
 }
 
-// TestBothFormsOfTestLists holds the set to what its rows are there to show.
+// TestBothFormsOfTestLists checks that the dataset has rows with both forms of test lists.
 func TestBothFormsOfTestLists(t *testing.T) {
 	forms := map[byte]int{}
 	for _, in := range instances(t) {
@@ -197,7 +199,7 @@ func instances(t *testing.T) []datasets.Instance {
 	t.Helper()
 	rows := demo.Rows()
 	if *update {
-		rows = []byte(file(t, "rows.jsonl")) // the embedded ones are from before
+		rows = []byte(file(t, "rows.jsonl")) // the embedded rows are from before the update
 	}
 	src := datasets.Embedded("demo", rows)
 	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})

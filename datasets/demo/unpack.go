@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// Unpack creates the repository of an instance in dir, which must be empty or missing, as in
-// the instance's image: the set-up commit on top of the base commit, an older tag, and a
-// branch with the fix. It needs bash and git, and takes a fraction of a second.
+// Unpack creates the repository of an instance in dir, which must be empty or missing. The
+// repository is the same as in the instance's image: it has the set-up commit on top of the
+// base commit, an older tag, and a branch with the fix. Unpack needs bash and git, and takes
+// a fraction of a second.
 //
 // If it fails, dir may contain an incomplete repository.
 func Unpack(ctx context.Context, id, dir string) (err error) {
@@ -47,6 +48,7 @@ func checkInstance(id string) error {
 	return nil
 }
 
+// build runs build.sh, which is in the directory recipe.
 func build(ctx context.Context, id, recipe, dir string) error {
 	cmd := exec.CommandContext(ctx, "bash", "build.sh", filepath.Join("instances", id), dir) //nolint:gosec // our own script; id was checked
 	cmd.Dir = recipe

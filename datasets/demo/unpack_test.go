@@ -13,12 +13,13 @@ import (
 	"github.com/minibench/mini/datasets/demo"
 )
 
-// TestUnpackIsMadeLikeTheOfficialImages looks at what later features rely on:
-// a set-up commit on top of the base commit, a past, a future, no remote.
-func TestUnpackIsMadeLikeTheOfficialImages(t *testing.T) {
+// TestUnpackMatchesOfficialImages checks that the repositories have the properties of
+// those in the official images: a set-up commit on top of the base commit, earlier and
+// later commits, no remote.
+func TestUnpackMatchesOfficialImages(t *testing.T) {
 	for _, in := range instances(t) {
 		t.Run(in.ID, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "new") // Unpack makes it
+			dir := filepath.Join(t.TempDir(), "new") // Unpack creates it
 			if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
 				t.Fatal(err)
 			}
@@ -54,8 +55,8 @@ func TestUnpackIsMadeLikeTheOfficialImages(t *testing.T) {
 	}
 }
 
-// TestUnpackListensToNobody builds under settings that would change commits.
-func TestUnpackListensToNobody(t *testing.T) {
+// TestUnpackIgnoresUserSettings unpacks under settings that would change commits.
+func TestUnpackIgnoresUserSettings(t *testing.T) {
 	in := instances(t)[0]
 	home := t.TempDir()
 	settings := "[user]\n\tname = Somebody\n[commit]\n\tgpgSign = true\n[core]\n\tautocrlf = true\n\thooksPath = /nonexistent\n" +
@@ -75,7 +76,7 @@ func TestUnpackListensToNobody(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	err := demo.Unpack(t.Context(), in.ID, dir)
-	os.Unsetenv("GIT_DIR") //nolint:errcheck // t.Setenv above puts back what was there
+	os.Unsetenv("GIT_DIR") //nolint:errcheck // t.Setenv restores the old value after the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +90,8 @@ func TestUnpackRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ended, end := context.WithCancelCause(t.Context())
-	why := errors.New("no more")
-	end(why)
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no more"))
 	for name, tt := range map[string]struct {
 		ctx  context.Context
 		id   string

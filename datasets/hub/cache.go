@@ -24,7 +24,7 @@ import (
 // Git blob (40). File names from the hub are never used as paths.
 //
 // Lock files are outside the repositories' directories and are never removed: after a
-// removal, two processes could hold a lock each. Other directories are created only when
+// removal, two processes could each hold a lock. Other directories are created only when
 // there is something to store, so that a mistyped name leaves none.
 const (
 	blobsDir      = "blobs"
@@ -42,7 +42,7 @@ func (h *Hub) folder(repo string, parts ...string) string {
 
 func folderName(repo string) string { return strings.Replace(repo, "/", "--", 1) }
 
-// blob returns the file name of an entry in the cache.
+// blob returns the name of an entry's file in the cache.
 func (e entry) blob() string { return cmp.Or(e.sha256, e.sha1) }
 
 // lockInterval is how often to retry a lock that another process holds.

@@ -11,9 +11,9 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// splitFiles groups the files of a repository by split: as in the dataset card (configs in
-// its YAML header), or else by file names. A configuration that is unsupported or matches
-// no files is ignored. See "Manual Configuration" in the hub's documentation.
+// splitFiles groups the files of a repository by split: as the dataset card says (configs
+// in its YAML header), or else by file names. It ignores a configuration that is
+// unsupported or matches no files. See "Manual Configuration" in the hub's documentation.
 func splitFiles(names []string, card []byte) map[string][]string {
 	if config, ok := defaultConfig(card); ok {
 		if splits := config.splits(names); len(splits) > 0 {
@@ -23,7 +23,7 @@ func splitFiles(names []string, card []byte) map[string][]string {
 	return datasets.Splits(names)
 }
 
-// config is a configuration in a card, also called subset.
+// config is a configuration in a card, which the hub also calls a subset.
 type config struct {
 	Name    string    `yaml:"config_name"`
 	Default bool      `yaml:"default"`
@@ -40,11 +40,11 @@ func defaultConfig(card []byte) (config, bool) {
 	if yaml.Unmarshal(frontMatter(card), &head) != nil || len(head.Configs) == 0 {
 		return config{}, false
 	}
-	for _, is := range []func(config) bool{
+	for _, matches := range []func(config) bool{
 		func(c config) bool { return c.Default },
 		func(c config) bool { return c.Name == "default" },
 	} {
-		if i := slices.IndexFunc(head.Configs, is); i >= 0 {
+		if i := slices.IndexFunc(head.Configs, matches); i >= 0 {
 			return head.Configs[i], true
 		}
 	}
@@ -89,19 +89,19 @@ func (c config) splits(names []string) map[string][]string {
 	return found
 }
 
-// patterns parses data_files: a pattern or a list of patterns, which is the split train; a
-// map from split to patterns; or a list of objects with split and path.
+// patterns parses data_files, which is one of: a pattern, or a list of patterns, for the
+// split train; a map from split to patterns; a list of objects with split and path.
 func (c config) patterns() map[string][]string {
 	byName := map[string]stringList{}
-	var permanentError stringList
+	var single stringList
 	var listed []struct {
 		Split string     `yaml:"split"`
 		Path  stringList `yaml:"path"`
 	}
 	patterns := map[string][]string{}
 	switch {
-	case c.Files.Decode(&permanentError) == nil:
-		patterns["train"] = permanentError
+	case c.Files.Decode(&single) == nil:
+		patterns["train"] = single
 	case c.Files.Decode(&listed) == nil:
 		for _, l := range listed {
 			patterns[l.Split] = append(patterns[l.Split], l.Path...)
@@ -118,14 +118,14 @@ func (c config) patterns() map[string][]string {
 type stringList []string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
-func (o *stringList) UnmarshalYAML(n *yaml.Node) error {
+func (l *stringList) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
-		*o = []string{n.Value}
+		*l = []string{n.Value}
 		return nil
 	}
 	var list []string
 	err := n.Decode(&list)
-	*o = list
+	*l = list
 	return err
 }
 
@@ -145,15 +145,15 @@ func newMatcher(names []string) *matcher {
 	return &matcher{names: slices.Sorted(slices.Values(names)), left: maxPatterns}
 }
 
-// all returns the files of a split. It keeps all files that the card names; of the files
-// that only match a pattern, it keeps one format.
+// all returns the files of a split: all files that the card names, and of the files that
+// only match a pattern, those in the best format (see datasets.RemoveDuplicates).
 func (m *matcher) all(prefix string, patterns []string) []string {
-	var files, covered []string
+	var files, matched []string
 	named := map[string]bool{}
 	for _, pattern := range patterns {
 		pattern = prefix + strings.TrimPrefix(pattern, "./")
 		for _, name := range m.match(pattern) {
-			if _, taken := named[name]; !taken {
+			if _, seen := named[name]; !seen {
 				files = append(files, name)
 			}
 			named[name] = named[name] || name == pattern
@@ -161,19 +161,19 @@ func (m *matcher) all(prefix string, patterns []string) []string {
 	}
 	for _, name := range files {
 		if !named[name] {
-			covered = append(covered, name)
+			matched = append(matched, name)
 		}
 	}
-	for _, name := range datasets.RemoveDuplicates(covered) {
+	for _, name := range datasets.RemoveDuplicates(matched) {
 		named[name] = true
 	}
 	return slices.DeleteFunc(files, func(name string) bool { return !named[name] })
 }
 
-// match returns the names that match a pattern, sorted: * matches within a directory, **
-// across directories, ? one character, [a-z] one of these.
+// match returns the names that match a pattern, sorted. In a pattern, * matches within a
+// directory, ** across directories, ? one character, and [a-z] one of a range.
 func (m *matcher) match(pattern string) []string {
-	if _, is := slices.BinarySearch(m.names, pattern); is {
+	if _, isName := slices.BinarySearch(m.names, pattern); isName {
 		return []string{pattern} // a file name may contain brackets
 	}
 	if m.left == 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {

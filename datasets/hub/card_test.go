@@ -86,7 +86,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestCardOfManyPatterns: names of files are no patterns, and may be many.
+// TestCardOfManyPatterns checks that the number of patterns is limited, but not the number
+// of plain file names.
 func TestCardOfManyPatterns(t *testing.T) {
 	var names, patterns []string
 	for i := range 2 * hub.MaxPatterns {
@@ -104,7 +105,7 @@ func TestCardOfManyPatterns(t *testing.T) {
 	}
 }
 
-// FuzzCard: whatever a card says, the files of a split are files that there are.
+// FuzzCard checks that with any card, the files of a split are files of the repository.
 func FuzzCard(f *testing.F) {
 	f.Add("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test-*\n---\n")
 	f.Add("---\nconfigs:\n- {config_name: a, data_dir: ../.., data_files: {x: ['[', '**']}}\n---\n")

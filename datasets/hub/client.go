@@ -18,7 +18,7 @@ import (
 // request is a GET request: to the hub's API, or for a file.
 type request struct {
 	url    string
-	from   int64 // offset in the file; api for API requests
+	from   int64 // offset in the file; the constant api for API requests
 	ref    Ref   // the dataset, for messages; may be zero
 	accept []int // statuses to accept besides 2xx
 }
@@ -31,7 +31,7 @@ const api = -1
 func newClient(base http.RoundTripper, hub *url.URL, token string) *http.Client {
 	if base == nil {
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			base = t.Clone() // so that Close closes only our connections
+			base = t.Clone() // so that Close closes only the connections of this client
 		} else {
 			base = http.DefaultTransport
 		}
@@ -44,37 +44,37 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 		return redirectError("redirected ten times")
 	}
 	if before[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return redirectError("redirected from https to " + shown(next.URL.Scheme))
+		return redirectError("redirected from https to " + printable(next.URL.Scheme))
 	}
 	return nil
 }
 
-// redirectError is a redirect that the client does not follow.
+// redirectError says why the client does not follow a redirect.
 type redirectError string
 
-func (m redirectError) Error() string { return string(m) }
+func (e redirectError) Error() string { return string(e) }
 
 // tokenTransport adds the token to requests to the hub. net/http would also send an
 // Authorization header to subdomains and other ports.
 type tokenTransport struct {
 	base       http.RoundTripper
-	hub, token string
+	hub, token string // hub is the origin that receives the token
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Del("Authorization")
 	r.Header.Del("Referer") // it may contain a signed URL
-	if b.token != "" && origin(r.URL) == b.hub {
-		r.Header.Set("Authorization", "Bearer "+b.token)
+	if t.token != "" && origin(r.URL) == t.hub {
+		r.Header.Set("Authorization", "Bearer "+t.token)
 	}
-	return b.base.RoundTrip(r)
+	return t.base.RoundTrip(r)
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.
-func (b *tokenTransport) CloseIdleConnections() {
-	if c, ok := b.base.(interface{ CloseIdleConnections() }); ok {
+func (t *tokenTransport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
@@ -94,13 +94,13 @@ var errStalled = errors.New("no data received")
 // ctx if that ended, and otherwise an *Error. The caller must close the body.
 func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	inner, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(h.stall, func() { cancel(errStalled) })
+	timer := time.AfterFunc(h.stallTimeout, func() { cancel(errStalled) })
 	stop := func() { timer.Stop(); cancel(nil) }
 
 	req, err := http.NewRequestWithContext(inner, http.MethodGet, q.url, nil)
 	if err != nil {
 		stop()
-		return nil, &Error{kind: ErrResponse, Text: "the hub's address cannot be used: " + shown(h.host)}
+		return nil, &Error{kind: ErrResponse, Text: "the hub's address cannot be used: " + printable(h.host)}
 	}
 	req.Header.Set("User-Agent", "mini (github.com/minibench/mini)")
 	if q.from >= 0 { // a file: avoid compression, so that offsets are valid
@@ -128,63 +128,65 @@ func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	return nil, h.statusError(resp, q.ref)
 }
 
-// stallBody is a response body whose Read fails if no data arrives for Hub.stall.
+// stallBody is a response body whose Read fails if no data arrives for Hub.stallTimeout.
 type stallBody struct {
 	io.ReadCloser
 	h            *Hub
 	host         string          // of the server
-	outer, inner context.Context //nolint:containedctx // of the one request that this is the body of
+	outer, inner context.Context //nolint:containedctx // the body belongs to one request
 	timer        *time.Timer
 	stop         func()
 }
 
 // Read implements io.Reader.
-func (w *stallBody) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
+func (b *stallBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		w.timer.Reset(w.h.stall)
+		b.timer.Reset(b.h.stallTimeout)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = w.h.networkError(w.outer, w.inner, err)
-		if f, ok := errors.AsType[*transientError](err); ok {
-			f.err.Text = fmt.Sprintf("the connection to %s was lost: %s", shown(w.host), shown(cause(f.err.err)))
-			f.err.Hint = "check the network, and run the command again; it resumes the download"
+		err = b.h.networkError(b.outer, b.inner, err)
+		if transient, ok := errors.AsType[*transientError](err); ok {
+			reason := printable(cause(transient.err.err))
+			transient.err.Text = fmt.Sprintf("the connection to %s was lost: %s", printable(b.host), reason)
+			transient.err.Hint = "check the network, and run the command again; it resumes the download"
 		}
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (w *stallBody) Close() error {
-	w.stop()
-	return w.ReadCloser.Close()
+func (b *stallBody) Close() error {
+	b.stop()
+	return b.ReadCloser.Close()
 }
 
-// networkError converts an error of the network.
+// networkError converts an error of the network. outer is the caller's context, inner that
+// of the request.
 func (h *Hub) networkError(outer, inner context.Context, err error) error {
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
 	if errors.Is(context.Cause(inner), errStalled) {
-		err = fmt.Errorf("%w for %s", errStalled, h.stall)
+		err = fmt.Errorf("%w for %s", errStalled, h.stallTimeout)
 	}
-	who := "the hub at " + shown(h.host)
+	server := "the hub at " + printable(h.host)
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if _, ok := errors.AsType[redirectError](u); ok {
-			u.URL = "" // no request was sent to it
+			u.URL = "" // no request was sent to this URL
 		}
 		if host := h.store(u.URL); host != "" {
-			who = "the hub's file store at " + host
+			server = "the hub's file store at " + host
 		}
 		err = u.Err // the URL may be signed
 	}
 	if cert, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		e := unreachable(who, cert.Err)
+		e := unreachable(server, cert.Err)
 		e.Hint = "if a proxy intercepts TLS, put its certificate in the file of SSL_CERT_FILE; check HF_ENDPOINT"
 		return e
 	}
 	op, _ := errors.AsType[*net.OpError](err)
-	return &transientError{err: unreachable(who, err), dial: op != nil && op.Op == "dial"}
+	return &transientError{err: unreachable(server, err), dial: op != nil && op.Op == "dial"}
 }
 
 // store returns the host of a URL to which the hub redirected; "" for the hub itself. The
@@ -194,17 +196,17 @@ func (h *Hub) store(address string) string {
 	if err != nil || u.Host == "" || origin(u) == h.origin {
 		return ""
 	}
-	return shown(u.Host)
+	return printable(u.Host)
 }
 
 func (h *Hub) unreachable(err error) *Error {
-	return unreachable("the hub at "+shown(h.host), err)
+	return unreachable("the hub at "+printable(h.host), err)
 }
 
-func unreachable(who string, err error) *Error {
+func unreachable(server string, err error) *Error {
 	return &Error{
 		kind: ErrUnreachable, err: err,
-		Text: fmt.Sprintf("%s cannot be reached: %s", who, shown(cause(err))),
+		Text: fmt.Sprintf("%s cannot be reached: %s", server, printable(cause(err))),
 		Hint: "check the network, proxies and HF_ENDPOINT, or use a local file: --subset FILE",
 	}
 }

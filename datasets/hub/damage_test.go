@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/datasets/hub/hubtest"
 )
 
-// flip changes a byte of a file, not its length.
+// flip changes a byte of a file, but not the length of the file.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -21,8 +21,8 @@ func flip(t *testing.T, path string) {
 	must(t, os.WriteFile(path, data, 0o600))
 }
 
-// A byte that changed in the cache is noticed by who reads the rows, and mended
-// by a fetch, which downloads nothing else.
+// Load detects a changed byte in the cache, and a fetch repairs it. The fetch downloads
+// only the damaged file.
 func TestChangedBlob(t *testing.T) {
 	row := []byte(`{"instance_id":"a","problem_statement":"p"}` + "\n")
 	s := server(t)
@@ -34,7 +34,7 @@ func TestChangedBlob(t *testing.T) {
 			h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
 			e := fetch(t, h, ref)
 			if _, err := offline.Fetch(t.Context(), ref); err != nil {
-				t.Errorf("whole: %v", err)
+				t.Errorf("undamaged: %v", err)
 			}
 			flip(t, e.Files[0].Path)
 
@@ -49,19 +49,18 @@ func TestChangedBlob(t *testing.T) {
 			}
 			s.ResetRequests()
 			e = fetch(t, h, ref)
-			same(t, e, want)
-			if n, all := len(s.Files(e.Files[0].Name)), len(s.Files(".parquet"))+len(s.Files(".jsonl")); n != 1 || all != 1 {
+			checkFiles(t, e, want)
+			if n, all := len(s.Downloads(e.Files[0].Name)), len(s.Downloads(".parquet"))+len(s.Downloads(".jsonl")); n != 1 || all != 1 {
 				t.Errorf("%d downloads of the damaged file, %d in all", n, all)
 			}
 		})
 	}
 }
 
-// A file of the cache that is a byte short, or gone, is damage, not something
-// that was never fetched.
+// A truncated or missing file in the cache counts as damaged, not as never fetched.
 func TestShortBlob(t *testing.T) {
 	s := server(t)
-	for name, spoil := range map[string]func(string, int64) error{
+	for name, damage := range map[string]func(string, int64) error{
 		"short": func(path string, size int64) error { return os.Truncate(path, size-1) },
 		"gone":  func(path string, _ int64) error { return os.Remove(path) },
 	} {
@@ -70,13 +69,13 @@ func TestShortBlob(t *testing.T) {
 			ref := hub.Ref{Repo: repo}
 			h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
 			e := fetch(t, h, ref)
-			must(t, spoil(e.Files[0].Path, e.Files[0].Size))
-			for does, f := range map[string]func() (hub.Snapshot, error){
+			must(t, damage(e.Files[0].Path, e.Files[0].Size))
+			for method, call := range map[string]func() (hub.Snapshot, error){
 				"open":  func() (hub.Snapshot, error) { return offline.Open(t.Context(), ref) },
 				"fetch": func() (hub.Snapshot, error) { return offline.Fetch(t.Context(), ref) },
 			} {
-				if _, err := f(); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "is damaged in the cache") {
-					t.Errorf("%s: %v", does, err)
+				if _, err := call(); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "is damaged in the cache") {
+					t.Errorf("%s: %v", method, err)
 				}
 			}
 			if _, err := offline.Open(t.Context(), hub.Ref{Repo: repo, Split: "dev"}); err == nil || !strings.Contains(err.Error(), "not in the cache") {
@@ -84,12 +83,12 @@ func TestShortBlob(t *testing.T) {
 			}
 			e, err := h.Open(t.Context(), ref)
 			must(t, err)
-			same(t, e, files())
+			checkFiles(t, e, files())
 		})
 	}
 }
 
-// What another endpoint gave is not taken, but the user is told of it.
+// Open does not use a snapshot of another endpoint, but the hint of its error mentions it.
 func TestFetchedElsewhere(t *testing.T) {
 	s, other := server(t), server(t)
 	dir := t.TempDir()
@@ -100,7 +99,7 @@ func TestFetchedElsewhere(t *testing.T) {
 		c    hub.Config
 		ref  hub.Ref
 		kind error
-		told bool
+		hint bool
 	}{
 		{hub.Config{Endpoint: other.URL}, hub.Ref{Repo: repo}, hub.ErrUnreachable, true},
 		{hub.Config{Endpoint: other.URL, Offline: true}, hub.Ref{Repo: repo}, hub.ErrOffline, true},
@@ -111,13 +110,13 @@ func TestFetchedElsewhere(t *testing.T) {
 		tt.c.Dir = dir
 		_, err := open(t, tt.c).Open(t.Context(), tt.ref)
 		e, ok := errors.AsType[*hub.Error](err)
-		if !ok || !errors.Is(err, tt.kind) || (e.Hint == hint) != tt.told {
+		if !ok || !errors.Is(err, tt.kind) || (e.Hint == hint) != tt.hint {
 			t.Errorf("%v %v: %v, %+v", tt.c, tt.ref, err, e)
 		}
 	}
 }
 
-// The public hub needs no HF_ENDPOINT.
+// For a snapshot of the public hub, the hint is to unset HF_ENDPOINT.
 func TestFetchedFromThePublicHub(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
@@ -133,7 +132,7 @@ func TestFetchedFromThePublicHub(t *testing.T) {
 	}
 }
 
-// A mistake makes no folder for what is not there.
+// A failed fetch leaves no folder of a repository.
 func TestMistakesLeaveNoFolder(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()

@@ -13,15 +13,15 @@ import (
 	"path/filepath"
 )
 
-// blob returns a file in the cache and downloads it if necessary.
+// blob returns the file of an entry in the cache, and downloads it if necessary.
 func (h *Hub) blob(ctx context.Context, ref Ref, commit string, e entry, m *progressMeter) (File, error) {
 	f := File{Name: e.name, Size: e.size, SHA256: e.sha256, Blob: e.blob(), Path: h.folder(ref.Repo, blobsDir, e.blob())}
 	m.startFile(e.name)
-	sum, whole, err := h.checkFile(ctx, f)
+	sum, intact, err := h.checkFile(ctx, f)
 	switch {
 	case err != nil:
 		return File{}, err
-	case whole:
+	case intact:
 		f.SHA256 = sum
 	default:
 		d := &download{h: h, ref: ref, entry: e, url: h.fileURL(ref, commit, e.name), path: f.Path, meter: m}
@@ -46,7 +46,7 @@ type download struct {
 	file      *os.File
 	sum, git  hash.Hash
 	offset    int64 // bytes downloaded and hashed
-	maxOffset int64 // the largest offset so far; exceeding it is progress
+	maxOffset int64 // the largest offset so far; only an offset beyond it counts as progress
 	restarted bool  // the download was restarted because of wrong data
 }
 
@@ -149,12 +149,12 @@ func (d *download) copy(body io.Reader, progressed func()) error {
 		if int64(n) > d.entry.size-d.offset {
 			return d.restartOnce("it is longer than the hub reported")
 		}
-		written, werr := d.file.Write(buf[:n])
+		written, writeErr := d.file.Write(buf[:n])
 		d.sum.Write(buf[:written])
 		d.git.Write(buf[:written])
 		d.offset += int64(written)
-		if werr != nil {
-			return d.disk(werr)
+		if writeErr != nil {
+			return d.disk(writeErr)
 		}
 		if d.offset > d.maxOffset {
 			d.maxOffset = d.offset
@@ -174,7 +174,7 @@ func (d *download) copy(body io.Reader, progressed func()) error {
 
 func (d *download) transientErr(why string) error {
 	return &transientError{err: &Error{
-		kind: ErrUnreachable, Text: fmt.Sprintf("cannot download %s of %s: %s", shown(d.entry.name), d.ref, why),
+		kind: ErrUnreachable, Text: fmt.Sprintf("cannot download %s of %s: %s", printable(d.entry.name), d.ref, why),
 		Hint: "run the command again; it resumes the download",
 	}}
 }
@@ -191,14 +191,15 @@ func (d *download) check() error {
 	return d.restartOnce("its checksum is wrong")
 }
 
-// restartOnce restarts a download with wrong data, but fails the second time. A restart
-// helps if the partial file was outdated, or a proxy changed the data.
+// restartOnce discards wrong data. The first time it returns a *transientError, so that the
+// download is repeated: this helps if the partial file was outdated, or a proxy changed the
+// data. The second time it returns a permanent error.
 func (d *download) restartOnce(why string) error {
 	if err := d.restart(); err != nil {
 		return err
 	}
 	e := &Error{
-		kind: ErrCorrupt, Text: fmt.Sprintf("%s of %s arrived damaged: %s", shown(d.entry.name), d.ref, why),
+		kind: ErrCorrupt, Text: fmt.Sprintf("%s of %s arrived damaged: %s", printable(d.entry.name), d.ref, why),
 		Hint: "check proxies and HF_ENDPOINT; both downloads failed, and the data was discarded",
 	}
 	if d.restarted {
@@ -221,7 +222,7 @@ func (d *download) finish(partial string) error {
 		return d.disk(err)
 	}
 	if dir, err := os.Open(filepath.Dir(d.path)); err == nil {
-		_ = dir.Sync() // not supported on every system; opening the dataset checks the files
+		_ = dir.Sync() // not every system supports it; opening the dataset checks the files
 		_ = dir.Close()
 	}
 	return nil

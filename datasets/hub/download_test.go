@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/datasets/hub/hubtest"
 )
 
-// A faulty network may cost tries; it may never cost the right bytes.
+// With network faults, a fetch retries or fails; it never returns wrong data.
 func TestFaults(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -23,7 +23,7 @@ func TestFaults(t *testing.T) {
 		want  error
 		gets  int // of shard 0; 0 for any number
 	}{
-		{"cut once", func(s *hubtest.Server) { s.Truncate(2, 100_000) }, nil, 2}, // the first cut is the card's, which is shorter
+		{"cut once", func(s *hubtest.Server) { s.Truncate(2, 100_000) }, nil, 2}, // the first cut applies to the card, which is shorter
 		{"cut often, each time further on", func(s *hubtest.Server) { s.Truncate(20, 20_000) }, nil, 0},
 		{"cut often, from the start each time", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Truncate(50, 100_000) }, hub.ErrUnreachable, hub.MaxTries},
 		{"cut before the first byte, too often", func(s *hubtest.Server) { s.Truncate(99, 0) }, hub.ErrUnreachable, 0},
@@ -45,11 +45,11 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%v, want %v", err, tt.want)
 			}
 			if err == nil {
-				same(t, e, files())
+				checkFiles(t, e, files())
 			} else if list, err := h.Cached(); len(list) > 0 || err != nil {
-				t.Errorf("recorded all the same: %+v, %v", list, err)
+				t.Errorf("recorded despite the error: %+v, %v", list, err)
 			}
-			if n := len(s.Files(shard0)); tt.gets > 0 && n != tt.gets {
+			if n := len(s.Downloads(shard0)); tt.gets > 0 && n != tt.gets {
 				t.Errorf("%d requests for the first shard, want %d", n, tt.gets)
 			}
 		})
@@ -61,7 +61,7 @@ func TestResumesWhereItStopped(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	s.Truncate(2, 150_000) // the first cut is the card's, which is shorter
+	s.Truncate(2, 150_000) // the first cut applies to the card, which is shorter
 	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
 		if p.Stage == hub.Retrying {
 			cancel(enough)
@@ -77,17 +77,17 @@ func TestResumesWhereItStopped(t *testing.T) {
 			first = p
 		}
 	}})
-	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
-	gets := s.Files(shard0)
+	checkFiles(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	gets := s.Downloads(shard0)
 	if len(gets) != 1 || gets[0].Status != http.StatusPartialContent || gets[0].Range != "bytes=150000-" {
-		t.Errorf("%+v: the rest was to be asked for", gets)
+		t.Errorf("%+v: want one request for the rest", gets)
 	}
 	if first.Bytes != 150_000 || first.Total != 500_001 {
-		t.Errorf("%+v: what is there counts", first)
+		t.Errorf("%+v: the progress must include the partial file", first)
 	}
 }
 
-// A connection that goes silent is given up and made anew.
+// A connection that stalls is closed, and the download continues on a new one.
 func TestStalledConnection(t *testing.T) {
 	s := server(t)
 	release := make(chan struct{})
@@ -105,23 +105,23 @@ func TestStalledConnection(t *testing.T) {
 		}
 	}})
 	h.Stall(300 * time.Millisecond)
-	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
-	if len(s.Files(shard0)) < 2 {
-		t.Errorf("%+v", s.Files(shard0))
+	checkFiles(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	if len(s.Downloads(shard0)) < 2 {
+		t.Errorf("%+v", s.Downloads(shard0))
 	}
 }
 
-// The token is for the hub: not for its file store (hubtest fails the test
-// there), not for a file, an error or what a redirect leads to.
+// The token is sent only to the hub: not to its file store (hubtest fails the test if it
+// is), and not to the target of a redirect. It is written to no file and no error.
 func TestTokenStaysWithTheHub(t *testing.T) {
 	const token = "hf_verysecrettoken"
 	s := server(t)
-	s.Token(token)
-	s.Private(repo)
-	other := server(t) // fails the test of its own: it takes no token
+	s.SetToken(token)
+	s.SetPrivate(repo)
+	other := server(t) // rejects tokens
 	dir := t.TempDir()
 	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Token: token + "\n"})
-	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	checkFiles(t, fetch(t, h, hub.Ref{Repo: repo}), files())
 	for _, r := range s.Requests() {
 		if r.Authorized == r.CDN {
 			t.Errorf("%+v", r)

@@ -31,8 +31,8 @@ var (
 	ErrOffline     = errors.New("offline")
 )
 
-// Error is the error of a fetch. It wraps one of the sentinels above and datasets.ErrData,
-// because the user can correct it.
+// Error is the error of a fetch. It wraps one of the errors above and datasets.ErrData,
+// because the user can correct the cause.
 type Error struct {
 	// Text is one line, safe for a terminal, without tokens and signed URLs.
 	Text string
@@ -46,7 +46,7 @@ type Error struct {
 // Error implements error; the text does not include the hint.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns the sentinel, datasets.ErrData and the cause.
+// Unwrap returns the kind of the error, datasets.ErrData and the cause.
 func (e *Error) Unwrap() []error {
 	chain := []error{e.kind, datasets.ErrData}
 	if e.err != nil {
@@ -62,33 +62,33 @@ func (h *Hub) diskError(err error, need int64) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		text := "the disk of the cache is full: " + shown(h.dir)
+		text := "the disk of the cache is full: " + printable(h.dir)
 		if need > 0 {
-			text = fmt.Sprintf("the disk of the cache is full: %s more are needed in %s", size(need), shown(h.dir))
+			text = fmt.Sprintf("the disk of the cache is full: %s more are needed in %s", size(need), printable(h.dir))
 		}
 		return &Error{
 			kind: ErrDiskFull, err: err, Text: text,
 			Hint: "free space and run it again, which resumes the download; or set XDG_CACHE_HOME to another disk",
 		}
 	}
-	why := err
+	reason := err
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		why = p.Err // the text contains the path already
+		reason = p.Err // the text contains the path already
 	}
 	return &Error{
-		kind: ErrCache, err: err, Text: fmt.Sprintf("the cache cannot be used: %s: %v", shown(h.dir), why),
+		kind: ErrCache, err: err, Text: fmt.Sprintf("the cache cannot be used: %s: %v", printable(h.dir), reason),
 		Hint: "make the directory writable, or set XDG_CACHE_HOME to another",
 	}
 }
 
-// maxShown limits untrusted text in messages, in bytes.
-const maxShown = 200
+// maxPrintable limits untrusted text in messages, in bytes.
+const maxPrintable = 200
 
-// shown makes untrusted text safe for one line of a terminal.
-func shown(s string) string {
+// printable makes untrusted text safe for one line of a terminal.
+func printable(s string) string {
 	cut := false
-	if len(s) > maxShown {
-		s, cut = s[:maxShown], true
+	if len(s) > maxPrintable {
+		s, cut = s[:maxPrintable], true
 	}
 	s = strings.Map(func(r rune) rune {
 		if unprintable(r) {

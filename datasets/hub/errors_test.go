@@ -24,7 +24,7 @@ import (
 
 const secret = "hf_secret"
 
-// mistakes are what may be wrong, and what a user then reads.
+// mistakes are the errors of a fetch; testdata/mistakes.txt has their texts.
 var mistakes = []struct {
 	name  string
 	ref   hub.Ref
@@ -34,9 +34,9 @@ var mistakes = []struct {
 }{
 	{"no such dataset", hub.Ref{Repo: "org/nome"}, "", nil, hub.ErrNotFound},
 	{"no such dataset, with a token", hub.Ref{Repo: "org/nome"}, secret, nil, hub.ErrNotFound},
-	{"private", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Private(repo) }, hub.ErrNotFound},
-	{"gated", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Gated(repo) }, hub.ErrGated},
-	{"gated, with a token", hub.Ref{Repo: repo}, secret, func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Gated(repo) }, hub.ErrGated},
+	{"private", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.SetPrivate(repo) }, hub.ErrNotFound},
+	{"gated", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.SetGated(repo) }, hub.ErrGated},
+	{"gated, with a token", hub.Ref{Repo: repo}, secret, func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.SetGated(repo) }, hub.ErrGated},
 	{"a wrong token", hub.Ref{Repo: repo}, "hf_secret_but_wrong", nil, hub.ErrToken},
 	{"forbidden", hub.Ref{Repo: repo}, secret, func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
 		s.Refuse(1, 403, "X-Error-Message", "Access to this resource is disabled.\u202e\u2028"+strings.Repeat("x", 500))
@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range mistakes {
 		t.Run(tt.name, func(t *testing.T) {
 			s := server(t)
-			s.Token(secret)
+			s.SetToken(secret)
 			c := hub.Config{Endpoint: s.URL, Dir: t.TempDir(), Token: tt.token}
 			dir := c.Dir
 			if tt.make != nil {
@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 			}
 			text := e.Text + "\n  " + e.Hint
 			if strings.Contains(text, secret) || strings.Contains(text, "secret-signature") || strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\x1b\u202e\u2028") {
-				t.Errorf("unfit to be shown: %q", text)
+				t.Errorf("unsafe for a terminal, or with a secret: %q", text)
 			}
 			for _, known := range [][2]string{{s.URL, "http://hub"}, {strings.TrimPrefix(s.URL, "http://"), "hub"}, {s.CDN, "http://cdn"}, {strings.TrimPrefix(s.CDN, "http://"), "cdn"}, {strings.TrimPrefix(c.Endpoint, "https://"), "hub"}, {dir, "DIR"}} {
 				text = strings.ReplaceAll(text, known[0], known[1])

@@ -2,22 +2,22 @@ package hub
 
 import "time"
 
-// Hasten makes the pauses between tries short.
-func (h *Hub) Hasten() { h.pause = time.Millisecond }
+// Hasten shortens the delays between tries.
+func (h *Hub) Hasten() { h.firstBackoff = time.Millisecond }
 
-// Stall sets how long a silent connection is waited for.
-func (h *Hub) Stall(d time.Duration) { h.stall = d }
+// Stall sets after how long without data a request is cancelled.
+func (h *Hub) Stall(d time.Duration) { h.stallTimeout = d }
 
 var (
-	SplitsOf = splitFiles
-	PauseOf  = retryAfter
-	MaxTries = maxTries
+	SplitsOf     = splitFiles
+	RetryAfterOf = retryAfter
+	MaxTries     = maxTries
 )
 
-// MaxPatterns is how many patterns of a card are looked for.
+// MaxPatterns is the maximum number of patterns in a card.
 const MaxPatterns = maxPatterns
 
-// Match looks for one pattern.
+// Match returns the names that match a pattern.
 func Match(pattern string, names []string) []string {
 	return newMatcher(names).match(pattern)
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// fetch downloads a snapshot. If cached is true, it accepts one that another process has
-// downloaded meanwhile.
+// fetch downloads a snapshot. If cached is true, it returns a snapshot from the cache if
+// there is one: another process may have downloaded it meanwhile.
 func (h *Hub) fetch(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
 	if h.offline {
 		return h.fetchOffline(ctx, ref, cached)
 	}
-	e, err := h.fetchLocked(ctx, ref, cached)
+	snapshot, err := h.fetchLocked(ctx, ref, cached)
 	if errors.Is(err, ErrUnreachable) {
 		err = h.withEndpointHint(err, ref)
 	}
-	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
+	if _, complete := errors.AsType[*Error](err); err != nil && !complete {
 		err = fmt.Errorf("fetch %s: %w", ref, err)
 	}
-	return e, err
+	return snapshot, err
 }
 
 func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
@@ -37,31 +37,31 @@ func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Snapshot, 
 		return Snapshot{}, err
 	}
 	defer unlock()
-	if e, ok := h.find(ref); ok && cached {
-		return e, nil
+	if snapshot, ok := h.find(ref); ok && cached {
+		return snapshot, nil
 	}
 	h.progress(Progress{Stage: Resolving, Repo: ref.Repo})
 	commit, err := h.commit(ctx, ref)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	e, ok := h.find(Ref{Repo: ref.Repo, Revision: commit, Split: ref.Split})
+	snapshot, ok := h.find(Ref{Repo: ref.Repo, Revision: commit, Split: ref.Split})
 	if ok {
-		if ok, err = h.verify(ctx, &e); err != nil {
+		if ok, err = h.verify(ctx, &snapshot); err != nil {
 			return Snapshot{}, err
 		}
 	}
 	if !ok {
-		if e, err = h.download(ctx, ref, commit); err != nil {
+		if snapshot, err = h.download(ctx, ref, commit); err != nil {
 			return Snapshot{}, err
 		}
 	}
-	e.Revision, e.Fetched = ref.Revision, time.Now().UTC()
-	return e, h.record(e)
+	snapshot.Revision, snapshot.Fetched = ref.Revision, time.Now().UTC()
+	return snapshot, h.record(snapshot)
 }
 
 func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Snapshot, error) {
-	e, ok := h.find(ref)
+	snapshot, ok := h.find(ref)
 	if !ok && h.isDamaged(ref) {
 		return Snapshot{}, offlineDamagedError(ref)
 	}
@@ -69,13 +69,13 @@ func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Snapshot,
 		return Snapshot{}, h.withEndpointHint(h.notCached(ref), ref)
 	}
 	if cached {
-		return e, nil
+		return snapshot, nil
 	}
-	whole, err := h.verify(ctx, &e)
-	if err == nil && !whole {
+	intact, err := h.verify(ctx, &snapshot)
+	if err == nil && !intact {
 		err = offlineDamagedError(ref)
 	}
-	return e, err
+	return snapshot, err
 }
 
 func offlineDamagedError(ref Ref) *Error {
@@ -86,33 +86,33 @@ func offlineDamagedError(ref Ref) *Error {
 }
 
 // withEndpointHint adds a hint if the cache has the dataset from another endpoint. Open does
-// not use that one automatically, because the other hub may have different rows.
+// not use such a snapshot, because the other hub may have different rows.
 func (h *Hub) withEndpointHint(err error, ref Ref) error {
-	e, ours := errors.AsType[*Error](err)
-	if _, here := h.find(ref); here || !ours {
+	e, ok := errors.AsType[*Error](err)
+	if _, cached := h.find(ref); cached || !ok {
 		return err
 	}
-	for _, other := range h.editions(ref.Repo) {
+	for _, other := range h.snapshots(ref.Repo) {
 		if !other.matches(ref, other.Endpoint) {
 			continue
 		}
-		better := *e
-		better.Hint = "it is in the cache, fetched from " + shown(other.Endpoint) + ": set HF_ENDPOINT to that"
+		hinted := *e
+		hinted.Hint = "it is in the cache, fetched from " + printable(other.Endpoint) + ": set HF_ENDPOINT to that"
 		if other.Endpoint == DefaultEndpoint {
-			better.Hint = "it is in the cache, fetched from " + DefaultEndpoint + ": unset HF_ENDPOINT"
+			hinted.Hint = "it is in the cache, fetched from " + DefaultEndpoint + ": unset HF_ENDPOINT"
 		}
-		return &better
+		return &hinted
 	}
 	return err
 }
 
 func (h *Hub) notCached(ref Ref) *Error {
-	what := ref.String()
+	description := ref.String()
 	if ref.Split != "" {
-		what += ", split " + ref.Split + ","
+		description += ", split " + ref.Split + ","
 	}
 	return &Error{
-		kind: ErrOffline, Text: what + " is not in the cache, and the network is not to be used",
+		kind: ErrOffline, Text: description + " is not in the cache, and the network is not to be used",
 		Hint: "unset HF_HUB_OFFLINE to download it, or use a file: --subset FILE",
 	}
 }
@@ -135,7 +135,8 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Snapshot, e
 		}
 		return Snapshot{}, e
 	}
-	e := Snapshot{Repo: ref.Repo, Commit: commit, Split: split, Endpoint: h.endpoint, Splits: slices.Sorted(maps.Keys(splits))}
+	snapshot := Snapshot{Repo: ref.Repo, Commit: commit, Split: split, Endpoint: h.endpoint}
+	snapshot.Splits = slices.Sorted(maps.Keys(splits))
 	wanted := selectEntries(entries, splits[split])
 	m := &progressMeter{notify: h.progress, repo: ref.Repo}
 	for _, w := range wanted {
@@ -149,10 +150,10 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Snapshot, e
 		if err != nil {
 			return Snapshot{}, err
 		}
-		e.Files = append(e.Files, f)
-		e.Bytes += f.Size
+		snapshot.Files = append(snapshot.Files, f)
+		snapshot.Bytes += f.Size
 	}
-	return e, nil
+	return snapshot, nil
 }
 
 // readSplits groups the data files by split.

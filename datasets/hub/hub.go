@@ -68,9 +68,10 @@ type Hub struct {
 	offline  bool
 	client   *http.Client
 	progress func(Progress)
-	pause    time.Duration
-	stall    time.Duration
 	reached  atomic.Bool // the hub has answered at least once
+
+	firstBackoff time.Duration
+	stallTimeout time.Duration
 }
 
 // New checks the configuration. It uses neither network nor disk.
@@ -97,7 +98,8 @@ func New(c Config) (*Hub, error) {
 	}
 	h := &Hub{
 		endpoint: endpoint, origin: origin(u), host: u.Host, dir: c.Dir, token: token != "", offline: c.Offline,
-		client: newClient(c.Transport, u, token), progress: c.Progress, pause: firstBackoff, stall: stallTimeout,
+		client: newClient(c.Transport, u, token), progress: c.Progress,
+		firstBackoff: firstBackoff, stallTimeout: stallTimeout,
 	}
 	if h.progress == nil {
 		h.progress = func(Progress) {}
@@ -114,9 +116,9 @@ func (h *Hub) Close() { h.client.CloseIdleConnections() }
 // Open returns the cached snapshot of a reference, without a network request, or calls
 // Fetch if there is none.
 func (h *Hub) Open(ctx context.Context, ref Ref) (Snapshot, error) {
-	ref = ref.orMain()
-	if e, ok := h.find(ref); ok {
-		return e, nil
+	ref = ref.withRevision()
+	if snapshot, ok := h.find(ref); ok {
+		return snapshot, nil
 	}
 	return h.fetch(ctx, ref, true)
 }
@@ -125,7 +127,7 @@ func (h *Hub) Open(ctx context.Context, ref Ref) (Snapshot, error) {
 // files, and records the snapshot. Offline it returns the cached snapshot and verifies its
 // files.
 func (h *Hub) Fetch(ctx context.Context, ref Ref) (Snapshot, error) {
-	return h.fetch(ctx, ref.orMain(), false)
+	return h.fetch(ctx, ref.withRevision(), false)
 }
 
 // Ping checks, within seconds and without retries, that the hub answers and accepts the

@@ -21,14 +21,14 @@ func TestFetch(t *testing.T) {
 	var last hub.Progress
 	h := open(t, hub.Config{Endpoint: s.URL + "/", Dir: dir, Progress: func(p hub.Progress) { last = p }})
 	e := fetch(t, h, hub.Ref{Repo: repo})
-	same(t, e, files())
+	checkFiles(t, e, files())
 
 	want := hub.Snapshot{
 		Repo: repo, Revision: "main", Commit: hubtest.Commit(1), Split: "test", Splits: []string{"dev", "test"},
 		Bytes: 500_001, Endpoint: s.URL, Fetched: e.Fetched, Files: e.Files,
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
-		t.Errorf("edition (-want +got):\n%s", diff)
+		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	src := e.Source("rows")
 	wantSource := []any{"rows", hubtest.Commit(1), "test", []string{e.Files[0].Path, e.Files[1].Path}, []string{shard0, shard1}}
@@ -39,8 +39,8 @@ func TestFetch(t *testing.T) {
 	if diff := cmp.Diff(wantLast, last); diff != "" {
 		t.Errorf("last progress (-want +got):\n%s", diff)
 	}
-	if n := len(s.Files("dev-00000-of-00001.parquet")); n != 0 {
-		t.Errorf("a split that nobody wanted was downloaded %d times", n)
+	if n := len(s.Downloads("dev-00000-of-00001.parquet")); n != 0 {
+		t.Errorf("another split was downloaded %d times", n)
 	}
 	if found := leftovers(t, dir); len(found) > 0 {
 		t.Errorf("left behind: %v", found)
@@ -56,7 +56,7 @@ func TestAnotherSplitAndCommit(t *testing.T) {
 	if err != nil || e.Split != "dev" || len(e.Files) != 1 {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	same(t, e, files())
+	checkFiles(t, e, files())
 
 	newer := files()
 	newer[shard1] = content("new", 1000)
@@ -64,15 +64,15 @@ func TestAnotherSplitAndCommit(t *testing.T) {
 	s.SetRevision(repo, "refs/convert/parquet", hubtest.Commit(1))
 	s.ResetRequests()
 	e = fetch(t, h, hub.Ref{Repo: repo})
-	same(t, e, newer)
-	if n := len(s.Files(".parquet")); n != 1 || e.Commit != hubtest.Commit(2) {
+	checkFiles(t, e, newer)
+	if n := len(s.Downloads(".parquet")); n != 1 || e.Commit != hubtest.Commit(2) {
 		t.Errorf("%d downloads for one new file, commit %s", n, e.Commit)
 	}
 	s.ResetRequests()
 	e = fetch(t, h, hub.Ref{Repo: repo, Revision: "refs/convert/parquet"})
-	same(t, e, files())
+	checkFiles(t, e, files())
 	if log := s.Requests(); len(log) != 1 || !strings.HasSuffix(log[0].Path, "/revision/refs%2Fconvert%2Fparquet") {
-		t.Errorf("a commit that was there needed %v", log)
+		t.Errorf("a cached commit needed the requests %v", log)
 	}
 	s.Close()
 	for revision, commit := range map[string]string{"main": hubtest.Commit(2), hubtest.Commit(1): hubtest.Commit(1)} {
@@ -99,14 +99,14 @@ func TestSmallFilesPagesAndRenames(t *testing.T) {
 	dir := t.TempDir()
 	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
 	e := fetch(t, h, hub.Ref{Repo: "old/place"})
-	same(t, e, rows)
+	checkFiles(t, e, rows)
 	if len(e.Files) != 1 || e.Files[0].SHA256 == "" || filepath.Base(e.Files[0].Path) != hubtest.GitSHA1([]byte("{}\n")) {
-		t.Errorf("files: %+v; the same rows in another form are to be left out", e.Files)
+		t.Errorf("files: %+v; want no file with the same rows in another format", e.Files)
 	}
 	e = fetch(t, h, hub.Ref{Repo: "old/place", Split: "train"})
-	same(t, e, rows) // an empty file is one too
+	checkFiles(t, e, rows) // including an empty file
 	if n := len(s.Requests()); n < 6 {
-		t.Errorf("%d requests: the listing had pages", n)
+		t.Errorf("%d requests are too few for a listing with pages", n)
 	}
 	again := fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: "new/place"})
 	if again.Files[0].SHA256 != e.Files[0].SHA256 && again.Repo != "new/place" {
@@ -114,7 +114,7 @@ func TestSmallFilesPagesAndRenames(t *testing.T) {
 	}
 }
 
-// What is damaged in the cache is fetched again, and never opened.
+// Open never uses a damaged snapshot, and fetches it again.
 func TestDamagedCache(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, e hub.Snapshot, dir string){
 		"blob cut":  func(t *testing.T, e hub.Snapshot, _ string) { t.Helper(); must(t, os.Truncate(e.Files[0].Path, 10)) },
@@ -163,7 +163,7 @@ func TestDamagedCache(t *testing.T) {
 			}
 			e, err := h.Open(t.Context(), hub.Ref{Repo: repo})
 			must(t, err)
-			same(t, e, files())
+			checkFiles(t, e, files())
 			if found := leftovers(t, dir); len(found) > 0 {
 				t.Errorf("left behind: %v", found)
 			}
@@ -178,12 +178,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What comes out of the cache is what goes into a batch.
+// The rows of a snapshot can be loaded.
 func TestRows(t *testing.T) {
 	testRows(t, map[string][]byte{"data/test.jsonl": []byte(`{"instance_id":"a__b-1","problem_statement":"p"}` + "\n")}, map[string]int{"test": 1})
 }
 
-// So it is with real rows, in the form that the hub has them.
+// TestOfficialRows is like TestRows for real rows, in the files of the hub.
 func TestOfficialRows(t *testing.T) {
 	rows, want := map[string][]byte{}, map[string]int{"dev": 23, "test": 300}
 	for split := range want {
@@ -212,7 +212,7 @@ func testRows(t *testing.T, rows map[string][]byte, want map[string]int) {
 
 func TestPing(t *testing.T) {
 	s := server(t)
-	s.Token("hf_right")
+	s.SetToken("hf_right")
 	for token, want := range map[string]error{"": nil, "hf_right": nil, "hf_wrong": hub.ErrToken} {
 		if err := open(t, hub.Config{Endpoint: s.URL, Token: token}).Ping(t.Context()); !errors.Is(err, want) {
 			t.Errorf("token %q: %v, want %v", token, err, want)

@@ -16,8 +16,8 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Limits for responses of the hub. The largest ones of the public hub have some thousand
-// files in some hundred kilobytes.
+// Limits for responses of the hub. The largest listings of the public hub have some
+// thousand files in some hundred kilobytes.
 const (
 	maxJSON  = 64 << 20 // bytes of one response
 	maxFiles = 100_000
@@ -79,7 +79,7 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 			if err != nil {
 				return nil, h.responseError(ref, err.Error())
 			}
-			if datasets.IsDataFile(f.Path) || f.Path == cardName { // no parent directory is hidden
+			if datasets.IsDataFile(f.Path) || f.Path == cardName { // skip files in hidden directories
 				found = append(found, e)
 			}
 		}
@@ -159,10 +159,10 @@ func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (h
 }
 
 // responseError returns the error for an invalid response.
-func (h *Hub) responseError(ref Ref, what string) *Error {
+func (h *Hub) responseError(ref Ref, reason string) *Error {
 	return &Error{
-		kind: ErrResponse, err: errors.New(what),
-		Text: fmt.Sprintf("invalid response of %s about %s: %s", shown(h.host), ref, what),
+		kind: ErrResponse, err: errors.New(reason),
+		Text: fmt.Sprintf("invalid response of %s about %s: %s", printable(h.host), ref, reason),
 		Hint: "check HF_ENDPOINT, and whether a proxy or a login page answers instead of the hub",
 	}
 }

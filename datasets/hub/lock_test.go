@@ -11,17 +11,18 @@ import (
 	"github.com/minibench/mini/datasets/hub"
 )
 
-// Two at once download once: the second waits, says so, and finds it done.
+// Of two concurrent fetches, only one downloads. The other reports that it waits, and
+// then uses the downloaded snapshot.
 func TestTwoFetchOnce(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
 	waiting := make(chan struct{})
-	begun := make(chan struct{})
-	once := true
+	started := make(chan struct{})
+	first := true
 	s.Throttle(100_000, func(int64) {
-		if once {
-			once = false
-			close(begun)
+		if first {
+			first = false
+			close(started)
 			<-waiting
 		}
 	})
@@ -36,32 +37,32 @@ func TestTwoFetchOnce(t *testing.T) {
 		_, err := h1.Open(t.Context(), hub.Ref{Repo: repo})
 		return err
 	})
-	<-begun
+	<-started
 	e, err := h2.Open(t.Context(), hub.Ref{Repo: repo})
 	if err := errors.Join(err, group.Wait()); err != nil {
 		t.Fatal(err)
 	}
-	same(t, e, files())
-	asked := 0
+	checkFiles(t, e, files())
+	lookups := 0
 	for _, r := range s.Requests() {
 		if strings.Contains(r.Path, "/revision/") {
-			asked++
+			lookups++
 		}
 	}
-	if n := len(s.Files(".parquet")); n != 2 || asked != 1 {
-		t.Errorf("%d downloads of two files, and the commit asked for %d times", n, asked)
+	if n := len(s.Downloads(".parquet")); n != 2 || lookups != 1 {
+		t.Errorf("%d downloads of two files, and %d requests for the commit", n, lookups)
 	}
 }
 
 func TestWaitingForAnotherCanBeCancelled(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
-	begun, release := make(chan struct{}), make(chan struct{})
-	once := true
+	started, release := make(chan struct{}), make(chan struct{})
+	first := true
 	s.Throttle(100_000, func(int64) {
-		if once {
-			once = false
-			close(begun)
+		if first {
+			first = false
+			close(started)
 			<-release
 		}
 	})
@@ -71,7 +72,7 @@ func TestWaitingForAnotherCanBeCancelled(t *testing.T) {
 		_, err := h1.Fetch(t.Context(), hub.Ref{Repo: repo})
 		return err
 	})
-	<-begun
+	<-started
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	h2 := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(hub.Progress) { cancel(enough) }})

@@ -19,18 +19,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestMain lets the tests of torn downloads start this program as a mini that
-// is going to be killed.
+// TestMain lets the tests of interrupted downloads run this program as a child process
+// that fetches.
 func TestMain(m *testing.M) {
-	if what := os.Getenv("HUB_TEST_CHILD"); what != "" {
-		os.Exit(child(what))
+	if mode := os.Getenv("HUB_TEST_CHILD"); mode != "" {
+		os.Exit(child(mode))
 	}
 	goleak.VerifyTestMain(m)
 }
 
 const repo = "org/name"
 
-// content is the same bytes for the same name, and like no others.
+// content returns n bytes that depend on the name only.
 func content(name string, n int) []byte {
 	r := rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32.32s", name))))
 	data := make([]byte, n)
@@ -44,7 +44,7 @@ const (
 	devOne = "data/dev-00000-of-00001.parquet"
 )
 
-// files is a repository with two splits, and what else lies in repositories.
+// files returns the files of a repository with two splits, including some without rows.
 func files() map[string][]byte {
 	return map[string][]byte{
 		shard0: content("shard0", 300_000), shard1: content("shard1", 200_001), devOne: content("dev", 50_000),
@@ -60,7 +60,7 @@ func server(t *testing.T) *hubtest.Server {
 	return s
 }
 
-// open makes a Hub with short pauses.
+// open returns a Hub with short delays between tries.
 func open(t *testing.T, c hub.Config) *hub.Hub {
 	t.Helper()
 	if c.Dir == "" {
@@ -84,8 +84,8 @@ func fetch(t *testing.T, h *hub.Hub, ref hub.Ref) hub.Snapshot {
 	return e
 }
 
-// same compares an edition's files with what the server has.
-func same(t *testing.T, e hub.Snapshot, want map[string][]byte) {
+// checkFiles checks that a snapshot has the files that the server has.
+func checkFiles(t *testing.T, e hub.Snapshot, want map[string][]byte) {
 	t.Helper()
 	if err := compare(e, want); err != nil {
 		t.Error(err)
@@ -99,7 +99,7 @@ func compare(e hub.Snapshot, want map[string][]byte) error {
 			return err
 		}
 		if !bytes.Equal(got, want[f.Name]) || int64(len(got)) != f.Size {
-			return fmt.Errorf("%s: %d bytes, which are not the right %d", f.Name, len(got), len(want[f.Name]))
+			return fmt.Errorf("%s: %d wrong bytes, want %d", f.Name, len(got), len(want[f.Name]))
 		}
 	}
 	if len(e.Files) == 0 {
@@ -108,7 +108,7 @@ func compare(e hub.Snapshot, want map[string][]byte) error {
 	return nil
 }
 
-// leftovers are the files of a cache that no edition needs.
+// leftovers returns the partial and temporary files in a cache.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string

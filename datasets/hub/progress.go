@@ -21,7 +21,8 @@ type Progress struct {
 	Repo  string
 	// File is the name of the current file in the repository.
 	File string
-	// Bytes of Total are downloaded, for all files of the snapshot.
+	// Bytes is how many of Total bytes are downloaded, summed over the files of the
+	// snapshot.
 	Bytes, Total int64
 	// Err is the error after which a request is retried after Wait.
 	Err  error
@@ -39,7 +40,8 @@ type progressMeter struct {
 	last        time.Time
 }
 
-// report reports that n bytes of the current file are downloaded.
+// report reports that n bytes of the current file are downloaded. Without force, it skips a
+// report that follows another within progressInterval.
 func (m *progressMeter) report(n int64, force bool) {
 	now := time.Now()
 	if !force && now.Sub(m.last) < progressInterval {
@@ -50,7 +52,7 @@ func (m *progressMeter) report(n int64, force bool) {
 }
 
 // startFile sets the current file.
-func (m *progressMeter) startFile(name string) { m.file = shown(name) }
+func (m *progressMeter) startFile(name string) { m.file = printable(name) }
 
 // finishFile adds the size of the current file.
 func (m *progressMeter) finishFile(size int64) {

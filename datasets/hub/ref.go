@@ -9,11 +9,11 @@ import (
 
 // Alias is a short name of a dataset.
 type Alias struct {
-	Name  string
-	Repo  string
-	Split string // the default split
-	About string
-	Rows  int // approximate; some datasets grow
+	Name        string
+	Repo        string
+	Split       string // the default split
+	Description string
+	Rows        int // approximate; some datasets grow
 }
 
 // Aliases returns the datasets with short names, the most common ones first.
@@ -47,16 +47,17 @@ func (r Ref) String() string {
 
 const mainBranch = "main"
 
-func (r Ref) orMain() Ref {
+// withRevision returns r with main as its revision if it has none.
+func (r Ref) withRevision() Ref {
 	if r.Revision == "" {
 		r.Revision = mainBranch
 	}
 	return r
 }
 
-// Valid names: the hub's rules for repositories, and Git's rules for revisions, restricted to
-// what the hub's URLs support. The directory of a repository is org and name joined by "--",
-// which the hub allows in neither.
+// Patterns of valid names. They follow the hub's rules for repositories, and Git's rules for
+// revisions as far as the hub's URLs support them. The directory of a repository is org and
+// name joined by "--", which neither of the two may contain.
 var (
 	repoName     = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
 	revisionName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}$`)
@@ -64,9 +65,9 @@ var (
 )
 
 // ParseRef parses an alias or org/name, optionally followed by @revision. If split is empty,
-// an alias has its own. The error is an *Error of kind ErrRef.
+// the default split of an alias applies. The error is an *Error of kind ErrRef.
 func ParseRef(s, split string) (Ref, error) {
-	name, revision, at := strings.Cut(s, "@")
+	name, revision, hasRevision := strings.Cut(s, "@")
 	ref := Ref{Repo: name, Revision: revision, Split: split}
 	for _, a := range Aliases() {
 		if a.Name == name {
@@ -76,7 +77,7 @@ func ParseRef(s, split string) (Ref, error) {
 			}
 		}
 	}
-	bad := func(format string, args ...any) (Ref, error) {
+	invalid := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &Error{
 			kind: ErrRef, Text: fmt.Sprintf(format, args...),
 			Hint: "use an alias (" + aliasNames() + "), org/name on the hub, either with @revision, or a file",
@@ -84,16 +85,17 @@ func ParseRef(s, split string) (Ref, error) {
 	}
 	switch {
 	case !repoName.MatchString(ref.Repo), strings.Contains(ref.Repo, ".."), strings.Contains(ref.Repo, "--"):
-		return bad("%.100q is not the name of a dataset", name)
-	case at && (!revisionName.MatchString(revision) || !cleanPath(revision)):
-		return bad("%.100q is not a revision", revision)
+		return invalid("%.100q is not the name of a dataset", name)
+	case hasRevision && (!revisionName.MatchString(revision) || !cleanPath(revision)):
+		return invalid("%.100q is not a revision", revision)
 	case split != "" && (!splitName.MatchString(split) || strings.Contains(split, "..")):
-		return bad("%.100q is not the name of a split", split)
+		return invalid("%.100q is not the name of a split", split)
 	}
 	return ref, nil
 }
 
-// cleanPath reports whether servers and proxies do not normalize p to another path.
+// cleanPath reports whether p is in normal form, so that servers and proxies do not change
+// it to another path.
 func cleanPath(p string) bool {
 	for part := range strings.SplitSeq(p, "/") {
 		if part == "" || part == "." || strings.Contains(part, "..") {

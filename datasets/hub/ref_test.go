@@ -28,7 +28,7 @@ func TestParseRef(t *testing.T) {
 		}
 	}
 	if got, err := hub.ParseRef("multimodal", "test"); err != nil || got.Split != "test" {
-		t.Errorf("the split that is asked for: %+v, %v", got, err)
+		t.Errorf("with a split: %+v, %v", got, err)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestParseRefRefuses(t *testing.T) {
 			continue
 		}
 		if text := err.Error(); strings.ContainsAny(text, "\x00\x1b\n") || len(text) > 300 {
-			t.Errorf("unfit for a terminal: %q", text)
+			t.Errorf("unsafe for a terminal: %q", text)
 		}
 	}
 }

@@ -10,25 +10,26 @@ import (
 
 const (
 	maxTries = 5 // without progress
-	// maxWait is the longest delay that a server may ask for; the hub limits requests per
-	// five minutes.
+	// maxWait is the longest delay that a server may ask for. The hub limits requests in
+	// any five minutes.
 	maxWait = 6 * time.Minute
 )
 
-// transientError is a failure that may not occur again.
+// transientError is a failure after which a retry may succeed.
 type transientError struct {
 	err   *Error
 	after time.Duration // delay that the server asked for; 0 if none
 	dial  bool          // no connection was established
 }
 
-func (f *transientError) Error() string { return f.err.Error() }
-func (f *transientError) Unwrap() error { return f.err }
+func (e *transientError) Error() string { return e.err.Error() }
+func (e *transientError) Unwrap() error { return e.err }
 
-// permanentError returns the underlying *Error of a transientError.
+// permanentError returns the underlying *Error of a transientError, and other errors as
+// they are.
 func permanentError(err error) error {
-	if f, ok := errors.AsType[*transientError](err); ok {
-		return f.err
+	if transient, ok := errors.AsType[*transientError](err); ok {
+		return transient.err
 	}
 	return err
 }
@@ -39,24 +40,25 @@ const maxBackoff = 30 * time.Second
 // retry calls op until it succeeds, fails with a permanent error, or fails maxTries times
 // without progress. op reports progress by calling its argument.
 func (h *Hub) retry(ctx context.Context, repo string, op func(progressed func()) error) error {
-	left, pause := maxTries-1, h.pause
-	progressed := func() { left, pause = maxTries-1, h.pause }
+	triesLeft, backoff := maxTries-1, h.firstBackoff
+	progressed := func() { triesLeft, backoff = maxTries-1, h.firstBackoff }
 	for {
 		err := op(progressed)
-		f, passing := errors.AsType[*transientError](err)
-		if !passing {
+		transient, ok := errors.AsType[*transientError](err)
+		if !ok {
 			return err
 		}
-		if f.dial && !h.reached.Load() {
-			left = min(left, 1) // there is probably no network: fail soon
+		if transient.dial && !h.reached.Load() {
+			triesLeft = min(triesLeft, 1) // there is probably no network: fail soon
 		}
-		if f.after > maxWait || left <= 0 {
-			return f.err
+		if transient.after > maxWait || triesLeft <= 0 {
+			return transient.err
 		}
-		left--
-		wait := cmp.Or(f.after, time.Duration(float64(pause)*(0.5+rand.Float64()))) //nolint:gosec // not a secret
-		pause = min(2*pause, maxBackoff)
-		h.progress(Progress{Stage: Retrying, Repo: repo, Err: f.err, Wait: wait})
+		triesLeft--
+		random := time.Duration(float64(backoff) * (0.5 + rand.Float64())) //nolint:gosec // not a secret
+		wait := cmp.Or(transient.after, random)
+		backoff = min(2*backoff, maxBackoff)
+		h.progress(Progress{Stage: Retrying, Repo: repo, Err: transient.err, Wait: wait})
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

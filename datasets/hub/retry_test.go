@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/datasets/hub"
 )
 
-// answers is a hub without a network, so that time can be made up.
+// answers is a hub without a network, for tests with a fake clock.
 type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ func limited(header, value string) *http.Response {
 	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{header: {value}}}
 }
 
-func TestWaitsAsLongAsItIsAsked(t *testing.T) {
+func TestRetryWaits(t *testing.T) {
 	tests := []struct {
 		name, header, value string
 		times               int
@@ -63,7 +63,7 @@ func TestWaitsAsLongAsItIsAsked(t *testing.T) {
 				_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
 				want := tt.want
 				if want == nil {
-					want = hub.ErrNotFound // it came through
+					want = hub.ErrNotFound // the response after the refusals
 				}
 				if waited := time.Since(start); !errors.Is(err, want) || waited < tt.least || waited > tt.most {
 					t.Errorf("%v after %s", err, waited)
@@ -76,7 +76,7 @@ func TestWaitsAsLongAsItIsAsked(t *testing.T) {
 	}
 }
 
-func TestPauseOf(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat)
 		for _, tt := range []struct {
@@ -93,14 +93,14 @@ func TestPauseOf(t *testing.T) {
 		} {
 			h := http.Header{}
 			h.Set(tt.header, tt.value)
-			if got := hub.PauseOf(h); got != tt.want {
+			if got := hub.RetryAfterOf(h); got != tt.want {
 				t.Errorf("%s: %s is %s, want %s", tt.header, tt.value, got, tt.want)
 			}
 		}
 	})
 }
 
-func TestAWaitCanBeCancelled(t *testing.T) {
+func TestRetryWaitCanBeCancelled(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Transport: answers(func(*http.Request) (*http.Response, error) {

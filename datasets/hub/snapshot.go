@@ -42,32 +42,33 @@ type File struct {
 
 // Source returns the snapshot as a source of rows. name is the name the user typed; ""
 // means Name.
-func (e Snapshot) Source(name string) datasets.Source {
-	s := datasets.Source{Name: cmp.Or(name, e.Name()), Revision: e.Commit, Split: e.Split}
-	for _, f := range e.Files {
-		s.Files, s.Names, s.SHA256 = append(s.Files, f.Path), append(s.Names, f.Name), append(s.SHA256, f.SHA256)
+func (s Snapshot) Source(name string) datasets.Source {
+	src := datasets.Source{Name: cmp.Or(name, s.Name()), Revision: s.Commit, Split: s.Split}
+	for _, f := range s.Files {
+		src.Files, src.Names = append(src.Files, f.Path), append(src.Names, f.Name)
+		src.SHA256 = append(src.SHA256, f.SHA256)
 	}
-	s.Hint = "mini datasets fetch " + s.Name
-	if ref, err := ParseRef(s.Name, ""); e.Split != "" && (err != nil || !e.matches(ref.orMain(), e.Endpoint)) {
-		s.Hint += " --split " + e.Split
+	src.FetchCommand = "mini datasets fetch " + src.Name
+	if ref, err := ParseRef(src.Name, ""); s.Split != "" && (err != nil || !s.matches(ref.withRevision(), s.Endpoint)) {
+		src.FetchCommand += " --split " + s.Split
 	}
-	return s
+	return src
 }
 
 // Name returns the reference to the snapshot as a user would type it, without the split.
-func (e Snapshot) Name() string { return Ref{Repo: e.Repo, Revision: e.Revision}.String() }
+func (s Snapshot) Name() string { return Ref{Repo: s.Repo, Revision: s.Revision}.String() }
 
-// matches reports whether the snapshot is the one that a reference means.
-func (e Snapshot) matches(ref Ref, endpoint string) bool {
-	if e.Repo != ref.Repo || e.Endpoint != endpoint || (e.Revision != ref.Revision && e.Commit != ref.Revision) {
+// matches reports whether a reference at an endpoint means this snapshot.
+func (s Snapshot) matches(ref Ref, endpoint string) bool {
+	if s.Repo != ref.Repo || s.Endpoint != endpoint || (s.Revision != ref.Revision && s.Commit != ref.Revision) {
 		return false
 	}
 	splits := map[string][]string{}
-	for _, s := range e.Splits {
-		splits[s] = nil
+	for _, name := range s.Splits {
+		splits[name] = nil
 	}
 	split, err := datasets.PickSplit(splits, ref.Split)
-	return err == nil && split == e.Split
+	return err == nil && split == s.Split
 }
 
 // recordFormat is the version of a snapshot's file.
@@ -81,46 +82,46 @@ type record struct {
 }
 
 // recordName returns a file name that differs for different references.
-func (e Snapshot) recordName() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{e.Endpoint, e.Revision, e.Split, e.Commit}, "\n")))
-	return e.Commit[:12] + "-" + hex.EncodeToString(sum[:8]) + ".json"
+func (s Snapshot) recordName() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{s.Endpoint, s.Revision, s.Split, s.Commit}, "\n")))
+	return s.Commit[:12] + "-" + hex.EncodeToString(sum[:8]) + ".json"
 }
 
 // record writes the snapshot's file. It is the last step of a fetch: a recorded snapshot is
 // complete.
-func (h *Hub) record(e Snapshot) error {
-	text, err := json.MarshalIndent(record{recordFormat, e}, "", "  ")
+func (h *Hub) record(s Snapshot) error {
+	text, err := json.MarshalIndent(record{recordFormat, s}, "", "  ")
 	if err != nil {
 		return h.diskError(err, 0)
 	}
-	dir := h.folder(e.Repo, snapshotsDir)
+	dir := h.folder(s.Repo, snapshotsDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // datasets are public; users may share a cache
 		return h.diskError(err, 0)
 	}
 	h.sweep(dir)
-	err = atomicfile.Write(filepath.Join(dir, e.recordName()), append(text, '\n'), 0o644)
+	err = atomicfile.Write(filepath.Join(dir, s.recordName()), append(text, '\n'), 0o644)
 	return h.diskError(err, int64(len(text)))
 }
 
-// sweep removes temporary files of killed processes. The caller holds the repository's
-// lock, so no process is writing.
+// sweep removes the temporary files of killed processes. The caller holds the lock of the
+// repository, so no other process is writing.
 func (h *Hub) sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // writing the record will fail and report the error
+		return // the caller's write will fail and report the error
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
-			_ = os.Remove(filepath.Join(dir, entry.Name())) // the next fetch retries
+			_ = os.Remove(filepath.Join(dir, entry.Name())) // the next fetch tries again
 		}
 	}
 }
 
 // find returns the newest complete snapshot for a reference.
 func (h *Hub) find(ref Ref) (Snapshot, bool) {
-	for _, e := range h.editions(ref.Repo) {
-		if e.matches(ref, h.endpoint) {
-			return e, true
+	for _, s := range h.snapshots(ref.Repo) {
+		if s.matches(ref, h.endpoint) {
+			return s, true
 		}
 	}
 	return Snapshot{}, false
@@ -129,14 +130,14 @@ func (h *Hub) find(ref Ref) (Snapshot, bool) {
 // isDamaged reports whether the reference was fetched before, but files are missing or
 // truncated.
 func (h *Hub) isDamaged(ref Ref) bool {
-	return slices.ContainsFunc(h.records(ref.Repo), func(e Snapshot) bool {
-		return e.matches(ref, h.endpoint) && !h.complete(&e)
+	return slices.ContainsFunc(h.records(ref.Repo), func(s Snapshot) bool {
+		return s.matches(ref, h.endpoint) && !h.complete(&s)
 	})
 }
 
-// editions returns the complete snapshots of a repository, newest first.
-func (h *Hub) editions(repo string) []Snapshot {
-	return slices.DeleteFunc(h.records(repo), func(e Snapshot) bool { return !h.complete(&e) })
+// snapshots returns the complete snapshots of a repository, newest first.
+func (h *Hub) snapshots(repo string) []Snapshot {
+	return slices.DeleteFunc(h.records(repo), func(s Snapshot) bool { return !h.complete(&s) })
 }
 
 // records returns all readable snapshots of a repository, newest first.
@@ -151,8 +152,8 @@ func (h *Hub) records(repo string) []Snapshot {
 		if strings.HasPrefix(entry.Name(), ".") || !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
-		if e, err := readRecord(filepath.Join(dir, entry.Name())); err == nil && e.Repo == repo {
-			found = append(found, e)
+		if s, err := readRecord(filepath.Join(dir, entry.Name())); err == nil && s.Repo == repo {
+			found = append(found, s)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Snapshot) int { return b.Fetched.Compare(a.Fetched) })
@@ -177,19 +178,19 @@ func readRecord(path string) (Snapshot, error) {
 	return r.Snapshot, nil
 }
 
-// complete sets the paths and reports whether every file exists with its size. The content
-// was verified before the file got its name.
-func (h *Hub) complete(e *Snapshot) bool {
-	for i, f := range e.Files {
+// complete sets the paths of a snapshot's files and reports whether every file exists with
+// its size. The download has verified the content before it gave the file its name.
+func (h *Hub) complete(s *Snapshot) bool {
+	for i, f := range s.Files {
 		if !blobName.MatchString(f.Blob) {
 			return false
 		}
-		e.Files[i].Path = h.folder(e.Repo, blobsDir, f.Blob)
-		if !hasSize(e.Files[i].Path, f.Size) {
+		s.Files[i].Path = h.folder(s.Repo, blobsDir, f.Blob)
+		if !hasSize(s.Files[i].Path, f.Size) {
 			return false
 		}
 	}
-	return len(e.Files) > 0
+	return len(s.Files) > 0
 }
 
 // hasSize reports whether path is a file of this size.
@@ -211,7 +212,7 @@ func (h *Hub) Cached() ([]Snapshot, error) {
 	var all []Snapshot
 	for _, entry := range entries {
 		if org, name, ok := strings.Cut(entry.Name(), "--"); ok && repoName.MatchString(org+"/"+name) {
-			all = append(all, h.editions(org+"/"+name)...)
+			all = append(all, h.snapshots(org+"/"+name)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Snapshot) int {

@@ -10,26 +10,26 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// statusError converts an unexpected status to an error. The codes are those of the header
-// X-Error-Code, see huggingface_hub/errors.py. The hub answers 401 for private and for
-// missing datasets, to hide which exist. A wrong token gets 401 for public datasets too.
+// statusError converts an unexpected status to an error. The header X-Error-Code has the
+// codes, see huggingface_hub/errors.py. The hub answers 401 for private and for missing
+// datasets, to hide which exist. With a wrong token, it answers 401 for public datasets too.
 func (h *Hub) statusError(resp *http.Response, ref Ref) error {
 	code, message := resp.Header.Get("X-Error-Code"), resp.Header.Get("X-Error-Message")
 	switch {
 	case code == "RevisionNotFound":
 		return &Error{
-			kind: ErrRevision, Text: fmt.Sprintf("%s has no revision %q", ref.Repo, shown(ref.Revision)),
+			kind: ErrRevision, Text: fmt.Sprintf("%s has no revision %q", ref.Repo, printable(ref.Revision)),
 			Hint: "use a branch, a tag, refs/convert/parquet, or a full commit id; the default is main",
 		}
 	case code == "GatedRepo":
 		return h.gatedError(ref)
 	case resp.StatusCode == http.StatusUnauthorized && h.token && (ref.Repo == "" || strings.HasPrefix(message, "Invalid credentials")):
 		return &Error{
-			kind: ErrToken, Text: fmt.Sprintf("the hub at %s rejects the token", shown(h.host)),
+			kind: ErrToken, Text: fmt.Sprintf("the hub at %s rejects the token", printable(h.host)),
 			Hint: "renew HF_TOKEN, or unset it: public datasets do not need one",
 		}
 	case resp.StatusCode == http.StatusUnauthorized && ref.Repo == "":
-		return &Error{kind: ErrToken, Text: fmt.Sprintf("the hub at %s requires a token", shown(h.host)), Hint: "set HF_TOKEN"}
+		return &Error{kind: ErrToken, Text: fmt.Sprintf("the hub at %s requires a token", printable(h.host)), Hint: "set HF_TOKEN"}
 	case code == "EntryNotFound":
 		return &Error{kind: ErrResponse, Text: fmt.Sprintf("the hub lists a file of %s that does not exist", ref), Hint: "try again later"}
 	case ref.Repo != "" && (code == "RepoNotFound" || resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusNotFound):
@@ -44,12 +44,12 @@ func (h *Hub) statusError(resp *http.Response, ref Ref) error {
 	return h.unexpectedStatus(ErrResponse, resp)
 }
 
-// storeError converts an error status of the file store. It is transient: its URLs expire,
-// and the hub returns a new one.
+// storeError converts an error status of the file store. The error is transient: the URLs
+// of the store expire, and a retry gets a new one from the hub.
 func (h *Hub) storeError(resp *http.Response) error {
 	return &transientError{after: retryAfter(resp.Header), err: &Error{
 		kind: ErrUnreachable,
-		Text: fmt.Sprintf("the hub's file store at %s answers %d", shown(resp.Request.URL.Host), resp.StatusCode),
+		Text: fmt.Sprintf("the hub's file store at %s answers %d", printable(resp.Request.URL.Host), resp.StatusCode),
 		Hint: "try again; if it fails again, check proxies and HF_ENDPOINT",
 	}}
 }
@@ -57,7 +57,7 @@ func (h *Hub) storeError(resp *http.Response) error {
 func (h *Hub) notFound(ref Ref) *Error {
 	return &Error{
 		kind: ErrNotFound, Hint: h.tokenHint(),
-		Text: fmt.Sprintf("%s is not a dataset at %s, or it is private", ref.Repo, shown(h.host)),
+		Text: fmt.Sprintf("%s is not a dataset at %s, or it is private", ref.Repo, printable(h.host)),
 	}
 }
 
@@ -84,7 +84,7 @@ func (h *Hub) gatedError(ref Ref) *Error {
 func (h *Hub) rateLimitError(resp *http.Response) error {
 	after := retryAfter(resp.Header)
 	e := &Error{
-		kind: ErrRateLimited, Text: fmt.Sprintf("the hub at %s limits requests", shown(h.host)),
+		kind: ErrRateLimited, Text: fmt.Sprintf("the hub at %s limits requests", printable(h.host)),
 		Hint: "wait, then run it again, which resumes the download",
 	}
 	if after > 0 {
@@ -111,7 +111,7 @@ func formatDuration(d time.Duration) string {
 func (h *Hub) unexpectedStatus(kind error, resp *http.Response) *Error {
 	return &Error{
 		kind: kind,
-		Text: fmt.Sprintf("the hub at %s answers %d%s", shown(h.host), resp.StatusCode, withDetail(resp.Header.Get("X-Error-Message"))),
+		Text: fmt.Sprintf("the hub at %s answers %d%s", printable(h.host), resp.StatusCode, withDetail(resp.Header.Get("X-Error-Message"))),
 		Hint: "try again; if it fails again, check proxies and HF_ENDPOINT",
 	}
 }
@@ -120,7 +120,7 @@ func withDetail(message string) string {
 	if message == "" {
 		return ""
 	}
-	return ": " + shown(message)
+	return ": " + printable(message)
 }
 
 // resetAfter matches t, the seconds until the limit resets, in a RateLimit header

@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/datasets/hub"
 )
 
-// TestDiskFull fills a real file system, in a mount namespace of a child:
-// fetches fail, then there is more room, and the next one completes.
+// TestDiskFull fills a small file system in a mount namespace of a child process. Fetches
+// fail while it is full; after it is enlarged, the next fetch succeeds.
 func TestDiskFull(t *testing.T) {
 	s := server(t)
 	cmd := startChild(t, "disk", "HUB_TEST_URL="+s.URL, "HUB_TEST_DIR="+t.TempDir())
@@ -32,18 +32,18 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Logf("%s", out)
 	resumed := 0
-	for _, r := range s.Files(".parquet") {
+	for _, r := range s.Downloads(".parquet") {
 		if r.Range != "" {
 			resumed++
 		}
 	}
 	if !strings.Contains(string(out), fmt.Sprintf("full %d of %d", rounds, rounds)) || resumed == 0 {
-		t.Errorf("%s, %d files resumed: this test has not tried what it is for", out, resumed)
+		t.Errorf("%s, %d files resumed: want a full disk in every round, and resumed downloads", out, resumed)
 	}
 }
 
-// diskChild mounts a file system that is too small, fetches until it is full,
-// makes it larger and fetches again, many times.
+// diskChild repeatedly mounts a file system that is too small, fetches until it is full,
+// enlarges it and fetches again.
 func diskChild() int {
 	dir, url := os.Getenv("HUB_TEST_DIR"), os.Getenv("HUB_TEST_URL")
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
@@ -79,18 +79,18 @@ func fill(dir, url string, full *int) error {
 	_, err = h.Fetch(context.Background(), hub.Ref{Repo: repo})
 	e, ok := errors.AsType[*hub.Error](err)
 	if !ok || !errors.Is(err, hub.ErrDiskFull) || !strings.Contains(e.Text, dir) {
-		return fmt.Errorf("no complaint of a full disk: %w", err)
+		return fmt.Errorf("want ErrDiskFull with the folder: %w", err)
 	}
 	if _, err := h.Fetch(context.Background(), hub.Ref{Repo: repo}); !errors.Is(err, hub.ErrDiskFull) {
-		return fmt.Errorf("still full, but: %w", err)
+		return fmt.Errorf("want ErrDiskFull again: %w", err)
 	}
 	*full++
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=4m"); err != nil {
 		return err
 	}
-	edition, err := h.Fetch(context.Background(), hub.Ref{Repo: repo})
+	snapshot, err := h.Fetch(context.Background(), hub.Ref{Repo: repo})
 	if err != nil {
 		return err
 	}
-	return compare(edition, files())
+	return compare(snapshot, files())
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/minibench/mini/datasets/hub/hubtest"
 )
 
-// rounds is how often a download is torn, in each way.
+// rounds is how often each test interrupts a download.
 const rounds = 50
 
-// child is a mini that fetches, in a process of its own.
-func child(what string) int {
-	if what == "disk" {
+// child is the main function of the child process. It returns the exit code.
+func child(mode string) int {
+	if mode == "disk" {
 		return diskChild()
 	}
 	h, err := hub.New(hub.Config{Endpoint: os.Getenv("HUB_TEST_URL"), Dir: os.Getenv("HUB_TEST_DIR")})
@@ -33,18 +33,19 @@ func child(what string) int {
 	return 0
 }
 
-func startChild(t *testing.T, what string, env ...string) *exec.Cmd {
+// startChild returns a command that runs child.
+func startChild(t *testing.T, mode string, env ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), append(env, "HUB_TEST_CHILD="+what, "GORACE=atexit_sleep_ms=0")...)
+	cmd.Env = append(os.Environ(), append(env, "HUB_TEST_CHILD="+mode, "GORACE=atexit_sleep_ms=0")...)
 	return cmd
 }
 
-// TestKilled kills a fetch at a random byte, once or several times, and then
-// lets one come to its end. Half of the kills come while the child waits for
-// the next byte, the others while it works on.
+// TestKilled kills fetches at a random byte, once or twice, and then completes one. Half
+// of the kills happen while the child waits for the next byte, the others while it
+// continues to download.
 func TestKilled(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -71,7 +72,7 @@ func TestKilled(t *testing.T) {
 		if found := leftovers(t, dir); len(found) > 0 {
 			t.Fatalf("round %d left %v", round, found)
 		}
-		for _, r := range s.Files(".parquet") {
+		for _, r := range s.Downloads(".parquet") {
 			if r.Range != "" {
 				resumed++
 			}
@@ -79,7 +80,7 @@ func TestKilled(t *testing.T) {
 	}
 	t.Logf("%d kills, %d files resumed", killed, resumed)
 	if killed < rounds || resumed == 0 {
-		t.Errorf("%d kills, %d resumed: this test has not tried what it is for", killed, resumed)
+		t.Errorf("%d kills, %d resumed: want a kill in every round, and resumed downloads", killed, resumed)
 	}
 }
 
@@ -113,7 +114,7 @@ func kill(t *testing.T, s *hubtest.Server, dir string, at int64, hold bool) bool
 		}
 		<-done
 		return err != nil
-	case <-done: // a later kill had less than this left to send
+	case <-done: // the rest of the download was shorter than at
 		return false
 	}
 }

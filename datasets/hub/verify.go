@@ -2,7 +2,7 @@ package hub
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // what Git names its blobs by
+	"crypto/sha1" //nolint:gosec // required by Git
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,21 +11,21 @@ import (
 	"os"
 )
 
-// verify checks the files of a snapshot in the cache and updates their checksums in it: the
-// recorded ones may have been computed from a damaged file.
-func (h *Hub) verify(ctx context.Context, e *Snapshot) (bool, error) {
-	for i, f := range e.Files {
-		sum, complete, err := h.checkFile(ctx, f)
-		if err != nil || !complete {
+// verify checks the files of a snapshot in the cache, and updates their checksums in s,
+// which may be those of a damaged file.
+func (h *Hub) verify(ctx context.Context, s *Snapshot) (bool, error) {
+	for i, f := range s.Files {
+		sum, intact, err := h.checkFile(ctx, f)
+		if err != nil || !intact {
 			return false, err
 		}
-		e.Files[i].SHA256 = sum
+		s.Files[i].SHA256 = sum
 	}
 	return true, nil
 }
 
 // checkFile reports whether a file is in the cache and undamaged, and returns its SHA-256.
-func (h *Hub) checkFile(ctx context.Context, f File) (sum string, ok bool, err error) {
+func (h *Hub) checkFile(ctx context.Context, f File) (sum string, intact bool, err error) {
 	if !hasSize(f.Path, f.Size) {
 		return "", false, nil
 	}
@@ -35,15 +35,15 @@ func (h *Hub) checkFile(ctx context.Context, f File) (sum string, ok bool, err e
 	}
 	defer file.Close()                                          //nolint:errcheck // read only
 	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // ends the copy
-	all, git := sha256.New(), gitHash(f.Size)
-	_, err = io.Copy(io.MultiWriter(all, git), io.LimitReader(file, f.Size))
+	full, git := sha256.New(), gitHash(f.Size)
+	_, err = io.Copy(io.MultiWriter(full, git), io.LimitReader(file, f.Size))
 	switch {
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
 	case err != nil: // a read error of the disk: download the file again
 		return "", false, nil
 	}
-	sum = hex.EncodeToString(all.Sum(nil))
+	sum = hex.EncodeToString(full.Sum(nil))
 	return sum, f.Blob == sum || f.Blob == hex.EncodeToString(git.Sum(nil)), nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/datasets/hub"
 )
 
-// Hub returns a client for the hub. It obeys HF_ENDPOINT, HF_TOKEN and
-// HF_HUB_OFFLINE as the hub's own tools do.
+// Hub returns a client for the hub. Like the hub's own tools, it reads the
+// environment variables HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
 func Hub(c hub.Config) (*hub.Hub, error) {
 	dir, err := CacheDir()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const Demo = "demo"
 
 // Open opens the dataset name: the demo, an existing file or folder, or a
-// dataset on the hub. It may download the dataset and report the progress.
+// dataset on the hub. If it has to download the dataset, it calls progress.
 func Open(ctx context.Context, name, split string, progress func(hub.Progress)) (datasets.Source, error) {
 	if name == Demo {
 		return openDemo(split)
@@ -30,9 +30,9 @@ func Open(ctx context.Context, name, split string, progress func(hub.Progress)) 
 	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || IsFileName(name) {
 		return datasets.Local(name, split)
 	}
-	if meansFile(name) {
+	if looksLikeFile(name) {
 		if source, ok := OpenCached(ctx, name, split); ok {
-			return source, nil // of the hub's, from the cache
+			return source, nil // a dataset of the hub, from the cache
 		}
 		_, err := datasets.Local(name, split)
 		return datasets.Source{}, usage.Errorf("%w (a dataset on the hub is %.80s@main)", err, name)
@@ -48,11 +48,11 @@ func Open(ctx context.Context, name, split string, progress func(hub.Progress)) 
 	if err != nil {
 		return datasets.Source{}, err
 	}
-	edition, err := h.Open(ctx, ref)
+	snapshot, err := h.Open(ctx, ref)
 	if err != nil {
 		return datasets.Source{}, err
 	}
-	return edition.Source(name), nil
+	return snapshot.Source(name), nil
 }
 
 func openDemo(split string) (datasets.Source, error) {
@@ -62,20 +62,19 @@ func openDemo(split string) (datasets.Source, error) {
 	return datasets.Embedded(Demo, demo.Rows()), nil
 }
 
-// ParseRef is like hub.ParseRef, with hints about all named datasets in its
-// errors.
+// ParseRef is like hub.ParseRef, but the hints of its errors include the demo.
 func ParseRef(name, split string) (hub.Ref, error) {
 	ref, err := hub.ParseRef(name, split)
 	e, ok := errors.AsType[*hub.Error](err)
 	if !ok {
 		return ref, err
 	}
-	if near := configs.ClosestName(name, Names()); near != "" {
-		return ref, usage.Errorf("there is no dataset %.60q; did you mean %s?", name, near)
+	if closest := configs.ClosestName(name, Names()); closest != "" {
+		return ref, usage.Errorf("there is no dataset %.60q; did you mean %s?", name, closest)
 	}
-	helpful := *e
-	helpful.Hint = "a dataset is " + Demo + ", an alias (" + strings.Join(Aliases(), ", ") + "), org/name on the hub, either of these with @revision, or a file"
-	return ref, &helpful
+	hinted := *e
+	hinted.Hint = "a dataset is " + Demo + ", an alias (" + strings.Join(Aliases(), ", ") + "), org/name on the hub, either of these with @revision, or a file"
+	return ref, &hinted
 }
 
 // fileName matches names that can only be files or folders.
@@ -84,19 +83,19 @@ var fileName = lazyregexp.New(`^-$|^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?
 // IsFileName reports whether a name can only be that of a file or folder.
 func IsFileName(name string) bool { return fileName.MatchString(name) }
 
-// ending matches names with a file extension. Versions at the end of names on
-// the hub have a digit after the dot.
-var ending = lazyregexp.New(`\.[A-Za-z]\w{1,9}$`)
+// fileExtension matches names with a file extension. It does not match the
+// versions at the end of names on the hub: these have a digit after the dot.
+var fileExtension = lazyregexp.New(`\.[A-Za-z]\w{1,9}$`)
 
-// meansFile reports whether a name in an existing folder is more likely a
-// mistyped file than a dataset on the hub.
-func meansFile(name string) bool {
+// looksLikeFile reports whether a name is more likely a mistyped file in an
+// existing folder than a dataset on the hub.
+func looksLikeFile(name string) bool {
 	folder := filepath.Dir(name)
 	if folder == "." || strings.Contains(name, "@") {
 		return false
 	}
 	info, err := os.Stat(folder)
-	return err == nil && info.IsDir() && (ending.MatchString(name) || datasets.ClosestFile(name) != "")
+	return err == nil && info.IsDir() && (fileExtension.MatchString(name) || datasets.ClosestFile(name) != "")
 }
 
 // OpenCached is like Open, but never downloads and never reads pipes; it
@@ -121,6 +120,6 @@ func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool)
 	if err != nil {
 		return datasets.Source{}, false
 	}
-	edition, err := h.Open(ctx, ref)
-	return edition.Source(name), err == nil
+	snapshot, err := h.Open(ctx, ref)
+	return snapshot.Source(name), err == nil
 }

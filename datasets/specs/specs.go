@@ -1,7 +1,7 @@
-// Package specs contains the tables of the official SWE-bench datasets: for each repository
-// and version, the commands of an evaluation and the name of the log parser. Current
-// datasets have these in their rows; the tables are for older rows. The data is from the
-// official harness (github.com/SWE-bench/SWE-bench): the commands from release 4.1.0, the
+// Package specs contains tables of the official SWE-bench harness: the commands of an
+// evaluation for each repository and version, and the log parser of each repository.
+// Current datasets have this data in their rows; the tables are for older rows. The
+// commands are from release 4.1.0 of the harness (github.com/SWE-bench/SWE-bench), the
 // last with such tables, and the parsers from release 5.0.2.
 //
 //	spec, err := specs.Lookup("django/django", "3.0")
@@ -16,11 +16,12 @@ import (
 	"sync"
 )
 
-// Python is the language with its own kind of evaluation script; the others share one.
+// Python is the language that needs its own kind of evaluation script; all other languages
+// share one kind.
 const Python = "py"
 
-// Spec describes the evaluation of one version of a repository. It does not contain what is
-// only needed to build the image.
+// Spec describes the evaluation of one version of a repository. It omits the data that only
+// the build of the image needs.
 type Spec struct {
 	// Language is Python, "c", "go", "java", "js", "php", "rb" or "rs".
 	Language string `json:"-"`
@@ -29,8 +30,8 @@ type Spec struct {
 	EvalCommands []string `json:"eval_commands"`
 	Install      string   `json:"install"`
 	Build        []string `json:"build"`
-	// Test contains the commands that run the tests. A Python repository has at most one,
-	// to which the names of the test files are appended.
+	// Test contains the commands that run the tests. A Python repository has at most one
+	// command; the evaluation script appends the names of the test files to it.
 	Test commands `json:"test_cmd"`
 }
 
@@ -98,9 +99,9 @@ type commands []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *commands) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*c = commands{one}
+	var command string
+	if json.Unmarshal(data, &command) == nil {
+		*c = commands{command}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]string)(c))

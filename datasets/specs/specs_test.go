@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/internal/corpustest"
 )
 
-func TestFor(t *testing.T) {
+func TestLookup(t *testing.T) {
 	tests := map[string]struct {
 		repo, version string
 		want          specs.Spec
@@ -56,14 +56,14 @@ func TestUnknown(t *testing.T) {
 	} {
 		_, err := specs.Lookup(test.repo, test.version)
 		if !errors.Is(err, specs.ErrUnknown) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("For(%q, %q): error %v, want %q", test.repo, test.version, err, test.want)
+			t.Errorf("Lookup(%q, %q): error %v, want %q", test.repo, test.version, err, test.want)
 		}
 	}
 	if specs.LogParser("nobody/nothing") != "" || specs.EvalType("nobody/nothing") != "" {
 		t.Error("an unknown repository has a parser or a type")
 	}
 	if (specs.OverrideFor("nobody__nothing-1") != specs.Override{}) {
-		t.Error("an unknown instance is set apart")
+		t.Error("an unknown instance has an override")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// What the official rows say of themselves is what the tables say of them.
+// The columns of the official rows agree with the tables.
 func TestOfficialRowsAgree(t *testing.T) {
 	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
 		t.Run(set, func(t *testing.T) {

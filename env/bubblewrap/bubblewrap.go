@@ -39,24 +39,24 @@ type Host struct {
 // Open finds bwrap, version 0.8 or newer, and starts a sandbox as a test. The error is
 // an *env.Error with a hint, or the cause of ctx.
 func Open(ctx context.Context, program *child.Program) (*Host, error) {
-	m := &Host{program: program, home: homeDir()}
+	h := &Host{program: program, home: homeDir()}
 	var err error
-	if m.bwrap, err = findBwrap(ctx); err != nil {
+	if h.bwrap, err = findBwrap(ctx); err != nil {
 		return nil, err
 	}
-	sandbox, err := m.Start(ctx, Config{})
+	sandbox, err := h.Start(ctx, Config{})
 	if err != nil {
 		return nil, err
 	}
 	if err := sandbox.Close(ctx); err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "try bubblewrap", Err: err}
 	}
-	return m, nil
+	return h, nil
 }
 
 // CheckDir returns an error if a directory of the host cannot be a Config.Dir.
-func (m *Host) CheckDir(dir string) error {
-	_, err := resolveWorkDir(dir, m.home)
+func (h *Host) CheckDir(dir string) error {
+	_, err := resolveWorkDir(dir, h.home)
 	return err
 }
 
@@ -67,8 +67,8 @@ func homeDir() string {
 	if err != nil || checkMountPoint(filepath.Clean(dir)) != nil {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
 	}
 	return filepath.Clean(dir)
 }
@@ -87,15 +87,15 @@ func findBwrap(ctx context.Context) (bwrap string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, bwrap, "--version").Output()
-	found := versionPattern.FindStringSubmatch(string(out))
+	match := versionPattern.FindStringSubmatch(string(out))
 	switch {
 	case err != nil:
 		return fail(fmt.Errorf("%s --version: %w", bwrap, err))
-	case found == nil:
+	case match == nil:
 		return fail(fmt.Errorf("parse output of %s --version: %.60q", bwrap, out))
 	}
-	major, _ := strconv.Atoi(found[1]) // digits
-	minor, _ := strconv.Atoi(found[2])
+	major, _ := strconv.Atoi(match[1]) // digits
+	minor, _ := strconv.Atoi(match[2])
 	if major == 0 && minor < 8 {
 		return fail(fmt.Errorf("%s has version %s, but 0.8 or newer is required", bwrap, strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap "))))
 	}
@@ -114,30 +114,30 @@ var _ env.Environment = (*Sandbox)(nil)
 // Start starts a sandbox. The error is an *env.Error, another error if the
 // configuration is invalid, or the cause of ctx. If it fails, no process is left, but
 // a disposable directory is not removed.
-func (m *Host) Start(ctx context.Context, c Config) (*Sandbox, error) {
+func (h *Host) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure bubblewrap: %w", err)
 	}
 	work := ""
 	if c.Dir != "" {
 		var err error
-		if work, err = resolveWorkDir(c.Dir, m.home); err != nil {
+		if work, err = resolveWorkDir(c.Dir, h.home); err != nil {
 			return nil, fmt.Errorf("configure bubblewrap: %w", err)
 		}
 		c.Dir = work
 	}
-	if err := m.program.MakeToolDir(); err != nil {
+	if err := h.program.MakeToolDir(); err != nil {
 		return nil, startError("bubblewrap sandbox", err)
 	}
 	name := "bubblewrap sandbox"
 	if work != "" {
 		name += " in " + work
 	}
-	environ := append(child.PlainEnv(os.Environ()), "TMPDIR=/tmp", "HOME="+cmp.Or(m.home, "/tmp"))
+	environ := append(child.FilterEnv(os.Environ()), "TMPDIR=/tmp", "HOME="+cmp.Or(h.home, "/tmp"))
 	e, err := child.Start(ctx, child.Config{
 		Name:    name,
-		Program: m.program,
-		Wrapper: append([]string{m.bwrap}, commandLine(c, work, m.home, m.program.ToolDir(), child.ProgramPath)...),
+		Program: h.program,
+		Wrapper: append([]string{h.bwrap}, commandLine(c, work, h.home, h.program.ToolDir(), child.ProgramPath)...),
 		Env:     environ,
 		// The configured variables are for commands only, not for bwrap.
 		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter, ToolDir: toolDir},
@@ -153,7 +153,7 @@ func (m *Host) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	return &Sandbox{Environment: e, config: c, info: c.info(e.Hello())}, nil
 }
 
-// startError returns the error of bwrap, with a hint for the most frequent cause.
+// startError wraps the error of a start, with a hint for the most frequent cause.
 func startError(name string, err error) error {
 	e := &env.Error{Status: env.StartFailed, Op: "start " + name, Err: err}
 	if f, ok := errors.AsType[*child.StartError](err); ok {

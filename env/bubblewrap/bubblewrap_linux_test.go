@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	owner()
+	runOwner()
 	goleak.VerifyTestMain(m)
 }
 
@@ -20,21 +20,21 @@ func TestMain(m *testing.M) {
 func openHost(t testing.TB) *bubblewrap.Host {
 	t.Helper()
 	requireBwrap(t)
-	m, err := bubblewrap.Open(t.Context(), childtest.Program(t))
+	host, err := bubblewrap.Open(t.Context(), childtest.Program(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return host
 }
 
-func start(t testing.TB, m *bubblewrap.Host, c bubblewrap.Config) *bubblewrap.Sandbox {
+func start(t testing.TB, host *bubblewrap.Host, c bubblewrap.Config) *bubblewrap.Sandbox {
 	t.Helper()
-	sandbox, err := m.Start(t.Context(), c)
+	sandbox, err := host.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := sandbox.Close(t.Context()); err != nil { // the ended context must not matter
+		if err := sandbox.Close(t.Context()); err != nil { // Close must work although t.Context() has ended
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -52,11 +52,11 @@ func sh(t testing.TB, sandbox env.Environment, script string) string {
 }
 
 func TestConformance(t *testing.T) {
-	m := openHost(t)
+	host := openHost(t)
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
-		return start(t, m, bubblewrap.Config{Dir: t.TempDir()})
+		return start(t, host, bubblewrap.Config{Dir: t.TempDir()})
 	},
-		envtest.Lacks(envtest.ProcessLimit, "bubblewrap bounds no resources"),
-		envtest.Lacks(envtest.OtherUsers, "a sandbox of bubblewrap's has one user"))
+		envtest.WithoutCapability(envtest.ProcessLimit, "bubblewrap bounds no resources"),
+		envtest.WithoutCapability(envtest.OtherUsers, "a sandbox of bubblewrap's has one user"))
 }

@@ -14,8 +14,8 @@ import (
 
 // Default sizes of tmpfs mounts, in bytes.
 const (
-	DefaultTmpfs = 1 << 30  // for each of /tmp, /var/tmp, /run and the home directory
-	DefaultShm   = 64 << 20 // for /dev/shm
+	DefaultTmpfsBytes = 1 << 30  // for each of /tmp, /var/tmp, /run and the home directory
+	DefaultShmBytes   = 64 << 20 // for /dev/shm
 )
 
 // Network modes.
@@ -46,11 +46,11 @@ type Config struct {
 	Interpreter []string
 	// Network is NetworkNone or NetworkHost; empty means NetworkNone.
 	Network string
-	// ShmBytes is the size of /dev/shm; zero means DefaultShm.
+	// ShmBytes is the size of /dev/shm; zero means DefaultShmBytes.
 	ShmBytes int64
 	// Tmpfs maps directories to the sizes of tmpfs mounts, in bytes. /tmp, /var/tmp,
 	// /run and the home directory always are tmpfs mounts; their default size is
-	// DefaultTmpfs.
+	// DefaultTmpfsBytes.
 	Tmpfs map[string]int64
 	// Mounts are further directories and files of the host to mount.
 	Mounts []Mount
@@ -100,14 +100,14 @@ func checkMountPoint(dir string) error {
 	switch {
 	case !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.Contains(dir, "\x00"):
 		return fmt.Errorf("%q is not a clean absolute path", dir)
-	case dir == "/", within(dir, "/proc"), within(dir, "/dev"), slices.Contains(systemDirs, dir):
+	case dir == "/", isWithin(dir, "/proc"), isWithin(dir, "/dev"), slices.Contains(systemDirs, dir):
 		return fmt.Errorf("cannot mount over %s", dir)
 	}
 	return nil
 }
 
-// within reports whether path is dir or lies below it; both are clean.
-func within(path, dir string) bool {
+// isWithin reports whether path is dir or lies below it; both are clean.
+func isWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
@@ -125,7 +125,7 @@ func resolveWorkDir(dir, home string) (string, error) {
 		return "", fmt.Errorf("work directory %s is not a directory", path)
 	}
 	for _, hidden := range slices.Concat([]string{home, "/home", "/root", "/tmp", "/var", "/run", "/boot"}, systemDirs) {
-		if within(hidden, path) {
+		if isWithin(hidden, path) {
 			reason := "it is " + hidden
 			if hidden != path {
 				reason = "it contains " + hidden
@@ -133,8 +133,8 @@ func resolveWorkDir(dir, home string) (string, error) {
 			return "", fmt.Errorf("commands must not work in %s: %s; use a subdirectory", path, reason)
 		}
 	}
-	for _, kernel := range []string{"/proc", "/sys", "/dev"} {
-		if within(path, kernel) {
+	for _, kernelDir := range []string{"/proc", "/sys", "/dev"} {
+		if isWithin(path, kernelDir) {
 			return "", fmt.Errorf("commands must not work in %s: it is a kernel file system", path)
 		}
 	}

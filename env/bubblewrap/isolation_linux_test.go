@@ -31,7 +31,7 @@ func TestHidden(t *testing.T) {
 	if err := os.WriteFile(home+"/.ssh/id_test", []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := openHost(t)
+	host := openHost(t)
 	work := filepath.Join(home, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestHidden(t *testing.T) {
 	if err := os.Symlink("../.ssh/id_test", work+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	sandbox := start(t, m, bubblewrap.Config{Dir: work})
+	sandbox := start(t, host, bubblewrap.Config{Dir: work})
 	swappiness, err := os.ReadFile("/proc/sys/vm/swappiness")
 	if err != nil {
 		t.Fatal(err)
@@ -99,15 +99,15 @@ func TestAvailable(t *testing.T) {
 		sh(t, sandbox, script)
 	}
 	if info, err := os.Stat(dir + "/new"); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) { //nolint:errcheck,forcetypeassert // Linux only
-		t.Errorf("what a command made: %v, %v", info, err)
+		t.Errorf("the file that a command created: %v, %v", info, err)
 	}
 }
 
 func TestConfig(t *testing.T) {
-	m := openHost(t)
+	host := openHost(t)
 	t.Run("info", func(t *testing.T) {
 		dir := t.TempDir()
-		i := start(t, m, bubblewrap.Config{Dir: dir, Warnings: []string{"empty"}}).Info()
+		i := start(t, host, bubblewrap.Config{Dir: dir, Warnings: []string{"empty"}}).Info()
 		if i.Dir != dir || i.Network || i.Disposable || !slices.Equal(i.Warnings, []string{bubblewrap.NoLimitsWarning, "empty"}) {
 			t.Errorf("info is %+v", i)
 		}
@@ -117,9 +117,9 @@ func TestConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sandbox := start(t, m, bubblewrap.Config{Dir: dir, MountPath: "/testbed", Disposable: true})
+		sandbox := start(t, host, bubblewrap.Config{Dir: dir, MountPath: "/testbed", Disposable: true})
 		if got := sh(t, sandbox, "pwd; touch x; mkdir d; touch d/e; chmod 0 d"); got != "/testbed\n" || !sandbox.Info().Disposable || sandbox.Info().Dir != "/testbed" {
-			t.Errorf("it works in %q, info is %+v", got, sandbox.Info())
+			t.Errorf("commands start in %q, info is %+v", got, sandbox.Info())
 		}
 		if err := sandbox.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -129,7 +129,7 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("variables", func(t *testing.T) {
-		sandbox := start(t, m, bubblewrap.Config{Env: map[string]string{"A": "b c", "LD_PRELOAD": "/no/such.so"}})
+		sandbox := start(t, host, bubblewrap.Config{Env: map[string]string{"A": "b c", "LD_PRELOAD": "/no/such.so"}})
 		if got := sh(t, sandbox, `echo "$A $PWD $TMPDIR" 2>/dev/null`); !strings.HasSuffix(got, "b c /tmp /tmp\n") {
 			t.Errorf("output %q", got)
 		}
@@ -146,7 +146,7 @@ func TestConfig(t *testing.T) {
 		}
 		reach := "(exec 3<>/dev/tcp/127.0.0.1/" + port + ") 2>/dev/null && echo yes || echo no"
 		for network, want := range map[string]string{bubblewrap.NetworkHost: "yes\n", bubblewrap.NetworkNone: "no\n"} {
-			sandbox := start(t, m, bubblewrap.Config{Network: network})
+			sandbox := start(t, host, bubblewrap.Config{Network: network})
 			if got := sh(t, sandbox, reach); got != want || sandbox.Info().Network != (want == "yes\n") {
 				t.Errorf("%s: reachable %q, info says %v", network, got, sandbox.Info().Network)
 			}
@@ -157,7 +157,7 @@ func TestConfig(t *testing.T) {
 		if err := os.WriteFile(ro+"/f", []byte("there"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sandbox := start(t, m, bubblewrap.Config{
+		sandbox := start(t, host, bubblewrap.Config{
 			Mounts: []bubblewrap.Mount{{Source: ro, Target: "/data/ro"}, {Source: rw, Target: "/data/rw", ReadWrite: true}},
 			Tmpfs:  map[string]int64{"/tmp": 1 << 20, "/small": 2 << 20}, ShmBytes: 3 << 20,
 		})
@@ -169,7 +169,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("a full /tmp: exit code %d, output %q, error %v", r.ExitCode, r.Output, err)
 		}
 		if sandbox.Info().Disposable {
-			t.Error("a folder of the host's can be written to, and it is called disposable")
+			t.Error("a sandbox with a writable mount of a host folder is disposable")
 		}
 	})
 	home, err := os.UserHomeDir()
@@ -197,7 +197,7 @@ func TestConfig(t *testing.T) {
 		"odd inside":       {Dir: t.TempDir(), MountPath: "testbed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if sandbox, err := m.Start(t.Context(), c); err == nil {
+			if sandbox, err := host.Start(t.Context(), c); err == nil {
 				t.Error(errors.Join(errors.New("it started"), sandbox.Close(t.Context())))
 			} else if strings.Contains(err.Error(), "\n") && name != "a crooked mount" {
 				t.Errorf("more than a line: %q", err)
@@ -209,41 +209,41 @@ func TestConfig(t *testing.T) {
 // TestKilled: a sandbox that is killed from outside is lost within seconds, the error
 // says why, and nothing is left.
 func TestKilled(t *testing.T) {
-	m := openHost(t)
-	word := "mini-death-" + rand.Text()
-	sandbox := start(t, m, bubblewrap.Config{})
-	sh(t, sandbox, "setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &")
+	host := openHost(t)
+	marker := "mini-death-" + rand.Text()
+	sandbox := start(t, host, bubblewrap.Config{})
+	sh(t, sandbox, "setsid bash -c 'exec -a "+marker+" sleep 300' >/dev/null 2>&1 &")
 	go func() { // ends with the command, at the latest
 		if err := syscall.Kill(sandbox.PID(), syscall.SIGKILL); err != nil {
 			t.Error(err)
 		}
 	}()
-	began := time.Now()
+	started := time.Now()
 	_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 300", Timeout: time.Minute})
 	e, ok := errors.AsType[*env.Error](err)
 	if !ok || e.Status != env.ContainerDied || !strings.Contains(err.Error(), "signal 9") {
 		t.Errorf("error is %v", err)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	childtest.RequireExit(t, word, 10*time.Second)
+	childtest.RequireExit(t, marker, 10*time.Second)
 }
 
 // TestClose: a closed sandbox leaves no processes and no files.
 func TestClose(t *testing.T) {
-	m := openHost(t)
+	host := openHost(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	word := "mini-close-" + rand.Text()
+	marker := "mini-close-" + rand.Text()
 	for range 5 {
-		sandbox := start(t, m, bubblewrap.Config{})
-		sh(t, sandbox, "for i in 1 2 3; do (setsid bash -c 'exec -a "+word+" sleep 300' >/dev/null 2>&1 &); done")
+		sandbox := start(t, host, bubblewrap.Config{})
+		sh(t, sandbox, "for i in 1 2 3; do (setsid bash -c 'exec -a "+marker+" sleep 300' >/dev/null 2>&1 &); done")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := sandbox.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		childtest.RequireExit(t, word, 5*time.Second)
+		childtest.RequireExit(t, marker, 5*time.Second)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -300,7 +300,7 @@ func TestAsAnotherUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(Ends|Settings|Timeouts|Background|Closing)|Hidden|There|Config|Death|Close|KilledOwner")
+	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(ExitCodes|Settings|Timeouts|Background|Close)|Hidden|Available|Config|Killed|Close|KilledOwner")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir = dir + "/tmp"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp", "HOME=" + dir + "/tmp/home", "MINI_REQUIRE_BWRAP=1", childtest.FileVariable + "=" + dir + "/helper"}

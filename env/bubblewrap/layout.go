@@ -15,8 +15,8 @@ import (
 // sandbox.
 var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
 
-// Files in /proc to protect. Root owns them even without capabilities, and a write to
-// sys can compromise the machine.
+// Files in /proc to protect. Root can write to them even without capabilities, because
+// it owns them, and a write to /proc/sys can compromise the machine.
 var (
 	procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "driver", "tty", "mtrr"}
 	procHidden   = []string{
@@ -47,21 +47,21 @@ func commandLine(c Config, work, home, tools, program string) []string {
 	// Without capabilities no process can trace it either.
 	l.add("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
 	l.mountPrograms()
-	l.mountKernel(cmp.Or(c.ShmBytes, DefaultShm))
-	l.mountMemory(c.Tmpfs, home)
+	l.mountKernel(cmp.Or(c.ShmBytes, DefaultShmBytes))
+	l.mountTmpfsDirs(c.Tmpfs, home)
 	if c.Network == NetworkHost {
 		l.mountResolver()
 	}
 	for _, m := range c.Mounts {
 		l.add(map[bool]string{true: "--bind", false: "--ro-bind"}[m.ReadWrite], m.Source, m.Target)
 	}
-	inside := "/tmp"
+	cwd := "/tmp"
 	if work != "" {
-		inside = cmp.Or(c.MountPath, work)
-		l.add("--bind", work, inside)
+		cwd = cmp.Or(c.MountPath, work)
+		l.add("--bind", work, cwd)
 	}
 	l.add("--ro-bind", tools, toolDir)
-	l.add("--remount-ro", "/", "--chdir", inside, "--", program)
+	l.add("--remount-ro", "/", "--chdir", cwd, "--", program)
 	return l.args
 }
 
@@ -84,8 +84,8 @@ func (l *layout) mountPrograms() {
 }
 
 // hideUnreadable covers the files below a directory that are not readable by everyone,
-// such as keys and password hashes. The kernel refuses them to other users, but not to
-// root or members of a group.
+// such as keys and password hashes. The kernel denies them to other users, but not to
+// root or members of the file's group.
 func (l *layout) hideUnreadable(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // unreadable directories are covered too
 		if d == nil {
@@ -125,11 +125,11 @@ func (l *layout) mountKernel(shm int64) {
 	l.tmpfs("/dev/shm", "1777", shm)
 }
 
-// mountMemory mounts the tmpfs directories.
-func (l *layout) mountMemory(sizes map[string]int64, home string) {
+// mountTmpfsDirs mounts the tmpfs directories.
+func (l *layout) mountTmpfsDirs(sizes map[string]int64, home string) {
 	for _, d := range []struct{ path, mode string }{{"/tmp", "1777"}, {"/var/tmp", "1777"}, {"/run", "0755"}, {home, "0700"}} {
 		if d.path != "" {
-			l.tmpfs(d.path, d.mode, cmp.Or(sizes[d.path], DefaultTmpfs))
+			l.tmpfs(d.path, d.mode, cmp.Or(sizes[d.path], DefaultTmpfsBytes))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(sizes)) {
@@ -146,7 +146,7 @@ func (l *layout) tmpfs(path, mode string, size int64) {
 // mountResolver mounts the target of /etc/resolv.conf, which is often a link into
 // /run.
 func (l *layout) mountResolver() {
-	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !within(path, "/etc") {
+	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !isWithin(path, "/etc") {
 		l.add("--ro-bind", path, path)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/minibench/mini/env/helper/child/childtest"
 )
 
-// owner runs the test binary as the process to be killed by TestKilledOwner.
-func owner() {
+// runOwner runs the test binary as the process to be killed by TestKilledOwner.
+func runOwner() {
 	childtest.RunOwner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
-		m, err := bubblewrap.Open(ctx, p)
+		host, err := bubblewrap.Open(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		return m.Start(ctx, bubblewrap.Config{Dir: dir})
+		return host.Start(ctx, bubblewrap.Config{Dir: dir})
 	})
 }
 

@@ -32,8 +32,8 @@ func (e *Engine) attach(ctx context.Context, id string) (*attachment, error) {
 	}
 	stderr := &helper.StderrBuffer{}
 	// conn.Reader may buffer bytes that arrived with the headers.
-	in := demuxReader{from: aliveReader{conn.Reader, e.heartbeat}, stderr: stderr}
-	return &attachment{conn: conn, stderr: stderr, stdout: in}, nil
+	stdout := demuxReader{source: aliveReader{conn.Reader, e.heartbeat}, stderr: stderr}
+	return &attachment{conn: conn, stderr: stderr, stdout: stdout}, nil
 }
 
 // Read must not be called concurrently.
@@ -45,11 +45,11 @@ func (a *attachment) Close() error { return a.conn.Conn.Close() }
 
 func (a *attachment) wait() {}
 
-// demuxReader reads stdout from the engine's multiplexed stream. The engine's
-// stdcopy package needs writers: it would cost a goroutine, a pipe and 32 KiB per
+// demuxReader reads stdout from the engine's multiplexed stream. Docker's package
+// stdcopy copies to writers; it would cost a goroutine, a pipe and 32 KiB per
 // container, and a goroutine switch per frame.
 type demuxReader struct {
-	from   io.Reader
+	source io.Reader
 	stderr io.Writer
 	left   int64 // bytes left in the current stdout frame
 }
@@ -66,7 +66,7 @@ const (
 func (d *demuxReader) Read(p []byte) (int, error) {
 	for d.left == 0 {
 		var header [muxHeader]byte
-		if _, err := io.ReadFull(d.from, header[:]); err != nil {
+		if _, err := io.ReadFull(d.source, header[:]); err != nil {
 			return 0, err // io.EOF only between two frames
 		}
 		size := int64(binary.BigEndian.Uint32(header[4:]))
@@ -74,14 +74,14 @@ func (d *demuxReader) Read(p []byte) (int, error) {
 		case muxStdout:
 			d.left = size
 		case muxStderr:
-			if _, err := io.CopyN(d.stderr, d.from, size); err != nil {
+			if _, err := io.CopyN(d.stderr, d.source, size); err != nil {
 				return 0, helper.UnexpectedEOF(err)
 			}
 		default:
 			return 0, fmt.Errorf("read attached stream: unknown stream %d", header[0])
 		}
 	}
-	n, err := d.from.Read(p[:min(int64(len(p)), d.left)])
+	n, err := d.source.Read(p[:min(int64(len(p)), d.left)])
 	d.left -= int64(n)
 	if d.left > 0 {
 		err = helper.UnexpectedEOF(err)

@@ -10,7 +10,7 @@ import (
 // of any user.
 var defaultCapAdd = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETUID", "SETGID", "SETFCAP", "KILL"}
 
-// What an unsafe capability lets commands do.
+// What unsafe capabilities permit, for error messages: "CAPABILITY lets commands ...".
 const (
 	forgeResults  = "forge their own results"
 	accessKernel  = "change or read the kernel of the machine"
@@ -18,7 +18,7 @@ const (
 	disturbHost   = "disturb the machine as a whole"
 )
 
-// unsafeCapabilities maps each capability that Validate refuses without Force to
+// unsafeCapabilities maps each capability that Validate refuses without AllowUnsafe to
 // what it permits: access to other processes although they are not dumpable, or
 // to the host.
 var unsafeCapabilities = map[string]string{
@@ -30,8 +30,8 @@ var unsafeCapabilities = map[string]string{
 	"SYS_BOOT":        disturbHost, "SYS_TIME": disturbHost, "AUDIT_CONTROL": disturbHost,
 }
 
-// capabilities are those of Linux 5.9 and later. The engine rejects other names
-// only when it creates a container.
+// capabilities are the names of the capabilities of Linux 5.9 and later. The engine
+// rejects other names only when it creates a container.
 var capabilities = strings.Fields(`
 	AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH
 	FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN
@@ -43,20 +43,20 @@ func capability(name string) string {
 	return strings.TrimPrefix(strings.ToUpper(name), "CAP_")
 }
 
-func (c Config) validateCapabilities(m *configErrors) {
+func (c Config) validateCapabilities(errs *configErrors) {
 	for _, list := range []struct {
 		key   string
 		names []string
 	}{{"cap_add", c.CapAdd}, {"cap_drop", c.CapDrop}} {
 		for _, name := range list.names {
 			if plain := capability(name); plain != "ALL" && !slices.Contains(capabilities, plain) {
-				m.add(list.key, "unknown capability %.40q; capabilities(7) lists the names, for example NET_RAW", name)
+				errs.add(list.key, "unknown capability %.40q; capabilities(7) lists the names, for example NET_RAW", name)
 			}
 		}
 	}
 	for _, name := range c.CapAdd {
-		if risk := unsafeCapabilities[capability(name)]; risk != "" && !c.Force {
-			m.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), risk)
+		if risk := unsafeCapabilities[capability(name)]; risk != "" && !c.AllowUnsafe {
+			errs.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), risk)
 		}
 	}
 }
@@ -79,9 +79,9 @@ func hasCapability(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return capability(s) == name })
 }
 
-// canMount reports whether commands can change mounts, which takes SYS_ADMIN.
-// They can then remount a read-only volume as writable and change files that
-// other containers share.
+// canMount reports whether commands can change mounts, which requires SYS_ADMIN. They
+// can then remount a read-only volume as writable and change files that other
+// containers share.
 func (c Config) canMount() bool {
 	return hasCapability(c.CapAdd, "SYS_ADMIN") ||
 		hasCapability(c.CapAdd, "ALL") && !hasCapability(c.CapDrop, "SYS_ADMIN")

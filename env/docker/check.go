@@ -25,11 +25,11 @@ const (
 	networkContainer = "container:"
 )
 
-// Check asks the engine whether it has the network, the runtime, the processors
-// and the mounts of the configuration. One call replaces a failure in every
-// container. The error joins all *ConfigError values, those of Validate included
-// (see ConfigErrors), or is an *env.Error if the engine does not answer. Check
-// does not look at the image.
+// Check asks the engine whether it has the network, the runtime, the processors and the
+// mounts of the configuration. Without this call, every container would fail to start.
+// The error joins all *ConfigError values, those of Validate included (see
+// ConfigErrors), or is an *env.Error if the engine does not answer. Check does not
+// check the image.
 func (e *Engine) Check(ctx context.Context, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -39,23 +39,23 @@ func (e *Engine) Check(ctx context.Context, c Config) error {
 	if err != nil {
 		return engineError(ctx, env.DaemonUnavailable, "get engine info", err)
 	}
-	var m configErrors
-	if err := e.checkNetwork(ctx, c.Network, &m); err != nil {
+	var errs configErrors
+	if err := e.checkNetwork(ctx, c.Network, &errs); err != nil {
 		return err
 	}
-	checkRuntime(c.Runtime, info, &m)
+	checkRuntime(c.Runtime, info, &errs)
 	if info.NCPU > 0 && c.CPUs > float64(info.NCPU) {
-		m.add("cpus", "%v exceeds the %d processors of the engine's machine", c.CPUs, info.NCPU)
+		errs.add("cpus", "%v exceeds the %d processors of the engine's machine", c.CPUs, info.NCPU)
 	}
 	if e.sharesFiles(info) {
 		for _, mount := range c.Mounts {
-			e.checkSource(mount, c.Force, &m)
+			e.checkSource(mount, c.AllowUnsafe, &errs)
 		}
 	}
-	return errors.Join(m...)
+	return errors.Join(errs...)
 }
 
-func (e *Engine) checkNetwork(ctx context.Context, mode string, m *configErrors) error {
+func (e *Engine) checkNetwork(ctx context.Context, mode string, errs *configErrors) error {
 	var err error
 	name, shared := strings.CutPrefix(mode, networkContainer)
 	switch {
@@ -65,16 +65,16 @@ func (e *Engine) checkNetwork(ctx context.Context, mode string, m *configErrors)
 		var found container.InspectResponse
 		found, err = e.api.ContainerInspect(ctx, name)
 		if err == nil && (found.State == nil || !found.State.Running) {
-			m.add("network", "container %.60q is not running; start it first", name)
+			errs.add("network", "container %.60q is not running; start it first", name)
 		}
 	default:
 		_, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
 	}
 	switch {
 	case errdefs.IsNotFound(err) && shared:
-		m.add("network", "the engine has no container %.60q", name)
+		errs.add("network", "the engine has no container %.60q", name)
 	case errdefs.IsNotFound(err):
-		m.add("network", `the engine has no network %.60q; use "none" or "host", or create it with docker network create`, name)
+		errs.add("network", `the engine has no network %.60q; use "none" or "host", or create it with docker network create`, name)
 	case err != nil:
 		return engineError(ctx, env.DaemonUnavailable, "inspect network "+mode, err)
 	}
@@ -110,12 +110,12 @@ func (e *Engine) hasNetwork(ctx context.Context, mode string) bool {
 
 // checkRuntime checks the name against the runtimes in the engine's settings.
 // Newer engines also find runtimes by the names of their containerd shims.
-func checkRuntime(name string, info system.Info, m *configErrors) {
+func checkRuntime(name string, info system.Info, errs *configErrors) {
 	_, known := info.Runtimes[name]
 	if name == "" || known || len(info.Runtimes) == 0 || strings.HasPrefix(name, "io.containerd.") || filepath.IsAbs(name) {
 		return
 	}
-	m.add("runtime", "the engine has no runtime %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
+	errs.add("runtime", "the engine has no runtime %.60q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
 }
 
 // sharesFiles reports whether the engine sees the same files as this process: it
@@ -126,24 +126,24 @@ func (e *Engine) sharesFiles(info system.Info) bool {
 }
 
 // checkSource checks the source of a mount, with symbolic links resolved.
-func (e *Engine) checkSource(t Mount, force bool, m *configErrors) {
-	real, err := filepath.EvalSymlinks(t.Source)
+func (e *Engine) checkSource(m Mount, force bool, errs *configErrors) {
+	resolvedSource, err := filepath.EvalSymlinks(m.Source)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		m.add("mounts", "%.80q does not exist; create it first", t.Source)
+		errs.add("mounts", "%.80q does not exist; create it first", m.Source)
 	case err != nil || force:
 	default:
-		all := slices.Clone(engineSockets)
+		sockets := slices.Clone(engineSockets)
 		for _, s := range slices.Concat(engineSockets, []string{strings.TrimPrefix(e.api.DaemonHost(), "unix://")}) {
 			if resolved, err := filepath.EvalSymlinks(s); err == nil {
-				all = append(all, resolved)
+				sockets = append(sockets, resolved)
 			}
 		}
-		before := len(*m)
-		t.refuseUnsafe(m, real, all)
+		before := len(*errs)
+		m.refuseUnsafe(errs, resolvedSource, sockets)
 		// Other sockets: engine sockets at an unknown path, and those of other services.
-		if info, err := os.Stat(real); err == nil && info.Mode().Type() == os.ModeSocket && len(*m) == before {
-			m.add("mounts", "%.80q is a socket: commands could talk to the service behind it; set environment.unsafe to accept that", t.Source)
+		if info, err := os.Stat(resolvedSource); err == nil && info.Mode().Type() == os.ModeSocket && len(*errs) == before {
+			errs.add("mounts", "%.80q is a socket: commands could talk to the service behind it; set environment.unsafe to accept that", m.Source)
 		}
 	}
 }

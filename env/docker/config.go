@@ -8,10 +8,10 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultMemory = 4 << 30 // bytes
-	DefaultPIDs   = 512
-	DefaultShm    = 64 << 20  // bytes
-	DefaultTmp    = 256 << 20 // bytes; of /tmp if the root file system is read-only
+	DefaultMemoryBytes = 4 << 30 // bytes
+	DefaultPIDs        = 512
+	DefaultShmBytes    = 64 << 20  // bytes
+	DefaultTmpfsBytes  = 256 << 20 // bytes; of /tmp if the root file system is read-only
 )
 
 // Config describes one sandbox. Only Image is required.
@@ -38,7 +38,7 @@ type Config struct {
 	// Network is "none", "bridge", "host", the name of a network, or
 	// "container:NAME" to share another container's network. Empty means "none".
 	Network string
-	// MemoryBytes limits memory, swap included; zero means DefaultMemory,
+	// MemoryBytes limits memory, swap included; zero means DefaultMemoryBytes,
 	// negative means no limit.
 	MemoryBytes int64
 	// CPUs limits the processor time, in processors (1.5 is one and a half);
@@ -47,9 +47,9 @@ type Config struct {
 	// PIDs limits processes and threads; zero means DefaultPIDs, negative means
 	// no limit.
 	PIDs int64
-	// ShmBytes is the size of /dev/shm; zero means DefaultShm, or a quarter of
-	// MemoryBytes if that is less. Its pages count as memory and cannot be
-	// reclaimed, so a full /dev/shm leaves commands that much less.
+	// ShmBytes is the size of /dev/shm; zero means DefaultShmBytes, or a quarter of
+	// MemoryBytes if that is less. Its pages count as memory and cannot be reclaimed,
+	// so a full /dev/shm leaves that much less memory to commands.
 	ShmBytes int64
 	// Tmpfs maps directories of the container to the size, in bytes, of a tmpfs
 	// mounted there. Its pages count as memory, like those of ShmBytes; the sum
@@ -57,7 +57,7 @@ type Config struct {
 	Tmpfs map[string]int64
 	// ReadOnly makes the image's file system read-only. Commands can still write
 	// to Tmpfs, to writable Mounts and to /tmp, which becomes a tmpfs of
-	// DefaultTmp bytes, or of a quarter of MemoryBytes if that is less.
+	// DefaultTmpfsBytes bytes, or of a quarter of MemoryBytes if that is less.
 	ReadOnly bool
 	// Ulimits limit each process, by name ("nofile"). The engine cannot grant
 	// more than it has itself.
@@ -72,10 +72,10 @@ type Config struct {
 	CapDrop, CapAdd []string
 	// NewPrivileges lets set-uid programs gain privileges.
 	NewPrivileges bool
-	// Force permits capabilities with which commands can forge results or leave the
+	// AllowUnsafe permits capabilities with which commands can forge results or leave the
 	// sandbox (see unsafeCapabilities), and mounts that give access to an engine
 	// (see engineSockets) or to another service of the machine.
-	Force bool
+	AllowUnsafe bool
 
 	// Prepare is work to do once per image, before the first container; nil means
 	// none. It requires EngineConfig.Images.
@@ -99,20 +99,20 @@ type Mount struct {
 // withDefaults fills in the unset fields.
 func (c Config) withDefaults() Config {
 	if c.MemoryBytes == 0 {
-		c.MemoryBytes = DefaultMemory
+		c.MemoryBytes = DefaultMemoryBytes
 	}
 	if c.PIDs == 0 {
 		c.PIDs = DefaultPIDs
 	}
 	if c.ShmBytes == 0 {
-		c.ShmBytes = c.limitToMemory(DefaultShm)
+		c.ShmBytes = c.limitToMemory(DefaultShmBytes)
 	}
 	if c.ReadOnly && c.mountPoint("/tmp") == "" {
 		c.Tmpfs = maps.Clone(c.Tmpfs)
 		if c.Tmpfs == nil {
 			c.Tmpfs = map[string]int64{}
 		}
-		c.Tmpfs["/tmp"] = c.limitToMemory(DefaultTmp)
+		c.Tmpfs["/tmp"] = c.limitToMemory(DefaultTmpfsBytes)
 	}
 	if c.Network == "" {
 		c.Network = networkNone

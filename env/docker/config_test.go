@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		"all in shm":    {docker.Config{MemoryBytes: gib, ShmBytes: gib}, "shm_size: 1GiB, /dev/shm included, is not less than memory (1GiB)"},
 		"all in tmpfs":  {docker.Config{MemoryBytes: gib, Tmpfs: map[string]int64{"/a": gib / 2, "/b": gib / 2}}, "tmpfs: 1.062GiB"},
 		"unbounded":     {docker.Config{MemoryBytes: -1, ShmBytes: 100 * gib}, ""},
-		// The sizes that nobody sets give way to a small memory.
+		// Default sizes are reduced if the memory limit is small.
 		"small and plain": {docker.Config{MemoryBytes: 32 << 20, ReadOnly: true}, ""},
 
 		"nproc":              {docker.Config{Ulimits: []docker.Ulimit{{"nproc", 9, 9}}}, "ulimits.nproc: it counts the processes of a user in all containers"},
@@ -60,9 +60,9 @@ func TestValidate(t *testing.T) {
 		"file handles":      {docker.Config{CapAdd: []string{"CAP_DAC_READ_SEARCH"}}, "cap_add: DAC_READ_SEARCH lets commands read files of the machine"},
 		"restoring":         {docker.Config{CapAdd: []string{"CHECKPOINT_RESTORE"}}, "forge"},
 		"reboot":            {docker.Config{CapAdd: []string{"SYS_BOOT"}}, "cap_add: SYS_BOOT lets commands disturb the machine"},
-		"modules by force":  {docker.Config{CapAdd: []string{"SYS_MODULE"}, Force: true}, ""},
+		"modules by force":  {docker.Config{CapAdd: []string{"SYS_MODULE"}, AllowUnsafe: true}, ""},
 		"dropped":           {docker.Config{CapDrop: []string{"SYS_MODULE", "SYS_BOOT"}}, ""},
-		"tracing by force":  {docker.Config{CapAdd: []string{"SYS_PTRACE"}, Force: true}, ""},
+		"tracing by force":  {docker.Config{CapAdd: []string{"SYS_PTRACE"}, AllowUnsafe: true}, ""},
 		"no such to add":    {docker.Config{CapAdd: []string{"NET_ROW"}}, `cap_add: unknown capability "NET_ROW"`},
 		"no such to drop":   {docker.Config{CapDrop: []string{"KILLS"}}, `cap_drop: unknown capability "KILLS"`},
 		"as Docker has it":  {docker.Config{CapDrop: []string{"CAP_KILL"}, CapAdd: []string{}}, ""},
@@ -70,13 +70,13 @@ func TestValidate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "a"
-			valid(t, tt.config, tt.want)
+			checkValidate(t, tt.config, tt.want)
 		})
 	}
-	valid(t, docker.Config{}, "image: it is missing")
+	checkValidate(t, docker.Config{}, "image: it is missing")
 }
 
-func TestValidatePlaces(t *testing.T) {
+func TestValidateMounts(t *testing.T) {
 	tmpfs := func(target string, size int64) docker.Config {
 		return docker.Config{Tmpfs: map[string]int64{target: size}}
 	}
@@ -84,7 +84,7 @@ func TestValidatePlaces(t *testing.T) {
 		return docker.Config{Mounts: []docker.Mount{{Source: source, Target: target}}}
 	}
 	forced := mount("/var/run/docker.sock", "/s")
-	forced.Force = true
+	forced.AllowUnsafe = true
 	const taken, socket, kernel = "cannot be replaced", "gives commands access to the engine's socket", "access to the machine's kernel"
 	for name, tt := range map[string]struct {
 		config docker.Config
@@ -132,13 +132,14 @@ func TestValidatePlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "a"
-			valid(t, tt.config, tt.want)
+			checkValidate(t, tt.config, tt.want)
 		})
 	}
 }
 
-// valid holds what Validate says against what it should; each mistake has a key.
-func valid(t *testing.T, c docker.Config, want string) {
+// checkValidate compares the error of Validate with the wanted text. Each error must
+// have a key.
+func checkValidate(t *testing.T, c docker.Config, want string) {
 	t.Helper()
 	err := c.Validate()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -149,7 +150,7 @@ func valid(t *testing.T, c docker.Config, want string) {
 	}
 	found := docker.ConfigErrors(err)
 	if lines := strings.Split(err.Error(), "\n"); len(found) != len(lines) {
-		t.Errorf("%d mistakes in %q", len(found), lines)
+		t.Errorf("%d errors in %q", len(found), lines)
 	}
 	for _, m := range found {
 		if m.Key == "" || m.Text == "" || strings.Contains(m.Text, "\n") {
@@ -182,18 +183,18 @@ func TestWarnings(t *testing.T) {
 		"KILL dropped":   {docker.Config{CapDrop: []string{"cap_kill"}, CapAdd: []string{}}, "cap_add: without KILL"},
 		"nothing at all": {docker.Config{CapDrop: []string{}, CapAdd: []string{}}, ""},
 		"mounts that are not held": {docker.Config{
-			CapAdd: []string{"KILL", "cap_sys_admin"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+			CapAdd: []string{"KILL", "cap_sys_admin"}, AllowUnsafe: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
 		}, "cap_add: with SYS_ADMIN, commands can make read-only mounts writable"},
 		"mounts that ALL does not hold": {docker.Config{
-			CapAdd: []string{"all"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+			CapAdd: []string{"all"}, AllowUnsafe: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
 		}, "cap_add: with SYS_ADMIN"},
 		"ALL but SYS_ADMIN": {docker.Config{
-			CapAdd: []string{"ALL"}, CapDrop: []string{"SYS_ADMIN"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+			CapAdd: []string{"ALL"}, CapDrop: []string{"SYS_ADMIN"}, AllowUnsafe: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "a"
-			valid(t, tt.config, "")
+			checkValidate(t, tt.config, "")
 			got := tt.config.Warnings()
 			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
 				t.Errorf("warnings %q, want one with %q", got, tt.want)

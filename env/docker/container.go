@@ -62,10 +62,10 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 	return c.checkResult(ctx, res, err)
 }
 
-// executeNested runs a command on behalf of a tool of another command. The outer
-// Execute already watches the engine and checks the memory.
-func (c *Container) executeNested(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
-	res, err := inside.Execute(ctx, cmd)
+// executeNested runs a nested command for a tool. The Execute of the outer command
+// already watches the engine and checks the memory.
+func (c *Container) executeNested(ctx context.Context, nested env.Environment, cmd env.Command) (env.Result, error) {
+	res, err := nested.Execute(ctx, cmd)
 	return c.checkResult(ctx, res, err)
 }
 
@@ -74,7 +74,7 @@ func (c *Container) checkResult(ctx context.Context, res env.Result, err error) 
 	switch {
 	case err == nil:
 		return res, c.checkDisk(res)
-	case c.client.Err() == nil: // ctx ended; the sandbox is usable
+	case c.client.Err() == nil: // the sandbox is usable: ctx ended, or the sink failed
 		return res, fmt.Errorf("execute command: %w", err)
 	}
 	return res, c.wrapLoss(ctx, err)
@@ -113,11 +113,11 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 	for range memoryProbes {
 		res, err := c.execute(ctx, env.Command{Script: ":", Timeout: memoryProbeTime, Env: map[string]string{"BASH_ENV": ""}})
 		if err != nil || res.Failure != "" || res.ExitCode == 0 {
-			return true // it has, or something else is wrong
+			return true // there is memory, or the probe failed for another reason
 		}
 		killed += res.OOMKilled
 	}
-	if killed <= 0 { // slow for another reason
+	if killed <= 0 { // the probes were slow for another reason
 		return true
 	}
 	c.client.CloseWithError(&env.Error{
@@ -131,9 +131,10 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 // (AutoRemove).
 const autoRemoveWait = time.Second
 
-// checkDisk returns an error if a command failed and the disk with the container's
-// file system is full: every later command would fail too. A full tmpfs is left to
-// the agent. The sandbox stays usable for reading the agent's work.
+// checkDisk returns an error if a command failed and the disk with the container's file
+// system is full: every later command would fail too. A full tmpfs is no error, because
+// the agent can delete files in it. The sandbox stays usable, so that the agent's work
+// can be read.
 func (c *Container) checkDisk(res env.Result) error {
 	if res.ExitCode == 0 || !res.DiskFull {
 		return nil
@@ -144,7 +145,8 @@ func (c *Container) checkDisk(res env.Result) error {
 	}
 }
 
-// recordLoss determines, once, why the sandbox was lost, and returns the reason.
+// recordLoss determines why the sandbox was lost, and returns the reason. Later calls
+// return the same reason.
 func (c *Container) recordLoss(ctx context.Context, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +160,7 @@ func (c *Container) recordLoss(ctx context.Context, cause error) error {
 func (c *Container) removeLimit() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if lost, ok := errors.AsType[*env.Error](c.lossErr); ok && lost.Status == env.DaemonUnavailable {
+	if loss, ok := errors.AsType[*env.Error](c.lossErr); ok && loss.Status == env.DaemonUnavailable {
 		return time.Second // the engine may have been restarted
 	}
 	return removeTimeout
@@ -196,7 +198,7 @@ func (c *Container) teardown(ctx context.Context) error {
 	if c.exit != nil {
 		c.exit.stop()
 	}
-	c.engine.removeOpen(c)
+	c.engine.removeContainer(c)
 	if err != nil {
 		return fmt.Errorf("close sandbox: %w", err)
 	}

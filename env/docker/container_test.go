@@ -25,42 +25,42 @@ func TestConformance(t *testing.T) {
 	}))
 }
 
-// start brings up a sandbox that ends with the test and leaves nothing behind.
+// start starts a sandbox and closes it after the test.
 func start(t *testing.T, e *docker.Engine, c docker.Config) *docker.Container {
 	t.Helper()
-	box, err := e.Start(t.Context(), c)
+	sandbox, err := e.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	return box
+	return sandbox
 }
 
-// run executes a script that must be carried out.
-func run(t *testing.T, box env.Environment, script string) env.Result {
+// run executes a script. It fails the test if Execute returns an error.
+func run(t *testing.T, sandbox env.Environment, script string) env.Result {
 	t.Helper()
-	res, err := box.Execute(t.Context(), env.Command{Script: script, Timeout: 20 * time.Second})
+	res, err := sandbox.Execute(t.Context(), env.Command{Script: script, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatalf("execute %q: %v", script, err)
 	}
 	return res
 }
 
-// output is what a script prints that must succeed.
-func output(t *testing.T, box env.Environment, script string) string {
+// output returns the output of a script, which must succeed.
+func output(t *testing.T, sandbox env.Environment, script string) string {
 	t.Helper()
-	res := run(t, box, script)
+	res := run(t, sandbox, script)
 	if res.ExitCode != 0 {
 		t.Fatalf("execute %q: exit code %d, %s%s", script, res.ExitCode, res.Output, res.Failure)
 	}
 	return string(res.Output)
 }
 
-// status is the status of an *env.Error, or empty.
+// status returns the status of an *env.Error, or "".
 func status(err error) env.Status {
 	if e, ok := errors.AsType[*env.Error](err); ok {
 		return e.Status
@@ -68,55 +68,55 @@ func status(err error) env.Status {
 	return ""
 }
 
-// within waits for something to become true.
-func within(t *testing.T, d time.Duration, what string, is func() bool) {
+// waitFor polls until ok returns true. It fails the test after d.
+func waitFor(t *testing.T, d time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !is() {
+	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("after %s still not: %s", d, what)
+			t.Fatalf("timeout after %s: %s", d, what)
 		}
 	}
 }
 
-func gone(t *testing.T, name string) bool {
+func isRemoved(t *testing.T, name string) bool {
 	t.Helper()
 	_, err := dockertest.Client(t).ContainerInspect(context.WithoutCancel(t.Context()), name)
 	return errdefs.IsNotFound(err)
 }
 
 func TestCloseRemovesContainer(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
-	run(t, box, "sleep 1000 &")
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	run(t, sandbox, "sleep 1000 &")
 	for range 2 {
-		if err := box.Close(t.Context()); err != nil {
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !gone(t, box.Name()) {
+	if !isRemoved(t, sandbox.Name()) {
 		t.Error("the container is still there after Close")
 	}
-	if _, err := box.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
+	if _, err := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("Execute after Close: %v, want env.ErrClosed", err)
 	}
 }
 
 func TestCloseInMidCommand(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
 	var g errgroup.Group
 	g.Go(func() error {
-		_, err := box.Execute(t.Context(), env.Command{Script: "touch /tmp/on; sleep 1000", Timeout: time.Hour})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: "touch /tmp/on; sleep 1000", Timeout: time.Hour})
 		if !errors.Is(err, env.ErrClosed) {
 			return fmt.Errorf("interrupted command: %w, want env.ErrClosed", err)
 		}
 		return nil
 	})
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := g.Wait(); err != nil {
@@ -126,37 +126,37 @@ func TestCloseInMidCommand(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
-	box := start(t, e, docker.Config{Image: image, Dir: "/usr/lib", Instance: "a__b-1", Run: "r"})
-	i := box.Info()
+	sandbox := start(t, e, docker.Config{Image: image, Dir: "/usr/lib", Instance: "a__b-1", Run: "r"})
+	i := sandbox.Info()
 	if i.System != "Linux" || i.Dir != "/usr/lib" || i.Network || i.Image != image || len(i.ImageID) != len("sha256:")+64 {
 		t.Errorf("Info = %+v", i)
 	}
-	c, err := dockertest.Client(t).ContainerInspect(t.Context(), box.Name())
+	c, err := dockertest.Client(t).ContainerInspect(t.Context(), sandbox.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l := c.Config.Labels; l["mini.instance"] != "a__b-1" || l["mini.run"] != "r" || l["mini.owner"] == "" || l["mini.expires"] == "" {
 		t.Errorf("labels = %v", l)
 	}
-	if h := c.HostConfig; h.Memory != docker.DefaultMemory || h.MemorySwap != h.Memory || *h.PidsLimit != docker.DefaultPIDs || h.LogConfig.Type != "none" {
+	if h := c.HostConfig; h.Memory != docker.DefaultMemoryBytes || h.MemorySwap != h.Memory || *h.PidsLimit != docker.DefaultPIDs || h.LogConfig.Type != "none" {
 		t.Errorf("host config = %+v", h)
 	}
 }
 
-func TestManyStartsAtOnce(t *testing.T) {
+func TestConcurrentStarts(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	var g errgroup.Group
 	for i := range 16 {
 		g.Go(func() error {
-			box, err := e.Start(t.Context(), docker.Config{Image: image})
+			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 			if err != nil {
 				return err
 			}
-			res, err := box.Execute(t.Context(), env.Command{Script: fmt.Sprintf("echo %d", i)})
+			res, err := sandbox.Execute(t.Context(), env.Command{Script: fmt.Sprintf("echo %d", i)})
 			if want := fmt.Sprintf("%d\n", i); err == nil && string(res.Output) != want {
 				err = fmt.Errorf("output %q, want %q", res.Output, want)
 			}
-			return errors.Join(err, box.Close(t.Context()))
+			return errors.Join(err, sandbox.Close(t.Context()))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -164,16 +164,17 @@ func TestManyStartsAtOnce(t *testing.T) {
 	}
 }
 
-func TestStartEndsWithContext(t *testing.T) {
+func TestStartCancelled(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
-	// Deadlines spread over the length of a start catch it at every stage.
+	// The deadlines are spread over the duration of a start, to cancel it at every
+	// stage.
 	for wait := time.Millisecond; wait < 400*time.Millisecond; wait = wait * 3 / 2 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), wait, errStop)
-		box, err := e.Start(ctx, docker.Config{Image: image, Instance: t.Name()})
+		sandbox, err := e.Start(ctx, docker.Config{Image: image, Instance: t.Name()})
 		cancel()
 		switch {
 		case err == nil:
-			err = box.Close(t.Context())
+			err = sandbox.Close(t.Context())
 		case errors.Is(err, errStop):
 			err = nil
 		}

@@ -136,7 +136,8 @@ func helperMount(volume string, readOnly bool) mount.Mount {
 	}
 }
 
-// platform returns nil for an empty string: old engines reject the field.
+// platform parses a platform such as "linux/amd64". It returns nil for "", because old
+// engines reject the field.
 func platform(s string) *ocispec.Platform {
 	if s == "" {
 		return nil

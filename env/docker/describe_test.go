@@ -29,8 +29,9 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// What is abandoned is what Sweep removes; asking removes nothing.
-func TestAbandoned(t *testing.T) {
+// TestListLeftovers: ListLeftovers lists the container of a dead owner, and removes
+// nothing.
+func TestListLeftovers(t *testing.T) {
 	e := dockertest.Engine(t)
 	p := spawn(t, docker.Config{Image: dockertest.Image(t)})
 	c, err := dockertest.Client(t).ContainerInspect(t.Context(), p.container)
@@ -47,10 +48,10 @@ func TestAbandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.ContainsFunc(found, func(l docker.Leftover) bool { return l.Name == left }) != dead {
-			t.Errorf("owner dead %v: abandoned are %v", dead, found)
+			t.Errorf("owner dead %v: leftovers are %v", dead, found)
 		}
-		if gone(t, left) {
-			t.Error("it was removed")
+		if isRemoved(t, left) {
+			t.Error("the container was removed")
 		}
 	}
 }

@@ -64,10 +64,10 @@ type Engine struct {
 	// hostSockets creates sockets for helpers if the engine is on this machine.
 	hostSockets hostSockets
 
-	mu      sync.Mutex
-	open    map[*Container]struct{}
-	helpers map[string]helperBinary // by architecture
-	filled  map[string]bool         // volumes known to contain their helper
+	mu             sync.Mutex
+	openContainers map[*Container]struct{}
+	helpers        map[string]helperBinary // by architecture
+	filled         map[string]bool         // volumes known to contain their helper
 	// unprepared has the names of prepared images that could not be created.
 	unprepared map[string]bool
 }
@@ -107,17 +107,17 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		cfg.PauseLimit = defaultPauseLimit
 	}
 	e := &Engine{
-		cfg:     cfg,
-		open:    make(map[*Container]struct{}),
-		starts:  make(chan struct{}, cfg.MaxStarts),
-		helpers: make(map[string]helperBinary),
-		filled:  make(map[string]bool),
+		cfg:            cfg,
+		openContainers: make(map[*Container]struct{}),
+		starts:         make(chan struct{}, cfg.MaxStarts),
+		helpers:        make(map[string]helperBinary),
+		filled:         make(map[string]bool),
 
 		unprepared: make(map[string]bool),
 	}
 	ping := func(ctx context.Context) error { _, err := e.api.Ping(ctx); return err }
 	e.heartbeat = newHeartbeat(heartbeatTimeout, ping, e.updatePaused)
-	opts = append(opts, func(c *client.Client) error { // last, when the transport is configured
+	opts = append(opts, func(c *client.Client) error { // the last option, because the others configure the transport
 		//nolint:errcheck,forcetypeassert // the options above leave an *http.Transport
 		e.requests = wrapTransport(c.HTTPClient().Transport.(*http.Transport), e.heartbeat)
 		return nil
@@ -137,7 +137,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		e.disconnect()
 		return nil, err
 	}
-	e.hostSockets.off = !isLocal(e.api.DaemonHost())
+	e.hostSockets.disabled = !isLocal(e.api.DaemonHost())
 	if cfg.Images != nil {
 		if e.images, err = e.openImageStore(ctx, *cfg.Images); err != nil {
 			e.disconnect()
@@ -185,18 +185,18 @@ func (e *Engine) disconnect() {
 	e.requests.next.CloseIdleConnections()
 }
 
-// addOpen registers a running container.
-func (e *Engine) addOpen(c *Container) {
+// addContainer registers a running container.
+func (e *Engine) addContainer(c *Container) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.open[c] = struct{}{}
+	e.openContainers[c] = struct{}{}
 }
 
-// removeOpen removes a container from the running ones.
-func (e *Engine) removeOpen(c *Container) {
+// removeContainer unregisters a container.
+func (e *Engine) removeContainer(c *Container) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.open, c)
+	delete(e.openContainers, c)
 }
 
 // helper returns the helper for an architecture.

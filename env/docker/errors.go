@@ -27,14 +27,14 @@ const (
 
 // engineError converts an error of the engine to an *env.Error. If ctx has ended,
 // it returns the cause of ctx.
-func engineError(ctx context.Context, otherwise env.Status, op string, err error) error {
+func engineError(ctx context.Context, defaultStatus env.Status, op string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if known, ok := errors.AsType[*env.Error](err); ok {
 		return known
 	}
-	e := &env.Error{Status: otherwise, Op: op, Err: err}
+	e := &env.Error{Status: defaultStatus, Op: op, Err: err}
 	text := err.Error()
 	switch {
 	case isDiskFull(text):

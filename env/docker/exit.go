@@ -28,7 +28,8 @@ type exitWatcher struct {
 	worker sync.WaitGroup
 }
 
-// watchExit must be called before the container starts, to see an early exit.
+// watchExit starts an exitWatcher. It must be called before the container starts, to
+// see an early exit.
 func (e *Engine) watchExit(ctx context.Context, id string) *exitWatcher {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &exitWatcher{done: make(chan struct{}), cancel: cancel}
@@ -98,7 +99,7 @@ func (c *Container) lossError(ctx context.Context, op string, err error) *env.Er
 	switch found, failed := c.engine.recentEvents(ctx, c.name, c.created); {
 	case failed != nil:
 		return engineLost(op, failed)
-	case !found.any:
+	case !found.hasAny:
 		return engineLost(op, errors.New("it has no record of the container"))
 	case found.oom:
 		died.Err = errors.New("the container as a whole ran out of memory and was killed (SIGKILL, exit code 137)")
@@ -122,7 +123,7 @@ func engineLost(op string, err error) *env.Error {
 }
 
 // containerEvents summarizes the engine's recent events of a container.
-type containerEvents struct{ any, oom bool }
+type containerEvents struct{ hasAny, oom bool }
 
 // recentEvents asks the engine for recent events: a container with AutoRemove
 // cannot be inspected after its exit. An engine that restarted since then has no
@@ -130,19 +131,19 @@ type containerEvents struct{ any, oom bool }
 func (e *Engine) recentEvents(ctx context.Context, name string, since time.Time) (containerEvents, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventsWait)
 	defer cancel()
-	// The two events of an exit come from different sources, in any order. The
-	// engine therefore keeps the response open until one second from now. If its
-	// clock differs from ours, only the hint may be missing.
+	// The two events of an exit come from different sources, in any order, so the
+	// response stays open for at least one more second. If the engine's clock differs
+	// from ours, only the hint may be missing.
 	messages, errs := e.api.Events(ctx, events.ListOptions{
 		Since:   strconv.FormatInt(since.Add(-time.Hour).Unix(), 10),
-		Until:   strconv.FormatInt(time.Now().Unix()+2, 10), // whole seconds, rounded down
+		Until:   strconv.FormatInt(time.Now().Unix()+2, 10), // whole seconds
 		Filters: filters.NewArgs(filters.Arg("container", name)),
 	})
 	var found containerEvents
 	for {
 		select {
 		case event := <-messages:
-			found.any = true
+			found.hasAny = true
 			if event.Action == events.ActionOOM {
 				found.oom = true
 				return found, nil

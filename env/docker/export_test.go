@@ -2,16 +2,16 @@ package docker
 
 import "time"
 
-// Still says that the container was seen paused a moment ago.
-func Still(c *Container) bool {
-	return c.pause.wasRecent(time.Now())
+// WasPausedRecently is pauseState.wasPausedRecently for a container.
+func WasPausedRecently(c *Container) bool {
+	return c.pause.wasPausedRecently(time.Now())
 }
 
-// TookShortcut says that the conversation does not go through the engine.
-func (c *Container) TookShortcut() bool {
-	way, ok := c.conn.(*socketConn)
-	return ok && way.conn != nil
+// UsesSocket reports whether the helper has connected to the host socket.
+func (c *Container) UsesSocket() bool {
+	conn, ok := c.conn.(*socketConn)
+	return ok && conn.conn != nil
 }
 
-// SpoilShortcuts has them made where they cannot be.
-func (e *Engine) SpoilShortcuts(dir string) { e.hostSockets.dir = dir }
+// SetSocketDir sets the directory of host sockets; a missing one makes them fail.
+func (e *Engine) SetSocketDir(dir string) { e.hostSockets.dir = dir }

@@ -4,7 +4,8 @@ package docker
 
 import "golang.org/x/sys/unix"
 
-// freeBytes returns the space available to unprivileged users on the disk of dir.
+// freeBytes returns the space available to unprivileged users on the disk of dir; false
+// if unknown.
 func freeBytes(dir string) (int64, bool) {
 	var s unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &s) != nil {

@@ -22,7 +22,8 @@ const (
 	heartbeatTimeout  = 4 * time.Second
 )
 
-// errNoHeartbeat ends the calls that wait for an engine whose heartbeat failed.
+// errNoHeartbeat is the error of calls that waited for an engine whose heartbeat
+// failed.
 var errNoHeartbeat = errors.New("the container engine accepts connections but does not answer")
 
 // heartbeat checks that one engine is alive. Its worker runs only while callers
@@ -32,8 +33,8 @@ type heartbeat struct {
 	onBeat  func(context.Context) // called after each successful ping
 	timeout time.Duration
 
-	// lastAlive is the time since created at which the engine last answered, or a
-	// container sent any byte.
+	// lastAlive is when the engine last answered or a container last sent data, as the
+	// time since created.
 	created   time.Time
 	lastAlive atomic.Int64
 	worker    sync.WaitGroup
@@ -58,14 +59,15 @@ func newHeartbeat(timeout time.Duration, ping func(context.Context) error, onBea
 // markAlive records that the engine is alive now.
 func (h *heartbeat) markAlive() { h.lastAlive.Store(int64(time.Since(h.created))) }
 
-// silence returns the time since the last sign of life.
+// silence returns the time since the engine was last known to be alive.
 func (h *heartbeat) silence() time.Duration {
 	return time.Since(h.created) - time.Duration(h.lastAlive.Load())
 }
 
-// watch calls lost if the heartbeat fails before leave is called. The worker is
-// shared and runs on for one interval: most waits are shorter, and the next one
-// follows soon. A timer per wait would wake a thread for every command.
+// watch calls lost if the heartbeat fails before leave is called. All callers share one
+// worker, which runs for up to one interval after the last wait: most waits are
+// shorter, and the next one follows soon. A timer for each wait would wake a thread for
+// every command.
 func (h *heartbeat) watch(ctx context.Context, lost func(error)) (leave func()) {
 	w := &waiter{lost: lost, since: time.Now()}
 	h.mu.Lock()
@@ -107,7 +109,7 @@ func (h *heartbeat) run(ctx context.Context) {
 			return
 		}
 		if due && !pinging {
-			h.markAlive() // no caller waited before, so the silence means nothing
+			h.markAlive() // no ping was due before, so there was no reason for an answer
 		}
 		if pinging = due; !pinging {
 			continue

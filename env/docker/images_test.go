@@ -15,27 +15,28 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// variant makes an image from the base image and some Dockerfile instructions.
-func variant(t *testing.T, name string, instructions ...string) string {
+// buildImage builds an image from the base image and Dockerfile instructions, and
+// removes it after the test.
+func buildImage(t *testing.T, name string, instructions ...string) string {
 	t.Helper()
 	cli, base := dockertest.Client(t), dockertest.Image(t)
-	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: base, Cmd: []string{"true"}}, nil, nil, nil, "")
+	ctr, err := cli.ContainerCreate(t.Context(), &container.Config{Image: base, Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref := "mini-test-" + name
-	_, err = cli.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Reference: ref, Changes: instructions})
-	if rmErr := cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{}); rmErr != nil {
+	_, err = cli.ContainerCommit(t.Context(), ctr.ID, container.CommitOptions{Reference: ref, Changes: instructions})
+	if rmErr := cli.ContainerRemove(t.Context(), ctr.ID, container.RemoveOptions{}); rmErr != nil {
 		t.Error(rmErr)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	dropImage(t, ref)
+	removeImageOnCleanup(t, ref)
 	return ref
 }
 
-func dropImage(t *testing.T, ref string) {
+func removeImageOnCleanup(t *testing.T, ref string) {
 	t.Helper()
 	t.Cleanup(func() {
 		_, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), ref, image.RemoveOptions{Force: true})
@@ -45,7 +46,7 @@ func dropImage(t *testing.T, ref string) {
 	})
 }
 
-func TestImagesThatWantSomethingElse(t *testing.T) {
+func TestImageSettings(t *testing.T) {
 	e := dockertest.Engine(t)
 	for name, tt := range map[string]struct {
 		instructions []string
@@ -58,23 +59,23 @@ func TestImagesThatWantSomethingElse(t *testing.T) {
 		"variables":   {[]string{"ENV A=image", "ENV B=image"}, "echo $A $B", "image mine\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ref := variant(t, name, tt.instructions...)
-			box := start(t, e, docker.Config{Image: ref, Env: map[string]string{"B": "mine"}})
-			if got := output(t, box, tt.script); got != tt.want {
+			ref := buildImage(t, name, tt.instructions...)
+			sandbox := start(t, e, docker.Config{Image: ref, Env: map[string]string{"B": "mine"}})
+			if got := output(t, sandbox, tt.script); got != tt.want {
 				t.Errorf("%q prints %q, want %q", tt.script, got, tt.want)
 			}
 		})
 	}
 }
 
-func TestVolumesOfImagesGoWithTheirContainer(t *testing.T) {
+func TestImageVolumesRemoved(t *testing.T) {
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
-	box := start(t, e, docker.Config{Image: variant(t, "volumes", "VOLUME /data")})
-	c, err := cli.ContainerInspect(t.Context(), box.Name())
+	sandbox := start(t, e, docker.Config{Image: buildImage(t, "volumes", "VOLUME /data")})
+	c, err := cli.ContainerInspect(t.Context(), sandbox.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	anonymous := 0
@@ -92,18 +93,19 @@ func TestVolumesOfImagesGoWithTheirContainer(t *testing.T) {
 	}
 }
 
-func TestImageWithoutTheDirectory(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: variant(t, "foreign", "WORKDIR /srv"), Dir: "/testbed"})
-	if got := output(t, box, "pwd; ls -d /testbed 2>&1 || true"); !strings.HasPrefix(got, "/srv\n") || !strings.Contains(got, "No such file") {
+func TestImageWithoutDirectory(t *testing.T) {
+	image := buildImage(t, "foreign", "WORKDIR /srv")
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: image, Dir: "/testbed"})
+	if got := output(t, sandbox, "pwd; ls -d /testbed 2>&1 || true"); !strings.HasPrefix(got, "/srv\n") || !strings.Contains(got, "No such file") {
 		t.Errorf("commands start in %q", got)
 	}
-	i := box.Info()
+	i := sandbox.Info()
 	if want := "the image has no /testbed; commands start in /srv"; i.Dir != "/srv" || len(i.Warnings) != 1 || i.Warnings[0] != want {
 		t.Errorf("dir %q, warnings %q; want %q", i.Dir, i.Warnings, want)
 	}
 }
 
-// tarball is an archive of empty files.
+// tarball returns a tar file with empty files.
 func tarball(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -119,7 +121,7 @@ func tarball(t *testing.T, files ...string) []byte {
 	return buf.Bytes()
 }
 
-func TestImageWithoutAShell(t *testing.T) {
+func TestImageWithoutShell(t *testing.T) {
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
 	const ref = "mini-test-empty"
 	body, err := cli.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(tarball(t)), SourceName: "-"}, ref, image.ImportOptions{})
@@ -132,16 +134,16 @@ func TestImageWithoutAShell(t *testing.T) {
 	if err := body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	dropImage(t, ref)
+	removeImageOnCleanup(t, ref)
 
-	box := start(t, e, docker.Config{Image: ref})
+	sandbox := start(t, e, docker.Config{Image: ref})
 	for range 2 {
-		res := run(t, box, "true")
+		res := run(t, sandbox, "true")
 		if res.Failure == "" || res.ExitCode != -1 {
-			t.Errorf("result = %+v, want a failure in words", res)
+			t.Errorf("result = %+v, want a Failure", res)
 		}
 	}
-	if w := box.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "no other shell") {
+	if w := sandbox.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "no other shell") {
 		t.Errorf("warnings = %q", w)
 	}
 }

@@ -25,7 +25,7 @@ func (e *Engine) openImageStore(ctx context.Context, cfg imagestore.Config) (*im
 	if err != nil {
 		return nil, engineError(ctx, env.DaemonUnavailable, "ask engine about itself", err)
 	}
-	host := imagestore.EngineInfo{
+	engineInfo := imagestore.EngineInfo{
 		ID:       info.ID,
 		Platform: "linux/" + imageArch(info.Architecture),
 		Owner:    e.owner.String(),
@@ -38,13 +38,13 @@ func (e *Engine) openImageStore(ctx context.Context, cfg imagestore.Config) (*im
 			return state == ownerAlive, state == ownerAlive || state == ownerDead
 		},
 	}
-	if host.ID == "" { // some engines have no id
-		host.ID = e.api.DaemonHost()
+	if engineInfo.ID == "" { // some engines have no id
+		engineInfo.ID = e.api.DaemonHost()
 	}
-	if here, err := os.Hostname(); err == nil && here == info.Name && strings.HasPrefix(e.api.DaemonHost(), "unix://") {
-		host.FreeDisk = func() (int64, bool) { return freeBytes(info.DockerRootDir) }
+	if host, err := os.Hostname(); err == nil && host == info.Name && strings.HasPrefix(e.api.DaemonHost(), "unix://") {
+		engineInfo.FreeDisk = func() (int64, bool) { return freeBytes(info.DockerRootDir) }
 	}
-	return imagestore.New(imageEngine{e}, host, cfg)
+	return imagestore.New(imageEngine{e}, engineInfo, cfg)
 }
 
 // imageArch converts the kernel's name of an architecture to that of images.
@@ -92,13 +92,13 @@ func (s imageEngine) Remove(ctx context.Context, ref string) error {
 }
 
 // DiskUsage implements imagestore.Engine. An engine measures for one client at a time
-// and rejects other requests, so Stock retries.
+// and rejects other requests, so DiskUsage retries.
 func (s imageEngine) DiskUsage(ctx context.Context) (imagestore.DiskUsage, error) {
 	deadline := time.Now().Add(requestTimeout)
 	for {
 		used, err := s.e.api.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 		if err == nil {
-			return newStock(used), nil
+			return newDiskUsage(used), nil
 		}
 		if !strings.Contains(err.Error(), "already running") || time.Now().After(deadline) {
 			return imagestore.DiskUsage{}, engineError(ctx, env.DaemonUnavailable, "get disk usage of images", err)
@@ -111,19 +111,19 @@ func (s imageEngine) DiskUsage(ctx context.Context) (imagestore.DiskUsage, error
 	}
 }
 
-func newStock(used types.DiskUsage) imagestore.DiskUsage {
-	s := imagestore.DiskUsage{Bytes: used.LayersSize}
+func newDiskUsage(used types.DiskUsage) imagestore.DiskUsage {
+	usage := imagestore.DiskUsage{Bytes: used.LayersSize}
 	for _, i := range used.Images {
 		if i == nil {
 			continue
 		}
-		h := imagestore.ImageUsage{ID: i.ID, Size: i.Size, Shared: max(i.SharedSize, 0), InUse: i.Containers > 0}
+		img := imagestore.ImageUsage{ID: i.ID, Size: i.Size, Shared: max(i.SharedSize, 0), InUse: i.Containers > 0}
 		for _, tag := range i.RepoTags {
 			if tag != "<none>:<none>" {
-				h.Names = append(h.Names, tag)
+				img.Names = append(img.Names, tag)
 			}
 		}
-		s.Images = append(s.Images, h)
+		usage.Images = append(usage.Images, img)
 	}
-	return s
+	return usage
 }

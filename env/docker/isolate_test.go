@@ -21,22 +21,22 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// isolation is a setting, what the engine was asked for, and what commands see.
+// isolation is a test case: settings, the wanted container configuration in the engine,
+// and a script with its wanted output.
 type isolation struct {
-	config  docker.Config
-	asked   func(container.InspectResponse) string // nil for what engines do not tell
-	want    string                                 // of asked
-	script  string
-	stateOf string // that the script prints
+	config     docker.Config
+	inspect    func(container.InspectResponse) string // nil if the engine does not report it
+	want       string                                 // result of inspect
+	script     string
+	wantOutput string // of the script
 }
 
 const capabilitySets = `grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status | tr '\n\t' '  '`
 
-// memoryLimit prints the bound in bytes, by either layout of control groups.
+// memoryLimit prints the memory limit in bytes, for cgroup v1 or v2.
 const memoryLimit = `cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max`
 
-// TestIsolation holds each setting against what the engine was asked for, and
-// against what it looks like from within.
+// TestIsolation checks the effect of each setting, in the engine and in the sandbox.
 func TestIsolation(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	t.Setenv("MINI_TEST_OF_THE_HOST", "secret")
@@ -49,7 +49,7 @@ func TestIsolation(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				tt.config.Image = image
-				tt.hold(t, e)
+				tt.check(t, e)
 			})
 		}
 	})
@@ -58,26 +58,27 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// hold starts a container with the setting and looks at it from both sides.
-func (i isolation) hold(t *testing.T, e *docker.Engine) {
+// check starts a container with the settings and compares them with the engine's
+// configuration and the output of the script.
+func (i isolation) check(t *testing.T, e *docker.Engine) {
 	t.Helper()
 	if err := e.Check(t.Context(), i.config); err != nil {
 		t.Fatalf("Check: %v", err)
 	}
-	box := start(t, e, i.config)
-	c, err := dockertest.Client(t).ContainerInspect(t.Context(), box.Name())
+	sandbox := start(t, e, i.config)
+	c, err := dockertest.Client(t).ContainerInspect(t.Context(), sandbox.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i.asked != nil {
-		if diff := cmp.Diff(i.want, i.asked(c)); diff != "" {
-			t.Errorf("the engine was asked (-want +got):\n%s", diff)
+	if i.inspect != nil {
+		if diff := cmp.Diff(i.want, i.inspect(c)); diff != "" {
+			t.Errorf("the engine's configuration differs (-want +got):\n%s", diff)
 		}
 	}
-	if res := run(t, box, i.script); !strings.Contains(string(res.Output), i.stateOf) {
-		t.Errorf("commands see %q, want %q", res.Output, i.stateOf)
+	if res := run(t, sandbox, i.script); !strings.Contains(string(res.Output), i.wantOutput) {
+		t.Errorf("commands see %q, want %q", res.Output, i.wantOutput)
 	}
-	info := box.Info()
+	info := sandbox.Info()
 	if want := i.config.Network == "bridge" || i.config.Network == "host"; info.Network != want {
 		t.Errorf("Info.Network is %v", info.Network)
 	}
@@ -86,7 +87,7 @@ func (i isolation) hold(t *testing.T, e *docker.Engine) {
 	}
 }
 
-// isolations are settings; host is a folder of the host's with a file in it.
+// isolations returns the test cases. host is a folder of the host with a file "a".
 func isolations(t *testing.T, host string) map[string]isolation {
 	t.Helper()
 	return map[string]isolation{
@@ -95,7 +96,7 @@ func isolations(t *testing.T, host string) map[string]isolation {
 			func(h container.InspectResponse) string {
 				return fmt.Sprintln(h.HostConfig.NetworkMode, h.HostConfig.Memory, h.HostConfig.MemorySwap, *h.HostConfig.PidsLimit, h.HostConfig.ShmSize, h.HostConfig.ReadonlyRootfs, h.HostConfig.Privileged, h.HostConfig.SecurityOpt, h.HostConfig.CapDrop, h.HostConfig.Tmpfs)
 			},
-			fmt.Sprintln("none", docker.DefaultMemory, docker.DefaultMemory, docker.DefaultPIDs, docker.DefaultShm, false, false, "[no-new-privileges]", "[ALL]", "map[]"),
+			fmt.Sprintln("none", docker.DefaultMemoryBytes, docker.DefaultMemoryBytes, docker.DefaultPIDs, docker.DefaultShmBytes, false, false, "[no-new-privileges]", "[ALL]", "map[]"),
 			capabilitySets,
 			// CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETFCAP
 			"CapEff: 00000000800000fb CapBnd: 00000000800000fb NoNewPrivs: 1",
@@ -145,7 +146,7 @@ func isolations(t *testing.T, host string) map[string]isolation {
 			"true map[/tmp:rw,exec,nosuid,nodev,mode=1777,size=268435456]",
 			`touch /a /usr/a; touch /tmp/a && mktemp -d >/dev/null && echo made`, "touch: cannot touch '/a': Read-only file system\ntouch: cannot touch '/usr/a': Read-only file system\nmade\n",
 		},
-		"read_only with a /tmp of one's own": {
+		"read_only with a configured /tmp": {
 			docker.Config{ReadOnly: true, Tmpfs: map[string]int64{"/tmp": 1 << 20}},
 			func(h container.InspectResponse) string { return h.HostConfig.Tmpfs["/tmp"] }, "rw,exec,nosuid,nodev,mode=1777,size=1048576",
 			`df -k --output=size /tmp | tail -1`, "1024\n",
@@ -234,12 +235,12 @@ for i in range(600): os.dup(0)' 2>&1 | tail -1`, "512\n1024\n0\nOSError: [Errno 
 }
 
 func mounted(h container.InspectResponse) string {
-	m := h.HostConfig.Mounts[len(h.HostConfig.Mounts)-1] // after mini's own
+	m := h.HostConfig.Mounts[len(h.HostConfig.Mounts)-1] // after the mounts of mini itself
 	return fmt.Sprint(m.Type, " ", m.Source, " ", m.Target, " ", m.ReadOnly)
 }
 
-// hostNetwork is what the engine's machine calls its network, where that is
-// this one.
+// hostNetwork returns the name of the network namespace of the engine's machine; only
+// its prefix if that is another machine.
 func hostNetwork(t *testing.T) string {
 	t.Helper()
 	if !strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://") {
@@ -252,48 +253,49 @@ func hostNetwork(t *testing.T) string {
 	return name
 }
 
-// What a network is called does not say whether it leads anywhere.
-func TestNetworkOfAnother(t *testing.T) {
+// TestNetworkModes: Info.Network does not depend on how the configuration names a
+// network.
+func TestNetworkModes(t *testing.T) {
 	e, image, cli := dockertest.Engine(t), dockertest.Image(t), dockertest.Client(t)
-	made, err := cli.NetworkCreate(t.Context(), "mini-test-"+strings.ToLower(t.Name()), network.CreateOptions{Internal: true})
+	created, err := cli.NetworkCreate(t.Context(), "mini-test-"+strings.ToLower(t.Name()), network.CreateOptions{Internal: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cli.NetworkRemove(context.WithoutCancel(t.Context()), made.ID); err != nil {
+		if err := cli.NetworkRemove(context.WithoutCancel(t.Context()), created.ID); err != nil {
 			t.Error(err)
 		}
 	})
-	nothing, err := cli.NetworkInspect(t.Context(), "none", network.InspectOptions{})
+	none, err := cli.NetworkInspect(t.Context(), "none", network.InspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := start(t, e, docker.Config{Image: image})
-	beside := start(t, e, docker.Config{Image: image, Network: "bridge"})
+	isolated := start(t, e, docker.Config{Image: image})
+	connected := start(t, e, docker.Config{Image: image, Network: "bridge"})
 	for mode, want := range map[string]bool{
-		made.ID:                      true, // other containers are there
-		nothing.ID:                   false,
-		"container:" + alone.Name():  false,
-		"container:" + beside.Name(): true,
+		created.ID:                      true, // it may have other containers
+		none.ID:                         false,
+		"container:" + isolated.Name():  false,
+		"container:" + connected.Name(): true,
 	} {
 		c := docker.Config{Image: image, Network: mode}
 		if err := e.Check(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		box := start(t, e, c)
-		if box.Info().Network != want {
-			t.Errorf("%s: Info.Network is %v", mode, box.Info().Network)
+		sandbox := start(t, e, c)
+		if sandbox.Info().Network != want {
+			t.Errorf("%s: Info.Network is %v", mode, sandbox.Info().Network)
 		}
-		if got := output(t, box, "ls /sys/class/net") != "lo\n"; got != want {
-			t.Errorf("%s: there is an interface: %v", mode, got)
+		if got := output(t, sandbox, "ls /sys/class/net") != "lo\n"; got != want {
+			t.Errorf("%s: has a network interface: %v", mode, got)
 		}
-		if err := box.Close(t.Context()); err != nil { // before the network
+		if err := sandbox.Close(t.Context()); err != nil { // before the network
 			t.Error(err)
 		}
 	}
 }
 
-func TestCheckAsksTheEngine(t *testing.T) {
+func TestCheck(t *testing.T) {
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
@@ -306,31 +308,31 @@ func TestCheckAsksTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
+	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{}); err != nil {
+		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	for name, tt := range map[string]struct {
 		config docker.Config
-		want   []string // in the mistakes, in order
+		want   []string // in the errors, in order
 	}{
-		"well":                 {docker.Config{Mounts: []docker.Mount{{Source: dir, Target: "/a"}}}, nil},
-		"found by Validate":    {docker.Config{CPUs: -1}, []string{"cpus: -1"}},
-		"network":              {docker.Config{Network: "mini-no-such"}, []string{`network: the engine has no network "mini-no-such"; use "none" or "host"`}},
-		"container":            {docker.Config{Network: "container:mini-no-such"}, []string{`network: the engine has no container "mini-no-such"`}},
-		"container that stood": {docker.Config{Network: "container:" + made.ID}, []string{"is not running; start it first"}},
-		"runtime":              {docker.Config{Runtime: "mini-no-such"}, []string{`runtime: the engine has no runtime "mini-no-such"; it has `}},
-		"cpus":                 {docker.Config{CPUs: 4096}, []string{"cpus: 4096 exceeds the"}},
+		"well":              {docker.Config{Mounts: []docker.Mount{{Source: dir, Target: "/a"}}}, nil},
+		"found by Validate": {docker.Config{CPUs: -1}, []string{"cpus: -1"}},
+		"network":           {docker.Config{Network: "mini-no-such"}, []string{`network: the engine has no network "mini-no-such"; use "none" or "host"`}},
+		"container":         {docker.Config{Network: "container:mini-no-such"}, []string{`network: the engine has no container "mini-no-such"`}},
+		"stopped container": {docker.Config{Network: "container:" + created.ID}, []string{"is not running; start it first"}},
+		"runtime":           {docker.Config{Runtime: "mini-no-such"}, []string{`runtime: the engine has no runtime "mini-no-such"; it has `}},
+		"cpus":              {docker.Config{CPUs: 4096}, []string{"cpus: 4096 exceeds the"}},
 		"mounts": {docker.Config{Mounts: []docker.Mount{{Source: dir + "/none", Target: "/a"}, {Source: link, Target: "/b"}}}, []string{
 			"mounts: " + fmt.Sprintf("%.80q", dir+"/none") + " does not exist", "gives commands access to the engine's socket",
 		}},
 		"a socket of another service": {docker.Config{Mounts: []docker.Mount{{Source: filepath.Join(dir, "s"), Target: "/a"}}}, []string{"is a socket"}},
-		"by force":                    {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, Force: true}, nil},
+		"by force":                    {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, AllowUnsafe: true}, nil},
 		"several":                     {docker.Config{Network: "mini-no-such", CPUs: 4096}, []string{"network: ", "cpus: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -338,18 +340,18 @@ func TestCheckAsksTheEngine(t *testing.T) {
 			err := e.Check(t.Context(), tt.config)
 			found := docker.ConfigErrors(err)
 			if len(found) != len(tt.want) {
-				t.Fatalf("err = %v, want %d mistakes", err, len(tt.want))
+				t.Fatalf("err = %v, want %d errors", err, len(tt.want))
 			}
 			for i, want := range tt.want {
 				if !strings.Contains(found[i].Error(), want) {
-					t.Errorf("mistake %d is %q, want %q", i, found[i], want)
+					t.Errorf("error %d is %q, want %q", i, found[i], want)
 				}
 			}
 		})
 	}
 }
 
-func TestCheckWithoutAnEngine(t *testing.T) {
+func TestCheckWithoutEngine(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // answers a ping
 	e, err := docker.Open(t.Context(), docker.EngineConfig{Host: "tcp://" + s.Listener.Addr().String()})
 	if err != nil {

@@ -22,9 +22,9 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-func TestExposureOfWhatCannotMount(t *testing.T) {
-	e := &Engine{} // it is not asked
-	if said, err := e.IsolationWarning(t.Context(), Config{CapAdd: []string{"KILL"}}); said != "" || err != nil {
-		t.Errorf("%q, %v", said, err)
+func TestIsolationWarningWithoutMount(t *testing.T) {
+	e := &Engine{} // no request is sent
+	if warning, err := e.IsolationWarning(t.Context(), Config{CapAdd: []string{"KILL"}}); warning != "" || err != nil {
+		t.Errorf("%q, %v", warning, err)
 	}
 }

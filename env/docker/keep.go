@@ -24,7 +24,7 @@ const (
 // keptRepository is the prefix of the names of kept images.
 const keptRepository = "mini-kept/"
 
-// keepTimeout limits a commit; an image of a gigabyte takes seconds.
+// keepTimeout limits a commit. Committing a gigabyte takes seconds.
 const keepTimeout = 10 * time.Minute
 
 // KeptImage is a sandbox that was committed to an image.
@@ -32,7 +32,7 @@ type KeptImage struct {
 	Image    string // name
 	ID       string
 	Host     string // hash that identifies the host it was kept on
-	User     string // user id of the process that kept it; empty if an older mini did
+	User     string // user id of the process that kept it; empty if an older version of mini did
 	Run      string // Config.Run
 	Instance string // Config.Instance
 	Attempt  string

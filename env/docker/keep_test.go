@@ -22,10 +22,10 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// keep makes an image of a sandbox that is gone after the test.
-func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string) docker.KeptImage {
+// keep keeps a sandbox as an image and removes the image after the test.
+func keep(t *testing.T, e *docker.Engine, sandbox *docker.Container, attempt string) docker.KeptImage {
 	t.Helper()
-	name, err := box.Keep(t.Context(), attempt)
+	name, err := sandbox.Keep(t.Context(), attempt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,27 +41,27 @@ func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string)
 	}
 	i := slices.IndexFunc(all, func(k docker.KeptImage) bool { return k.Image == name })
 	if i < 0 {
-		t.Fatalf("%s is not among the kept ones: %+v", name, all)
+		t.Fatalf("%s is not among the kept images: %+v", name, all)
 	}
 	return all[i]
 }
 
 func TestKeep(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
-	box := start(t, e, docker.Config{
+	sandbox := start(t, e, docker.Config{
 		Image: image, Dir: "/usr/lib", Run: "My__Run!--._x-1a", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
 	})
-	run(t, box, "echo left > /root/note; mkdir -p /usr/lib/made")
-	k := keep(t, e, box, "2")
+	run(t, sandbox, "echo left > /root/note; mkdir -p /usr/lib/made")
+	k := keep(t, e, sandbox, "2")
 	if k.Image != "mini-kept/my-run-x-1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My__Run!--._x-1a" || k.Attempt != "2" || time.Since(k.Created) > time.Minute {
 		t.Errorf("kept %+v", k)
 	}
-	run(t, box, "echo the sandbox itself goes on")
-	if err := box.Close(t.Context()); err != nil {
+	run(t, sandbox, "echo the sandbox itself goes on")
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	// What starts from it is nobody's leftover, and begins in the directory.
+	// A container of the image has no owner label and starts in the working directory.
 	found, err := dockertest.Client(t).ImageInspect(t.Context(), k.Image)
 	if err != nil {
 		t.Fatal(err)
@@ -77,28 +77,29 @@ func TestKeep(t *testing.T) {
 	if got := output(t, again, "cat /root/note; pwd; ls -d made"); got != "left\n/usr/lib\nmade\n" {
 		t.Errorf("in the kept sandbox: %q", got)
 	}
-	left, err := e.ListLeftovers(t.Context(), docker.CleanOptions{Kept: true})
+	left, err := e.ListLeftovers(t.Context(), docker.CleanOptions{IncludeKept: true})
 	if err != nil || !slices.ContainsFunc(left, func(l docker.Leftover) bool {
 		return l.Kind == docker.KindImage && l.Name == k.Image && l.Instance == "a__b-1"
 	}) {
-		t.Errorf("what could be cleaned is %v, %v; the kept sandbox is not in it", left, err)
+		t.Errorf("the leftovers are %v, %v, without the kept sandbox", left, err)
 	}
 	if left, err = e.ListLeftovers(t.Context(), docker.CleanOptions{}); err != nil || slices.ContainsFunc(left, func(l docker.Leftover) bool { return l.Name == k.Image }) {
-		t.Errorf("without being asked, %v would be cleaned, %v", left, err)
+		t.Errorf("without CleanOptions.IncludeKept, the leftovers are %v, %v", left, err)
 	}
 }
 
-// Users who share an engine do not remove each other's kept sandboxes. What an
-// older mini kept has no user, and goes only when that is asked for.
+// TestKeepOfUsers: users who share an engine do not remove each other's kept sandboxes.
+// Images kept by an older version of mini have no user label, and are removed only with
+// CleanOptions.IncludeUnknown.
 func TestKeepOfUsers(t *testing.T) {
 	e, cli := dockertest.Engine(t), dockertest.Client(t)
-	box := start(t, e, docker.Config{Image: dockertest.Image(t), Instance: "own"})
-	own := keep(t, e, box, "1").Image
+	sandbox := start(t, e, docker.Config{Image: dockertest.Image(t), Instance: "own"})
+	own := keep(t, e, sandbox, "1").Image
 	found, err := cli.ImageInspect(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := func(instance, uid string) string {
+	create := func(instance, uid string) string {
 		labels := maps.Clone(found.Config.Labels)
 		delete(labels, "mini.uid")
 		if uid != "" {
@@ -115,44 +116,44 @@ func TestKeepOfUsers(t *testing.T) {
 		})
 		return name
 	}
-	others, old := made("another", strconv.Itoa(os.Getuid()+1)), made("old", "")
+	others, old := create("another", strconv.Itoa(os.Getuid()+1)), create("old", "")
 	for _, tt := range []struct {
-		thorough docker.CleanOptions
-		want     []string
+		options docker.CleanOptions
+		want    []string
 	}{
-		{docker.CleanOptions{Kept: true}, []string{own}},
-		{docker.CleanOptions{Kept: true, Unknown: true}, []string{own, old}},
-		{docker.CleanOptions{Unknown: true}, nil},
+		{docker.CleanOptions{IncludeKept: true}, []string{own}},
+		{docker.CleanOptions{IncludeKept: true, IncludeUnknown: true}, []string{own, old}},
+		{docker.CleanOptions{IncludeUnknown: true}, nil},
 	} {
-		left, err := e.ListLeftovers(t.Context(), tt.thorough)
+		left, err := e.ListLeftovers(t.Context(), tt.options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{own, others, old} {
 			i := slices.IndexFunc(left, func(l docker.Leftover) bool { return l.Name == name })
 			if got, want := i >= 0, slices.Contains(tt.want, name); got != want {
-				t.Errorf("%+v: %s would be removed: %t, want %t", tt.thorough, name, got, want)
+				t.Errorf("%+v: %s would be removed: %t, want %t", tt.options, name, got, want)
 			} else if got && left[i].OwnerUnknown != (name == old) {
-				t.Errorf("%+v: %s", tt.thorough, left[i])
+				t.Errorf("%+v: %s", tt.options, left[i])
 			}
 		}
 	}
 }
 
-func TestKeepWhatIsGone(t *testing.T) {
+func TestKeepClosed(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
-	box := start(t, e, docker.Config{Image: image, Instance: "gone"})
-	if err := box.Close(t.Context()); err != nil {
+	sandbox := start(t, e, docker.Config{Image: image, Instance: "gone"})
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := box.Keep(t.Context(), "1"); status(err) != env.ContainerDied {
+	if _, err := sandbox.Keep(t.Context(), "1"); status(err) != env.ContainerDied {
 		t.Errorf("keep a closed sandbox: %v", err)
 	}
 }
 
 func TestShell(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
-	box := start(t, e, docker.Config{Image: image, Dir: "/usr/lib"})
+	sandbox := start(t, e, docker.Config{Image: image, Dir: "/usr/lib"})
 	for _, tt := range []struct {
 		name  string
 		shell docker.ShellOptions
@@ -172,12 +173,12 @@ func TestShell(t *testing.T) {
 			sizes <- docker.Size{Width: 83, Height: 21}
 			s := tt.shell
 			s.Stdin, s.Stdout, s.Stderr, s.Resize = strings.NewReader(tt.in), &out, &errs, sizes
-			if s.TTY { // which hangs up at the end of its input
-				in, typed := io.Pipe()
-				defer typed.Close()
+			if s.TTY { // a terminal hangs up at the end of its input
+				in, stdin := io.Pipe()
+				defer stdin.Close()
 				s.Stdin = in
 			}
-			code, err := box.Shell(t.Context(), s)
+			code, err := sandbox.Shell(t.Context(), s)
 			if err != nil || code != tt.code || out.String() != tt.out || errs.String() != tt.err {
 				t.Errorf("code %d, error %v, output %q, errors %q; want %d, %q, %q", code, err, &out, &errs, tt.code, tt.out, tt.err)
 			}
@@ -186,29 +187,30 @@ func TestShell(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("stop")
-		in, typed := io.Pipe()
-		defer typed.Close()
+		in, stdin := io.Pipe()
+		defer stdin.Close()
 		out := writer(func([]byte) { cancel(stop) })
-		if _, err := box.Shell(ctx, docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out}); !errors.Is(err, stop) {
+		if _, err := sandbox.Shell(ctx, docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out}); !errors.Is(err, stop) {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
 	t.Run("dead sandbox", func(t *testing.T) {
-		in, typed := io.Pipe()
-		defer typed.Close()
+		in, stdin := io.Pipe()
+		defer stdin.Close()
 		out := writer(func([]byte) {
-			if err := dockertest.Client(t).ContainerKill(context.WithoutCancel(t.Context()), box.Name(), "KILL"); err != nil {
+			cli := dockertest.Client(t)
+			if err := cli.ContainerKill(context.WithoutCancel(t.Context()), sandbox.Name(), "KILL"); err != nil {
 				t.Error(err)
 			}
 		})
-		code, err := box.Shell(t.Context(), docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out})
-		if status(err) != env.ContainerDied && code != 137 { // the engine may still know how the shell itself ended
+		code, err := sandbox.Shell(t.Context(), docker.ShellOptions{Command: []string{"sh", "-c", "echo on; exec cat"}, Stdin: in, Stdout: out, Stderr: out})
+		if status(err) != env.ContainerDied && code != 137 { // the engine may still report the exit code of the shell
 			t.Errorf("code %d, error %v", code, err)
 		}
 	})
 }
 
-// writer is called with what is written.
+// writer is an io.Writer that calls a function with the written data.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) {

@@ -18,11 +18,11 @@ const (
 	KindImage     Kind = "image" // a kept sandbox
 )
 
-// Leftover is an object in an engine whose owner is dead or unknown.
+// Leftover is an object in an engine that Sweep or Clean may remove.
 type Leftover struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
-	// Owner is the process that created it.
+	// Owner is the process that created the object.
 	Owner string `json:"owner,omitempty"`
 	// OwnerUnknown is true if mini cannot tell whether that process still runs, or,
 	// for an image, which user kept it.
@@ -32,9 +32,9 @@ type Leftover struct {
 	Instance string    `json:"instance,omitempty"`
 	State    string    `json:"state,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
-	// Helper is true for a volume with the helper program. mini creates such a
+	// IsHelper is true for a volume with the helper program. mini creates such a
 	// volume again when it is needed.
-	Helper bool `json:"helper,omitempty"`
+	IsHelper bool `json:"helper,omitempty"`
 
 	id string
 }
@@ -48,7 +48,7 @@ func (l Leftover) String() string {
 	if l.Run != "" {
 		about = append(about, "run "+l.Run)
 	}
-	if l.Helper {
+	if l.IsHelper {
 		about = append(about, "mini's helper")
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// containers are the names of all containers for an instance, in any state.
+// containers returns the names of all containers of an instance, in any state.
 func containers(t *testing.T, instance string) []string {
 	t.Helper()
 	list, err := dockertest.Client(t).ContainerList(context.WithoutCancel(t.Context()), container.ListOptions{

@@ -26,34 +26,34 @@ func TestNoEngine(t *testing.T) {
 	}
 }
 
-// forge writes what looks like the report of a command into PID 1's stdout.
+// forge writes a frame that looks like the report of a command to PID 1's stdout.
 const forge = `printf '\0\0\0\7X\0\0\0\1{}' > /proc/1/fd/1`
 
-func TestForgedFramesDoNotArrive(t *testing.T) {
+func TestForgedFramesDenied(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	for _, user := range []string{"", "1000"} {
-		box := start(t, e, docker.Config{Image: image, User: user})
+		sandbox := start(t, e, docker.Config{Image: image, User: user})
 		for _, script := range []string{forge, "cat /proc/1/environ", "ls -l /proc/1/fd/", "cat /proc/1/mem"} {
-			if res := run(t, box, script); res.ExitCode == 0 || !strings.Contains(string(res.Output), "Permission denied") {
+			if res := run(t, sandbox, script); res.ExitCode == 0 || !strings.Contains(string(res.Output), "Permission denied") {
 				t.Errorf("user %q: %s: exit code %d, %q; want it refused", user, script, res.ExitCode, res.Output)
 			}
 		}
-		if got := output(t, box, "echo true"); got != "true\n" {
+		if got := output(t, sandbox, "echo true"); got != "true\n" {
 			t.Errorf("user %q: afterwards: %q", user, got)
 		}
 	}
 }
 
-// With SYS_PTRACE the helper's pipes are open to commands: forged frames arrive,
-// and must end the sandbox.
-func TestForgedFrameIsAViolation(t *testing.T) {
+// TestForgedFrameEndsSandbox: with SYS_PTRACE, commands can write to the helper's
+// pipes. A forged frame must end the sandbox.
+func TestForgedFrameEndsSandbox(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	if _, err := e.Start(t.Context(), docker.Config{Image: image, CapAdd: []string{"cap_sys_ptrace"}}); err == nil || status(err) != "" {
-		t.Errorf("SYS_PTRACE without force: %v, want a plain refusal", err)
+		t.Errorf("SYS_PTRACE without Force: %v, want a configuration error", err)
 	}
-	box := start(t, e, docker.Config{Image: image, CapAdd: []string{"SYS_PTRACE"}, Force: true})
+	sandbox := start(t, e, docker.Config{Image: image, CapAdd: []string{"SYS_PTRACE"}, AllowUnsafe: true})
 	for range 2 {
-		_, err := box.Execute(t.Context(), env.Command{Script: `printf 'not a frame' > /proc/1/fd/1; sleep 10`})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: `printf 'not a frame' > /proc/1/fd/1; sleep 10`})
 		if status(err) != env.ProtocolViolation {
 			t.Errorf("err = %v, want ProtocolViolation", err)
 		}
@@ -62,13 +62,13 @@ func TestForgedFrameIsAViolation(t *testing.T) {
 
 func TestContainerKilledInMidCommand(t *testing.T) {
 	e, image, cli := dockertest.Engine(t), dockertest.Image(t), dockertest.Client(t)
-	box := start(t, e, docker.Config{Image: image})
+	sandbox := start(t, e, docker.Config{Image: image})
 	var g errgroup.Group
 	g.Go(func() error {
-		_, err := box.Execute(t.Context(), env.Command{Script: "sleep 100"})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 100"})
 		return err
 	})
-	if err := cli.ContainerKill(t.Context(), box.Name(), "KILL"); err != nil {
+	if err := cli.ContainerKill(t.Context(), sandbox.Name(), "KILL"); err != nil {
 		t.Fatal(err)
 	}
 	err := g.Wait()
@@ -76,18 +76,18 @@ func TestContainerKilledInMidCommand(t *testing.T) {
 		t.Errorf("err = %v, want ContainerDied, killed from outside", err)
 	}
 	if strings.Contains(err.Error(), "stream") || strings.Contains(err.Error(), "EOF") {
-		t.Errorf("err = %v, which speaks of streams", err)
+		t.Errorf("err = %v, want one that does not mention streams", err)
 	}
 	if e, ok := errors.AsType[*env.Error](err); ok && strings.Contains(e.Hint, "memory") {
-		t.Errorf("hint = %q, though memory had nothing to do with it", e.Hint)
+		t.Errorf("hint = %q, want one that does not mention memory", e.Hint)
 	}
 }
 
-// A command can make the helper the kernel's first choice, and so end its own
-// sandbox.
+// TestContainerOutOfMemory: a command can make the OOM killer choose the helper, which
+// ends the sandbox.
 func TestContainerOutOfMemory(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t), MemoryBytes: 64 << 20})
-	_, err := box.Execute(t.Context(), env.Command{
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t), MemoryBytes: 64 << 20})
+	_, err := sandbox.Execute(t.Context(), env.Command{
 		Script: "echo 1000 > /proc/1/oom_score_adj && echo 0 > /proc/self/oom_score_adj && exec python3 -c 'x = bytearray(1 << 30)'",
 	})
 	e, ok := errors.AsType[*env.Error](err)
@@ -96,16 +96,16 @@ func TestContainerOutOfMemory(t *testing.T) {
 	}
 }
 
-// line is a connection to the engine that can be cut.
-type line struct {
+// engineProxy is a proxy for the engine's socket whose connections can be closed.
+type engineProxy struct {
 	listener net.Listener
 	mu       sync.Mutex
 	conns    []net.Conn
 	workers  sync.WaitGroup
 }
 
-// newLine listens beside the engine's socket and passes everything on.
-func newLine(t *testing.T) *line {
+// newEngineProxy starts a proxy, and closes it after the test.
+func newEngineProxy(t *testing.T) *engineProxy {
 	t.Helper()
 	host, ok := strings.CutPrefix(dockertest.Client(t).DaemonHost(), "unix://")
 	if !ok {
@@ -115,27 +115,27 @@ func newLine(t *testing.T) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &line{listener: listener}
+	l := &engineProxy{listener: listener}
 	l.workers.Go(func() {
 		for {
-			near, err := listener.Accept()
+			clientConn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			far, err := new(net.Dialer).DialContext(t.Context(), "unix", host)
+			engineConn, err := new(net.Dialer).DialContext(t.Context(), "unix", host)
 			if err != nil {
-				_ = near.Close()
+				_ = clientConn.Close()
 				return
 			}
-			l.pass(near, far)
-			l.pass(far, near)
+			l.copy(clientConn, engineConn)
+			l.copy(engineConn, clientConn)
 		}
 	})
-	t.Cleanup(l.cut)
+	t.Cleanup(l.closeAll)
 	return l
 }
 
-func (l *line) pass(from, to net.Conn) {
+func (l *engineProxy) copy(from, to net.Conn) {
 	l.mu.Lock()
 	l.conns = append(l.conns, from)
 	l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *line) pass(from, to net.Conn) {
 	})
 }
 
-func (l *line) cut() {
+func (l *engineProxy) closeAll() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	for _, c := range l.conns {
@@ -156,31 +156,31 @@ func (l *line) cut() {
 }
 
 func TestEngineLostInMidCommand(t *testing.T) {
-	image, l := dockertest.Image(t), newLine(t)
+	image, l := dockertest.Image(t), newEngineProxy(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{Host: "unix://" + l.listener.Addr().String()})
-	box, err := e.Start(t.Context(), docker.Config{Image: image})
+	sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var g errgroup.Group
 	g.Go(func() error {
-		_, err := box.Execute(t.Context(), env.Command{Script: "sleep 100"})
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 100"})
 		return err
 	})
-	l.cut()
+	l.closeAll()
 	if err := g.Wait(); status(err) != env.DaemonUnavailable {
 		t.Errorf("err = %v, want DaemonUnavailable", err)
 	}
-	if err := box.Close(t.Context()); status(err) != env.DaemonUnavailable {
+	if err := sandbox.Close(t.Context()); status(err) != env.DaemonUnavailable {
 		t.Errorf("Close: %v, want DaemonUnavailable", err)
 	}
-	within(t, 5*time.Second, "container gone, its stdin having ended", func() bool { return gone(t, box.Name()) })
+	waitFor(t, 5*time.Second, "exit at the end of stdin", func() bool { return isRemoved(t, sandbox.Name()) })
 	if _, err := e.Start(t.Context(), docker.Config{Image: image}); status(err) != env.DaemonUnavailable {
 		t.Errorf("Start: %v, want DaemonUnavailable", err)
 	}
 }
 
-func TestWarnsOfAFixedVersion(t *testing.T) {
+func TestFixedVersionWarning(t *testing.T) {
 	dockertest.Client(t)
 	t.Setenv(client.EnvOverrideAPIVersion, "1.40")
 	e := dockertest.Engine(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/minibench/mini/env/docker"
 )
 
-// childVar makes the test binary an ordinary user of the package instead, to
-// be killed: its value is a childConfig.
+// childVar makes the test binary run a sandbox until it is killed. Its value is a
+// childConfig as JSON.
 const childVar = "MINI_DOCKER_TEST_CHILD"
 
 type childConfig struct {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child starts a sandbox, prints its name, and is in mid-command until killed
-// or until its stdin ends, after which it dies without closing anything.
+// child starts a sandbox, prints its name and runs a command, until it is killed or its
+// stdin ends. It then exits without closing the sandbox.
 func child(ctx context.Context, config string) error {
 	var c childConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
@@ -47,15 +47,15 @@ func child(ctx context.Context, config string) error {
 	if err != nil {
 		return err
 	}
-	box, err := e.Start(ctx, c.Config)
+	sandbox, err := e.Start(ctx, c.Config)
 	if err != nil {
 		return err
 	}
-	fmt.Println(box.Name())
+	fmt.Println(sandbox.Name())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	_, err = box.Execute(ctx, env.Command{Script: "sleep 1000", Timeout: time.Hour})
+	_, err = sandbox.Execute(ctx, env.Command{Script: "sleep 1000", Timeout: time.Hour})
 	return err
 }

@@ -46,61 +46,61 @@ func isWithin(name, dir string) bool {
 }
 
 // validateMounts checks mounts and tmpfs together: their targets must differ.
-func (c Config) validateMounts(m *configErrors) {
+func (c Config) validateMounts(errs *configErrors) {
 	taken := map[string]bool{}
 	checkTarget := func(key, target string) {
 		switch {
 		case !path.IsAbs(target) || path.Clean(target) != target || strings.ContainsAny(target, ":\x00"):
-			m.add(key, "%.80q is not a valid target; use an absolute path without . and ..", target)
+			errs.add(key, "%.80q is not a valid target; use an absolute path without . and ..", target)
 		case target == "/" || slices.ContainsFunc(reservedDirs, func(dir string) bool { return isWithin(target, dir) }):
 			if isWithin(target, "/dev/shm") {
-				m.add(key, "%.80q is always mounted; set shm_size instead", target)
+				errs.add(key, "%.80q is always mounted; set shm_size instead", target)
 				return
 			}
-			m.add(key, "%.80q cannot be replaced: the sandbox needs /, /proc, /sys, /dev and %s", target, helperDir)
+			errs.add(key, "%.80q cannot be replaced: the sandbox needs /, /proc, /sys, /dev and %s", target, helperDir)
 		case taken[target]:
-			m.add(key, "%.80q is used twice", target)
+			errs.add(key, "%.80q is used twice", target)
 		}
 		taken[target] = true
 	}
 	for _, target := range slices.Sorted(maps.Keys(c.Tmpfs)) {
 		checkTarget("tmpfs", target)
 		if c.Tmpfs[target] <= 0 {
-			m.add("tmpfs", `%.80q has no size; write {%s: 64m}`, target, target)
+			errs.add("tmpfs", `%.80q has no size; write {%s: 64m}`, target, target)
 		}
 	}
 	for _, mount := range c.Mounts {
 		checkTarget("mounts", mount.Target)
 		switch {
-		case !path.IsAbs(mount.Source) && !windowsPath(mount.Source) || strings.Contains(mount.Source, "\x00"):
-			m.add("mounts", "%.80q is not an absolute path on the engine's machine", mount.Source)
-		case !c.Force:
-			mount.refuseUnsafe(m, mount.Source, engineSockets)
+		case !path.IsAbs(mount.Source) && !isWindowsPath(mount.Source) || strings.Contains(mount.Source, "\x00"):
+			errs.add("mounts", "%.80q is not an absolute path on the engine's machine", mount.Source)
+		case !c.AllowUnsafe:
+			mount.refuseUnsafe(errs, mount.Source, engineSockets)
 		}
 	}
 }
 
-// refuseUnsafe refuses a mount that gives commands access to a container engine or
-// to the machine's kernel. A read-only mount does not protect a socket. source is
-// the mount's source, or its target if it is a symbolic link.
-func (t Mount) refuseUnsafe(m *configErrors, source string, sockets []string) {
+// refuseUnsafe refuses a mount that gives commands access to a container engine or to
+// the machine's kernel. A read-only mount does not protect a socket. source is the
+// mount's source, possibly with symbolic links resolved.
+func (m Mount) refuseUnsafe(errs *configErrors, source string, sockets []string) {
 	source = path.Clean(source)
 	for _, socket := range sockets {
 		if exposesSocket(source, socket) {
-			m.add("mounts", "%.80q gives commands access to the engine's socket, and so to the machine; set environment.unsafe to accept that", t.Source)
+			errs.add("mounts", "%.80q gives commands access to the engine's socket, and so to the machine; set environment.unsafe to accept that", m.Source)
 			return
 		}
 	}
 	for _, dir := range kernelDirs {
 		if isWithin(source, dir) {
-			m.add("mounts", "%.80q gives commands access to the machine's kernel; set environment.unsafe to accept that", t.Source)
+			errs.add("mounts", "%.80q gives commands access to the machine's kernel; set environment.unsafe to accept that", m.Source)
 			return
 		}
 	}
 }
 
-// windowsPath reports whether s is a path like C:\x, for an engine on Windows.
-func windowsPath(s string) bool {
+// isWindowsPath reports whether s is a path like C:\x, for an engine on Windows.
+func isWindowsPath(s string) bool {
 	return len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
 }
 
@@ -116,8 +116,8 @@ func (c Config) mountPoint(name string) string {
 	for target := range c.Tmpfs {
 		consider(target)
 	}
-	for _, m := range c.Mounts {
-		consider(m.Target)
+	for _, errs := range c.Mounts {
+		consider(errs.Target)
 	}
 	return best
 }

@@ -92,7 +92,7 @@ func (o owner) stateIn(other owner, p procTable) ownerState {
 	case start == "" && p.isAbsent(other.PID):
 		return ownerDead
 	case start == "" || other.Start == "":
-		return ownerAlive // until no process has its id
+		return ownerAlive // it may run until no process has its id
 	case start != other.Start || exited:
 		return ownerDead
 	}

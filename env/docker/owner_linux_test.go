@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Only what proves it makes an owner dead: whatever cannot be seen may live.
-func TestJudgeOwner(t *testing.T) {
+// TestOwnerState: an owner counts as dead only if that is proven.
+func TestOwnerState(t *testing.T) {
 	t.Parallel()
 	const pid = 4711
 	o := owner{Host: "h", Boot: "b", Namespace: "pid:[1]", PID: os.Getpid(), Start: "7"}
@@ -27,8 +27,8 @@ func TestJudgeOwner(t *testing.T) {
 	self := strconv.Itoa(os.Getpid())
 	for name, tt := range map[string]struct {
 		other owner
-		self  string // where /proc/self leads
-		stat  string // of the process; hidden, or gone, where empty
+		self  string // target of /proc/self
+		stat  string // content of /proc/PID/stat; empty if the file is missing
 		kill  error
 		want  ownerState
 	}{
@@ -38,9 +38,9 @@ func TestJudgeOwner(t *testing.T) {
 		"it was not reaped":               {other, self, stat("Z", "100"), nil, ownerDead},
 		"it is gone":                      {other, self, "", syscall.ESRCH, ownerDead},
 		"hidden":                          {other, self, "", syscall.EPERM, ownerAlive},
-		"hidden from a mini that may":     {other, self, "", nil, ownerAlive},
+		"hidden, but signals are allowed": {other, self, "", nil, ownerAlive},
 		"signals are refused":             {other, self, "", syscall.ENOSYS, ownerAlive},
-		"a torn line":                     {other, self, "4711 (a", nil, ownerAlive},
+		"a truncated line":                {other, self, "4711 (a", nil, ownerAlive},
 		"no /proc":                        {other, "", "", nil, ownerAlive},
 		"/proc of another namespace":      {other, "1", stat("S", "200"), nil, ownerAlive},
 		"/proc of another, and it's gone": {other, "1", stat("S", "100"), syscall.ESRCH, ownerDead},
@@ -76,13 +76,13 @@ func TestJudgeOwner(t *testing.T) {
 				return tt.kill
 			}}
 			if got := o.stateIn(tt.other, p); got != tt.want {
-				t.Errorf("standing %d, want %d", got, tt.want)
+				t.Errorf("state %d, want %d", got, tt.want)
 			}
 		})
 	}
-	// Two owners without a boot, or a namespace, have nothing in common.
+	// Two owners without a boot id and a namespace are not comparable.
 	none := owner{Host: "h", PID: pid}
 	if got := (owner{Host: "h"}).stateIn(none, procTable{proc: t.TempDir(), kill: func(int, syscall.Signal) error { return syscall.ESRCH }}); got != ownerUnknown {
-		t.Errorf("without boot and namespace: standing %d, want %d", got, ownerUnknown)
+		t.Errorf("without boot and namespace: state %d, want %d", got, ownerUnknown)
 	}
 }

@@ -22,9 +22,9 @@ const resumeGrace = 5 * time.Second
 
 // pauseState tracks the pauses of a container.
 type pauseState struct {
-	mu    sync.Mutex
-	since time.Time // start of the current pause; zero while the container is not paused
-	last  time.Time // when the container was last seen paused
+	mu       sync.Mutex
+	since    time.Time // start of the current pause; zero while the container is not paused
+	lastSeen time.Time // when the container was last seen paused
 }
 
 // update records whether the container is paused now. It returns the length of the
@@ -39,15 +39,16 @@ func (p *pauseState) update(paused bool, now time.Time) (lasted time.Duration, s
 	if started = p.since.IsZero(); started {
 		p.since = now
 	}
-	p.last = now
+	p.lastSeen = now
 	return now.Sub(p.since), started
 }
 
-// wasRecent reports whether the container is paused, or was resumed just now.
-func (p *pauseState) wasRecent(now time.Time) bool {
+// wasPausedRecently reports whether the container is paused, or was resumed within the
+// last resumeGrace.
+func (p *pauseState) wasPausedRecently(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return now.Sub(p.last) < resumeGrace
+	return now.Sub(p.lastSeen) < resumeGrace
 }
 
 // updatePaused updates the pause state of all open containers; it runs at each
@@ -67,7 +68,7 @@ func (e *Engine) updatePaused(ctx context.Context) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for c := range e.open {
+	for c := range e.openContainers {
 		c.setPaused(paused[c.name] && c.active.Load() > 0)
 	}
 }
@@ -96,8 +97,8 @@ func (c *Container) extendDeadline() time.Duration {
 	if err == nil && found.State != nil {
 		c.setPaused(found.State.Paused)
 	}
-	if c.pause.wasRecent(time.Now()) {
-		return heartbeatInterval // then the helper's client asks again
+	if c.pause.wasPausedRecently(time.Now()) {
+		return heartbeatInterval // after that, the helper's client calls again
 	}
 	return 0
 }

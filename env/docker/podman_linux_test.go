@@ -27,11 +27,11 @@ import (
 	"github.com/minibench/mini/env/envtest"
 )
 
-// TestPodman holds podman, behind its Docker-compatible socket, against what is
-// asked of every engine: the conformance suite, limits, and ends of all kinds.
+// TestPodman tests podman with its Docker-compatible socket: the conformance suite,
+// isolation, errors and removal.
 func TestPodman(t *testing.T) {
 	if testing.Short() {
-		t.Skip("podman needs a minute and a store of its own")
+		t.Skip("the podman tests take a minute")
 	}
 	cli := podman(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()})
@@ -47,54 +47,53 @@ func TestPodman(t *testing.T) {
 		c := base
 		c.User, c.ReadOnly, c.MemoryBytes, c.ShmBytes, c.PIDs = "1234", true, 256<<20, 16<<20, 100
 		c.Tmpfs = map[string]int64{"/scratch": 8 << 20}
-		// No limits of processes: with one set, podman forgets the defaults of its
-		// own settings for all others, and asks for more than root may without
-		// CAP_SYS_RESOURCE.
+		// Ulimits are not set: with one set, podman ignores its configured defaults for
+		// the others, and requests more than root may have without CAP_SYS_RESOURCE.
 		//
-		// Nor is CapEff looked at: podman gives what is added to other users too,
-		// Docker to root alone.
-		box := start(t, e, c)
-		got := output(t, box, `id -u; touch /usr/a 2>/dev/null || echo read-only; touch /tmp/a; df -k --output=size /scratch /dev/shm | tail -2 | tr -d ' '
+		// CapEff is not compared: podman gives added capabilities to every user, Docker
+		// only to root.
+		sandbox := start(t, e, c)
+		got := output(t, sandbox, `id -u; touch /usr/a 2>/dev/null || echo read-only; touch /tmp/a; df -k --output=size /scratch /dev/shm | tail -2 | tr -d ' '
 			`+memoryLimit+`; grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status; tail -n +2 /proc/net/route`)
 		want := "1234\nread-only\n8192\n16384\n268435456\nCapBnd:\t00000000800000fb\nNoNewPrivs:\t1\n"
-		if got != want || box.Info().Network {
-			t.Errorf("commands see %q, want %q; network %v", got, want, box.Info().Network)
+		if got != want || sandbox.Info().Network {
+			t.Errorf("commands see %q, want %q; network %v", got, want, sandbox.Info().Network)
 		}
 	})
-	t.Run("What can mount", func(t *testing.T) {
+	t.Run("Can mount", func(t *testing.T) {
 		c := base
-		c.User, c.CapDrop, c.CapAdd, c.NewPrivileges, c.Force = "root", []string{}, []string{"SYS_ADMIN"}, true, true
-		box := start(t, e, c)
-		if got := output(t, box, takeOver+"; cat /proc/self/mountinfo"); strings.Contains(got, "/mini-helper-") || strings.Contains(got, "/.mini-meeting") {
-			t.Errorf("it sees what is not its own:\n%s", got)
+		c.User, c.CapDrop, c.CapAdd, c.NewPrivileges, c.AllowUnsafe = "root", []string{}, []string{"SYS_ADMIN"}, true, true
+		sandbox := start(t, e, c)
+		if got := output(t, sandbox, remountScript+"; cat /proc/self/mountinfo"); strings.Contains(got, "/mini-helper-") || strings.Contains(got, "/.mini-meeting") {
+			t.Errorf("the sandbox has shared mounts:\n%s", got)
 		}
-		later := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()}) // looks at the volume anew
+		later := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()}) // checks the volume again
 		if got := output(t, start(t, later, base), "ls -A /.mini"); strings.Contains(got, "planted") {
 			t.Errorf("another sandbox has %q", got)
 		}
-		if err := box.Close(t.Context()); err != nil {
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := cli.VolumeList(t.Context(), volume.ListOptions{}); err != nil || len(list.Volumes) != 1 {
-			t.Errorf("left behind: %d volumes, %v; want the helper's alone", len(list.Volumes), err)
+			t.Errorf("left behind: %d volumes, %v; want only that of the helper", len(list.Volumes), err)
 		}
 	})
 	t.Run("Refused", func(t *testing.T) {
 		c := base
 		c.User = "nobody-of-that-name"
-		box, err := e.Start(t.Context(), c)
+		sandbox, err := e.Start(t.Context(), c)
 		if err == nil {
-			t.Fatal(box.Close(t.Context()))
+			t.Fatal(sandbox.Close(t.Context()))
 		}
 		if failure := asError(err); failure.Status != env.StartFailed || !strings.Contains(failure.Hint, "environment.user") {
 			t.Errorf("err = %v, hint %q", err, failure.Hint)
 		}
 	})
 	t.Run("Killed", func(t *testing.T) {
-		box := start(t, e, base)
+		sandbox := start(t, e, base)
 		killed := make(chan error, 1)
-		go func() { killed <- cli.ContainerKill(context.WithoutCancel(t.Context()), box.Name(), "KILL") }()
-		_, err := box.Execute(t.Context(), env.Command{Script: "sleep 1000", Timeout: time.Hour})
+		go func() { killed <- cli.ContainerKill(context.WithoutCancel(t.Context()), sandbox.Name(), "KILL") }()
+		_, err := sandbox.Execute(t.Context(), env.Command{Script: "sleep 1000", Timeout: time.Hour})
 		if status(err) != env.ContainerDied {
 			t.Errorf("err = %v, want ContainerDied", err)
 		}
@@ -104,12 +103,12 @@ func TestPodman(t *testing.T) {
 	})
 	t.Run("Close", func(t *testing.T) {
 		for range 10 {
-			box := start(t, e, base)
-			output(t, box, "sleep 1000 & true")
-			if err := box.Close(t.Context()); err != nil {
+			sandbox := start(t, e, base)
+			output(t, sandbox, "sleep 1000 & true")
+			if err := sandbox.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cli.ContainerInspect(t.Context(), box.Name()); !errdefs.IsNotFound(err) {
+			if _, err := cli.ContainerInspect(t.Context(), sandbox.Name()); !errdefs.IsNotFound(err) {
 				t.Errorf("after Close: %v", err)
 			}
 		}
@@ -120,33 +119,33 @@ func TestPodman(t *testing.T) {
 	}
 }
 
-// podman starts podman's service with a store of its own, which goes with the
-// test, and gives it the base image.
+// podman starts podman's service with its own store, loads the base image into it, and
+// removes both after the test.
 func podman(t *testing.T) *client.Client {
 	t.Helper()
 	docker := dockertest.Client(t)
 	dockertest.Image(t)
 	for _, program := range []string{"podman", "conmon", "runc"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "%s is not installed; scripts/podman.sh does it", program)
+			missing(t, "%s is not installed; scripts/podman.sh installs it", program)
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("the tests run podman as root only: without it, there are no limits on older control groups")
+		t.Skip("the tests run podman as root only: other users cannot set limits with cgroup v1")
 	}
 	dir := t.TempDir()
 	settings := podmanSettings(t, dir)
 	t.Cleanup(func() {
-		within(t, 30*time.Second, "everything of podman's has ended", func() bool { return !named(t, dir) })
+		waitFor(t, 30*time.Second, "all podman processes have exited", func() bool { return !hasProcesses(t, dir) })
 		unmount(t, dir)
 	})
 	socket := "unix://" + filepath.Join(dir, "s")
 
-	var said bytes.Buffer
-	service := exec.Command("podman", "system", "service", "--time=0", socket) // its end is below
+	var log bytes.Buffer
+	service := exec.Command("podman", "system", "service", "--time=0", socket) // stopped by a cleanup function below
 	service.Env = append(os.Environ(), settings...)
-	service.Stdout, service.Stderr = &said, &said
-	service.Dir = dir // where its containers' watchers leave a note when memory runs out
+	service.Stdout, service.Stderr = &log, &log
+	service.Dir = dir // conmon writes a file here when a container runs out of memory
 	service.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := service.Start(); err != nil {
 		t.Fatal(err)
@@ -155,7 +154,7 @@ func podman(t *testing.T) *client.Client {
 		_ = service.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = service.Wait()
 		if t.Failed() {
-			t.Logf("podman said:\n%s", noSystemd.ReplaceAllString(said.String(), ""))
+			t.Logf("podman's log:\n%s", noSystemd.ReplaceAllString(log.String(), ""))
 		}
 	})
 	cli, err := client.NewClientWithOpts(client.WithHost(socket), client.WithAPIVersionNegotiation())
@@ -167,20 +166,20 @@ func podman(t *testing.T) *client.Client {
 			t.Error(err)
 		}
 	})
-	within(t, 30*time.Second, "podman answers", func() bool {
+	waitFor(t, 30*time.Second, "podman answers", func() bool {
 		_, err := cli.Ping(t.Context())
 		return err == nil
 	})
-	give(t, docker, cli)
+	copyImage(t, docker, cli)
 	return cli
 }
 
-// podmanSettings keeps podman away from everything that is not the test's, and
-// from what a machine without systemd or without the right to raise limits does
-// not have. It is the environment that podman needs.
+// podmanSettings writes configuration files that keep podman's data in dir and that
+// work without systemd and without the right to raise limits. It returns environment
+// variables for podman.
 func podmanSettings(t *testing.T, dir string) []string {
 	t.Helper()
-	// podman's interface for Docker swaps the two limits of a default.
+	// Podman's Docker API swaps the soft and the hard limit, so they must be equal.
 	conf := fmt.Sprintf(`[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=32768:32768"]
 [engine]
@@ -211,8 +210,8 @@ network_config_dir = %[4]q
 	}
 }
 
-// give copies the base image from one engine to another.
-func give(t *testing.T, from, to *client.Client) {
+// copyImage copies the base image from one engine to another.
+func copyImage(t *testing.T, from, to *client.Client) {
 	t.Helper()
 	image, err := from.ImageSave(t.Context(), []string{dockertest.BaseImage})
 	if err != nil {
@@ -229,12 +228,13 @@ func give(t *testing.T, from, to *client.Client) {
 	}
 }
 
-// noSystemd is what podman says of every container where there is no systemd.
+// noSystemd matches a line that podman logs for every container on a machine without
+// systemd.
 var noSystemd = regexp.MustCompile(`(?m)^.*unable to get systemd connection.*\n`)
 
-// named says that a program runs whose arguments name a folder: podman leaves
-// the last of its work to programs in the background.
-func named(t *testing.T, dir string) bool {
+// hasProcesses reports whether a process has the folder in its arguments: podman cleans
+// up in background processes.
+func hasProcesses(t *testing.T, dir string) bool {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -246,7 +246,7 @@ func named(t *testing.T, dir string) bool {
 	})
 }
 
-// unmount ends the mounts below a folder, the last made first.
+// unmount unmounts all mounts below a folder, newest first.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Open("/proc/self/mountinfo")
@@ -267,7 +267,7 @@ func unmount(t *testing.T, dir string) {
 	}
 }
 
-// missing skips the test, or fails it where nothing may be missing.
+// missing skips the test, or fails it with MINI_REQUIRE_DOCKER=1.
 func missing(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {

@@ -19,7 +19,7 @@ import (
 // engine does it once and commits the container to a local image, from which the
 // other containers start.
 type Preparation struct {
-	// Key identifies the work and its version.
+	// Key identifies the work, including its version.
 	Key string
 	// Do works in a container of the image, without the mounts and variables of
 	// Config. It returns a note for env.Info.Prepared; an empty note means that
@@ -43,9 +43,10 @@ func preparedName(c Config, id string) string {
 	return "mini-prepared:" + hex.EncodeToString(sum[:12])
 }
 
-// usesPrepared reports whether containers start from a prepared image. They do not
-// with mounts, which may hide the prepared files, with a read-only root, which
-// nothing changes, and with other runtimes, whose changes a commit may not contain.
+// usesPrepared reports whether containers start from a prepared image. They do not if
+// the configuration has mounts, which may hide the prepared files, or SYS_ADMIN (see
+// canMount), or a read-only root, which the work cannot change, or another runtime,
+// whose changes a commit may not contain.
 func (e *Engine) usesPrepared(c Config) bool {
 	return c.Prepare != nil && e.images != nil && len(c.Mounts) == 0 && !c.canMount() && !c.ReadOnly && c.Runtime == ""
 }
@@ -54,19 +55,19 @@ func (e *Engine) usesPrepared(c Config) bool {
 // returns the original image if the preparation fails. The image is not removed
 // until release is called.
 func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_ imageInfo, release func(), err error) {
-	none := func() {}
+	noRelease := func() {}
 	if !e.usesPrepared(c) {
-		return img, none, nil
+		return img, noRelease, nil
 	}
 	name := preparedName(c, img.id)
 	release, err = e.images.Lease(ctx, imagestore.Request{Ref: name})
 	if err != nil {
-		return img, none, err
+		return img, noRelease, err
 	}
 	defer func() {
 		if img.prepared == nil {
 			release()
-			release = none
+			release = noRelease
 		}
 	}()
 	start := time.Now()
@@ -78,7 +79,7 @@ func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_
 		err := e.preparing.Do(ctx, name, func(ctx context.Context) error { return e.prepare(ctx, c, img, name) })
 		ended()
 		if ctx.Err() != nil {
-			return img, none, context.Cause(ctx)
+			return img, noRelease, context.Cause(ctx)
 		}
 		if err != nil || !e.findPrepared(ctx, name, &img) {
 			e.skipPreparation(c, name, err)
@@ -104,14 +105,14 @@ func (e *Engine) prepare(ctx context.Context, c Config, img imageInfo, name stri
 	if e.findPrepared(ctx, name, &img) { // created by a call that ended meanwhile
 		return nil
 	}
-	do := c.Prepare.Do
+	work := c.Prepare.Do
 	c.Env, c.Tmpfs, c.Network, c.Prepare = nil, nil, networkNone, nil
 	sandbox, err := e.startFrom(ctx, c, img)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sandbox.Close(ctx)) }()
-	note, err := do(ctx, sandbox)
+	note, err := work(ctx, sandbox)
 	if err != nil || note == "" {
 		return err
 	}
@@ -153,7 +154,8 @@ func (e *Engine) removeImage(ctx context.Context, id string) error {
 	return nil
 }
 
-// isUnprepared reports whether the preparation failed or was not needed.
+// isUnprepared reports whether the preparation was tried and there is no prepared
+// image, because it failed or was not needed.
 func (e *Engine) isUnprepared(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

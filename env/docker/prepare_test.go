@@ -19,8 +19,9 @@ import (
 	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// preparing is an engine that prepares images, and what it tells.
-func preparing(t *testing.T, budget int64) (*docker.Engine, func() []string) {
+// newPreparingEngine returns an engine with an image store, and a function that returns
+// its notices.
+func newPreparingEngine(t *testing.T, budget int64) (*docker.Engine, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var notices []string
@@ -32,7 +33,7 @@ func preparing(t *testing.T, budget int64) (*docker.Engine, func() []string) {
 			notices = append(notices, text)
 		},
 	})
-	t.Cleanup(func() { // the images that the test left behind
+	t.Cleanup(func() { // remove the prepared images
 		if _, err := e.Images().Prune(context.WithoutCancel(t.Context()), nil, false); err != nil {
 			t.Error(err)
 		}
@@ -44,8 +45,8 @@ func preparing(t *testing.T, budget int64) (*docker.Engine, func() []string) {
 	}
 }
 
-// preparedOf counts the prepared images with a note.
-func preparedOf(t *testing.T, note string) int {
+// countPrepared returns the number of prepared images with a note.
+func countPrepared(t *testing.T, note string) int {
 	t.Helper()
 	list, err := dockertest.Client(t).ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "mini.prepared="+note))})
 	if err != nil {
@@ -54,36 +55,36 @@ func preparedOf(t *testing.T, note string) int {
 	return len(list)
 }
 
-func TestAnImageIsPreparedOnceForAll(t *testing.T) {
-	e, notices := preparing(t, 0)
+func TestPrepare(t *testing.T) {
+	e, notices := newPreparingEngine(t, 0)
 	name := dockertest.Image(t)
 	note := rand.Text()
-	var done, begun atomic.Int32
+	var done, waiting atomic.Int32
 	c := docker.Config{
 		Image: name, Dir: "/usr/lib", Run: "r", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
 		Prepare: &docker.Preparation{
 			Key: rand.Text(),
-			Do: func(ctx context.Context, box env.Environment) (string, error) {
+			Do: func(ctx context.Context, sandbox env.Environment) (string, error) {
 				done.Add(1)
-				res, err := box.Execute(ctx, env.Command{Script: "pwd > /made; env >> /made; rm /usr/share/base-files/motd"})
-				return note, errors.Join(err, fails(res))
+				res, err := sandbox.Execute(ctx, env.Command{Script: "pwd > /made; env >> /made; rm /usr/share/base-files/motd"})
+				return note, errors.Join(err, exitError(res))
 			},
-			OnWait: func() func() { begun.Add(1); return func() { begun.Add(-1) } },
+			OnWait: func() func() { waiting.Add(1); return func() { waiting.Add(-1) } },
 		},
 	}
 	var starts errgroup.Group
 	for range 4 {
 		starts.Go(func() error {
-			box, err := e.Start(t.Context(), c)
+			sandbox, err := e.Start(t.Context(), c)
 			if err != nil {
 				return err
 			}
-			defer box.Close(t.Context())
-			info := box.Info()
+			defer sandbox.Close(t.Context())
+			info := sandbox.Info()
 			if info.Prepared == nil || info.Prepared.Note != note || info.Image != name || info.Dir != "/usr/lib" {
 				t.Errorf("%+v", info)
 			}
-			res, err := box.Execute(t.Context(), env.Command{Script: "head -1 /made; test ! -e /usr/share/base-files/motd; grep -c hush /made; echo $API_KEY"})
+			res, err := sandbox.Execute(t.Context(), env.Command{Script: "head -1 /made; test ! -e /usr/share/base-files/motd; grep -c hush /made; echo $API_KEY"})
 			if string(res.Output) != "/usr/lib\n0\nhush-hush\n" {
 				t.Errorf("%v: %s", err, res.Output)
 			}
@@ -93,11 +94,11 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 	if err := starts.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if done.Load() != 1 || begun.Load() != 0 || preparedOf(t, note) != 1 || len(notices()) > 0 {
-		t.Errorf("done %d times, %d still wait, %d images, notices %q", done.Load(), begun.Load(), preparedOf(t, note), notices())
+	if done.Load() != 1 || waiting.Load() != 0 || countPrepared(t, note) != 1 || len(notices()) > 0 {
+		t.Errorf("done %d times, %d still wait, %d images, notices %q", done.Load(), waiting.Load(), countPrepared(t, note), notices())
 	}
 
-	// Another name of the image is no other image.
+	// Another name of the image uses the same prepared image.
 	second := "mini-kept/prepared:" + strings.ToLower(rand.Text())
 	if err := dockertest.Client(t).ImageTag(t.Context(), name, second); err != nil {
 		t.Fatal(err)
@@ -109,91 +110,92 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 	})
 	named := c
 	named.Image = second
-	box := start(t, e, named)
-	if done.Load() != 1 || box.Info().Prepared == nil || box.Info().Image != second {
-		t.Errorf("by another name: done %d times, %+v", done.Load(), box.Info())
+	sandbox := start(t, e, named)
+	if done.Load() != 1 || sandbox.Info().Prepared == nil || sandbox.Info().Image != second {
+		t.Errorf("by another name: done %d times, %+v", done.Load(), sandbox.Info())
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	// The image itself is what it was, and another user's result would be another.
+	// The original image is unchanged, and a container with another user needs another
+	// preparation.
 	plain := c
 	plain.Prepare = nil
 	run(t, start(t, e, plain), "test ! -e /made")
 	other := c
 	other.User = "nobody"
-	if box := start(t, e, other); done.Load() != 2 || box.Info().Prepared != nil {
-		t.Errorf("for another user it is the same: %+v", box.Info())
+	if sandbox := start(t, e, other); done.Load() != 2 || sandbox.Info().Prepared != nil {
+		t.Errorf("the prepared image was used for another user: %+v", sandbox.Info())
 	}
 
-	// It goes as those that were pulled do, and is made again. It stays for who
-	// needs the image it was made from.
+	// Prune keeps a prepared image whose base is needed, and otherwise removes it. It
+	// is created again when it is needed.
 	p, err := e.Images().Prune(t.Context(), []imagestore.Request{{Ref: name}}, false)
 	if err != nil || len(p.Images) != 1 || p.Images[0].Removed || p.Images[0].Base != name {
 		t.Errorf("%v, %+v", err, p)
 	}
 	p, err = e.Images().Prune(t.Context(), nil, false)
-	if err != nil || len(p.Images) != 1 || !p.Images[0].Removed || preparedOf(t, note) != 0 {
+	if err != nil || len(p.Images) != 1 || !p.Images[0].Removed || countPrepared(t, note) != 0 {
 		t.Errorf("%v, %+v", err, p)
 	}
-	if box := start(t, e, c); done.Load() != 3 || box.Info().Prepared == nil {
-		t.Errorf("it was not made again: %+v", box.Info())
+	if sandbox := start(t, e, c); done.Load() != 3 || sandbox.Info().Prepared == nil {
+		t.Errorf("the image was not prepared again: %+v", sandbox.Info())
 	}
 }
 
-// Where no prepared image can be made the image itself is used, which is said
-// once.
-func TestImagesThatCannotBePrepared(t *testing.T) {
+// TestPrepareFails: without a prepared image, containers start from the original image,
+// and the user gets at most one notice.
+func TestPrepareFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		note   string
 		err    error
 		budget int64
 		change func(*docker.Config)
-		did    int32
+		runs   int32
 		notice string
 	}{
-		"the work fails":          {err: errors.New("no luck"), did: 1, notice: "no luck"},
-		"there is nothing to do":  {did: 1},
-		"over the budget":         {note: rand.Text(), budget: 1, did: 1, notice: "more than the budget"},
+		"the work fails":          {err: errors.New("no luck"), runs: 1, notice: "no luck"},
+		"there is nothing to do":  {runs: 1},
+		"over the budget":         {note: rand.Text(), budget: 1, runs: 1, notice: "more than the budget"},
 		"a root that is readonly": {note: rand.Text(), change: func(c *docker.Config) { c.ReadOnly = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, notices := preparing(t, tt.budget)
-			var did atomic.Int32
+			e, notices := newPreparingEngine(t, tt.budget)
+			var runs atomic.Int32
 			c := docker.Config{Image: dockertest.Image(t), Prepare: &docker.Preparation{
 				Key: rand.Text(),
-				Do: func(ctx context.Context, box env.Environment) (string, error) {
-					did.Add(1)
-					res, err := box.Execute(ctx, env.Command{Script: "echo x > /made"})
-					return tt.note, errors.Join(err, fails(res), tt.err)
+				Do: func(ctx context.Context, sandbox env.Environment) (string, error) {
+					runs.Add(1)
+					res, err := sandbox.Execute(ctx, env.Command{Script: "echo x > /made"})
+					return tt.note, errors.Join(err, exitError(res), tt.err)
 				},
 			}}
 			if tt.change != nil {
 				tt.change(&c)
 			}
 			for range 2 {
-				box := start(t, e, c)
-				run(t, box, "test ! -e /made")
-				if box.Info().Prepared != nil {
-					t.Errorf("%+v", box.Info())
+				sandbox := start(t, e, c)
+				run(t, sandbox, "test ! -e /made")
+				if sandbox.Info().Prepared != nil {
+					t.Errorf("%+v", sandbox.Info())
 				}
 			}
-			if did.Load() != tt.did {
-				t.Errorf("it was tried %d times", did.Load())
+			if runs.Load() != tt.runs {
+				t.Errorf("the preparation ran %d times", runs.Load())
 			}
-			if tt.note != "" && preparedOf(t, tt.note) != 0 {
-				t.Error("an image stayed")
+			if tt.note != "" && countPrepared(t, tt.note) != 0 {
+				t.Error("a prepared image is left")
 			}
-			if said := strings.Join(notices(), "\n"); !strings.Contains(said, tt.notice) || (tt.notice == "") != (said == "") || len(notices()) > 1 {
-				t.Errorf("said %q", said)
+			if text := strings.Join(notices(), "\n"); !strings.Contains(text, tt.notice) || (tt.notice == "") != (text == "") || len(notices()) > 1 {
+				t.Errorf("notices %q", text)
 			}
 		})
 	}
 }
 
-// fails is an error where a command was not well.
-func fails(res env.Result) error {
+// exitError returns an error if a command failed.
+func exitError(res env.Result) error {
 	if res.ExitCode != 0 {
 		return errors.New(string(res.Output))
 	}

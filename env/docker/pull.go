@@ -20,11 +20,11 @@ import (
 // PullProgress is the progress of a pull.
 type PullProgress struct {
 	Image string
-	// Layers is the number of layers known so far, LayersDone that of the extracted
-	// ones; both include layers that the engine already had.
+	// Layers is the number of layers known so far, LayersDone the number of those
+	// extracted. Both include layers that the engine already had.
 	Layers, LayersDone int
-	// Bytes of Total are downloaded; both grow as layers become known, and do not
-	// include layers that the engine already had.
+	// Bytes is the number of downloaded bytes, Total the number to download. Both grow
+	// as layers become known, and do not include layers that the engine already had.
 	Bytes, Total int64
 	// Done is true in the last call, with Failed if the pull failed, or Stopped if
 	// it was cancelled.
@@ -53,13 +53,13 @@ type pullMessage struct {
 func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
 	pullCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errPullStalled) })
-	defer stalled.Stop()
+	stallTimer := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errPullStalled) })
+	defer stallTimer.Stop()
 
 	defer e.heartbeat.watch(ctx, cancel)()
 	progress := pullState{image: ref, report: e.cfg.PullProgress, layers: make(map[string]layer)}
 	err := e.readPull(pullCtx, ref, image.PullOptions{Platform: platform, RegistryAuth: login}, func(m pullMessage) {
-		stalled.Reset(e.cfg.PullTimeout)
+		stallTimer.Reset(e.cfg.PullTimeout)
 		e.heartbeat.markAlive()
 		progress.add(m)
 	})
@@ -80,8 +80,8 @@ func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
 	return pullError(ctx, ref, err)
 }
 
-// readPull pulls an image and calls each for every message of the engine.
-func (e *Engine) readPull(ctx context.Context, ref string, o image.PullOptions, each func(pullMessage)) error {
+// readPull pulls an image and calls onMessage for every message of the engine.
+func (e *Engine) readPull(ctx context.Context, ref string, o image.PullOptions, onMessage func(pullMessage)) error {
 	body, err := e.api.ImagePull(ctx, ref, o)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (e *Engine) readPull(ctx context.Context, ref string, o image.PullOptions, 
 		case m.Error != "":
 			return errors.New(m.Error)
 		}
-		each(m)
+		onMessage(m)
 	}
 }
 

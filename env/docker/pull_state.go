@@ -2,12 +2,12 @@ package docker
 
 import "time"
 
-// pullState sums up the engine's messages about one pull.
+// pullState computes the progress of one pull from the engine's messages.
 type pullState struct {
-	image    string
-	report   func(PullProgress)
-	layers   map[string]layer
-	reported time.Time
+	image      string
+	report     func(PullProgress)
+	layers     map[string]layer
+	lastReport time.Time
 }
 
 type layer struct {
@@ -29,8 +29,8 @@ func (s *pullState) add(m pullMessage) {
 		return
 	}
 	s.layers[m.ID] = l
-	if now := time.Now(); !known || l.done || now.Sub(s.reported) >= progressInterval {
-		s.reported = now
+	if now := time.Now(); !known || l.done || now.Sub(s.lastReport) >= progressInterval {
+		s.lastReport = now
 		s.notify(PullProgress{})
 	}
 }

@@ -30,18 +30,18 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 		}
 	}})
 	ref := r.Push(t, "mini-test/pulled", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
-	dropImage(t, ref)
+	removeImageOnCleanup(t, ref)
 	var g errgroup.Group
 	for range 6 {
 		g.Go(func() error {
-			box, err := e.Start(t.Context(), docker.Config{Image: ref})
+			sandbox, err := e.Start(t.Context(), docker.Config{Image: ref})
 			if err != nil {
 				return err
 			}
-			if i := box.Info(); !strings.Contains(i.ImageDigest, "mini-test/pulled@sha256:") {
+			if i := sandbox.Info(); !strings.Contains(i.ImageDigest, "mini-test/pulled@sha256:") {
 				return fmt.Errorf("digest is %q", i.ImageDigest)
 			}
-			return box.Close(t.Context())
+			return sandbox.Close(t.Context())
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -52,7 +52,7 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 	}
 }
 
-func TestImageThatCannotBePulled(t *testing.T) {
+func TestPullFails(t *testing.T) {
 	r := registrytest.Start(t)
 	faults := map[string]registrytest.Fault{
 		"broken": {Status: http.StatusBadGateway}, "limited": {Status: http.StatusTooManyRequests}, "slow": {Delay: time.Minute},
@@ -80,7 +80,7 @@ func TestImageThatCannotBePulled(t *testing.T) {
 			})
 			_, err := e.Start(t.Context(), docker.Config{Image: name})
 			if last.Done && !last.Failed {
-				t.Errorf("the pull is told to have ended well: %+v", last)
+				t.Errorf("the progress reports success: %+v", last)
 			}
 			if status(err) != want {
 				t.Errorf("err = %v, want %s", err, want)

@@ -38,7 +38,7 @@ func (e *Engine) remove(ctx context.Context, id string, limit time.Duration) (re
 		case !isRemovalConflict(err):
 			return false, engineError(context.WithoutCancel(ctx), env.StartFailed, op, err)
 		}
-		// A conflict: a removal is in progress. Wait for it, then check again.
+		// Another removal is in progress: wait for it, then check again.
 		e.waitRemoved(ctx, id)
 	}
 }

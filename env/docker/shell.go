@@ -32,13 +32,13 @@ type ShellOptions struct {
 // Size is the size of a terminal, in characters.
 type Size struct{ Width, Height uint }
 
-// noDetach is a key sequence that a user does not type. It replaces the engine's
+// noDetach is a key sequence to detach that no user types. It replaces the engine's
 // default (Ctrl-P, Ctrl-Q), which shells use for other purposes.
 const noDetach = "ctrl-^,ctrl-^,ctrl-@,ctrl-^"
 
-// Shell runs a program in the container, besides its commands, and returns the exit
-// code. Time and output are not limited. If ctx ends, the program runs on until the
-// sandbox is closed. Shell does not wait for a blocked read from Stdin.
+// Shell runs a program in the container, concurrently with commands, and returns its
+// exit code. Time and output are not limited. If ctx ends, the program runs on until
+// the sandbox is closed. Shell does not wait for a blocked read from Stdin.
 func (c *Container) Shell(ctx context.Context, s ShellOptions) (int, error) {
 	const op = "open shell"
 	if len(s.Command) == 0 {
@@ -71,7 +71,7 @@ func (c *Container) Shell(ctx context.Context, s ShellOptions) (int, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go c.resize(ctx, created.ID, s.Resize, done) // returns when done is closed
-	go func() {                                  // returns at the end of In, or at the first write after the program's end
+	go func() {                                  // returns at the end of Stdin, or at a write after the program's end
 		_, _ = io.Copy(conn.Conn, s.Stdin) // receive reports a broken connection
 		_ = conn.CloseWrite()
 	}()

@@ -23,9 +23,9 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// mute is an engine that takes every request and answers none, but for the
-// headers of streams.
-func mute(r *http.Request) (*http.Response, error) {
+// muteTransport is an http.RoundTripper for an engine that answers no request, except
+// with the headers of streams.
+func muteTransport(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/images/create") || strings.HasSuffix(r.URL.Path, "/events") {
 		body, w := io.Pipe()
 		context.AfterFunc(r.Context(), func() { _ = w.CloseWithError(r.Context().Err()) })
@@ -38,63 +38,63 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// engineOf is a mute engine that answers questions after its health like ask.
-func engineOf(t *testing.T, ask func(context.Context) error) *Engine {
+// newMuteEngine returns an engine that answers no request. Its heartbeat calls ping.
+func newMuteEngine(t *testing.T, ping func(context.Context) error) *Engine {
 	t.Helper()
-	p := newHeartbeat(heartbeatTimeout, ask, func(context.Context) {})
+	h := newHeartbeat(heartbeatTimeout, ping, func(context.Context) {})
 	var transport http.Transport
-	transport.RegisterProtocol("http", roundTripper(mute))
-	cli, err := client.NewClientWithOpts(client.WithHTTPClient(&http.Client{Transport: &timeoutTransport{next: &transport, heartbeat: p}}), client.WithVersion("1.44"))
+	transport.RegisterProtocol("http", roundTripper(muteTransport))
+	cli, err := client.NewClientWithOpts(client.WithHTTPClient(&http.Client{Transport: &timeoutTransport{next: &transport, heartbeat: h}}), client.WithVersion("1.44"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Engine{api: cli, heartbeat: p, cfg: EngineConfig{PullTimeout: 5 * time.Minute}, open: map[*Container]struct{}{}}
+	return &Engine{api: cli, heartbeat: h, cfg: EngineConfig{PullTimeout: 5 * time.Minute}, openContainers: map[*Container]struct{}{}}
 }
 
-func TestEngineThatFallsSilentInMidPull(t *testing.T) {
+func TestSilentEngineInMidPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(t, silent)
-		begin := time.Now()
+		e := newMuteEngine(t, silent)
+		started := time.Now()
 		err := e.pull(t.Context(), "a", "", "")
 		lost, ok := errors.AsType[*env.Error](err)
-		if took := time.Since(begin); !ok || lost.Status != env.DaemonUnavailable || took > 5*time.Second {
+		if took := time.Since(started); !ok || lost.Status != env.DaemonUnavailable || took > 5*time.Second {
 			t.Errorf("after %s: %v, want DaemonUnavailable within 5 s", took, err)
 		}
 		e.heartbeat.close()
 	})
 }
 
-// A registry may be silent for longer than an engine.
-func TestPullThatWaitsForItsRegistry(t *testing.T) {
+// TestPullTimeout: a registry may be silent for longer than an engine.
+func TestPullTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(t, func(context.Context) error { return nil })
-		begin := time.Now()
+		e := newMuteEngine(t, func(context.Context) error { return nil })
+		started := time.Now()
 		err := e.pull(t.Context(), "a", "", "")
 		lost, ok := errors.AsType[*env.Error](err)
-		if took := time.Since(begin); !ok || lost.Status != env.PullFailed || took != 5*time.Minute {
+		if took := time.Since(started); !ok || lost.Status != env.PullFailed || took != 5*time.Minute {
 			t.Errorf("after %s: %v, want PullFailed after 5 m", took, err)
 		}
 		e.heartbeat.close()
 	})
 }
 
-// Whatever an engine does not say of a lost sandbox, and however long a removal
-// takes, the command's end is known within five seconds of the stream's.
-func TestLossIsKnownInTime(t *testing.T) {
+// TestLossErrorInTime: the reason for a loss is known within five seconds of the end of
+// the stream, even if the engine does not report it.
+func TestLossErrorInTime(t *testing.T) {
 	for name, tt := range map[string]struct {
-		code *int64 // with which the engine says that it ended; nil where it says nothing
+		code *int64 // exit code reported by the engine; nil if it reports none
 		why  error
 		want env.Status
 	}{
-		"the engine says nothing":       {nil, helper.ErrDisconnected, env.ContainerDied},
-		"it was killed, and no more":    {ptr[int64](exitKilled), helper.ErrDisconnected, env.DaemonUnavailable},
-		"it ended by itself":            {ptr[int64](1), helper.ErrDisconnected, env.ContainerDied},
-		"the helper broke the rules":    {nil, helper.ErrFrame, env.ProtocolViolation},
-		"somebody said why it was lost": {nil, &env.Error{Status: env.ContainerPaused, Err: helper.ErrDisconnected}, env.ContainerPaused},
+		"the engine says nothing":    {nil, helper.ErrDisconnected, env.ContainerDied},
+		"it was killed, and no more": {ptr[int64](exitKilled), helper.ErrDisconnected, env.DaemonUnavailable},
+		"it ended by itself":         {ptr[int64](1), helper.ErrDisconnected, env.ContainerDied},
+		"the helper broke the rules": {nil, helper.ErrFrame, env.ProtocolViolation},
+		"the reason is known":        {nil, &env.Error{Status: env.ContainerPaused, Err: helper.ErrDisconnected}, env.ContainerPaused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := engineOf(t, func(context.Context) error { return nil })
+				e := newMuteEngine(t, func(context.Context) error { return nil })
 				c := &Container{
 					engine: e, name: "mini-a", created: time.Now(),
 					stream: &attachment{stderr: &helper.StderrBuffer{}}, exit: &exitWatcher{done: make(chan struct{})},
@@ -105,9 +105,9 @@ func TestLossIsKnownInTime(t *testing.T) {
 						close(c.exit.done)
 					})
 				}
-				begin := time.Now()
+				started := time.Now()
 				lost, ok := errors.AsType[*env.Error](c.recordLoss(t.Context(), tt.why))
-				if took := time.Since(begin); !ok || lost.Status != tt.want || took > 5*time.Second {
+				if took := time.Since(started); !ok || lost.Status != tt.want || took > 5*time.Second {
 					t.Errorf("after %s: %v, want %s within 5 s", took, lost, tt.want)
 				}
 				e.heartbeat.close()
@@ -118,23 +118,23 @@ func TestLossIsKnownInTime(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// What engines answer a request with when it is too late for it.
-func TestRequestThatIsNotAnswered(t *testing.T) {
+// TestUnansweredRequest: a request ends with the heartbeat, or after requestTimeout.
+func TestUnansweredRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
-		ask    func(context.Context) error
-		within time.Duration
-		want   error
+		ping    func(context.Context) error
+		waitFor time.Duration
+		want    error
 	}{
 		"frozen":           {silent, 5 * time.Second, errNoHeartbeat},
 		"alive, and stuck": {func(context.Context) error { return nil }, requestTimeout, errNoResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := engineOf(t, tt.ask)
-				begin := time.Now()
+				e := newMuteEngine(t, tt.ping)
+				started := time.Now()
 				_, err := e.api.Info(t.Context())
-				if took := time.Since(begin); !errors.Is(err, tt.want) || took > tt.within {
-					t.Errorf("after %s: %v, want %v within %s", took, err, tt.want, tt.within)
+				if took := time.Since(started); !errors.Is(err, tt.want) || took > tt.waitFor {
+					t.Errorf("after %s: %v, want %v within %s", took, err, tt.want, tt.waitFor)
 				}
 				if err := engineError(t.Context(), env.StartFailed, "ask", err); status(err) != env.DaemonUnavailable {
 					t.Errorf("%v, want DaemonUnavailable", err)
@@ -152,26 +152,27 @@ func status(err error) env.Status {
 	return ""
 }
 
-// A connection that comes after its request was given up is closed.
-func TestAttachThatIsGivenUp(t *testing.T) {
+// TestLateAttach: a connection that arrives after its request ended is closed.
+func TestLateAttach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engineOf(t, silent)
-		near, far := net.Pipe()
+		e := newMuteEngine(t, silent)
+		clientConn, engineConn := net.Pipe()
 		_, err := e.dial(t.Context(), func(context.Context) (types.HijackedResponse, error) {
 			time.Sleep(time.Minute)
-			return types.NewHijackedResponse(near, ""), nil
+			return types.NewHijackedResponse(clientConn, ""), nil
 		})
 		if !errors.Is(err, errNoHeartbeat) {
 			t.Errorf("%v, want the loss of the engine", err)
 		}
-		if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		if _, err := engineConn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("the connection ended with %v, want it closed", err)
 		}
 		e.heartbeat.close()
 	})
 }
 
-// An image of another architecture is told by the engine's words alone.
+// TestHintOfAnotherArchitecture: only the engine's message shows that an image has
+// another architecture.
 func TestHintOfAnotherArchitecture(t *testing.T) {
 	err := engineError(t.Context(), env.StartFailed, "start", errors.New("exec /.mini/h: exec format error"))
 	if e, ok := errors.AsType[*env.Error](err); !ok || !strings.Contains(e.Hint, "another architecture") {
@@ -179,7 +180,7 @@ func TestHintOfAnotherArchitecture(t *testing.T) {
 	}
 }
 
-// The client of an engine behind TLS has a transport of another make.
+// TestEngineBehindTLS: the Docker client configures the transport differently with TLS.
 func TestEngineBehindTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.44")

@@ -40,51 +40,51 @@ const (
 
 // hostSockets creates the sockets of one engine.
 type hostSockets struct {
-	mu  sync.Mutex
-	off bool   // sockets do not work with this engine
-	dir string // parent of the sockets' directories; created with the first
+	mu       sync.Mutex
+	disabled bool   // sockets do not work with this engine
+	dir      string // parent of the sockets' directories; created with the first
 }
 
-// open creates a socket. It returns nil if that is impossible.
+// open creates a socket. It returns nil if sockets are disabled or the creation fails.
 func (s *hostSockets) open() *hostSocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.off {
+	if s.disabled {
 		return nil
 	}
 	if s.dir == "" {
 		dir, err := scratch.New("sockets")
 		if err != nil {
-			s.off = true
+			s.disabled = true
 			return nil
 		}
 		s.dir = dir
 	}
 	socket, err := newHostSocket(filepath.Join(s.dir, strings.ToLower(rand.Text()[:8])))
 	if err != nil {
-		s.off = true // the path is too long for a socket, or the disk is full
+		s.disabled = true // the path is too long for a socket, or the disk is full
 		return nil
 	}
 	return socket
 }
 
-// disableIfBlamed turns sockets off if the error of a start mentions their
-// directory, and reports whether a retry may succeed. An engine that does not see
-// the directories of this machine fails this way every time.
-func (s *hostSockets) disableIfBlamed(err error) bool {
+// disableOnError disables sockets if the error of a start mentions their directory, and
+// reports whether it did: a retry may then succeed. An engine that does not see the
+// directories of this machine fails this way every time.
+func (s *hostSockets) disableOnError(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.off || s.dir == "" || !strings.Contains(err.Error(), s.dir) {
+	if s.disabled || s.dir == "" || !strings.Contains(err.Error(), s.dir) {
 		return false
 	}
-	s.off = true
+	s.disabled = true
 	return true
 }
 
 func (s *hostSockets) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.off = true; s.dir == "" {
+	if s.disabled = true; s.dir == "" {
 		return nil
 	}
 	return scratch.Remove(s.dir)
@@ -143,9 +143,9 @@ type socketConn struct {
 	heartbeat *heartbeat
 	workers   sync.WaitGroup
 
-	chosen chan struct{} // closed when in and conn are set
+	chosen chan struct{} // closed when reader and conn are set
 	mu     sync.Mutex
-	in     io.Reader
+	reader io.Reader
 	conn   net.Conn // nil if the attached stream is used
 	err    error    // replaces the error of Read
 }
@@ -158,13 +158,13 @@ func newSocketConn(a *attachment, s *hostSocket, h *heartbeat) *socketConn {
 }
 
 // choose sets the stream to use. It returns false if another was chosen before.
-func (c *socketConn) choose(in io.Reader, conn net.Conn) bool {
+func (c *socketConn) choose(reader io.Reader, conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.in != nil {
+	if c.reader != nil {
 		return false
 	}
-	c.in, c.conn = in, conn
+	c.reader, c.conn = reader, conn
 	close(c.chosen)
 	return true
 }
@@ -205,7 +205,7 @@ func (c *socketConn) fail(err error) {
 // Read must not be called concurrently.
 func (c *socketConn) Read(p []byte) (int, error) {
 	<-c.chosen
-	n, err := c.in.Read(p)
+	n, err := c.reader.Read(p)
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()

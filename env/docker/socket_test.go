@@ -16,35 +16,35 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// crossed is a crossing whose attached stream is in the test's hands.
-func crossed(t *testing.T) (c *socketConn, engine net.Conn) {
+// newTestConn returns a socketConn, and the engine's end of its attached stream.
+func newTestConn(t *testing.T) (c *socketConn, engine net.Conn) {
 	t.Helper()
-	short, err := newHostSocket(filepath.Join(shortDir(t), "x"))
+	socket, err := newHostSocket(filepath.Join(shortDir(t), "x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := net.Pipe()
+	clientEnd, engineEnd := net.Pipe()
 	stderr := &helper.StderrBuffer{}
 	a := &attachment{
-		conn: types.NewHijackedResponse(ours, ""), stderr: stderr,
-		stdout: demuxReader{from: ours, stderr: stderr},
+		conn: types.NewHijackedResponse(clientEnd, ""), stderr: stderr,
+		stdout: demuxReader{source: clientEnd, stderr: stderr},
 	}
-	c = newSocketConn(a, short, newHeartbeat(time.Second, nil, nil))
+	c = newSocketConn(a, socket, newHeartbeat(time.Second, nil, nil))
 	t.Cleanup(func() {
 		_ = c.Close()
-		_ = theirs.Close()
+		_ = engineEnd.Close()
 		c.wait()
-		if _, err := os.Stat(short.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the folder is left: %v", err)
+		if _, err := os.Stat(socket.dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket's directory is left: %v", err)
 		}
 	})
-	return c, theirs
+	return c, engineEnd
 }
 
-// shortDir is a folder whose name fits into a socket's.
+// shortDir returns a directory whose path is short enough for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "m") //nolint:usetesting // a test's own folder has too long a name
+	dir, err := os.MkdirTemp("", "m") //nolint:usetesting // the path of t.TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// come is what a helper does that finds the socket.
-func come(t *testing.T, c *socketConn) net.Conn {
+// connectHelper connects to the socket, as a helper does.
+func connectHelper(t *testing.T, c *socketConn) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", filepath.Join(c.socket.dir, socketName))
 	if err != nil {
@@ -64,8 +64,8 @@ func come(t *testing.T, c *socketConn) net.Conn {
 	return conn
 }
 
-// said is a frame of the engine's mix.
-func said(text string) []byte {
+// stdoutFrame returns a frame of stdout in the engine's multiplexed stream.
+func stdoutFrame(text string) []byte {
 	b := make([]byte, muxHeader, muxHeader+len(text))
 	b[0] = muxStdout
 	binary.BigEndian.PutUint32(b[4:], uint32(len(text)))
@@ -81,13 +81,13 @@ func read(t *testing.T, r io.Reader, n int) string {
 	return string(buf)
 }
 
-func TestCrossingByTheShortcut(t *testing.T) {
-	c, engine := crossed(t)
-	go func() { _, _ = c.Write([]byte("setup")) }() // the first word, before the helper knows
+func TestHostSocket(t *testing.T) {
+	c, engine := newTestConn(t)
+	go func() { _, _ = c.Write([]byte("setup")) }() // before the helper has connected
 	if got := read(t, engine, 5); got != "setup" {
 		t.Errorf("the attached stream had %q", got)
 	}
-	conn := come(t, c)
+	conn := connectHelper(t, c)
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -102,25 +102,25 @@ func TestCrossingByTheShortcut(t *testing.T) {
 	}
 }
 
-// Nobody else finds the socket: it takes one caller.
-func TestShortcutTakesOneCaller(t *testing.T) {
-	c, _ := crossed(t)
+// TestHostSocketAcceptsOneConn: after the helper has connected, no other process can.
+func TestHostSocketAcceptsOneConn(t *testing.T) {
+	c, _ := newTestConn(t)
 	path := filepath.Join(c.socket.dir, socketName)
-	come(t, c)
+	connectHelper(t, c)
 	c.socket.close()
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
-		t.Error("a second caller was let in")
+		t.Error("a second connection was accepted")
 	}
 }
 
-func TestCrossingStaysWithTheEngine(t *testing.T) {
-	c, engine := crossed(t)
-	go func() { _, _ = engine.Write(said("hello, and more")) }()
+func TestAttachedStream(t *testing.T) {
+	c, engine := newTestConn(t)
+	go func() { _, _ = engine.Write(stdoutFrame("hello, and more")) }()
 	if got := read(t, c, 15); got != "hello, and more" {
 		t.Errorf("read %q", got)
 	}
-	go func() { _, _ = engine.Write(said("again")) }()
+	go func() { _, _ = engine.Write(stdoutFrame("again")) }()
 	if got := read(t, c, 5); got != "again" {
 		t.Errorf("read %q", got)
 	}
@@ -130,12 +130,12 @@ func TestCrossingStaysWithTheEngine(t *testing.T) {
 	}
 }
 
-// Once the helper has come, a word on its output is nobody's: a command has got
-// hold of it.
-func TestWordBesideTheConversation(t *testing.T) {
-	c, engine := crossed(t)
-	come(t, c)
-	if _, err := engine.Write(said("forged")); err != nil {
+// TestDataOnUnusedStream: after the helper has connected to the socket, data on the
+// attached stream is a protocol violation, because a command must have written it.
+func TestDataOnUnusedStream(t *testing.T) {
+	c, engine := newTestConn(t)
+	connectHelper(t, c)
+	if _, err := engine.Write(stdoutFrame("forged")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, helper.ErrFrame) {
@@ -143,11 +143,12 @@ func TestWordBesideTheConversation(t *testing.T) {
 	}
 }
 
-// What the helper said last is read although the attached stream has ended; a
-// helper that does not end with it is not waited for.
-func TestEndOfTheAttachedStream(t *testing.T) {
-	c, engine := crossed(t)
-	conn := come(t, c)
+// TestEndOfAttachedStream: the helper's last data is read after the end of the attached
+// stream. Then Read returns after drainTimeout, even if the helper does not close the
+// socket.
+func TestEndOfAttachedStream(t *testing.T) {
+	c, engine := newTestConn(t)
+	conn := connectHelper(t, c)
 	if _, err := conn.Write([]byte("last")); err != nil {
 		t.Fatal(err)
 	}
@@ -160,23 +161,24 @@ func TestEndOfTheAttachedStream(t *testing.T) {
 	}
 }
 
-// An engine elsewhere says in its own words that it has no such folder.
-func TestShortcutsAreBlamed(t *testing.T) {
+// TestDisableSockets: sockets are disabled if an engine's error mentions their
+// directory.
+func TestDisableSockets(t *testing.T) {
 	t.Setenv("TMPDIR", shortDir(t))
 	var s hostSockets
-	made := s.open()
-	if made == nil {
-		t.Fatal("no shortcut")
+	socket := s.open()
+	if socket == nil {
+		t.Fatal("no socket")
 	}
-	defer made.close()
-	if s.disableIfBlamed(errors.New("no such image")) {
-		t.Error("another failure was taken for it")
+	defer socket.close()
+	if s.disableOnError(errors.New("no such image")) {
+		t.Error("an unrelated error disabled sockets")
 	}
-	if err := fmt.Errorf("create: bind source path does not exist: %s", made.dir); !s.disableIfBlamed(err) {
-		t.Errorf("not blamed: %v", err)
+	if err := fmt.Errorf("create: bind source path does not exist: %s", socket.dir); !s.disableOnError(err) {
+		t.Errorf("not disabled by %v", err)
 	}
-	if s.disableIfBlamed(errors.New(made.dir)) || s.open() != nil {
-		t.Error("they are offered again")
+	if s.disableOnError(errors.New(socket.dir)) || s.open() != nil {
+		t.Error("sockets are not disabled")
 	}
 	if err := s.close(); err != nil {
 		t.Error(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// lease is how long a container lives without a message from its owner. Normally
-// it ends earlier, when the connection of the owner closes.
+// lease is how long a container lives without a message from its owner. Normally the
+// container ends earlier, when its owner's connection closes.
 const lease = 10 * time.Minute
 
 // Start starts a sandbox: it pulls the image if the engine does not have it,
@@ -76,7 +76,7 @@ func (e *Engine) startFrom(ctx context.Context, c Config, img imageInfo) (*Conta
 		e.setFilled(bin.volumeName(), false)
 		sandbox, err = e.startOnce(ctx, c, img, bin)
 	}
-	if err != nil && e.hostSockets.disableIfBlamed(err) {
+	if err != nil && e.hostSockets.disableOnError(err) {
 		sandbox, err = e.startOnce(ctx, c, img, bin)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (e *Engine) startOnce(
 		socket = e.hostSockets.open()
 	}
 	if socket != nil {
-		defer socket.close() // by then the helper has connected, or will not
+		defer socket.close() // the helper has connected by then, or will use the attached stream
 		mounts = append(mounts, socket.mount())
 	}
 	warnings, err := e.create(ctx, sandbox.name, c.Platform,
@@ -160,7 +160,7 @@ func (e *Engine) startOnce(
 	}
 	sandbox.info = newInfo(c, img, hello, warnings)
 	sandbox.info.Network = e.hasNetwork(ctx, c.Network)
-	e.addOpen(sandbox)
+	e.addContainer(sandbox)
 	return sandbox, nil
 }
 
@@ -224,7 +224,7 @@ func newInfo(c Config, img imageInfo, h helper.Hello, warnings []string) env.Inf
 	}
 	switch path.Base(h.Shell) {
 	case "bash":
-	case ".":
+	case ".": // path.Base of an empty path
 		i.Warnings = append(i.Warnings, "the image has no bash and no other shell; no command can run")
 	default:
 		if len(c.Interpreter) == 0 {

@@ -13,23 +13,24 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// withoutBash makes an image from the base image that has sh alone.
-func withoutBash(t *testing.T) string {
+// imageWithoutBash builds an image from the base image without bash, and removes it
+// after the test.
+func imageWithoutBash(t *testing.T) string {
 	t.Helper()
 	cli := dockertest.Client(t)
-	made, err := cli.ContainerCreate(t.Context(),
+	created, err := cli.ContainerCreate(t.Context(),
 		&container.Config{Image: dockertest.Image(t), Cmd: []string{"rm", "-f", "/bin/bash", "/usr/bin/bash", "/bin/rbash", "/usr/bin/rbash"}},
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{Force: true}); err != nil {
+		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{Force: true}); err != nil {
 			t.Error(err)
 		}
 	})
-	ended, failed := cli.ContainerWait(t.Context(), made.ID, container.WaitConditionNextExit)
-	if err := cli.ContainerStart(t.Context(), made.ID, container.StartOptions{}); err != nil {
+	ended, failed := cli.ContainerWait(t.Context(), created.ID, container.WaitConditionNextExit)
+	if err := cli.ContainerStart(t.Context(), created.ID, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -41,19 +42,19 @@ func withoutBash(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const ref = "mini-test-sh"
-	if _, err := cli.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Reference: ref, Changes: []string{"CMD []"}}); err != nil {
+	if _, err := cli.ContainerCommit(t.Context(), created.ID, container.CommitOptions{Reference: ref, Changes: []string{"CMD []"}}); err != nil {
 		t.Fatal(err)
 	}
-	dropImage(t, ref)
+	removeImageOnCleanup(t, ref)
 	return ref
 }
 
 func TestImageWithoutBash(t *testing.T) {
-	e, ref := dockertest.Engine(t), withoutBash(t)
+	e, ref := dockertest.Engine(t), imageWithoutBash(t)
 	for name, tt := range map[string]struct {
-		interpreter []string
-		fails, hint string // empty where it starts
-		warns       string
+		interpreter   []string
+		wantErr, hint string // empty if the start succeeds
+		warning       string
 	}{
 		"bash is asked for": {[]string{"bash", "-c"}, "the image has no bash", "environment.interpreter: [sh, -c]", ""},
 		"by its path":       {[]string{"/bin/bash", "-c"}, "the image has no /bin/bash", "environment.interpreter: [sh, -c]", ""},
@@ -64,28 +65,29 @@ func TestImageWithoutBash(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := docker.Config{Image: ref, Interpreter: tt.interpreter, Instance: "mini-test-" + t.Name()}
-			if tt.fails != "" {
-				refused(t, e, c, tt.fails, tt.hint)
+			if tt.wantErr != "" {
+				requireRefused(t, e, c, tt.wantErr, tt.hint)
 				return
 			}
-			box := start(t, e, c)
-			if got := output(t, box, `command -v bash || true; [ -n "$BASH_VERSION" ] || echo "$0" "$((6*7))"`); !strings.HasSuffix(got, " 42\n") {
+			sandbox := start(t, e, c)
+			if got := output(t, sandbox, `command -v bash || true; [ -n "$BASH_VERSION" ] || echo "$0" "$((6*7))"`); !strings.HasSuffix(got, " 42\n") {
 				t.Errorf("commands print %q", got)
 			}
-			w := strings.Join(box.Info().Warnings, "\n")
-			if !strings.HasPrefix(w, tt.warns) || (w == "") != (tt.warns == "") {
-				t.Errorf("warnings %q, want %q", w, tt.warns)
+			w := strings.Join(sandbox.Info().Warnings, "\n")
+			if !strings.HasPrefix(w, tt.warning) || (w == "") != (tt.warning == "") {
+				t.Errorf("warnings %q, want %q", w, tt.warning)
 			}
 		})
 	}
 }
 
-// refused holds that a start fails with one line and a hint, and leaves nothing.
-func refused(t *testing.T, e *docker.Engine, c docker.Config, text, hint string) {
+// requireRefused checks that a start fails with a one-line error and a hint, and leaves
+// no container.
+func requireRefused(t *testing.T, e *docker.Engine, c docker.Config, text, hint string) {
 	t.Helper()
-	box, err := e.Start(t.Context(), c)
+	sandbox, err := e.Start(t.Context(), c)
 	if err == nil {
-		t.Error(box.Close(t.Context()))
+		t.Error(sandbox.Close(t.Context()))
 	}
 	failure := asError(err)
 	if failure.Status != env.StartFailed || !strings.Contains(err.Error(), text) || !strings.Contains(failure.Hint, hint) {
@@ -99,7 +101,7 @@ func refused(t *testing.T, e *docker.Engine, c docker.Config, text, hint string)
 	}
 }
 
-func TestStartsThatTheEngineRefuses(t *testing.T) {
+func TestStartRefused(t *testing.T) {
 	e := dockertest.Engine(t)
 	for name, tt := range map[string]struct {
 		config     docker.Config
@@ -111,12 +113,12 @@ func TestStartsThatTheEngineRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image, tt.config.Instance = dockertest.Image(t), "mini-test-refused"
-			refused(t, e, tt.config, tt.text, tt.hint)
+			requireRefused(t, e, tt.config, tt.text, tt.hint)
 		})
 	}
 }
 
-// asError is an *env.Error, an empty one for other errors.
+// asError returns err as an *env.Error; an empty one for other errors.
 func asError(err error) *env.Error {
 	if e, ok := errors.AsType[*env.Error](err); ok {
 		return e

@@ -34,26 +34,26 @@ func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) { return e.Clean
 
 // CleanOptions select what Clean removes in addition to Sweep.
 type CleanOptions struct {
-	Helpers bool   // unused helper volumes; mini creates them again
-	Kept    bool   // kept images of this user and host (see Container.Keep)
-	Run     string // restricts Kept to one run, as in Config.Run
-	// Unknown adds objects that may belong to a running process: those whose owner
+	IncludeHelpers bool   // unused helper volumes; mini creates them again
+	IncludeKept    bool   // kept images of this user and host (see Container.Keep)
+	Run            string // restricts Kept to one run, as in Config.Run
+	// IncludeUnknown adds objects that may belong to a running process: those whose owner
 	// belongs to another boot or PID namespace, and, with Kept, images without a
 	// label for the user.
-	Unknown bool
+	IncludeUnknown bool
 }
 
-// Clean removes what Sweep removes, and what the options select.
-func (e *Engine) Clean(ctx context.Context, t CleanOptions) ([]Leftover, error) {
-	left, err := e.ListLeftovers(ctx, t)
+// Clean removes the objects that Sweep removes, and those that the options select.
+func (e *Engine) Clean(ctx context.Context, opts CleanOptions) ([]Leftover, error) {
+	leftovers, err := e.ListLeftovers(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	return e.removeAll(ctx, left)
+	return e.removeAll(ctx, leftovers)
 }
 
-// leftovers lists what Sweep would remove. Containers come first, because they use
-// the volumes.
+// leftovers lists the objects that Sweep would remove. Containers come first, because
+// they use the volumes.
 func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, error) {
 	owned := filters.NewArgs(filters.Arg("label", labelOwner))
 	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: owned})
@@ -64,7 +64,7 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	if err != nil {
 		return nil, engineError(ctx, env.StartFailed, "list volumes", err)
 	}
-	var left []Leftover
+	var leftovers []Leftover
 	add := func(l Leftover, labels map[string]string, inUse bool) {
 		o, ok := parseOwner(labels[labelOwner])
 		if !ok {
@@ -77,7 +77,7 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 			l.OwnerUnknown = true
 		}
 		l.Run, l.Instance, l.Owner = labels[labelRun], labels[labelInstance], fmt.Sprintf("process %d", o.PID)
-		left = append(left, l)
+		leftovers = append(leftovers, l)
 	}
 	for _, c := range containers {
 		inUse := c.State == container.StateRunning || c.State == container.StatePaused
@@ -86,37 +86,38 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	for _, v := range volumes.Volumes {
 		add(Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), id: v.Name}, v.Labels, false)
 	}
-	return left, nil
+	return leftovers, nil
 }
 
-// ListLeftovers lists what Clean would try to remove. Clean skips what is in use.
-func (e *Engine) ListLeftovers(ctx context.Context, t CleanOptions) ([]Leftover, error) {
-	left, err := e.leftovers(ctx, t.Unknown)
+// ListLeftovers lists the objects that Clean would try to remove. Clean skips objects
+// that are in use.
+func (e *Engine) ListLeftovers(ctx context.Context, opts CleanOptions) ([]Leftover, error) {
+	leftovers, err := e.leftovers(ctx, opts.IncludeUnknown)
 	if err != nil {
 		return nil, err
 	}
-	if t.Helpers {
+	if opts.IncludeHelpers {
 		list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
 		if err != nil {
 			return nil, engineError(ctx, env.StartFailed, "list volumes", err)
 		}
 		for _, v := range list.Volumes {
 			if volumePattern.MatchString(v.Name) {
-				left = append(left, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), Helper: true, id: v.Name})
+				leftovers = append(leftovers, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), IsHelper: true, id: v.Name})
 			}
 		}
 	}
-	if !t.Kept {
-		return left, nil
+	if !opts.IncludeKept {
+		return leftovers, nil
 	}
-	kept, err := e.KeptImages(ctx, t.Run, "")
+	kept, err := e.KeptImages(ctx, opts.Run, "")
 	for _, k := range kept {
-		if k.Host != e.owner.Host || isOtherUser(k.User) || k.User == "" && !t.Unknown {
+		if k.Host != e.owner.Host || isOtherUser(k.User) || k.User == "" && !opts.IncludeUnknown {
 			continue
 		}
-		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Created, OwnerUnknown: k.User == "", id: k.Image})
+		leftovers = append(leftovers, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Created, OwnerUnknown: k.User == "", id: k.Image})
 	}
-	return left, err
+	return leftovers, err
 }
 
 // isOtherUser reports whether a label names a user other than this process's.
@@ -134,20 +135,20 @@ func (e *Engine) isAbandoned(o owner, labels map[string]string, inUse bool) bool
 	}
 }
 
-// removeAll removes the leftovers, containers before what they use. It returns the
-// ones it removed, in the given order.
-func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, error) {
-	done, errs := make([]bool, len(left)), make([]error, len(left))
+// removeAll removes the leftovers, containers before the objects that they use. It
+// returns those that it removed, in the given order.
+func (e *Engine) removeAll(ctx context.Context, leftovers []Leftover) ([]Leftover, error) {
+	isRemoved, errs := make([]bool, len(leftovers)), make([]error, len(leftovers))
 	for _, containers := range []bool{true, false} {
 		var g errgroup.Group
 		g.SetLimit(maxRemovals)
-		for i, l := range left {
+		for i, l := range leftovers {
 			if (l.Kind == KindContainer) != containers {
 				continue
 			}
 			g.Go(func() error {
 				if ctx.Err() == nil {
-					done[i], errs[i] = e.removeLeftover(ctx, l)
+					isRemoved[i], errs[i] = e.removeLeftover(ctx, l)
 				}
 				return nil // continue with the others; errs has the error
 			})
@@ -155,8 +156,8 @@ func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, er
 		_ = g.Wait() // always nil
 	}
 	var removed []Leftover
-	for i, l := range left {
-		if done[i] {
+	for i, l := range leftovers {
+		if isRemoved[i] {
 			removed = append(removed, l)
 		}
 	}

@@ -21,27 +21,27 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// These tests sweep an engine of their own: other tests sweep the machine's.
+// These tests use their own engine, because other tests sweep the machine's engine.
 
-// things makes what a sweep has to judge: of each label a container and a volume,
-// by their names.
-type things struct {
+// engineObjects creates and lists containers and volumes in an engine, for tests of
+// Sweep.
+type engineObjects struct {
 	t   *testing.T
 	cli *client.Client
 	n   int
 }
 
-func newThings(t *testing.T, d *dockertest.Daemon) *things {
+func newEngineObjects(t *testing.T, d *dockertest.Daemon) *engineObjects {
 	c := d.Client()
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &things{t: t, cli: c}
+	return &engineObjects{t: t, cli: c}
 }
 
-func (m *things) container(name string, labels map[string]string) string {
+func (m *engineObjects) container(name string, labels map[string]string) string {
 	m.t.Helper()
 	_, err := m.cli.ContainerCreate(m.t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, name)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *things) container(name string, labels map[string]string) string {
 	return "container " + name
 }
 
-func (m *things) volume(name string, labels map[string]string) string {
+func (m *engineObjects) volume(name string, labels map[string]string) string {
 	m.t.Helper()
 	if _, err := m.cli.VolumeCreate(m.t.Context(), volume.CreateOptions{Name: name, Labels: labels}); err != nil {
 		m.t.Fatal(err)
@@ -58,16 +58,16 @@ func (m *things) volume(name string, labels map[string]string) string {
 	return "volume " + name
 }
 
-// all makes one of each kind.
-func (m *things) all(labels map[string]string) []string {
+// createBoth creates a container and a volume with the same labels.
+func (m *engineObjects) createBoth(labels map[string]string) []string {
 	m.t.Helper()
 	m.n++
 	name := fmt.Sprintf("mini-x-%d", m.n)
 	return []string{m.container(name, labels), m.volume(name, labels)}
 }
 
-// there is what the engine has, as "kind name".
-func (m *things) there() []string {
+// list returns all containers and volumes of the engine, as "kind name".
+func (m *engineObjects) list() []string {
 	m.t.Helper()
 	var found []string
 	containers, err := m.cli.ContainerList(m.t.Context(), container.ListOptions{All: true})
@@ -97,8 +97,9 @@ func namesOf(left []docker.Leftover) []string {
 	return names
 }
 
-// ownerOf is the label of a living owner, and a way to make others of it.
-func ownerOf(t *testing.T, m *things, p *process) (label string, other func(field string, value any) string) {
+// ownerLabel returns the owner label of a running process, and a function that returns
+// the label with one field changed.
+func ownerLabel(t *testing.T, m *engineObjects, p *process) (label string, other func(field string, value any) string) {
 	t.Helper()
 	c, err := m.cli.ContainerInspect(t.Context(), p.container)
 	if err != nil {
@@ -122,9 +123,9 @@ func ownerOf(t *testing.T, m *things, p *process) (label string, other func(fiel
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	d := dockertest.StartDaemon(t)
-	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
+	e, m := d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
-	label, other := ownerOf(t, m, p)
+	label, other := ownerLabel(t, m, p)
 	later, earlier := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(-time.Hour).Format(time.RFC3339)
 	labels := func(owner, expires string) map[string]string {
 		return map[string]string{"mini.owner": owner, "mini.expires": expires, "mini.instance": "a__b-1", "mini.run": "r"}
@@ -133,27 +134,27 @@ func TestSweep(t *testing.T) {
 		labels["mini.uid"] = strconv.Itoa(uid)
 		return labels
 	}
-	owned := m.all(labels(label, earlier))
+	owned := m.createBoth(labels(label, earlier))
 	unknown := slices.Concat(
-		m.all(labels(other("space", "pid:[1]"), later)),
-		m.all(labels(other("boot", "x"), later)),
-		m.all(of(os.Getuid(), labels(other("space", ""), later))),
+		m.createBoth(labels(other("space", "pid:[1]"), later)),
+		m.createBoth(labels(other("boot", "x"), later)),
+		m.createBoth(of(os.Getuid(), labels(other("space", ""), later))),
 	)
 	keep := map[string][]string{
 		"living owner":             owned,
-		"other host":               m.all(labels(other("host", "0123456789abcdef"), earlier)),
+		"other host":               m.createBoth(labels(other("host", "0123456789abcdef"), earlier)),
 		"owner may live":           unknown,
-		"of another user, perhaps": m.all(of(os.Getuid()+1, labels(other("space", "pid:[1]"), later))),
-		"label that means nothing": m.all(labels("me", earlier)),
-		"only its name is like it": m.all(nil),
-		"another label":            m.all(map[string]string{"mini.instance": "a__b-1", "minimal.owner": label}),
+		"of another user, perhaps": m.createBoth(of(os.Getuid()+1, labels(other("space", "pid:[1]"), later))),
+		"label that means nothing": m.createBoth(labels("me", earlier)),
+		"only its name is like it": m.createBoth(nil),
+		"another label":            m.createBoth(map[string]string{"mini.instance": "a__b-1", "minimal.owner": label}),
 		"running":                  {"container " + p.container},
 	}
 	sweep := map[string][]string{
-		"process id used again":    m.all(labels(other("start", "1"), later)),
-		"other boot, expired":      m.all(labels(other("boot", "x"), earlier)),
-		"no such process":          m.all(labels(other("pid", 1<<30), later)),
-		"other namespace, expired": m.all(labels(other("space", "pid:[1]"), earlier)),
+		"process id used again":    m.createBoth(labels(other("start", "1"), later)),
+		"other boot, expired":      m.createBoth(labels(other("boot", "x"), earlier)),
+		"no such process":          m.createBoth(labels(other("pid", 1<<30), later)),
+		"other namespace, expired": m.createBoth(labels(other("space", "pid:[1]"), earlier)),
 	}
 	want := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sweep))...)))
 	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
@@ -168,17 +169,17 @@ func TestSweep(t *testing.T) {
 	}
 	for _, l := range removed {
 		if s := l.String(); !strings.Contains(s, "instance a__b-1") || !strings.Contains(s, "run r") || !strings.Contains(s, "process ") || !strings.Contains(s, " old") {
-			t.Errorf("%q does not say whose it was, and how old", s)
+			t.Errorf("%q lacks the instance, the run, the owner or the age", s)
 		}
 	}
-	there := m.there()
+	existing := m.list()
 	for _, name := range stays {
-		if !slices.Contains(there, name) {
-			t.Errorf("%s was removed, and is not mini's to remove", name)
+		if !slices.Contains(existing, name) {
+			t.Errorf("%s was removed", name)
 		}
 	}
 	for _, name := range want {
-		if slices.Contains(there, name) {
+		if slices.Contains(existing, name) {
 			t.Errorf("%s was not removed", name)
 		}
 	}
@@ -188,13 +189,13 @@ func TestSweep(t *testing.T) {
 	}
 	for _, name := range owned {
 		if !slices.Contains(namesOf(removed), name) {
-			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, namesOf(removed))
+			t.Errorf("after the death of its owner, %s was not removed; removed were %q", name, namesOf(removed))
 		}
 	}
-	// What may have a living owner goes when that is asked for, but for what says
-	// that it is another user's.
+	// Clean with IncludeUnknown also removes objects whose owner may be running, except those
+	// of other users.
 	slices.Sort(unknown)
-	removed, err = e.Clean(t.Context(), docker.CleanOptions{Unknown: true})
+	removed, err = e.Clean(t.Context(), docker.CleanOptions{IncludeUnknown: true})
 	if err != nil || !slices.Equal(namesOf(removed), unknown) {
 		t.Errorf("of unknown owners, removed %q, %v; want %q", namesOf(removed), err, unknown)
 	}
@@ -205,16 +206,16 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A volume that is in use is not touched, whoever made it; the
-// container of a dead mini goes first, so that nothing is in its use.
-func TestSweepOfWhatIsInUse(t *testing.T) {
+// TestSweepInUse: Sweep does not remove a volume that is in use. It removes containers
+// first, because they use volumes.
+func TestSweepInUse(t *testing.T) {
 	t.Parallel()
 	d := dockertest.StartDaemon(t)
-	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
+	e, m := d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
-	_, other := ownerOf(t, m, p)
+	_, other := ownerLabel(t, m, p)
 	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
-	use := func(name string, volume string, labels map[string]string) {
+	createUser := func(name string, volume string, labels map[string]string) {
 		_, err := m.cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels},
 			&container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: "/v"}}}, nil, nil, name)
 		if err != nil {
@@ -222,24 +223,24 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 		}
 	}
 	m.volume("of-the-user", dead)
-	use("users-own", "of-the-user", nil)
+	createUser("users-own", "of-the-user", nil)
 	m.volume("of-the-dead", dead)
-	use("dead-too", "of-the-dead", dead)
+	createUser("dead-too", "of-the-dead", dead)
 	removed, err := e.Sweep(t.Context())
 	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(namesOf(removed), want) {
 		t.Errorf("removed %q, %v; want %q", namesOf(removed), err, want)
 	}
 }
 
-// Two minis start at once and find the same leftovers: each is removed, and is
-// in the list of who did it.
-func TestTwoSweepsAtOnce(t *testing.T) {
+// TestConcurrentSweeps: two concurrent sweeps remove all leftovers, and each is in the
+// result of the sweep that removed it.
+func TestConcurrentSweeps(t *testing.T) {
 	t.Parallel()
 	const leftovers = 200
 	d := dockertest.StartDaemon(t)
-	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newThings(t, d)
+	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newEngineObjects(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
-	_, other := ownerOf(t, m, p)
+	_, other := ownerLabel(t, m, p)
 	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
 	var makers errgroup.Group
 	makers.SetLimit(4)
@@ -252,7 +253,7 @@ func TestTwoSweepsAtOnce(t *testing.T) {
 	if err := makers.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
+	started := time.Now()
 	var g errgroup.Group
 	lists := make([][]docker.Leftover, 2)
 	for i, e := range []*docker.Engine{first, second} {
@@ -264,12 +265,12 @@ func TestTwoSweepsAtOnce(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(begin).Round(time.Millisecond), len(lists[0]), len(lists[1]))
-	// Now and then the engine tells both that it was them.
+	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(started).Round(time.Millisecond), len(lists[0]), len(lists[1]))
+	// Sometimes the engine reports the same removal to both.
 	if both := namesOf(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
 		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
 	}
-	for _, name := range m.there() {
+	for _, name := range m.list() {
 		if strings.HasPrefix(name, "container left-") {
 			t.Errorf("%s is still there", name)
 		}

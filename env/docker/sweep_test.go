@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// process is another program that has a container of its own, in mid-command.
+// process is a child process that runs a command in its own container.
 type process struct {
 	cmd       *exec.Cmd
 	stdin     io.Closer
@@ -30,7 +30,7 @@ func spawn(t *testing.T, c docker.Config) *process {
 	return spawnAt(t, "", c)
 }
 
-// spawnAt is spawn in another engine than the machine's.
+// spawnAt is spawn with the engine at host.
 func spawnAt(t *testing.T, host string, c docker.Config) *process {
 	t.Helper()
 	config, err := json.Marshal(childConfig{Host: host, HelperDir: dockertest.HelperDir(t), Config: c})
@@ -60,7 +60,7 @@ func spawnAt(t *testing.T, host string, c docker.Config) *process {
 	return p
 }
 
-// kill is kill -9; a second one does nothing.
+// kill kills the process with SIGKILL. A second call has no effect.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait() // "signal: killed"
@@ -71,21 +71,21 @@ func TestContainerEndsWithItsOwner(t *testing.T) {
 	dockertest.Client(t)
 	p := spawn(t, docker.Config{Image: dockertest.Image(t)})
 	p.kill()
-	within(t, 2*time.Second, "container gone after kill -9 of its owner", func() bool { return gone(t, p.container) })
+	waitFor(t, 2*time.Second, "exit after kill -9 of the owner", func() bool { return isRemoved(t, p.container) })
 }
 
-// leftover is a container that was created and never started.
+// leftover creates a container without starting it, and returns its name.
 func leftover(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	cli := dockertest.Client(t)
-	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}, Labels: maps.Clone(labels)}, nil, nil, nil, "")
+	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}, Labels: maps.Clone(labels)}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cli.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{Force: true}) // the test may have done so
+		_ = cli.ContainerRemove(context.WithoutCancel(t.Context()), created.ID, container.RemoveOptions{Force: true}) // the test may have done so
 	})
-	c, err := cli.ContainerInspect(t.Context(), made.ID)
+	c, err := cli.ContainerInspect(t.Context(), created.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,21 +30,21 @@ type timeoutTransport struct {
 // *http.Transport itself stays in place, because the Docker client reads its TLS
 // settings and dials through it.
 func wrapTransport(transport *http.Transport, h *heartbeat) *timeoutTransport {
-	b := &timeoutTransport{next: transport.Clone(), heartbeat: h}
+	t := &timeoutTransport{next: transport.Clone(), heartbeat: h}
 	for _, scheme := range []string{"http", "https"} {
-		transport.RegisterProtocol(scheme, b)
+		transport.RegisterProtocol(scheme, t)
 	}
-	return b
+	return t
 }
 
 // RoundTrip implements http.RoundTripper. It does not limit pings, which the
 // heartbeat sends with its own timeout.
-func (b *timeoutTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *timeoutTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/_ping") {
-		return b.next.RoundTrip(r)
+		return t.next.RoundTrip(r)
 	}
-	ctx, cancel, stop := b.heartbeat.withHeartbeat(r.Context())
-	resp, err := b.next.RoundTrip(r.WithContext(ctx))
+	ctx, cancel, stop := t.heartbeat.withHeartbeat(r.Context())
+	resp, err := t.next.RoundTrip(r.WithContext(ctx))
 	stop()
 	if err != nil {
 		if cause := context.Cause(ctx); isEngineFault(cause) {
@@ -53,7 +53,7 @@ func (b *timeoutTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	b.heartbeat.markAlive()
+	t.heartbeat.markAlive()
 	resp.Body = &responseBody{resp.Body, cancel}
 	return resp, nil
 }
@@ -65,12 +65,12 @@ type responseBody struct {
 }
 
 // Close implements io.Closer.
-func (a *responseBody) Close() error {
-	defer a.cancel(nil)
-	return a.ReadCloser.Close()
+func (b *responseBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
 }
 
-// errNoResponse ends a request that a live engine does not answer.
+// errNoResponse is the error of a request that a live engine does not answer.
 var errNoResponse = errors.New("the engine is alive but did not answer a request")
 
 // withHeartbeat returns a context that is cancelled if the engine's heartbeat fails
@@ -104,18 +104,18 @@ func isEngineFault(err error) bool {
 func (e *Engine) dial(
 	ctx context.Context, do func(context.Context) (types.HijackedResponse, error),
 ) (types.HijackedResponse, error) {
-	type attached struct {
+	type result struct {
 		conn types.HijackedResponse
 		err  error
 	}
 	ctx, cancel, stop := e.heartbeat.withHeartbeat(ctx)
 	defer cancel(nil)
 	defer stop()
-	c := make(chan attached)
+	c := make(chan result)
 	go func() {
 		conn, err := do(ctx)
 		select {
-		case c <- attached{conn, err}:
+		case c <- result{conn, err}:
 		case <-ctx.Done():
 			if err == nil {
 				conn.Close()
@@ -123,8 +123,8 @@ func (e *Engine) dial(
 		}
 	}()
 	select {
-	case a := <-c:
-		return a.conn, a.err
+	case r := <-c:
+		return r.conn, r.err
 	case <-ctx.Done():
 		return types.HijackedResponse{}, context.Cause(ctx)
 	}

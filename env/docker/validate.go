@@ -20,27 +20,27 @@ type ConfigError struct {
 	Text string // what is wrong, and what would be valid
 }
 
-func (m *ConfigError) Error() string { return m.Key + ": " + m.Text }
+func (e *ConfigError) Error() string { return e.Key + ": " + e.Text }
 
 // configErrors collects errors in the order they are found.
 type configErrors []error
 
-func (m *configErrors) add(key, format string, args ...any) {
-	*m = append(*m, &ConfigError{Key: key, Text: fmt.Sprintf(format, args...)})
+func (errs *configErrors) add(key, format string, args ...any) {
+	*errs = append(*errs, &ConfigError{Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
 // ConfigErrors returns the *ConfigError values joined in an error of Validate or
 // Check; none for other errors.
 func ConfigErrors(err error) []*ConfigError {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { // errors.AsType finds the first only
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // errors.AsType finds the first only
 		var found []*ConfigError
-		for _, e := range several.Unwrap() {
+		for _, e := range joined.Unwrap() {
 			found = append(found, ConfigErrors(e)...)
 		}
 		return found
 	}
-	if m, ok := errors.AsType[*ConfigError](err); ok {
-		return []*ConfigError{m}
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		return []*ConfigError{e}
 	}
 	return nil
 }
@@ -54,35 +54,35 @@ const (
 // Validate returns all errors that can be found without an engine, joined, as
 // *ConfigError values. See Check for the others.
 func (c Config) Validate() error {
-	var m configErrors
+	var errs configErrors
 	if c.Image == "" {
-		m.add("image", "it is missing")
+		errs.add("image", "it is missing")
 	}
 	if c.Platform != "" && !platformPattern.MatchString(c.Platform) {
-		m.add("platform", "%.60q is not of the form linux/amd64", c.Platform)
+		errs.add("platform", "%.60q is not of the form linux/amd64", c.Platform)
 	}
 	if c.Dir != "" && !path.IsAbs(c.Dir) {
-		m.add("cwd", "%.80q is not absolute; start it with /", c.Dir)
+		errs.add("cwd", "%.80q is not absolute; start it with /", c.Dir)
 	}
 	if c.User != "" && !userPattern.MatchString(c.User) {
-		m.add("user", `%.60q is not a user; write "name", "1000" or "1000:1000"`, c.User)
+		errs.add("user", `%.60q is not a user; write "name", "1000" or "1000:1000"`, c.User)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(c.Env[name], "\x00") {
-			m.add("env", "%.60q is not a valid name and value of an environment variable", name)
+			errs.add("env", "%.60q is not a valid name and value of an environment variable", name)
 		}
 	}
 	if len(c.Interpreter) > 0 && c.Interpreter[0] == "" {
-		m.add("interpreter", "the name of the shell is empty; write [bash, -c] or [sh, -c]")
+		errs.add("interpreter", "the name of the shell is empty; write [bash, -c] or [sh, -c]")
 	}
 	if c.Timeout < 0 {
-		m.add("timeout", "%s is negative", c.Timeout)
+		errs.add("timeout", "%s is negative", c.Timeout)
 	}
-	c.validateNetwork(&m)
-	c.validateLimits(&m)
-	c.validateCapabilities(&m)
-	c.validateMounts(&m)
-	return errors.Join(m...)
+	c.validateNetwork(&errs)
+	c.validateLimits(&errs)
+	c.validateCapabilities(&errs)
+	c.validateMounts(&errs)
+	return errors.Join(errs...)
 }
 
 var (
@@ -92,30 +92,30 @@ var (
 	runtimePattern  = lazyregexp.New(`^[A-Za-z0-9/][A-Za-z0-9/_.-]*$`)
 )
 
-func (c Config) validateNetwork(m *configErrors) {
+func (c Config) validateNetwork(errs *configErrors) {
 	if c.Network != "" && !networkPattern.MatchString(c.Network) {
-		m.add("network", `%.60q is not a network; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
+		errs.add("network", `%.60q is not a network; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
 	}
 	if c.Runtime != "" && !runtimePattern.MatchString(c.Runtime) {
-		m.add("runtime", `%.60q is not the name of a runtime; write "runc" or "runsc"`, c.Runtime)
+		errs.add("runtime", `%.60q is not the name of a runtime; write "runc" or "runsc"`, c.Runtime)
 	}
 }
 
-func (c Config) validateLimits(m *configErrors) {
+func (c Config) validateLimits(errs *configErrors) {
 	if c.MemoryBytes > 0 && c.MemoryBytes < minMemory {
-		m.add("memory", "%s is less than the %s that a sandbox needs", size(c.MemoryBytes), size(minMemory))
+		errs.add("memory", "%s is less than the %s that a sandbox needs", size(c.MemoryBytes), size(minMemory))
 	}
 	if !(c.CPUs >= 0) || c.CPUs > 0 && c.CPUs < 0.01 {
-		m.add("cpus", "%v is not a number of processors; use at least 0.01, or 0 for no limit", c.CPUs)
+		errs.add("cpus", "%v is not a number of processors; use at least 0.01, or 0 for no limit", c.CPUs)
 	}
 	if c.PIDs > 0 && c.PIDs < minPIDs {
-		m.add("pids_limit", "%d is less than the %d that the sandbox itself needs", c.PIDs, minPIDs)
+		errs.add("pids_limit", "%d is less than the %d that the sandbox itself needs", c.PIDs, minPIDs)
 	}
 	if c.ShmBytes < 0 {
-		m.add("shm_size", "%d is negative", c.ShmBytes)
+		errs.add("shm_size", "%d is negative", c.ShmBytes)
 	}
 	for _, u := range c.Ulimits {
-		u.validate(m)
+		u.validate(errs)
 	}
 	d := c.withDefaults()
 	if total := d.tmpfsBytes(); d.MemoryBytes > 0 && total >= d.MemoryBytes {
@@ -123,7 +123,7 @@ func (c Config) validateLimits(m *configErrors) {
 		if d.ShmBytes < d.MemoryBytes {
 			key = "tmpfs"
 		}
-		m.add(key, "%s, /dev/shm included, is not less than memory (%s), which contains it; a full tmpfs would end the sandbox",
+		errs.add(key, "%s, /dev/shm included, is not less than memory (%s), which contains it; a full tmpfs would end the sandbox",
 			size(total), size(d.MemoryBytes))
 	}
 }
@@ -137,17 +137,17 @@ func (c Config) tmpfsBytes() int64 {
 	return sum
 }
 
-func (u Ulimit) validate(m *configErrors) {
+func (u Ulimit) validate(errs *configErrors) {
 	key := "ulimits." + u.Name
 	switch {
 	case u.Name == "nproc":
-		m.add(key, "it counts the processes of a user in all containers of the machine and does not apply to root; set pids_limit")
+		errs.add(key, "it counts the processes of a user in all containers of the machine and does not apply to root; set pids_limit")
 	case !slices.Contains(UlimitNames, u.Name):
-		m.add("ulimits", "unknown limit %.40q; the limits are %s", u.Name, strings.Join(UlimitNames, ", "))
+		errs.add("ulimits", "unknown limit %.40q; the limits are %s", u.Name, strings.Join(UlimitNames, ", "))
 	case u.Soft < -1 || u.Hard < -1:
-		m.add(key, "%d:%d has a negative number; -1 means no limit", u.Soft, u.Hard)
+		errs.add(key, "%d:%d has a negative number; -1 means no limit", u.Soft, u.Hard)
 	case u.Hard != -1 && (u.Soft > u.Hard || u.Soft == -1):
-		m.add(key, "the soft limit %d is above the hard one, %d", u.Soft, u.Hard)
+		errs.add(key, "the soft limit %d is above the hard one, %d", u.Soft, u.Hard)
 	}
 }
 

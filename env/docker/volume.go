@@ -22,19 +22,20 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// fillTimeout limits the filling of a volume: a few megabytes over the connection
-// to the engine.
+// fillTimeout limits the time to fill a volume, which takes a few megabytes over the
+// connection to the engine.
 const fillTimeout = 2 * time.Minute
 
-// volumeName depends on the content: nothing overwrites a volume, and versions of
-// mini can run side by side.
+// volumeName returns the name of the helper volume. It depends on the helper's content,
+// so that versions of mini can run side by side and never overwrite each other's
+// volumes.
 func (b helperBinary) volumeName() string {
 	return fmt.Sprintf("mini-helper-%.16s-%s", b.hash, b.arch)
 }
 
-// ensureHelper fills the helper volume, once per engine and architecture. Filling
-// takes a container, and a container needs some image. ensureHelper uses the one to
-// be started, which the engine already has.
+// ensureHelper fills the helper volume, once per engine and architecture. Filling it
+// requires a container, and a container requires an image: ensureHelper uses imageID,
+// which the engine already has.
 func (e *Engine) ensureHelper(ctx context.Context, b helperBinary, imageID string) error {
 	name := b.volumeName()
 	if e.isFilled(name) {
@@ -73,19 +74,19 @@ func (e *Engine) fillVolume(ctx context.Context, b helperBinary, imageID string)
 	if _, err := e.api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: map[string]string{labelHelper: b.hash}}); err != nil {
 		return fmt.Errorf("create volume: %w", err)
 	}
-	carrier := containerName("fill")
+	fillName := containerName("fill")
 	defer func() {
-		_, rmErr := e.remove(ctx, carrier, removeTimeout)
+		_, rmErr := e.remove(ctx, fillName, removeTimeout)
 		err = errors.Join(err, rmErr)
 	}()
-	_, err = e.create(ctx, carrier, "",
+	_, err = e.create(ctx, fillName, "",
 		&container.Config{Image: imageID, Entrypoint: []string{helperPath}, Cmd: []string{}, Labels: e.labels(Config{})},
 		&container.HostConfig{NetworkMode: "none", Mounts: []mount.Mount{helperMount(name, false)}})
 	if err != nil {
 		return fmt.Errorf("create container: %w", err)
 	}
-	if _, err := e.api.ContainerStatPath(ctx, carrier, helperPath); err == nil {
-		return e.verifyVolume(ctx, carrier, b) // another process filled it
+	if _, err := e.api.ContainerStatPath(ctx, fillName, helperPath); err == nil {
+		return e.verifyVolume(ctx, fillName, b) // another process filled it
 	} else if !errdefs.IsNotFound(err) {
 		return fmt.Errorf("inspect volume: %w", err)
 	}
@@ -97,23 +98,24 @@ func (e *Engine) fillVolume(ctx context.Context, b helperBinary, imageID string)
 	if err != nil {
 		return err
 	}
-	return e.copyHelper(ctx, carrier, content)
+	return e.copyHelper(ctx, fillName, content)
 }
 
 // maxCopyAttempts limits retries of a copy that conflicts with those of other
 // processes.
 const maxCopyAttempts = 10
 
-// copyHelper extracts an archive into a volume. If another process has created one
-// of the names, the existence of helperPath tells whether that process is done.
-func (e *Engine) copyHelper(ctx context.Context, carrier string, content []byte) error {
+// copyHelper extracts an archive into a volume. If another process has created one of
+// the names, copyHelper retries until helperPath exists, which that process creates
+// last.
+func (e *Engine) copyHelper(ctx context.Context, fillName string, content []byte) error {
 	for attempt := 1; ; attempt++ {
-		err := e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
+		err := e.api.CopyToContainer(ctx, fillName, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
 		if err == nil {
 			return nil
 		}
 		if attempt < maxCopyAttempts && strings.Contains(err.Error(), "file exists") {
-			if _, statErr := e.api.ContainerStatPath(ctx, carrier, helperPath); statErr == nil {
+			if _, statErr := e.api.ContainerStatPath(ctx, fillName, helperPath); statErr == nil {
 				return nil
 			}
 			continue
@@ -130,8 +132,8 @@ const maxHelper = 64 << 20
 
 // verifyVolume checks the hash of the helper in a volume. Every user of the engine
 // can write to its volumes.
-func (e *Engine) verifyVolume(ctx context.Context, carrier string, b helperBinary) error {
-	tree, _, err := e.api.CopyFromContainer(ctx, carrier, helperPath)
+func (e *Engine) verifyVolume(ctx context.Context, fillName string, b helperBinary) error {
+	tree, _, err := e.api.CopyFromContainer(ctx, fillName, helperPath)
 	if err != nil {
 		return fmt.Errorf("inspect volume: %w", err)
 	}

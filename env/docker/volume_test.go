@@ -25,9 +25,9 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// newVersion is a folder with a helper of which the engine has no volume, and
-// the name of the volume that it will have.
-func newVersion(t *testing.T) (dir, volumeName string) {
+// newHelperVersion returns a folder with a helper that no volume of the engine
+// contains, and the name of its future volume.
+func newHelperVersion(t *testing.T) (dir, volumeName string) {
 	t.Helper()
 	dir = dockertest.HelperDir(t)
 	file := filepath.Join(dir, binaries.Name(runtime.GOARCH))
@@ -35,7 +35,7 @@ func newVersion(t *testing.T) (dir, volumeName string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = append(b, t.Name()+time.Now().String()...) // what follows an ELF file does not matter to it
+	b = append(b, t.Name()+time.Now().String()...) // data after the end of an ELF file has no effect
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +43,20 @@ func newVersion(t *testing.T) (dir, volumeName string) {
 	return dir, "mini-helper-" + hex.EncodeToString(sum[:])[:16] + "-" + runtime.GOARCH
 }
 
-// Engines stand for processes here: they share nothing but the daemon.
-func TestEightFillOneVolume(t *testing.T) {
+// TestConcurrentFills uses engines instead of processes: they share only the daemon.
+func TestConcurrentFills(t *testing.T) {
 	image, cli := dockertest.Image(t), dockertest.Client(t)
-	dir, name := newVersion(t)
+	dir, name := newHelperVersion(t)
 	var g errgroup.Group
 	for range 8 {
 		e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
 		g.Go(func() error {
-			box, err := e.Start(t.Context(), docker.Config{Image: image})
+			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 			if err != nil {
 				return err
 			}
-			_, err = box.Execute(t.Context(), env.Command{Script: "true"})
-			return errors.Join(err, box.Close(t.Context()))
+			_, err = sandbox.Execute(t.Context(), env.Command{Script: "true"})
+			return errors.Join(err, sandbox.Close(t.Context()))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -71,16 +71,16 @@ func TestEightFillOneVolume(t *testing.T) {
 	}
 }
 
-func TestVolumeThatWasPruned(t *testing.T) {
+func TestPrunedVolume(t *testing.T) {
 	image, cli := dockertest.Image(t), dockertest.Client(t)
-	dir, name := newVersion(t)
+	dir, name := newHelperVersion(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
 	for range 2 {
-		box, err := e.Start(t.Context(), docker.Config{Image: image})
+		sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := box.Close(t.Context()); err != nil {
+		if err := sandbox.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := cli.VolumeRemove(t.Context(), name, false); err != nil {
@@ -89,12 +89,12 @@ func TestVolumeThatWasPruned(t *testing.T) {
 	}
 }
 
-// A volume that somebody has written to is not used: what is in it runs first in
-// every sandbox, and says of itself what it likes.
-func TestVolumeThatWasSpoilt(t *testing.T) {
+// TestModifiedVolume: a volume with a modified helper is not used, because it would run
+// as PID 1 of every sandbox.
+func TestModifiedVolume(t *testing.T) {
 	image, cli := dockertest.Image(t), dockertest.Client(t)
-	dir, name := newVersion(t)
-	box := start(t, dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir}), docker.Config{Image: image})
+	dir, name := newHelperVersion(t)
+	sandbox := start(t, dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir}), docker.Config{Image: image})
 	t.Cleanup(func() {
 		if err := cli.VolumeRemove(context.WithoutCancel(t.Context()), name, true); err != nil {
 			t.Error(err)
@@ -105,36 +105,36 @@ func TestVolumeThatWasSpoilt(t *testing.T) {
 	if err := errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "h", Mode: 0o555}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: image, Cmd: []string{"true"}},
+	created, err := cli.ContainerCreate(t.Context(), &container.Config{Image: image, Cmd: []string{"true"}},
 		&container.HostConfig{NetworkMode: "none", Binds: []string{name + ":/v"}}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = cli.CopyToContainer(t.Context(), made.ID, "/v", &tree, container.CopyToContainerOptions{})
-	if err := errors.Join(err, cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true})); err != nil {
+	err = cli.CopyToContainer(t.Context(), created.ID, "/v", &tree, container.CopyToContainerOptions{})
+	if err := errors.Join(err, cli.ContainerRemove(t.Context(), created.ID, container.RemoveOptions{Force: true})); err != nil {
 		t.Fatal(err)
 	}
 	_, err = dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir}).Start(t.Context(), docker.Config{Image: image})
 	if e := asError(err); e == nil || e.Status != env.StartFailed || !strings.Contains(e.Hint, "mini clean --all") {
-		t.Errorf("err = %v, want one that says how to get rid of it", err)
+		t.Errorf("err = %v, want one with a hint to remove the volume", err)
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestVolumeOfCommandsIsReadOnly(t *testing.T) {
-	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
-	if res := run(t, box, "echo > /.mini/x || mount -o remount,rw /.mini || rm -f /.mini/h"); res.ExitCode == 0 {
+func TestHelperVolumeReadOnly(t *testing.T) {
+	sandbox := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	if res := run(t, sandbox, "echo > /.mini/x || mount -o remount,rw /.mini || rm -f /.mini/h"); res.ExitCode == 0 {
 		t.Errorf("the helper's volume can be written: %q", res.Output)
 	}
 }
 
 func TestClean(t *testing.T) {
 	image, cli := dockertest.Image(t), dockertest.Client(t)
-	dir, own := newVersion(t)
+	dir, own := newHelperVersion(t)
 	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
-	box := start(t, e, docker.Config{Image: image})
+	sandbox := start(t, e, docker.Config{Image: image})
 	const old, mine = "mini-helper-0123456789abcdef-amd64", "mini-helper-of-my-own"
 	for _, name := range []string{old, mine} {
 		if _, err := cli.VolumeCreate(t.Context(), volume.CreateOptions{Name: name}); err != nil {
@@ -142,7 +142,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	clean := func(all bool) []string {
-		removed, err := e.Clean(t.Context(), docker.CleanOptions{Helpers: all})
+		removed, err := e.Clean(t.Context(), docker.CleanOptions{IncludeHelpers: all})
 		if err != nil {
 			t.Error(err)
 		}
@@ -158,7 +158,7 @@ func TestClean(t *testing.T) {
 	if removed := clean(true); !slices.Contains(removed, old) || slices.Contains(removed, own) || slices.Contains(removed, mine) {
 		t.Errorf("Clean of everything removed %q; want %s, and neither %s, which is in use, nor %s", removed, old, own, mine)
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := sandbox.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if removed := clean(true); !slices.Contains(removed, own) || slices.Contains(removed, mine) {
@@ -167,17 +167,17 @@ func TestClean(t *testing.T) {
 	if err := cli.VolumeRemove(t.Context(), mine, false); err != nil {
 		t.Error(err)
 	}
-	// The engine knows that it has to fill the volume again.
-	box, err := e.Start(t.Context(), docker.Config{Image: image})
+	// Start fills the removed volume again.
+	sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(box.Close(t.Context()), cli.VolumeRemove(t.Context(), own, false)); err != nil {
+	if err := errors.Join(sandbox.Close(t.Context()), cli.VolumeRemove(t.Context(), own, false)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestMiniWithoutItsHelper(t *testing.T) {
+func TestMissingHelper(t *testing.T) {
 	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: t.TempDir()})
 	for what, image := range map[string]string{"local image": dockertest.Image(t), "image to be pulled": "127.0.0.1:1/x"} {
 		_, err := e.Start(t.Context(), docker.Config{Image: image})

@@ -10,8 +10,8 @@ import (
 // Warnings returns messages for the user about valid settings that may have
 // unintended effects. The configuration must be valid (see Validate).
 func (c Config) Warnings() []string {
-	var w []string
-	warn := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
+	var warnings []string
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	d := c.withDefaults()
 	switch {
 	case c.Network == networkHost:
@@ -23,12 +23,12 @@ func (c Config) Warnings() []string {
 		warn("tmpfs and shm_size: files there may use %s of the %s memory of the sandbox", size(n), size(d.MemoryBytes))
 	}
 	if c.Dir != "" {
-		inside := d.mountPoint(path.Clean(c.Dir))
-		_, hidden := d.Tmpfs[inside]
+		target := d.mountPoint(path.Clean(c.Dir))
+		_, isTmpfs := d.Tmpfs[target]
 		switch {
-		case hidden:
-			warn("tmpfs: %s starts empty and hides the image's files in %s", inside, c.Dir)
-		case c.ReadOnly && !slices.ContainsFunc(c.Mounts, func(m Mount) bool { return m.Target == inside && m.ReadWrite }):
+		case isTmpfs:
+			warn("tmpfs: %s starts empty and hides the image's files in %s", target, c.Dir)
+		case c.ReadOnly && !slices.ContainsFunc(c.Mounts, func(m Mount) bool { return m.Target == target && m.ReadWrite }):
 			warn("read_only: commands cannot change files in %s; only tmpfs and mounts with :rw are writable", c.Dir)
 		}
 	}
@@ -41,5 +41,5 @@ func (c Config) Warnings() []string {
 	if !d.canKill() {
 		warn("cap_add: without KILL, processes of other users outlive the timeout of their command")
 	}
-	return w
+	return warnings
 }

@@ -10,16 +10,17 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// With a shortcut and without, and where none can be made.
-func TestEveryWayToTheHelper(t *testing.T) {
+// TestHelperConnections: the helper connects to the host socket, or uses the attached
+// stream if no socket can be created.
+func TestHelperConnections(t *testing.T) {
 	image := dockertest.Image(t)
 	local := strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://")
 	for name, tt := range map[string]struct {
-		spoil      bool
-		hostSocket bool
+		noSocket   bool
+		wantSocket bool
 	}{
-		"the shortcut":   {hostSocket: local},
-		"none to be had": {spoil: true},
+		"the shortcut":   {wantSocket: local},
+		"none to be had": {noSocket: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := docker.Open(t.Context(), docker.EngineConfig{})
@@ -27,23 +28,23 @@ func TestEveryWayToTheHelper(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if tt.spoil {
-				e.SpoilShortcuts(filepath.Join(t.TempDir(), "none"))
+			if tt.noSocket {
+				e.SetSocketDir(filepath.Join(t.TempDir(), "none"))
 			}
-			box, err := e.Start(t.Context(), docker.Config{Image: image})
+			sandbox, err := e.Start(t.Context(), docker.Config{Image: image})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer box.Close(t.Context())
-			if got := box.TookShortcut(); got != tt.hostSocket {
-				t.Errorf("the helper came by the shortcut: %v, want %v", got, tt.hostSocket)
+			defer sandbox.Close(t.Context())
+			if got := sandbox.UsesSocket(); got != tt.wantSocket {
+				t.Errorf("the helper uses the socket: %v, want %v", got, tt.wantSocket)
 			}
-			res, err := box.Execute(t.Context(), env.Command{Script: "ls -A /.mini-meeting; echo x >/.mini-meeting/s && echo written"})
+			res, err := sandbox.Execute(t.Context(), env.Command{Script: "ls -A /.mini-meeting; echo x >/.mini-meeting/s && echo written"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := string(res.Output); strings.Contains(text, "written") || tt.hostSocket && !strings.Contains(text, "bash: line 1: ") {
-				t.Errorf("a command finds %q there", text)
+			if text := string(res.Output); strings.Contains(text, "written") || tt.wantSocket && !strings.Contains(text, "bash: line 1: ") {
+				t.Errorf("a command in the socket's directory prints %q", text)
 			}
 		})
 	}

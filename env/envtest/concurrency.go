@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// concurrency: many concurrent commands lose no output. The output that is most easily
-// lost is that of a shell that ends while another process holds its pipe.
+// concurrency: many concurrent commands lose no output. The most critical case is a
+// shell that ends while another process holds its output pipe.
 func concurrency(t *testing.T, s suite) {
 	const sandboxCount, callers = 32, 200
 	commands := int64(1000)
@@ -31,7 +31,7 @@ func concurrency(t *testing.T, s suite) {
 		}
 		sandboxes[i] = startWith(t, func(*testing.T) env.Environment { return sandboxes[i].Environment })
 	}
-	began := time.Now()
+	started := time.Now()
 	var next atomic.Int64
 	var calling sync.WaitGroup
 	for i := range callers {
@@ -46,7 +46,7 @@ func concurrency(t *testing.T, s suite) {
 		})
 	}
 	calling.Wait()
-	t.Logf("%d commands by %d callers in %d sandboxes took %v", commands, callers, sandboxCount, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d commands by %d callers in %d sandboxes took %v", commands, callers, sandboxCount, time.Since(started).Round(time.Millisecond))
 }
 
 // numberedTask returns a command and its expected output.

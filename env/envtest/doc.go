@@ -3,19 +3,18 @@
 //
 //	func TestConformance(t *testing.T) {
 //		envtest.Run(t, func(t *testing.T) env.Environment { ... },
-//			envtest.Lacks(envtest.ProcessLimit, "bubblewrap cannot limit processes"),
-//			envtest.Lacks(envtest.OtherUsers, "a bubblewrap sandbox has one user"),
+//			envtest.WithoutCapability(envtest.ProcessLimit, "bubblewrap cannot limit processes"),
+//			envtest.WithoutCapability(envtest.OtherUsers, "a bubblewrap sandbox has one user"),
 //			envtest.WithMemory(func(t *testing.T) env.Environment { ... }))
 //	}
 //
-// By default an environment must pass all tests: it has its own PID namespace,
-// commands run as root, and the number of processes is limited. If it lacks a
-// capability, the option Lacks says so and why; the tests of this capability are
-// skipped with that reason. A sandbox with a helper has FileTransfer; it has
-// ShieldedInit if the helper is PID 1 and commands lack SYS_PTRACE, and OwnProcesses
-// if the helper is PID 1 of a PID namespace. Limits of processes and memory are
-// features of container engines; WithMemory opens an environment with a small memory
-// limit.
+// By default an environment must pass all tests: it has its own PID namespace, commands
+// run as root, and the number of processes is limited. If it lacks a capability, the
+// option WithoutCapability declares that with a reason; the tests of this capability are skipped
+// with this reason. A sandbox with a helper has FileTransfer; it has ShieldedInit if
+// the helper is PID 1 and commands lack SYS_PTRACE, and OwnProcesses if the helper is
+// PID 1 of a PID namespace. Limits of processes and memory are features of container
+// engines; WithMemory opens an environment with a small memory limit.
 //
 // The sandbox needs bash, coreutils, setsid (util-linux) and a writable /tmp; also
 // setpriv for OtherUsers, and python3 for one test of ShieldedInit. The tests of an

@@ -15,9 +15,9 @@ func timeoutDurations(t *testing.T, s suite) {
 	for _, timeout := range []time.Duration{100 * time.Millisecond, time.Second} {
 		t.Run(timeout.String(), func(t *testing.T) {
 			b := sandbox{b, t}
-			began := time.Now()
+			started := time.Now()
 			r := b.run(env.Command{Script: "sleep 300", Timeout: timeout})
-			took := time.Since(began)
+			took := time.Since(started)
 			checkTimeout(t, r)
 			if r.Duration < timeout || took < timeout || took > timeout+waitLimit/2 {
 				t.Errorf("it took %v, and %v in all; want %v", r.Duration, took, timeout)
@@ -30,7 +30,7 @@ func timeoutDurations(t *testing.T, s suite) {
 		"exec":                        `exec sleep 300`,
 		"busy loop":                   `while :; do :; done`,
 		"stopped shell":               `kill -STOP $$; sleep 300`,
-		"waiting for a closed door":   `mkfifo $(mktemp -u) && cat <(sleep 300)`,
+		"unopened named pipe":         `mkfifo $(mktemp -u) && cat <(sleep 300)`,
 		"output closed":               `exec >&- 2>&-; sleep 300`,
 		"a pipeline":                  `sleep 300 | sleep 300 | sleep 300`,
 		"a command in its background": `sleep 300 & wait`,
@@ -66,7 +66,7 @@ func timeoutDurations(t *testing.T, s suite) {
 	t.Run("nothing survives", func(t *testing.T) {
 		s.needs(t, OwnProcesses)
 		if n := (sandbox{b, t}).otherProcesses(); n != "0" {
-			t.Errorf("%s processes are left of all that was timed out", n)
+			t.Errorf("%s processes of timed-out commands are left", n)
 		}
 	})
 }

@@ -25,7 +25,7 @@ const (
 	// fork bombs; they need OwnProcesses as well.
 	ProcessLimit Capability = "a bound on processes"
 	// ShieldedInit: no command can access PID 1, not even as root. Tests try to write
-	// to its pipes and to trace it; they need OwnProcesses as well.
+	// to the pipes of PID 1 and to trace it; they need OwnProcesses as well.
 	ShieldedInit Capability = "a shielded PID 1"
 	// OtherUsers: commands run as root and can switch to other users.
 	OtherUsers Capability = "other users"
@@ -38,10 +38,10 @@ const (
 // Option adapts the suite to an environment.
 type Option func(*suite)
 
-// Lacks skips the tests that need a capability; reason is the message of the skipped
+// WithoutCapability skips the tests that need a capability; reason is the message of the skipped
 // tests, such as "bubblewrap cannot limit processes".
-func Lacks(a Capability, reason string) Option {
-	return func(s *suite) { s.lacks[a] = reason }
+func WithoutCapability(capability Capability, reason string) Option {
+	return func(s *suite) { s.lacks[capability] = reason }
 }
 
 // WithMemory sets a function that opens an environment with a memory limit of 64 to
@@ -69,7 +69,7 @@ type suite struct {
 }
 
 // Run runs all tests with new environments. open returns a running environment; Run
-// closes it. See the package comment for the requirements, and Lacks for exceptions.
+// closes it. See the package comment for the requirements, and WithoutCapability for exceptions.
 func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Option) {
 	t.Helper()
 	s := suite{open: open, lacks: map[Capability]string{}}
@@ -105,7 +105,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Close", closeEnvironment},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			// Most groups are mostly idle; Concurrency is not.
+			// Most groups are idle most of the time; Concurrency is not.
 			if (s.parallel || s.lacks[OwnProcesses] == "") && group.name != "Concurrency" {
 				t.Parallel()
 			}
@@ -117,9 +117,9 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 // needs skips a test if the environment lacks a capability.
 func (s suite) needs(t *testing.T, required ...Capability) {
 	t.Helper()
-	for _, a := range required {
-		if reason := s.lacks[a]; reason != "" {
-			t.Skipf("without %s: %s", a, reason)
+	for _, capability := range required {
+		if reason := s.lacks[capability]; reason != "" {
+			t.Skipf("without %s: %s", capability, reason)
 		}
 	}
 }

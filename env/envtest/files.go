@@ -89,14 +89,14 @@ func fileTransfer(t *testing.T, s suite) {
 			t.Errorf("links are %q", got)
 		}
 		if diff := cmp.Diff([]entry{{Name: "dangling", Link: "no such place"}}, b.get(f, dir+"/links/dangling")); diff != "" {
-			t.Errorf("a link comes out as something else (-want +got):\n%s", diff)
+			t.Errorf("the link was not copied as a link (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("links in the path are not followed", func(t *testing.T) {
 		b := sandbox{b, t}
 		b.sh("mkdir -p " + dir + "/way/real && ln -s real " + dir + "/way/door && echo old >" + dir + "/way/target && ln -s target " + dir + "/way/file")
 		if err := f.Put(t.Context(), dir+"/way", tarStream(t, []entry{{Name: "door/forged", Mode: 0o644}})); err == nil {
-			t.Error("a file went through a link")
+			t.Error("a file was written through a link")
 		}
 		b.put(f, dir+"/way", []entry{{Name: "file", Mode: 0o600, Content: "new"}})
 		if got := b.sh("cd " + dir + "/way; ls real; cat target file; test -L file && echo link || true"); got != "old\nnew" {
@@ -164,7 +164,7 @@ func fileTransfer(t *testing.T, s suite) {
 func failedTransfers(b sandbox, f env.Files, dir string) {
 	t := b.t
 	if err := f.Get(t.Context(), dir+"/none", io.Discard); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("get what is not there: %v, want fs.ErrNotExist", err)
+		t.Errorf("get a missing file: %v, want fs.ErrNotExist", err)
 	}
 	b.sh("mkdir " + dir + "/folder; mkfifo " + dir + "/pipe; echo x >" + dir + "/file")
 	if err := f.Get(t.Context(), dir+"/pipe", io.Discard); err == nil {
@@ -218,12 +218,12 @@ func cancelledTransfers(b sandbox, f env.Files, dir string) {
 		},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		began := time.Now()
+		started := time.Now()
 		if err := transfer(ctx, func() { cancel(stop) }); !errors.Is(err, stop) {
 			t.Errorf("%s: error %v, want the cause", name, err)
 		}
 		cancel(nil)
-		if took := time.Since(began); took > waitLimit {
+		if took := time.Since(started); took > waitLimit {
 			t.Errorf("%s: it took %v", name, took)
 		}
 		if got := b.sh("cd " + dir + "; ls -A | grep -e endless -e mini- || echo none"); got != "none" {

@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// asNobody is a command prefix that switches to another user and group.
-const asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups "
+// asUser is a command prefix that switches to another user and group.
+const asUser = "setpriv --reuid=65534 --regid=65534 --clear-groups "
 
 // users: processes of other users are killed, too.
 func users(t *testing.T, s suite) {
@@ -18,10 +18,10 @@ func users(t *testing.T, s suite) {
 	dir := b.tempDir()
 	b.sh("chmod 777 " + dir)
 	for name, script := range map[string]string{
-		"other user":                  asNobody + `bash -c 'echo $$ >$F; exec sleep 300' &`,
-		"other user in a session":     asNobody + `setsid bash -c 'echo $$ >$F; exec sleep 300' &`,
-		"other user without a trace":  `(env -i F=$F ` + asNobody + `setsid bash -c '(echo $BASHPID >$F; exec sleep 300) & exit' >/dev/null 2>&1 &)`,
-		"other user, signals ignored": asNobody + `setsid bash -c 'trap "" TERM INT HUP QUIT; echo $$ >$F; while :; do sleep 1; done' &`,
+		"other user":                  asUser + `bash -c 'echo $$ >$F; exec sleep 300' &`,
+		"other user in a session":     asUser + `setsid bash -c 'echo $$ >$F; exec sleep 300' &`,
+		"other user without a trace":  `(env -i F=$F ` + asUser + `setsid bash -c '(echo $BASHPID >$F; exec sleep 300) & exit' >/dev/null 2>&1 &)`,
+		"other user, signals ignored": asUser + `setsid bash -c 'trap "" TERM INT HUP QUIT; echo $$ >$F; while :; do sleep 1; done' &`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := sandbox{b, t}
@@ -35,10 +35,10 @@ func users(t *testing.T, s suite) {
 	}
 	t.Run("server of another user lives on", func(t *testing.T) {
 		b := sandbox{b, t}
-		b.run(env.Command{Script: "setsid " + asNobody + `bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &` + "\nuntil test -s $F; do sleep 0.01; done", Env: map[string]string{"F": dir + "/server"}})
-		checkTimeout(t, b.runUntilTimeout(asNobody+`setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
+		b.run(env.Command{Script: "setsid " + asUser + `bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &` + "\nuntil test -s $F; do sleep 0.01; done", Env: map[string]string{"F": dir + "/server"}})
+		checkTimeout(t, b.runUntilTimeout(asUser+`setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
 		if b.isAlive(dir + "/victim") {
-			t.Error("what the timed-out command started survived")
+			t.Error("a process of the timed-out command survived")
 		}
 		if !b.isAlive(dir + "/server") {
 			t.Error("the server of an earlier command died")
@@ -54,12 +54,12 @@ func forkBombs(t *testing.T, s suite) {
 		"sessions without an environment":    `cat >$F <<'X'` + "\n" + `while :; do env -i setsid bash "$0" & done` + "\nX\n" + `bash $F; sleep 300`,
 		"children that outlive their parent": `cat >$F <<'X'` + "\n" + `while :; do (setsid bash "$0" &); done` + "\nX\n" + `bash $F; sleep 300`,
 	} {
-		for _, beside := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: " beside a server"}[beside], func(t *testing.T) {
+		for _, withServer := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " beside a server"}[withServer], func(t *testing.T) {
 				b := s.start(t)
 				dir := b.tempDir()
 				want := "0"
-				if beside {
+				if withServer {
 					b.run(env.Command{Script: "setsid sleep 1000 >/dev/null 2>&1 & echo $! >" + dir + "/server"})
 					want = "1"
 				}
@@ -71,7 +71,7 @@ func forkBombs(t *testing.T, s suite) {
 				if n := b.otherProcesses(); n != want {
 					t.Errorf("%s processes are left, want %s", n, want)
 				}
-				if beside && !b.isAlive(dir+"/server") {
+				if withServer && !b.isAlive(dir+"/server") {
 					t.Error("the server died")
 				}
 			})
@@ -90,15 +90,15 @@ func forkBombs(t *testing.T, s suite) {
 // pid1: commands cannot affect PID 1.
 func pid1(t *testing.T, s suite) {
 	s.needs(t, OwnProcesses)
-	as := map[string]string{"root": ""}
+	prefixes := map[string]string{"root": ""}
 	if s.lacks[OtherUsers] == "" {
-		as["another user"] = asNobody
+		prefixes["another user"] = asUser
 	}
-	for user, become := range as {
+	for user, prefix := range prefixes {
 		t.Run("every signal as "+user, func(t *testing.T) {
 			b := s.start(t)
 			// In bursts, so that signals arrive while a handler runs.
-			r := b.run(env.Command{Script: become + `bash -c 'for n in 1 2 3 4 5; do for i in $(seq 64); do kill -$i 1; done; done 2>/dev/null; sleep 0.1; echo sent'`})
+			r := b.run(env.Command{Script: prefix + `bash -c 'for n in 1 2 3 4 5; do for i in $(seq 64); do kill -$i 1; done; done 2>/dev/null; sleep 0.1; echo sent'`})
 			if string(r.Output) != "sent\n" {
 				t.Fatalf("output %q, exit code %d", r.Output, r.ExitCode)
 			}
@@ -113,7 +113,7 @@ func pid1(t *testing.T, s suite) {
 				"printf forged > /proc/1/fd/1", "printf forged > /proc/1/fd/0", "cat /proc/1/fd/0", "readlink /proc/1/fd/1",
 				"cat /proc/1/environ", "head -c1 /proc/1/mem", "cat /proc/1/maps", "ls /proc/1/root/", "printf x > /proc/1/mem",
 			} {
-				if r := b.run(env.Command{Script: become + "bash -c '" + try + "'", Timeout: 5 * time.Second}); r.ExitCode == 0 || r.TimedOut {
+				if r := b.run(env.Command{Script: prefix + "bash -c '" + try + "'", Timeout: 5 * time.Second}); r.ExitCode == 0 || r.TimedOut {
 					t.Errorf("%s: worked: %q", try, r.Output)
 				}
 			}
@@ -124,7 +124,7 @@ func pid1(t *testing.T, s suite) {
 		t.Run("ptrace as "+user, func(t *testing.T) {
 			s.needs(t, ShieldedInit)
 			b := s.start(t)
-			if b.run(env.Command{Script: become + "python3 -c 'import ctypes'"}).ExitCode != 0 {
+			if b.run(env.Command{Script: prefix + "python3 -c 'import ctypes'"}).ExitCode != 0 {
 				t.Skipf("there is no python3 for %s to call ptrace with", user)
 			}
 			// attach, seize, and reading and writing memory.
@@ -137,7 +137,7 @@ here, there = iovec(ctypes.addressof(buf), 8), iovec(0x400000, 8)
 print(libc.ptrace(16, 1, 0, 0), libc.ptrace(0x4206, 1, 0, 0),
   libc.process_vm_readv(1, ctypes.byref(here), 1, ctypes.byref(there), 1, 0),
   libc.process_vm_writev(1, ctypes.byref(here), 1, ctypes.byref(there), 1, 0))`
-			if r := b.run(env.Command{Script: become + "python3 -c '" + try + "'"}); string(r.Output) != "-1 -1 -1 -1\n" {
+			if r := b.run(env.Command{Script: prefix + "python3 -c '" + try + "'"}); string(r.Output) != "-1 -1 -1 -1\n" {
 				t.Errorf("output %q, want four refusals", r.Output)
 			}
 			if got := b.sh("echo alive"); got != "alive" {

@@ -133,14 +133,14 @@ func nestedCommands(t *testing.T, s suite) {
 				return env.ToolResponse{}
 			}, env.Command{Script: "mini-tool x; echo on"})
 			if string(r.Output) != "on\n" {
-				t.Errorf("%s: the asking command: %+v", name, r)
+				t.Errorf("%s: the outer command: %+v", name, r)
 			}
 			if n := b.otherProcesses(); n != "0" {
 				t.Errorf("%s: %s processes are left", name, n)
 			}
 		}
 	})
-	for how, end := range map[string]func(*testing.T, sandbox, env.Command) env.Result{
+	for name, end := range map[string]func(*testing.T, sandbox, env.Command) env.Result{
 		"timeout of the outer command kills both": func(t *testing.T, b sandbox, c env.Command) env.Result {
 			c.Timeout = 2 * time.Second
 			r := b.run(c)
@@ -149,12 +149,12 @@ func nestedCommands(t *testing.T, s suite) {
 		},
 		"cancel of the outer command kills both": func(t *testing.T, b sandbox, c env.Command) env.Result {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			enough := errors.New("enough")
-			stop := time.AfterFunc(2*time.Second, func() { cancel(enough) })
+			cause := errors.New("enough")
+			stop := time.AfterFunc(2*time.Second, func() { cancel(cause) })
 			defer stop.Stop()
 			c.Timeout = waitLimit
 			r, err := b.Execute(ctx, c)
-			if !errors.Is(err, enough) {
+			if !errors.Is(err, cause) {
 				t.Errorf("error %v", err)
 			}
 			return r
@@ -168,26 +168,26 @@ func nestedCommands(t *testing.T, s suite) {
 			return r
 		},
 	} {
-		t.Run(how, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			b := sandbox{b, t}
-			var failed error
-			var kept env.Environment
+			var nestedErr error
+			var nested env.Environment
 			b.sh("rm -f " + dir + "/inner")
 			end(t, b, env.Command{
 				Script: "mini-tool x; sleep 300", Env: vars,
 				Tools: &env.Tools{Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
-					kept = r.Nested
-					_, failed = r.Nested.Execute(context.WithoutCancel(ctx), env.Command{Script: "setsid bash -c 'echo $$ >$F/inner; exec sleep 300' & sleep 300", Env: vars, Timeout: time.Minute})
+					nested = r.Nested
+					_, nestedErr = r.Nested.Execute(context.WithoutCancel(ctx), env.Command{Script: "setsid bash -c 'echo $$ >$F/inner; exec sleep 300' & sleep 300", Env: vars, Timeout: time.Minute})
 					return env.ToolResponse{}
 				}},
 			})
-			if !errors.Is(failed, env.ErrClosed) {
-				t.Errorf("the nested command ended with %v", failed)
+			if !errors.Is(nestedErr, env.ErrClosed) {
+				t.Errorf("the nested command ended with %v", nestedErr)
 			}
 			if b.isAlive(dir + "/inner") {
 				t.Error("the nested command is still running")
 			}
-			if _, err := kept.Execute(t.Context(), env.Command{Script: "echo no >$F/late", Env: vars}); !errors.Is(err, env.ErrClosed) {
+			if _, err := nested.Execute(t.Context(), env.Command{Script: "echo no >$F/late", Env: vars}); !errors.Is(err, env.ErrClosed) {
 				t.Errorf("a nested command after the end of the outer one: %v", err)
 			}
 			b.sh("! test -e " + dir + "/late")
@@ -195,14 +195,14 @@ func nestedCommands(t *testing.T, s suite) {
 	}
 	t.Run("caller killed", func(t *testing.T) {
 		b := sandbox{b, t}
-		var failed error
+		var nestedErr error
 		b.sh("rm -f " + dir + "/inner")
 		r := b.runWithTools(func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
-			_, failed = r.Nested.Execute(ctx, env.Command{Script: "echo $$ >$F/inner; exec sleep 300", Env: vars, Timeout: time.Minute})
+			_, nestedErr = r.Nested.Execute(ctx, env.Command{Script: "echo $$ >$F/inner; exec sleep 300", Env: vars, Timeout: time.Minute})
 			return env.ToolResponse{}
 		}, env.Command{Script: "timeout 1 mini-tool x; echo $?", Env: vars})
-		if string(r.Output) != "124\n" || failed == nil {
-			t.Errorf("output %q, error %v", r.Output, failed)
+		if string(r.Output) != "124\n" || nestedErr == nil {
+			t.Errorf("output %q, error %v", r.Output, nestedErr)
 		}
 		if b.isAlive(dir + "/inner") {
 			t.Error("the nested command is still running")
@@ -237,14 +237,14 @@ func nestedCommands(t *testing.T, s suite) {
 	t.Run("clock", func(t *testing.T) {
 		b := sandbox{b, t}
 		// The run time of a nested command counts for the outer one, too.
-		began := time.Now()
+		started := time.Now()
 		r := b.runWithTools(func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
-			<-time.After(3 * time.Second) // does not count
+			<-time.After(3 * time.Second) // does not count towards the timeout
 			_, _ = r.Nested.Execute(ctx, env.Command{Script: "sleep 300", Timeout: time.Minute})
 			return env.ToolResponse{}
 		}, env.Command{Script: "mini-tool x", Timeout: 2 * time.Second})
 		checkTimeout(t, r)
-		if took := time.Since(began); took < 5*time.Second || took > 5*time.Second+waitLimit/2 {
+		if took := time.Since(started); took < 5*time.Second || took > 5*time.Second+waitLimit/2 {
 			t.Errorf("it took %v, want 5 s", took)
 		}
 	})

@@ -26,28 +26,28 @@ func recordOutput(t *testing.T, word string) *outputRecorder {
 	return &outputRecorder{t: t, word: word, seen: make(chan struct{})}
 }
 
-func (a *outputRecorder) write(p []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		a.t.Errorf("%.40q after Execute has returned", p)
+func (rec *outputRecorder) write(p []byte) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if rec.closed {
+		rec.t.Errorf("%.40q after Execute has returned", p)
 	}
 	if len(p) == 0 {
-		a.t.Error("an empty chunk")
+		rec.t.Error("an empty chunk")
 	}
-	before := bytes.Contains(a.got, []byte(a.word))
-	a.got = append(a.got, p...)
-	if a.word != "" && !before && bytes.Contains(a.got, []byte(a.word)) {
-		close(a.seen)
+	wasSeen := bytes.Contains(rec.got, []byte(rec.word))
+	rec.got = append(rec.got, p...)
+	if rec.word != "" && !wasSeen && bytes.Contains(rec.got, []byte(rec.word)) {
+		close(rec.seen)
 	}
 }
 
 // close is called after Execute has returned. It returns the recorded output.
-func (a *outputRecorder) close() []byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	return a.got
+func (rec *outputRecorder) close() []byte {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.closed = true
+	return rec.got
 }
 
 // onOutput: the output is passed to OnOutput while the command runs.
@@ -55,20 +55,20 @@ func onOutput(t *testing.T, s suite) {
 	b := s.start(t)
 	t.Run("as it comes", func(t *testing.T) {
 		b := sandbox{b, t}
-		a := recordOutput(t, "first")
+		rec := recordOutput(t, "first")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		enough := errors.New("seen enough")
+		cause := errors.New("seen enough")
 		go func() {
 			select {
-			case <-a.seen: // before the command ends
-				cancel(enough)
+			case <-rec.seen: // before the command ends
+				cancel(cause)
 			case <-ctx.Done():
 			}
 		}()
 		begun := time.Now()
-		r, err := b.Execute(ctx, env.Command{Script: "echo first; sleep 60; echo late", Timeout: 2 * time.Minute, OnOutput: a.write})
-		if !errors.Is(err, enough) || string(a.close()) != "first\n" || string(r.Output) != "first\n" || time.Since(begun) > waitLimit {
-			t.Errorf("saw %q, result %q after %s, %v", a.close(), r.Output, time.Since(begun), err)
+		r, err := b.Execute(ctx, env.Command{Script: "echo first; sleep 60; echo late", Timeout: 2 * time.Minute, OnOutput: rec.write})
+		if !errors.Is(err, cause) || string(rec.close()) != "first\n" || string(r.Output) != "first\n" || time.Since(begun) > waitLimit {
+			t.Errorf("saw %q, result %q after %s, %v", rec.close(), r.Output, time.Since(begun), err)
 		}
 		b.sh("true") // the sandbox is still usable
 	})
@@ -84,10 +84,10 @@ func onOutput(t *testing.T, s suite) {
 			"two halves": {Script: "seq 1 100000", OutputLimit: env.MinOutputLimit},
 			"no shell":   {Script: "x\x00y"},
 		} {
-			a := recordOutput(t, "")
-			c.OnOutput = a.write
+			rec := recordOutput(t, "")
+			c.OnOutput = rec.write
 			r := b.run(c)
-			if got := a.close(); !bytes.Equal(got, r.Output) {
+			if got := rec.close(); !bytes.Equal(got, r.Output) {
 				t.Errorf("%s: saw %d bytes, %.40q, and kept are %d, %.40q", name, len(got), got, len(r.Output), r.Output)
 			}
 			if name == "two halves" && (!r.Truncated || len(r.Output) != env.MinOutputLimit) {
@@ -97,10 +97,10 @@ func onOutput(t *testing.T, s suite) {
 	})
 	t.Run("beside a sink", func(t *testing.T) {
 		b := sandbox{b, t}
-		a := recordOutput(t, "")
+		rec := recordOutput(t, "")
 		var sink bytes.Buffer
-		b.run(env.Command{Script: "seq 1 10000", OnOutput: a.write, Sink: &sink})
-		if got := a.close(); !bytes.Equal(got, sink.Bytes()) || len(got) != 48894 {
+		b.run(env.Command{Script: "seq 1 10000", OnOutput: rec.write, Sink: &sink})
+		if got := rec.close(); !bytes.Equal(got, sink.Bytes()) || len(got) != 48894 {
 			t.Errorf("saw %d bytes, and the sink got %d", len(got), sink.Len())
 		}
 	})
@@ -109,9 +109,9 @@ func onOutput(t *testing.T, s suite) {
 		// Later output of background processes is not reported, neither now nor with
 		// the next command.
 		for i := range 20 {
-			a := recordOutput(t, "")
-			r := b.run(env.Command{Script: fmt.Sprintf("(sleep 0.0%d; for n in 1 2 3 4 5 6 7 8 9; do echo late; sleep 0.01; done) & echo %d", i%5, i), OnOutput: a.write})
-			if got := a.close(); !bytes.Equal(got, r.Output) {
+			rec := recordOutput(t, "")
+			r := b.run(env.Command{Script: fmt.Sprintf("(sleep 0.0%d; for n in 1 2 3 4 5 6 7 8 9; do echo late; sleep 0.01; done) & echo %d", i%5, i), OnOutput: rec.write})
+			if got := rec.close(); !bytes.Equal(got, r.Output) {
 				t.Errorf("saw %.60q, kept %.60q", got, r.Output)
 			}
 		}

@@ -60,7 +60,7 @@ func timeouts(t *testing.T, s suite) {
 			t.Errorf("killed %d, want 61 or more", r.Killed)
 		}
 	})
-	t.Run("children that beget children", func(t *testing.T) {
+	t.Run("children that start children", func(t *testing.T) {
 		b := sandbox{b, t}
 		// The number of generations is limited, in case the kill fails.
 		r := b.run(env.Command{
@@ -75,7 +75,7 @@ func timeouts(t *testing.T, s suite) {
 }
 
 // runUntilTimeout runs a script until its timeout. On a busy machine it retries with a
-// longer timeout, if the script did not get as far as writing file ($F).
+// longer timeout if the script did not write file ($F) in time.
 func (b sandbox) runUntilTimeout(script, file string) env.Result {
 	b.t.Helper()
 	for timeout := 400 * time.Millisecond; ; timeout *= 4 {
@@ -112,7 +112,7 @@ func earlierProcesses(t *testing.T, s suite) {
 			for range 3 {
 				checkTimeout(t, b.runUntilTimeout(`rm -f $F; setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
 				if b.isAlive(dir + "/victim") {
-					t.Error("what the timed-out command started survived")
+					t.Error("a process of the timed-out command survived")
 				}
 				if !b.isAlive(dir + "/server") {
 					t.Fatal("the server of an earlier command died")
@@ -145,7 +145,8 @@ func background(t *testing.T, s suite) {
 	t.Run("writing on", func(t *testing.T) {
 		b := s.start(t)
 		dir := b.tempDir()
-		// It would die of SIGPIPE, or block, if its output were not read.
+		// The background process would die of SIGPIPE, or block, if its output were not
+		// read.
 		b.run(env.Command{Script: `bash -c 'echo $$ >$F; while :; do head -c 100000 /dev/zero; echo x >>$F.turns; done' & until test -s $F; do sleep 0.01; done`, Env: map[string]string{"F": dir + "/pid"}})
 		b.sh(`n=$(wc -l <` + dir + `/pid.turns); until test $(wc -l <` + dir + `/pid.turns) -gt $((n+20)); do sleep 0.01; done`)
 		if !b.isAlive(dir + "/pid") {

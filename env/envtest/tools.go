@@ -64,10 +64,10 @@ func toolCalls(t *testing.T, s suite) {
 		r = b.runWithTools(func(context.Context, env.ToolRequest) env.ToolResponse {
 			return env.ToolResponse{Stdout: bytes.Repeat([]byte("o"), env.MaxToolResponse+1)}
 		}, env.Command{Script: `mini-tool x 2>/tmp/mini-errors | wc -c; cat /tmp/mini-errors; rm /tmp/mini-errors`})
-		count, word, _ := strings.Cut(string(r.Output), "\n")
+		count, note, _ := strings.Cut(string(r.Output), "\n")
 		n := 0
-		if _, err := fmt.Sscan(count, &n); err != nil || n <= env.MaxToolResponse-1000 || n > env.MaxToolResponse || !strings.Contains(word, "cut") {
-			t.Errorf("of an answer that is too long %d bytes came, with the word %q", n, word)
+		if _, err := fmt.Sscan(count, &n); err != nil || n <= env.MaxToolResponse-1000 || n > env.MaxToolResponse || !strings.Contains(note, "cut") {
+			t.Errorf("%d bytes of a response that is too long arrived, with the note %q", n, note)
 		}
 	})
 	t.Run("side by side", func(t *testing.T) {
@@ -126,10 +126,10 @@ func toolCalls(t *testing.T, s suite) {
 			return env.ToolResponse{Stdout: in.Output}
 		}, env.Command{Script: "mini-tool x"})
 		if got := strings.TrimSpace(string(r.Output)); got != before {
-			t.Errorf("inside of a command with tools, one without has %q, want %q", got, before)
+			t.Errorf("a nested command without tools has %q, want %q", got, before)
 		}
 		if after := b.sh("env | grep -i MINI_TOOL; echo $PATH"); after != before {
-			t.Errorf("after one with tools, one without has %q, want %q", after, before)
+			t.Errorf("after a command with tools, one without has %q, want %q", after, before)
 		}
 	})
 	t.Run("panic", func(t *testing.T) {
@@ -157,7 +157,7 @@ func toolCalls(t *testing.T, s suite) {
 			var err error
 			stolen, err = other.Execute(ctx, env.Command{Script: script + " mini-tool stolen", Timeout: waitLimit, Tools: &env.Tools{
 				Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
-					t.Error("the token was good at the other sandbox's socket")
+					t.Error("the socket accepted the token of another sandbox")
 					return env.ToolResponse{}
 				},
 			}})

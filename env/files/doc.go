@@ -17,7 +17,7 @@
 // directory only, follows no symbolic links, replaces files atomically, and rejects
 // invalid streams with ErrRefused.
 //
-// Standard library only, because it is linked into the helper.
+// The package imports the standard library only, because the helper links it.
 package files
 
 import "errors"

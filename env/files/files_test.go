@@ -31,22 +31,22 @@ func describe(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			return err
 		}
-		what := info.Mode().String()
+		description := info.Mode().String()
 		switch {
 		case info.Mode().IsRegular():
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			what += fmt.Sprintf(" %d %q", info.ModTime().Unix(), content)
+			description += fmt.Sprintf(" %d %q", info.ModTime().Unix(), content)
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)
 			if err != nil {
 				return err
 			}
-			what += " -> " + target
+			description += " -> " + target
 		}
-		seen[strings.TrimPrefix(path, dir+"/")] = what
+		seen[strings.TrimPrefix(path, dir+"/")] = description
 		return nil
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 		"over what is there": func(to string) {
 			write(t, to+"/tree/plain", "old", 0o444)
 			write(t, to+"/elsewhere", "kept", 0o644)
-			link(t, "../elsewhere", to+"/tree/run") // replaced, not written through
+			link(t, "../elsewhere", to+"/tree/run") // Unpack must replace the link and not write to its target
 			write(t, to+"/tree/link", "a file where a link goes", 0o644)
 		},
 	} {
@@ -155,8 +155,8 @@ func TestPackOne(t *testing.T) {
 	link(t, dir, dir+"/way")
 	for path, want := range map[string]string{
 		dir + "/file":     "file",
-		dir + "/link":     "link", // itself, not what it leads to
-		dir + "/way/file": "file", // through a link, as a shell goes
+		dir + "/link":     "link", // the link, not its target
+		dir + "/way/file": "file", // links in the directory part are followed
 		dir + "/way/.":    "way",
 	} {
 		h, err := tar.NewReader(packed(t, path)).Next()
@@ -201,7 +201,7 @@ func forged(t *testing.T, entries ...entry) io.Reader {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Flush(); err != nil { // unfinished, where Size lies
+	if err := w.Flush(); err != nil { // the content is shorter than Size
 		return &stream
 	}
 	if err := w.Close(); err != nil {
@@ -225,7 +225,7 @@ func special(name string, kind byte) entry {
 // TestHostileStreams: invalid streams are refused, and no file outside the directory
 // changes.
 func TestHostileStreams(t *testing.T) {
-	hard := func(name, target string) entry {
+	hardLink := func(name, target string) entry {
 		return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}}
 	}
 	for name, entries := range map[string][]entry{
@@ -247,10 +247,10 @@ func TestHostileStreams(t *testing.T) {
 		"folder where a file is":        {special("file", tar.TypeDir)},
 		"file where a folder is":        {file("there")},
 		"link where a folder is":        {symlink("there", "file")},
-		"hard link upwards":             {hard("h", "../secret")},
-		"hard link, absolute":           {hard("h", "/etc/passwd")},
-		"hard link through an old link": {hard("h", "old/secret")},
-		"hard link to a link":           {hard("h", "old")},
+		"hard link upwards":             {hardLink("h", "../secret")},
+		"hard link, absolute":           {hardLink("h", "/etc/passwd")},
+		"hard link through an old link": {hardLink("h", "old/secret")},
+		"hard link to a link":           {hardLink("h", "old")},
 		"pipe":                          {special("p", tar.TypeFifo)},
 		"device":                        {special("d", tar.TypeChar)},
 		"block device":                  {special("d", tar.TypeBlock)},
@@ -275,11 +275,11 @@ func TestHostileStreams(t *testing.T) {
 			after := describe(t, outside)
 			for path := range after {
 				if strings.HasPrefix(path, "dir/") && before[path] == "" {
-					delete(after, path) // what came before the refusal
+					delete(after, path) // unpacked before the error
 				}
 			}
 			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("what was there has changed (-before +after):\n%s", diff)
+				t.Errorf("existing files have changed (-before +after):\n%s", diff)
 			}
 			noTemporary(t, dir)
 		})
@@ -323,12 +323,12 @@ func TestTruncated(t *testing.T) {
 	for n := 0; n <= len(whole)-1024; n += 8 { // the end mark is 1024 bytes, and blocks end at a multiple of 8
 		to := t.TempDir()
 		if err := files.Unpack(bytes.NewReader(whole[:n]), to, files.Limits{}); err == nil {
-			t.Errorf("%d of %d bytes went through without an error", n, len(whole))
+			t.Errorf("%d of %d bytes were unpacked without an error", n, len(whole))
 		}
-		for path, what := range describe(t, to) {
+		for path, description := range describe(t, to) {
 			name, _ := strings.CutPrefix(path, "d/")
-			if path != "d" && what != want[name] {
-				t.Errorf("after %d bytes %s is %.40q, want %.40q", n, path, what, want[name])
+			if path != "d" && description != want[name] {
+				t.Errorf("after %d bytes %s is %.40q, want %.40q", n, path, description, want[name])
 			}
 		}
 	}
@@ -353,7 +353,7 @@ func FuzzUnpack(f *testing.F) {
 		_ = files.Unpack(bytes.NewReader(stream), top+"/dir", files.Limits{Bytes: 1 << 20, Entries: 100})
 		list, err := os.ReadDir(top)
 		if err != nil || len(list) != 1 {
-			t.Errorf("beside the folder: %v, %v", list, err)
+			t.Errorf("the parent directory has %v, %v", list, err)
 		}
 	})
 }

@@ -14,8 +14,8 @@ type folder struct {
 	*os.Root
 }
 
-// openDir opens a subdirectory. It refuses symbolic links, even one that replaces the
-// directory at this moment.
+// openDir opens a subdirectory. It refuses symbolic links, even if one replaces the
+// directory while it is opened.
 func (f folder) openDir(name string) (folder, error) {
 	info, err := f.Lstat(name)
 	if err != nil {
@@ -45,7 +45,7 @@ type openPath []folder
 
 // open opens the directory at path, given as names below the top. If create is not
 // nil, it is called for missing directories.
-func (p *openPath) open(path []string, create func(in folder, name string) error) (folder, error) {
+func (p *openPath) open(path []string, create func(parent folder, name string) error) (folder, error) {
 	if len(path) > MaxDepth {
 		return folder{}, fmt.Errorf("%w: directories nested deeper than %d", ErrRefused, MaxDepth)
 	}

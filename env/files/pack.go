@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// batch is the number of names read from a directory at a time.
-const batch = 256
+// readdirBatch is the number of names read from a directory at a time.
+const readdirBatch = 256
 
-// Pack writes path to w as a tar stream: a file or a symbolic link under its base
-// name, a directory under its base name with its contents, in no particular order. The
-// root of a file system is called ".". Files created or deleted meanwhile may be
+// Pack writes path to w as a tar stream: a file or a symbolic link under its base name,
+// a directory under its base name with its contents, in no particular order. The root
+// of a file system is called ".". Files created or deleted while Pack runs may be
 // missing; a file that shrinks while it is read is an error. The error wraps
 // fs.ErrNotExist if path does not exist, or the first error of w.
 func Pack(w io.Writer, path string) (err error) {
@@ -57,9 +57,9 @@ type packer struct {
 	buf     []byte
 }
 
-// add writes the file called name in a directory; as is its name in the stream.
-func (p *packer) add(in folder, name, as string, depth int) error {
-	info, err := in.Lstat(name)
+// add writes the file called name in parent; streamName is its name in the stream.
+func (p *packer) add(parent folder, name, streamName string, depth int) error {
+	info, err := parent.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !isPacked(info.Mode()) {
 		return nil // it was just deleted, or its type is not supported
 	}
@@ -71,28 +71,28 @@ func (p *packer) add(in folder, name, as string, depth int) error {
 	}
 	switch m := info.Mode(); {
 	case m.IsDir():
-		return p.dir(in, name, as, depth)
+		return p.dir(parent, name, streamName, depth)
 	case m.IsRegular():
-		return p.file(in, name, as, info)
+		return p.file(parent, name, streamName, info)
 	default:
-		target, err := in.Readlink(name)
+		target, err := parent.Readlink(name)
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		return p.tar.WriteHeader(header(as, tar.TypeSymlink, info, target, 0))
+		return p.tar.WriteHeader(header(streamName, tar.TypeSymlink, info, target, 0))
 	}
 }
 
-func (p *packer) dir(in folder, name, as string, depth int) error {
+func (p *packer) dir(parent folder, name, streamName string, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%w: directories nested deeper than %d", ErrRefused, MaxDepth)
 	}
-	here, err := in.openDir(name)
+	sub, err := parent.openDir(name)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	defer here.Close() //nolint:errcheck // nothing was written
-	list, err := here.Open(".")
+	defer sub.Close() //nolint:errcheck // nothing was written
+	list, err := sub.Open(".")
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (p *packer) dir(in folder, name, as string, depth int) error {
 	if err != nil {
 		return err
 	}
-	if err := p.tar.WriteHeader(header(as+"/", tar.TypeDir, info, "", 0)); err != nil {
+	if err := p.tar.WriteHeader(header(streamName+"/", tar.TypeDir, info, "", 0)); err != nil {
 		return err
 	}
 	for {
-		names, err := list.Readdirnames(batch)
+		names, err := list.Readdirnames(readdirBatch)
 		for _, name := range names {
-			if err := p.add(here, name, as+"/"+name, depth+1); err != nil {
+			if err := p.add(sub, name, streamName+"/"+name, depth+1); err != nil {
 				return err
 			}
 		}
@@ -122,8 +122,8 @@ func (p *packer) dir(in folder, name, as string, depth int) error {
 
 // file writes a regular file. It verifies the opened file, because another file or a
 // link may have replaced it since Lstat.
-func (p *packer) file(in folder, name, as string, want fs.FileInfo) error {
-	f, err := in.OpenFile(name, readFlags, 0)
+func (p *packer) file(parent folder, name, streamName string, want fs.FileInfo) error {
+	f, err := parent.OpenFile(name, readFlags, 0)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -138,26 +138,25 @@ func (p *packer) file(in folder, name, as string, want fs.FileInfo) error {
 	if p.bytes += info.Size(); p.bytes > MaxBytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrRefused, int64(MaxBytes))
 	}
-	if err := p.tar.WriteHeader(header(as, tar.TypeReg, info, "", info.Size())); err != nil {
+	if err := p.tar.WriteHeader(header(streamName, tar.TypeReg, info, "", info.Size())); err != nil {
 		return err
 	}
 	if p.buf == nil {
 		p.buf = make([]byte, 64<<10)
 	}
-	// Both are wrapped, so that CopyBuffer uses the buffer instead of ReadFrom and
-	// WriteTo.
+	// The wrappers hide ReadFrom and WriteTo, so that CopyBuffer uses the buffer.
 	n, err := io.CopyBuffer(onlyWriter{p.tar}, io.LimitReader(f, info.Size()), p.buf)
 	if err == nil && n < info.Size() {
-		err = fmt.Errorf("%q shrank from %d to %d bytes while it was read", as, info.Size(), n)
+		err = fmt.Errorf("%q shrank from %d to %d bytes while it was read", streamName, info.Size(), n)
 	}
 	return err
 }
 
 type onlyWriter struct{ io.Writer }
 
-func header(name string, kind byte, info fs.FileInfo, target string, size int64) *tar.Header {
+func header(name string, typeflag byte, info fs.FileInfo, target string, size int64) *tar.Header {
 	return &tar.Header{
-		Name: name, Typeflag: kind, Linkname: target, Size: size,
+		Name: name, Typeflag: typeflag, Linkname: target, Size: size,
 		Mode:    int64(info.Mode().Perm()),
 		ModTime: info.ModTime().Truncate(time.Second), // rounding could give a time in the future
 	}
@@ -166,7 +165,7 @@ func header(name string, kind byte, info fs.FileInfo, target string, size int64)
 // isPacked reports whether files of a type are written to a stream.
 func isPacked(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() || m&fs.ModeSymlink != 0 }
 
-// ignoreMissing ignores the error about a file that was deleted meanwhile.
+// ignoreMissing returns nil if err says that a file no longer exists, else err.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// maxRestricted is the maximum number of directories that their owner cannot write to.
-// Their modes are remembered and set at the end.
+// maxRestricted is the maximum number of restricted directories (see restrictedDir).
 const maxRestricted = 4096
 
-// Unpack extracts a tar stream into dir. It creates dir if it does not exist; symbolic
-// links in its path are followed, but none below it. Existing files and links are
-// replaced, existing directories are kept. Unpack does not read beyond the stream's
-// end mark.
+// Unpack extracts a tar stream into dir. It creates dir if it does not exist. It
+// follows symbolic links in the path of dir, but none below dir. Existing files and
+// links are replaced, existing directories are kept. Unpack does not read beyond the
+// stream's end mark.
 //
 // The error wraps ErrRefused if the stream is invalid, or the first error of r. Files
 // unpacked before the error remain, each of them complete.
@@ -38,8 +37,8 @@ func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	for {
 		counted.n = 0
 		h, err := stream.Next()
-		// Next first skips the rest of the previous file's content. It has been read
-		// completely, so the bytes counted here are its padding and the next block.
+		// Next first skips the rest of the previous file. The file's content has been
+		// read, so counted.n is the size of its padding and of the next block.
 		if err == io.EOF && counted.n < block { //nolint:errorlint // the stream's io.EOF, unwrapped
 			err = io.ErrUnexpectedEOF
 		}
@@ -83,8 +82,8 @@ type unpacker struct {
 	buf        []byte
 }
 
-// restrictedDir is a directory that its owner cannot write to. It gets its mode at the
-// end.
+// restrictedDir is a directory whose mode denies its owner some access. Unpack sets the
+// mode at the end, after it has created the files in the directory.
 type restrictedDir struct {
 	path []string
 	mode fs.FileMode
@@ -108,19 +107,19 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if len(path) == 0 {
 		return fmt.Errorf("%w: file without a name", ErrRefused)
 	}
-	in, err := u.path.open(path[:len(path)-1], makeDir)
+	parent, err := u.path.open(path[:len(path)-1], makeDir)
 	if err != nil {
 		return err
 	}
 	name := path[len(path)-1]
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
-		return replace(in, name, func(tempName string) error { return u.file(in, tempName, h, mode, content) })
+		return replace(parent, name, func(tempName string) error { return u.file(parent, tempName, h, mode, content) })
 	case tar.TypeSymlink:
 		if !u.limits.AllowOutsideLinks && !staysInside(h.Linkname, len(path)-1) {
 			return fmt.Errorf("%w: symbolic link to %.4096q, which is or may be outside the directory", ErrRefused, h.Linkname)
 		}
-		return replace(in, name, func(tempName string) error { return in.Symlink(h.Linkname, tempName) })
+		return replace(parent, name, func(tempName string) error { return parent.Symlink(h.Linkname, tempName) })
 	case tar.TypeLink:
 		return u.hardLink(h.Linkname, path)
 	default:
@@ -144,12 +143,12 @@ func (u *unpacker) count(h *tar.Header, path []string) error {
 	return nil
 }
 
-func makeDir(in folder, name string) error { return in.Mkdir(name, 0o777) }
+func makeDir(parent folder, name string) error { return parent.Mkdir(name, 0o777) }
 
-// dir creates a directory, or sets the mode of an existing one. The owner can write to
-// it until the end.
+// dir creates a directory, or sets the mode of an existing one. The owner has full
+// access to it until restrict sets the final mode.
 func (u *unpacker) dir(path []string, mode fs.FileMode) error {
-	here, err := u.path.open(path, makeDir)
+	dir, err := u.path.open(path, makeDir)
 	if err != nil {
 		return err
 	}
@@ -160,45 +159,46 @@ func (u *unpacker) dir(path []string, mode fs.FileMode) error {
 		}
 		u.restricted = append(u.restricted, restrictedDir{path, mode})
 	}
-	return here.Chmod(".", mode|ownerMode)
+	return dir.Chmod(".", mode|ownerMode)
 }
 
 // restrict sets the modes of the restricted directories, inner ones first.
 func (u *unpacker) restrict() error {
 	for i := len(u.restricted) - 1; i >= 0; i-- {
-		s := u.restricted[i]
-		here, err := u.path.open(s.path, nil)
+		d := u.restricted[i]
+		dir, err := u.path.open(d.path, nil)
 		if err == nil {
-			err = here.Chmod(".", s.mode)
+			err = dir.Chmod(".", d.mode)
 		}
 		if err != nil {
-			return fmt.Errorf("unpack %q: %w", strings.Join(s.path, "/"), err)
+			return fmt.Errorf("unpack %q: %w", strings.Join(d.path, "/"), err)
 		}
 	}
 	return nil
 }
 
-// replace creates a file under a tempName name and renames it, so that readers see
-// the old or the new file only.
-func replace(in folder, name string, create func(tempName string) error) (err error) {
+// replace creates a file under a temporary name and renames it to name, so that readers
+// see either the old or the new file.
+func replace(parent folder, name string, create func(tempName string) error) (err error) {
 	tempName := ".mini-" + rand.Text()
-	// Also after success: a rename between two hard links to one file has no effect.
+	// Remove the temporary name after success too: renaming one hard link to another of
+	// the same file has no effect.
 	defer func() {
-		if e := in.Remove(tempName); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
+		if removeErr := parent.Remove(tempName); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
 		}
 	}()
 	if err := create(tempName); err != nil {
 		return err
 	}
-	if existing, err := in.Lstat(name); err == nil && existing.IsDir() {
+	if existing, err := parent.Lstat(name); err == nil && existing.IsDir() {
 		return fmt.Errorf("%w: a directory of this name exists", ErrRefused)
 	}
-	return in.Rename(tempName, name)
+	return parent.Rename(tempName, name)
 }
 
-func (u *unpacker) file(in folder, name string, h *tar.Header, mode fs.FileMode, content io.Reader) error {
-	f, err := in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (u *unpacker) file(parent folder, name string, h *tar.Header, mode fs.FileMode, content io.Reader) error {
+	f, err := parent.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (u *unpacker) file(in folder, name string, h *tar.Header, mode fs.FileMode,
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = in.Chtimes(name, h.ModTime, h.ModTime)
+		err = parent.Chtimes(name, h.ModTime, h.ModTime)
 	}
 	return err
 }
@@ -224,37 +224,37 @@ func (u *unpacker) hardLink(target string, path []string) error {
 	if err != nil || len(from) == 0 {
 		return fmt.Errorf("%w: hard link to %.4096q", ErrRefused, target)
 	}
-	in, err := u.path.open(from[:len(from)-1], nil)
+	parent, err := u.path.open(from[:len(from)-1], nil)
 	if err != nil {
 		return fmt.Errorf("link to %.4096q: %w", target, err)
 	}
-	info, err := in.Lstat(from[len(from)-1])
+	info, err := parent.Lstat(from[len(from)-1])
 	if err != nil {
 		return fmt.Errorf("link to %.4096q: %w", target, err)
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: hard link to %s", ErrRefused, kind(info.Mode()))
 	}
-	in, err = u.path.open(path[:len(path)-1], makeDir)
+	parent, err = u.path.open(path[:len(path)-1], makeDir)
 	if err != nil {
 		return err
 	}
 	top := u.path[0]
-	return replace(in, path[len(path)-1], func(tempName string) error {
+	return replace(parent, path[len(path)-1], func(tempName string) error {
 		to := append(append([]string{}, path[:len(path)-1]...), tempName)
 		return top.Link(strings.Join(from, "/"), strings.Join(to, "/"))
 	})
 }
 
 // staysInside reports whether the target of a symbolic link in a directory at this
-// depth is below the top, whatever other links exist. A ".." is safe only at the
+// depth is below the top, whichever other links exist. A ".." is safe only at the
 // beginning of the target: after a name, which may itself be a link, it may lead
 // anywhere.
 func staysInside(target string, depth int) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return false
 	}
-	named := false
+	afterName := false
 	for part := range strings.SplitSeq(target, "/") {
 		switch {
 		case part == "" || part == ".":
@@ -262,8 +262,8 @@ func staysInside(target string, depth int) bool {
 			if !isLocal(part) {
 				return false
 			}
-			named = true
-		case named || depth == 0:
+			afterName = true
+		case afterName || depth == 0:
 			return false
 		default:
 			depth--

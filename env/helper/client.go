@@ -57,9 +57,9 @@ type ClientConfig struct {
 	ExtendDeadline func() time.Duration
 }
 
-// readBufferSize fits the frames of a small command, so that one read gets them.
-// Larger reads bypass the buffer. It stays small because there may be hundreds of
-// sandboxes, each with a buffer for its whole life.
+// readBufferSize is large enough for the frames of a small command, so that one read
+// gets them. Larger reads bypass the buffer. It stays small because there may be
+// hundreds of sandboxes, each with a buffer for its whole life.
 const readBufferSize = 2 << 10
 
 // Client runs commands and transfers files through a helper, one at a time, except for
@@ -126,10 +126,10 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// MapError returns the error of a command or transfer to report to the caller. While
-// the connection is open it is err. After Close it is env.ErrClosed. If the connection
-// was lost it is the result of lost, called with the reason. The latter two are joined
-// with the cause of ctx, if ctx has ended.
+// MapError returns the error to report for a command or transfer that returned err. It
+// is err if err is nil or the connection is open, env.ErrClosed after Close, and
+// lost(reason) if the connection was lost for that reason. The latter two are joined
+// with the cause of ctx if ctx has ended.
 func (c *Client) MapError(ctx context.Context, err error, lost func(reason error) error) error {
 	reason := c.Err()
 	switch {
@@ -141,9 +141,9 @@ func (c *Client) MapError(ctx context.Context, err error, lost func(reason error
 	return errors.Join(context.Cause(ctx), lost(reason))
 }
 
-// CloseWithError ends the connection with a reason that the caller knows and the
-// stream does not show, such as the exit of the container. Err and a running command
-// return it.
+// CloseWithError ends the connection with a reason that the caller knows and the stream
+// does not show, such as the exit of the container. Err and the running command return
+// this reason.
 func (c *Client) CloseWithError(reason error) { c.end(reason) }
 
 // end closes the stream and records the reason. Only the first call has an effect.
@@ -158,12 +158,13 @@ func (c *Client) end(reason error) {
 	_ = c.stream.Close() // the stream is not used any more
 }
 
-// read handles incoming frames. It never stops reading while the connection is open,
-// so that the helper is not blocked and unexpected frames are noticed at once.
+// read handles incoming frames. It always reads while the connection is open, except
+// while Command.Sink or OnOutput blocks, so that the helper is not blocked and
+// unexpected frames are noticed at once.
 func (c *Client) read() {
 	r := bufio.NewReaderSize(c.stream, readBufferSize)
 	for {
-		f, err := ReadFrame(r, MaxReply)
+		f, err := ReadFrame(r, MaxHelperFrame)
 		switch {
 		case errors.Is(err, ErrFrame):
 			c.end(err)

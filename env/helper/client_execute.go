@@ -15,12 +15,13 @@ const maxTimeout = 300 * 24 * time.Hour
 // Execute runs one command and returns its result. It waits for commands of other
 // goroutines.
 //
-// An error that is not the context's cause means that the connection has ended: it
-// wraps ErrFrame, ErrDisconnected, ErrNoResponse, ErrHelperFailed or env.ErrClosed.
-// When ctx ends while the command runs, the command is cancelled. Execute then waits
-// for the report for a limited time and returns the partial result with the context's
-// cause; if no report arrives the error wraps ErrNoResponse as well. A failing sink
-// has the same effect, with an error that wraps env.ErrSink.
+// An error that is neither the context's cause nor wraps env.ErrSink means that the
+// connection has ended: it wraps ErrFrame, ErrDisconnected, ErrNoResponse,
+// ErrHelperFailed or env.ErrClosed. When ctx ends while the command runs, the command
+// is cancelled. Execute then waits for the report for a limited time and returns the
+// partial result with the context's cause; if no report arrives, the error wraps
+// ErrNoResponse as well. A failing sink has the same effect as the end of ctx, but the
+// error wraps env.ErrSink.
 //
 // Execute buffers no more output than the command's limit. If cmd.Tools is not nil, up
 // to MaxToolRequests requests are handled at once, and all handlers have returned when
@@ -56,8 +57,8 @@ func (c *Client) execute(ctx context.Context, cmd env.Command, outer *call) (env
 	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
 	c.removeCall(call)
 	call.tools.close()
-	if failed := call.stream.close(); failed != nil && !errors.Is(err, env.ErrSink) {
-		err = errors.Join(err, failed)
+	if sinkErr := call.stream.close(); sinkErr != nil && !errors.Is(err, env.ErrSink) {
+		err = errors.Join(err, sinkErr)
 	}
 	return res, err
 }
@@ -86,10 +87,10 @@ func (c *Client) acquire(ctx context.Context) error {
 func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
 	start := time.Now()
 	wait := reportTimeout(run)
-	late := call.deadline.C()
+	expired := call.deadline.C()
 	defer call.deadline.Stop()
 	outbox, cancelled, extend := c.outbox, ctx.Done(), c.extendDeadline
-	sinkFailed, reason := call.stream.failures, error(nil) // reason: why the command is cancelled
+	failures, reason := call.stream.failures, error(nil) // reason is why the command is cancelled
 	for {
 		select {
 		case outbox <- request:
@@ -98,14 +99,14 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			return call.report(time.Since(start)), c.reportError(call, reason)
 		case <-cancelled:
 			reason = context.Cause(ctx)
-		case reason = <-sinkFailed:
+		case reason = <-failures:
 		case <-c.done:
 			if call.isFinished() { // the report was the last frame
 				return call.report(time.Since(start)), c.reportError(call, reason)
 			}
 			c.removeCall(call)
 			return call.partial(time.Since(start)), errors.Join(reason, c.Err())
-		case <-late:
+		case <-expired:
 			if extend != nil && extend(call) {
 				continue
 			}
@@ -113,25 +114,25 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			c.removeCall(call)
 			return call.partial(time.Since(start)), errors.Join(reason, c.Err())
 		}
-		if reason == nil || sinkFailed == nil && cancelled == nil {
+		if reason == nil || failures == nil && cancelled == nil {
 			continue // not cancelled, or cancelled before
 		}
 		if outbox != nil && request.Kind == KindRun { // the command was not sent
 			return env.Result{}, reason
 		}
-		sinkFailed, cancelled, extend = nil, nil, nil // the deadline is final now
+		failures, cancelled, extend = nil, nil, nil // the deadline is final now
 		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
 		wait = cancelTimeout
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
-		late = timer.C
+		expired = timer.C
 	}
 }
 
 // reportError returns the error of a command whose report has arrived; reason is why
-// the client cancelled it, if it did. A command that the helper reports as cancelled
-// without a request of the client has no valid result: the helper believes that the
-// client is gone, because one of the two streams has ended.
+// the client cancelled it, if it did. If the helper reports a command as cancelled that
+// the client did not cancel, the result is not valid: the helper has seen the end of
+// one of the two streams and believes that the client is gone.
 func (c *Client) reportError(k *call, reason error) error {
 	switch {
 	case k.lost != nil:
@@ -146,7 +147,7 @@ func (c *Client) reportError(k *call, reason error) error {
 }
 
 // settings converts a command and fills in defaults. The client verifies that the
-// helper keeps to the limits.
+// helper respects the limits.
 func (c *Client) settings(cmd env.Command) Run {
 	timeout := min(orDefault(cmd.Timeout, c.cfg.Timeout), maxTimeout)
 	limit := cmd.OutputLimit
@@ -166,13 +167,13 @@ func (c *Client) settings(cmd env.Command) Run {
 		Markers:       cmd.SubmissionMarkers,
 	}
 	if cmd.Tools != nil {
-		r.AllowTools, r.LocalTools = true, cmd.Tools.Local
+		r.AllowTools, r.LocalTools = true, cmd.Tools.InSandbox
 	}
 	return r
 }
 
-// newCall creates and registers a call. If it returns nil, the result or the error
-// says why.
+// newCall creates and registers a call. If it cannot, it returns nil and either an
+// error or a Result with a Failure.
 func (c *Client) newCall(ctx context.Context, run Run, cmd env.Command, outer *call) (*call, env.Result, error) {
 	limit := run.OutputLimit
 	if len(run.Markers) > 0 {
@@ -216,14 +217,14 @@ func (c *Client) extendDeadline(k *call) bool {
 	if k.deadline.Remaining() > 0 {
 		return true // extended for another call
 	}
-	more := c.cfg.ExtendDeadline()
-	if more <= 0 {
+	extension := c.cfg.ExtendDeadline()
+	if extension <= 0 {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, other := range c.calls {
-		other.deadline.Extend(more)
+		other.deadline.Extend(extension)
 	}
 	return true
 }

@@ -81,10 +81,10 @@ func (c *Client) removeTransfer(t *transfer) {
 	<-c.sem
 }
 
-// sendFrame passes a frame to the writer. A data frame needs credit.
+// sendFrame passes a frame to the writer. For a data frame it first waits for credit.
 func (c *Client) sendFrame(ctx context.Context, t *transfer, f Frame) error {
-	late := time.NewTimer(transferTimeout)
-	defer late.Stop()
+	timer := time.NewTimer(transferTimeout)
+	defer timer.Stop()
 	outbox, credit := c.outbox, Credit(nil) // a nil channel is never ready
 	if f.Kind == KindData {
 		outbox, credit = nil, t.credit
@@ -104,8 +104,8 @@ func (c *Client) sendFrame(ctx context.Context, t *transfer, f Frame) error {
 			return c.Err()
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-late.C:
-			if !c.extendTimer(late) {
+		case <-timer.C:
+			if !c.extendTimer(timer) {
 				return c.endStalled(transferTimeout)
 			}
 		}
@@ -114,15 +114,15 @@ func (c *Client) sendFrame(ctx context.Context, t *transfer, f Frame) error {
 
 // extendTimer asks ClientConfig.ExtendDeadline for more time when a transfer stalls,
 // and reports whether there is more.
-func (c *Client) extendTimer(late *time.Timer) bool {
+func (c *Client) extendTimer(timer *time.Timer) bool {
 	if c.cfg.ExtendDeadline == nil {
 		return false
 	}
-	more := c.cfg.ExtendDeadline()
-	if more > 0 {
-		late.Reset(more)
+	extension := c.cfg.ExtendDeadline()
+	if extension > 0 {
+		timer.Reset(extension)
 	}
-	return more > 0
+	return extension > 0
 }
 
 // endStalled ends the connection because a transfer stalls.
@@ -135,16 +135,16 @@ func (c *Client) send(ctx context.Context, t *transfer, tree io.Reader) error {
 	// Two buffers: when the writer accepts a frame, the previous one has been written.
 	buffers := [2][]byte{make([]byte, MaxChunk), make([]byte, MaxChunk)}
 	for i := 0; ; i = 1 - i {
-		n, end := fill(tree, buffers[i])
-		if end != nil && end != io.EOF { //nolint:errorlint // an error that wraps io.EOF is not the end
-			return fmt.Errorf("read tar stream: %w", end)
+		n, readErr := fill(tree, buffers[i])
+		if readErr != nil && readErr != io.EOF { //nolint:errorlint // an error that wraps io.EOF is not the end
+			return fmt.Errorf("read tar stream: %w", readErr)
 		}
 		if n > 0 {
 			if err := c.sendFrame(ctx, t, Frame{Kind: KindData, ID: t.id, Body: buffers[i][:n]}); err != nil {
 				return err
 			}
 		}
-		if end != nil {
+		if readErr != nil {
 			return c.sendFrame(ctx, t, Frame{Kind: KindData, ID: t.id})
 		}
 	}
@@ -161,9 +161,9 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 }
 
 func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error {
-	late := time.NewTimer(transferTimeout)
-	defer late.Stop()
-	var used WindowUsage
+	timer := time.NewTimer(transferTimeout)
+	defer timer.Stop()
+	var usage ReceivedChunks
 	ended := t.ended
 	for {
 		var chunk []byte
@@ -176,7 +176,7 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 			select {
 			case chunk = <-t.chunks:
 			case <-ended:
-				ended = nil // process the chunks before it first
+				ended = nil // first process the chunks that arrived before Done
 				continue
 			case <-c.done:
 				if !t.isFinished() {
@@ -186,8 +186,8 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 				continue
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-late.C:
-				if !c.extendTimer(late) {
+			case <-timer.C:
+				if !c.extendTimer(timer) {
 					return c.endStalled(transferTimeout)
 				}
 				continue
@@ -199,12 +199,12 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if update := used.Add(); update != nil && ended != nil {
+		if update := usage.Add(); update != nil && ended != nil {
 			if err := c.sendFrame(ctx, t, Frame{Kind: KindWindowUpdate, ID: t.id, Body: update}); err != nil && !errors.Is(err, errEnded) {
 				return err
 			}
 		}
-		late.Reset(transferTimeout)
+		timer.Reset(transferTimeout)
 	}
 }
 
@@ -218,8 +218,8 @@ func (c *Client) finishTransfer(t *transfer, err error) error {
 	if err == nil {
 		outbox, wait = nil, transferTimeout
 	}
-	late := time.NewTimer(wait)
-	defer late.Stop()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	for {
 		select {
 		case outbox <- Frame{Kind: KindCancel, ID: t.id}:
@@ -234,8 +234,8 @@ func (c *Client) finishTransfer(t *transfer, err error) error {
 				return t.err()
 			}
 			return joinDistinct(err, c.Err())
-		case <-late.C:
-			if err == nil && c.extendTimer(late) { // the deadline of a cancelled transfer is final
+		case <-timer.C:
+			if err == nil && c.extendTimer(timer) { // the deadline of a cancelled transfer is final
 				continue
 			}
 			return joinDistinct(err, c.endStalled(wait))

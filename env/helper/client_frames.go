@@ -64,39 +64,34 @@ func (c *Client) acceptReport(f Frame) error {
 	return err
 }
 
-// storeReport finds the call of a report and stores the report in it, except for the
-// output of a call with a sink.
+// storeReport validates a report and stores it in its call, except for the output of a
+// call with a sink.
 func (c *Client) storeReport(f Frame) (*call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call := c.calls[f.ID]
-	return call, c.addReport(call, f)
-}
-
-// addReport validates a report and stores it in the call. The caller holds the lock.
-func (c *Client) addReport(call *call, f Frame) error {
 	switch {
 	case call == nil:
-		return fmt.Errorf("%w: report for command %d, which is not running", ErrFrame, f.ID)
+		return nil, fmt.Errorf("%w: report for command %d, which is not running", ErrFrame, f.ID)
 	case f.Kind == KindOutput && len(f.Body) > MaxChunk:
-		return fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
+		return nil, fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
 	case f.Kind == KindOutput && call.received+int64(len(f.Body)) > int64(call.limit):
-		return fmt.Errorf("%w: more output than the requested %d bytes", ErrFrame, call.limit)
+		return nil, fmt.Errorf("%w: more output than the requested %d bytes", ErrFrame, call.limit)
 	case f.Kind == KindOutput:
 		call.received += int64(len(f.Body))
 		if call.stream.failures == nil {
 			call.output = append(call.output, f.Body...)
 		}
-		return nil
+		return call, nil
 	}
 	if err := json.Unmarshal(f.Body, &call.exit); err != nil {
-		return fmt.Errorf("%w: exit: %w", ErrFrame, err)
+		return nil, fmt.Errorf("%w: exit: %w", ErrFrame, err)
 	}
 	if err := call.check(); err != nil {
-		return err
+		return nil, err
 	}
-	c.finish(call) // a second exit is a report for a command that is not running
-	return nil
+	c.finish(call) // a second Exit is then rejected as one for a command that is not running
+	return call, nil
 }
 
 // finish ends a call and the calls nested in it, for which the helper sends no report.
@@ -114,18 +109,18 @@ func (c *Client) finish(k *call) {
 
 // check validates the exit against the output received before it.
 func (k *call) check() error {
-	x, received := k.exit, k.received
+	exit, received := k.exit, k.received
 	switch {
-	case !x.Truncated && x.Bytes != received,
-		x.Truncated && x.Bytes <= received:
-		return fmt.Errorf("%w: %d bytes of output reported, %d received", ErrFrame, x.Bytes, received)
-	case x.Truncated && (x.Head < 0 || int64(x.Head) > received):
-		return fmt.Errorf("%w: head of %d bytes in an output of %d", ErrFrame, x.Head, received)
-	case x.Chars < 0 || x.Chars > x.Bytes:
-		return fmt.Errorf("%w: %d characters in %d bytes", ErrFrame, x.Chars, x.Bytes)
-	case x.Killed < 0 || x.Survivors < 0 || x.OOMKilled < -1 || len(x.Background) > env.MaxBackground:
+	case !exit.Truncated && exit.Bytes != received,
+		exit.Truncated && exit.Bytes <= received:
+		return fmt.Errorf("%w: %d bytes of output reported, %d received", ErrFrame, exit.Bytes, received)
+	case exit.Truncated && (exit.Head < 0 || int64(exit.Head) > received):
+		return fmt.Errorf("%w: head of %d bytes in an output of %d", ErrFrame, exit.Head, received)
+	case exit.Chars < 0 || exit.Chars > exit.Bytes:
+		return fmt.Errorf("%w: %d characters in %d bytes", ErrFrame, exit.Chars, exit.Bytes)
+	case exit.Killed < 0 || exit.Survivors < 0 || exit.OOMKilled < -1 || len(exit.Background) > env.MaxBackground:
 		return fmt.Errorf("%w: counts of the exit are out of range", ErrFrame)
-	case x.OuterEnded && k.outer == nil:
+	case exit.OuterEnded && k.outer == nil:
 		return fmt.Errorf("%w: exit of a nested command for a command that is not nested", ErrFrame)
 	}
 	return nil

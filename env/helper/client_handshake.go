@@ -13,8 +13,8 @@ func (c *Client) handshake(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode setup: %w", err)
 	}
-	late := time.NewTimer(HandshakeTimeout)
-	defer late.Stop()
+	timer := time.NewTimer(HandshakeTimeout)
+	defer timer.Stop()
 	outbox := c.outbox
 	for {
 		select {
@@ -31,7 +31,7 @@ func (c *Client) handshake(ctx context.Context) error {
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-late.C:
+		case <-timer.C:
 			return fmt.Errorf("%w: no hello in %s", ErrNoResponse, HandshakeTimeout)
 		}
 	}

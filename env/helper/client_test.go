@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// script plays the helper's side of a session after the handshake and the Run frame of
+// script is the helper's side of a session, after the handshake and the Run frame of
 // the test's command.
 type script func(s *fake, run helper.Frame)
 
@@ -26,12 +26,12 @@ type fake struct {
 }
 
 func (s *fake) send(kind helper.Kind, id uint32, body string) {
-	// A client that has closed the stream does not read the rest.
+	// Ignore the error: a client that has closed the stream does not read the rest.
 	_ = helper.WriteFrame(s.conn, helper.Frame{Kind: kind, ID: id, Body: []byte(body)})
 }
 
 func (s *fake) receive() helper.Frame {
-	f, err := helper.ReadFrame(s.conn, helper.MaxRequest)
+	f, err := helper.ReadFrame(s.conn, helper.MaxClientFrame)
 	if err != nil {
 		return helper.Frame{}
 	}
@@ -52,11 +52,11 @@ const goodHello = `{"version":4,"hash":"abc","dir":"/w","shell":"/bin/bash","sys
 // that is closed at the end of the test.
 func connectFake(t *testing.T, cfg helper.ClientConfig, hello string, play func(*fake)) (*helper.Client, error) {
 	t.Helper()
-	here, there := net.Pipe()
+	clientConn, helperConn := net.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s := &fake{t, there}
+		s := &fake{t, helperConn}
 		if f := s.receive(); f.Kind != helper.KindSetup {
 			t.Errorf("first frame is %q, want a setup", f.Kind)
 		}
@@ -64,22 +64,22 @@ func connectFake(t *testing.T, cfg helper.ClientConfig, hello string, play func(
 		if play != nil {
 			play(s)
 		}
-		_, _ = io.Copy(io.Discard, there)
+		_, _ = io.Copy(io.Discard, helperConn)
 	}()
-	c, err := helper.Dial(t.Context(), here, cfg)
+	c, err := helper.Dial(t.Context(), clientConn, cfg)
 	t.Cleanup(func() {
 		if c != nil {
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 		}
-		_ = there.Close()
+		_ = helperConn.Close()
 		<-done
 	})
 	return c, err
 }
 
-func TestDialChecksWhoAnswers(t *testing.T) {
+func TestDialVerifiesHello(t *testing.T) {
 	for name, tt := range map[string]struct {
 		hello string
 		want  error
@@ -102,7 +102,7 @@ func TestDialChecksWhoAnswers(t *testing.T) {
 	}
 }
 
-func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
+func TestInvalidFrames(t *testing.T) {
 	for name, tt := range map[string]struct {
 		play script
 		want error
@@ -135,7 +135,7 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 		}, helper.ErrFrame},
 		"more characters": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Chars: 1}}) }, helper.ErrFrame},
 		"negative counts": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Killed: -1}}) }, helper.ErrFrame},
-		"ended, and nobody asked": {func(s *fake, r helper.Frame) {
+		"cancelled without a request": {func(s *fake, r helper.Frame) {
 			s.exit(r.ID, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
 		}, helper.ErrDisconnected},
 		"endless background list": {func(s *fake, r helper.Frame) {
@@ -179,7 +179,7 @@ func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 				select {
 				case <-tick.C:
 				case <-deadline.C:
-					t.Fatal("the forged frame went unnoticed")
+					t.Fatal("the client did not notice the forged frame")
 				}
 			}
 			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
@@ -189,7 +189,7 @@ func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 	}
 }
 
-func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
+func TestResult(t *testing.T) {
 	c, err := connectFake(t, helper.ClientConfig{Timeout: 7 * time.Second}, goodHello, func(s *fake) {
 		f := s.receive()
 		r, text, err := helper.DecodeRun(f.Body)
@@ -211,11 +211,11 @@ func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
 		t.Errorf("result = %+v", r)
 	}
 	if r.Duration > time.Minute {
-		t.Errorf("a claimed duration of %s was believed", r.Duration)
+		t.Errorf("the duration is %s, more than Execute took", r.Duration)
 	}
 }
 
-func TestMarkersLiftTheLimit(t *testing.T) {
+func TestMarkersRaiseTheLimit(t *testing.T) {
 	const chunks = 2 * env.DefaultOutputLimit / helper.MaxChunk
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		f := s.receive()
@@ -233,14 +233,14 @@ func TestMarkersLiftTheLimit(t *testing.T) {
 	}
 }
 
-func TestTooLongAScriptIsNotSent(t *testing.T) {
+func TestTooLongCommand(t *testing.T) {
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, cmd := range map[string]env.Command{
 		"script":    {Script: strings.Repeat("x", env.MaxScript+1)},
-		"variables": {Script: "x", Env: map[string]string{"A": strings.Repeat("x", helper.MaxRequest)}},
+		"variables": {Script: "x", Env: map[string]string{"A": strings.Repeat("x", helper.MaxClientFrame)}},
 	} {
 		r, err := c.Execute(t.Context(), cmd)
 		if err != nil || r.Failure == "" || r.ExitCode != -1 {
@@ -252,7 +252,7 @@ func TestTooLongAScriptIsNotSent(t *testing.T) {
 func TestCancel(t *testing.T) {
 	stop := errors.New("stop")
 	for name, tt := range map[string]struct {
-		answers bool
+		reports bool  // the helper reports the cancelled command
 		want    error // of the client afterwards
 	}{
 		"helper reports":   {true, nil},
@@ -268,7 +268,7 @@ func TestCancel(t *testing.T) {
 					if k := s.receive(); k.Kind != helper.KindCancel || k.ID != f.ID {
 						t.Errorf("after the cancel: frame %q %d", k.Kind, k.ID)
 					}
-					if tt.answers {
+					if tt.reports {
 						s.exit(f.ID, helper.Exit{Result: env.Result{ExitCode: -1, Bytes: 5, Chars: 5}, Cancelled: true})
 					}
 				})
@@ -287,7 +287,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestSilence(t *testing.T) {
+func TestNoReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
 		if err != nil {
@@ -296,19 +296,19 @@ func TestSilence(t *testing.T) {
 		start := time.Now()
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour})
 		if took := time.Since(start); !errors.Is(err, helper.ErrNoResponse) || took != time.Hour+helper.ReportGrace {
-			t.Errorf("err = %v after %s; want ErrSilent once timeout and grace are over", err, took)
+			t.Errorf("err = %v after %s; want ErrNoResponse after the timeout and ReportGrace", err, took)
 		}
 	})
 }
 
-func TestHandshakeSilence(t *testing.T) {
+func TestNoHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		here, there := net.Pipe()
-		defer there.Close()
+		clientConn, helperConn := net.Pipe()
+		defer helperConn.Close()
 		start := time.Now()
-		_, err := helper.Dial(t.Context(), here, helper.ClientConfig{})
+		_, err := helper.Dial(t.Context(), clientConn, helper.ClientConfig{})
 		if took := time.Since(start); !errors.Is(err, helper.ErrNoResponse) || took != helper.HandshakeTimeout {
-			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.HandshakeTimeout)
+			t.Errorf("err = %v after %s; want ErrNoResponse after %s", err, took, helper.HandshakeTimeout)
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestHandshakeSilence(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var at []time.Duration
+		var times []time.Duration
 		done := make(chan struct{})
 		c, err := connectFake(t, helper.ClientConfig{Setup: helper.Setup{LeaseSeconds: 60}}, goodHello, func(s *fake) {
 			defer close(done)
@@ -324,7 +324,7 @@ func TestKeepAlive(t *testing.T) {
 				if f := s.receive(); f.Kind != helper.KindKeepalive {
 					t.Errorf("frame %q, want a keep-alive", f.Kind)
 				}
-				at = append(at, time.Since(start))
+				times = append(times, time.Since(start))
 			}
 		})
 		if err != nil {
@@ -334,7 +334,7 @@ func TestKeepAlive(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for i, d := range at {
+		for i, d := range times {
 			if want := time.Duration(i+1) * 15 * time.Second; d != want {
 				t.Errorf("keep-alive %d after %s, want %s", i, d, want)
 			}

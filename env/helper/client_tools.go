@@ -26,8 +26,8 @@ type toolServer struct {
 	handlers sync.WaitGroup
 
 	// Guarded by the client's mu.
-	last    uint32
-	running map[uint32]func() // cancels the running requests, by number
+	lastNumber uint32
+	running    map[uint32]func() // cancels the running requests, by number
 	// sending is the number of responses that are not yet written.
 	sending int
 }
@@ -42,8 +42,8 @@ func newToolServer(ctx context.Context, c *Client, k *call, tools *env.Tools) *t
 	return s
 }
 
-// close cancels the running requests and waits for their handlers. The reader no
-// longer uses the call.
+// close cancels the running requests and waits for their handlers. The call has been
+// unregistered, so that no more requests arrive.
 func (s *toolServer) close() {
 	if s == nil {
 		return
@@ -66,8 +66,8 @@ func (c *Client) acceptRequest(f Frame) error {
 	}
 	s := call.tools
 	if f.Kind == KindToolCancel {
-		if n > s.last || len(body) > 0 {
-			return fmt.Errorf("%w: cancellation of request %d after %d", ErrFrame, n, s.last)
+		if n > s.lastNumber || len(body) > 0 {
+			return fmt.Errorf("%w: cancellation of request %d after %d", ErrFrame, n, s.lastNumber)
 		}
 		if cancel := s.running[n]; cancel != nil { // otherwise the response has just been sent
 			cancel()
@@ -83,14 +83,14 @@ func (s *toolServer) start(n uint32, body []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case n != s.last+1:
-		return fmt.Errorf("%w: request %d after %d", ErrFrame, n, s.last)
+	case n != s.lastNumber+1:
+		return fmt.Errorf("%w: request %d after %d", ErrFrame, n, s.lastNumber)
 	case len(s.running) >= MaxToolRequests:
 		return fmt.Errorf("%w: more than %d requests at once", ErrFrame, MaxToolRequests)
 	case s.sending >= maxSending:
 		return fmt.Errorf("%w: request while %d answers are not read", ErrFrame, s.sending)
 	}
-	s.last = n
+	s.lastNumber = n
 	resume := s.call.deadline.Pause()
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	s.running[n] = func() {
@@ -103,13 +103,13 @@ func (s *toolServer) start(n uint32, body []byte) error {
 	}
 	s.handlers.Go(func() {
 		defer cancel(nil)
-		answer := s.handle(ctx, request)
+		response := s.handle(ctx, request)
 		s.client.mu.Lock()
 		delete(s.running, n)
 		s.sending++
 		s.client.mu.Unlock()
 		resume()
-		s.send(n, answer)
+		s.send(n, response)
 		s.client.mu.Lock()
 		s.sending--
 		s.client.mu.Unlock()
@@ -119,10 +119,10 @@ func (s *toolServer) start(n uint32, body []byte) error {
 
 // handle calls Tools.Handle. It recovers a panic, because the request comes from the
 // sandbox and must not crash the program.
-func (s *toolServer) handle(ctx context.Context, r env.ToolRequest) (a env.ToolResponse) {
+func (s *toolServer) handle(ctx context.Context, r env.ToolRequest) (resp env.ToolResponse) {
 	defer func() {
 		if p := recover(); p != nil {
-			a = env.ToolResponse{Stderr: fmt.Appendf(nil, "the tool failed: %.500v\n", p), ExitCode: 1}
+			resp = env.ToolResponse{Stderr: fmt.Appendf(nil, "the tool failed: %.500v\n", p), ExitCode: 1}
 		}
 	}()
 	if s.tools.Handle == nil {
@@ -132,8 +132,8 @@ func (s *toolServer) handle(ctx context.Context, r env.ToolRequest) (a env.ToolR
 }
 
 // send sends a response, unless the command has ended.
-func (s *toolServer) send(n uint32, a env.ToolResponse) {
-	body, err := truncate(a).Encode()
+func (s *toolServer) send(n uint32, resp env.ToolResponse) {
+	body, err := truncate(resp).Encode()
 	if err != nil {
 		body, _ = ToolResponse{Stderr: []byte("the answer cannot be sent\n"), ExitCode: 1}.Encode() // cannot fail, it is short
 	}
@@ -146,22 +146,22 @@ func (s *toolServer) send(n uint32, a env.ToolResponse) {
 
 // truncate shortens a response to env.MaxToolResponse, the longer of Stdout and Stderr
 // first, and appends a note to Stderr.
-func truncate(a env.ToolResponse) ToolResponse {
-	out, errs := a.Stdout, a.Stderr
-	if len(out)+len(errs) > env.MaxToolResponse {
-		note := fmt.Appendf(nil, "\n[the answer was cut: %d bytes of output and %d of errors, and %d can be sent]\n", len(out), len(errs), env.MaxToolResponse)
+func truncate(resp env.ToolResponse) ToolResponse {
+	stdout, stderr := resp.Stdout, resp.Stderr
+	if len(stdout)+len(stderr) > env.MaxToolResponse {
+		note := fmt.Appendf(nil, "\n[the answer was cut: %d bytes of output and %d of errors, and %d can be sent]\n", len(stdout), len(stderr), env.MaxToolResponse)
 		room := env.MaxToolResponse - len(note)
-		if len(errs) > room/2 {
-			errs = errs[:max(room/2, room-len(out))]
+		if len(stderr) > room/2 {
+			stderr = stderr[:max(room/2, room-len(stdout))]
 		}
-		out = out[:min(len(out), room-len(errs))]
-		errs = append(errs[:len(errs):len(errs)], note...)
+		stdout = stdout[:min(len(stdout), room-len(stderr))]
+		stderr = append(stderr[:len(stderr):len(stderr)], note...)
 	}
-	return ToolResponse{Stdout: out, Stderr: errs, ExitCode: a.ExitCode}
+	return ToolResponse{Stdout: stdout, Stderr: stderr, ExitCode: resp.ExitCode}
 }
 
-// nest makes k a nested command of outer. A result with a Failure, or an error, says
-// why it cannot. The caller holds the lock.
+// nest makes k a nested command of outer. If it cannot, it returns an error or a Result
+// with a Failure. The caller holds the lock.
 func (c *Client) nest(k, outer *call) (env.Result, error) {
 	k.outer, k.depth = outer, outer.depth+1
 	nested := 0
@@ -221,16 +221,16 @@ func (e *nestedEnv) Info() env.Info { return e.client.hello.Info() }
 // Close does nothing: nested commands end with the outer command.
 func (e *nestedEnv) Close(context.Context) error { return nil }
 
-// WrapTools replaces ToolRequest.Nested in the requests to tools, so that it has the
-// Info of the environment that wraps the client and runs commands with its execute
-// function. The function is called with the original nested environment. If tools is
-// nil, so is the result.
+// WrapTools returns a copy of tools whose Handle gets requests with a wrapped
+// ToolRequest.Nested: its Info returns info, and its Execute calls execute with the
+// original nested environment. If tools is nil or has no Handle, WrapTools returns it
+// unchanged.
 func WrapTools(tools *env.Tools, info env.Info, execute func(ctx context.Context, nested env.Environment, c env.Command) (env.Result, error)) *env.Tools {
 	if tools == nil || tools.Handle == nil {
 		return tools
 	}
 	return &env.Tools{
-		Local: tools.Local,
+		InSandbox: tools.InSandbox,
 		Handle: func(ctx context.Context, r env.ToolRequest) env.ToolResponse {
 			r.Nested = &wrappedEnv{Environment: r.Nested, info: info, execute: execute}
 			return tools.Handle(ctx, r)

@@ -33,16 +33,16 @@ func waitForCancel(ctx context.Context, _ env.ToolRequest) env.ToolResponse {
 // handler is not called.
 func TestInvalidRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
-		none bool // the command may not ask
-		play func(s *fake, id uint32)
+		noTools bool // the command may not call tools
+		play    func(s *fake, id uint32)
 	}{
-		"may not ask":       {none: true, play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x")) }},
-		"gone, may not ask": {none: true, play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
-		"another command":   {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id+1, encodeRequest(t, 1, "x")) }},
-		"no command":        {play: func(s *fake, _ uint32) { s.send(helper.KindToolRequest, 0, encodeRequest(t, 1, "x")) }},
-		"no number":         {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, "abc") }},
-		"number zero":       {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 0, "x")) }},
-		"number left out":   {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 2, "x")) }},
+		"no tools":             {noTools: true, play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x")) }},
+		"cancel without tools": {noTools: true, play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
+		"another command":      {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id+1, encodeRequest(t, 1, "x")) }},
+		"no command":           {play: func(s *fake, _ uint32) { s.send(helper.KindToolRequest, 0, encodeRequest(t, 1, "x")) }},
+		"no number":            {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, "abc") }},
+		"number zero":          {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 0, "x")) }},
+		"number skipped":       {play: func(s *fake, id uint32) { s.send(helper.KindToolRequest, id, encodeRequest(t, 2, "x")) }},
 		"number again": {play: func(s *fake, id uint32) {
 			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
 			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
@@ -53,15 +53,15 @@ func TestInvalidRequests(t *testing.T) {
 		"request too long": {play: func(s *fake, id uint32) {
 			s.send(helper.KindToolRequest, id, strings.Repeat("\x00", helper.MaxToolRequestFrame+5))
 		}},
-		"gone before it came": {play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
-		"gone with words": {play: func(s *fake, id uint32) {
+		"early cancellation": {play: func(s *fake, id uint32) { s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil))) }},
+		"cancel with a body": {play: func(s *fake, id uint32) {
 			s.send(helper.KindToolRequest, id, encodeRequest(t, 1, "x"))
 			s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, []byte("x"))))
 		}},
 		"an answer": {play: func(s *fake, id uint32) {
 			s.send(helper.KindToolResponse, id, string(helper.WithRequestNumber(1, make([]byte, 8))))
 		}},
-		"over, inside of none": {play: func(s *fake, id uint32) { s.exit(id, helper.Exit{Result: env.Result{ExitCode: -1}, OuterEnded: true}) }},
+		"outer ended, not nested": {play: func(s *fake, id uint32) { s.exit(id, helper.Exit{Result: env.Result{ExitCode: -1}, OuterEnded: true}) }},
 		"more than are allowed": {play: func(s *fake, id uint32) {
 			for n := range uint32(helper.MaxToolRequests + 1) {
 				s.send(helper.KindToolRequest, id, encodeRequest(t, n+1, "x"))
@@ -74,7 +74,7 @@ func TestInvalidRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := env.Command{Script: "x", Tools: &env.Tools{Handle: waitForCancel}}
-			if tt.none {
+			if tt.noTools {
 				cmd.Tools = nil
 			}
 			if _, err := c.Execute(t.Context(), cmd); !errors.Is(err, helper.ErrFrame) {
@@ -94,13 +94,13 @@ func TestRequestAfterExit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := false
+	called := false
 	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Handle: func(context.Context, env.ToolRequest) env.ToolResponse {
-		asked = true
+		called = true
 		return env.ToolResponse{}
 	}}})
-	if err != nil || asked {
-		t.Errorf("asked %v, err = %v", asked, err)
+	if err != nil || called {
+		t.Errorf("handler called: %v, err = %v", called, err)
 	}
 	if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
 		t.Errorf("the next command: %v, want ErrFrame", err)
@@ -108,7 +108,7 @@ func TestRequestAfterExit(t *testing.T) {
 }
 
 // TestReportDeadline: the deadline of a report is paused while requests are handled;
-// the helper cannot prolong it.
+// the helper cannot extend it otherwise.
 func TestReportDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
@@ -120,7 +120,7 @@ func TestReportDeadline(t *testing.T) {
 			s.send(helper.KindToolRequest, id, encodeRequest(t, 4, "gone"))
 			s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(4, nil)))
 			s.receive()
-			for range 100 { // nothing of this gives it time
+			for range 100 { // none of these frames extends the deadline
 				s.send(helper.KindToolCancel, id, string(helper.WithRequestNumber(1, nil)))
 				time.Sleep(time.Second)
 				s.send(helper.KindOutput, id, "x")
@@ -141,7 +141,7 @@ func TestReportDeadline(t *testing.T) {
 			},
 		}})
 		if took, want := time.Since(start), 3*time.Hour+time.Minute+helper.ReportGrace; !errors.Is(err, helper.ErrNoResponse) || took != want {
-			t.Errorf("err = %v after %s, want ErrSilent after %s", err, took, want)
+			t.Errorf("err = %v after %s, want ErrNoResponse after %s", err, took, want)
 		}
 	})
 }
@@ -165,7 +165,7 @@ func TestOuterEnded(t *testing.T) {
 			s.exit(outer, helper.Exit{})
 			s.send(helper.KindOutput, inner, "x")
 		}, nil, env.ErrClosed},
-		"cancelled by nobody": {func(s *fake, _, inner uint32) {
+		"cancelled without a request": {func(s *fake, _, inner uint32) {
 			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
 		}, helper.ErrDisconnected, helper.ErrDisconnected},
 	} {
@@ -203,9 +203,9 @@ func TestOuterEnded(t *testing.T) {
 // its nested command.
 func TestExtendNestedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var excuses atomic.Int32
+		var extensions atomic.Int32
 		cfg := helper.ClientConfig{ExtendDeadline: func() time.Duration {
-			if excuses.Add(1) > 1 {
+			if extensions.Add(1) > 1 {
 				return 0
 			}
 			return 5 * time.Minute
@@ -278,18 +278,18 @@ func TestOneNestedAtATime(t *testing.T) {
 // TestUnreadResponses: a helper that sends requests but does not read the responses
 // does not use up mini's memory.
 func TestUnreadResponses(t *testing.T) {
-	answered, over := make(chan struct{}, 1), make(chan struct{})
-	asked := 0
+	answered, done := make(chan struct{}, 1), make(chan struct{})
+	sent := 0
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		id := s.receive().ID
-		for asked < 1000 {
-			asked++
-			if helper.WriteFrame(s.conn, helper.Frame{Kind: helper.KindToolRequest, ID: id, Body: []byte(encodeRequest(t, uint32(asked), "x"))}) != nil {
+		for sent < 1000 {
+			sent++
+			if helper.WriteFrame(s.conn, helper.Frame{Kind: helper.KindToolRequest, ID: id, Body: []byte(encodeRequest(t, uint32(sent), "x"))}) != nil {
 				return
 			}
 			select {
 			case <-answered:
-			case <-over:
+			case <-done:
 				return
 			}
 		}
@@ -301,8 +301,8 @@ func TestUnreadResponses(t *testing.T) {
 		answered <- struct{}{}
 		return env.ToolResponse{Stdout: make([]byte, 1000)}
 	}}})
-	close(over)
-	if !errors.Is(err, helper.ErrFrame) || asked > 100 {
-		t.Errorf("after %d requests: %v", asked, err)
+	close(done)
+	if !errors.Is(err, helper.ErrFrame) || sent > 100 {
+		t.Errorf("after %d requests: %v", sent, err)
 	}
 }

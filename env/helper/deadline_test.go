@@ -13,12 +13,12 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// A sandbox was paused for five minutes during a command with a timeout of one minute:
-// ExtendDeadline makes the client wait.
-func TestReportThatIsLateForAReason(t *testing.T) {
+// TestExtendReportDeadline: a sandbox was paused for five minutes during a command with
+// a timeout of one minute, and ExtendDeadline makes the client wait.
+func TestExtendReportDeadline(t *testing.T) {
 	for name, tt := range map[string]struct {
-		excuses []time.Duration
-		want    error
+		extensions []time.Duration
+		want       error
 	}{
 		"nobody knows why":      {nil, helper.ErrNoResponse},
 		"paused long enough":    {[]time.Duration{2 * time.Minute, 3 * time.Minute}, nil},
@@ -26,10 +26,10 @@ func TestReportThatIsLateForAReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				excuses := tt.excuses
+				extensions := tt.extensions
 				cfg := helper.ClientConfig{ExtendDeadline: func() (more time.Duration) {
-					if len(excuses) > 0 {
-						more, excuses = excuses[0], excuses[1:]
+					if len(extensions) > 0 {
+						more, extensions = extensions[0], extensions[1:]
 					}
 					return more
 				}}
@@ -50,27 +50,27 @@ func TestReportThatIsLateForAReason(t *testing.T) {
 	}
 }
 
-// A file transfer stalls while its sandbox is paused.
-func TestFilesThatStandStillForAReason(t *testing.T) {
-	const wait = time.Minute // transferWait
+// TestExtendTransferDeadline: a file transfer stalls while its sandbox is paused.
+func TestExtendTransferDeadline(t *testing.T) {
+	const wait = time.Minute // transferTimeout
 	for name, tt := range map[string]struct {
-		excuses []time.Duration
-		want    error
+		extensions []time.Duration
+		want       error
 	}{
 		"nobody knows why":      {nil, helper.ErrNoResponse},
 		"paused long enough":    {[]time.Duration{2 * wait, 3 * wait}, nil},
 		"paused, and then late": {[]time.Duration{2 * wait}, helper.ErrNoResponse},
 	} {
-		for direction, carry := range map[string]func(context.Context, *helper.Client) error{
+		for direction, transfer := range map[string]func(context.Context, *helper.Client) error{
 			"in":  func(ctx context.Context, c *helper.Client) error { return c.Put(ctx, "/d", bytes.NewReader(nil)) },
 			"out": func(ctx context.Context, c *helper.Client) error { return c.Get(ctx, "/d", io.Discard) },
 		} {
 			t.Run(name+", "+direction, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					excuses := tt.excuses
+					extensions := tt.extensions
 					cfg := helper.ClientConfig{ExtendDeadline: func() (more time.Duration) {
-						if len(excuses) > 0 {
-							more, excuses = excuses[0], excuses[1:]
+						if len(extensions) > 0 {
+							more, extensions = extensions[0], extensions[1:]
 						}
 						return more
 					}}
@@ -85,7 +85,7 @@ func TestFilesThatStandStillForAReason(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := carry(t.Context(), c); !errors.Is(err, tt.want) {
+					if err := transfer(t.Context(), c); !errors.Is(err, tt.want) {
 						t.Errorf("%v; want %v", err, tt.want)
 					}
 				})
@@ -94,7 +94,7 @@ func TestFilesThatStandStillForAReason(t *testing.T) {
 	}
 }
 
-func TestAbandon(t *testing.T) {
+func TestCloseWithError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := connectFake(t, helper.ClientConfig{}, goodHello, nil)
 		if err != nil {
@@ -102,9 +102,9 @@ func TestAbandon(t *testing.T) {
 		}
 		reason := errors.New("the engine is frozen")
 		time.AfterFunc(time.Second, func() { c.CloseWithError(reason) })
-		begin := time.Now()
-		if _, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour}); !errors.Is(err, reason) || time.Since(begin) != time.Second {
-			t.Errorf("after %s: %v, want the reason after a second", time.Since(begin), err)
+		start := time.Now()
+		if _, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour}); !errors.Is(err, reason) || time.Since(start) != time.Second {
+			t.Errorf("after %s: %v, want the reason after a second", time.Since(start), err)
 		}
 		if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, reason) || !errors.Is(c.Err(), reason) {
 			t.Errorf("the next command: %v, want the reason", err)

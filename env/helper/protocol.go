@@ -3,7 +3,8 @@
 // direction, such as a container's attached stdin and stdout.
 //
 // The package holds the frames, their limits and the client. The helper itself is
-// cmd/mini-helper; env/helper/binaries embeds its binaries. Standard library only.
+// cmd/mini-helper; env/helper/binaries embeds its binaries. The package imports the
+// standard library only.
 //
 // Data from a sandbox is untrusted: the client checks the size of frames before it
 // reads them, matches them by id, and waits for them with a deadline on its own clock.
@@ -24,21 +25,21 @@
 // ToolRequest frame with the id of the command; its body starts with the number of the
 // request, counted from 1. The client responds to each with one ToolResponse with the
 // same number; at most MaxToolRequests are open. A ToolCancel frame says that the
-// caller of a request has exited; the client still responds, which frees the slot. The
-// same two kinds of frames, without id and number, are used between mini-tool and the
-// helper, over a socket in the sandbox.
+// caller of a request has exited; the client still responds, which frees the slot.
+// Between mini-tool and the helper, ToolRequest and ToolResponse frames without id and
+// number are sent over a socket in the sandbox.
 //
 // A Run may name an outer command, which must be one that may call tools. The nested
 // command runs at the same time as the outer one and other nested ones. The Exit of a
-// command comes after those of its nested commands. A Run whose outer command has just
-// ended gets no Exit, and its tool requests get no response.
+// command comes after those of its nested commands. A nested command whose outer
+// command has just ended gets no Exit, and its tool requests get no response.
 //
-// Between commands, files are transferred as tar streams, cut into Data frames. The
-// client starts with Put, then sends the data and an empty Data frame, or with Get,
-// then the helper sends the data. The helper ends both with Done; it may end a Put
-// early if it cannot write the files. The sender may be up to Window chunks ahead of
-// the receiver, which acknowledges chunks with WindowUpdate frames, so that neither
-// side buffers more.
+// Between commands, files are transferred as tar streams, cut into Data frames. To
+// write files, the client sends Put, the data and an empty Data frame. To read files,
+// it sends Get, and the helper sends the data. The helper ends both with Done. It may
+// end a Put early if it cannot write the files. The sender may be up to Window chunks
+// ahead of the receiver, which acknowledges chunks with WindowUpdate frames, so that
+// neither side buffers more.
 package helper
 
 import (
@@ -73,8 +74,8 @@ const (
 	KindExit         Kind = 'X' // helper: Exit as JSON; ends the command with this id
 	KindDone         Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
 	KindError        Kind = 'F' // helper: an error message; the helper exits
-	KindToolRequest  Kind = 'Q' // mini-tool and helper: a ToolRequest; to the client with a number before it
-	KindToolResponse Kind = 'A' // client and helper: a ToolResponse; to the helper with the number of the request before it
+	KindToolRequest  Kind = 'Q' // mini-tool and helper: a ToolRequest, to the client after a request number
+	KindToolResponse Kind = 'A' // client and helper: a ToolResponse, from the client after a request number
 	KindToolCancel   Kind = 'L' // helper: the number of a request whose caller has exited; the client still responds
 )
 
@@ -87,11 +88,11 @@ const (
 	MaxPath = 64 << 10
 	// Window is the maximum number of Data frames in flight.
 	Window = 16
-	// MaxReply is the maximum body size of all other frames of the helper.
-	MaxReply = 256 << 10
-	// MaxRequest is the maximum body size of the client's frames: a script and its
+	// MaxHelperFrame is the maximum body size of all other frames of the helper.
+	MaxHelperFrame = 256 << 10
+	// MaxClientFrame is the maximum body size of the client's frames: a script and its
 	// settings.
-	MaxRequest = env.MaxScript + 2<<20
+	MaxClientFrame = env.MaxScript + 2<<20
 )
 
 // Frame is one message of the protocol.
@@ -115,10 +116,10 @@ func WriteFrame(w io.Writer, f Frame) error {
 	return err
 }
 
-// ReadFrame reads one frame whose body is at most limit bytes. It returns io.EOF at
-// the end of the stream, io.ErrUnexpectedEOF inside a frame, and an error that wraps
-// ErrFrame, without reading the body, if the length is invalid. It allocates no more
-// memory than it has received data.
+// ReadFrame reads one frame whose body is at most limit bytes. It returns io.EOF at the
+// end of the stream, io.ErrUnexpectedEOF inside a frame, and an error that wraps
+// ErrFrame, without reading the body, if the length is invalid. For a body larger than
+// MaxChunk, it allocates memory only as data arrives.
 func ReadFrame(r io.Reader, limit int) (Frame, error) {
 	var head [4 + headerSize]byte
 	if _, err := io.ReadFull(r, head[:4]); err != nil {
@@ -138,7 +139,8 @@ func ReadFrame(r io.Reader, limit int) (Frame, error) {
 	return Frame{Kind: Kind(head[4]), ID: binary.BigEndian.Uint32(head[5:]), Body: body}, nil
 }
 
-// readBody allocates memory as data arrives, so that a forged length allocates none.
+// readBody allocates memory beyond MaxChunk only as data arrives, so that a forged
+// length cannot exhaust the memory.
 func readBody(r io.Reader, n int64) ([]byte, error) {
 	if n <= MaxChunk {
 		b := make([]byte, n)
@@ -174,21 +176,23 @@ type Setup struct {
 	// Env is added to the environment the helper was started with.
 	Env map[string]string `json:"env,omitempty"`
 	// Interpreter is the shell with its flags; the script is appended as the last
-	// argument. If bash is missing, /bin/sh is used.
+	// argument. If bash is missing, sh is used.
 	Interpreter []string `json:"interpreter"`
-	// LeaseSeconds is how long the helper runs without a frame; 0 means forever.
+	// LeaseSeconds is how long the helper waits for the next frame before it exits; 0
+	// means forever.
 	LeaseSeconds int `json:"lease_seconds"`
 	// Socket is the path of a Unix socket in the sandbox on which the client listens.
 	// If the helper can connect to it, Hello and all later frames of both sides use
 	// this connection, and the end of the first stream tells the helper that the
 	// client is gone. Otherwise the first stream is used for all frames.
 	Socket string `json:"meeting,omitempty"`
-	// ToolDir is the directory of mini-tool. It may be empty until the first command
-	// that may call tools. If it is "", mini-tool is not on the PATH.
+	// ToolDir is the directory of mini-tool. The client may install mini-tool there
+	// only before the first command that may call tools. If ToolDir is "", mini-tool is
+	// not on the PATH.
 	ToolDir string `json:"tool_dir,omitempty"`
 }
 
-// Info converts the message.
+// Info returns the env.Info of the sandbox.
 func (h Hello) Info() env.Info {
 	return env.Info{
 		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,

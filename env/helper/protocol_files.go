@@ -61,12 +61,12 @@ func (c Credit) Grant(body []byte) error {
 	return nil
 }
 
-// WindowUsage counts processed chunks, and decides when to send a WindowUpdate frame.
-type WindowUsage int
+// ReceivedChunks counts processed chunks, and decides when to send a WindowUpdate frame.
+type ReceivedChunks int
 
 // Add counts one chunk. If a WindowUpdate frame is due, it returns its body, otherwise
 // nil.
-func (u *WindowUsage) Add() []byte {
+func (u *ReceivedChunks) Add() []byte {
 	*u++
 	if *u < Window/2 {
 		return nil

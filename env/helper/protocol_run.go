@@ -19,7 +19,7 @@ type Run struct {
 	TimeoutMillis int64             `json:"timeout_ms"`
 	OutputLimit   int               `json:"output_limit"`
 	Markers       []string          `json:"markers,omitempty"`
-	// AllowTools lets the command call tools. LocalTools names those that mini-tool
+	// AllowTools lets the command call tools. LocalTools names the tools that mini-tool
 	// runs itself.
 	AllowTools bool     `json:"asks,omitempty"`
 	LocalTools []string `json:"local,omitempty"`
@@ -91,8 +91,8 @@ func EncodeRun(r Run, script string) ([]byte, error) {
 	binary.BigEndian.PutUint32(b, uint32(len(settings)))
 	b = append(b, settings...)
 	b = append(b, script...)
-	if len(b) > MaxRequest {
-		return nil, fmt.Errorf("%w: run of %d bytes, allowed %d", ErrFrame, len(b), MaxRequest)
+	if len(b) > MaxClientFrame {
+		return nil, fmt.Errorf("%w: run of %d bytes, allowed %d", ErrFrame, len(b), MaxClientFrame)
 	}
 	return b, nil
 }
@@ -114,8 +114,8 @@ func DecodeRun(body []byte) (Run, string, error) {
 	return w.run(), string(rest[n:]), nil
 }
 
-// Exit is the helper's report of a finished command. The output was sent before it;
-// Head is the position of the gap if Truncated.
+// Exit is the helper's report of a finished command. The Output frames precede it. If
+// the output is truncated, Head is the offset at which bytes are missing.
 type Exit struct {
 	env.Result
 	Cancelled  bool `json:"cancelled,omitempty"`

@@ -27,7 +27,7 @@ func TestFrames(t *testing.T) {
 	}
 	r := iotest.HalfReader(&stream)
 	for _, want := range sent {
-		got, err := helper.ReadFrame(r, helper.MaxRequest)
+		got, err := helper.ReadFrame(r, helper.MaxClientFrame)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("error %v; frame differs (-want +got):\n%s", err, diff)
 		}
@@ -78,7 +78,7 @@ func (c *writeCounter) Write(p []byte) (int, error) {
 }
 
 func TestRunTooLong(t *testing.T) {
-	if _, err := helper.EncodeRun(helper.Run{}, strings.Repeat("x", helper.MaxRequest)); !errors.Is(err, helper.ErrFrame) {
+	if _, err := helper.EncodeRun(helper.Run{}, strings.Repeat("x", helper.MaxClientFrame)); !errors.Is(err, helper.ErrFrame) {
 		t.Errorf("error %v, want ErrFrame", err)
 	}
 }

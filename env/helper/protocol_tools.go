@@ -48,22 +48,22 @@ type ToolRequest struct {
 // length. Numbers are big-endian uint32. The error wraps ErrFrame if the request
 // exceeds env.MaxToolRequest, where each argument counts four bytes more than its
 // length.
-func (a ToolRequest) Encode() ([]byte, error) {
-	size := len(a.Dir) + len(a.Stdin)
-	for _, arg := range a.Args {
+func (r ToolRequest) Encode() ([]byte, error) {
+	size := len(r.Dir) + len(r.Stdin)
+	for _, arg := range r.Args {
 		size += wordSize + len(arg)
 	}
-	if len(a.Token) > MaxToken || size > env.MaxToolRequest {
+	if len(r.Token) > MaxToken || size > env.MaxToolRequest {
 		return nil, fmt.Errorf("%w: request of %d bytes, allowed %d", ErrFrame, size, env.MaxToolRequest)
 	}
-	b := make([]byte, 0, 3*wordSize+len(a.Token)+size)
-	b = appendText(b, a.Token)
-	b = appendText(b, a.Dir)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Args)))
-	for _, arg := range a.Args {
+	b := make([]byte, 0, 3*wordSize+len(r.Token)+size)
+	b = appendText(b, r.Token)
+	b = appendText(b, r.Dir)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Args)))
+	for _, arg := range r.Args {
 		b = appendText(b, arg)
 	}
-	return append(b, a.Stdin...), nil
+	return append(b, r.Stdin...), nil
 }
 
 // DecodeToolRequest is the inverse of Encode. Its errors wrap ErrFrame.
@@ -72,27 +72,27 @@ func DecodeToolRequest(body []byte) (ToolRequest, error) {
 		return ToolRequest{}, fmt.Errorf("%w: request of %d bytes, allowed %d", ErrFrame, len(body), MaxToolRequestFrame)
 	}
 	r := bodyReader{rest: body}
-	a := ToolRequest{Token: string(r.text()), Dir: string(r.text())}
+	req := ToolRequest{Token: string(r.text()), Dir: string(r.text())}
 	count := r.number()
 	if count > uint32(len(r.rest)/wordSize) {
 		return ToolRequest{}, fmt.Errorf("%w: %d arguments in %d bytes", ErrFrame, count, len(r.rest))
 	}
 	if count > 0 {
-		a.Args = make([]string, count)
+		req.Args = make([]string, count)
 	}
-	for i := range a.Args {
-		a.Args[i] = string(r.text())
+	for i := range req.Args {
+		req.Args[i] = string(r.text())
 	}
 	if r.truncated {
 		return ToolRequest{}, fmt.Errorf("%w: truncated request", ErrFrame)
 	}
 	if len(r.rest) > 0 {
-		a.Stdin = r.rest
+		req.Stdin = r.rest
 	}
-	if _, err := a.Encode(); err != nil { // checks the limits of the fields
+	if _, err := req.Encode(); err != nil { // checks the limits of the fields
 		return ToolRequest{}, err
 	}
-	return a, nil
+	return req, nil
 }
 
 // ToolResponse is the response to a ToolRequest (see env.ToolResponse).
@@ -105,15 +105,15 @@ type ToolResponse struct {
 // Encode returns the body of a tool response frame: exit code (int32), length of
 // Stdout, Stdout, Stderr. The error wraps ErrFrame if the response exceeds
 // env.MaxToolResponse.
-func (a ToolResponse) Encode() ([]byte, error) {
-	if len(a.Stdout)+len(a.Stderr) > env.MaxToolResponse {
-		return nil, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(a.Stdout)+len(a.Stderr), env.MaxToolResponse)
+func (r ToolResponse) Encode() ([]byte, error) {
+	if len(r.Stdout)+len(r.Stderr) > env.MaxToolResponse {
+		return nil, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(r.Stdout)+len(r.Stderr), env.MaxToolResponse)
 	}
-	b := make([]byte, 0, 2*wordSize+len(a.Stdout)+len(a.Stderr))
-	b = binary.BigEndian.AppendUint32(b, uint32(int32(a.ExitCode)))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Stdout)))
-	b = append(b, a.Stdout...)
-	return append(b, a.Stderr...), nil
+	b := make([]byte, 0, 2*wordSize+len(r.Stdout)+len(r.Stderr))
+	b = binary.BigEndian.AppendUint32(b, uint32(int32(r.ExitCode)))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Stdout)))
+	b = append(b, r.Stdout...)
+	return append(b, r.Stderr...), nil
 }
 
 // DecodeToolResponse is the inverse of Encode. Its errors wrap ErrFrame.
@@ -122,16 +122,16 @@ func DecodeToolResponse(body []byte) (ToolResponse, error) {
 		return ToolResponse{}, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(body), MaxToolResponseFrame)
 	}
 	r := bodyReader{rest: body}
-	a := ToolResponse{ExitCode: int(int32(r.number()))}
-	a.Stdout = r.text()
+	resp := ToolResponse{ExitCode: int(int32(r.number()))}
+	resp.Stdout = r.text()
 	if r.truncated {
 		return ToolResponse{}, fmt.Errorf("%w: truncated answer", ErrFrame)
 	}
-	a.Stderr = r.rest
-	if len(a.Stdout)+len(a.Stderr) > env.MaxToolResponse {
-		return ToolResponse{}, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(a.Stdout)+len(a.Stderr), env.MaxToolResponse)
+	resp.Stderr = r.rest
+	if len(resp.Stdout)+len(resp.Stderr) > env.MaxToolResponse {
+		return ToolResponse{}, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(resp.Stdout)+len(resp.Stderr), env.MaxToolResponse)
 	}
-	return a, nil
+	return resp, nil
 }
 
 func appendText(b []byte, text string) []byte {

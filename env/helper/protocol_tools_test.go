@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-func TestAsksTravelByteForByte(t *testing.T) {
+func TestToolRequestRoundTrip(t *testing.T) {
 	for name, want := range map[string]helper.ToolRequest{
 		"nothing":     {},
 		"all":         {Token: "t", Args: []string{"greet", "the world", ""}, Dir: "/w", Stdin: []byte("in")},
@@ -45,7 +45,7 @@ func TestAsksTravelByteForByte(t *testing.T) {
 	}
 }
 
-func TestBadAsks(t *testing.T) {
+func TestInvalidToolFrames(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty":               "",
 		"cut number":          "\x00\x00",

@@ -11,8 +11,9 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// A sink may receive more output than a client would buffer.
-func TestSinkGetsWhatComes(t *testing.T) {
+// TestSinkReceivesAllOutput: a sink may receive more output than the client would
+// buffer.
+func TestSinkReceivesAllOutput(t *testing.T) {
 	const chunks = env.SubmissionLimit/helper.MaxChunk + 1
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		run := s.receive()
@@ -39,7 +40,8 @@ func (c *byteCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Output received before the sandbox was lost is passed to the sink.
+// TestSinkOfLostSandbox: output received before the sandbox was lost is passed to the
+// sink.
 func TestSinkOfLostSandbox(t *testing.T) {
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		s.send(helper.KindOutput, s.receive().ID, "last words")
@@ -55,8 +57,8 @@ func TestSinkOfLostSandbox(t *testing.T) {
 	}
 }
 
-// A failing sink cancels its command only.
-func TestSinkThatFails(t *testing.T) {
+// TestFailingSink: a failing sink cancels its command only.
+func TestFailingSink(t *testing.T) {
 	c, err := connectFake(t, helper.ClientConfig{}, goodHello, func(s *fake) {
 		run := s.receive()
 		for range 100 {
@@ -67,7 +69,7 @@ func TestSinkThatFails(t *testing.T) {
 		}
 		s.exit(run.ID, helper.Exit{Result: env.Result{Bytes: 100, Chars: 100, ExitCode: -1}})
 		s.exit(s.receive().ID, helper.Exit{Result: env.Result{ExitCode: 7}})
-		last := s.receive() // fails with the report, which comes at once
+		last := s.receive() // its sink fails when the report has already arrived
 		s.send(helper.KindOutput, last.ID, "x")
 		s.exit(last.ID, helper.Exit{Result: env.Result{Bytes: 1, Chars: 1}})
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// forever is a very long time that can be extended without overflow.
+// forever is a very long duration that can be extended without overflow.
 const forever = 1 << 60
 
 // PausableTimer is the timer of a command. It is paused while tool requests of the
@@ -30,84 +30,84 @@ func NewPausableTimer(d time.Duration, outer *PausableTimer) *PausableTimer {
 	if d <= 0 {
 		d = forever
 	}
-	c := &PausableTimer{outer: outer, timer: time.NewTimer(d), remaining: d}
+	t := &PausableTimer{outer: outer, timer: time.NewTimer(d), remaining: d}
 	if outer == nil {
-		c.mu = &sync.Mutex{}
+		t.mu = &sync.Mutex{}
 	} else {
-		c.mu = outer.mu
+		t.mu = outer.mu
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.update()
-	return c
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.update()
+	return t
 }
 
 // C returns the channel that delivers a value when the timer expires.
-func (c *PausableTimer) C() <-chan time.Time { return c.timer.C }
+func (t *PausableTimer) C() <-chan time.Time { return t.timer.C }
 
 // Pause pauses the timer until resume is called. Further calls of resume have no
 // effect.
-func (c *PausableTimer) Pause() (resume func()) {
-	c.change(&c.pauses, 1)
-	return sync.OnceFunc(func() { c.change(&c.pauses, -1) })
+func (t *PausableTimer) Pause() (resume func()) {
+	t.change(&t.pauses, 1)
+	return sync.OnceFunc(func() { t.change(&t.pauses, -1) })
 }
 
 // Extend adds d to the remaining time, even if the timer has expired.
-func (c *PausableTimer) Extend(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.running {
-		c.remaining += d
+func (t *PausableTimer) Extend(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.running {
+		t.remaining += d
 		return
 	}
-	c.expiry = latest(c.expiry, time.Now()).Add(d)
-	c.timer.Reset(time.Until(c.expiry))
+	t.expiry = latest(t.expiry, time.Now()).Add(d)
+	t.timer.Reset(time.Until(t.expiry))
 }
 
 // Remaining returns the remaining time; zero if the timer has expired.
-func (c *PausableTimer) Remaining() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.running {
-		return c.remaining
+func (t *PausableTimer) Remaining() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.running {
+		return t.remaining
 	}
-	return max(0, time.Until(c.expiry))
+	return max(0, time.Until(t.expiry))
 }
 
 // Stop stops the timer for good.
-func (c *PausableTimer) Stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stopped = true
-	c.update()
+func (t *PausableTimer) Stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	t.update()
 }
 
-func (c *PausableTimer) change(count *int, delta int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (t *PausableTimer) change(count *int, delta int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	*count += delta
-	c.update()
+	t.update()
 }
 
 // update starts or pauses the timer according to its state. The caller holds the lock.
-func (c *PausableTimer) update() {
-	running := !c.stopped && (c.pauses == 0 || c.nested > 0)
-	if running == c.running {
+func (t *PausableTimer) update() {
+	running := !t.stopped && (t.pauses == 0 || t.nested > 0)
+	if running == t.running {
 		return
 	}
-	c.running = running
+	t.running = running
 	delta := 1
 	if running {
-		c.expiry = time.Now().Add(c.remaining)
-		c.timer.Reset(c.remaining)
+		t.expiry = time.Now().Add(t.remaining)
+		t.timer.Reset(t.remaining)
 	} else {
-		c.timer.Stop()
-		c.remaining = max(0, time.Until(c.expiry))
+		t.timer.Stop()
+		t.remaining = max(0, time.Until(t.expiry))
 		delta = -1
 	}
-	if c.outer != nil {
-		c.outer.nested += delta
-		c.outer.update()
+	if t.outer != nil {
+		t.outer.nested += delta
+		t.outer.update()
 	}
 }
 

@@ -13,92 +13,92 @@ func expires(t *testing.T, c *helper.PausableTimer, start time.Time, want time.D
 	t.Helper()
 	<-c.C()
 	if took := time.Since(start); took != want {
-		t.Errorf("over after %s, want %s", took, want)
+		t.Errorf("expired after %s, want %s", took, want)
 	}
 	if c.Remaining() != 0 {
 		t.Errorf("%s are left", c.Remaining())
 	}
 }
 
-func TestClock(t *testing.T) {
+func TestPausableTimer(t *testing.T) {
 	for name, play := range map[string]func(t *testing.T, start time.Time){
 		"plain": func(t *testing.T, start time.Time) {
 			expires(t, helper.NewPausableTimer(time.Minute, nil), start, time.Minute)
 		},
-		"stands still": func(t *testing.T, start time.Time) {
-			c := helper.NewPausableTimer(time.Minute, nil)
+		"paused": func(t *testing.T, start time.Time) {
+			timer := helper.NewPausableTimer(time.Minute, nil)
 			time.Sleep(30 * time.Second)
-			first, second := c.Pause(), c.Pause()
+			resumeFirst, resumeSecond := timer.Pause(), timer.Pause()
 			time.Sleep(time.Hour)
-			first()
-			first() // a second time: nothing
+			resumeFirst()
+			resumeFirst() // a second call has no effect
 			time.Sleep(time.Hour)
-			if c.Remaining() != 30*time.Second {
-				t.Errorf("%s are left", c.Remaining())
+			if timer.Remaining() != 30*time.Second {
+				t.Errorf("%s are left", timer.Remaining())
 			}
-			second()
-			expires(t, c, start, 2*time.Hour+time.Minute)
+			resumeSecond()
+			expires(t, timer, start, 2*time.Hour+time.Minute)
 		},
-		"runs while one inside runs": func(t *testing.T, start time.Time) {
-			c := helper.NewPausableTimer(time.Minute, nil)
-			release := c.Pause()
+		"runs while a nested timer runs": func(t *testing.T, start time.Time) {
+			timer := helper.NewPausableTimer(time.Minute, nil)
+			resume := timer.Pause()
 			time.Sleep(time.Hour)
-			inner := helper.NewPausableTimer(time.Hour, c)
+			inner := helper.NewPausableTimer(time.Hour, timer)
 			time.Sleep(20 * time.Second)
-			hold := inner.Pause() // and then neither does
+			resumeInner := inner.Pause() // now both timers are paused
 			time.Sleep(time.Hour)
 			innermost := helper.NewPausableTimer(time.Hour, inner)
 			time.Sleep(10 * time.Second)
 			innermost.Stop()
 			time.Sleep(time.Hour)
-			hold()
+			resumeInner()
 			time.Sleep(10 * time.Second)
 			inner.Stop()
 			time.Sleep(time.Hour)
-			release()
-			expires(t, c, start, 4*time.Hour+time.Minute)
+			resume()
+			expires(t, timer, start, 4*time.Hour+time.Minute)
 		},
-		"runs out with one inside": func(t *testing.T, start time.Time) {
-			c := helper.NewPausableTimer(time.Minute, nil)
-			c.Pause()
+		"expires while a nested timer runs": func(t *testing.T, start time.Time) {
+			timer := helper.NewPausableTimer(time.Minute, nil)
+			timer.Pause()
 			time.Sleep(time.Hour)
-			helper.NewPausableTimer(2*time.Minute, c)
-			expires(t, c, start, time.Hour+time.Minute)
+			helper.NewPausableTimer(2*time.Minute, timer)
+			expires(t, timer, start, time.Hour+time.Minute)
 		},
-		"over, and then held": func(t *testing.T, start time.Time) {
-			c := helper.NewPausableTimer(time.Minute, nil)
+		"expired, then paused": func(t *testing.T, start time.Time) {
+			timer := helper.NewPausableTimer(time.Minute, nil)
 			time.Sleep(2 * time.Minute)
-			release := c.Pause()
+			resume := timer.Pause()
 			select {
-			case <-c.C():
-				t.Error("it is over while it stands still")
+			case <-timer.C():
+				t.Error("the timer expired while it was paused")
 			default:
 			}
 			time.Sleep(time.Minute)
-			release()
-			expires(t, c, start, 3*time.Minute)
+			resume()
+			expires(t, timer, start, 3*time.Minute)
 		},
 		"extended": func(t *testing.T, start time.Time) {
-			c := helper.NewPausableTimer(time.Minute, nil)
-			c.Extend(time.Minute)
-			release := c.Pause()
-			c.Extend(time.Minute)
+			timer := helper.NewPausableTimer(time.Minute, nil)
+			timer.Extend(time.Minute)
+			resume := timer.Pause()
+			timer.Extend(time.Minute)
 			time.Sleep(time.Minute)
-			release()
-			expires(t, c, start, 4*time.Minute)
+			resume()
+			expires(t, timer, start, 4*time.Minute)
 			time.Sleep(time.Minute)
-			c.Extend(time.Minute)
-			expires(t, c, start, 6*time.Minute)
+			timer.Extend(time.Minute)
+			expires(t, timer, start, 6*time.Minute)
 		},
-		"no bound": func(t *testing.T, _ time.Time) {
-			c := helper.NewPausableTimer(0, nil)
+		"no expiry": func(t *testing.T, _ time.Time) {
+			timer := helper.NewPausableTimer(0, nil)
 			time.Sleep(1000 * time.Hour)
 			select {
-			case <-c.C():
-				t.Error("it is over")
+			case <-timer.C():
+				t.Error("the timer expired")
 			default:
 			}
-			c.Stop()
+			timer.Stop()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

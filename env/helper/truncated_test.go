@@ -50,10 +50,10 @@ func (r *recordedPeer) Write(p []byte) (int, error) {
 	}
 	r.frames.Write(p)
 	for {
-		if _, err := helper.ReadFrame(bytes.NewReader(r.frames.Bytes()), helper.MaxRequest); err != nil {
+		if _, err := helper.ReadFrame(bytes.NewReader(r.frames.Bytes()), helper.MaxClientFrame); err != nil {
 			break
 		}
-		if _, err := helper.ReadFrame(&r.frames, helper.MaxRequest); err != nil {
+		if _, err := helper.ReadFrame(&r.frames, helper.MaxClientFrame); err != nil {
 			return 0, err
 		}
 		r.received++
@@ -183,10 +183,10 @@ func length(parts []part) (n int) {
 func TestTruncatedStream(t *testing.T) {
 	parts := fullSession(t)
 	if steps, err := runSession(t, replay(parts, -1)); steps != 6 || err != nil {
-		t.Fatalf("the whole conversation: %d steps, %v", steps, err)
+		t.Fatalf("the whole session: %d steps, %v", steps, err)
 	}
 	for cut := range length(parts) {
-		synctest.Test(t, func(t *testing.T) { // a hang is a deadlock there, and time stands still for nobody
+		synctest.Test(t, func(t *testing.T) { // synctest reports a hang as a deadlock
 			want, end := 0, 0
 			for i, p := range parts {
 				if end += len(p.bytes); cut >= end {
@@ -195,15 +195,15 @@ func TestTruncatedStream(t *testing.T) {
 			}
 			steps, err := runSession(t, replay(parts, cut))
 			if steps != want || !errors.Is(err, helper.ErrDisconnected) || errors.Is(err, helper.ErrFrame) {
-				t.Errorf("cut after %d bytes: %d steps, error %v; want %d and ErrLost", cut, steps, err, want)
+				t.Errorf("cut after %d bytes: %d steps, error %v; want %d and ErrDisconnected", cut, steps, err, want)
 			}
 		})
 	}
 }
 
 // TestForgedFrames inserts frames of every kind, with various ids and bodies, at every
-// position of a session. A step may have a wrong result only if the forged frame is a
-// complete valid report, which none is.
+// position of a session. None of them is a complete valid report, so no later step may
+// succeed.
 func TestForgedFrames(t *testing.T) {
 	bodies := map[string][]byte{
 		"empty": nil, "text": []byte("forged"), "object": []byte("{}"), "array": []byte("[1]"), "null": []byte("null"),
@@ -212,19 +212,19 @@ func TestForgedFrames(t *testing.T) {
 		"nonsense": []byte(`{"bytes":1e400}`), "long": bytes.Repeat([]byte("x"), helper.MaxChunk+1),
 	}
 	parts := fullSession(t)
-	for _, kind := range []byte("SRPGDMCKHOXEF?\x00\xff") { // all there are, and some that are not
+	for _, kind := range []byte("SRPGDMCKHOXEF?\x00\xff") { // all kinds, and some that do not exist
 		for name, body := range bodies {
 			for _, id := range []uint32{0, 99, 1<<32 - 1} {
 				forged := encodeFrames(t, helper.Frame{Kind: helper.Kind(kind), ID: id, Body: body})
-				for place := range parts {
+				for pos := range parts {
 					altered := append([]part{}, parts...)
-					altered[place].bytes = append(bytes.Clone(forged), parts[place].bytes...)
+					altered[pos].bytes = append(bytes.Clone(forged), parts[pos].bytes...)
 					steps, err := runSession(t, replay(altered, -1))
-					if err == nil || steps > place {
-						t.Fatalf("kind %q, id %d, %s body before part %d went through: %d steps, %v", kind, id, name, place, steps, err)
+					if err == nil || steps > pos {
+						t.Fatalf("kind %q, id %d, %s body before part %d went through: %d steps, %v", kind, id, name, pos, steps, err)
 					}
 					if !errors.Is(err, helper.ErrFrame) && !errors.Is(err, helper.ErrHelperFailed) && !errors.Is(err, helper.ErrMismatch) {
-						t.Fatalf("kind %q, id %d, %s body before part %d: %v", kind, id, name, place, err)
+						t.Fatalf("kind %q, id %d, %s body before part %d: %v", kind, id, name, pos, err)
 					}
 				}
 			}
@@ -235,12 +235,12 @@ func TestForgedFrames(t *testing.T) {
 // TestForgedLengths changes the length of every frame of a session.
 func TestForgedLengths(t *testing.T) {
 	parts := fullSession(t)
-	for place := range parts {
+	for pos := range parts {
 		for _, length := range [][4]byte{{}, {0, 0, 0, 4}, {0, 0, 0, 5}, {0, 4, 0, 6}, {0x7f, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xff}} {
 			altered := append([]part{}, parts...)
-			altered[place].bytes = append(length[:], parts[place].bytes[4:]...)
-			if steps, err := runSession(t, replay(altered, -1)); steps != place || !errors.Is(err, helper.ErrFrame) {
-				t.Errorf("length % x in part %d: %d steps, %v; want %d and ErrFrame", length, place, steps, err, place)
+			altered[pos].bytes = append(length[:], parts[pos].bytes[4:]...)
+			if steps, err := runSession(t, replay(altered, -1)); steps != pos || !errors.Is(err, helper.ErrFrame) {
+				t.Errorf("length % x in part %d: %d steps, %v; want %d and ErrFrame", length, pos, steps, err, pos)
 			}
 		}
 	}
@@ -273,7 +273,7 @@ func FuzzClient(f *testing.F) {
 				t.Errorf("%d bytes of output", len(r.Output))
 			}
 			if err != nil && c.Err() == nil {
-				t.Errorf("error %v, and the conversation goes on", err)
+				t.Errorf("error %v, but the connection is open", err)
 			}
 			var tree bytes.Buffer
 			_ = c.Get(t.Context(), "/x", &tree)

@@ -70,9 +70,9 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 	if timeout <= 0 {
 		timeout = d.config.Timeout
 	}
-	bounded, stop := context.WithTimeout(ctx, timeout)
+	timeoutCtx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	cmd, ok := d.command(bounded, c)
+	cmd, ok := d.command(timeoutCtx, c)
 	if !ok {
 		notRun.Failure = "There is no shell to run the command with."
 		return notRun, nil
@@ -84,7 +84,7 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 	}
 	limiter := process.NewOutputLimiter(dest, c.OutputLimit, c.SubmissionMarkers)
 	cmd.Stdout, cmd.Stderr = limiter, limiter
-	began := time.Now()
+	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		if ctx.Err() != nil {
 			return notRun, context.Cause(ctx)
@@ -94,14 +94,14 @@ func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, 
 	}
 	d.groups = append(d.groups, cmd.Process.Pid)
 	_ = cmd.Wait() // see ProcessState below
-	res := env.Result{Duration: time.Since(began), OOMKilled: -1}
+	res := env.Result{Duration: time.Since(started), OOMKilled: -1}
 	limiter.Finish(&res)
 	res.Output = out.Bytes()
 	switch {
 	case ctx.Err() != nil:
 		res.ExitCode, res.Killed = -1, 1
 		return res, context.Cause(ctx)
-	case bounded.Err() != nil:
+	case timeoutCtx.Err() != nil:
 		res.ExitCode, res.TimedOut, res.Killed = -1, true, 1
 	default:
 		res.ExitCode = cmd.ProcessState.ExitCode()

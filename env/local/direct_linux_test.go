@@ -37,7 +37,7 @@ func TestDirect(t *testing.T) {
 		{name: "in the background", command: env.Command{Script: "sleep 300 & echo a"}, output: "a\n"},
 		{name: "timeout", command: env.Command{Script: "echo a; sleep 300 | sleep 300", Timeout: 200 * time.Millisecond}, output: "a\n", want: env.Result{ExitCode: -1, TimedOut: true, Killed: 1}},
 		{name: "cancelled", command: env.Command{Script: "sleep 300", OnOutput: func([]byte) {}}, ctx: cancelled, want: env.Result{ExitCode: -1, Killed: 1}, err: context.Canceled},
-		{name: "sink that fails", command: env.Command{Script: "echo a; sleep 300", Sink: broken{}}, want: env.Result{ExitCode: -1, Killed: 1}, err: env.ErrSink},
+		{name: "sink that fails", command: env.Command{Script: "echo a; sleep 300", Sink: failingSink{}}, want: env.Result{ExitCode: -1, Killed: 1}, err: env.ErrSink},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
@@ -76,9 +76,9 @@ func equal(a, b env.Result) bool {
 	return a.ExitCode == b.ExitCode && a.Signal == b.Signal && a.TimedOut == b.TimedOut && a.Killed == b.Killed
 }
 
-type broken struct{}
+type failingSink struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
+func (failingSink) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestDirectClose closes the environment while a command and a background process run.
 func TestDirectClose(t *testing.T) {

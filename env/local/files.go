@@ -12,8 +12,8 @@ import (
 
 var _ env.Files = (*Local)(nil)
 
-// Put unpacks a tar stream into dir (see env.Files). It has access to all files of the
-// user, as commands have.
+// Put unpacks a tar stream into dir (see env.Files). It can access all files of the
+// user, as commands can.
 func (l *Local) Put(ctx context.Context, dir string, tree io.Reader) error {
 	return l.runner.Put(ctx, l.path(dir), tree)
 }
@@ -35,7 +35,7 @@ func (d *directRunner) Put(ctx context.Context, dir string, tree io.Reader) erro
 	ctx, _, release, err := d.acquire(ctx)
 	if err == nil {
 		defer release()
-		err = files.Unpack(reader{ctx, tree}, dir, files.Limits{AllowOutsideLinks: true})
+		err = files.Unpack(ctxReader{ctx, tree}, dir, files.Limits{AllowOutsideLinks: true})
 	}
 	if err != nil {
 		return fmt.Errorf("put files into %q: %w", dir, err)
@@ -48,7 +48,7 @@ func (d *directRunner) Get(ctx context.Context, path string, tree io.Writer) err
 	ctx, _, release, err := d.acquire(ctx)
 	if err == nil {
 		defer release()
-		err = files.Pack(writer{ctx, tree}, path)
+		err = files.Pack(ctxWriter{ctx, tree}, path)
 	}
 	if err != nil {
 		return fmt.Errorf("get files from %q: %w", path, err)
@@ -56,25 +56,25 @@ func (d *directRunner) Get(ctx context.Context, path string, tree io.Writer) err
 	return nil
 }
 
-// reader and writer fail when their context ends.
-type reader struct {
+// ctxReader and ctxWriter fail after their context has ended.
+type ctxReader struct {
 	ctx context.Context //nolint:containedctx // Read has no context parameter
 	io.Reader
 }
 
-func (r reader) Read(p []byte) (int, error) {
+func (r ctxReader) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Cause(r.ctx)
 	}
 	return r.Reader.Read(p)
 }
 
-type writer struct {
+type ctxWriter struct {
 	ctx context.Context //nolint:containedctx // likewise
 	io.Writer
 }
 
-func (w writer) Write(p []byte) (int, error) {
+func (w ctxWriter) Write(p []byte) (int, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
 	}

@@ -32,7 +32,7 @@ type Config struct {
 	// Hidden names further variables of the host to remove, such as secrets with
 	// unusual names. Env may set them again.
 	Hidden []string
-	// CleanEnv removes all variables of the host except those that child.PlainEnv
+	// CleanEnv removes all variables of the host except those that child.FilterEnv
 	// keeps.
 	CleanEnv bool
 	// Timeout is the timeout of commands that set none; zero means DefaultTimeout.
@@ -129,7 +129,7 @@ func (l *Local) start(ctx context.Context) error {
 func (c Config) environ() []string {
 	host := withoutGit(WithoutSecrets(os.Environ(), c.Hidden))
 	if c.CleanEnv {
-		host = child.PlainEnv(host)
+		host = child.FilterEnv(host)
 	}
 	return process.MergeEnv(host, c.Env)
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	owner()
+	runOwner()
 	goleak.VerifyTestMain(m)
 }
 
@@ -40,7 +40,7 @@ func openAs(t *testing.T, c local.Config) *local.Local {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := sandbox.Close(t.Context()); err != nil { // the ended context must not matter
+		if err := sandbox.Close(t.Context()); err != nil { // Close must work although t.Context() has ended
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -59,8 +59,8 @@ func run(t *testing.T, sandbox env.Environment, script string) string {
 
 // hostOptions declares the capabilities that the host lacks.
 var hostOptions = func() (options []envtest.Option) {
-	for _, a := range []envtest.Capability{envtest.OwnProcesses, envtest.ProcessLimit, envtest.ShieldedInit, envtest.OtherUsers} {
-		options = append(options, envtest.Lacks(a, "commands run on the host, as the user"))
+	for _, capability := range []envtest.Capability{envtest.OwnProcesses, envtest.ProcessLimit, envtest.ShieldedInit, envtest.OtherUsers} {
+		options = append(options, envtest.WithoutCapability(capability, "commands run on the host, as the user"))
 	}
 	return options
 }()
@@ -82,7 +82,7 @@ func TestSecret(t *testing.T) {
 		"MAX_TOKENS": false, "PWD": false, "CPATH": false, "": false,
 	} {
 		if got := local.IsSecret(name); got != want {
-			t.Errorf("Secret(%q) is %v, want %v", name, got, want)
+			t.Errorf("IsSecret(%q) is %v, want %v", name, got, want)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestGitVariables: commands do not inherit the git variables of a hook that has
-// started mini, but those in Config.Env.
+// TestGitVariables: commands do not inherit git variables, such as those of a hook that
+// started mini. They get those in Config.Env.
 func TestGitVariables(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_PREFIX"} {
 		t.Setenv(name, "of the host")
@@ -117,7 +117,7 @@ func TestGitVariables(t *testing.T) {
 	}
 }
 
-// TestCleanEnv: only harmless variables of the host are passed on, and those in
+// TestCleanEnv: commands get only the variables of child.FilterEnv and those in
 // Config.Env.
 func TestCleanEnv(t *testing.T) {
 	t.Setenv("MINI_TEST_PLAIN", "of the host")
@@ -173,13 +173,13 @@ func TestDisposable(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	here, err := os.Getwd()
+	cwd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("zero value", func(t *testing.T) {
 		sandbox := openWith(t, local.Config{})
-		if sandbox.Info().Dir != here || run(t, sandbox, "pwd") != here+"\n" || !sandbox.Info().Network {
+		if sandbox.Info().Dir != cwd || run(t, sandbox, "pwd") != cwd+"\n" || !sandbox.Info().Network {
 			t.Errorf("info is %+v", sandbox.Info())
 		}
 	})
@@ -228,9 +228,9 @@ func TestConfig(t *testing.T) {
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("no error"), sandbox.Close(t.Context())))
 			}
-			var lost *env.Error
-			if isDir := c.Dir != ""; errors.As(err, &lost) != isDir {
-				t.Errorf("error %v; an env.Error is for what the host lacks", err)
+			var envErr *env.Error
+			if isDir := c.Dir != ""; errors.As(err, &envErr) != isDir {
+				t.Errorf("error %v; only a missing directory is an env.Error", err)
 			}
 		})
 	}

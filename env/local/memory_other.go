@@ -2,8 +2,8 @@
 
 package local
 
-// CloseMemory does nothing here.
-func CloseMemory() error { return nil }
+// ProtectMemory does nothing on this system.
+func ProtectMemory() error { return nil }
 
-// ClearEnviron does nothing here.
-func ClearEnviron(func(name string) bool) error { return nil }
+// ClearProcEnviron does nothing on this system.
+func ClearProcEnviron(func(name string) bool) error { return nil }

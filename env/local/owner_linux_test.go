@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// owner runs the test binary as the process to be killed by TestKilledOwner.
-func owner() {
+// runOwner runs the test binary as the process to be killed by TestKilledOwner.
+func runOwner() {
 	childtest.RunOwner(func(ctx context.Context, p *child.Program, dir string) (env.Environment, error) {
 		return local.New(ctx, local.Config{Dir: dir, Helper: p})
 	})

@@ -2,5 +2,5 @@
 
 package local_test
 
-// owner does nothing on systems without a helper.
-func owner() {}
+// runOwner does nothing on systems without a helper.
+func runOwner() {}

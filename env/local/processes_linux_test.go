@@ -33,7 +33,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timeout while waiting until %s", what)
 		}
 		runtime.Gosched()
 	}
@@ -43,8 +43,8 @@ func await(t *testing.T, what string, ok func() bool) {
 // keep their exit codes.
 func TestOtherChildren(t *testing.T) {
 	sandbox := openWith(t, local.Config{})
-	long := exec.CommandContext(t.Context(), "sleep", "300")
-	if err := long.Start(); err != nil {
+	sleep := exec.CommandContext(t.Context(), "sleep", "300")
+	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -66,16 +66,16 @@ func TestOtherChildren(t *testing.T) {
 	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := long.Process.Signal(os.Kill); err != nil {
+	if err := sleep.Process.Signal(os.Kill); err != nil {
 		t.Errorf("own program is gone: %v", err)
 	}
-	if err := long.Wait(); err == nil {
+	if err := sleep.Wait(); err == nil {
 		t.Error("a killed program ended well")
 	}
 }
 
-// TestCloseEndsTheCommand closes the environment while a command runs.
-func TestCloseEndsTheCommand(t *testing.T) {
+// TestCloseInMidCommand closes the environment while a command runs.
+func TestCloseInMidCommand(t *testing.T) {
 	dir := t.TempDir()
 	sandbox := openWith(t, local.Config{Dir: dir})
 	done := make(chan error, 1)

@@ -44,8 +44,8 @@ func WithoutSecrets(environ, hidden []string) []string {
 }
 
 // withoutGit removes the variables of git. A program that git has started, such as a
-// hook, has variables that point to its repository, and git commands of the agent
-// would use that one.
+// hook, has variables that point to its repository, and git commands of the agent would
+// use that repository instead of their own.
 func withoutGit(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
 }

@@ -21,7 +21,7 @@ import (
 func ContainerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
 	c := parseContainer(cfg.Environment)
 	c.Run = RunLabel(run)
-	err := configErrors(cfg, WithAnyImage(c).Validate())
+	err := configErrors(cfg, WithPlaceholderImage(c).Validate())
 	if err == nil && c.ReadOnly && cfg.Agent.Scrub && !isWritable(c, c.Dir) {
 		err = usage.Errorf("environment.read_only: %s must be writable because agent.scrub is set; "+
 			"set agent.scrub to false, or leave read_only out", c.Dir)
@@ -51,12 +51,12 @@ func parseContainer(e configs.Environment) docker.Config {
 		Image: e.Image, Dir: e.Dir, Env: SandboxVariables(e), Timeout: configs.Duration(e.Timeout), Interpreter: e.Interpreter,
 		Network: e.Network, CPUs: e.CPUs, PIDs: e.PidsLimit, ReadOnly: e.ReadOnly, Runtime: e.Runtime,
 		User: e.User, Platform: e.Platform, CapAdd: e.CapAdd, CapDrop: e.CapDrop,
-		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Tmpfs: make(map[string]int64, len(e.Tmpfs)),
+		NewPrivileges: e.NewPrivileges, AllowUnsafe: e.Unsafe, Tmpfs: make(map[string]int64, len(e.Tmpfs)),
 	}
-	c.MemoryBytes, _ = configs.Size(e.Memory)
-	c.ShmBytes, _ = configs.Size(e.ShmSize)
+	c.MemoryBytes, _ = configs.ParseSize(e.Memory)
+	c.ShmBytes, _ = configs.ParseSize(e.ShmSize)
 	for target, text := range e.Tmpfs {
-		if n, err := configs.Size(text); err == nil {
+		if n, err := configs.ParseSize(text); err == nil {
 			c.Tmpfs[target] = n
 		}
 	}
@@ -73,9 +73,9 @@ func parseContainer(e configs.Environment) docker.Config {
 	return c
 }
 
-// WithAnyImage sets a placeholder image, so that the other settings can be
+// WithPlaceholderImage sets a placeholder image, so that the other settings can be
 // validated before the row's image is known.
-func WithAnyImage(c docker.Config) docker.Config {
+func WithPlaceholderImage(c docker.Config) docker.Config {
 	c.Image = cmp.Or(c.Image, "row")
 	return c
 }
@@ -83,26 +83,26 @@ func WithAnyImage(c docker.Config) docker.Config {
 // configErrors converts docker's errors about settings into errors about
 // configuration keys with their origins. It returns other errors unchanged.
 func configErrors(cfg *configs.Resolved, err error) error {
-	var wrong []configs.KeyError
+	var keyErrors []configs.KeyError
 	for _, m := range docker.ConfigErrors(err) {
-		wrong = append(wrong, configs.KeyError{Key: "environment." + m.Key, Text: m.Text})
+		keyErrors = append(keyErrors, configs.KeyError{Key: "environment." + m.Key, Text: m.Text})
 	}
-	if wrong == nil {
+	if keyErrors == nil {
 		return err
 	}
-	return cfg.KeyErrors(wrong...)
+	return cfg.KeyErrors(keyErrors...)
 }
 
 // ContainerErrors returns the errors in the container settings. Values that
 // cannot be parsed are reported when the configuration is resolved.
 func ContainerErrors(cfg *configs.Resolved) []error {
-	return configs.SplitErrors(configErrors(cfg, WithAnyImage(parseContainer(cfg.Environment)).Validate()))
+	return configs.SplitErrors(configErrors(cfg, WithPlaceholderImage(parseContainer(cfg.Environment)).Validate()))
 }
 
 // checkContainer asks the engine whether it supports the container settings,
 // and prints warnings.
 func checkContainer(ctx context.Context, cfg *configs.Resolved, engine *docker.Engine, c docker.Config, w io.Writer) error {
-	if err := engine.Check(ctx, WithAnyImage(c)); err != nil {
+	if err := engine.Check(ctx, WithPlaceholderImage(c)); err != nil {
 		return configErrors(cfg, err)
 	}
 	for _, text := range slices.Concat(c.Warnings(), forwardWarnings(cfg)) {
@@ -114,22 +114,22 @@ func checkContainer(ctx context.Context, cfg *configs.Resolved, engine *docker.E
 // forwardWarnings returns warnings about the variables in
 // environment.forward_env.
 func forwardWarnings(cfg *configs.Resolved) []string {
-	var w []string
-	keys := KeyVariables(cfg)
+	var warns []string
+	keys := SecretVariables(cfg)
 	for _, name := range cfg.Environment.ForwardEnv {
 		switch _, ok := os.LookupEnv(name); {
 		case !ok:
-			w = append(w, fmt.Sprintf("forward_env: %s is not set", name))
+			warns = append(warns, fmt.Sprintf("forward_env: %s is not set", name))
 		case slices.Contains(keys, name):
-			w = append(w, fmt.Sprintf("forward_env: %s is the model's key; the model can read it in its sandbox", name))
+			warns = append(warns, fmt.Sprintf("forward_env: %s is the model's key; the model can read it in its sandbox", name))
 		}
 	}
-	return w
+	return warns
 }
 
-// SandboxVariables returns the environment variables of sandboxes: the
-// configured and the forwarded ones, and those that git requests if
-// environment.user is set.
+// SandboxVariables returns the environment variables of sandboxes: the configured ones,
+// the forwarded ones and, if environment.user is set, those that make git accept
+// repositories of other users.
 func SandboxVariables(e configs.Environment) map[string]string {
 	vars := maps.Clone(e.Env)
 	if vars == nil {
@@ -141,7 +141,7 @@ func SandboxVariables(e configs.Environment) map[string]string {
 		}
 	}
 	if e.User != "" && vars["GIT_CONFIG_COUNT"] == "" {
-		// Git refuses repositories of other owners; those in images belong to root.
+		// Git refuses repositories of other users; those in images belong to root.
 		maps.Copy(vars, map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"})
 	}
 	return vars

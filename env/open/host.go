@@ -24,9 +24,9 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// IsHost reports whether sandboxes of a class run on this machine without a
+// IsHostClass reports whether sandboxes of a class run on this machine without a
 // container engine.
-func IsHost(class string) bool { return configs.RunsOnHost(class) }
+func IsHostClass(class string) bool { return configs.RunsOnHost(class) }
 
 // folder is the working directory of a sandbox on this machine.
 type folder struct {
@@ -35,8 +35,8 @@ type folder struct {
 	warnings  []string
 }
 
-// host starts sandboxes on this machine, each in its own temporary folder with
-// the instance's repository if mini contains it.
+// host starts sandboxes on this machine, each in its own temporary folder. If isDemo is
+// true, the folder has the repository of the demo instance; otherwise it is empty.
 func (s *Sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool, w io.Writer) error {
 	if err := s.openHost(ctx, cfg); err != nil {
 		return err
@@ -70,9 +70,9 @@ func (s *Sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool
 	return nil
 }
 
-// UseFolder makes all sandboxes work in the folder environment.cwd of this
-// machine.
-func (s *Sandboxes) UseFolder(cfg *configs.Resolved) error {
+// UseHostDir makes all sandboxes work in the folder of this machine that environment.cwd
+// names.
+func (s *Sandboxes) UseHostDir(cfg *configs.Resolved) error {
 	dir := cmp.Or(cfg.Environment.Dir, ".")
 	if s.checkDir != nil {
 		if err := s.checkDir(dir); err != nil {
@@ -86,7 +86,7 @@ func (s *Sandboxes) UseFolder(cfg *configs.Resolved) error {
 	return nil
 }
 
-// openHost loads what the class requests on this machine.
+// openHost checks the settings of a host class, loads the helper and sets s.open.
 func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err error) {
 	if err := CheckHostSettings(cfg, s.Class); err != nil {
 		return err
@@ -113,14 +113,14 @@ func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err er
 	if s.Class == "bubblewrap" {
 		return s.bubblewrap(ctx, e, program)
 	}
-	hidden := KeyVariables(cfg)
-	_ = local.ClearEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see closeMemory
+	hidden := SecretVariables(cfg)
+	_ = local.ClearProcEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see local.ProtectMemory
 	s.open = openLocal(e, hidden, program)
 	return nil
 }
 
-// TryHost checks that sandboxes on this machine can be opened.
-func TryHost(ctx context.Context, cfg *configs.Resolved) error {
+// CheckHost checks that sandboxes on this machine can be opened.
+func CheckHost(ctx context.Context, cfg *configs.Resolved) error {
 	s := &Sandboxes{Class: cfg.Environment.Class}
 	if err := s.openHost(ctx, cfg); err != nil {
 		return err
@@ -165,18 +165,18 @@ func (s *Sandboxes) bubblewrap(ctx context.Context, e configs.Environment, progr
 	if err != nil {
 		return err
 	}
-	machine, err := bubblewrap.Open(ctx, program)
+	host, err := bubblewrap.Open(ctx, program)
 	if err != nil {
 		return err
 	}
-	s.checkDir = machine.CheckDir
+	s.checkDir = host.CheckDir
 	s.open = func(ctx context.Context, f folder) (env.Environment, error) {
 		c := base
 		c.Dir, c.Disposable, c.Warnings = f.dir, f.temporary, f.warnings
 		if f.temporary && filepath.IsAbs(e.Dir) {
 			c.MountPath = filepath.Clean(e.Dir) // as in a container
 		}
-		sandbox, err := machine.Start(ctx, c)
+		sandbox, err := host.Start(ctx, c)
 		if err != nil {
 			return nil, err // avoid returning a typed nil
 		}
@@ -188,12 +188,12 @@ func (s *Sandboxes) bubblewrap(ctx context.Context, e configs.Environment, progr
 // BubblewrapConfig returns the configuration that all bubblewrap sandboxes of a
 // run share.
 func BubblewrapConfig(e configs.Environment) (bubblewrap.Config, error) {
-	read := parseContainer(e)
+	parsed := parseContainer(e)
 	c := bubblewrap.Config{
-		Env: read.Env, Timeout: read.Timeout, Interpreter: e.Interpreter,
-		Network: e.Network, ShmBytes: read.ShmBytes, Tmpfs: read.Tmpfs,
+		Env: parsed.Env, Timeout: parsed.Timeout, Interpreter: e.Interpreter,
+		Network: e.Network, ShmBytes: parsed.ShmBytes, Tmpfs: parsed.Tmpfs,
 	}
-	for _, m := range read.Mounts {
+	for _, m := range parsed.Mounts {
 		c.Mounts = append(c.Mounts, bubblewrap.Mount(m))
 	}
 	if err := c.Validate(); err != nil {
@@ -202,7 +202,7 @@ func BubblewrapConfig(e configs.Environment) (bubblewrap.Config, error) {
 	return c, nil
 }
 
-// sweepFolders removes the temporary folders of killed minis.
+// sweepFolders removes the temporary folders of mini processes that were killed.
 func sweepFolders(w io.Writer) {
 	for _, dir := range scratch.Sweep() {
 		_, _ = fmt.Fprintln(w, "mini: removed leftovers of a killed mini:", text.Printable(dir)) // best effort

@@ -5,12 +5,11 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// unsupportedSetting is a setting that a class of this machine does not
-// support.
+// unsupportedSetting is a container setting that a host class does not support.
 type unsupportedSetting struct {
 	key               string
-	set               bool
-	local, bubblewrap bool // the class does not support it
+	set               bool // it is not zero
+	local, bubblewrap bool // this class does not support it
 }
 
 // unsupportedSettings lists the settings that only containers support. It omits

@@ -15,17 +15,18 @@ import (
 	"github.com/minibench/mini/internal/version"
 )
 
-// OpenImages opens the image store of the configured engine; change may modify
-// the engine's configuration. The caller must call done.
+// OpenImages opens the image store of the configured engine. modify may change the
+// engine's configuration; for querySizes, see imageConfig. The caller must call done.
 func OpenImages(
-	ctx context.Context, cfg *configs.Resolved, sizes bool, tell func(imagestore.Event), change func(*docker.EngineConfig),
+	ctx context.Context, cfg *configs.Resolved, querySizes bool,
+	notify func(imagestore.Event), modify func(*docker.EngineConfig),
 ) (store *imagestore.Store, done func() error, err error) {
-	c, closeRegistry, err := imageConfig(cfg, sizes, tell)
+	c, closeRegistry, err := imageConfig(cfg, querySizes, notify)
 	if err != nil {
 		return nil, nil, err
 	}
 	e := docker.EngineConfig{Images: c, PullTimeout: configs.Duration(cfg.Environment.PullTimeout)}
-	change(&e)
+	modify(&e)
 	engine, err := docker.Open(ctx, e)
 	if err != nil {
 		closeRegistry()
@@ -37,23 +38,23 @@ func OpenImages(
 	}, nil
 }
 
-// imageConfig returns the configuration of the image store. If sizes is set, it
-// asks registries for image sizes even if that counts as a pull. The caller
-// must call done.
-func imageConfig(cfg *configs.Resolved, sizes bool, tell func(imagestore.Event)) (c *imagestore.Config, done func(), err error) {
+// imageConfig returns the configuration of the image store. If querySizes is true, the
+// store asks registries for image sizes even if that counts as a pull. The caller must
+// call done.
+func imageConfig(cfg *configs.Resolved, querySizes bool, notify func(imagestore.Event)) (c *imagestore.Config, done func(), err error) {
 	dir, err := datasetopen.CacheDir()
 	if err != nil {
 		return nil, nil, err
 	}
-	budget, _ := configs.DiskSize(cfg.Run.ImageBudget) // validated when the configuration was resolved
-	floor, _ := configs.DiskSize(cfg.Run.MinFreeDisk)
-	client, err := registry.New("mini/"+version.Version, budget > 0 || sizes)
+	budget, _ := configs.ParseDiskSize(cfg.Run.ImageBudget) // validated when the configuration was resolved
+	minFree, _ := configs.ParseDiskSize(cfg.Run.MinFreeDisk)
+	client, err := registry.New("mini/"+version.Version, budget > 0 || querySizes)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &imagestore.Config{
-		Registry: client, Dir: filepath.Join(dir, "images"), Budget: budget, MinFree: floor,
-		Prefetch: cfg.Run.Prefetch, PullsPerMinute: cfg.Run.PullsPerMinute, Notify: tell,
+		Registry: client, Dir: filepath.Join(dir, "images"), Budget: budget, MinFree: minFree,
+		Prefetch: cfg.Run.Prefetch, PullsPerMinute: cfg.Run.PullsPerMinute, Notify: notify,
 	}, client.Close, nil
 }
 

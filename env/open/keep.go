@@ -12,10 +12,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// KeepRule returns the rule of run.keep: which outcomes keep their sandbox.
+// KeepRule returns a function that reports whether the sandbox of an attempt is kept,
+// given the attempt's outcome and the setting run.keep; nil if no sandbox is kept.
 // Interrupted attempts are not failures, because they run again.
-func KeepRule(which string) func(trajectories.Outcome) bool {
-	switch which {
+func KeepRule(setting string) func(trajectories.Outcome) bool {
+	switch setting {
 	case "all":
 		return func(trajectories.Outcome) bool { return true }
 	case "failed":
@@ -26,19 +27,19 @@ func KeepRule(which string) func(trajectories.Outcome) bool {
 	return nil
 }
 
-// keepContainer keeps a container as an image. run is the folder as the user
-// wrote it; "" for a task.
+// keepContainer keeps a container as an image. run is the run folder as the user wrote
+// it; "" for a task.
 func keepContainer(c *docker.Container, run, instance string) keepFunc {
 	return func(ctx context.Context, attempt int) (string, error) {
 		image, err := c.Keep(ctx, strconv.Itoa(attempt))
 		if err != nil {
 			return "", err
 		}
-		enter := "mini shell -c environment.image=" + image
+		cmd := "mini shell -c environment.image=" + image
 		if run != "" {
-			enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", text.ShellQuote(run), attempt, text.ShellQuote(instance))
+			cmd = fmt.Sprintf("mini shell --run %s --attempt %d %s", text.ShellQuote(run), attempt, text.ShellQuote(instance))
 		}
-		return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
+		return fmt.Sprintf("kept as the image %s; enter it with: %s", image, cmd), nil
 	}
 }
 

@@ -11,15 +11,16 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// KeyVariables returns the names of the variables with keys that mini uses:
-// those of models, including summaries and subagents, policy deciders and MCP
-// servers. Commands do not see them unless environment.forward_env names them.
-func KeyVariables(cfg *configs.Resolved) []string {
+// SecretVariables returns the names of the environment variables that hold mini's keys:
+// those for models (also of summaries and subagents), the policy decider and MCP
+// servers. Commands do not see these variables unless environment.forward_env names
+// them.
+func SecretVariables(cfg *configs.Resolved) []string {
 	names := modelKeys(cfg)
 	if cfg.Agents.Enabled {
 		for _, profile := range cfg.Agents.Profiles {
-			if child, err := configs.ForProfile(cfg, profile); err == nil { // setup returns the error
-				names = append(names, modelKeys(child)...)
+			if profileConfig, err := configs.WithProfile(cfg, profile); err == nil { // runner/setup returns the error
+				names = append(names, modelKeys(profileConfig)...)
 			}
 		}
 	}
@@ -31,11 +32,11 @@ func KeyVariables(cfg *configs.Resolved) []string {
 }
 
 func modelKeys(cfg *configs.Resolved) (names []string) {
-	for _, one := range configs.Models(cfg) {
-		names = append(names, one.Model.APIKeyEnv)
+	for _, m := range configs.ModelConfigs(cfg) {
+		names = append(names, m.Model.APIKeyEnv)
 	}
-	if one := configs.SummaryModel(cfg); one != nil {
-		names = append(names, one.Model.APIKeyEnv)
+	if m := configs.SummaryModelConfig(cfg); m != nil {
+		names = append(names, m.Model.APIKeyEnv)
 	}
 	return names
 }
@@ -44,7 +45,7 @@ func modelKeys(cfg *configs.Resolved) (names []string) {
 // data that is written to files, since commands may find these values on this
 // machine.
 func Redact(cfg *configs.Resolved) func([]byte) []byte {
-	names := KeyVariables(cfg)
+	names := SecretVariables(cfg)
 	var values []string
 	add := func(name, value string) {
 		if value = strings.TrimSpace(value); (local.IsSecret(name) || slices.Contains(names, name)) && isKey(value) {

@@ -25,7 +25,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// Observer is told about sandboxes and their images. All fields are required.
+// Observer receives events of sandboxes and their images. All fields are required.
 type Observer struct {
 	Pull     func(docker.PullProgress)
 	Image    func(imagestore.Event)
@@ -50,8 +50,8 @@ type Sandboxes struct {
 	Engine   *docker.Engine
 	Images   *imagestore.Store
 	requests func(rows []datasets.Instance) []imagestore.Request
-	// scrubs starts containers from images that were scrubbed once.
-	scrubs bool
+	// scrubImages means that containers start from images that were scrubbed once.
+	scrubImages bool
 
 	mu   sync.Mutex
 	live map[env.Environment]bool
@@ -69,7 +69,7 @@ func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 // Track registers a sandbox until it is closed, so that the kill context of New
 // closes it too.
 func (s *Sandboxes) Track(sandbox env.Environment, keep keepFunc) env.Environment {
-	t := &Tracked{Environment: sandbox, of: s, keep: keep}
+	t := &Tracked{Environment: sandbox, sandboxes: s, keep: keep}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live[t] = true
@@ -83,25 +83,24 @@ type keepFunc func(ctx context.Context, attempt int) (string, error)
 // Tracked is a sandbox that unregisters itself when it is closed.
 type Tracked struct {
 	env.Environment
-	of   *Sandboxes
-	keep keepFunc // nil if the sandbox cannot be kept
+	sandboxes *Sandboxes
+	keep      keepFunc // nil if the sandbox cannot be kept
 }
 
-// Unwrap returns the underlying sandbox, see env.FilesOf.
+// Unwrap returns the underlying sandbox (see env.AsFiles).
 func (t *Tracked) Unwrap() env.Environment { return t.Environment }
 
 // Close implements env.Environment.
 func (t *Tracked) Close(ctx context.Context) error {
 	defer func() {
-		t.of.mu.Lock()
-		defer t.of.mu.Unlock()
-		delete(t.of.live, t)
+		t.sandboxes.mu.Lock()
+		defer t.sandboxes.mu.Unlock()
+		delete(t.sandboxes.live, t)
 	}()
 	return t.Environment.Close(ctx)
 }
 
-// killTimeout is the time to kill all sandboxes. The process exits a second
-// later.
+// killTimeout limits the duration of killAll. The process exits a second later.
 const killTimeout = 4 * time.Second
 
 // killAll closes all sandboxes. Running attempts fail.
@@ -129,7 +128,7 @@ func New(
 	s := &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}}
 	var err error
 	switch {
-	case IsHost(s.Class):
+	case IsHostClass(s.Class):
 		err = s.host(ctx, cfg, isDemo, w)
 	default:
 		err = s.docker(ctx, cfg, run, w, o)
@@ -174,17 +173,17 @@ func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Ob
 	return s, nil
 }
 
-// connect connects to the container engine and the image store, and removes
-// what killed minis left.
+// connect connects to the container engine and the image store, and removes leftovers
+// of mini processes that were killed.
 func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (err error) {
 	e := cfg.Environment
-	images, done, err := imageConfig(cfg, false, o.Image)
+	images, closeRegistry, err := imageConfig(cfg, false, o.Image)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			done()
+			closeRegistry()
 		}
 	}()
 	engine, err := docker.Open(ctx, docker.EngineConfig{
@@ -198,7 +197,7 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 	if err != nil {
 		return err
 	}
-	// Fail now instead of once for each image.
+	// Without the helper, the start of every container would fail.
 	if err := checkHelper(e.HelperDir); err != nil {
 		return errors.Join(usage.Wrap(err), engine.Close())
 	}
@@ -210,7 +209,7 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 	}
 	sweepFolders(w)
 	s.release = func() error {
-		defer done()
+		defer closeRegistry()
 		return engine.Close()
 	}
 	s.Engine, s.Images = engine, engine.Images()
@@ -237,7 +236,7 @@ func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 			c.Image = in.ImageName()
 		}
 		o.Starting(in.ID, c.Image)
-		if s.scrubs {
+		if s.scrubImages {
 			c.Prepare = &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare, OnWait: func() func() {
 				o.Scrubbing(in.ID, c.Image)
 				return func() { o.Starting(in.ID, c.Image) }
@@ -256,7 +255,7 @@ func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 // if attempts begin with a scrub. It does nothing if there is a start-up
 // command, which runs before the scrub and may need the history.
 func (s *Sandboxes) ScrubOnce(cfg *configs.Resolved) {
-	s.scrubs = cfg.Agent.Scrub && cfg.Run.StartupCommand == ""
+	s.scrubImages = cfg.Agent.Scrub && cfg.Run.StartupCommand == ""
 }
 
 // checkHelper returns an error if the helper is missing, in mini itself or in
@@ -278,7 +277,7 @@ func checkHelper(dir string) error {
 // the path, because folders may have the same name.
 func RunLabel(dir string) string {
 	if dir == "" {
-		return "" // a task
+		return "" // a task has no run folder
 	}
 	path, err := filepath.Abs(dir)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// sweep removes the containers of killed minis and prints their names.
-// Containers that it cannot remove are not an error.
+// sweep removes the containers of mini processes that were killed, and prints their
+// names. A container that it cannot remove is a warning, not an error.
 func sweep(ctx context.Context, engine *docker.Engine, w io.Writer) error {
 	removed, err := engine.Sweep(ctx)
 	for _, l := range removed {

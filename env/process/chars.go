@@ -32,8 +32,8 @@ func (c *charCounter) countPending() {
 	}
 }
 
-// total includes an incomplete character at the end of the stream, one for each of its
-// bytes.
+// total returns the count. Each byte of an incomplete character at the end of the
+// stream counts as one.
 func (c *charCounter) total() int64 { return c.n + int64(utf8.RuneCount(c.pending[:c.pendingLen])) }
 
 // incompleteSuffix returns the length of the incomplete character at the end of p.

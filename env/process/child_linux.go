@@ -7,26 +7,26 @@ import (
 )
 
 // Child is a child of this process that runs commands itself, such as a helper. The
-// child kills what its commands started. If the child itself is killed, its orphans
-// are adopted by this process, which is a subreaper while a Child is open, and are
-// killed by Close.
+// child kills the processes that its commands start. If the child itself is killed,
+// this process, which is a subreaper while a Child is open, adopts the orphans, and
+// Close kills them.
 //
 // The child must stay in the session of this process. While a Child is open, the
 // program must not start other processes in new sessions, because they would be
 // mistaken for orphans of a Child.
 type Child struct{ pid int } // 0 once the child has exited and its orphans are being killed
 
-// children is the set of open children. It is a package variable because a process has
-// only one set of children.
+// children is the set of open children. It is a package variable because child
+// processes belong to the whole process.
 var children struct {
 	mu   sync.Mutex
 	open map[*Child]bool
 }
 
-// StartChild calls start to start a child, and registers it. This process becomes a
-// subreaper first, because earlier orphans of the child would be adopted by PID 1. The
-// lock is held meanwhile, so that a concurrent search for orphans does not see an
-// unregistered child.
+// StartChild calls start to start a child, and registers it. It makes this process a
+// subreaper first; otherwise PID 1 would adopt the child's orphans. It holds the lock
+// meanwhile, so that a concurrent search for orphans does not find the child before it
+// is registered.
 func StartChild(start func() (pid int, err error)) (*Child, error) {
 	children.mu.Lock()
 	defer children.mu.Unlock()
@@ -41,21 +41,21 @@ func StartChild(start func() (pid int, err error)) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Child{pid}
-	children.open[w] = true
-	return w, nil
+	c := &Child{pid}
+	children.open[c] = true
+	return c, nil
 }
 
-// endSubreaper resets the subreaper attribute if no child is left. The caller holds
-// the lock.
+// endSubreaper resets the subreaper attribute if no Child is open. The caller holds the
+// lock.
 func endSubreaper() {
 	if len(children.open) == 0 {
 		setSubreaper(false) //nolint:errcheck // cannot fail once it has succeeded
 	}
 }
 
-// IsOnly reports whether no other Child is open.
-func (w *Child) IsOnly() bool {
+// IsOnlyOpen reports whether no other Child is open.
+func (c *Child) IsOnlyOpen() bool {
 	children.mu.Lock()
 	defer children.mu.Unlock()
 	return len(children.open) == 1
@@ -63,23 +63,24 @@ func (w *Child) IsOnly() bool {
 
 // Close unregisters a child that has been waited for. Unless clean is true, it kills
 // the child's orphans; survivors is the number of processes that could not be killed.
-func (w *Child) Close(clean bool) (survivors int) {
+func (c *Child) Close(clean bool) (survivors int) {
 	children.mu.Lock()
-	w.pid = 0 // the PID may be reused
+	c.pid = 0 // the PID may be reused
 	children.mu.Unlock()
 	if !clean {
 		survivors = (&killer{candidates: orphans}).run().survivors
-		orphans(scanProcs()) // reaps those that have just died
+		orphans(scanProcs()) // called to reap those that have just died
 	}
 	children.mu.Lock()
 	defer children.mu.Unlock()
-	delete(children.open, w)
+	delete(children.open, c)
 	endSubreaper()
 	return survivors
 }
 
 // orphans returns the processes that dead children have left: descendants that are not
-// below an open Child and not in this program's session. It reaps those that are dead.
+// below an open Child and not in this program's session. It reaps the zombies among
+// them.
 func orphans(t table) (found []proc) {
 	self := os.Getpid()
 	children.mu.Lock()
@@ -101,9 +102,9 @@ func orphans(t table) (found []proc) {
 }
 
 func isBelowChild(t table, p proc, self int) (found bool) {
-	t.walkUp(p, self, func(a proc) bool {
-		for w := range children.open {
-			found = found || w.pid == a.pid
+	t.walkUp(p, self, func(ancestor proc) bool {
+		for c := range children.open {
+			found = found || c.pid == ancestor.pid
 		}
 		return !found
 	})

@@ -34,7 +34,7 @@ type Command struct {
 	// OutputLimit is the number of output bytes to keep; zero means
 	// env.DefaultOutputLimit. Values below env.MinOutputLimit are raised to it.
 	OutputLimit int
-	// Markers are the first lines that raise the limit to env.SubmissionLimit.
+	// Markers are the submission markers (see env.Command.SubmissionMarkers).
 	Markers []string
 }
 
@@ -59,9 +59,9 @@ func MergeEnv(base []string, added map[string]string) []string {
 	return merged
 }
 
-// ValidScript reports whether the text of a script can be run: it is not too long and
+// IsValidScript reports whether the text of a script can be run: it is not too long and
 // has no NUL byte.
-func ValidScript(script string) bool {
+func IsValidScript(script string) bool {
 	return len(script) <= env.MaxScript && strings.IndexByte(script, 0) < 0
 }
 
@@ -106,8 +106,8 @@ func notRun(reason string) env.Result {
 	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: reason}
 }
 
-// rootCause removes the operation and path from an error, which the sentence around it
-// names.
+// rootCause returns the innermost error that err wraps. It omits the operation and the
+// path, which the caller's sentence names already.
 func rootCause(err error) error {
 	for {
 		u, ok := err.(interface{ Unwrap() error })

@@ -3,9 +3,9 @@
 //
 // It does three things that os/exec does not:
 //
-//   - It limits output while it is written. The first half of the limit is passed to
-//     the caller as it arrives; of the rest only the last half is kept. All bytes and
-//     characters are counted.
+//   - It limits output while it is written. Output is passed to the caller as it
+//     arrives, up to half of the limit. Of the rest, only the end is kept, up to the
+//     other half. All bytes and characters are counted.
 //   - A command ends when its shell ends. A background process that still holds the
 //     output pipe does not delay the result. Its earlier output is kept, its later
 //     output is discarded, and it keeps running.
@@ -16,9 +16,9 @@
 // Commands can be nested (see Scope): they run at the same time, each with its own
 // limits, and a nested command ends when the outer one ends.
 //
-// A Runner takes over the child processes of its whole operating-system process, which
-// is the helper, for example as PID 1 of a sandbox. Runners exist on Linux only.
-// Scripts and environments of commands are handled on every system.
+// A Runner takes over all child processes of the program that creates it. This program
+// is the helper, which runs as PID 1 in containers. Runners exist on Linux only. The
+// functions for scripts and environment variables exist on every system.
 //
 //	r, err := process.NewRunner()
 //	if err != nil { ... }
@@ -26,5 +26,5 @@
 //	var out bytes.Buffer
 //	res, err := r.Run(ctx, process.Command{Shell: []string{"bash", "-c"}, Script: "make", Dir: dir}, &out)
 //
-// The package uses the standard library only, because it is linked into the helper.
+// The package imports the standard library only, because the helper links it.
 package process

@@ -20,7 +20,7 @@ type protectedSet struct {
 	sessions map[int]bool
 }
 
-func protect(procs []proc) protectedSet {
+func newProtectedSet(procs []proc) protectedSet {
 	s := protectedSet{procs: map[procID]bool{}, sessions: map[int]bool{}}
 	for _, p := range procs {
 		s.procs[p.procID] = true
@@ -42,10 +42,10 @@ func (s protectedSet) contains(t table) func(proc) bool {
 		}
 		protected := false
 		var visited []int
-		t.walkUp(p, self, func(a proc) bool {
-			result, cached := known[a.pid]
-			protected = result || s.procs[a.procID] || s.sessions[a.session]
-			visited = append(visited, a.pid)
+		t.walkUp(p, self, func(ancestor proc) bool {
+			result, cached := known[ancestor.pid]
+			protected = result || s.procs[ancestor.procID] || s.sessions[ancestor.session]
+			visited = append(visited, ancestor.pid)
 			return !cached && !protected
 		})
 		for _, pid := range visited {
@@ -60,7 +60,7 @@ type killer struct {
 	protected  protectedSet
 	scopes     *scopeTracker      // nil if no commands are nested
 	scope      *Scope             // kill the processes of this command; nil means all
-	init       bool               // this process is PID 1 of its PID namespace
+	isInit     bool               // this process is PID 1 of its PID namespace
 	candidates func(table) []proc // lists the processes to kill; nil means all descendants
 	stopped    map[procID]bool    // received SIGSTOP, so cannot fork any more
 	killed     map[procID]bool    // received SIGKILL
@@ -91,8 +91,9 @@ func (k *killer) run() killResult {
 	return res
 }
 
-// rounds returns when no victim is alive, or at its limits with those still alive.
-// foundNew reports whether the last round found a process that had not been killed.
+// rounds kills until no victim is alive or a limit is reached. It returns the victims
+// that are still alive. foundNew reports whether the last round found a process to
+// which no SIGKILL had been sent.
 func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 	pause := 50 * time.Microsecond
 	for round := range killRounds {
@@ -108,7 +109,7 @@ func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 			hasRunning = hasRunning || !k.stopped[v.procID]
 		}
 		switch {
-		case k.init && spared == 0 && foundNew:
+		case k.isInit && spared == 0 && foundNew:
 			k.killAll(victims)
 		case hasRunning && round < killRounds/2:
 			k.stop(victims)
@@ -128,26 +129,26 @@ func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 	return left, foundNew
 }
 
-// victims returns the living candidates that are not protected. spared is the number
-// of all other processes that kill(-1) would hit.
+// victims returns the living candidates that are not protected. spared is the number of
+// other processes that kill(-1) would kill.
 func (k *killer) victims(t table) (victims []proc, spared int) {
-	members := descendants(t)
+	procs := descendants(t)
 	if k.candidates != nil {
-		members = k.candidates(t)
+		procs = k.candidates(t)
 	}
 	protected := k.isProtected(t)
-	for _, m := range members {
+	for _, p := range procs {
 		switch {
-		case !m.isAlive():
-		case protected(m):
+		case !p.isAlive():
+		case protected(p):
 			spared++
 		default:
-			victims = append(victims, m)
+			victims = append(victims, p)
 		}
 	}
-	// A process that entered the namespace from outside is no descendant. kill(-1)
-	// does not hit PID 1 itself.
-	return victims, spared + len(t) - len(members) - 1
+	// Count the processes that are no descendants because they entered the namespace
+	// from outside. Subtract PID 1, which kill(-1) does not kill.
+	return victims, spared + len(t) - len(procs) - 1
 }
 
 // isProtected returns a function that reports whether a process of t must not be
@@ -158,7 +159,7 @@ func (k *killer) isProtected(t table) func(proc) bool {
 		return protected
 	}
 	foreign := k.scopes.isForeign(k.scope, t)
-	return func(m proc) bool { return protected(m) || foreign(m) }
+	return func(p proc) bool { return protected(p) || foreign(p) }
 }
 
 func (k *killer) stop(victims []proc) {
@@ -177,8 +178,8 @@ func (k *killer) kill(victims []proc) {
 	}
 }
 
-// killAll uses kill(-1), which reaches every process at once, so that no fork escapes
-// it. The kernel does not signal the caller.
+// killAll uses kill(-1), which signals every process except the caller at once, so that
+// no forked process escapes.
 func (k *killer) killAll(victims []proc) {
 	for _, v := range victims {
 		k.killed[v.procID] = true

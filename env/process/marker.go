@@ -27,29 +27,29 @@ const (
 
 // newMarkerMatcher returns nil if there are no markers.
 func newMarkerMatcher(markers []string) *markerMatcher {
-	f := &markerMatcher{}
+	mm := &markerMatcher{}
 	for _, m := range markers {
 		if m = strings.TrimFunc(m, isSpace); m != "" {
-			f.markers = append(f.markers, m)
+			mm.markers = append(mm.markers, m)
 		}
 	}
-	if len(f.markers) == 0 {
+	if len(mm.markers) == 0 {
 		return nil
 	}
-	return f
+	return mm
 }
 
-func (f *markerMatcher) add(p []byte) matchState {
-	f.seen = append(f.seen, p...)
-	cut := len(f.seen) - incompleteSuffix(f.seen) // the last character may be incomplete
-	whole := bytes.TrimLeftFunc(f.seen[:cut], isSpace)
-	f.seen = append(whole, f.seen[cut:]...)
+func (mm *markerMatcher) add(p []byte) matchState {
+	mm.seen = append(mm.seen, p...)
+	cut := len(mm.seen) - incompleteSuffix(mm.seen) // the last character may be incomplete
+	whole := bytes.TrimLeftFunc(mm.seen[:cut], isSpace)
+	mm.seen = append(whole, mm.seen[cut:]...)
 	end := bytes.IndexFunc(whole, isLineEnd)
 	if end >= 0 {
 		whole = whole[:end]
 	}
 	line, state := string(bytes.TrimRightFunc(whole, isSpace)), matchFailed
-	for _, m := range f.markers {
+	for _, m := range mm.markers {
 		switch {
 		case line == m && end >= 0:
 			return matchFound

@@ -46,8 +46,8 @@ func openOOMFile() *os.File {
 	if err != nil {
 		return nil
 	}
-	for _, name := range oomFiles(string(groups)) {
-		f, err := os.Open(name) //nolint:gosec // a fixed path in the cgroup tree
+	for _, file := range oomFiles(string(groups)) {
+		f, err := os.Open(file) //nolint:gosec // a fixed path in the cgroup tree
 		if err != nil {
 			continue
 		}
@@ -59,8 +59,8 @@ func openOOMFile() *os.File {
 	return nil
 }
 
-// readOOMFile reads once. The read returns the whole file; a second read, for the end
-// of the file, would make the kernel count again.
+// readOOMFile reads the file with one system call, which returns all of it. A second
+// call, to find the end of the file, would make the kernel compute the counters again.
 func readOOMFile(f *os.File) int {
 	var buf [512]byte
 	n, err := syscall.Pread(int(f.Fd()), buf[:], 0)
@@ -83,7 +83,8 @@ func oomFiles(groups string) []string {
 		case controllers == "":
 			files = append(files, path.Join(root, group, "memory.events"), root+"/memory.events")
 		case strings.Contains(","+controllers+",", ",memory,"):
-			// In a cgroup v1 hierarchy, the memory controller decides.
+			// In cgroup v1, only the hierarchy of the memory controller has the
+			// counter.
 			dir := path.Join(root, "memory")
 			return []string{path.Join(dir, group, "memory.oom_control"), dir + "/memory.oom_control"}
 		}

@@ -6,13 +6,14 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// OutputLimiter limits the output of a command. The first half of the limit is written
-// to the sink as it arrives; of the rest the last half is kept and written at the end.
-// An output within the limit is therefore passed completely. The kept tail is at most
-// env.MaxTail; a larger limit extends the head instead.
+// OutputLimiter limits the output of a command. It writes output to the sink as it
+// arrives, up to half of the limit. Of the rest, it keeps the end, up to the other
+// half, and writes that when the command has ended. An output within the limit is
+// therefore passed completely. The kept tail is at most env.MaxTail; a larger limit
+// extends the head instead.
 //
-// An output that begins with a marker is passed completely, up to env.SubmissionLimit.
-// The rest is dropped, so that the tail buffer stays small.
+// An output that begins with a marker is written completely, up to env.SubmissionLimit.
+// Then no tail is kept, because its buffer could become that large.
 type OutputLimiter struct {
 	sink    io.Writer
 	err     error // the first error of sink; no Write follows it

@@ -81,15 +81,15 @@ func isMarked(data []byte, marker string) bool {
 func TestTail(t *testing.T) {
 	for _, limit := range []int{1, 2, 7, 64} {
 		var stream []byte
-		k := tail{max: limit}
+		kept := tail{max: limit}
 		for range 500 {
-			piece := make([]byte, rand.IntN(2*limit+2))
-			for i := range piece {
-				piece[i] = byte(len(stream) + i)
+			chunk := make([]byte, rand.IntN(2*limit+2))
+			for i := range chunk {
+				chunk[i] = byte(len(stream) + i)
 			}
-			stream = append(stream, piece...)
-			k.add(piece)
-			older, newer := k.parts()
+			stream = append(stream, chunk...)
+			kept.add(chunk)
+			older, newer := kept.parts()
 			got := append(bytes.Clone(older), newer...)
 			if want := stream[max(0, len(stream)-limit):]; !bytes.Equal(got, want) {
 				t.Fatalf("limit %d after %d bytes: kept %v, want %v", limit, len(stream), got, want)
@@ -98,9 +98,10 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestSinkFails: a sink that breaks stops nothing but itself.
+// TestSinkFails: after an error of the sink, the limiter counts on but does not write
+// any more.
 func TestSinkFails(t *testing.T) {
-	w := &broken{}
+	w := &failingSink{}
 	o := NewOutputLimiter(w, 0, nil)
 	for range 10 {
 		o.add(make([]byte, 100_000))
@@ -112,9 +113,9 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-type broken struct{ calls int }
+type failingSink struct{ calls int }
 
-func (b *broken) Write([]byte) (int, error) {
+func (b *failingSink) Write([]byte) (int, error) {
 	b.calls++
 	return 0, bytes.ErrTooLarge
 }

@@ -25,7 +25,7 @@ type pipe struct {
 // pipeSize is the capacity of a pipe, in bytes.
 const pipeSize = 64 << 10
 
-// buffers are reused, because a new buffer for each command would burden the garbage
+// buffers is a pool, because a new buffer for each command would burden the garbage
 // collector.
 var buffers = sync.Pool{New: func() any { return new([pipeSize]byte) }}
 
@@ -39,7 +39,8 @@ func newPipe() (*pipe, error) {
 	if err := syscall.Fstat(fd[0], &st); err == nil {
 		p.inode = st.Ino
 	}
-	// Only the read end: programs do not expect a non-blocking stdout.
+	// Make only the read end non-blocking: programs do not expect a non-blocking
+	// stdout.
 	if err := syscall.SetNonblock(fd[0], true); err != nil {
 		return nil, errors.Join(fmt.Errorf("open pipe: %w", err), syscall.Close(fd[0]), syscall.Close(fd[1]))
 	}
@@ -102,10 +103,10 @@ func (p *pipe) waitComplete(grace time.Duration) {
 	<-p.complete
 }
 
-// drain reads the bytes that are in the pipe now. It asks for their number once: they
-// include everything that the shell wrote before it ended, and an endless writer
-// cannot prolong the read. A read with an expired deadline would fail even if data is
-// available, so the deadline is removed first.
+// drain reads the bytes that are in the pipe now. It queries their number once. These
+// bytes include everything that the shell wrote before it ended, and a process that
+// keeps writing cannot prolong the read. A read with an expired deadline would fail
+// even if data is available, so the deadline is removed first.
 func (p *pipe) drain(out *OutputLimiter, buf []byte) {
 	if err := p.r.SetReadDeadline(time.Time{}); err != nil {
 		return

@@ -80,8 +80,8 @@ func scanProcs() table {
 	}
 }
 
-// readProc uses plain system calls: a scan opens hundreds of files, and os.Open would
-// register each with the runtime's poller.
+// readProc reads /proc/PID/stat. It uses plain system calls, because a scan opens
+// hundreds of files, and os.Open would try to register each with the runtime's poller.
 func readProc(pid int, buf []byte) (proc, bool) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -107,7 +107,7 @@ func parseStat(line []byte) (proc, bool) {
 	if err != nil {
 		return proc{}, false
 	}
-	// Field numbers of proc(5), counted from the state.
+	// Indices into f, which begins with the third field of proc(5), the state.
 	const parent, group, session, threads, start = 1, 2, 3, 17, 19
 	f := bytes.Fields(line[end+1:])
 	if len(f) <= start || len(f[0]) != 1 {
@@ -116,10 +116,10 @@ func parseStat(line []byte) (proc, bool) {
 	p := proc{name: string(line[open+1 : end]), state: f[0][0]}
 	p.pid = pid
 	for _, field := range []struct {
-		at int
-		to *int
+		index int
+		dest  *int
 	}{{parent, &p.parent}, {group, &p.group}, {session, &p.session}, {threads, &p.threads}} {
-		if *field.to, err = strconv.Atoi(string(f[field.at])); err != nil {
+		if *field.dest, err = strconv.Atoi(string(f[field.index])); err != nil {
 			return proc{}, false
 		}
 	}

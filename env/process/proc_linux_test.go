@@ -91,7 +91,7 @@ func TestProtects(t *testing.T) {
 		return proc{procID: procID{pid, uint64(pid)}, parent: parent, session: session, state: 'S', threads: 1}
 	}
 	server := p(self+10, self, self+10)
-	k := protect([]proc{server})
+	protected := newProtectedSet([]proc{server})
 	reused := p(self+10, self, self+99)
 	reused.start++
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestProtects(t *testing.T) {
 			for _, q := range c.table {
 				tab[q.pid] = q
 			}
-			if got := k.contains(tab)(c.table[len(c.table)-1]); got != c.want {
+			if got := protected.contains(tab)(c.table[len(c.table)-1]); got != c.want {
 				t.Errorf("protects is %v, want %v", got, c.want)
 			}
 		})
@@ -159,8 +159,7 @@ func TestMergeAndFindShell(t *testing.T) {
 	}
 }
 
-// TestDeepChain: a chain of thousands of processes costs no more than as many
-// siblings.
+// TestDeepChain: descendantsOf and contains handle a chain of thousands of processes.
 func TestDeepChain(t *testing.T) {
 	const depth = 20_000
 	self := os.Getpid()
@@ -171,9 +170,9 @@ func TestDeepChain(t *testing.T) {
 		tab[pid] = proc{procID: procID{pid, uint64(i)}, parent: parent, session: pid, state: 'S', threads: 1}
 		parent = pid
 	}
-	k := protect([]proc{tab[1_000_000+depth/2]})
+	protected := newProtectedSet([]proc{tab[1_000_000+depth/2]})
 	chain := tab.descendantsOf(self)
-	protects := k.contains(tab)
+	protects := protected.contains(tab)
 	n := 0
 	for _, p := range chain {
 		if protects(p) {

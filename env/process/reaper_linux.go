@@ -10,19 +10,19 @@ import (
 	"unsafe"
 )
 
-// reapInterval is how often dead orphans are reaped. Reaping each at its SIGCHLD would
-// wake several threads for every command.
+// reapInterval is how often dead orphans are reaped. Reaping each orphan at its SIGCHLD
+// would wake several threads for every command.
 const reapInterval = 50 * time.Millisecond
 
-// reaper waits for every child of this process, including adopted orphans. Shells are
-// registered under the lock under which they are forked and reaped, so that no exit
-// status is lost.
+// reaper waits for every child of this process, including adopted orphans. The lock is
+// held while a shell is forked and registered, and while children are reaped, so that
+// no exit status is lost.
 type reaper struct {
-	mu           sync.Mutex
-	waiting      map[int]chan<- syscall.WaitStatus
-	shellProcess bool // a goroutine reaps orphans
-	workers      sync.WaitGroup
-	closed       chan struct{}
+	mu      sync.Mutex
+	waiting map[int]chan<- syscall.WaitStatus
+	reaping bool // a goroutine reaps orphans
+	workers sync.WaitGroup
+	closed  chan struct{}
 }
 
 func newReaper() (*reaper, error) {
@@ -38,7 +38,7 @@ func newReaper() (*reaper, error) {
 func (r *reaper) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fd := -1 // remains -1 on kernels before 5.2
+	fd := -1 // kernels before 5.2 do not set it
 	attr.Sys.PidFD = &fd
 	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running given commands is the purpose
 	if err != nil {
@@ -52,15 +52,15 @@ func (r *reaper) fork(path string, argv []string, attr *syscall.ProcAttr) (int, 
 	} else {
 		pause = time.Millisecond
 	}
-	if !r.shellProcess {
-		r.shellProcess = true
+	if !r.reaping {
+		r.reaping = true
 		r.workers.Go(func() { r.reapOrphans(pause) })
 	}
 	return pid, c, nil
 }
 
-// waitShell reaps a shell as soon as it exits. It waits in the runtime's poller,
-// because a thread that waits in the kernel would have to be woken.
+// waitShell reaps a shell as soon as it exits. It waits with the runtime's poller,
+// because a thread blocked in the kernel would have to be woken.
 func (r *reaper) waitShell(pid, fd int) {
 	syscall.SetNonblock(fd, true) //nolint:errcheck // if it fails, reapOrphans reaps the shell
 	f := os.NewFile(uintptr(fd), "pidfd")
@@ -109,7 +109,7 @@ func (r *reaper) reapOrphans(pause time.Duration) {
 		}
 		r.mu.Lock()
 		r.reapAll()
-		if r.shellProcess = !childless(); !r.shellProcess {
+		if r.reaping = !childless(); !r.reaping {
 			r.mu.Unlock()
 			return
 		}
@@ -150,16 +150,16 @@ func descendants(t table) []proc { return t.descendantsOf(os.Getpid()) }
 // descendant either, because orphans would have become children.
 func childless() bool {
 	const (
-		all     = 0          // P_ALL
+		pAll    = 0          // P_ALL
 		options = 0x41000005 // __WALL, WNOWAIT, WEXITED and WNOHANG: do not reap
 	)
-	var info [16]uint64                                                                                        // siginfo_t
-	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)), options, 0, 0) //nolint:gosec // waitid takes the address of its result
+	var siginfo [16]uint64
+	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&siginfo)), options, 0, 0) //nolint:gosec // waitid takes the address of its result
 	return errno == syscall.ECHILD
 }
 
 // closeOnExec marks the descriptors that this process inherited, other than the
-// standard three, as close-on-exec. Those that it opens itself have the flag already.
+// standard three, as close-on-exec. Descriptors that Go opens have the flag already.
 func closeOnExec() {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

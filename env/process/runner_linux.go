@@ -30,12 +30,12 @@ const (
 // called concurrently, except for nested commands (see Command.Scope). Close may be
 // called while Run runs.
 type Runner struct {
-	reaper    *reaper
-	oom       oomCounter
-	null      *os.File // the standard input of commands
-	init      bool
-	leftovers bool // processes of earlier commands may be running
-	scopes    scopeTracker
+	reaper       *reaper
+	oom          oomCounter
+	devNull      *os.File // the standard input of commands
+	isInit       bool
+	hasLeftovers bool // processes of earlier commands may be running
+	scopes       scopeTracker
 
 	mu     sync.Mutex
 	closed bool
@@ -51,18 +51,19 @@ func NewRunner() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	null, err := os.Open(os.DevNull)
+	devNull, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{reaper: reaper, null: null, init: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
+	return &Runner{reaper: reaper, devNull: devNull, isInit: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
 }
 
 // Run runs one command and writes the kept part of its output to out, in chunks of
-// about 64 KiB, while the command runs. Result.Output stays empty. A command that
-// cannot be run is a Result with Failure. The error is the context's cause if that
-// ended the command, or ErrOuterEnded; every process of the command is dead then, as
-// after a timeout. Nested commands have ended, too, when Run returns.
+// about 64 KiB, while the command runs. Result.Output stays empty. If the command
+// cannot be run, Result.Failure says why. If ctx ended the command, the error is the
+// context's cause; if the outer command ended, it is ErrOuterEnded. In both cases every
+// process of the command is dead, as after a timeout. Nested commands have ended, too,
+// when Run returns.
 func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result, error) {
 	if ctx.Err() != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
@@ -75,43 +76,43 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	}
 	defer c.Scope.leave()
 	r.reaper.reapChildren() // reaps zombies
-	before := r.processesToSpare(c.Scope)
-	oom := r.oom.count()
+	spared := r.processesToSpare(c.Scope)
+	oomBefore := r.oom.count()
 	limiter := NewOutputLimiter(out, c.OutputLimit, c.Markers)
-	began := time.Now()
+	started := time.Now()
 	res := env.Result{OOMKilled: -1}
 	shell, err := r.start(c, limiter)
-	if errors.Is(err, syscall.EAGAIN) && !c.Scope.isNested() && r.leftovers {
+	if errors.Is(err, syscall.EAGAIN) && !c.Scope.isNested() && r.hasLeftovers {
 		// Processes of earlier commands use up the process limit.
-		t := (&killer{init: r.init}).run()
-		res.Killed, res.Survivors, res.KilledEarlier = t.killed, t.survivors, true
-		r.leftovers, before = t.survivors > 0, protectedSet{}
+		kill := (&killer{isInit: r.isInit}).run()
+		res.Killed, res.Survivors, res.KilledEarlier = kill.killed, kill.survivors, true
+		r.hasLeftovers, spared = kill.survivors > 0, protectedSet{}
 		shell, err = r.start(c, limiter)
 	}
 	if err != nil {
 		return notRun(err.Error()), nil
 	}
-	status, err := r.wait(ctx, c, shell, before, &res)
+	status, err := r.wait(ctx, c, shell, spared, &res)
 	c.Scope.end(false)
 	c.Scope.waitNested()
-	res.Duration = time.Since(began)
+	res.Duration = time.Since(started)
 	shell.pipe.waitComplete(outputGrace)
 	limiter.Finish(&res)
 	if err == nil && !res.TimedOut {
 		res.ExitCode, res.Signal = exitCode(status)
-		res.Background = r.background(before, c.Scope)
+		res.Background = r.background(spared, c.Scope)
 	}
-	if count := r.oom.count(); oom >= 0 && count >= oom {
-		res.OOMKilled = count - oom
+	if count := r.oom.count(); oomBefore >= 0 && count >= oomBefore {
+		res.OOMKilled = count - oomBefore
 	}
 	return res, err
 }
 
-// processesToSpare returns the processes that the kill of a command must spare: those alive
-// before it. There are none if the previous command left none, except for nested
-// commands.
+// processesToSpare returns the processes that the kill of a command must spare: those
+// alive before it. The set is empty if no earlier command left a process and the
+// command is not nested.
 func (r *Runner) processesToSpare(scope *Scope) protectedSet {
-	if !scope.isNested() && !r.leftovers {
+	if !scope.isNested() && !r.hasLeftovers {
 		return protectedSet{}
 	}
 	var living []proc
@@ -125,7 +126,7 @@ func (r *Runner) processesToSpare(scope *Scope) protectedSet {
 	if scope.isNested() {
 		r.scopes.remember(t, living)
 	}
-	return protect(living)
+	return newProtectedSet(living)
 }
 
 // shellProcess is a started shell.
@@ -164,7 +165,7 @@ func (r *Runner) start(c Command, out *OutputLimiter) (shellProcess, error) {
 }
 
 func (r *Runner) fork(path string, script preparedScript, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
-	files := []uintptr{r.null.Fd(), uintptr(p.w), uintptr(p.w)}
+	files := []uintptr{r.devNull.Fd(), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
 			files = append(files, ^uintptr(0)) // closed in the child
@@ -211,7 +212,7 @@ func (r *Runner) startReader(p *pipe, out *OutputLimiter) {
 
 // wait waits for the shell, and kills the processes of the command when it times out
 // or is cancelled.
-func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, before protectedSet, res *env.Result) (syscall.WaitStatus, error) {
+func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, spared protectedSet, res *env.Result) (syscall.WaitStatus, error) {
 	expired := c.Expired
 	if expired == nil && c.Timeout > 0 {
 		timer := time.NewTimer(c.Timeout)
@@ -226,7 +227,7 @@ func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, before
 		}
 		res.ExitCode = -1
 		c.Scope.end(true)
-		return 0, ErrOuterEnded // it did not exit by itself
+		return 0, ErrOuterEnded // the kill of the outer command killed the shell
 	case <-expired:
 		res.TimedOut = true
 	case <-ctx.Done():
@@ -240,10 +241,10 @@ func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, before
 	if errors.Is(err, ErrOuterEnded) && c.Scope.isOuterKilled() {
 		wait += 2 * killTime // the kill of the outer command includes this one
 	} else {
-		t := (&killer{protected: before, scopes: &r.scopes, scope: c.Scope, init: r.init}).run()
-		res.Killed, res.Survivors, res.KilledEarlier = t.killed, t.survivors, t.killedEarlier
+		kill := (&killer{protected: spared, scopes: &r.scopes, scope: c.Scope, isInit: r.isInit}).run()
+		res.Killed, res.Survivors, res.KilledEarlier = kill.killed, kill.survivors, kill.killedEarlier
 		if !c.Scope.isNested() {
-			r.leftovers = r.leftovers || t.survivors > 0
+			r.hasLeftovers = r.hasLeftovers || kill.survivors > 0
 		}
 	}
 	timer := time.NewTimer(wait)
@@ -257,10 +258,10 @@ func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, before
 }
 
 // background returns the processes that the command left running, oldest first.
-func (r *Runner) background(before protectedSet, scope *Scope) []env.Process {
-	leftover := func() []proc { return r.leftover(before) }
+func (r *Runner) background(spared protectedSet, scope *Scope) []env.Process {
+	leftover := func() []proc { return r.leftover(spared) }
 	if scope.isNested() {
-		leftover = func() []proc { return r.leftoverNested(before, scope) }
+		leftover = func() []proc { return r.leftoverNested(spared, scope) }
 	}
 	left := leftover()
 	if len(left) > 0 {
@@ -274,19 +275,20 @@ func (r *Runner) background(before protectedSet, scope *Scope) []env.Process {
 	return list
 }
 
-func (r *Runner) leftover(before protectedSet) []proc {
-	if r.leftovers = !r.reaper.reapChildren(); !r.leftovers {
-		return nil // the usual case, without a scan of all processes
+// leftover returns the living processes that are not spared, and updates hasLeftovers.
+func (r *Runner) leftover(spared protectedSet) []proc {
+	if r.hasLeftovers = !r.reaper.reapChildren(); !r.hasLeftovers {
+		return nil // the usual case needs no scan of all processes
 	}
 	t := scanProcs()
-	protected := before.contains(t)
+	protected := spared.contains(t)
 	var left []proc
-	r.leftovers = false
+	r.hasLeftovers = false
 	for _, p := range descendants(t) {
 		if !p.isAlive() {
 			continue
 		}
-		r.leftovers = true
+		r.hasLeftovers = true
 		if !protected(p) {
 			left = append(left, p)
 		}
@@ -294,10 +296,10 @@ func (r *Runner) leftover(before protectedSet) []proc {
 	return left
 }
 
-// leftoverNested is leftover for a nested command.
-func (r *Runner) leftoverNested(before protectedSet, scope *Scope) []proc {
+// leftoverNested is the variant of leftover for a nested command.
+func (r *Runner) leftoverNested(spared protectedSet, scope *Scope) []proc {
 	t := scanProcs()
-	protected := (&killer{protected: before, scopes: &r.scopes, scope: scope}).isProtected(t)
+	protected := (&killer{protected: spared, scopes: &r.scopes, scope: scope}).isProtected(t)
 	return slices.DeleteFunc(descendants(t), func(p proc) bool { return !p.isAlive() || protected(p) })
 }
 
@@ -311,7 +313,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	r.mu.Unlock()
-	t := (&killer{init: r.init}).run()
+	kill := (&killer{isInit: r.isInit}).run()
 	r.mu.Lock()
 	for p := range r.pipes {
 		p.r.Close() //nolint:errcheck // its reader may have closed it
@@ -322,7 +324,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		r.wg.Wait()
 		r.reaper.close()
 		r.oom.close()
-		r.null.Close() //nolint:errcheck // nothing was written
+		r.devNull.Close() //nolint:errcheck // nothing was written
 		close(done)
 	}()
 	select {
@@ -330,8 +332,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close runner: %w", context.Cause(ctx))
 	}
-	if t.survivors > 0 {
-		return fmt.Errorf("close runner: %d processes cannot be killed", t.survivors)
+	if kill.survivors > 0 {
+		return fmt.Errorf("close runner: %d processes cannot be killed", kill.survivors)
 	}
 	return nil
 }

@@ -31,51 +31,52 @@ func NewScope(outer *Scope, envMarker string) *Scope {
 	return &Scope{outer: outer, envMarker: envMarker, done: make(chan struct{})}
 }
 
-// enter registers the start of the command, leave its end.
-func (p *Scope) enter() error {
-	if p == nil || p.outer == nil {
+// enter registers the start of a nested command with the outer command. The caller
+// calls leave when the command has ended.
+func (s *Scope) enter() error {
+	if s == nil || s.outer == nil {
 		return nil
 	}
-	p.outer.mu.Lock()
-	defer p.outer.mu.Unlock()
-	if p.outer.ended {
+	s.outer.mu.Lock()
+	defer s.outer.mu.Unlock()
+	if s.outer.ended {
 		return ErrOuterEnded
 	}
-	p.outer.inner.Add(1)
+	s.outer.inner.Add(1)
 	return nil
 }
 
-func (p *Scope) leave() {
-	if p == nil {
+func (s *Scope) leave() {
+	if s == nil {
 		return
 	}
-	p.end(false)
-	p.inner.Wait()
-	if p.outer != nil {
-		p.outer.inner.Done()
+	s.end(false)
+	s.inner.Wait()
+	if s.outer != nil {
+		s.outer.inner.Done()
 	}
 }
 
 // isNested reports whether the command is nested in another one.
-func (p *Scope) isNested() bool { return p != nil && p.outer != nil }
+func (s *Scope) isNested() bool { return s != nil && s.outer != nil }
 
-// outerDone is closed when the outer command ends. It is nil, which blocks forever, if
-// the command is not nested.
-func (p *Scope) outerDone() <-chan struct{} {
-	if !p.isNested() {
+// outerDone returns a channel that is closed when the outer command ends; nil, which
+// blocks forever, if the command is not nested.
+func (s *Scope) outerDone() <-chan struct{} {
+	if !s.isNested() {
 		return nil
 	}
-	return p.outer.done
+	return s.outer.done
 }
 
 // isOuterKilled reports whether an outer command, at any level, is being killed. A
 // command in between may not have noticed yet.
-func (p *Scope) isOuterKilled() bool {
-	for p.isNested() {
-		p = p.outer
-		p.mu.Lock()
-		killed := p.killed
-		p.mu.Unlock()
+func (s *Scope) isOuterKilled() bool {
+	for s.isNested() {
+		s = s.outer
+		s.mu.Lock()
+		killed := s.killed
+		s.mu.Unlock()
 		if killed {
 			return true
 		}
@@ -83,31 +84,32 @@ func (p *Scope) isOuterKilled() bool {
 	return false
 }
 
-// end rejects further nested commands and signals the end to those running.
-func (p *Scope) end(killed bool) {
-	if p == nil {
+// end ends the running nested commands and rejects further ones. killed says that the
+// command is being killed.
+func (s *Scope) end(killed bool) {
+	if s == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.killed = p.killed || killed
-	if !p.ended {
-		p.ended = true
-		close(p.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.killed = s.killed || killed
+	if !s.ended {
+		s.ended = true
+		close(s.done)
 	}
 }
 
 // waitNested waits for the nested commands. It is called after end.
-func (p *Scope) waitNested() {
-	if p != nil {
-		p.inner.Wait()
+func (s *Scope) waitNested() {
+	if s != nil {
+		s.inner.Wait()
 	}
 }
 
-// isWithin reports whether p is q or nested in it.
-func (p *Scope) isWithin(q *Scope) bool {
-	for ; p != nil; p = p.outer {
-		if p == q {
+// isWithin reports whether s is outer or nested in it.
+func (s *Scope) isWithin(outer *Scope) bool {
+	for ; s != nil; s = s.outer {
+		if s == outer {
 			return true
 		}
 	}

@@ -14,9 +14,9 @@ import (
 
 // scopeTracker finds out which of several nested commands started a process. It looks
 // at the session and process group of the process, its ancestors, the marker in its
-// environment, and the output pipe it holds, and remembers the result. A process that
-// has shed all of these before it was first seen is attributed to the command in
-// question.
+// environment, and the output pipes that it holds, and remembers the result. A process
+// that lost all of these before its first scan counts as part of whichever command is
+// killed.
 type scopeTracker struct {
 	mu       sync.Mutex
 	sessions map[int]*Scope    // by the PID of the shell that created it
@@ -26,99 +26,101 @@ type scopeTracker struct {
 
 // start starts the shell of a command and registers it. The lock is held meanwhile,
 // because between fork and exec the new process holds the pipes of all other commands.
-func (l *scopeTracker) start(p *Scope, pipe uint64, fork func() (pid int, err error)) error {
-	if p == nil {
+func (tr *scopeTracker) start(scope *Scope, pipe uint64, fork func() (pid int, err error)) error {
+	if scope == nil {
 		_, err := fork()
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
 	shell, err := fork()
 	if err != nil {
 		return err
 	}
-	if l.sessions == nil {
-		l.sessions, l.pipes, l.known = map[int]*Scope{}, map[uint64]*Scope{}, map[procID]*Scope{}
+	if tr.sessions == nil {
+		tr.sessions, tr.pipes, tr.known = map[int]*Scope{}, map[uint64]*Scope{}, map[procID]*Scope{}
 	}
-	if p.outer == nil {
-		// Older processes are in the set of protected processes. A nested command may
-		// have started already, though.
-		keepNested(l.sessions, p)
-		keepNested(l.pipes, p)
-		keepNested(l.known, p)
+	if scope.outer == nil {
+		// Delete the entries of earlier commands, whose processes are in the protected
+		// set. Keep those of commands nested in this one, which may have started
+		// already.
+		keepNested(tr.sessions, scope)
+		keepNested(tr.pipes, scope)
+		keepNested(tr.known, scope)
 	}
-	l.sessions[shell], l.pipes[pipe] = p, p
+	tr.sessions[shell], tr.pipes[pipe] = scope, scope
 	return nil
 }
 
-// keepNested deletes the entries that do not belong to p or a command nested in it.
-func keepNested[K comparable](m map[K]*Scope, p *Scope) {
-	maps.DeleteFunc(m, func(_ K, q *Scope) bool { return !q.isWithin(p) })
+// keepNested deletes the entries that do not belong to scope or a scope nested in it.
+func keepNested[K comparable](m map[K]*Scope, scope *Scope) {
+	maps.DeleteFunc(m, func(_ K, s *Scope) bool { return !s.isWithin(scope) })
 }
 
-// isForeign returns a function that reports whether a process of t belongs to a
-// command other than p and those nested in it.
-func (l *scopeTracker) isForeign(p *Scope, t table) func(proc) bool {
-	if !p.isNested() {
-		return func(proc) bool { return false } // every new process belongs to p or a nested command
+// isForeign returns a function that reports whether a process of t belongs to a command
+// outside scope and the scopes nested in it.
+func (tr *scopeTracker) isForeign(scope *Scope, t table) func(proc) bool {
+	if !scope.isNested() {
+		return func(proc) bool { return false } // every new process belongs to scope or a nested command
 	}
 	self := os.Getpid()
-	return func(m proc) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		scope := l.scopeOf(t, m, self)
-		return scope != nil && !scope.isWithin(p)
+	return func(p proc) bool {
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		owner := tr.scopeOf(t, p, self)
+		return owner != nil && !owner.isWithin(scope)
 	}
 }
 
-// remember records the scopes of the processes that can be determined now.
-func (l *scopeTracker) remember(t table, members []proc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// remember records the scopes of those processes whose scope can be determined now.
+func (tr *scopeTracker) remember(t table, procs []proc) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
 	self := os.Getpid()
-	for _, m := range members {
-		l.scopeOf(t, m, self)
+	for _, p := range procs {
+		tr.scopeOf(t, p, self)
 	}
 }
 
-// scopeOf returns the scope of m and records it; nil if unknown. The caller holds the
+// scopeOf returns the scope of p and records it; nil if unknown. The caller holds the
 // lock.
-func (l *scopeTracker) scopeOf(t table, m proc, self int) *Scope {
-	if found := l.known[m.procID]; found != nil {
+func (tr *scopeTracker) scopeOf(t table, p proc, self int) *Scope {
+	if found := tr.known[p.procID]; found != nil {
 		return found
 	}
 	var found *Scope
-	t.walkUp(m, self, func(a proc) bool {
-		// Also by PID: a snapshot may show a shell before it has created its session.
-		found = cmp.Or(l.known[a.procID], l.sessions[a.session], l.sessions[a.group], l.sessions[a.pid])
+	t.walkUp(p, self, func(a proc) bool {
+		// Look up the PID, too: a snapshot may show a shell before it has created its
+		// session.
+		found = cmp.Or(tr.known[a.procID], tr.sessions[a.session], tr.sessions[a.group], tr.sessions[a.pid])
 		return found == nil
 	})
 	if found == nil {
-		found = l.scopeByTraces(m)
+		found = tr.scopeByTraces(p)
 	}
-	if found != nil && l.known != nil {
-		l.known[m.procID] = found
+	if found != nil && tr.known != nil {
+		tr.known[p.procID] = found
 	}
 	return found
 }
 
-func (l *scopeTracker) scopeByTraces(m proc) *Scope {
-	environ, pipes := readTraces(m.pid)
-	for _, p := range l.sessions {
-		if p.envMarker != "" && slices.Contains(environ, p.envMarker) {
-			return p
+func (tr *scopeTracker) scopeByTraces(p proc) *Scope {
+	environ, pipes := readTraces(p.pid)
+	for _, scope := range tr.sessions {
+		if scope.envMarker != "" && slices.Contains(environ, scope.envMarker) {
+			return scope
 		}
 	}
 	for _, inode := range pipes {
-		if p := l.pipes[inode]; p != nil {
-			return p
+		if scope := tr.pipes[inode]; scope != nil {
+			return scope
 		}
 	}
 	return nil
 }
 
 // readTraces reads the environment of a process and the inodes of the pipes that it
-// holds. They are empty if the process belongs to another user or has exited.
+// holds. Both are empty if the process belongs to another user or has exited.
 func readTraces(pid int) (environ []string, pipes []uint64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a path in /proc

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Stdout.WriteString(dir + "\n") //nolint:errcheck // the test sees what is missing
+		os.Stdout.WriteString(dir + "\n") //nolint:errcheck // the test detects missing output
 		select {}
 	}
 	os.Exit(m.Run())
@@ -57,11 +57,11 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir = strings.TrimSpace(dir)
-	closed := filepath.Join(dir, "a", "b")
-	if err := os.MkdirAll(closed, 0o700); err != nil {
+	unreadable := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(unreadable, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(closed, 0); err != nil {
+	if err := os.Chmod(unreadable, 0); err != nil {
 		t.Fatal(err)
 	}
 	if removed := scratch.Sweep(); len(removed) != 0 {
@@ -79,7 +79,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, path := range []string{own, other, link} {
 		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("it is gone: %v", err)
+			t.Errorf("%s was removed: %v", path, err)
 		}
 	}
 	for range 2 {
@@ -111,11 +111,11 @@ func TestRemoveStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o500 {
-		t.Errorf("what the link named is now %v, %v", info, err)
+		t.Errorf("the target of the link is now %v, %v", info, err)
 	}
 }
 
-// A kept directory exists under its new name and is not swept.
+// TestKeep: a kept directory exists under its new name and is not swept.
 func TestKeep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.New("a__b-1")
@@ -130,7 +130,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := scratch.Remove(dir); err != nil {
-		t.Errorf("remove what was kept: %v", err)
+		t.Errorf("remove a kept directory: %v", err)
 	}
 	if swept := scratch.Sweep(); len(swept) != 0 {
 		t.Errorf("swept %q", swept)
@@ -140,8 +140,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A directory created with Create is like one created with New.
-func TestPlan(t *testing.T) {
+// TestCreate: a directory created with Create is like one created with New.
+func TestCreate(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, err := scratch.NewPath("later")
 	if err != nil {
@@ -157,10 +157,10 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := scratch.Create(dir); err == nil {
-		t.Error("it was made twice")
+		t.Error("the directory was created twice")
 	}
 	if left := scratch.Abandoned(); len(left) > 0 {
-		t.Errorf("a sweep would take %q", left)
+		t.Errorf("a sweep would remove %q", left)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)

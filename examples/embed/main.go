@@ -35,7 +35,7 @@ func run(ctx context.Context, w io.Writer) error {
 		ObservationTemplate: "[{{.returncode}}] {{.output}}",
 		FormatErrorTemplate: "{{.error}}",
 		StepLimit:           10,
-		PlainReply:          agent.PlainEnd, // a reply without a command is the end
+		PlainReply:          agent.PlainReplyEnd, // a reply without a command is the end
 	})
 	if err != nil {
 		return err
@@ -44,16 +44,16 @@ func run(ctx context.Context, w io.Writer) error {
 	printed := make(chan error, 1)
 	sub := bus.Subscribe(0)
 	go func() {
-		var failed error // the first error of printEvent; the agent does not stop
+		var firstErr error // an error of printEvent does not stop the agent
 		for e := range sub.All(ctx) {
-			if failed == nil {
-				failed = printEvent(w, e.Event)
+			if firstErr == nil {
+				firstErr = printEvent(w, e.Event)
 			}
 		}
-		printed <- failed
+		printed <- firstErr
 	}()
 
-	inbox.FollowUp("And how many lines are that?") // delivered when the agent would stop
+	inbox.FollowUp("And how many lines are that?") // the agent gets it when it would stop
 	out := a.Run(ctx, agent.Session{
 		Task:        agent.Task{Text: "What is in the note?"},
 		Model:       &scriptedModel{inbox: inbox},
@@ -107,7 +107,7 @@ func (m *scriptedModel) Query(ctx context.Context, _ []model.Message) (model.Rep
 	}
 	switch m.calls { // in a real program the user does this, from another goroutine
 	case 0:
-		m.inbox.Steer("Be quick.") // delivered after the command; discards earlier follow-ups
+		m.inbox.Steer("Be quick.") // the agent gets it after the command; it discards earlier follow-ups
 		m.inbox.FollowUp("No. How many lines are that?")
 		m.inbox.FollowUp("Count again.")
 	case len(replies):
@@ -117,9 +117,9 @@ func (m *scriptedModel) Query(ctx context.Context, _ []model.Message) (model.Rep
 	}
 	text := replies[m.calls]
 	m.calls++
-	if onDelta := model.DeltaListener(ctx); onDelta != nil { // the caller wants the reply as a stream
+	if listener := model.DeltaListener(ctx); listener != nil { // the caller wants the reply as a stream
 		for word := range strings.SplitAfterSeq(text, " ") {
-			onDelta(model.Delta{Text: word})
+			listener(model.Delta{Text: word})
 		}
 	}
 	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: model.FinishStop, Tries: 1}, nil

@@ -1,7 +1,7 @@
-// Tools adds a custom tool to mini's agent: a command in the sandbox calls it as
+// Tools adds a custom tool to mini's agent: a command in the sandbox calls the tool as
 // "mini-tool stock NAME", and this program handles the call. The sandbox is a fake
-// that supports nothing else; in env/local, env/bubblewrap and env/docker, mini-tool
-// is on the PATH of each command.
+// whose commands can only call tools. In env/local, env/bubblewrap and env/docker,
+// mini-tool is on the PATH of each command.
 //
 //	go run ./examples/tools
 package main
@@ -35,7 +35,7 @@ func (stock) Spec() tools.Spec {
 	return tools.Spec{Name: "stock", Usage: "stock NAME", Description: "says how many there are of a thing"}
 }
 
-// Call implements tools.Tool. The model sees Output; Details are written to the
+// Call implements tools.Tool. The model sees Output; the agent writes Details to the
 // journal.
 func (s stock) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 	if len(c.Args) != 1 {
@@ -56,7 +56,7 @@ func run(ctx context.Context, w io.Writer) error {
 		ObservationTemplate: "[{{.returncode}}] {{.output}}",
 		FormatErrorTemplate: "{{.error}}",
 		StepLimit:           10,
-		PlainReply:          agent.PlainEnd, // a reply without a command is the end
+		PlainReply:          agent.PlainReplyEnd, // a reply without a command is the end
 	})
 	if err != nil {
 		return err

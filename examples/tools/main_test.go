@@ -23,12 +23,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
-type full struct{}
+// failingWriter is a writer that always fails.
+type failingWriter struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("there is no room") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestRunWithoutRoom(t *testing.T) {
-	if err := run(t.Context(), full{}); err == nil || err.Error() != "there is no room" {
+func TestWriteError(t *testing.T) {
+	if err := run(t.Context(), failingWriter{}); err == nil || err.Error() != "disk full" {
 		t.Error(err)
 	}
 }

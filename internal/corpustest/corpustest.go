@@ -1,7 +1,7 @@
-// Package corpustest locates test data for tests: the conformance corpus, which
-// holds logs, rows and scripts with the results of the official SWE-bench
-// harness, and further real data. The data is not part of the repository.
-// Without it tests are skipped, or fail if MINI_REQUIRE_CORPUS=1 is set.
+// Package corpustest locates test data: the conformance corpus, which holds
+// logs, rows and scripts with the results of the official SWE-bench harness, and
+// further real data. The data is not part of the repository. Without the data,
+// tests are skipped, or fail if MINI_REQUIRE_CORPUS=1 is set.
 //
 // The corpus is the folder named by the environment variable MINI_CORPUS, or
 // ../shared/data/corpus beside the module. Its layout:
@@ -51,7 +51,7 @@ func Dir(t testing.TB) string {
 	}
 	dir := filepath.Join(moduleRoot(t), "..", "shared", "data", "corpus")
 	if !isDir(dir) {
-		SkipOrFail(t, "no conformance corpus: %s is not set, and %s is not there", DirVariable, dir)
+		SkipOrFail(t, "no conformance corpus: %s is not set, and %s does not exist", DirVariable, dir)
 	}
 	return dir
 }
@@ -92,13 +92,13 @@ func RealData(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(moduleRoot(t), "..", "shared", "data", filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		SkipOrFail(t, "real data is not at hand: %v", err)
+		SkipOrFail(t, "no real data: %v", err)
 	}
 	return path
 }
 
 func isDir(path string) bool {
-	info, err := os.Stat(path) //nolint:gosec // the user of the tests names it
+	info, err := os.Stat(path) //nolint:gosec // the user of the tests chose the path
 	return err == nil && info.IsDir()
 }
 
@@ -113,10 +113,10 @@ func moduleRoot(t testing.TB) string {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
+		parent := filepath.Dir(dir)
+		if parent == dir {
 			t.Fatal("no go.mod above this test")
 		}
-		dir = up
+		dir = parent
 	}
 }

@@ -28,26 +28,26 @@ func TestNamedCorpus(t *testing.T) {
 		corpustest.Subdir(t, "grading")
 	})
 	if !skipped {
-		t.Error("a part that is missing did not skip the test")
+		t.Error("a missing part did not skip the test")
 	}
 }
 
-// ended says how a test ended that Lacks was called in.
-type ended struct {
+// recordingTB records how a test was ended.
+type recordingTB struct {
 	testing.TB
-	how string
+	result string
 }
 
-func (e *ended) Helper() {}
-func (e *ended) Skipf(format string, args ...any) {
-	e.how += "skipped: " + fmt.Sprintf(format, args...)
+func (r *recordingTB) Helper() {}
+func (r *recordingTB) Skipf(format string, args ...any) {
+	r.result += "skipped: " + fmt.Sprintf(format, args...)
 }
 
-func (e *ended) Fatalf(format string, args ...any) {
-	e.how += "failed: " + fmt.Sprintf(format, args...)
+func (r *recordingTB) Fatalf(format string, args ...any) {
+	r.result += "failed: " + fmt.Sprintf(format, args...)
 }
 
-// A machine that has to have the corpus does not pass without it.
+// With MINI_REQUIRE_CORPUS=1, missing data fails the test.
 func TestRequired(t *testing.T) {
 	dir := t.TempDir()
 	for value, want := range map[string]string{
@@ -55,9 +55,9 @@ func TestRequired(t *testing.T) {
 		"1": "failed: nothing in " + dir + " matches *.log (MINI_REQUIRE_CORPUS=1)",
 	} {
 		t.Setenv(corpustest.RequiredVariable, value)
-		test := &ended{TB: t}
-		if corpustest.Glob(test, dir, "*.log"); test.how != want {
-			t.Errorf("with %q: %s, want %s", value, test.how, want)
+		test := &recordingTB{TB: t}
+		if corpustest.Glob(test, dir, "*.log"); test.result != want {
+			t.Errorf("with %q: %s, want %s", value, test.result, want)
 		}
 	}
 }

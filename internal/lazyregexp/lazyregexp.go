@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Regexp is a regular expression that is compiled when it is first used. It has those
+// Regexp is a regular expression that is compiled when it is first used. It has the
 // methods of regexp.Regexp that this module uses.
 type Regexp struct{ compiled func() *regexp.Regexp }
 

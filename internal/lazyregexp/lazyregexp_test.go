@@ -6,7 +6,7 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// Test programs detect invalid expressions even if they are not used.
+// Test programs detect invalid expressions, even unused ones.
 func TestNewCompilesInTests(t *testing.T) {
 	defer func() {
 		if recover() == nil {
@@ -18,6 +18,6 @@ func TestNewCompilesInTests(t *testing.T) {
 
 func TestRegexp(t *testing.T) {
 	if r := lazyregexp.New(`(\d+)-`); r.MatchString("a") || r.FindStringSubmatch("a12-b")[1] != "12" {
-		t.Error("it does not match as it should")
+		t.Error("wrong match")
 	}
 }

@@ -1,6 +1,6 @@
 // Package logfile reads saved logs, plain or compressed with gzip, into memory.
-// Logs are untrusted: it rejects irregular files and files that are too large
-// before it allocates memory for them.
+// Logs are untrusted: before it allocates memory for a log, it rejects irregular
+// files and files that are too large.
 //
 //	data, err := logfile.Read("test_output.txt.gz", logfile.MaxSize)
 package logfile
@@ -27,13 +27,13 @@ type File struct {
 	f          *os.File
 	compressed bool
 	size       int64 // decompressed
-	maxSize    int64
+	maxSize    int64 // decompressed
 }
 
-// Open opens a log of at most most bytes. It decompresses files whose names end
-// in .gz. The error contains the path; it may wrap fs.ErrNotExist or
+// Open opens a log of at most maxSize bytes. It decompresses files whose names
+// end in .gz. The error contains the path; it may wrap fs.ErrNotExist or
 // ErrTooLong.
-func Open(path string, most int64) (*File, error) {
+func Open(path string, maxSize int64) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -41,17 +41,17 @@ func Open(path string, most int64) (*File, error) {
 	if !info.Mode().IsRegular() { // opening a pipe would block
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 	}
-	f, err := os.Open(path) //nolint:gosec // reading what the caller names is what this is for
+	f, err := os.Open(path) //nolint:gosec // reading the named file is the purpose
 	if err != nil {
 		return nil, err
 	}
-	return New(f, most)
+	return New(f, maxSize)
 }
 
-// New is Open for an open regular file. Closing the File closes f; on an error,
-// New closes f.
-func New(f *os.File, most int64) (*File, error) {
-	log := &File{f: f, compressed: strings.HasSuffix(f.Name(), ".gz"), maxSize: most}
+// New is like Open for a regular file that is already open. Closing the File
+// closes f; on an error, New closes f.
+func New(f *os.File, maxSize int64) (*File, error) {
+	log := &File{f: f, compressed: strings.HasSuffix(f.Name(), ".gz"), maxSize: maxSize}
 	info, err := f.Stat()
 	if err == nil {
 		log.size = info.Size()
@@ -59,8 +59,8 @@ func New(f *os.File, most int64) (*File, error) {
 	if log.compressed && err == nil {
 		log.size, err = log.decompressedSize()
 	}
-	if err == nil && log.size > most {
-		err = errTooLong(most)
+	if err == nil && log.size > maxSize {
+		err = errTooLong(maxSize)
 	}
 	if err != nil {
 		return nil, errors.Join(log.wrapError(err), f.Close())
@@ -68,7 +68,9 @@ func New(f *os.File, most int64) (*File, error) {
 	return log, nil
 }
 
-func errTooLong(most int64) error { return fmt.Errorf("%w: more than %d MiB", ErrTooLong, most>>20) }
+func errTooLong(maxSize int64) error {
+	return fmt.Errorf("%w: more than %d MiB", ErrTooLong, maxSize>>20)
+}
 
 // Size returns the decompressed size of the log, in bytes.
 func (l *File) Size() int64 { return l.size }
@@ -90,7 +92,7 @@ func (l *File) Reader() (io.Reader, error) {
 }
 
 // decompressedSize decompresses the log to determine its size, because the size
-// in a gzip file is unreliable. It stops when the maximum is exceeded.
+// in a gzip file is unreliable. It stops when the size exceeds the maximum.
 func (l *File) decompressedSize() (int64, error) {
 	r, err := l.decompress()
 	if err != nil {
@@ -120,8 +122,8 @@ func (l *File) wrapError(err error) error {
 }
 
 // Read reads the log at path. It returns the errors of Open and Reader.
-func Read(path string, most int64) ([]byte, error) {
-	l, err := Open(path, most)
+func Read(path string, maxSize int64) ([]byte, error) {
+	l, err := Open(path, maxSize)
 	if err != nil {
 		return nil, err
 	}

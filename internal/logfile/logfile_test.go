@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/internal/logfile"
 )
 
-func packed(t testing.TB, text []byte) []byte {
+func compressed(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -37,7 +37,7 @@ func write(t testing.TB, name string, data []byte) string {
 	return path
 }
 
-// claim makes a packed file lie about its size.
+// claim sets the size that a gzip file declares.
 func claim(data []byte, size uint32) []byte {
 	binary.LittleEndian.PutUint32(data[len(data)-4:], size)
 	return data
@@ -51,10 +51,10 @@ func TestRead(t *testing.T) {
 	}{
 		"plain":             {"log", long, []byte(long)},
 		"empty":             {"log", "", nil},
-		"packed":            {"log.gz", long, packed(t, []byte(long))},
-		"packed, empty":     {"log.gz", "", packed(t, nil)},
-		"packed, in parts":  {"log.gz", long + "end", append(packed(t, []byte(long)), packed(t, []byte("end"))...)},
-		"a part, then none": {"log.gz", long, append(packed(t, []byte(long)), packed(t, nil)...)},
+		"packed":            {"log.gz", long, compressed(t, []byte(long))},
+		"packed, empty":     {"log.gz", "", compressed(t, nil)},
+		"packed, in parts":  {"log.gz", long + "end", append(compressed(t, []byte(long)), compressed(t, []byte("end"))...)},
+		"a part, then none": {"log.gz", long, append(compressed(t, []byte(long)), compressed(t, nil)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := logfile.Read(write(t, tt.file, tt.data), 1<<20)
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 
 func TestBadFiles(t *testing.T) {
 	text := []byte(strings.Repeat("0123456789abcde\n", 1<<12)) // 64 KiB
-	damaged := packed(t, text)
+	damaged := compressed(t, text)
 	damaged[len(damaged)-6] ^= 1 // of the checksum
 	for name, tt := range map[string]struct {
 		file string
@@ -75,11 +75,11 @@ func TestBadFiles(t *testing.T) {
 		want string
 	}{
 		"too long":         {"log", append(text, text...), "too long: more than 0 MiB"},
-		"packed, too long": {"log.gz", packed(t, append(text, text...)), "too long"},
-		"small claim":      {"log.gz", claim(packed(t, append(text, text...)), 10), "too long"},
-		"false claim":      {"log.gz", claim(packed(t, text), 10), "invalid checksum"},
+		"packed, too long": {"log.gz", compressed(t, append(text, text...)), "too long"},
+		"small claim":      {"log.gz", claim(compressed(t, append(text, text...)), 10), "too long"},
+		"false claim":      {"log.gz", claim(compressed(t, text), 10), "invalid checksum"},
 		"damaged":          {"log.gz", damaged, "invalid checksum"},
-		"cut off":          {"log.gz", packed(t, text)[:100], "truncated"},
+		"cut off":          {"log.gz", compressed(t, text)[:100], "truncated"},
 		"not packed":       {"log.gz", text, "not a gzip file"},
 		"short":            {"log.gz", []byte("short"), "truncated"},
 	} {
@@ -113,10 +113,10 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// A file whose text is a thousand times longer than itself costs no memory
-// before it is refused.
+// Read rejects a file that decompresses to a thousand times its size before it allocates
+// memory for it.
 func TestBomb(t *testing.T) {
-	bomb := packed(t, make([]byte, 64<<20))
+	bomb := compressed(t, make([]byte, 64<<20))
 	path := write(t, "log.gz", claim(bomb, 100))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

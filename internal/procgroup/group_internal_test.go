@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A group is killed on every path, and only before its leader is reaped.
+// However a program ends, its group is killed before the leader is reaped.
 func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 	kill := killGroup
 	defer func() { killGroup = kill }()
@@ -45,16 +45,16 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 			var out, left bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
 			cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &left, 300*time.Millisecond
-			f := New(cmd, os.Environ())
-			if err := f.Start(); err != nil {
+			g := New(cmd, os.Environ())
+			if err := g.Start(); err != nil {
 				t.Fatal(err)
 			}
 			if test.kill {
-				if err := f.Kill(); err != nil {
+				if err := g.Kill(); err != nil {
 					t.Error(err)
 				}
 			}
-			_ = f.Wait()
+			_ = g.Wait()
 			if kills.Load() == 0 {
 				t.Error("the group was not killed")
 			}
@@ -62,9 +62,9 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 				t.Errorf("output %q, want %q", got, test.output)
 			}
 			if pid := strings.TrimSpace(left.String()); pid != "" {
-				dies(t, "/proc/"+pid+"/stat")
+				waitForExit(t, "/proc/"+pid+"/stat")
 			}
-			_ = f.Kill() // as those do that end a program without knowing its state
+			_ = g.Kill() // callers may kill a program that has exited
 		})
 	}
 	if n := late.Load(); n > 0 {
@@ -72,8 +72,8 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 	}
 }
 
-// dies waits until a killed process has exited.
-func dies(t *testing.T, stat string) {
+// waitForExit waits until a killed process has exited.
+func waitForExit(t *testing.T, stat string) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -83,7 +83,7 @@ func dies(t *testing.T, stat string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("what was left lives: %s", state)
+			t.Fatalf("the process is still running: %s", state)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Group struct {
 	tag string
 
 	mu     sync.Mutex
-	reaped bool // the program's pid may belong to another process
+	reaped bool // from then on the program's pid may belong to another process
 }
 
 // New prepares cmd, which must not have been started: it sets the environment
@@ -60,10 +60,10 @@ func (g *Group) Wait() error {
 // waitForExit returns when the program has exited. It does not reap the
 // program, so that the number of its process group stays reserved.
 func (g *Group) waitForExit() {
-	const byPid = 1
+	const idTypePID = 1 // P_PID
 	var info [16]uint64 // siginfo_t
 	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPid, uintptr(g.cmd.Process.Pid),
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idTypePID, uintptr(g.cmd.Process.Pid),
 			uintptr(unsafe.Pointer(&info)), syscall.WEXITED|syscall.WNOWAIT, 0, 0) //nolint:gosec // waitid needs the address of its result
 		if errno != syscall.EINTR {
 			return
@@ -87,6 +87,6 @@ func (g *Group) Kill() error {
 	return err
 }
 
-// killGroup must be called only before the leader is reaped: afterwards the
-// number may belong to another group.
+// killGroup kills a process group. It must be called before the leader is
+// reaped: afterwards the number may belong to another group.
 var killGroup = func(leader int) error { return syscall.Kill(-leader, syscall.SIGKILL) }

@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// Bounds of killTaggedProcesses: processes that fork faster than maxRounds
-// scans of /proc escape. maxEnviron is in bytes.
+// Bounds of killTaggedProcesses. Processes that fork faster than maxRounds
+// scans of /proc escape. maxEnviron is the number of bytes read of an
+// environment.
 const (
 	maxRounds  = 8
 	maxEnviron = 1 << 20

@@ -1,5 +1,5 @@
-// Package ptytest runs a program on a pseudo-terminal in tests and plays its user. It is empty
-// on systems other than Linux.
+// Package ptytest runs a program on a pseudo-terminal in tests and acts as its user. It is
+// empty on systems other than Linux.
 //
 //	term := ptytest.Open(t, 80, 24)
 //	term.Start(cmd)

@@ -22,7 +22,7 @@ type Terminal struct {
 	t testing.TB
 	// Master is the user's end, TTY the program's.
 	Master, TTY *os.File
-	// Output is what was read and not yet consumed by Expect.
+	// Output is the output that was read and that Expect has not yet consumed.
 	Output bytes.Buffer
 }
 
@@ -55,13 +55,13 @@ func Open(t testing.TB, columns, rows int) *Terminal {
 	return p
 }
 
-// Start starts a program as session leader of the terminal. It is killed at the end of the
-// test; the caller waits for it. The program receives SIGHUP even if the test runs under
-// nohup.
+// Start starts a program as session leader of the terminal. The caller waits for the
+// program; the end of the test kills it. The program receives SIGHUP even if the test runs
+// under nohup.
 func (p *Terminal) Start(cmd *exec.Cmd) {
 	p.t.Helper()
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // children inherit caught signals as default
+	signal.Notify(hangups, syscall.SIGHUP) // a child inherits an ignored signal, but not a handled one
 	defer signal.Stop(hangups)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -133,11 +133,11 @@ func (p *Terminal) Mode() *unix.Termios {
 	return mode
 }
 
-// UnsetModes names the settings that a shell needs and that are off.
+// UnsetModes returns the names of the settings that a shell needs and that are off.
 func (p *Terminal) UnsetModes() string {
 	p.t.Helper()
 	mode := p.Mode()
-	var odd []string
+	var unset []string
 	for _, f := range []struct {
 		name string
 		on   bool
@@ -148,13 +148,14 @@ func (p *Terminal) UnsetModes() string {
 		{"opost", mode.Oflag&unix.OPOST != 0},
 	} {
 		if !f.on {
-			odd = append(odd, f.name)
+			unset = append(unset, f.name)
 		}
 	}
-	return strings.Join(odd, " ")
+	return strings.Join(unset, " ")
 }
 
-// WaitFor polls a condition.
+// WaitFor waits until ok returns true. After Deadline, the test fails with a message that
+// contains what.
 func WaitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
@@ -164,7 +165,7 @@ func WaitFor(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-poll.C:
 		case <-timeout:
-			t.Fatalf("never came: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }

@@ -1,9 +1,9 @@
-// Package rootdir accesses files in one folder that is not trusted: links in it may
+// Package rootdir accesses the files in one untrusted folder: links in the folder may
 // lead anywhere.
 //
-// A Dir is an os.Root whose methods take paths that start with the folder's path, as
-// the rest of mini uses them. Paths with links that lead out of the folder fail with
-// a *LinkError, and so do writes through any link.
+// A Dir is like an os.Root, but its methods take paths that start with the folder's
+// path, as the rest of mini uses them. Access through a link that leads out of the
+// folder fails with a *LinkError, and so do writes through any link.
 //
 //	dir, err := rootdir.Open("runs/first")
 //	err = dir.WriteFile("runs/first/verdicts/mini/m/a.json", data)
@@ -23,7 +23,7 @@ import (
 	"syscall"
 )
 
-// Modes of new files and folders, before the umask; results are meant to be shared.
+// Modes of new files and folders, before the umask. Other users may read results.
 const (
 	folderMode = 0o755
 	fileMode   = 0o644
@@ -66,8 +66,9 @@ func (d *Dir) Path() string { return d.path }
 // Close closes the folder.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// in calls work with the path relative to the root.
-func (d *Dir) in(path string, work func(name string) error) error {
+// access calls work with the path relative to the root. If work fails because of a
+// link that leads out of the folder, the error is a *LinkError.
+func (d *Dir) access(path string, work func(name string) error) error {
 	name, err := filepath.Rel(d.path, path)
 	if err != nil || !filepath.IsLocal(name) {
 		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not in %s", d.path)}
@@ -76,16 +77,16 @@ func (d *Dir) in(path string, work func(name string) error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if link := d.link(name); link != "" {
+	if link := d.findLinkOut(name); link != "" {
 		return &LinkError{Path: filepath.Join(d.path, link), Dir: d.path}
 	}
 	return err
 }
 
-// change is in for writes: no folder above path may be a link, since it could lead
-// to other files in the same folder and overwrite them.
-func (d *Dir) change(path string, work func(name string) error) error {
-	return d.in(path, func(name string) error {
+// modify is like access for writes: no folder above path may be a link, since a write
+// through it could overwrite other files in the same folder.
+func (d *Dir) modify(path string, work func(name string) error) error {
+	return d.access(path, func(name string) error {
 		for i, c := range name {
 			if c != filepath.Separator {
 				continue
@@ -101,7 +102,7 @@ func (d *Dir) change(path string, work func(name string) error) error {
 // CheckWritable returns an error if links on the path forbid changing it. The file
 // need not exist.
 func (d *Dir) CheckWritable(path string) error {
-	err := d.change(path, func(name string) error {
+	err := d.modify(path, func(name string) error {
 		_, err := d.root.Lstat(name)
 		return err
 	})
@@ -111,33 +112,33 @@ func (d *Dir) CheckWritable(path string) error {
 	return err
 }
 
-// link returns the first link on a path that leads out of the folder; "" if there
-// is none. The target need not exist.
-func (d *Dir) link(name string) string {
+// findLinkOut returns the first link on a path that leads out of the folder; "" if
+// there is none. The target need not exist.
+func (d *Dir) findLinkOut(name string) string {
 	parts := strings.Split(name, string(filepath.Separator))
 	for i := range parts {
-		at := filepath.Join(parts[:i+1]...)
-		info, err := d.root.Lstat(at)
+		prefix := filepath.Join(parts[:i+1]...)
+		info, err := d.root.Lstat(prefix)
 		if err != nil {
 			return ""
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			continue
 		}
-		if _, err := d.root.Stat(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return at
+		if _, err := d.root.Stat(prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return prefix
 		}
 	}
 	return ""
 }
 
-// OpenFile is os.OpenFile.
+// OpenFile is like os.OpenFile.
 func (d *Dir) OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, err error) {
-	do := d.in
+	with := d.access
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0 {
-		do = d.change
+		with = d.modify
 	}
-	err = do(path, func(name string) error {
+	err = with(path, func(name string) error {
 		f, err = d.root.OpenFile(name, flag, perm)
 		return err
 	})
@@ -178,26 +179,26 @@ func (d *Dir) ReadFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Lstat is os.Lstat.
+// Lstat is like os.Lstat.
 func (d *Dir) Lstat(path string) (info fs.FileInfo, err error) {
-	err = d.in(path, func(name string) error {
+	err = d.access(path, func(name string) error {
 		info, err = d.root.Lstat(name)
 		return err
 	})
 	return info, err
 }
 
-// ReadDir is os.ReadDir.
+// ReadDir is like os.ReadDir.
 func (d *Dir) ReadDir(path string) (entries []fs.DirEntry, err error) {
-	err = d.in(path, func(name string) error {
+	err = d.access(path, func(name string) error {
 		entries, err = fs.ReadDir(d.root.FS(), filepath.ToSlash(name))
 		return err
 	})
 	return entries, err
 }
 
-// Glob returns the paths in the folder that match a pattern of path.Match, relative
-// to the folder and with slashes. Unreadable folders are skipped.
+// Glob returns the paths in the folder that match a pattern of path.Match. The pattern
+// is relative to the folder and has slashes. Glob skips unreadable folders.
 func (d *Dir) Glob(pattern string) ([]string, error) {
 	names, err := fs.Glob(d.root.FS(), pattern)
 	for i, name := range names {
@@ -208,19 +209,20 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 
 // MkdirAll creates a folder and its parents.
 func (d *Dir) MkdirAll(path string) error {
-	return d.change(path, func(name string) error { return d.root.MkdirAll(name, folderMode) })
+	return d.modify(path, func(name string) error { return d.root.MkdirAll(name, folderMode) })
 }
 
 // MkdirTemp creates a folder with a random name that starts with prefix.
 func (d *Dir) MkdirTemp(parent, prefix string) (path string, err error) {
-	err = tryNames(filepath.Join(parent, prefix), func(at string) error {
-		path = at
-		return d.change(at, func(name string) error { return d.root.Mkdir(name, folderMode) })
+	err = tryNames(filepath.Join(parent, prefix), func(candidate string) error {
+		path = candidate
+		return d.modify(candidate, func(name string) error { return d.root.Mkdir(name, folderMode) })
 	})
 	return path, err
 }
 
-// tryNames calls work with random names until one is unused.
+// tryNames calls work with random paths that start with prefix, until work returns
+// another error than fs.ErrExist.
 func tryNames(prefix string, work func(path string) error) error {
 	const maxTries = 1000
 	var err error
@@ -233,16 +235,16 @@ func tryNames(prefix string, work func(path string) error) error {
 	return err
 }
 
-// Remove is os.Remove.
-func (d *Dir) Remove(path string) error { return d.change(path, d.root.Remove) }
+// Remove is like os.Remove.
+func (d *Dir) Remove(path string) error { return d.modify(path, d.root.Remove) }
 
-// RemoveAll is os.RemoveAll. It removes a link, not its target.
-func (d *Dir) RemoveAll(path string) error { return d.change(path, d.root.RemoveAll) }
+// RemoveAll is like os.RemoveAll. It removes a link, not its target.
+func (d *Dir) RemoveAll(path string) error { return d.modify(path, d.root.RemoveAll) }
 
-// Rename is os.Rename.
+// Rename is like os.Rename.
 func (d *Dir) Rename(from, to string) error {
-	return d.change(from, func(from string) error {
-		return d.change(to, func(to string) error { return d.root.Rename(from, to) })
+	return d.modify(from, func(from string) error {
+		return d.modify(to, func(to string) error { return d.root.Rename(from, to) })
 	})
 }
 
@@ -257,15 +259,15 @@ func (d *Dir) WriteFile(path string, data []byte) error {
 	})
 }
 
-// Replace replaces a file atomically by what write writes. On errors the old file
-// remains. The new file gets the permissions of the old one. A link is replaced,
-// not followed.
+// Replace replaces a file atomically by the data that write writes. On errors the old
+// file remains. The new file gets the permissions of the old one. Replace does not
+// follow a link, but replaces it.
 func (d *Dir) Replace(path string, write func(io.Writer) error) (err error) {
 	var f *os.File
 	var temp string
-	err = tryNames(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)), func(at string) error {
-		temp = at
-		f, err = d.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	err = tryNames(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)), func(candidate string) error {
+		temp = candidate
+		f, err = d.OpenFile(candidate, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 		return err
 	})
 	if err != nil {
@@ -273,7 +275,7 @@ func (d *Dir) Replace(path string, write func(io.Writer) error) (err error) {
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
 	err = write(w)
-	if info, failed := d.Lstat(path); failed == nil && info.Mode().IsRegular() && err == nil {
+	if info, statErr := d.Lstat(path); statErr == nil && info.Mode().IsRegular() && err == nil {
 		err = f.Chmod(info.Mode().Perm())
 	}
 	if err == nil {

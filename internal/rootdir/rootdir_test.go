@@ -59,13 +59,13 @@ func TestLinksOut(t *testing.T) {
 					defer d.Close()
 					err = work(d, filepath.Join(run, "a/b/c/file"))
 					if out, ok := errors.AsType[*rootdir.LinkError](err); !ok || out.Path != filepath.Join(run, link) {
-						t.Errorf("error %v, want one that names %s", err, link)
+						t.Errorf("error %v, want a LinkError for %s", err, link)
 					}
 					n := 0
 					err = filepath.WalkDir(outside, func(path string, e fs.DirEntry, err error) error {
 						if n++; err == nil && !e.IsDir() {
-							data, failed := os.ReadFile(path)
-							if err = failed; string(data) != "old" {
+							data, readErr := os.ReadFile(path)
+							if err = readErr; string(data) != "old" {
 								t.Errorf("%s has %q", path, data)
 							}
 						}

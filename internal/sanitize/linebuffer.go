@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// lineBuffer is the terminal line with the cursor, by column: text after a carriage return or
-// backspace overwrites it.
+// lineBuffer is the terminal line with the cursor, as cells by column. Text after a carriage
+// return or backspace overwrites earlier text.
 type lineBuffer struct {
 	cells  []cell
 	cursor int
@@ -57,26 +57,27 @@ func (w *lineBuffer) put(r rune) {
 	w.cursor = end
 }
 
-// clearSplitWide replaces a wide character that straddles the given column by spaces.
-func (w *lineBuffer) clearSplitWide(at int) {
-	if at == 0 || at >= len(w.cells) || w.cells[at].char != 0 {
+// clearSplitWide replaces the wide character whose second half is in the given column, if
+// there is one, by spaces.
+func (w *lineBuffer) clearSplitWide(column int) {
+	if column == 0 || column >= len(w.cells) || w.cells[column].char != 0 {
 		return
 	}
-	w.cells[at-1], w.cells[at] = blank, blank
+	w.cells[column-1], w.cells[column] = blank, blank
 }
 
 // addMark adds a combining mark to the character before the cursor.
 func (w *lineBuffer) addMark(r rune) {
-	at := w.cursor - 1
-	if at > 0 && w.cells[at].char == 0 {
-		at--
+	column := w.cursor - 1
+	if column > 0 && w.cells[column].char == 0 {
+		column--
 	}
-	if at < 0 {
+	if column < 0 {
 		return
 	}
-	for i, m := range w.cells[at].marks {
+	for i, m := range w.cells[column].marks {
 		if m == 0 {
-			w.cells[at].marks[i] = r
+			w.cells[column].marks[i] = r
 			return
 		}
 	}
@@ -121,18 +122,18 @@ func (w *lineBuffer) reset() {
 	w.cells, w.cursor, w.filter = w.cells[:0], 0, newCharFilter()
 }
 
-// String returns the line with its styles; it resets them at the end.
+// String returns the line with its styles, which it resets at the end.
 func (w *lineBuffer) String() string {
 	var b strings.Builder
 	b.Grow(len(w.cells))
-	var now style
+	var current style
 	for _, c := range w.cells {
 		if c.char == 0 {
 			continue
 		}
-		if !c.style.Equal(&now) {
-			b.WriteString(styleSequence(&c.style, &now))
-			now = c.style
+		if !c.style.Equal(&current) {
+			b.WriteString(styleSequence(&c.style, &current))
+			current = c.style
 		}
 		b.WriteRune(c.char)
 		for _, m := range c.marks {
@@ -141,7 +142,7 @@ func (w *lineBuffer) String() string {
 			}
 		}
 	}
-	if !now.IsZero() {
+	if !current.IsZero() {
 		b.WriteString(ansi.ResetStyle)
 	}
 	return b.String()

@@ -4,14 +4,14 @@
 //
 //	sanitize.Line(name)         one line
 //	sanitize.Text(reply)        several lines; control sequences become visible
-//	sanitize.IsUnchanged(typed) whether Text keeps a text as it is
+//	sanitize.IsUnchanged(typed) whether Text shows all of a text
 //	sanitize.Output(output)     command output as a terminal would show it: with colours,
 //	                            and progress bars in their last state
 //	sanitize.NewStream(emit)    the same for output that arrives in chunks
 //
-// Line and Text hide nothing, since users decide by what they show: the letters of a control
-// sequence stay, and U+FFFD replaces its control characters. Output and Stream drop sequences,
-// as a terminal does.
+// Line and Text hide nothing, since users base decisions on their results: the letters of a
+// control sequence stay, and U+FFFD replaces its control characters. Output and Stream drop
+// sequences, as a terminal does.
 package sanitize
 
 import (
@@ -96,19 +96,19 @@ func isCombining(r rune) bool {
 	return r >= 0x1160 && r <= 0x11ff || r >= 0xd7b0 && r <= 0xd7ff || width(r) == 0
 }
 
-// charFilter decides for each character of a line whether and how it is shown.
+// charFilter decides for each character of a line whether and how to show it.
 type charFilter struct {
 	hasBase   bool // there is a character that marks can combine with
 	marks     int  // number of marks on the base character
-	selectors int  // number of variation selectors after it
+	selectors int  // number of variation selectors after the base
 	isEmoji   bool // the base may be joined to another emoji
 	isJoined  bool // a joiner follows the base
 }
 
 func newCharFilter() charFilter { return charFilter{} }
 
-// maxMarks is the maximum number of marks on a character: scripts need no more, and more would
-// overlap other lines.
+// maxMarks is the maximum number of marks on a character: scripts need no more, and more marks
+// would overlap other lines.
 const maxMarks = 2
 
 // apply returns the character to show for r; false drops it.

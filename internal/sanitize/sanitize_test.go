@@ -9,11 +9,11 @@ import (
 	"github.com/minibench/mini/internal/sanitize/attacktest"
 )
 
-// No attack controls a terminal after sanitizing, and the text around it is kept.
+// No attack controls a terminal after sanitizing, and the text around the attack stays.
 func TestAttacks(t *testing.T) {
 	for _, attack := range attacktest.Attacks() {
 		if attacktest.FindControl(attack.Text, attacktest.LineEnds|attacktest.Colours) == "" && !looksPlain[attack.Name] {
-			t.Errorf("%s: it is no attack", attack.Name)
+			t.Errorf("%s: the text controls no terminal", attack.Name)
 		}
 		for name, shown := range map[string]struct {
 			text    string
@@ -23,8 +23,8 @@ func TestAttacks(t *testing.T) {
 			"Text":    {sanitize.Text(attack.Text), attacktest.LineEnds},
 			"Colours": {sanitize.Output(attack.Text), attacktest.LineEnds | attacktest.Colours},
 		} {
-			if trouble := attacktest.FindControl(shown.text, shown.allowed); trouble != "" {
-				t.Errorf("%s: %s leaves %s in %.200q", attack.Name, name, trouble, shown.text)
+			if problem := attacktest.FindControl(shown.text, shown.allowed); problem != "" {
+				t.Errorf("%s: %s leaves %s in %.200q", attack.Name, name, problem, shown.text)
 			}
 			// An output can overwrite itself, and an unterminated sequence swallows text. Line
 			// and Text lose nothing.
@@ -60,8 +60,8 @@ func TestStreamChunks(t *testing.T) {
 				if _, err := s.Write([]byte(piece)); err != nil {
 					t.Fatal(err)
 				}
-				if trouble := attacktest.FindControl(s.UnfinishedLine(), attacktest.Colours); trouble != "" {
-					t.Errorf("%s: cut at %d, the unfinished line has %s", attack.Name, at, trouble)
+				if problem := attacktest.FindControl(s.UnfinishedLine(), attacktest.Colours); problem != "" {
+					t.Errorf("%s: cut at %d, the unfinished line has %s", attack.Name, at, problem)
 				}
 			}
 			if got := b.String() + s.UnfinishedLine(); got != want {
@@ -218,15 +218,15 @@ func FuzzSafe(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string, at int) {
-		if trouble := attacktest.FindControl(sanitize.Line(text), 0); trouble != "" {
-			t.Errorf("Line leaves %s", trouble)
+		if problem := attacktest.FindControl(sanitize.Line(text), 0); problem != "" {
+			t.Errorf("Line leaves %s", problem)
 		}
-		if trouble := attacktest.FindControl(sanitize.Text(text), attacktest.LineEnds); trouble != "" {
-			t.Errorf("Text leaves %s", trouble)
+		if problem := attacktest.FindControl(sanitize.Text(text), attacktest.LineEnds); problem != "" {
+			t.Errorf("Text leaves %s", problem)
 		}
 		whole := sanitize.Output(text)
-		if trouble := attacktest.FindControl(whole, attacktest.LineEnds|attacktest.Colours); trouble != "" {
-			t.Errorf("Colours leaves %s in %q", trouble, whole)
+		if problem := attacktest.FindControl(whole, attacktest.LineEnds|attacktest.Colours); problem != "" {
+			t.Errorf("Colours leaves %s in %q", problem, whole)
 		}
 		for _, s := range []string{sanitize.Line(text), sanitize.Text(text)} {
 			if sanitize.Line(s) != strings.ReplaceAll(s, "\n", " ") {

@@ -25,8 +25,8 @@ func Output(s string) string {
 	return b.String()
 }
 
-// Stream is Output for chunked output, split at any byte. It buffers one line, and no
-// discarded sequences. It is not safe for concurrent use.
+// Stream is like Output for an output that arrives in chunks, split at any byte. It buffers
+// one line; it does not buffer the sequences that it drops. It is not safe for concurrent use.
 type Stream struct {
 	emit    func(string)
 	line    lineBuffer
@@ -41,9 +41,9 @@ type state int
 const (
 	inText state = iota
 	inEscape
-	inCharset // an escape sequence of more than two characters
-	inControl // after CSI
-	inString  // within an OSC, DCS or similar string
+	inIntermediate // in an escape sequence of more than two characters
+	inCSI          // in a control sequence, after CSI
+	inString       // in an OSC, DCS or similar string
 )
 
 // maxParams is the maximum length of the parameters; longer sequences are ignored.
@@ -67,17 +67,17 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// decodeRune processes the first character of the incomplete bytes.
+// decodeRune processes the first character of the buffered bytes.
 func (s *Stream) decodeRune() {
 	r, size := utf8.DecodeRune(s.partial)
 	if r == utf8.RuneError && size == 1 && s.partial[0] < 0xa0 {
-		r = rune(s.partial[0]) // an 8-bit control character on some terminals
+		r = rune(s.partial[0]) // some terminals take the byte for an 8-bit control character
 	}
 	s.partial = s.partial[:copy(s.partial, s.partial[size:])]
 	s.handleRune(r)
 }
 
-// UnfinishedLine returns the last line as far as it has been received.
+// UnfinishedLine returns the part of the last line that has been received.
 func (s *Stream) UnfinishedLine() string { return s.line.String() }
 
 // Close emits the unfinished last line, if any.
@@ -120,15 +120,15 @@ func (s *Stream) handleRune(r rune) {
 		s.handleText(r)
 	case inEscape:
 		s.handleEscape(r)
-	case inCharset:
+	case inIntermediate:
 		if r < ' ' || r > 0x2f {
 			s.state = inText
 			if r < 0x30 || r > 0x7e {
 				s.handleText(r)
 			}
 		}
-	case inControl:
-		s.handleControl(r)
+	case inCSI:
+		s.handleCSI(r)
 	case inString:
 		switch r {
 		case bel, can, sub, st:
@@ -145,17 +145,17 @@ func (s *Stream) handleEscape(r rune) {
 	s.state = inText
 	switch {
 	case r == '[':
-		s.state, s.params = inControl, s.params[:0]
+		s.state, s.params = inCSI, s.params[:0]
 	case strings.ContainsRune("]PX^_k", r):
 		s.state = inString
 	case r >= ' ' && r <= 0x2f:
-		s.state = inCharset
+		s.state = inIntermediate
 	case r < ' ' || r > 0x7e:
 		s.handleText(r)
 	}
 }
 
-func (s *Stream) handleControl(r rune) {
+func (s *Stream) handleCSI(r rune) {
 	switch {
 	case r >= ' ' && r < 0x40:
 		if len(s.params) <= maxParams {
@@ -163,15 +163,15 @@ func (s *Stream) handleControl(r rune) {
 		}
 	case r >= 0x40 && r <= 0x7e:
 		s.state = inText
-		s.applyControl(byte(r), string(s.params))
+		s.applyCSI(byte(r), string(s.params))
 	default:
 		s.state = inText
 		s.handleText(r)
 	}
 }
 
-// applyControl applies a control sequence, as far as it affects the line.
-func (s *Stream) applyControl(final byte, args string) {
+// applyCSI applies a control sequence, as far as it affects the line.
+func (s *Stream) applyCSI(final byte, args string) {
 	if len(args) > maxParams || strings.Trim(args, "0123456789;:") != "" {
 		return
 	}
@@ -204,8 +204,8 @@ func (s *Stream) applyControl(final byte, args string) {
 	}
 }
 
-// handleText processes a character outside of sequences. It drops 7-bit control characters;
-// the 8-bit ones become visible.
+// handleText processes a character outside of sequences. It drops 7-bit control characters
+// and makes 8-bit ones visible.
 func (s *Stream) handleText(r rune) {
 	switch {
 	case r == '\n', r == '\v', r == '\f':

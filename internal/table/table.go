@@ -16,10 +16,10 @@ const minColumn = 8
 const ColumnGap = "  "
 
 // Table formats rows as an aligned table; the first row is the head. columns
-// has a letter for each column: l for left, r for right, s for left and
-// truncated at the end, i for left and truncated in the middle, for ids. If the
-// table is too wide, it truncates the widest s or i column first. Table makes
-// the cells printable.
+// has a letter for each column: l for left-aligned, r for right-aligned, s for
+// left-aligned and truncated at the end, i (ids) for left-aligned and truncated
+// in the middle. If the table is wider than width, Table truncates the widest s
+// or i column first. Table makes the cells printable.
 func Table(width int, columns string, rows [][]string) string {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
@@ -28,7 +28,7 @@ func Table(width int, columns string, rows [][]string) string {
 			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
 		}
 	}
-	for over := TotalWidth(widths) - width; over > 0; over-- {
+	for excess := TotalWidth(widths) - width; excess > 0; excess-- {
 		widest := -1
 		for i, c := range columns {
 			if (c == 's' || c == 'i') && widths[i] > minColumn && (widest < 0 || widths[i] > widths[widest]) {
@@ -48,14 +48,14 @@ func Table(width int, columns string, rows [][]string) string {
 				cell = TruncateMiddle(cell, widths[i])
 			}
 			cell = ansi.Truncate(cell, widths[i], "…")
-			space := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+			padding := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if i > 0 {
 				line += ColumnGap
 			}
 			if columns[i] == 'r' {
-				line += space + cell
+				line += padding + cell
 			} else {
-				line += cell + space
+				line += cell + padding
 			}
 		}
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -89,20 +89,20 @@ func TotalWidth(widths []int) int {
 	return sum
 }
 
-// Paragraph wraps text to at most lines lines, with an indent.
-func Paragraph(text string, width, indent, lines int) string {
-	room := max(width-indent, 3*minColumn)
-	wrapped := Wrap(text, room)
-	if len(wrapped) > lines {
-		last := ansi.Truncate(wrapped[lines-1], room-1, "") + "…"
-		wrapped = append(wrapped[:lines-1], last)
+// Paragraph wraps text to at most maxLines lines, each with an indent.
+func Paragraph(text string, width, indent, maxLines int) string {
+	textWidth := max(width-indent, 3*minColumn)
+	wrapped := Wrap(text, textWidth)
+	if len(wrapped) > maxLines {
+		last := ansi.Truncate(wrapped[maxLines-1], textWidth-1, "") + "…"
+		wrapped = append(wrapped[:maxLines-1], last)
 	}
-	pad := strings.Repeat(" ", indent)
-	return pad + strings.Join(wrapped, "\n"+pad) + "\n"
+	padding := strings.Repeat(" ", indent)
+	return padding + strings.Join(wrapped, "\n"+padding) + "\n"
 }
 
 // Wrap makes text printable and wraps it between words to lines of at most
-// width cells. Words are broken only if they are longer than a line.
+// width cells. It breaks a word only if the word is longer than a line.
 func Wrap(content string, width int) []string {
 	var lines []string
 	line, used := "", 0

@@ -35,9 +35,9 @@ func Clip(s string, limit int) string {
 // ClipRunes is like Clip with a limit in characters.
 func ClipRunes(s string, limit int) string {
 	n := 0
-	for at := range s {
+	for i := range s {
 		if n == limit {
-			return s[:at] + "..."
+			return s[:i] + "..."
 		}
 		n++
 	}
@@ -74,8 +74,8 @@ func JSON(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// List joins names with commas. It replaces all but the first three by their
-// number: "a, b, c and 2 more".
+// List joins names with commas. It replaces the names after the first three by
+// their number: "a, b, c and 2 more".
 func List(names []string) string {
 	const limit = 3
 	if len(names) <= limit {

@@ -1,6 +1,6 @@
-// Package usage marks errors that the user has to fix before anything is run:
-// on the command line, in a file or on this machine. The command line exits
-// with code 2 for them.
+// Package usage marks errors that stop a command before it runs anything: the
+// user has to fix the command line, a file or this machine first. mini exits
+// with code 2 for these errors.
 package usage
 
 import "fmt"
@@ -19,8 +19,8 @@ func Errorf(format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...)}
 }
 
-// Wrap marks an error of the preparations of a command. The text of the error
-// stays the same, and a nil error stays nil.
+// Wrap marks an error that stopped a command before it ran anything. The text of
+// the error stays the same, and a nil error stays nil.
 func Wrap(err error) error {
 	if err == nil {
 		return nil

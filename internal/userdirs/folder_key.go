@@ -8,7 +8,7 @@ import (
 )
 
 // FolderKey returns the path of a folder without symbolic links, and a hash of
-// it to use as a file name.
+// this path for use in file names.
 func FolderKey(folder string) (path, key string, err error) {
 	path, err = filepath.Abs(folder)
 	if err == nil {

@@ -1,7 +1,7 @@
 // Package userfiles edits the user's files config.yaml and .env in mini's configuration folder.
 //
-// A change is atomic, and only the user can read the files. Concurrent changes by several
-// processes are serialized. Symbolic links are followed and stay links.
+// A change is atomic, and only the user can read the files. A lock serializes the changes of
+// several processes. Update follows symbolic links, which stay links.
 //
 //	err := userfiles.Update(ctx, path, func(old []byte) ([]byte, error) { return append(old, line...), nil })
 package userfiles
@@ -24,8 +24,8 @@ import (
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
-	// lockTimeout is how long another process may hold the lock; lockPoll is the polling
-	// interval.
+	// lockTimeout is how long to wait for another process to release the lock; lockPoll is
+	// the polling interval.
 	lockTimeout = 10 * time.Second
 	lockPoll    = 20 * time.Millisecond
 )
@@ -37,7 +37,7 @@ func (e *UserError) Error() string { return e.text }
 
 func errorf(format string, args ...any) error { return &UserError{fmt.Sprintf(format, args...)} }
 
-// Read returns the content of a file; nil if it does not exist.
+// Read returns the content of a file, or nil if the file does not exist.
 func Read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +59,8 @@ func Read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Update replaces the content of a file by the result of change, under a lock. It leaves the
-// file alone if change fails or returns the same content.
+// Update replaces the content of a file by the result of change, under a lock. It does not
+// write the file if change fails or returns the same content.
 func Update(ctx context.Context, path string, change func(old []byte) ([]byte, error)) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, folderMode); err != nil {

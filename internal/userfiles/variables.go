@@ -43,8 +43,8 @@ func ParseEnv(path string, data []byte) (map[string]string, error) {
 // plainValue matches values that need no quotes.
 var plainValue = lazyregexp.New(`^[A-Za-z0-9_.:/+@%=-]+$`)
 
-// SetVariable sets a variable in the content of an env file, in place or at the end. Other
-// lines stay unchanged.
+// SetVariable returns the content of an env file with a variable set. It replaces the line
+// of the variable, or appends one; other lines stay unchanged.
 func SetVariable(path string, data []byte, name, value string) ([]byte, error) {
 	if err := ValidateKey(value); err != nil {
 		return nil, err
@@ -55,7 +55,8 @@ func SetVariable(path string, data []byte, name, value string) ([]byte, error) {
 	return replaceLine(path, data, name, name+"="+value)
 }
 
-// UnsetVariable removes a variable; ok is false if it is not set.
+// UnsetVariable returns the content of an env file without a variable; ok is false if the
+// variable is not set.
 func UnsetVariable(path string, data []byte, name string) (text []byte, ok bool, err error) {
 	values, err := ParseEnv(path, data)
 	if err != nil {
@@ -69,7 +70,7 @@ func UnsetVariable(path string, data []byte, name string) (text []byte, ok bool,
 }
 
 // replaceLine replaces the line of a variable, or removes it if line is empty. It fails if
-// that would change other variables.
+// the edit would change other variables.
 func replaceLine(path string, data []byte, name, line string) ([]byte, error) {
 	want, err := ParseEnv(path, data)
 	if err != nil {

@@ -63,9 +63,9 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply, err := m.client.Query(ctx, request, func(a *transport.Response) (model.Reply, error) {
-		if !a.IsStream() {
-			raw, err := a.JSON()
+	reply, err := m.client.Query(ctx, request, func(resp *transport.Response) (model.Reply, error) {
+		if !resp.IsStream() {
+			raw, err := resp.JSON()
 			if err != nil {
 				return model.Reply{}, err
 			}
@@ -73,7 +73,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		}
 		deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
 		defer deltas.Close()
-		raw, usage, err := receive(a.Events(), deltas)
+		raw, usage, err := receive(resp.Events(), deltas)
 		if err == nil {
 			return parseReply(m.client.Redact.Bytes(raw), m.config.Price)
 		}
@@ -83,8 +83,8 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		}
 		return reply, err
 	})
-	// Only the limit of requests applies: tokens read from the cache, which are
-	// most of a conversation, do not count towards this API's token limits.
+	// Do not report the token limit: tokens read from the cache, which are most of
+	// a conversation, do not count towards this API's token limits.
 	reply.RateLimits.TokensPerMinute = 0
 	return reply, err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/model/anthropic"
 )
 
-// ask returns the reply of a model to a server's response.
+// ask queries a model whose server responds with serve.
 func ask(t *testing.T, c anthropic.Config, serve http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	return connect(t, c, serve).Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
@@ -28,7 +28,7 @@ const plain = `{"id":"msg_1","type":"message","role":"assistant","model":"claude
  "stop_reason":"tool_use","stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,
   "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":25,"output_tokens_details":{"thinking_tokens":8},"service_tier":"standard","new_here":[1]}}`
 
-// The same answer as a stream, with the other events that real servers send.
+// streamed is the answer plain as a stream, with the other events that real servers send.
 var streamed = strings.Join([]string{
 	`event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-2026","content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard","new_here":[1]}}}`,
@@ -78,6 +78,7 @@ data: {"type":"message_stop"}`,
 	``,
 }, "\n\n")
 
+// withoutNames returns a stream without the names of its events.
 func withoutNames(stream string) string {
 	var out []string
 	for line := range strings.Lines(stream) {
@@ -101,7 +102,7 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 	if err := json.Unmarshal([]byte(plain), &raw); err != nil {
 		t.Fatal(err)
 	}
-	kept := map[string]any{"anthropic": raw["content"]}
+	providerData := map[string]any{"anthropic": raw["content"]}
 	for name, test := range map[string]struct {
 		stream     bool
 		kind, body string
@@ -115,7 +116,7 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 		"a connection left open":      {true, "text/event-stream", streamed + "data: not read\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, anthropic.Config{Stream: test.stream}, says(200, test.kind, test.body))
+			got, err := ask(t, anthropic.Config{Stream: test.stream}, respond(200, test.kind, test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,12 +127,12 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 				what string
 				want map[string]any
 				got  json.RawMessage
-			}{{"raw response", raw, got.Raw}, {"what is kept", kept, got.Message.ProviderData}} {
-				var is map[string]any
-				if err := json.Unmarshal(part.got, &is); err != nil {
+			}{{"raw response", raw, got.Raw}, {"provider data", providerData, got.Message.ProviderData}} {
+				var decoded map[string]any
+				if err := json.Unmarshal(part.got, &decoded); err != nil {
 					t.Fatalf("%s: %v", part.what, err)
 				}
-				if diff := cmp.Diff(part.want, is); diff != "" {
+				if diff := cmp.Diff(part.want, decoded); diff != "" {
 					t.Errorf("%s: %s", part.what, diff)
 				}
 			}
@@ -139,33 +140,33 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 	}
 }
 
-// Thinking is sent back in its place, byte for byte.
+// Thinking is sent back unchanged, at its place in the conversation.
 func TestThinkingIsSentBack(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var second []byte
 		m := connect(t, anthropic.Config{Stream: stream, Tools: bash}, func(w http.ResponseWriter, r *http.Request) {
 			second, _ = io.ReadAll(r.Body)
 			if stream {
-				says(200, "text/event-stream", streamed)(w, r)
+				respond(200, "text/event-stream", streamed)(w, r)
 				return
 			}
-			says(200, "application/json", plain)(w, r)
+			respond(200, "application/json", plain)(w, r)
 		})
 		history := []model.Message{{Role: model.User, Content: "x"}}
 		reply, err := m.Query(t.Context(), history)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the journal keeps is what is read of it again. // the journal stores and restores it
+		// The journal stores the message as JSON.
 		b, err := json.Marshal(reply.Message)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read model.Message
-		if err := json.Unmarshal(b, &read); err != nil {
+		var restored model.Message
+		if err := json.Unmarshal(b, &restored); err != nil {
 			t.Fatal(err)
 		}
-		history = append(history, read, model.Message{Role: model.Tool, ToolCallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, ToolCallID: "toolu_2", Content: "2"})
+		history = append(history, restored, model.Message{Role: model.Tool, ToolCallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, ToolCallID: "toolu_2", Content: "2"})
 		if _, err := m.Query(t.Context(), history); err != nil {
 			t.Fatal(err)
 		}
@@ -192,14 +193,14 @@ func TestAnswers(t *testing.T) {
 		finish model.FinishReason
 		want   model.Message
 	}{
-		"stop":             {message(text, `"end_turn"`), model.FinishStop, model.Message{Content: "a"}},
-		"stop sequence":    {message(text, `"stop_sequence"`), model.FinishStop, model.Message{Content: "a"}},
-		"length":           {message(text, `"max_tokens"`), model.FinishLength, model.Message{Content: "a"}},
-		"pause":            {message(text, `"pause_turn"`), "pause_turn", model.Message{Content: "a"}},
-		"a word to come":   {message(text, `"tired"`), "tired", model.Message{Content: "a"}},
-		"nothing at all":   {message("", `"end_turn"`), model.FinishStop, model.Message{}},
-		"parts of one":     {message(text+","+text, `"end_turn"`), model.FinishStop, model.Message{Content: "aa"}},
-		"spaces, not kept": {message(`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"\n\n"}`, `"end_turn"`), model.FinishStop, model.Message{Content: "\n\n", ProviderData: json.RawMessage(`{"anthropic":[{"type":"redacted_thinking","data":"x"}]}`)}},
+		"stop":            {message(text, `"end_turn"`), model.FinishStop, model.Message{Content: "a"}},
+		"stop sequence":   {message(text, `"stop_sequence"`), model.FinishStop, model.Message{Content: "a"}},
+		"length":          {message(text, `"max_tokens"`), model.FinishLength, model.Message{Content: "a"}},
+		"pause":           {message(text, `"pause_turn"`), "pause_turn", model.Message{Content: "a"}},
+		"unknown reason":  {message(text, `"tired"`), "tired", model.Message{Content: "a"}},
+		"nothing at all":  {message("", `"end_turn"`), model.FinishStop, model.Message{}},
+		"two text blocks": {message(text+","+text, `"end_turn"`), model.FinishStop, model.Message{Content: "aa"}},
+		"blank text":      {message(`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"\n\n"}`, `"end_turn"`), model.FinishStop, model.Message{Content: "\n\n", ProviderData: json.RawMessage(`{"anthropic":[{"type":"redacted_thinking","data":"x"}]}`)}},
 		"text after a call": {
 			message(`{"type":"tool_use","id":"t","name":"n","input":{}},`+text, `"tool_use"`), model.FinishToolCalls,
 			model.Message{Content: "a", ToolCalls: []model.ToolCall{{ID: "t", Name: "n", Arguments: "{}"}}, ProviderData: json.RawMessage(`{"anthropic":[{"type":"tool_use","id":"t","name":"n","input":{}},{"type":"text","text":"a"}]}`)},
@@ -215,7 +216,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, anthropic.Config{}, says(200, "application/json", test.body))
+			got, err := ask(t, anthropic.Config{}, respond(200, "application/json", test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +236,7 @@ func TestInvalidArguments(t *testing.T) {
 		{"never ended", strings.Replace(body, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":3}\n\n", "", 1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ask(t, anthropic.Config{Stream: true}, says(200, "text/event-stream", test.body))
+			got, err := ask(t, anthropic.Config{Stream: true}, respond(200, "text/event-stream", test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +264,7 @@ func TestUsageAndCost(t *testing.T) {
 		"all kinds": { // 10 x 3 + 60 x 0.3 + 10 x 3.75 + 20 x 6 + 25 x 15 = 580.5
 			price, plain, model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8}, 580.5e-6,
 		},
-		"no word of hours": { // 10 x 3 + 20 x 3.75 + 1 x 15 = 120
+		"no hour count": { // 10 x 3 + 20 x 3.75 + 1 x 15 = 120
 			price, usage(`{"input_tokens":10,"cache_creation_input_tokens":20,"output_tokens":1}`), model.Usage{Prompt: 30, CacheWrite: 20, Completion: 1}, 120e-6,
 		},
 		"free":    {model.Price{Free: true}, usage(`{"input_tokens":10,"output_tokens":1}`), model.Usage{Prompt: 10, Completion: 1}, 0},
@@ -274,15 +275,15 @@ func TestUsageAndCost(t *testing.T) {
 			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40},
 			0,
 		},
-		"no word of it":   {price, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{Unpriced: 1}, 0},
-		"of a free model": {model.Price{Free: true}, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{}, 0},
+		"no usage":       {price, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{Unpriced: 1}, 0},
+		"no usage, free": {model.Price{Free: true}, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{}, 0},
 		"absurd": {
 			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{Unpriced: 1}, 0,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, anthropic.Config{Price: test.price}, says(200, "application/json", test.body))
+			got, err := ask(t, anthropic.Config{Price: test.price}, respond(200, "application/json", test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,20 +297,20 @@ func TestUsageAndCost(t *testing.T) {
 // A withheld answer has a cost.
 func TestContentFilterUsage(t *testing.T) {
 	for _, stop := range []string{`"refusal"`, `"model_context_window_exceeded"`} {
-		got, err := ask(t, anthropic.Config{}, says(200, "application/json", message(`{"type":"text","text":"a"}`, stop)))
+		got, err := ask(t, anthropic.Config{}, respond(200, "application/json", message(`{"type":"text","text":"a"}`, stop)))
 		if err == nil || got.Usage.Prompt != 3 || got.Usage.Completion != 2 || got.Tries != 1 {
 			t.Errorf("%s: usage %+v, %v", stop, got.Usage, err)
 		}
 	}
 }
 
-// Responses and errors report the limit of requests.
+// Responses and errors report the requests per minute.
 func TestLimits(t *testing.T) {
 	for _, status := range []int{200, 429} {
 		got, _ := ask(t, anthropic.Config{}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("anthropic-ratelimit-requests-limit", "50")
 			w.Header().Set("anthropic-ratelimit-tokens-limit", "40000")
-			says(status, "application/json", plain)(w, r)
+			respond(status, "application/json", plain)(w, r)
 		})
 		if want := (model.RateLimits{RequestsPerMinute: 50}); got.RateLimits != want {
 			t.Errorf("%d: %+v, want %+v", status, got.RateLimits, want)

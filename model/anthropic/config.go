@@ -1,8 +1,9 @@
 // Package anthropic is a model.Model for servers with Anthropic's Messages API.
 //
 // It sends signed thinking back unchanged, and marks cache points in each request
-// so that a step pays only for new tokens. Streamed and plain responses give the
-// same Reply. Query sends one request; retries are package retry's.
+// so that a step pays the full price only for new tokens. Streamed and plain
+// responses give the same Reply. Query sends one request; package retry repeats
+// failed ones.
 //
 //	m, err := anthropic.New(anthropic.Config{Name: "claude-sonnet-4-5", APIKey: os.Getenv("ANTHROPIC_API_KEY")})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})

@@ -8,7 +8,8 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// For fuzzing without a network, whose goroutines would look like new coverage.
+// ParseReply and Receive are for fuzzing without a network: the goroutines of a
+// network would look like new coverage.
 var ParseReply = parseReply
 
 // Receive assembles a stream.

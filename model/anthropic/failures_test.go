@@ -89,7 +89,7 @@ func TestFailures(t *testing.T) {
 			var requests atomic.Int32
 			_, err := ask(t, anthropic.Config{Stream: test.stream}, func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(1)
-				says(test.status, test.kind, test.body)(w, r)
+				respond(test.status, test.kind, test.body)(w, r)
 			})
 			e, ok := errors.AsType[*model.Error](err)
 			if !ok {
@@ -98,8 +98,8 @@ func TestFailures(t *testing.T) {
 			if e.Status != test.want || e.Retryable != test.retryable || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%s, retryable %v: %v", e.Status, e.Retryable, err)
 			}
-			if test.status >= 400 && e.Code != test.status {
-				t.Errorf("code %d, want %d", e.Code, test.status)
+			if test.status >= 400 && e.HTTPStatus != test.status {
+				t.Errorf("code %d, want %d", e.HTTPStatus, test.status)
 			}
 			if test.status == 404 && e.Hint == "" {
 				t.Error("no hint")
@@ -118,21 +118,21 @@ func TestFailures(t *testing.T) {
 // the provider reports an error.
 func TestBrokenStreamUsage(t *testing.T) {
 	first, _, _ := strings.Cut(streamed, "event: message_delta")
-	begun, unheard := model.Usage{Prompt: 100, Completion: 1, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20}, model.Usage{}
+	started, none := model.Usage{Prompt: 100, Completion: 1, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20}, model.Usage{}
 	price := model.Price{Input: 1, Output: 10, Cached: 0.1, CacheWrite: 1.25}
 	for name, test := range map[string]struct {
 		body string
 		want model.Usage
 	}{
-		"cut":         {first, begun},
-		"garbled":     {first + "data: {\n\n", begun},
-		"error event": {first + "event: error\ndata: " + failure("overloaded_error", "x") + "\n\n", unheard},
-		"no start":    {"data: {\"type\":\"ping\"}\n\n", unheard},
+		"cut":         {first, started},
+		"garbled":     {first + "data: {\n\n", started},
+		"error event": {first + "event: error\ndata: " + failure("overloaded_error", "x") + "\n\n", none},
+		"no start":    {"data: {\"type\":\"ping\"}\n\n", none},
 	} {
 		for _, p := range []model.Price{price, {}} {
-			reply, err := ask(t, anthropic.Config{Stream: true, Price: p}, says(200, "text/event-stream", test.body))
+			reply, err := ask(t, anthropic.Config{Stream: true, Price: p}, respond(200, "text/event-stream", test.body))
 			want, cost := test.want, p.CostOf(test.want)
-			if want != unheard && !p.IsKnown() {
+			if want != none && !p.IsKnown() {
 				want.Unpriced = 1
 			}
 			if err == nil || reply.Usage != want || reply.Cost != cost {

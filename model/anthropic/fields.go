@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// betas is the key in Kwargs of the Anthropic-Beta header.
-const betas = "betas"
+// betasKey is the key in Kwargs of the Anthropic-Beta header.
+const betasKey = "betas"
 
 // fields returns the fields added to every request's body, and the value of the
 // Anthropic-Beta header.
@@ -22,11 +22,11 @@ func (c Config) fields() (map[string]json.RawMessage, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	header, err := betaHeader(fields[betas])
+	header, err := betaHeader(fields[betasKey])
 	if err != nil {
 		return nil, "", err
 	}
-	delete(fields, betas)
+	delete(fields, betasKey)
 	return fields, header, c.checkBudget(fields)
 }
 
@@ -66,14 +66,14 @@ func thinkingBudget(fields map[string]json.RawMessage) int64 {
 	return max(0, thinking.Budget)
 }
 
-// checkBudget returns an error for budgets that the API would reject.
+// checkBudget returns an error for thinking budgets that the API would reject.
 func (c Config) checkBudget(fields map[string]json.RawMessage) error {
-	most := c.maxTokens(fields)
-	if own, ok := fields["max_tokens"]; ok && json.Unmarshal(own, &most) != nil {
-		return fmt.Errorf("model kwargs: max_tokens: %s is not a number of tokens", own)
+	maxTokens := c.maxTokens(fields)
+	if raw, ok := fields["max_tokens"]; ok && json.Unmarshal(raw, &maxTokens) != nil {
+		return fmt.Errorf("model kwargs: max_tokens: %s is not a number of tokens", raw)
 	}
-	if b := thinkingBudget(fields); b > 0 && b >= most {
-		return fmt.Errorf("model kwargs: thinking: a budget of %d tokens uses up the max_tokens of %d; raise max_tokens", b, most)
+	if b := thinkingBudget(fields); b > 0 && b >= maxTokens {
+		return fmt.Errorf("model kwargs: thinking: a budget of %d tokens uses up the max_tokens of %d; raise max_tokens", b, maxTokens)
 	}
 	return nil
 }

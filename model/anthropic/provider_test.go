@@ -12,15 +12,15 @@ import (
 	"github.com/minibench/mini/model/modeltest"
 )
 
-// told is an error response, or an error within a stream.
-func told(code int, kind, text string) modeltest.Handler {
+// errorResponse sends an error response, or an error within a stream.
+func errorResponse(code int, kind, text string) modeltest.Handler {
 	return func(w http.ResponseWriter, r *http.Request, stream bool) {
 		if !stream {
-			says(code, "application/json", failure(kind, text))(w, r)
+			respond(code, "application/json", failure(kind, text))(w, r)
 			return
 		}
 		first, _, _ := strings.Cut(streamed, "event: message_delta")
-		says(200, "text/event-stream", first+"event: error\ndata: "+failure(kind, text)+"\n\n")(w, r)
+		respond(200, "text/event-stream", first+"event: error\ndata: "+failure(kind, text)+"\n\n")(w, r)
 	}
 }
 
@@ -48,21 +48,21 @@ func TestProvider(t *testing.T) {
 			return b.String()
 		},
 		Faults: map[string]modeltest.Fault{
-			"overloaded":        {Serve: told(529, "overloaded_error", "x")},
-			"rate":              {Serve: told(429, "rate_limit_error", "x")},
-			"API":               {Serve: told(500, "api_error", "x")},
-			"error in good":     {Serve: modeltest.OKResponse(js, failure("api_error", "x"))},
-			"no content":        {Serve: modeltest.OKResponse(js, `{"stop_reason":"end_turn"}`)},
-			"no stop_reason":    {Serve: modeltest.OKResponse(js, message("", "null"))},
-			"bad request":       {Serve: told(400, "invalid_request_error", "no"), Class: model.BadRequest},
-			"wrong key":         {Serve: told(401, "authentication_error", "no"), Class: model.AuthenticationError},
-			"forbidden":         {Serve: told(403, "permission_error", "no"), Class: model.AuthenticationError},
-			"no such model":     {Serve: told(404, "not_found_error", "model: m"), Class: model.BadRequest},
-			"no credit":         {Serve: told(400, "invalid_request_error", "Your credit balance is too low"), Class: model.AuthenticationError},
-			"too long":          {Serve: told(400, "invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"), Class: model.ContextWindowExceeded},
-			"too large":         {Serve: told(413, "request_too_large", "no"), Class: model.ContextWindowExceeded},
-			"end of the window": {Serve: modeltest.OKResponse(js, message("", `"model_context_window_exceeded"`)), Class: model.ContextWindowExceeded},
-			"refused":           {Serve: modeltest.OKResponse(js, message("", `"refusal"`)), Class: model.ContentRefused},
+			"overloaded":        {Serve: errorResponse(529, "overloaded_error", "x")},
+			"rate":              {Serve: errorResponse(429, "rate_limit_error", "x")},
+			"API":               {Serve: errorResponse(500, "api_error", "x")},
+			"error in good":     {Serve: modeltest.OKHandler(js, failure("api_error", "x"))},
+			"no content":        {Serve: modeltest.OKHandler(js, `{"stop_reason":"end_turn"}`)},
+			"no stop_reason":    {Serve: modeltest.OKHandler(js, message("", "null"))},
+			"bad request":       {Serve: errorResponse(400, "invalid_request_error", "no"), Status: model.BadRequest},
+			"wrong key":         {Serve: errorResponse(401, "authentication_error", "no"), Status: model.AuthenticationError},
+			"forbidden":         {Serve: errorResponse(403, "permission_error", "no"), Status: model.AuthenticationError},
+			"no such model":     {Serve: errorResponse(404, "not_found_error", "model: m"), Status: model.BadRequest},
+			"no credit":         {Serve: errorResponse(400, "invalid_request_error", "Your credit balance is too low"), Status: model.AuthenticationError},
+			"too long":          {Serve: errorResponse(400, "invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"), Status: model.ContextWindowExceeded},
+			"too large":         {Serve: errorResponse(413, "request_too_large", "no"), Status: model.ContextWindowExceeded},
+			"end of the window": {Serve: modeltest.OKHandler(js, message("", `"model_context_window_exceeded"`)), Status: model.ContextWindowExceeded},
+			"refused":           {Serve: modeltest.OKHandler(js, message("", `"refusal"`)), Status: model.ContentRefused},
 		},
 		Echoes: map[string]modeltest.Echo{
 			"refusal":  {Status: 401, Kind: js, Body: failure("authentication_error", `x","message":"KEY"`+`,"y":"`)},

@@ -53,7 +53,8 @@ func (c *count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// part is a block of an answer. Only raw is set for other types.
+// part is a block of an answer. Blocks of types that mini does not interpret are
+// only passed on, as raw.
 type part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -95,7 +96,7 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 func setCost(r *model.Reply, price model.Price) {
 	if counted := r.Usage.Prompt > 0; price.IsKnown() && (counted || price.Free) {
 		r.Cost = price.CostOf(r.Usage)
-	} else { // every prompt has tokens: without a count the usage is unknown
+	} else { // a usage without prompt tokens is unknown: every prompt has some
 		r.Usage.Unpriced = 1
 	}
 }
@@ -116,7 +117,7 @@ func messageOf(content []json.RawMessage) (model.Message, error) {
 		switch p.Type {
 		case "text":
 			if previous != "text" && text.Len() > 0 {
-				text.WriteString("\n\n") // another block was in between
+				text.WriteString("\n\n") // a block of another type was in between
 			}
 			text.WriteString(p.Text)
 			needsBlocks = needsBlocks || len(m.ToolCalls) > 0
@@ -158,7 +159,7 @@ type providerData struct {
 // encodeBlocks returns the blocks of an answer as ProviderData. It drops blank
 // texts: the API writes them between thinking and calls, but does not accept them.
 func encodeBlocks(parts []part) (json.RawMessage, error) {
-	var k providerData
+	var data providerData
 	for _, p := range parts {
 		if p.Type == "text" && strings.TrimSpace(p.Text) == "" {
 			continue
@@ -170,9 +171,9 @@ func encodeBlocks(parts []part) (json.RawMessage, error) {
 				return nil, transport.MalformedResponse("read answer: %w", err)
 			}
 		}
-		k.Blocks = append(k.Blocks, raw)
+		data.Blocks = append(data.Blocks, raw)
 	}
-	raw, err := json.Marshal(k)
+	raw, err := json.Marshal(data)
 	if err != nil {
 		return nil, transport.MalformedResponse("read answer: %w", err)
 	}
@@ -217,7 +218,7 @@ func checkFinish(a response) error {
 	return nil
 }
 
-// total converts to mini's counts, where the prompt includes cached tokens.
+// total converts u to a model.Usage, whose prompt includes cached tokens.
 func (u usage) total() model.Usage {
 	read, write := int64(u.CacheRead), int64(u.CacheWrite)
 	return model.Usage{

@@ -29,11 +29,11 @@ type tool struct {
 type block struct {
 	Type         string          `json:"type"`
 	Text         string          `json:"text,omitempty"`
-	Source       *source         `json:"source,omitempty"` // of an image
-	ID           string          `json:"id,omitempty"`     // ID, Name and Input: of a tool_use
+	Source       *source         `json:"source,omitempty"` // image only
+	ID           string          `json:"id,omitempty"`     // ID, Name and Input: tool_use only
 	Name         string          `json:"name,omitempty"`
 	Input        json.RawMessage `json:"input,omitempty"`
-	ToolUseID    string          `json:"tool_use_id,omitempty"` // ToolUseID, Content and IsError: of a tool_result
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // ToolUseID, Content and IsError: tool_result only
 	Content      []block         `json:"content,omitempty"`
 	IsError      bool            `json:"is_error,omitempty"`
 	CacheControl *cachePoint     `json:"cache_control,omitempty"`
@@ -80,14 +80,14 @@ func (m *Model) request(messages []model.Message) (*request, error) {
 	for _, t := range m.config.Tools {
 		r.Tools = append(r.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
 	}
-	if _, own := m.client.ExtraFields["cache_control"]; !own && m.config.Cache != CacheOff {
+	if _, set := m.client.ExtraFields["cache_control"]; !set && m.config.Cache != CacheOff {
 		r.setCachePoints(m.config.Cache)
 	}
 	return r, nil
 }
 
-// systemOf splits off the system messages at the start. The API takes later ones
-// as user messages.
+// systemOf splits off the system messages at the start. Later ones are sent as user
+// messages.
 func systemOf(messages []model.Message) ([]block, []model.Message) {
 	var system []block
 	for i, m := range messages {
@@ -101,13 +101,14 @@ func systemOf(messages []model.Message) ([]block, []model.Message) {
 	return system, nil
 }
 
-// maxCachePoints is the number of cache points in user turns. Including the one
-// of the system prompt it is one below the API's limit.
+// maxCachePoints is the number of cache points in user turns. With the point of the
+// system prompt a request has three; the API allows four.
 const maxCachePoints = 2
 
-// setCachePoints marks the end of the cached prefixes. The next step reads up to
-// the last point. The point before it is where the previous step wrote; without
-// it, the provider finds that prefix only within the last twenty blocks.
+// setCachePoints marks the ends of the prefixes to cache. The next step reads the
+// cache up to the last point. The point before it was the last point of the previous
+// step: without a point there, the provider searches only the last twenty blocks for
+// that prefix.
 func (r *request) setCachePoints(cache string) {
 	point := &cachePoint{Type: "ephemeral"}
 	if cache == CacheHour {
@@ -119,11 +120,11 @@ func (r *request) setCachePoints(cache string) {
 	case len(r.Tools) > 0:
 		r.Tools[len(r.Tools)-1].CacheControl = point
 	}
-	left := maxCachePoints
-	for i := len(r.Messages) - 1; i >= 0 && left > 0; i-- {
+	remaining := maxCachePoints
+	for i := len(r.Messages) - 1; i >= 0 && remaining > 0; i-- {
 		if t := r.Messages[i]; t.Role == user {
 			t.Content[len(t.Content)-1].CacheControl = point
-			left--
+			remaining--
 		}
 	}
 }

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const secret = modeltest.Key
 
-var says = modeltest.StaticResponse
+var respond = modeltest.StaticHandler
 
 func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropic.Model {
 	t.Helper()
@@ -57,7 +57,7 @@ func sent(t *testing.T, c anthropic.Config, messages []model.Message) ([]byte, *
 			t.Error(err)
 		}
 		request = r
-		says(200, "application/json", plain)(w, r)
+		respond(200, "application/json", plain)(w, r)
 	})
 	if _, err := m.Query(t.Context(), messages); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func call(id, command string) model.ToolCall {
 func TestRequests(t *testing.T) {
 	system := model.Message{Role: model.System, Content: "be <brief> & kind"}
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
-	said := func(text string, calls ...model.ToolCall) model.Message {
+	assistant := func(text string, calls ...model.ToolCall) model.Message {
 		return model.Message{Role: model.Assistant, Content: text, ToolCalls: calls}
 	}
 	result := func(id, text string) model.Message {
@@ -92,7 +92,7 @@ func TestRequests(t *testing.T) {
 	}{
 		"least": {anthropic.Config{}, []model.Message{user("hello")}},
 		"text": {anthropic.Config{Cache: anthropic.CacheHour, Stream: true}, []model.Message{
-			system, user("task"), said("one"), user("two"), said("three"), user("four"),
+			system, user("task"), assistant("one"), user("two"), assistant("three"), user("four"),
 		}},
 		"no cache":     {anthropic.Config{Cache: anthropic.CacheOff}, []model.Message{system, user("task")}},
 		"cache of own": {anthropic.Config{Kwargs: map[string]any{"cache_control": map[string]any{"type": "ephemeral"}}}, []model.Message{system, user("task")}},
@@ -105,19 +105,19 @@ func TestRequests(t *testing.T) {
 			{Role: model.System, Content: " \n"},
 			system,
 			{Role: model.System, Content: "second"},
-			user(""), user("b"), said(" "), said(""), user("\n\t"),
+			user(""), user("b"), assistant(" "), assistant(""), user("\n\t"),
 			{Role: model.System, Content: "late"},
 			user("c\xff\x00d"),
 		}},
 		"tools": {anthropic.Config{Tools: bash}, []model.Message{
-			user("task"), said("", call("toolu_1", "ls <&> \u2028")), result("toolu_1", ""),
-			said("two", call("toolu_2", "a"), call("toolu_3", "b")), user("beside"), result("toolu_3", "B"), result("toolu_2", "A"),
-			said("three", call("toolu_4", "c"), call("toolu_5", "d")), result("toolu_5", "D"), user("and then?"),
+			user("task"), assistant("", call("toolu_1", "ls <&> \u2028")), result("toolu_1", ""),
+			assistant("two", call("toolu_2", "a"), call("toolu_3", "b")), user("beside"), result("toolu_3", "B"), result("toolu_2", "A"),
+			assistant("three", call("toolu_4", "c"), call("toolu_5", "d")), result("toolu_5", "D"), user("and then?"),
 		}},
 		"foreign calls": {anthropic.Config{Tools: bash}, []model.Message{
 			system, user("task"),
-			said("", model.ToolCall{ID: "functions.bash:0", Name: "ba sh", Arguments: `{"command": "ls`}, model.ToolCall{Arguments: `"text"`}),
-			result("functions.bash:0", "torn"), result("", "no id"), said("x", model.ToolCall{ID: "last", Name: "bash", Arguments: " {} "}),
+			assistant("", model.ToolCall{ID: "functions.bash:0", Name: "ba sh", Arguments: `{"command": "ls`}, model.ToolCall{Arguments: `"text"`}),
+			result("functions.bash:0", "torn"), result("", "no id"), assistant("x", model.ToolCall{ID: "last", Name: "bash", Arguments: " {} "}),
 		}},
 		"kept": {anthropic.Config{Tools: bash}, []model.Message{
 			user("task"),
@@ -131,11 +131,11 @@ func TestRequests(t *testing.T) {
 		}},
 		"images": {anthropic.Config{Tools: bash}, []model.Message{
 			{Role: model.User, Content: "look", Images: []model.Image{gif, {MediaType: "image/png", Data: []byte{0, 255}}}},
-			said("", call("toolu_1", "shot")),
+			assistant("", call("toolu_1", "shot")),
 			{Role: model.Tool, ToolCallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
-			said("hm"),
+			assistant("hm"),
 			{Role: model.User, Images: []model.Image{gif}},
-			said("", call("toolu_2", "shot")),
+			assistant("", call("toolu_2", "shot")),
 			{Role: model.Tool, ToolCallID: "toolu_2", Images: []model.Image{gif}},
 		}},
 	}
@@ -189,9 +189,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// withoutMarks returns the messages, whole and as texts, without cache points, and
-// the positions of the cache points.
-func withoutMarks(t *testing.T, body []byte) (messages []string, points []bool, all int) {
+// cachePoints returns the messages of a request without cache points, which of the
+// messages have one, and the number of cache points in the request.
+func cachePoints(t *testing.T, body []byte) (messages []string, points []bool, all int) {
 	t.Helper()
 	var request struct {
 		Messages []map[string]json.RawMessage
@@ -215,10 +215,10 @@ func TestStepsShareCachedPrefix(t *testing.T) {
 	var written []bool
 	for step := range 6 {
 		body, _ := sent(t, anthropic.Config{Tools: bash}, history)
-		now, points, all := withoutMarks(t, body)
+		now, points, all := cachePoints(t, body)
 		if len(before) > 0 {
 			if diff := cmp.Diff(before, now[:len(before)]); diff != "" {
-				t.Fatalf("step %d has another past: %s", step, diff)
+				t.Fatalf("step %d does not repeat the previous prompt: %s", step, diff)
 			}
 			last := len(before) - 1
 			if !written[last] || !points[last] {
@@ -238,7 +238,7 @@ func TestStepsShareCachedPrefix(t *testing.T) {
 }
 
 func TestImageOfAnotherType(t *testing.T) {
-	m := connect(t, anthropic.Config{}, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	m := connect(t, anthropic.Config{}, func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") })
 	_, err := m.Query(t.Context(), []model.Message{{Role: model.User, Images: []model.Image{{MediaType: "image/svg+xml"}}}})
 	if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.BadRequest || e.Retryable || !strings.Contains(e.Hint, "PNG") {
 		t.Errorf("error %v", err)

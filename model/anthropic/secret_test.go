@@ -58,7 +58,7 @@ func TestConfigNeverPrintsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modeltest.CheckNeverPrinted(t, c, m)
+	modeltest.CheckKeyNeverPrinted(t, c, m)
 	if !strings.Contains(c.String(), "X-Team") {
 		t.Errorf("%v does not say that there is a header", c)
 	}

@@ -13,20 +13,20 @@ import (
 // receive assembles a streamed message and sends its texts to deltas. With an
 // error it returns the usage reported so far.
 func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (json.RawMessage, model.Usage, error) {
-	f := accumulator{deltas: blockDeltas{DeltaWriter: deltas}}
+	a := accumulator{deltas: blockDeltas{DeltaWriter: deltas}}
 	for data, err := range events {
 		done := false
 		if err == nil {
-			done, err = f.add(data)
+			done, err = a.add(data)
 		}
 		if err != nil {
-			return nil, f.usage(), err
+			return nil, a.usage(), err
 		}
 		if done {
-			return f.json(), f.usage(), nil
+			return a.json(), a.usage(), nil
 		}
 	}
-	return nil, f.usage(), transport.MalformedResponse("the stream ended before the answer did (no message_stop)")
+	return nil, a.usage(), transport.MalformedResponse("the stream ended before the answer did (no message_stop)")
 }
 
 // event is one event of a stream.
@@ -46,7 +46,7 @@ type object map[string]json.RawMessage
 // text returns a field that is a string, or "".
 func (o object) text(name string) string {
 	var s string
-	_ = json.Unmarshal(o[name], &s) // stays empty
+	_ = json.Unmarshal(o[name], &s) // s stays empty if the field is not a string
 	return s
 }
 
@@ -63,75 +63,74 @@ func (o object) merge(from object) {
 // unknown fields.
 type accumulator struct {
 	message object // nil before message_start
-	counts  object // its usage
+	counts  object // usage of the message
 	blocks  []*blockBuffer
 	deltas  blockDeltas
 }
 
 // add handles the data of the next event and reports whether it was the last.
-func (f *accumulator) add(data []byte) (done bool, err error) {
+func (a *accumulator) add(data []byte) (done bool, err error) {
 	var e event
 	err = json.Unmarshal(data, &e)
 	switch {
 	case e.Type == "error" || len(e.Error) > 0:
-		*f = accumulator{} // a failed response is not billed
+		*a = accumulator{} // a failed response is not billed
 		return false, apiError(data)
 	case err != nil:
 		return false, transport.MalformedResponse("read event: %w", err)
 	case e.Type == "ping":
 		return false, nil
 	case e.Type == "message_start" && e.Message != nil:
-		return false, f.start(e.Message)
-	case f.message == nil:
+		return false, a.start(e.Message)
+	case a.message == nil:
 		return false, unexpected("the stream starts with %.40q", e.Type)
 	}
 	switch e.Type {
 	case "content_block_start":
-		if e.Index != len(f.blocks) || e.Block == nil {
-			return false, transport.MalformedResponse("assemble stream: block %d starts after %d blocks", e.Index, len(f.blocks))
+		if e.Index != len(a.blocks) || e.Block == nil {
+			return false, transport.MalformedResponse("assemble stream: block %d starts after %d blocks", e.Index, len(a.blocks))
 		}
-		f.blocks = append(f.blocks, &blockBuffer{fields: e.Block})
-		f.deltas.startBlock(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
+		a.blocks = append(a.blocks, &blockBuffer{fields: e.Block})
+		a.deltas.startBlock(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
 	case "content_block_delta", "content_block_stop":
-		if e.Index < 0 || e.Index >= len(f.blocks) || f.blocks[e.Index].ended {
+		if e.Index < 0 || e.Index >= len(a.blocks) || a.blocks[e.Index].ended {
 			return false, transport.MalformedResponse("assemble stream: block %d continues but was not started", e.Index)
 		}
-		b := f.blocks[e.Index]
+		b := a.blocks[e.Index]
 		b.ended = e.Type == "content_block_stop"
 		b.add(e.Delta)
-		f.deltas.add(e.Delta.text("text"), e.Delta.text("thinking"))
+		a.deltas.add(e.Delta.text("text"), e.Delta.text("thinking"))
 	case "message_delta":
-		f.message.merge(e.Delta)
-		f.counts.merge(e.Usage)
+		a.message.merge(e.Delta)
+		a.counts.merge(e.Usage)
 	}
 	return e.Type == "message_stop", nil
 }
 
-// start starts the message; a server may start over.
-func (f *accumulator) start(message object) error {
-	f.deltas.Restart()
-	*f = accumulator{message: message, counts: object{}, deltas: blockDeltas{DeltaWriter: f.deltas.DeltaWriter}}
+// start starts the message, also when a server starts over.
+func (a *accumulator) start(message object) error {
+	a.deltas.Restart()
+	*a = accumulator{message: message, counts: object{}, deltas: blockDeltas{DeltaWriter: a.deltas.DeltaWriter}}
 	if raw := message["usage"]; len(raw) > 0 {
 		var counts object
 		if err := json.Unmarshal(raw, &counts); err != nil {
 			return transport.MalformedResponse("read event: usage: %w", err)
 		}
-		f.counts.merge(counts)
+		a.counts.merge(counts)
 	}
 	return nil
 }
 
 // usage returns the usage reported so far.
-func (f *accumulator) usage() model.Usage {
+func (a *accumulator) usage() model.Usage {
 	var u usage
-	if raw, err := json.Marshal(f.counts); err == nil {
-		_ = json.Unmarshal(raw, &u) // non-numbers count as unknown
+	if raw, err := json.Marshal(a.counts); err == nil {
+		_ = json.Unmarshal(raw, &u) // fields of the wrong type stay 0
 	}
 	return u.total()
 }
 
-// blockDeltas writes deltas with the same separators between blocks as the reply
-// has (see messageOf).
+// blockDeltas writes deltas, separated between blocks as the reply is (see messageOf).
 type blockDeltas struct {
 	*transport.DeltaWriter
 	previous              string // type of the previous block
@@ -140,24 +139,24 @@ type blockDeltas struct {
 }
 
 // startBlock starts a block.
-func (t *blockDeltas) startBlock(kind, text, thinking string) {
-	t.separator = ""
-	if kind == "text" && t.hasText && t.previous != "text" || kind == "thinking" && t.hasReasoning {
-		t.separator = "\n\n"
+func (d *blockDeltas) startBlock(kind, text, thinking string) {
+	d.separator = ""
+	if kind == "text" && d.hasText && d.previous != "text" || kind == "thinking" && d.hasReasoning {
+		d.separator = "\n\n"
 	}
-	t.previous = kind
-	t.add(text, thinking)
+	d.previous = kind
+	d.add(text, thinking)
 }
 
 // add writes the next part of a block.
-func (t *blockDeltas) add(text, thinking string) {
+func (d *blockDeltas) add(text, thinking string) {
 	if text != "" {
-		t.Text(t.separator + text)
-		t.hasText, t.separator = true, ""
+		d.Text(d.separator + text)
+		d.hasText, d.separator = true, ""
 	}
 	if thinking != "" {
-		t.Reasoning(t.separator + thinking)
-		t.hasReasoning, t.separator = true, ""
+		d.Reasoning(d.separator + thinking)
+		d.hasReasoning, d.separator = true, ""
 	}
 }
 
@@ -170,52 +169,52 @@ type blockBuffer struct {
 }
 
 // add appends a delta.
-func (g *blockBuffer) add(delta object) {
+func (b *blockBuffer) add(delta object) {
 	switch delta.text("type") {
 	case "text_delta":
-		g.text.WriteString(delta.text("text"))
+		b.text.WriteString(delta.text("text"))
 	case "thinking_delta":
-		g.thinking.WriteString(delta.text("thinking"))
+		b.thinking.WriteString(delta.text("thinking"))
 	case "input_json_delta":
-		g.input.WriteString(delta.text("partial_json"))
+		b.input.WriteString(delta.text("partial_json"))
 	case "signature_delta":
-		g.signature.WriteString(delta.text("signature"))
+		b.signature.WriteString(delta.text("signature"))
 	case "citations_delta":
-		g.citations = append(g.citations, delta["citation"])
+		b.citations = append(b.citations, delta["citation"])
 	}
 }
 
 // json returns the complete block. Arguments that are not valid JSON are written
 // as a string.
-func (g *blockBuffer) json() json.RawMessage {
-	for name, part := range map[string]*strings.Builder{"text": &g.text, "thinking": &g.thinking, "signature": &g.signature} {
+func (b *blockBuffer) json() json.RawMessage {
+	for name, part := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking, "signature": &b.signature} {
 		if part.Len() > 0 {
-			g.fields[name] = jsonOf(g.fields.text(name) + part.String())
+			b.fields[name] = jsonOf(b.fields.text(name) + part.String())
 		}
 	}
-	if input := g.input.String(); json.Valid([]byte(input)) {
-		g.fields["input"] = json.RawMessage(input)
+	if input := b.input.String(); json.Valid([]byte(input)) {
+		b.fields["input"] = json.RawMessage(input)
 	} else if input != "" {
-		g.fields["input"] = jsonOf(input)
+		b.fields["input"] = jsonOf(input)
 	}
-	if len(g.citations) > 0 {
-		g.fields["citations"] = jsonOf(g.citations)
+	if len(b.citations) > 0 {
+		b.fields["citations"] = jsonOf(b.citations)
 	}
-	return jsonOf(g.fields)
+	return jsonOf(b.fields)
 }
 
 // json returns the complete message.
-func (f *accumulator) json() json.RawMessage {
-	content := make([]json.RawMessage, len(f.blocks))
-	for i, b := range f.blocks {
+func (a *accumulator) json() json.RawMessage {
+	content := make([]json.RawMessage, len(a.blocks))
+	for i, b := range a.blocks {
 		content[i] = b.json()
 	}
-	f.message["content"], f.message["usage"] = jsonOf(content), jsonOf(f.counts)
-	return jsonOf(f.message)
+	a.message["content"], a.message["usage"] = jsonOf(content), jsonOf(a.counts)
+	return jsonOf(a.message)
 }
 
-// jsonOf encodes v, which is a string or came from JSON, without escaping HTML
-// characters: users see the arguments.
+// jsonOf encodes v, which is a string or came from JSON. It does not escape HTML
+// characters, since users see the arguments.
 func jsonOf(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -227,13 +226,14 @@ func jsonOf(v any) json.RawMessage {
 }
 
 // apiError returns the error of an error object inside a stream or a successful
-// response. The error's type implies the HTTP status.
+// response. The type of the error object determines the HTTP status.
 func apiError(object []byte) error {
 	d := transport.ParseErrorDetail(object)
-	return transport.Classify(statuses[d.Code], d)
+	return transport.Classify(errorStatuses[d.Code], d)
 }
 
-var statuses = map[string]int{
+// errorStatuses holds the HTTP status of each error type.
+var errorStatuses = map[string]int{
 	"invalid_request_error": 400,
 	"authentication_error":  401,
 	"billing_error":         402,

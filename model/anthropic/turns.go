@@ -12,8 +12,8 @@ import (
 const (
 	// placeholder replaces an empty text, which the API rejects.
 	placeholder = "(empty)"
-	// notRun answers calls without a result, which the API rejects too. The
-	// attempt must not fail because of them.
+	// notRun is the result sent for a call that has none: the API rejects calls
+	// without a result.
 	notRun = "(not run)"
 	// invalidJSONKey is the key under which invalid arguments are sent back.
 	invalidJSONKey = "INVALID_JSON"
@@ -31,7 +31,7 @@ type turn struct {
 	Content []block `json:"content"`
 
 	results int      // number of tool results at the start of the content
-	calls   []string // ids of an assistant's calls
+	calls   []string // ids of the assistant's calls
 }
 
 // turnsOf groups messages into turns with alternating roles.
@@ -104,9 +104,9 @@ func (t *turn) answerCalls(calls []string) {
 // the API sent, or blocks made from the message.
 func assistantBlocks(m model.Message) []block {
 	var out []block
-	var k providerData
-	if len(m.ProviderData) > 0 && json.Unmarshal(m.ProviderData, &k) == nil && len(k.Blocks) > 0 {
-		for _, raw := range k.Blocks {
+	var data providerData
+	if len(m.ProviderData) > 0 && json.Unmarshal(m.ProviderData, &data) == nil && len(data.Blocks) > 0 {
+		for _, raw := range data.Blocks {
 			out = append(out, block{raw: raw})
 		}
 		return out
@@ -136,8 +136,8 @@ func isObject(arguments json.RawMessage) bool {
 	return json.Valid(arguments) && strings.HasPrefix(strings.TrimLeft(string(arguments), " \t\r\n"), "{")
 }
 
-// validID returns an id or a tool's name with the characters that the API
-// accepts. It may come from another provider, or from a model's invention.
+// validID replaces the characters of an id or a tool's name that the API rejects.
+// The id may come from another provider, and a model may have invented the name.
 func validID(id string) string {
 	if id == "" {
 		return "_"

@@ -60,7 +60,7 @@ func (a anthropic) plain(m *message) any {
 	for _, c := range m.calls {
 		input := json.RawMessage(c.arguments)
 		if !json.Valid(input) {
-			input = jsonOf(c.arguments, "") // invalid JSON as a string: the API has no other form for it
+			input = jsonOf(c.arguments, "") // send invalid JSON as a string: the API has no other form for it
 		}
 		r.Content = append(r.Content, toolBlock{"tool_use", c.idWithPrefix("toolu_"), c.name, input})
 	}
@@ -72,8 +72,8 @@ func (anthropic) frame(m *message) anthropicReply {
 }
 
 // events returns the named events of a reply: message_start with the usage of the
-// prompt, the blocks with a ping among them, and the stop with the usage of the
-// reply.
+// prompt, the blocks with a ping in the first, and message_delta with the usage of
+// the reply.
 func (a anthropic) events(m *message) [][]byte {
 	start := a.frame(m)
 	if first := a.startUsage(m); first != nil {

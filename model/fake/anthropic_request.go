@@ -16,11 +16,11 @@ type anthropicRequest struct {
 	Tools      []json.RawMessage  `json:"tools"`
 	ToolChoice typed              `json:"tool_choice"`
 	Thinking   typed              `json:"thinking"`
-	// CacheControl of the whole request marks the last message.
+	// CacheControl, in the request itself, marks the last message.
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// typed is an object of which only the type is read.
+// typed reads only the type of an object.
 type typed struct {
 	Type string `json:"type"`
 }
@@ -73,7 +73,7 @@ func (anthropic) parse(body []byte) (*request, *problem) {
 }
 
 func (r *request) addMessages(messages []anthropicMessage) *problem {
-	open := map[string]bool{} // calls without a result
+	pending := map[string]bool{} // calls without a result
 	for i, m := range messages {
 		if m.Role != "user" && m.Role != "assistant" {
 			return invalid(fmt.Sprintf("messages: Unexpected role %q. Use the top-level `system` parameter for a system prompt.", clip(m.Role)))
@@ -91,19 +91,19 @@ func (r *request) addMessages(messages []anthropicMessage) *problem {
 				return invalid(fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, j))
 			case b.Type == "tool_use":
 				calls[b.ID] = true
-			case b.Type == "tool_result" && !open[b.ToolUseID]:
+			case b.Type == "tool_result" && !pending[b.ToolUseID]:
 				return invalid(fmt.Sprintf("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. "+
 					"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, clip(b.ToolUseID)))
 			case b.Type == "tool_result":
-				delete(open, b.ToolUseID)
+				delete(pending, b.ToolUseID)
 			}
 		}
-		for id := range open {
+		for id := range pending {
 			return withoutResult(i-1, id)
 		}
-		open = calls
+		pending = calls
 	}
-	for id := range open {
+	for id := range pending {
 		return withoutResult(len(messages)-1, id)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (r *request) addTools(in anthropicRequest) *problem {
 	return nil
 }
 
-// mark notes whether the newest turn has a cache_control.
+// mark records the newest turn as marked if one of its blocks has a cache_control.
 func (r *request) mark(list []anthropicBlock) {
 	for _, b := range list {
 		if !absent(b.CacheControl) {
@@ -157,8 +157,8 @@ func blocks(content json.RawMessage) []anthropicBlock {
 	return list
 }
 
-// sign returns the signature of a thinking text. A text sent back with another
-// signature has been changed.
+// sign returns the signature of a thinking text. If a client sends back another
+// signature, it has changed the text.
 func sign(thinking string) string {
 	sum := sha256.Sum256([]byte("thought by nobody: " + thinking))
 	return base64.StdEncoding.EncodeToString(sum[:])

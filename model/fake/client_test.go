@@ -41,11 +41,11 @@ func TestClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := first.Message
-			if said.Reasoning != "Where am I?" || said.Content != "Look." || len(said.ToolCalls) != 1 || said.ToolCalls[0].Arguments != `{"command":"ls"}` {
-				t.Errorf("%s, stream %t: %+v", api, stream, said)
+			answer := first.Message
+			if answer.Reasoning != "Where am I?" || answer.Content != "Look." || len(answer.ToolCalls) != 1 || answer.ToolCalls[0].Arguments != `{"command":"ls"}` {
+				t.Errorf("%s, stream %t: %+v", api, stream, answer)
 			}
-			history = append(history, said, model.Message{Role: model.Tool, ToolCallID: said.ToolCalls[0].ID, Content: "README"})
+			history = append(history, answer, model.Message{Role: model.Tool, ToolCallID: answer.ToolCalls[0].ID, Content: "README"})
 			second, err := m.Query(t.Context(), history)
 			if err != nil {
 				t.Fatal(err)
@@ -53,16 +53,16 @@ func TestClients(t *testing.T) {
 			if second.FinishReason != model.FinishStop || second.Message.Content != "Done." {
 				t.Errorf("%s, stream %t: %+v", api, stream, second)
 			}
-			told := first.Usage.Add(second.Usage)
-			told.Unpriced = 0
+			counted := first.Usage.Add(second.Usage)
+			counted.Unpriced = 0
 			stop()
-			b := s.Stats()
-			charged := b.Charged.Usage
+			stats := s.Stats()
+			charged := stats.Charged.Usage
 			if api == "anthropic" {
 				charged.Reasoning = 0 // not reported
 			}
-			if charged != told || told.CacheRead == 0 || b.Charged.Replies != 2 || b.Requests[1].Step != 2 || !b.Requests[1].Key {
-				t.Errorf("%s, stream %t: told %+v, charged %+v", api, stream, told, charged)
+			if charged != counted || counted.CacheRead == 0 || stats.Charged.Replies != 2 || stats.Requests[1].Step != 2 || !stats.Requests[1].Key {
+				t.Errorf("%s, stream %t: the client counted %+v, the server charged %+v", api, stream, counted, charged)
 			}
 		}
 	}

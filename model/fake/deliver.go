@@ -12,7 +12,7 @@ type delivery struct {
 	parts       [][]byte
 	stream      bool
 	missing     int     // bytes announced in the header but not sent
-	outcome     Outcome // once everything is sent
+	outcome     Outcome // outcome of the request once everything is sent
 }
 
 // deliver sends a reply, modified by a fault.
@@ -48,15 +48,15 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 }
 
 // corrupt makes a response unusable.
-func (d *delivery) corrupt(how deliveryMode) {
+func (d *delivery) corrupt(mode deliveryMode) {
 	d.outcome = Failed
 	middle := max(1, len(d.parts)/2)
-	if how == deliverBadJSON && d.stream {
-		torn := d.parts[middle]
-		d.parts[middle] = append(slices.Clone(torn[:len(torn)*2/3]), "\n\n"...)
+	if mode == deliverBadJSON && d.stream {
+		part := d.parts[middle]
+		d.parts[middle] = append(slices.Clone(part[:len(part)*2/3]), "\n\n"...)
 		return
 	}
-	if how == deliverCut && !d.stream {
+	if mode == deliverCut && !d.stream {
 		d.missing = length(d.parts[middle:])
 	}
 	d.parts = d.parts[:middle]
@@ -70,7 +70,8 @@ func length(parts [][]byte) int {
 	return n
 }
 
-// send writes a response. The request ends before its last bytes are written.
+// send writes a response. The request counts as ended before the last bytes are
+// written.
 func (x *exchange) send(status int, d delivery) {
 	h := x.w.Header()
 	x.wire.headers(h, x.id(), x.limitStatus)
@@ -107,7 +108,7 @@ func (x *exchange) send(status int, d delivery) {
 }
 
 // abandon records that a response could not be sent completely, because the client
-// left or the server was closed. completed is the outcome it would have had.
+// left or the server was closed. completed is the outcome of a complete response.
 func (x *exchange) abandon(completed Outcome) {
 	x.s.mu.Lock()
 	closed := x.s.closed
@@ -122,7 +123,7 @@ func (x *exchange) abandon(completed Outcome) {
 	}
 }
 
-// reset resets the connection, if its type supports that.
+// reset resets the connection. It closes a connection that cannot be reset.
 func (x *exchange) reset() {
 	conn, _, err := x.control.Hijack()
 	if err != nil {

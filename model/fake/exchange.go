@@ -28,7 +28,7 @@ type exchange struct {
 	limitStatus limitStatus
 }
 
-// answer handles a request for a completion.
+// answer handles a request for a completion, of either API.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wireFormat) {
 	x := s.startExchange(w, r, f)
 	defer x.end()
@@ -43,9 +43,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wireFormat) {
 		return
 	}
 	m := newMessage(reply, req, x.record.Number)
-	fault, rule, over := x.admit(m)
-	if over != nil {
-		x.refuse(limited(f, over, m.model))
+	fault, rule, exceeded := x.admit(m)
+	if exceeded != nil {
+		x.refuse(limited(f, exceeded, m.model))
 		return
 	}
 	switch {
@@ -129,12 +129,12 @@ func (x *exchange) admit(m *message) (Fault, Rule, *limitExceeded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	over := s.limits.admit(now, m.usage.Prompt+m.usage.Completion)
+	exceeded := s.limits.admit(now, m.usage.Prompt+m.usage.Completion)
 	x.limitStatus = s.limits.status(now)
-	if over != nil {
+	if exceeded != nil {
 		s.stats.Limited++
-		x.record.Limit = over.limit
-		return Fault{}, Rule{}, over
+		x.record.Limit = exceeded.limit
+		return Fault{}, Rule{}, exceeded
 	}
 	x.admitted = true
 	if m.cost == 0 && s.config.Price.IsKnown() {
@@ -177,8 +177,8 @@ func (x *exchange) wait(d time.Duration) bool {
 	}
 }
 
-// settle sets the outcome and removes the request from those in progress. It is
-// called before the last bytes are sent, so that no client sees the end first.
+// settle sets the outcome and removes the request from those in progress. send calls
+// it before the last bytes, so that no client sees the end of a response before that.
 func (x *exchange) settle(o Outcome) {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -203,9 +203,9 @@ func (x *exchange) end() {
 		x.settle(Failed)
 	}
 	x.s.mu.Lock()
-	entry := *x.record
+	record := *x.record
 	x.s.mu.Unlock()
 	if x.s.config.OnRequest != nil {
-		x.s.config.OnRequest(entry)
+		x.s.config.OnRequest(record)
 	}
 }

@@ -29,9 +29,10 @@
 //
 // # Usage and cost
 //
-// Usage comes from the script. Without it, four bytes count as one token, and the
-// prompt of the previous step is read from the cache (for Anthropic, up to a
-// cache_control; the rest up to it is written).
+// Usage comes from the script. For replies without usage, four bytes count as one
+// token, and the prompt of the previous step as read from the cache. For Anthropic,
+// only the prompt up to the last cache_control counts: the part that is not read is
+// written to the cache.
 //
 // A reply is charged when it is sent completely. Unusable and incomplete replies
 // are not charged; see Faults. A reply that the client does not read to its end
@@ -66,8 +67,8 @@ type Config struct {
 	Price model.Price
 	// MaxBody bounds a request's body, in bytes; default DefaultMaxBody.
 	MaxBody int64
-	// OnRequest is called with each request when it has ended, concurrently; nil
-	// is ignored.
+	// OnRequest, if not nil, is called with each request when it has ended. Calls
+	// may be concurrent.
 	OnRequest func(Request)
 }
 
@@ -75,11 +76,11 @@ type Config struct {
 const DefaultMaxBody = 32 << 20
 
 const (
-	headerTime = 10 * time.Second // for a client to send its headers
-	bodyTime   = 60 * time.Second // and then its body
-	idleTime   = 10 * time.Minute // between requests on a connection
-	maxHeader  = 64 << 10
-	maxName    = 200 // bytes kept of names in requests
+	headerTimeout = 10 * time.Second // for a client to send its headers
+	bodyTimeout   = 60 * time.Second // and then its body
+	idleTimeout   = 10 * time.Minute // between requests on a connection
+	maxHeader     = 64 << 10         // bytes
+	maxName       = 200              // bytes stored of a name in a request
 )
 
 // New returns a server. Close stops it.
@@ -108,7 +109,7 @@ func New(c Config) (*Server, error) {
 	s.mux = s.routes()
 	s.http = &http.Server{
 		Handler: s, MaxHeaderBytes: maxHeader, ErrorLog: discard(),
-		ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, IdleTimeout: idleTime,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout + bodyTimeout, IdleTimeout: idleTimeout,
 	}
 	return s, nil
 }

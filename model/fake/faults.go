@@ -14,7 +14,7 @@ type Fault struct {
 	// Charged reports that the reply is charged if it is sent completely.
 	Charged bool `json:"charged"`
 
-	problem  func(w wireFormat, model string) problem // the error, instead of a reply
+	problem  func(w wireFormat, model string) problem // the error to send instead of a reply; nil if none
 	mode     deliveryMode                             // how the reply is sent
 	defaults Rule                                     // defaults of a Rule
 }
@@ -30,10 +30,10 @@ const (
 	deliverBadJSON
 )
 
-// Faults returns all faults in the order of their listing.
+// Faults returns all faults, grouped by kind.
 func Faults() []Fault { return slices.Clone(faults) }
 
-func faultNamed(name string) (Fault, bool) {
+func findFault(name string) (Fault, bool) {
 	i := slices.IndexFunc(faults, func(f Fault) bool { return f.Name == name })
 	if i < 0 {
 		return Fault{}, false
@@ -41,14 +41,14 @@ func faultNamed(name string) (Fault, bool) {
 	return faults[i], true
 }
 
-// TransientFaults returns common faults that a retry overcomes, at once or after a
-// second.
+// TransientFaults returns the names of common faults after which a retry succeeds, at
+// once or after a second.
 func TransientFaults() []string {
 	return []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "cut", "bad-json"}
 }
 
 var faults = []Fault{
-	// Errors that pass.
+	// Temporary errors.
 	{
 		Name: "rate-limit", Description: "429, with Retry-After: 1", defaults: Rule{RetryAfter: time.Second},
 		problem: func(w wireFormat, model string) problem {
@@ -68,7 +68,7 @@ var faults = []Fault{
 			problem{status: 500, typ: "api_error", message: "Internal server error"}),
 	},
 	{Name: "bad-gateway", Description: "502 with an HTML page", problem: proxyError(http.StatusBadGateway)},
-	// Errors that do not pass.
+	// Permanent errors.
 	{Name: "unauthorized", Description: "401: the key is wrong", problem: func(w wireFormat, _ string) problem { return badKey(w) }},
 	{
 		Name: "context", Description: "400: the prompt is longer than the context window",
@@ -87,12 +87,12 @@ var faults = []Fault{
 	{Name: "bad-json", Description: "200, with truncated JSON", mode: deliverBadJSON},
 }
 
-func byAPI(o, a problem) func(wireFormat, string) problem {
+func byAPI(forOpenAI, forAnthropic problem) func(wireFormat, string) problem {
 	return func(w wireFormat, _ string) problem {
 		if w == (anthropic{}) {
-			return a
+			return forAnthropic
 		}
-		return o
+		return forOpenAI
 	}
 }
 

@@ -62,13 +62,13 @@ func oneFault(t *testing.T, out *strings.Builder, f fake.Fault, api string, stre
 	if stream && strings.Contains(answer, "200 OK") && !strings.Contains(answer, "text/event-stream") {
 		t.Error("a stream of another type")
 	}
-	if sum := s.Stats().Charged.Replies; (sum == 1) != (f.Charged || f.Name == "none") {
-		t.Errorf("%d replies charged, the list says %t", sum, f.Charged)
+	if n := s.Stats().Charged.Replies; (n == 1) != (f.Charged || f.Name == "none") {
+		t.Errorf("%d replies charged, Fault.Charged is %t", n, f.Charged)
 	}
-	if books, err := json.Marshal(s.Stats()); err != nil || strings.Contains(string(books), "sk-marker") {
-		t.Errorf("the key is in the books, or %v", err)
+	if stats, err := json.Marshal(s.Stats()); err != nil || strings.Contains(string(stats), "sk-marker") {
+		t.Errorf("the statistics contain the key, or %v", err)
 	}
 	if r.Fault != f.Name && f.Name != "none" {
-		t.Errorf("the books have the fault %q", r.Fault)
+		t.Errorf("the statistics have the fault %q", r.Fault)
 	}
 }

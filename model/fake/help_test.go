@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// replies has two steps for any instance, and one for a named one.
+// replies is a script with two replies for any instance, and one for django__django-1.
 const replies = `
 "*":
   - content: "Look.\n\n` + "```bash\\nls\\n```" + `"
@@ -55,7 +55,7 @@ func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.MemoryListener, fun
 	})
 }
 
-// plan gives each request one of these faults, in order.
+// plan returns a plan that gives each request one of these faults, in order.
 func plan(faults ...string) *fake.Plan {
 	p := &fake.Plan{}
 	for i, name := range faults {
@@ -67,7 +67,7 @@ func plan(faults ...string) *fake.Plan {
 	return p
 }
 
-// body is a request for a completion with a tool and thinking, in an API's form.
+// body returns the body of a request with a tool and thinking.
 func body(api string, stream bool) string {
 	if api == "anthropic" {
 		return fmt.Sprintf(`{"model":"m","max_tokens":2048,"stream":%t,"thinking":{"type":"enabled","budget_tokens":1024},`+
@@ -77,7 +77,7 @@ func body(api string, stream bool) string {
 		`"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}`, stream)
 }
 
-// simple is a conversation with a number of replies.
+// simple returns the body of a request without tools, for a conversation with a number of replies.
 func simple(api, first string, replies int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":%q}`, first)
@@ -106,12 +106,12 @@ func raw(t *testing.T, l *fake.MemoryListener, api, body string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	version := "Authorization: Bearer sk-marker\r\n"
+	headers := "Authorization: Bearer sk-marker\r\n"
 	if api == "anthropic" {
-		version = "Anthropic-Version: 2023-06-01\r\nX-Api-Key: sk-marker\r\n"
+		headers = "Anthropic-Version: 2023-06-01\r\nX-Api-Key: sk-marker\r\n"
 	}
 	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: fake\r\nConnection: close\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		path(api), version, len(body), body); err != nil {
+		path(api), headers, len(body), body); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
@@ -148,7 +148,7 @@ func post(t *testing.T, c *http.Client, api, body string) (int, http.Header, str
 	return resp.StatusCode, resp.Header, string(answer)
 }
 
-func must(f *testing.F) *scripted.Script {
+func fuzzScript(f *testing.F) *scripted.Script {
 	f.Helper()
 	s, err := scripted.Parse("replies.yaml", []byte(replies))
 	if err != nil {

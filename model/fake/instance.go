@@ -11,19 +11,19 @@ import (
 // InstanceHeader is the request header with the instance ID.
 const InstanceHeader = "X-Fake-Instance"
 
-// unnamed is the prefix of generated names of conversations.
+// unnamed is the prefix of the names of conversations without an instance ID.
 const unnamed = "conversation-"
 
 // names finds instance IDs in text.
 type names struct {
-	words   map[string]bool
-	phrases []string // IDs that are not a single word
+	words   map[string]bool // IDs that are a single word
+	phrases []string        // other IDs
 }
 
 func newNames(list []string) names {
 	n := names{words: map[string]bool{}}
 	for _, name := range list {
-		if strings.ContainsFunc(name, notInWord) {
+		if strings.ContainsFunc(name, isSeparator) {
 			n.phrases = append(n.phrases, name)
 		} else {
 			n.words[name] = true
@@ -32,8 +32,8 @@ func newNames(list []string) names {
 	return n
 }
 
-// notInWord reports whether r separates words. Characters of instance IDs do not.
-func notInWord(r rune) bool {
+// isSeparator reports whether r separates words. Characters of instance IDs do not.
+func isSeparator(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	return !letter && !strings.ContainsRune("_-./", r)
 }
@@ -46,7 +46,7 @@ func (n names) find(text string) string {
 			best = name
 		}
 	}
-	for word := range strings.FieldsFuncSeq(text, notInWord) {
+	for word := range strings.FieldsFuncSeq(text, isSeparator) {
 		for _, w := range []string{word, strings.Trim(word, "./-")} {
 			if n.words[w] {
 				consider(w)

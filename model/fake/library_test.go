@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// A third-party client library has a conversation with a tool.
+// A third-party client library can call the server with a tool.
 func TestGoOpenAI(t *testing.T) {
 	_, l, stop := serve(t, fake.Config{})
 	defer stop()
@@ -24,11 +24,11 @@ func TestGoOpenAI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := first.Choices[0]
-	if calls := said.Message.ToolCalls; said.FinishReason != "tool_calls" || len(calls) != 1 || calls[0].Function.Arguments != `{"command":"ls"}` {
-		t.Errorf("%+v", said)
+	choice := first.Choices[0]
+	if calls := choice.Message.ToolCalls; choice.FinishReason != "tool_calls" || len(calls) != 1 || calls[0].Function.Arguments != `{"command":"ls"}` {
+		t.Errorf("%+v", choice)
 	}
-	if first.Usage.PromptTokens == 0 || said.Message.ReasoningContent != "Where am I?" {
-		t.Errorf("%+v, %q", first.Usage, said.Message.ReasoningContent)
+	if first.Usage.PromptTokens == 0 || choice.Message.ReasoningContent != "Where am I?" {
+		t.Errorf("%+v, %q", first.Usage, choice.Message.ReasoningContent)
 	}
 }

@@ -40,7 +40,7 @@ type accepted struct {
 type limiter struct {
 	Limits
 	recent     []accepted
-	tokens     int64 // of recent
+	tokens     int64 // sum over recent
 	inProgress int
 }
 
@@ -48,13 +48,13 @@ func newLimiter(l Limits) *limiter { return &limiter{Limits: l} }
 
 // limitExceeded is the reason to refuse a request.
 type limitExceeded struct {
-	limit string
+	limit string        // requests, tokens or concurrent
 	wait  time.Duration // 0 if waiting does not help
-	text  string
+	text  string        // for the error message
 }
 
-// admit counts a request, whose end is reported by release, or returns why it is
-// refused.
+// admit counts a request, or returns the reason to refuse it. The caller calls release
+// when a counted request ends.
 func (l *limiter) admit(now time.Time, tokens int64) *limitExceeded {
 	for len(l.recent) > 0 && now.Sub(l.recent[0].at) >= window {
 		l.tokens -= l.recent[0].tokens
@@ -68,18 +68,18 @@ func (l *limiter) admit(now time.Time, tokens int64) *limitExceeded {
 			"on requests per min (RPM): Limit %d, Used %d, Requested 1", l.RequestsPerMinute, len(l.recent))}
 	}
 	if l.TokensPerMinute > 0 && l.tokens+tokens > l.TokensPerMinute {
-		o := &limitExceeded{"tokens", 0, fmt.Sprintf(
+		exceeded := &limitExceeded{"tokens", 0, fmt.Sprintf(
 			"on tokens per min (TPM): Limit %d, Used %d, Requested %d", l.TokensPerMinute, l.tokens, tokens)}
 		if tokens <= l.TokensPerMinute {
 			left := l.tokens
 			for i, r := range l.recent {
 				if left -= r.tokens; left+tokens <= l.TokensPerMinute {
-					o.wait = l.untilExpiry(now, i)
+					exceeded.wait = l.untilExpiry(now, i)
 					break
 				}
 			}
 		}
-		return o
+		return exceeded
 	}
 	l.recent = append(l.recent, accepted{now, tokens})
 	l.tokens += tokens

@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// Replies of ten tokens; the second one is slow.
+// tenTokens is a script with two replies of ten tokens; the second is slow.
 const tenTokens = `
 - {content: x, usage: {prompt_tokens: 8, completion_tokens: 2}}
 - {content: y, usage: {prompt_tokens: 8, completion_tokens: 2}, latency: 10}
@@ -21,16 +21,16 @@ const tenTokens = `
 // TestLimits sends requests at given times of a fake clock and checks the
 // responses.
 func TestLimits(t *testing.T) {
-	type ask struct {
+	type request struct {
 		at    time.Duration
 		want  int    // status
 		retry string // Retry-After
 	}
 	tests := map[string]struct {
 		limits fake.Limits
-		asks   []ask
+		sent   []request
 	}{
-		"requests": {fake.Limits{RequestsPerMinute: 2}, []ask{
+		"requests": {fake.Limits{RequestsPerMinute: 2}, []request{
 			{0, 200, ""},
 			{10 * time.Second, 200, ""},
 			{20 * time.Second, 429, "40"},
@@ -39,13 +39,13 @@ func TestLimits(t *testing.T) {
 			{61 * time.Second, 429, "9"},
 			{70 * time.Second, 200, ""},
 		}},
-		"tokens": {fake.Limits{TokensPerMinute: 25}, []ask{
+		"tokens": {fake.Limits{TokensPerMinute: 25}, []request{
 			{0, 200, ""},
 			{5 * time.Second, 200, ""},
 			{6 * time.Second, 429, "54"}, // 20 and 10 are more than 25
 			{60 * time.Second, 200, ""},
 		}},
-		"never": {fake.Limits{TokensPerMinute: 9}, []ask{{0, 429, ""}, {time.Hour, 429, ""}}},
+		"never": {fake.Limits{TokensPerMinute: 9}, []request{{0, 429, ""}, {time.Hour, 429, ""}}},
 	}
 	for name, test := range tests {
 		for _, api := range []string{"openai", "anthropic"} {
@@ -54,11 +54,11 @@ func TestLimits(t *testing.T) {
 					s, l, stop := serve(t, fake.Config{Script: script(t, tenTokens), Limits: test.limits})
 					defer stop()
 					start, refused := time.Now(), 0
-					for _, a := range test.asks {
-						time.Sleep(time.Until(start.Add(a.at))) // of the bubble
+					for _, r := range test.sent {
+						time.Sleep(time.Until(start.Add(r.at))) // of the bubble's clock
 						status, header, answer := post(t, client(l), api, simple(api, "hello", 0))
-						if status != a.want || header.Get("Retry-After") != a.retry {
-							t.Errorf("after %v: %d, Retry-After %q, want %d and %q\n%s", a.at, status, header.Get("Retry-After"), a.want, a.retry, answer)
+						if status != r.want || header.Get("Retry-After") != r.retry {
+							t.Errorf("after %v: %d, Retry-After %q, want %d and %q\n%s", r.at, status, header.Get("Retry-After"), r.want, r.retry, answer)
 						}
 						if status == http.StatusTooManyRequests {
 							refused++
@@ -67,8 +67,8 @@ func TestLimits(t *testing.T) {
 							}
 						}
 					}
-					if b := s.Stats(); b.Limited != refused || b.Charged.Replies != len(test.asks)-refused {
-						t.Errorf("books: %d refused, %d charged", b.Limited, b.Charged.Replies)
+					if stats := s.Stats(); stats.Limited != refused || stats.Charged.Replies != len(test.sent)-refused {
+						t.Errorf("statistics: %d refused, %d charged", stats.Limited, stats.Charged.Replies)
 					}
 				})
 			})
@@ -76,23 +76,23 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// With two requests too many, two are refused, and the statistics count three.
+// Of three concurrent requests with a limit of one, the server refuses two.
 func TestConcurrentLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, stop := serve(t, fake.Config{Script: script(t, tenTokens), Limits: fake.Limits{Concurrent: 1}})
 		defer stop()
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		var mu sync.Mutex
 		statuses := map[int]int{}
 		for range 3 {
-			all.Go(func() {
+			wg.Go(func() {
 				status, _, _ := post(t, client(l), "openai", simple("openai", "hello", 1))
 				mu.Lock()
 				statuses[status]++
 				mu.Unlock()
 			})
 		}
-		all.Wait()
+		wg.Wait()
 		if b := s.Stats(); statuses[200] != 1 || statuses[429] != 2 || b.Requests[0].Elapsed < 10*time.Second && b.Requests[1].Elapsed == 0 {
 			t.Errorf("statuses %v", statuses)
 		}

@@ -23,17 +23,17 @@ type message struct {
 	finish   model.FinishReason // "" if missing
 	usage    *model.Usage       // as reported; nil if missing
 	cost     model.Cost
-	// usageEvent and reportCost say what the request asked to report.
+	// usageEvent and reportCost report what the request asks to include.
 	usageEvent, reportCost bool
 }
 
 // toolCall is a tool call. arguments should be JSON.
 type toolCall struct {
 	id, name, arguments string
-	fromScript          bool // the id is the script's
+	fromScript          bool // the script gives the id
 }
 
-// idWithPrefix returns the call's id, with an API's prefix unless it is the script's.
+// idWithPrefix returns the call's id; an id that the script does not give gets prefix.
 func (c toolCall) idWithPrefix(prefix string) string {
 	if c.fromScript {
 		return c.id
@@ -41,8 +41,8 @@ func (c toolCall) idWithPrefix(prefix string) string {
 	return prefix + c.id
 }
 
-// block matches the commands in a reply.
-var block = lazyregexp.New("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
+// commandBlock matches a command in a reply.
+var commandBlock = lazyregexp.New("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
 
 // newMessage converts the script's reply for a request.
 func newMessage(reply model.Reply, r *request, number int) *message {
@@ -74,15 +74,15 @@ func newMessage(reply model.Reply, r *request, number int) *message {
 
 // extractCalls turns the commands in the text into calls of a tool.
 func (m *message) extractCalls(name string) {
-	found := block.FindAllStringSubmatchIndex(m.text, -1)
-	if len(found) == 0 {
+	matches := commandBlock.FindAllStringSubmatchIndex(m.text, -1)
+	if len(matches) == 0 {
 		return
 	}
-	for i, at := range found {
-		arguments := jsonOf(map[string]string{"command": m.text[at[2]:at[3]]}, "")
+	for i, match := range matches {
+		arguments := jsonOf(map[string]string{"command": m.text[match[2]:match[3]]}, "")
 		m.calls = append(m.calls, toolCall{id: fmt.Sprintf("%s_%d", m.id, i), name: name, arguments: string(arguments)})
 	}
-	m.text = strings.TrimSpace(m.text[:found[0][0]])
+	m.text = strings.TrimSpace(m.text[:matches[0][0]])
 }
 
 // addCalls adds the script's tool calls, valid or not.
@@ -113,6 +113,7 @@ func (m *message) inlineCalls(calls []model.ToolCall) {
 	}
 }
 
+// bytes returns the size of the reply without its thinking.
 func (m *message) bytes() int {
 	n := len(m.text)
 	for _, c := range m.calls {

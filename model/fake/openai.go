@@ -80,10 +80,10 @@ func (openAI) parse(body []byte) (*request, *problem) {
 	return r, nil
 }
 
-// checkOpenAI rejects what OpenAI rejects: messages without content, and tool
-// calls without a result.
+// checkOpenAI rejects what OpenAI rejects: unknown roles, messages without content,
+// tool calls without a result and results without a call.
 func checkOpenAI(messages []openAIMessage) *problem {
-	open := map[string]bool{} // calls without a result
+	pending := map[string]bool{} // calls without a result
 	for i, m := range messages {
 		field := fmt.Sprintf("messages.[%d].role", i)
 		switch m.Role {
@@ -92,29 +92,29 @@ func checkOpenAI(messages []openAIMessage) *problem {
 			return invalidParam(field, fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'tool', and 'developer'.", clip(m.Role)))
 		}
 		if m.Role == "tool" {
-			if !open[m.ToolCallID] {
+			if !pending[m.ToolCallID] {
 				return invalidParam(field, "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
 			}
-			delete(open, m.ToolCallID)
-		} else if len(open) > 0 {
-			return unanswered(open, i)
+			delete(pending, m.ToolCallID)
+		} else if len(pending) > 0 {
+			return unanswered(pending, i)
 		}
 		if absent(m.Content) && (m.Role != "assistant" || len(m.ToolCalls) == 0) {
 			return invalidParam(fmt.Sprintf("messages.[%d].content", i), fmt.Sprintf("Missing required parameter: 'messages[%d].content'.", i))
 		}
 		for _, c := range m.ToolCalls {
-			open[c.ID] = true
+			pending[c.ID] = true
 		}
 	}
-	if len(open) > 0 {
-		return unanswered(open, len(messages))
+	if len(pending) > 0 {
+		return unanswered(pending, len(messages))
 	}
 	return nil
 }
 
-func unanswered(open map[string]bool, i int) *problem {
+func unanswered(pending map[string]bool, i int) *problem {
 	var ids []string
-	for id := range open {
+	for id := range pending {
 		ids = append(ids, clip(id))
 	}
 	return invalidParam(fmt.Sprintf("messages.[%d].role", i), "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "+
@@ -201,8 +201,8 @@ func (o openAI) events(m *message) [][]byte {
 		}
 		parts = append(parts, event("", chunk))
 	}
-	none := ""
-	add(&openAIDelta{Role: "assistant", Content: &none}, nil)
+	empty := ""
+	add(&openAIDelta{Role: "assistant", Content: &empty}, nil)
 	for _, s := range pieces(m.thinking) {
 		add(&openAIDelta{Reasoning: s}, nil)
 	}
@@ -241,8 +241,7 @@ func (openAI) finish(m *message) *string {
 	return &f
 }
 
-// usage returns OpenAI's usage, with OpenRouter's fields for what OpenAI does not
-// bill.
+// usage returns OpenAI's usage, with OpenRouter's fields for cache writes and cost.
 func (openAI) usage(m *message) any {
 	u := m.usage
 	prompt := object{"cached_tokens", u.CacheRead, "audio_tokens", 0}

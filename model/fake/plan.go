@@ -18,7 +18,7 @@ type Plan struct {
 
 // Rule gives one of its faults to the requests that match all its conditions.
 type Rule struct {
-	Requests    []int    // by number, from 1; empty matches all
+	Requests    []int    // numbers of requests, from 1; empty matches all
 	Probability float64  // 0 means always
 	Faults      []string // one is chosen at random
 
@@ -39,7 +39,7 @@ func (p *Plan) Validate() error {
 // Validate returns the first error.
 func (r Rule) Validate() error {
 	for _, name := range r.Faults {
-		if _, ok := faultNamed(name); !ok {
+		if _, ok := findFault(name); !ok {
 			return fmt.Errorf("unknown fault %.60q", name)
 		}
 	}

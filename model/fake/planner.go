@@ -13,10 +13,10 @@ type instanceStep struct {
 	step     int
 }
 
-// planner picks faults. The caller holds a lock.
+// planner picks faults. Callers of its methods hold a lock.
 type planner struct {
 	plan      *Plan
-	requested map[instanceStep]int
+	requested map[instanceStep]int // number of requests for each reply
 }
 
 func newPlanner(p *Plan) *planner {
@@ -38,16 +38,17 @@ func (p *planner) pick(r *Request) (Fault, Rule, bool) {
 		if rule.Probability > 0 && rng.Float64() >= rule.Probability {
 			continue
 		}
-		fault, _ := faultNamed(rule.Faults[rng.IntN(len(rule.Faults))]) // validated before
+		fault, _ := findFault(rule.Faults[rng.IntN(len(rule.Faults))]) // validated before
 		return fault, rule.withDefaults(fault.defaults), true
 	}
 	return Fault{}, Rule{}, false
 }
 
+// random returns the source of the choices of a rule for a request.
 func (p *planner) random(rule int, at instanceStep) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d %d %d %s", rule, p.requested[at], at.step, at.instance) // a hash never fails
-	return rand.New(rand.NewPCG(p.plan.Seed, h.Sum64()))                              //nolint:gosec // G404: it is to be repeatable
+	return rand.New(rand.NewPCG(p.plan.Seed, h.Sum64()))                              //nolint:gosec // repeatable choices
 }
 
 // withDefaults sets the parameters that the rule leaves at 0.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// problem is an error response, in terms of both APIs.
+// problem is an error response of either API.
 type problem struct {
 	status        int
 	typ           string
@@ -52,18 +52,18 @@ func noModel(w wireFormat, name string) problem {
 }
 
 // limited returns the error of a request over a limit.
-func limited(w wireFormat, o *limitExceeded, modelName string) problem {
+func limited(w wireFormat, e *limitExceeded, modelName string) problem {
 	p := problem{
-		status: http.StatusTooManyRequests, typ: o.limit, anthropicType: "rate_limit_error", code: "rate_limit_exceeded",
-		retryAfter: o.wait,
+		status: http.StatusTooManyRequests, typ: e.limit, anthropicType: "rate_limit_error", code: "rate_limit_exceeded",
+		retryAfter: e.wait,
 	}
 	switch {
 	case w == (anthropic{}):
-		p.message = "This request would exceed your organization's rate limit " + o.text + "."
-	case o.wait > 0:
-		p.message = fmt.Sprintf("Rate limit reached for %s in organization org-fake %s. Please try again in %s.", modelName, o.text, o.wait.Round(time.Millisecond))
+		p.message = "This request would exceed your organization's rate limit " + e.text + "."
+	case e.wait > 0:
+		p.message = fmt.Sprintf("Rate limit reached for %s in organization org-fake %s. Please try again in %s.", modelName, e.text, e.wait.Round(time.Millisecond))
 	default:
-		p.message = fmt.Sprintf("Request too large for %s in organization org-fake %s.", modelName, o.text)
+		p.message = fmt.Sprintf("Request too large for %s in organization org-fake %s.", modelName, e.text)
 	}
 	return p
 }

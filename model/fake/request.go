@@ -17,11 +17,11 @@ type request struct {
 	model    string
 	stream   bool
 	turns    []turn // including the system prompt
-	extra    int    // bytes of the prompt besides the turns: tools
-	tool     string // the tool for commands; "" if none is offered
-	thinking bool   // requested in Anthropic's way
-	// marked is the last turn with a cache_control, or -1. It matters only if
-	// needsMark is set: OpenAI caches without marks.
+	extra    int    // bytes of the tools, which the prompt has besides the turns
+	tool     string // name of the tool for commands; "" if none is offered
+	thinking bool   // an Anthropic request enables thinking
+	// marked is the index of the last turn with a cache_control, or -1. It matters
+	// only if needsMark is set: OpenAI caches without marks.
 	marked    int
 	needsMark bool
 	// usageEvent and cost report what the request asks to include.
@@ -77,10 +77,10 @@ func (r *request) opening() []turn {
 // usage estimates the usage of the prompt, at four bytes per token. The messages
 // before the last reply were sent in the previous step and come from the cache.
 func (r *request) usage() model.Usage {
-	known, marked, all := r.extra, 0, r.extra
+	cached, marked, all := r.extra, 0, r.extra
 	for i, t := range r.turns {
 		if t.role == "assistant" {
-			known = all
+			cached = all
 		}
 		all += t.bytes
 		if i <= r.marked {
@@ -88,26 +88,26 @@ func (r *request) usage() model.Usage {
 		}
 	}
 	if r.assistants() == 0 {
-		known = 0
+		cached = 0
 	}
-	u := model.Usage{Prompt: tokens(all), CacheRead: tokens(known)}
+	u := model.Usage{Prompt: tokens(all), CacheRead: tokens(cached)}
 	if r.needsMark {
-		u.CacheRead = tokens(min(known, marked))
+		u.CacheRead = tokens(min(cached, marked))
 		u.CacheWrite = tokens(marked) - u.CacheRead
 	}
 	return u
 }
 
-// tokens converts a length in bytes.
+// tokens returns the number of tokens in a text of the given length.
 func tokens(bytes int) int64 { return int64(bytes+3) / 4 }
 
 // readBody reads a request's body, with a deadline and a size limit.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not supported by every server
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by every server
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	if err == nil {
-		_ = control.SetReadDeadline(time.Time{}) // for a bad body the deadline stays
+		_ = control.SetReadDeadline(time.Time{}) // after an error, the deadline stays
 	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return nil, &problem{
@@ -140,8 +140,8 @@ func (s *Server) isKeyValid(r *http.Request) bool {
 // decode reads a JSON body. Its errors are worded like the providers'.
 func decode(body []byte, v any) *problem {
 	err := json.Unmarshal(body, v)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalid(fmt.Sprintf("Invalid type for '%s': got %s.", clip(wrong.Field), wrong.Value))
+	if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return invalid(fmt.Sprintf("Invalid type for '%s': got %s.", clip(typeError.Field), typeError.Value))
 	}
 	if err != nil {
 		return invalid("We could not parse the JSON body of your request.")
@@ -168,7 +168,7 @@ func texts(content json.RawMessage) string {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// clip bounds a name from a request before it is stored or repeated.
+// clip bounds a name from a request before the server stores or repeats it.
 func clip(s string) string {
 	if len(s) > maxName {
 		s = s[:maxName]

@@ -48,8 +48,9 @@ func (s *Server) Close() error {
 	return err
 }
 
-// add registers a request for Close to wait for; false if the server is closed.
-func (s *Server) add() bool {
+// beginRequest registers a request, for which Close then waits. It returns false if
+// the server is closed.
+func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -60,7 +61,7 @@ func (s *Server) add() bool {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.add() {
+	if !s.beginRequest() {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 	defer s.inFlight.Done()
@@ -84,12 +85,12 @@ func (s *Server) routes() *http.ServeMux {
 		if wireOf(r) == (anthropic{}) {
 			p.typ, p.message = "not_found_error", "Not found"
 		}
-		s.refuseOutside(w, r, p)
+		s.refuseUnrecorded(w, r, p)
 	})
 	return mux
 }
 
-// wireOf guesses the API of a request to a path that both have.
+// wireOf guesses, from its headers, the API of a request.
 func wireOf(r *http.Request) wireFormat {
 	if r.Header.Get("Anthropic-Version") != "" || r.Header.Get("X-Api-Key") != "" {
 		return anthropic{}
@@ -97,8 +98,9 @@ func wireOf(r *http.Request) wireFormat {
 	return openAI{}
 }
 
-// refuseOutside answers requests that are not completions and are not recorded.
-func (s *Server) refuseOutside(w http.ResponseWriter, r *http.Request, p problem) {
+// refuseUnrecorded refuses a request that is not for a completion. The server does
+// not record such requests.
+func (s *Server) refuseUnrecorded(w http.ResponseWriter, r *http.Request, p problem) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.status)
 	_, _ = w.Write(wireOf(r).problem(p, "req_fake")) // the client may be gone
@@ -106,20 +108,20 @@ func (s *Server) refuseOutside(w http.ResponseWriter, r *http.Request, p problem
 
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	if !s.isKeyValid(r) {
-		s.refuseOutside(w, r, badKey(wireOf(r)))
+		s.refuseUnrecorded(w, r, badKey(wireOf(r)))
 		return
 	}
 	names := s.config.Models
 	if len(names) == 0 {
 		names = []string{"fake"}
 	}
-	began := s.Stats().Started
+	started := s.Stats().Started
 	var list []any
 	for _, name := range names {
 		if wireOf(r) == (anthropic{}) {
-			list = append(list, map[string]any{"type": "model", "id": name, "display_name": name, "created_at": began.UTC().Format(time.RFC3339)})
+			list = append(list, map[string]any{"type": "model", "id": name, "display_name": name, "created_at": started.UTC().Format(time.RFC3339)})
 		} else {
-			list = append(list, map[string]any{"id": name, "object": "model", "created": began.Unix(), "owned_by": "fake"})
+			list = append(list, map[string]any{"id": name, "object": "model", "created": started.Unix(), "owned_by": "fake"})
 		}
 	}
 	if wireOf(r) == (anthropic{}) {
@@ -139,5 +141,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// discard drops the errors that net/http logs for deliberately cut connections.
+// discard returns a logger that drops the errors which net/http logs for deliberately
+// cut connections.
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }

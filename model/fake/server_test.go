@@ -21,8 +21,8 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// Stats report requests, and whether they had a key, but never the key.
-func TestBooks(t *testing.T) {
+// The statistics report requests, and whether they had a key, but never the key.
+func TestServeStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, stop := serve(t, fake.Config{Script: script(t, tenTokens), Price: model.Price{Input: 1000, Output: 10000}})
 		defer stop()
@@ -37,7 +37,7 @@ func TestBooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(data), "sk-marker") {
-			t.Error("the key is in the books")
+			t.Error("the statistics contain the key")
 		}
 		var got any
 		if err := json.Unmarshal(data, &got); err != nil {
@@ -78,7 +78,7 @@ func TestAbandoned(t *testing.T) {
 						_, err = io.ReadAll(resp.Body)
 						_ = resp.Body.Close()
 						if err == nil {
-							t.Error("the reply came to its end")
+							t.Error("the client received the complete reply")
 						}
 					}
 					synctest.Wait()
@@ -108,7 +108,7 @@ func TestClose(t *testing.T) {
 	}
 	stop()
 	if err := <-done; err == nil {
-		t.Error("there is an answer")
+		t.Error("the request was answered")
 	}
 	if b := s.Stats(); b.Charged.Replies != 0 || b.Abandoned.Replies != 0 || b.Requests[0].Outcome != fake.Failed {
 		t.Errorf("%+v", b)
@@ -160,7 +160,7 @@ func TestHostileClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _, _ = io.WriteString(conn, test.send) }() // as far as it is read
+			go func() { _, _ = io.WriteString(conn, test.send) }() // the server may stop reading early
 			got, _ := io.ReadAll(conn)
 			_ = conn.Close()
 			if !strings.Contains(string(got), test.want) || time.Since(start).Truncate(time.Second) != test.took {

@@ -19,7 +19,7 @@ const (
 	InProgress Outcome = "open"      // being answered
 	Charged    Outcome = "charged"   // the reply was sent completely
 	Refused    Outcome = "refused"   // the response was an error, planned or not
-	Failed     Outcome = "faulty"    // the response was unusable, by plan
+	Failed     Outcome = "faulty"    // the response was unusable, by plan or because the server was closed
 	Partial    Outcome = "partly"    // the response broke off, by plan; only the usage reported at its start is charged
 	Abandoned  Outcome = "abandoned" // the client did not read the response to its end
 )
@@ -37,14 +37,14 @@ type Request struct {
 	Instance   string    `json:"instance,omitempty"`
 	Step       int       `json:"step,omitempty"` // from 1
 	Fault      string    `json:"fault,omitempty"`
-	// Limit is the limit that refused it: requests, tokens or concurrent.
+	// Limit is the limit that the request exceeded: requests, tokens or concurrent.
 	Limit   string  `json:"limit,omitempty"`
 	Outcome Outcome `json:"outcome"`
 	Status  int     `json:"status"` // 0 if there was no response
 	// RetryAfter is the wait that the response asked for.
 	RetryAfter time.Duration `json:"-"`
-	// Usage and Cost are those of the reply, charged or not; with Partial, of
-	// the charged part.
+	// Usage and Cost are those of the reply, charged or not. If Outcome is
+	// Partial, they are those of the charged part.
 	Usage   model.Usage   `json:"usage"`
 	Cost    model.Cost    `json:"cost"`
 	Elapsed time.Duration `json:"-"`
@@ -60,7 +60,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	}{plain(r), r.RetryAfter.Seconds(), r.Elapsed.Seconds()})
 }
 
-// Totals is a sum over replies.
+// Totals holds sums over replies.
 type Totals struct {
 	Replies int         `json:"replies"` // complete ones
 	Usage   model.Usage `json:"usage"`
@@ -89,64 +89,64 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.stats
-	b.Faults = maps.Clone(b.Faults)
-	b.Requests = make([]Request, len(s.requests))
+	stats := s.stats
+	stats.Faults = maps.Clone(stats.Faults)
+	stats.Requests = make([]Request, len(s.requests))
 	for i, r := range s.requests {
-		b.Requests[i] = *r
-		b.count(r)
+		stats.Requests[i] = *r
+		stats.count(r)
 	}
-	return b
+	return stats
 }
 
 // count adds a request to the totals.
-func (b *Stats) count(r *Request) {
+func (s *Stats) count(r *Request) {
 	switch r.Outcome {
 	case Charged:
-		b.Charged.Replies++
-		b.Charged.add(r)
+		s.Charged.Replies++
+		s.Charged.add(r)
 	case Partial:
-		b.Charged.add(r)
+		s.Charged.add(r)
 	case Abandoned:
-		b.Abandoned.Replies++
-		b.Abandoned.add(r)
+		s.Abandoned.Replies++
+		s.Abandoned.add(r)
 	default:
 	}
 }
 
 // Summary returns the statistics in a few lines of text.
-func (b Stats) Summary() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%d requests, at most %d concurrent\n", b.Total, b.Concurrency)
-	fmt.Fprintf(&s, "%d replies charged: %s\n", b.Charged.Replies, b.Charged)
-	if b.Abandoned.Replies > 0 {
-		fmt.Fprintf(&s, "%d replies abandoned by the client: %s\n", b.Abandoned.Replies, b.Abandoned)
+func (s Stats) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d requests, at most %d concurrent\n", s.Total, s.Concurrency)
+	fmt.Fprintf(&b, "%d replies charged: %s\n", s.Charged.Replies, s.Charged)
+	if s.Abandoned.Replies > 0 {
+		fmt.Fprintf(&b, "%d replies abandoned by the client: %s\n", s.Abandoned.Replies, s.Abandoned)
 	}
-	if b.Limited > 0 {
-		fmt.Fprintf(&s, "%d requests refused by limits\n", b.Limited)
+	if s.Limited > 0 {
+		fmt.Fprintf(&b, "%d requests refused by limits\n", s.Limited)
 	}
 	var faults []string
-	for _, name := range slices.Sorted(maps.Keys(b.Faults)) {
-		faults = append(faults, fmt.Sprintf("%s %d", name, b.Faults[name]))
+	for _, name := range slices.Sorted(maps.Keys(s.Faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", name, s.Faults[name]))
 	}
 	if len(faults) > 0 {
-		fmt.Fprintf(&s, "faults: %s\n", strings.Join(faults, ", "))
+		fmt.Fprintf(&b, "faults: %s\n", strings.Join(faults, ", "))
 	}
-	return s.String()
+	return b.String()
 }
 
 // String implements fmt.Stringer.
-func (b Totals) String() string {
-	u := b.Usage
+func (t Totals) String() string {
+	u := t.Usage
 	text := fmt.Sprintf("%d prompt tokens (%d cached, %d written), %d completion tokens (%d reasoning)",
 		u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
-	if b.Cost > 0 {
-		text += fmt.Sprintf(", $%.4f", float64(b.Cost))
+	if t.Cost > 0 {
+		text += fmt.Sprintf(", $%.4f", float64(t.Cost))
 	}
 	return text
 }
 
-func (b *Totals) add(r *Request) {
-	b.Usage = b.Usage.Add(r.Usage)
-	b.Cost += r.Cost
+func (t *Totals) add(r *Request) {
+	t.Usage = t.Usage.Add(r.Usage)
+	t.Cost += r.Cost
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// ask sends one request to an in-memory server.
+// ask sends one request to a server, without a network.
 func ask(t *testing.T, s *fake.Server, api, body string, header ...string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(api), strings.NewReader(body))
@@ -53,7 +53,7 @@ func TestBadRequests(t *testing.T) {
 		"no model":            {"openai", `{"messages":[` + hello + `]}`, "model parameter"},
 		"no messages":         {"openai", `{"model":"m"}`, "empty array"},
 		"messages as text":    {"openai", `{"model":"m","messages":"hello"}`, "Invalid type for 'messages': got string."},
-		"a role of its own":   {"openai", `{"model":"m","messages":[{"role":"exit","content":"x"}]}`, "Invalid value: 'exit'"},
+		"unknown role":        {"openai", `{"model":"m","messages":[{"role":"exit","content":"x"}]}`, "Invalid value: 'exit'"},
 		"no content":          {"openai", `{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content"},
 		"no result":           {"openai", `{"model":"m","messages":[` + hello + `,` + call + `]}`, "did not have response messages: c1"},
 		"another's result":    {"openai", `{"model":"m","messages":[` + hello + `,` + call + `,{"role":"tool","tool_call_id":"c2","content":"x"}]}`, "must be a response to"},
@@ -123,8 +123,8 @@ func TestPromptUsage(t *testing.T) {
 		return `[{"type":"text","text":"` + text + `","cache_control":{"type":"ephemeral"}}]`
 	}
 	user := func(content string) string { return `{"role":"user","content":` + content + `}` }
-	said := `{"role":"assistant","content":"1234567890"}` // a content of 12 bytes, a message of 43
-	text := `"12345678901234567890123456789012345678"`    // 40 bytes; a message of 66
+	assistant := `{"role":"assistant","content":"1234567890"}` // a content of 12 bytes, a message of 43
+	text := `"12345678901234567890123456789012345678"`         // 40 bytes; a message of 66
 	anthropic := func(messages ...string) string {
 		return `{"model":"m","max_tokens":9,"messages":[` + strings.Join(messages, ",") + `]}`
 	}
@@ -136,10 +136,10 @@ func TestPromptUsage(t *testing.T) {
 		want      model.Usage
 	}{
 		"first":           {"openai", openai(user(text)), model.Usage{Prompt: 17, Completion: 1}},
-		"second":          {"openai", openai(user(text), said, user(text)), model.Usage{Prompt: 44, CacheRead: 17, Completion: 1}},
-		"no mark":         {"anthropic", anthropic(user(text), said, user(text)), model.Usage{Prompt: 23, Completion: 1}},
-		"first mark":      {"anthropic", anthropic(user(mark("x")), said, user(text)), model.Usage{Prompt: 30, CacheRead: 17, Completion: 1}},
-		"mark at the end": {"anthropic", anthropic(user(text), said, user(mark("x"))), model.Usage{Prompt: 30, CacheRead: 10, CacheWrite: 20, Completion: 1}},
+		"second":          {"openai", openai(user(text), assistant, user(text)), model.Usage{Prompt: 44, CacheRead: 17, Completion: 1}},
+		"no mark":         {"anthropic", anthropic(user(text), assistant, user(text)), model.Usage{Prompt: 23, Completion: 1}},
+		"first mark":      {"anthropic", anthropic(user(mark("x")), assistant, user(text)), model.Usage{Prompt: 30, CacheRead: 17, Completion: 1}},
+		"mark at the end": {"anthropic", anthropic(user(text), assistant, user(mark("x"))), model.Usage{Prompt: 30, CacheRead: 10, CacheWrite: 20, Completion: 1}},
 		"only a mark":     {"anthropic", anthropic(user(mark("x"))), model.Usage{Prompt: 17, CacheWrite: 17, Completion: 1}},
 	} {
 		s := server(t, fake.Config{Script: script(t, "[x, x, x]")})
@@ -180,7 +180,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add(api == "anthropic", body(api, true))
 		f.Add(api == "anthropic", simple(api, "hello", 1))
 	}
-	s, err := fake.New(fake.Config{Script: must(f), Plan: &fake.Plan{Rules: []fake.Rule{
+	s, err := fake.New(fake.Config{Script: fuzzScript(f), Plan: &fake.Plan{Rules: []fake.Rule{
 		{Probability: 0.5, Faults: []string{"bad-json", "cut", "context"}},
 	}}})
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package localservers finds model servers that users run on their own machines: their usual
-// addresses, their models, and their names on the command line. It only requests lists of
-// models, which is free.
+// Package localservers finds model servers that users run on their own machines. It knows their
+// usual addresses and their names on the command line, and lists their models. It sends no
+// prompts.
 //
 //	server, err := localservers.Parse("ollama")
 //	results := localservers.ProbeAll(ctx, localservers.KnownServers())
@@ -30,17 +30,17 @@ type Server struct {
 	Name string
 	// BaseURL is the address of the OpenAI-compatible API, including /v1.
 	BaseURL string
-	// KeyEnv is the environment variable with the key of the server. It is never that of a
-	// provider: any process that listens on the port would receive the key.
+	// KeyEnv is the environment variable with the key of the server. It is never the variable of
+	// a provider's key: any process that listens on the port would receive the key.
 	KeyEnv string
 }
 
 // String returns the name and address for display.
-func (p Server) String() string {
-	if p.Name == "" {
-		return p.BaseURL
+func (s Server) String() string {
+	if s.Name == "" {
+		return s.BaseURL
 	}
-	return p.Name + " at " + p.BaseURL
+	return s.Name + " at " + s.BaseURL
 }
 
 // Model is a model of a server.
@@ -73,8 +73,8 @@ func KnownServers() []Server {
 	}
 }
 
-// ollamaURL returns the address in OLLAMA_HOST, in any form that Ollama accepts. Wildcard
-// addresses are for its server; the client uses the loopback address.
+// ollamaURL returns the address in OLLAMA_HOST, in any form that Ollama accepts. A wildcard
+// address tells the Ollama server where to listen; clients use the loopback address instead.
 func ollamaURL() string {
 	const port = "11434"
 	text := strings.TrimSpace(os.Getenv("OLLAMA_HOST"))
@@ -100,10 +100,10 @@ func ollamaURL() string {
 // Parse parses the name of a known server, or an address: a URL with or without /v1,
 // HOST:PORT, or a port of this machine.
 func Parse(text string) (Server, error) {
-	plain := strings.NewReplacer(".", "", "-", "", "_", "", " ", "").Replace(strings.ToLower(text))
-	for _, p := range KnownServers() {
-		if strings.ReplaceAll(strings.ToLower(p.Name), ".", "") == plain {
-			return p, nil
+	normalized := strings.NewReplacer(".", "", "-", "", "_", "", " ", "").Replace(strings.ToLower(text))
+	for _, s := range KnownServers() {
+		if strings.ReplaceAll(strings.ToLower(s.Name), ".", "") == normalized {
+			return s, nil
 		}
 	}
 	address := text
@@ -119,7 +119,7 @@ func Parse(text string) (Server, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return Server{}, errors.New("invalid address: use one like http://127.0.0.1:8000") // do not repeat it: it may contain a password
+		return Server{}, errors.New("invalid address: use one like http://127.0.0.1:8000") // do not quote it: it may contain a password
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return Server{}, errors.New("invalid address: remove the user name, password and query, since the address is written to files")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -128,50 +128,50 @@ func Parse(text string) (Server, error) {
 	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
 		u.Path = "/v1"
 	}
-	for _, p := range KnownServers() {
-		if p.BaseURL == u.String() {
-			return p, nil
+	for _, s := range KnownServers() {
+		if s.BaseURL == u.String() {
+			return s, nil
 		}
 	}
 	return Server{"", u.String(), localKeyEnv}, nil
 }
 
 // ProbeAll probes servers concurrently and returns the results in the same order.
-func ProbeAll(ctx context.Context, places []Server) []ProbeResult {
-	found := make([]ProbeResult, len(places))
-	var all sync.WaitGroup
-	for i, p := range places {
-		all.Go(func() { found[i] = Probe(ctx, p) })
+func ProbeAll(ctx context.Context, servers []Server) []ProbeResult {
+	results := make([]ProbeResult, len(servers))
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		wg.Go(func() { results[i] = Probe(ctx, s) })
 	}
-	all.Wait()
-	return found
+	wg.Wait()
+	return results
 }
 
-// Probe requests the models of a server, with its key if that is set.
-func Probe(ctx context.Context, p Server) ProbeResult {
-	f := ProbeResult{Server: p}
-	f.Models, f.Err = probeModels(ctx, p)
-	return f
+// Probe requests the models of a server, with the key in s.KeyEnv if that is set.
+func Probe(ctx context.Context, s Server) ProbeResult {
+	r := ProbeResult{Server: s}
+	r.Models, r.Err = probeModels(ctx, s)
+	return r
 }
 
 // ErrUnreachable means that no server responds at an address.
 var ErrUnreachable = errors.New("no server responds")
 
-func probeModels(ctx context.Context, p Server) ([]Model, error) {
+func probeModels(ctx context.Context, s Server) ([]Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	header := http.Header{}
-	if key := strings.TrimSpace(os.Getenv(p.KeyEnv)); p.KeyEnv != "" && key != "" {
+	if key := strings.TrimSpace(os.Getenv(s.KeyEnv)); s.KeyEnv != "" && key != "" {
 		header.Set("Authorization", "Bearer "+key)
 	}
-	status, models, err := ListModels(ctx, p.BaseURL+"/models", header)
+	status, models, err := ListModels(ctx, s.BaseURL+"/models", header)
 	switch {
 	case errors.Is(err, errNotAList):
 		return nil, errors.New("not a model server")
 	case err != nil:
 		return nil, fmt.Errorf("%w: %s", ErrUnreachable, ErrorReason(err, probeTimeout))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return nil, fmt.Errorf("the server requires a key (%d): export %s=..., or name another variable with -c model.api_key_env=NAME", status, p.KeyEnv)
+		return nil, fmt.Errorf("the server requires a key (%d): export %s=..., or name another variable with -c model.api_key_env=NAME", status, s.KeyEnv)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf("the server has no list of models (%d)", status)
 	case len(models) == 0:
@@ -180,7 +180,7 @@ func probeModels(ctx context.Context, p Server) ([]Model, error) {
 	return models, nil
 }
 
-// errNotAList means that a server responded with something else than a list.
+// errNotAList means that a server responded, but not with a list of models.
 var errNotAList = errors.New("the response is not a list of models")
 
 // ListModels requests {"data": [{"id": NAME}]} from an API. A status other than 200 returns no
@@ -220,18 +220,18 @@ func ListModels(ctx context.Context, address string, header http.Header) (status
 	return resp.StatusCode, models, nil
 }
 
-// HasAnswered reports whether ListModels reached a server, despite an error.
+// HasAnswered reports whether a server responded to ListModels, which returned err.
 func HasAnswered(err error) bool { return err == nil || errors.Is(err, errNotAList) }
 
 // ErrorReason explains a connection error without the address, which may contain a secret.
-func ErrorReason(err error, within time.Duration) string {
+func ErrorReason(err error, timeout time.Duration) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	name, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no response within %v", within)
+		return fmt.Sprintf("no response within %v", timeout)
 	case unresolved && name.IsNotFound:
 		return "no such host"
 	case unresolved:
@@ -245,8 +245,8 @@ func ErrorReason(err error, within time.Duration) string {
 }
 
 // FindModel returns the model with a name. Ollama accepts names without the tag "latest".
-func (f ProbeResult) FindModel(name string) (m Model, ok bool) {
-	for _, m := range f.Models {
+func (r ProbeResult) FindModel(name string) (m Model, ok bool) {
+	for _, m := range r.Models {
 		if m.Name == name || m.Name == name+":latest" {
 			return m, true
 		}
@@ -254,16 +254,17 @@ func (f ProbeResult) FindModel(name string) (m Model, ok bool) {
 	return Model{}, false
 }
 
-// TextModels returns the models without embedding and reranking models, judged by their names.
-func (f ProbeResult) TextModels() []Model {
-	var talking []Model
-	for _, m := range f.Models {
+// TextModels returns the models whose names do not say that they embed or rerank text; all
+// models if there is no other.
+func (r ProbeResult) TextModels() []Model {
+	var textModels []Model
+	for _, m := range r.Models {
 		if name := strings.ToLower(m.Name); !strings.Contains(name, "embed") && !strings.Contains(name, "rerank") {
-			talking = append(talking, m)
+			textModels = append(textModels, m)
 		}
 	}
-	if len(talking) == 0 {
-		return f.Models
+	if len(textModels) == 0 {
+		return r.Models
 	}
-	return talking
+	return textModels
 }

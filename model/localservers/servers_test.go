@@ -94,12 +94,12 @@ func TestProbe(t *testing.T) {
 				_, _ = fmt.Fprint(w, test.body)
 			}))
 			defer s.Close()
-			f := localservers.Probe(t.Context(), localservers.Server{BaseURL: s.URL + "/v1", KeyEnv: "MINE"})
-			if diff := cmp.Diff(test.want, f.Models); diff != "" {
+			r := localservers.Probe(t.Context(), localservers.Server{BaseURL: s.URL + "/v1", KeyEnv: "MINE"})
+			if diff := cmp.Diff(test.want, r.Models); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if (f.Err == nil) != (test.err == "") || f.Err != nil && !strings.Contains(f.Err.Error(), test.err) || errors.Is(f.Err, localservers.ErrUnreachable) {
-				t.Errorf("%v, want %q", f.Err, test.err)
+			if (r.Err == nil) != (test.err == "") || r.Err != nil && !strings.Contains(r.Err.Error(), test.err) || errors.Is(r.Err, localservers.ErrUnreachable) {
+				t.Errorf("%v, want %q", r.Err, test.err)
 			}
 		})
 	}
@@ -112,18 +112,18 @@ func TestProbeAllKeepsOrder(t *testing.T) {
 	defer s.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	found := localservers.ProbeAll(t.Context(), []localservers.Server{{Name: "gone", BaseURL: gone.URL + "/v1"}, {Name: "here", BaseURL: s.URL + "/v1"}})
-	if !errors.Is(found[0].Err, localservers.ErrUnreachable) || !strings.Contains(found[0].Err.Error(), "refused") || found[1].Err != nil {
-		t.Fatalf("%+v", found)
+	results := localservers.ProbeAll(t.Context(), []localservers.Server{{Name: "gone", BaseURL: gone.URL + "/v1"}, {Name: "here", BaseURL: s.URL + "/v1"}})
+	if !errors.Is(results[0].Err, localservers.ErrUnreachable) || !strings.Contains(results[0].Err.Error(), "refused") || results[1].Err != nil {
+		t.Fatalf("%+v", results)
 	}
-	if m, ok := found[1].FindModel("qwen3"); !ok || m.Name != "qwen3:latest" {
+	if m, ok := results[1].FindModel("qwen3"); !ok || m.Name != "qwen3:latest" {
 		t.Errorf("qwen3 is %v, %v", m, ok)
 	}
-	if _, ok := found[1].FindModel("qwen"); ok {
+	if _, ok := results[1].FindModel("qwen"); ok {
 		t.Error("there is no qwen")
 	}
-	if talking := found[1].TextModels(); len(talking) != 1 || talking[0].Name != "qwen3:latest" {
-		t.Errorf("%v", talking)
+	if models := results[1].TextModels(); len(models) != 1 || models[0].Name != "qwen3:latest" {
+		t.Errorf("%v", models)
 	}
 }
 

@@ -15,16 +15,17 @@ type deltaLog struct {
 	returned        bool // Query has returned
 }
 
+// listen returns a listener that records and checks deltas.
 func (d *deltaLog) listen(t *testing.T) func(model.Delta) {
-	return func(piece model.Delta) {
+	return func(delta model.Delta) {
 		if d.returned {
 			t.Error("a delta after Query returned")
 		}
-		if piece.Text == "" && piece.Reasoning == "" && !piece.Restart {
+		if delta.Text == "" && delta.Reasoning == "" && !delta.Restart {
 			t.Error("an empty delta")
 		}
-		d.text, d.reasoning = d.text+piece.Text, d.reasoning+piece.Reasoning
-		d.deltas = append(d.deltas, piece)
+		d.text, d.reasoning = d.text+delta.Text, d.reasoning+delta.Reasoning
+		d.deltas = append(d.deltas, delta)
 	}
 }
 
@@ -36,29 +37,29 @@ func queryDeltas(t *testing.T, m model.Model) (deltaLog, model.Reply, error) {
 	return d, reply, err
 }
 
-// deltas tests that a streamed reply is reported as it arrives, without keys.
+// deltas tests that Query reports a streamed reply as it arrives, without keys.
 func (p Provider) deltas(t *testing.T) {
 	t.Run("the reply in pieces", func(t *testing.T) {
 		got, reply, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, p.serve(true)))
 		if err != nil || got.text != reply.Message.Content || got.reasoning != reply.Message.Reasoning || len(got.deltas) < 3 {
-			t.Errorf("told %+v of %+v, %v", got.deltas, reply.Message, err)
+			t.Errorf("deltas %+v of message %+v, %v", got.deltas, reply.Message, err)
 		}
 	})
 	t.Run("not streamed", func(t *testing.T) {
 		if got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key}, p.serve(false))); err != nil || len(got.deltas) > 0 {
-			t.Errorf("told %+v, %v", got.deltas, err)
+			t.Errorf("deltas %+v, %v", got.deltas, err)
 		}
 	})
 	t.Run("as it comes", func(t *testing.T) {
 		seen := make(chan struct{})
-		whole := p.StreamedPieces("first", "second")
+		stream := p.StreamedPieces("first", "second")
 		m := p.connect(t, Settings{Key: Key, Stream: true}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			begin, end, _ := strings.Cut(whole, "second")
+			begin, end, _ := strings.Cut(stream, "second")
 			_, _ = w.Write([]byte(begin[:strings.LastIndex(begin, "\n\n")+2]))
 			_ = http.NewResponseController(w).Flush()
 			select {
-			case <-seen: // else the delta is sent only at the end
+			case <-seen: // blocks if the model holds back the first delta
 			case <-r.Context().Done():
 			}
 			_, _ = w.Write([]byte(begin[strings.LastIndex(begin, "\n\n")+2:] + "second" + end))
@@ -74,18 +75,19 @@ func (p Provider) deltas(t *testing.T) {
 		}
 	})
 	t.Run("cut off", func(t *testing.T) {
-		whole := p.StreamedPieces("first ", "second sk-pro")
+		stream := p.StreamedPieces("first ", "second sk-pro")
 		got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true},
-			StaticResponse(http.StatusOK, "text/event-stream", whole[:strings.Index(whole, "second sk-pro")+len("second sk-pro\"}}]}\n\n")])))
+			StaticHandler(http.StatusOK, "text/event-stream", stream[:strings.Index(stream, "second sk-pro")+len("second sk-pro\"}}]}\n\n")])))
 		if err == nil || !strings.HasPrefix(got.text, "first ") {
-			t.Errorf("told %q, %v", got.text, err)
+			t.Errorf("text %q, %v", got.text, err)
 		}
 	})
-	t.Run("keys", p.cutKeys)
+	t.Run("keys", p.splitKeys)
 }
 
-// cutKeys sends a key split in two at every place, and in single letters.
-func (p Provider) cutKeys(t *testing.T) {
+// splitKeys tests that a key is redacted if it arrives whole, split in two at any
+// place, or in single letters.
+func (p Provider) splitKeys(t *testing.T) {
 	var letters []string
 	for _, c := range "a " + Key + " b" {
 		letters = append(letters, string(c))
@@ -95,21 +97,21 @@ func (p Provider) cutKeys(t *testing.T) {
 		tests[Key[:i]] = []string{"a " + Key[:i], Key[i:] + " b"}
 	}
 	for name, pieces := range tests {
-		got, reply, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticResponse(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
+		got, reply, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticHandler(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
 		if err != nil || got.text != "a [redacted] b" || reply.Message.Content != got.text {
-			t.Errorf("%s: told %q, %v", name, got.text, err)
+			t.Errorf("%s: text %q, %v", name, got.text, err)
 		}
 		for _, d := range got.deltas {
 			if ContainsKey(d.Text) {
-				t.Errorf("%s: told %q", name, d.Text)
+				t.Errorf("%s: delta %q contains the key", name, d.Text)
 			}
 		}
 	}
-	// A partial key that turns out not to be one is sent, at the latest at the end.
+	// Text that looks like the start of a key but is none is sent, at the latest at the end.
 	for _, pieces := range [][]string{{"ask", "ing a sk", "-proj"}, {"s", "k", "-", "s", "k-proj-", "x"}, {Key[:len(Key)-1]}} {
-		got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticResponse(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
+		got, _, err := queryDeltas(t, p.connect(t, Settings{Key: Key, Stream: true}, StaticHandler(http.StatusOK, "text/event-stream", p.StreamedPieces(pieces...))))
 		if err != nil || got.text != strings.Join(pieces, "") {
-			t.Errorf("told %q of %q, %v", got.text, pieces, err)
+			t.Errorf("text %q of %q, %v", got.text, pieces, err)
 		}
 	}
 }

@@ -17,36 +17,38 @@ import (
 	"github.com/minibench/mini/model/retry"
 )
 
-// Fault makes a first request fail; the second one succeeds.
+// Fault makes the first request fail; the second one succeeds.
 type Fault struct {
 	Serve Handler
-	// Class is the status that ends the call. If it is empty, the call is retried
+	// Status is the status that ends the call. If it is empty, the call is retried
 	// after Wait, or after the policy's own first wait if Wait is 0.
-	Class model.Status
-	Wait  time.Duration
+	Status model.Status
+	Wait   time.Duration
 
 	duration       time.Duration // duration of the failing request
 	streamDuration time.Duration // the same for a stream, if it differs
 	rounded        bool          // the wait is rounded to seconds
 }
 
-// Handler is a server that knows whether a stream was requested.
+// Handler handles a request; stream reports whether it asks for a stream.
 type Handler func(w http.ResponseWriter, r *http.Request, stream bool)
 
-// ErrorResponse returns a server that answers with a status and at most one
-// header.
-func ErrorResponse(status int, body string, header ...string) Handler {
+// ErrorHandler returns a handler that answers with a status, a body and, if given,
+// a header as name and value.
+func ErrorHandler(status int, body string, header ...string) Handler {
 	return func(w http.ResponseWriter, r *http.Request, _ bool) {
 		if len(header) == 2 {
 			w.Header().Set(header[0], header[1])
 		}
-		StaticResponse(status, "application/json", body)(w, r)
+		StaticHandler(status, "application/json", body)(w, r)
 	}
 }
 
-// OKResponse returns a server that answers with status 200.
-func OKResponse(kind, body string) Handler {
-	return func(w http.ResponseWriter, r *http.Request, _ bool) { StaticResponse(http.StatusOK, kind, body)(w, r) }
+// OKHandler returns a handler that answers with status 200.
+func OKHandler(contentType, body string) Handler {
+	return func(w http.ResponseWriter, r *http.Request, _ bool) {
+		StaticHandler(http.StatusOK, contentType, body)(w, r)
+	}
 }
 
 // partialResponse sends half of a good answer and then calls then.
@@ -71,31 +73,31 @@ func hangUp(_ *http.Request) { panic(http.ErrAbortHandler) }
 func (p Provider) commonFaults() map[string]Fault {
 	const timeout, silence = 10 * time.Minute, 2 * time.Minute
 	return map[string]Fault{
-		"429, seconds":      {Serve: ErrorResponse(429, "{}", "Retry-After", "17"), Wait: 17 * time.Second},
-		"429, milliseconds": {Serve: ErrorResponse(429, "{}", "Retry-After-Ms", "1700"), Wait: 1700 * time.Millisecond},
+		"429, seconds":      {Serve: ErrorHandler(429, "{}", "Retry-After", "17"), Wait: 17 * time.Second},
+		"429, milliseconds": {Serve: ErrorHandler(429, "{}", "Retry-After-Ms", "1700"), Wait: 1700 * time.Millisecond},
 		"429, date": {Serve: func(w http.ResponseWriter, r *http.Request, stream bool) {
 			date := time.Now().Add(33 * time.Second).UTC().Format(http.TimeFormat)
-			ErrorResponse(429, "{}", "Retry-After", date)(w, r, stream)
+			ErrorHandler(429, "{}", "Retry-After", date)(w, r, stream)
 		}, Wait: 33 * time.Second, rounded: true},
-		"429, silent":        {Serve: ErrorResponse(429, "{}")},
-		"a day":              {Serve: ErrorResponse(429, "{}", "Retry-After", "86400"), Class: model.RateLimited},
-		"408":                {Serve: ErrorResponse(408, "{}")},
-		"409":                {Serve: ErrorResponse(409, "{}")},
-		"500":                {Serve: ErrorResponse(500, "")},
-		"502, page":          {Serve: ErrorResponse(502, "<html>")},
-		"503, seconds":       {Serve: ErrorResponse(503, "{}", "Retry-After", "5"), Wait: 5 * time.Second},
-		"504":                {Serve: ErrorResponse(504, "")},
-		"529":                {Serve: ErrorResponse(529, `{"error":{"message":"overloaded"}}`)},
-		"400":                {Serve: ErrorResponse(400, `{"error":{"message":"no"}}`), Class: model.BadRequest},
-		"401":                {Serve: ErrorResponse(401, "{}"), Class: model.AuthenticationError},
-		"402":                {Serve: ErrorResponse(402, "{}"), Class: model.AuthenticationError},
-		"403":                {Serve: ErrorResponse(403, "{}"), Class: model.AuthenticationError},
-		"404":                {Serve: ErrorResponse(404, "{}"), Class: model.BadRequest},
-		"413":                {Serve: ErrorResponse(413, "{}"), Class: model.ContextWindowExceeded},
-		"page":               {Serve: OKResponse("text/html", "<html>")},
-		"bad JSON":           {Serve: OKResponse("application/json", `{"a":[{`)},
-		"nothing":            {Serve: OKResponse("application/json", "")},
-		"no events":          {Serve: OKResponse("text/event-stream", "")},
+		"429, silent":        {Serve: ErrorHandler(429, "{}")},
+		"a day":              {Serve: ErrorHandler(429, "{}", "Retry-After", "86400"), Status: model.RateLimited},
+		"408":                {Serve: ErrorHandler(408, "{}")},
+		"409":                {Serve: ErrorHandler(409, "{}")},
+		"500":                {Serve: ErrorHandler(500, "")},
+		"502, page":          {Serve: ErrorHandler(502, "<html>")},
+		"503, seconds":       {Serve: ErrorHandler(503, "{}", "Retry-After", "5"), Wait: 5 * time.Second},
+		"504":                {Serve: ErrorHandler(504, "")},
+		"529":                {Serve: ErrorHandler(529, `{"error":{"message":"overloaded"}}`)},
+		"400":                {Serve: ErrorHandler(400, `{"error":{"message":"no"}}`), Status: model.BadRequest},
+		"401":                {Serve: ErrorHandler(401, "{}"), Status: model.AuthenticationError},
+		"402":                {Serve: ErrorHandler(402, "{}"), Status: model.AuthenticationError},
+		"403":                {Serve: ErrorHandler(403, "{}"), Status: model.AuthenticationError},
+		"404":                {Serve: ErrorHandler(404, "{}"), Status: model.BadRequest},
+		"413":                {Serve: ErrorHandler(413, "{}"), Status: model.ContextWindowExceeded},
+		"page":               {Serve: OKHandler("text/html", "<html>")},
+		"bad JSON":           {Serve: OKHandler("application/json", `{"a":[{`)},
+		"nothing":            {Serve: OKHandler("application/json", "")},
+		"no events":          {Serve: OKHandler("text/event-stream", "")},
 		"reset":              {Serve: func(_ http.ResponseWriter, r *http.Request, _ bool) { hangUp(r) }},
 		"reset in the midst": {Serve: p.partialResponse(hangUp)},
 		"cut":                {Serve: p.partialResponse(func(*http.Request) {})},
@@ -107,8 +109,8 @@ func (p Provider) commonFaults() map[string]Fault {
 	}
 }
 
-// faults tests every fault, plain and streamed, with a fake clock: the status it
-// ends in, the number of requests, the time waited.
+// faults tests every fault, plain and streamed, with a fake clock. It checks the
+// final status, the number of requests and the time waited.
 func (p Provider) faults(t *testing.T) {
 	all := p.commonFaults()
 	maps.Copy(all, p.Faults)
@@ -138,14 +140,14 @@ func (p Provider) testFault(t *testing.T, f Fault, stream bool) {
 	took := time.Since(start)
 
 	want := 2
-	if f.Class != "" {
+	if f.Status != "" {
 		want = 1
 	}
 	if requests != want || reply.Tries != want || len(reply.Requests) != want {
-		t.Fatalf("the server saw %d requests, told %d, want %d: %v", requests, reply.Tries, want, err)
+		t.Fatalf("the server received %d requests, the reply reports %d, want %d: %v", requests, reply.Tries, want, err)
 	}
-	if f.Class != "" {
-		if got := reply.Requests[0]; got.Status != f.Class || reply.Waited != 0 || took != f.duration {
+	if f.Status != "" {
+		if got := reply.Requests[0]; got.Status != f.Status || reply.Waited != 0 || took != f.duration {
 			t.Errorf("%s after %v: %v", got.Status, took, err)
 		}
 		return
@@ -153,31 +155,31 @@ func (p Provider) testFault(t *testing.T, f Fault, stream bool) {
 	if err != nil || reply.Message.Content == "" || reply.Usage.Prompt < 100 {
 		t.Errorf("%+v, %v", reply.Usage, err)
 	}
-	least, most := f.Wait, f.Wait
+	minWait, maxWait := f.Wait, f.Wait
 	switch {
 	case f.Wait == 0:
-		least, most = 125*time.Millisecond, 375*time.Millisecond
+		minWait, maxWait = 125*time.Millisecond, 375*time.Millisecond
 	case f.rounded:
-		least -= time.Second
+		minWait -= time.Second
 	}
-	if reply.Waited < least || reply.Waited > most || took != reply.Waited+f.duration {
-		t.Errorf("waited %v of %v, want %v to %v", reply.Waited, took, least, most)
+	if reply.Waited < minWait || reply.Waited > maxWait || took != reply.Waited+f.duration {
+		t.Errorf("waited %v of %v, want %v to %v", reply.Waited, took, minWait, maxWait)
 	}
 }
 
-// connectInBubble returns a model in a synctest bubble that asks serve, wrapped with the
-// usual retry policy.
+// connectInBubble returns a model that sends its requests to serve, with retries and
+// with connections in memory, for a synctest bubble.
 func (p Provider) connectInBubble(t *testing.T, stream bool, serve http.HandlerFunc) model.Model {
 	t.Helper()
 	network := fake.NewMemoryListener()
 	server := &http.Server{Handler: serve, ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(network) }()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(network) }()
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 	})

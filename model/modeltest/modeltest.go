@@ -31,9 +31,9 @@ type Provider struct {
 	Plain, Streamed string
 	// FirstEvent is an event of a stream without content.
 	FirstEvent string
-	// Faults are the faults of this API only, by name.
+	// Faults are the faults that only this API has, by name.
 	Faults map[string]Fault
-	// Echoes are responses, by name, that contain the key in place of "KEY".
+	// Echoes are responses that repeat the key, by name.
 	Echoes map[string]Echo
 	// StreamedPieces returns a good streamed response with these text deltas.
 	StreamedPieces func(pieces ...string) string
@@ -66,31 +66,31 @@ func Run(t *testing.T, p Provider) {
 	t.Run("resets", p.resets)
 }
 
-// StaticResponse returns a server that always gives one response.
-func StaticResponse(status int, kind, body string) http.HandlerFunc {
+// StaticHandler returns a handler that always gives the same response.
+func StaticHandler(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}
 }
 
-// goodResponse returns a good response of the requested kind.
-func (p Provider) goodResponse(stream bool) (kind, body string) {
+// goodResponse returns a good response, streamed or plain.
+func (p Provider) goodResponse(stream bool) (contentType, body string) {
 	if stream {
 		return "text/event-stream", p.Streamed
 	}
 	return "application/json", p.Plain
 }
 
-// serve gives good responses.
+// serve returns a handler that gives good responses.
 func (p Provider) serve(stream bool) http.HandlerFunc {
-	kind, body := p.goodResponse(stream)
-	return StaticResponse(http.StatusOK, kind, body)
+	contentType, body := p.goodResponse(stream)
+	return StaticHandler(http.StatusOK, contentType, body)
 }
 
-// connect returns a model that asks serve.
+// connect returns a model that sends its requests to serve.
 func (p Provider) connect(t *testing.T, s Settings, serve http.HandlerFunc) Model {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -123,17 +123,17 @@ func forBothModes(t *testing.T, test func(t *testing.T, stream bool)) {
 	}
 }
 
-// The key must not be sent to another server, not even on another port, where
-// net/http would send it.
+// redirections tests that the key is not sent to another server, not even on another
+// port, where net/http would send it.
 func (p Provider) redirections(t *testing.T) {
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server was asked, with %v", r.Header)
 	}))
-	defer thief.Close()
+	defer other.Close()
 	forBothModes(t, func(t *testing.T, stream bool) {
 		s := Settings{Key: Key, Stream: stream}
 		_, err := ask(t.Context(), p.connect(t, s, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, thief.URL+"/v1", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, other.URL+"/v1", http.StatusTemporaryRedirect)
 		}))
 		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.BadRequest || e.Retryable || !strings.Contains(e.Hint, "base URL") {
 			t.Errorf("error %v: %+v", err, e)
@@ -154,7 +154,7 @@ func (p Provider) redirections(t *testing.T) {
 	})
 }
 
-// A request ends at its timeout, and with its context.
+// slowServers tests that a request ends at its timeout, and with its context.
 func (p Provider) slowServers(t *testing.T) {
 	forBothModes(t, func(t *testing.T, stream bool) {
 		reached := make(chan struct{}, 2)
@@ -185,13 +185,13 @@ func (p Provider) slowServers(t *testing.T) {
 	})
 }
 
-// All workers share one model.
+// manyWorkers tests a model that many workers share.
 func (p Provider) manyWorkers(t *testing.T) {
 	forBothModes(t, func(t *testing.T, stream bool) {
 		m := p.connect(t, Settings{Stream: stream}, p.serve(stream))
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for range 16 {
-			all.Go(func() {
+			wg.Go(func() {
 				for range 10 {
 					if r, err := ask(t.Context(), m); err != nil || r.Usage.Prompt != 100 {
 						t.Errorf("usage %+v, %v", r.Usage, err)
@@ -199,11 +199,11 @@ func (p Provider) manyWorkers(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }
 
-// TCP connections break before and within a response.
+// resets tests connections that break before and within a response.
 func (p Provider) resets(t *testing.T) {
 	forBothModes(t, func(t *testing.T, stream bool) {
 		for _, part := range []int{0, 300} {
@@ -237,7 +237,7 @@ func (p Provider) resets(t *testing.T) {
 func jsonOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what tests have always has a form
-	} // test values always encode
+		panic(err) // test values always encode
+	}
 	return string(b)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Key is a key that changes when quoted.
+// Key is a key that changes when JSON or fmt quotes it.
 const Key = `sk-proj-0123"456789`
 
 // ContainsKey reports whether text contains the key, as it is or as encoded by
@@ -31,12 +31,12 @@ func keyOf(r *http.Request) string {
 	return cmp.Or(r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 }
 
-// CheckNeverPrinted checks that no way to print a configuration, or the model made
-// from it, shows its Key, but that it shows whether there is one.
-func CheckNeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model) {
+// CheckKeyNeverPrinted checks that no way to print a configuration, or the model m made
+// from it, shows its Key, and that a printed configuration shows whether a key is set.
+func CheckKeyNeverPrinted[C fmt.Formatter](t *testing.T, config C, m model.Model) {
 	t.Helper()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for what, value := range map[string]any{"config": config, "pointer": &config, "in a struct": struct{ C C }{config}, "model": made} {
+		for what, value := range map[string]any{"config": config, "pointer": &config, "in a struct": struct{ C C }{config}, "model": m} {
 			if text := fmt.Sprintf(verb, value); ContainsKey(text) {
 				t.Errorf("%s with %s: %s", what, verb, text)
 			}
@@ -53,8 +53,8 @@ func CheckNeverPrinted[C fmt.Formatter](t *testing.T, config C, made model.Model
 	}
 }
 
-// Echo is a response that repeats the request's headers: "KEY", with the quotes,
-// is replaced by the key.
+// Echo is a response that repeats the request's key: the key replaces "KEY", with the
+// quotes, in Body.
 type Echo struct {
 	Stream     bool
 	Status     int
@@ -68,7 +68,7 @@ func (p Provider) secrets(t *testing.T) {
 				if keyOf(r) != Key {
 					t.Errorf("the key did not arrive, but %q", keyOf(r))
 				}
-				StaticResponse(e.Status, e.Kind, strings.ReplaceAll(e.Body, `"KEY"`, jsonOf(keyOf(r))))(w, r)
+				StaticHandler(e.Status, e.Kind, strings.ReplaceAll(e.Body, `"KEY"`, jsonOf(keyOf(r))))(w, r)
 			})
 			reply, err := ask(t.Context(), m)
 			text := fmt.Sprintf("%+v %+v %s %s", reply, err, reply.Raw, reply.Message.ProviderData)
@@ -79,7 +79,7 @@ func (p Provider) secrets(t *testing.T) {
 	}
 }
 
-// A wrong address gives a one-line error that says what to set.
+// wrongAddresses tests that a wrong address gives a one-line error with a hint.
 func (p Provider) wrongAddresses(t *testing.T) {
 	secure := httptest.NewUnstartedServer(p.serve(false))
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -90,8 +90,8 @@ func (p Provider) wrongAddresses(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	for name, test := range map[string]struct {
-		base, hint         string
-		retryable, suspect bool
+		base, hint               string
+		retryable, misconfigured bool
 	}{
 		"untrusted certificate": {secure.URL, "SSL_CERT_FILE", false, false},
 		"no TLS there":          {strings.Replace(open.URL, "http:", "https:", 1), "http:// instead of https://", false, false},
@@ -101,7 +101,7 @@ func (p Provider) wrongAddresses(t *testing.T) {
 	} {
 		_, err := ask(t.Context(), p.make(t, Settings{BaseURL: test.base}))
 		e, ok := errors.AsType[*model.Error](err)
-		if !ok || e.Retryable != test.retryable || e.MaybeMisconfigured != test.suspect || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
+		if !ok || e.Retryable != test.retryable || e.MaybeMisconfigured != test.misconfigured || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v: %v", name, e, err)
 		}
 	}

@@ -61,12 +61,13 @@ func New(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models,
 	if m.forInstance, err = m.newForInstance(cfg, isDemo, rows); err != nil {
 		return nil, err
 	}
-	if one := configs.SummaryModel(cfg); one != nil {
-		m.forSummary, err = m.newForInstance(one, false, rows)
+	if summaryCfg := configs.SummaryModelConfig(cfg); summaryCfg != nil {
+		m.forSummary, err = m.newForInstance(summaryCfg, false, rows)
 	}
 	return m, err
 }
 
+// newForInstance opens the model of cfg: a scripted model, a route or a provider.
 func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (modelFunc, error) {
 	switch {
 	case cfg.Model.Class == "scripted":
@@ -74,12 +75,12 @@ func (m *Models) newForInstance(cfg *configs.Resolved, isDemo bool, rows []datas
 	case cfg.Model.Route.Kind != "":
 		return m.newRoute(cfg)
 	}
-	one, err := m.provider(cfg)
-	return func(datasets.Instance) (model.Model, error) { return one, nil }, err
+	provider, err := m.provider(cfg)
+	return func(datasets.Instance) (model.Model, error) { return provider, nil }, err
 }
 
-// newScripted opens a scripted model. Each attempt begins with the first reply;
-// the replies are translated into the run's protocol.
+// newScripted opens a scripted model. Each attempt begins with the first reply.
+// The model translates the replies into the run's protocol.
 func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (modelFunc, error) {
 	script, err := loadScript(cfg, isDemo)
 	if err != nil {
@@ -99,7 +100,7 @@ func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (
 		if err != nil {
 			return nil, fmt.Errorf("scripted model: %w", err)
 		}
-		return translated{m, p, configs.Duration(cfg.Model.Delay)}, nil
+		return translator{m, p, configs.Duration(cfg.Model.Delay)}, nil
 	}, nil
 }
 
@@ -110,9 +111,9 @@ func (m *Models) OnLimits(emit func(ratelimit.State)) {
 	m.emit = emit
 }
 
-// limitsChanged calls the callback with the state of all endpoints: the sum of
-// their limits (0, no limit, if a busy endpoint has none) and the longest
-// pause.
+// limitsChanged calls the callback with the combined state of all endpoints: the
+// sums of their limits and requests, and the longest pause. If an endpoint in use
+// has no limit, the sum of the limits is 0.
 func (m *Models) limitsChanged(ratelimit.State) {
 	m.mu.Lock()
 	emit := m.emit
@@ -187,11 +188,11 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 	if key == "" && c.BaseURL == "" {
 		return nil, usage.Errorf("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", c.APIKeyEnv)
 	}
-	known, err := ModelFacts(cfg)
+	facts, err := ModelFacts(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c.Price = known.Price
+	c.Price = facts.Price
 	client, err := newClient(c, key, cfg.Agent.ToolDefinitions())
 	if err != nil {
 		return nil, usage.Wrap(err)
@@ -199,15 +200,15 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 	if key == "" {
 		client = withoutKey{client, c.APIKeyEnv}
 	}
-	wait := configs.Duration(c.MaxWait)
-	g := m.Limiters.For(baseURL(c), key, ratelimit.Config{
-		RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute, MaxConcurrent: c.MaxConcurrent, MaxPause: wait, OnChange: m.limitsChanged,
+	maxWait := configs.Duration(c.MaxWait)
+	limiter := m.Limiters.For(baseURL(c), key, ratelimit.Config{
+		RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute, MaxConcurrent: c.MaxConcurrent,
+		MaxPause: maxWait, OnChange: m.limitsChanged,
 	})
-	return retry.New(g.Model(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: wait}), nil
+	return retry.New(limiter.Wrap(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: maxWait}), nil
 }
 
-// newClient returns the client of a provider, which makes one attempt per
-// query.
+// newClient returns the client of a provider. It sends one request per Query.
 func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
@@ -221,7 +222,7 @@ func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model
 	})
 }
 
-// withoutKey is a model without a key. It adds a hint to authentication errors.
+// withoutKey wraps a model that has no key. It adds a hint to authentication errors.
 type withoutKey struct {
 	model.Model
 	variable string
@@ -245,24 +246,24 @@ func Name(cfg *configs.Resolved) string {
 		return cfg.Model.Name
 	}
 	var names []string
-	for _, one := range cfg.RouteConfigs() {
-		if name := cmp.Or(one.Model.Name, one.Model.Class); !slices.Contains(names, name) {
+	for _, routed := range cfg.RouteConfigs() {
+		if name := cmp.Or(routed.Model.Name, routed.Model.Class); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return strings.Join(names, "+")
 }
 
-// translated translates the replies of a scripted model into a protocol, and
+// translator translates the replies of a scripted model into a protocol, and
 // delays them.
-type translated struct {
+type translator struct {
 	model.Model
 	protocol protocol.Protocol
 	delay    time.Duration
 }
 
 // Query implements model.Model.
-func (m translated) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+func (m translator) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
 	if m.delay > 0 {
 		select {
 		case <-time.After(m.delay):

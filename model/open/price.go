@@ -59,24 +59,24 @@ func ModelFacts(cfg *configs.Resolved) (Facts, error) {
 	return f, nil
 }
 
-// priceTables returns the user's price table, if there is one, and mini's.
+// priceTables returns the user's price table, if path is not empty, and mini's.
 func priceTables(path string) (tables []price.Table, sources []string, err error) {
 	if path != "" {
 		data, err := os.ReadFile(path) //nolint:gosec // G304: reading the named file is the purpose
 		if err != nil {
 			return nil, nil, usage.Errorf("model.price_file: %v", err)
 		}
-		own, err := price.Parse(data)
+		userTable, err := price.Parse(data)
 		if err != nil {
 			return nil, nil, usage.Errorf("model.price_file: %s: %v", path, err)
 		}
-		tables, sources = append(tables, own), append(sources, path)
+		tables, sources = append(tables, userTable), append(sources, path)
 	}
-	shipped, err := price.Embedded()
+	embedded, err := price.Embedded()
 	if err != nil {
 		return nil, nil, err
 	}
-	return append(tables, shipped), append(sources, "mini's table of "+shipped.Date), nil
+	return append(tables, embedded), append(sources, "mini's table of "+embedded.Date), nil
 }
 
 // baseURL returns the address of a model's provider.
@@ -109,16 +109,16 @@ func reportsCost(m configs.Model) bool {
 // and its profiles it returns a note instead.
 func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 	var unknown []string
-	all := configs.Models(cfg)
-	if one := configs.SummaryModel(cfg); one != nil {
-		all = append(all, one)
+	all := configs.ModelConfigs(cfg)
+	if summaryCfg := configs.SummaryModelConfig(cfg); summaryCfg != nil {
+		all = append(all, summaryCfg)
 	}
-	for _, one := range all {
-		f, err := ModelFacts(one)
+	for _, modelCfg := range all {
+		f, err := ModelFacts(modelCfg)
 		if err != nil {
 			return "", err
 		}
-		if f.Source != "" || reportsCost(one.Model) {
+		if f.Source != "" || reportsCost(modelCfg.Model) {
 			continue
 		}
 		for _, limit := range []struct {
@@ -129,10 +129,10 @@ func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 			if limit.value > 0 && ok && !origin.IsBuiltin() && !origin.IsBuiltinProfile() {
 				return "", usage.Errorf("%s is %v (%s), but the price of %s at %s is unknown; "+
 					"set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the limit to 0",
-					limit.key, limit.value, origin, one.Model.Name, baseURL(one.Model))
+					limit.key, limit.value, origin, modelCfg.Model.Name, baseURL(modelCfg.Model))
 			}
 		}
-		if name := fmt.Sprintf("%.80q", one.Model.Name); !slices.Contains(unknown, name) {
+		if name := fmt.Sprintf("%.80q", modelCfg.Model.Name); !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -147,13 +147,14 @@ func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 	return note, nil
 }
 
-// CombinedFacts returns the facts about all models of a configuration. The
-// source is empty if one of the prices is unknown.
+// CombinedFacts returns the facts about all models of a configuration: those of the
+// last model, with the sources of all. It returns no facts if one of the prices is
+// unknown.
 func CombinedFacts(cfg *configs.Resolved) (Facts, error) {
 	var all Facts
 	var sources []string
-	for _, one := range configs.Models(cfg) {
-		f, err := ModelFacts(one)
+	for _, modelCfg := range configs.ModelConfigs(cfg) {
+		f, err := ModelFacts(modelCfg)
 		if err != nil {
 			return Facts{}, err
 		}

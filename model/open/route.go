@@ -14,7 +14,7 @@ import (
 )
 
 // maxNameLength is the maximum length of the joined names of a route, in bytes:
-// verdicts use the name as the name of a folder.
+// the folder of the verdicts has this name.
 const maxNameLength = 200
 
 // newRoute opens the models of a route. Each attempt gets its own route.
@@ -24,12 +24,12 @@ func (m *Models) newRoute(cfg *configs.Resolved) (modelFunc, error) {
 	}
 	var all []route.Named
 	names := map[string]int{}
-	for i, one := range configs.Models(cfg) {
-		provider, err := m.provider(one)
+	for i, modelCfg := range configs.ModelConfigs(cfg) {
+		provider, err := m.provider(modelCfg)
 		if err != nil {
 			return nil, fmt.Errorf("model.route.models[%d]: %w", i, err)
 		}
-		name := one.Model.Name
+		name := modelCfg.Model.Name
 		if names[name]++; names[name] > 1 { // the same model with other settings
 			name = fmt.Sprintf("%s#%d", name, names[name])
 		}

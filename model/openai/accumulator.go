@@ -21,7 +21,7 @@ type accumulator struct {
 }
 
 // add merges the next chunk.
-func (f *accumulator) add(event []byte) error {
+func (a *accumulator) add(event []byte) error {
 	d := json.NewDecoder(bytes.NewReader(event))
 	d.UseNumber()
 	var chunk map[string]any
@@ -42,59 +42,59 @@ func (f *accumulator) add(event []byte) error {
 			choice["index"] = json.Number("0")
 		}
 		if part, ok := choice["message"].(map[string]any); ok && choice["index"] == json.Number("0") {
-			f.writeDelta(part)
+			a.writeDelta(part)
 		}
 	}
 	if chunk["object"] != nil {
 		chunk["object"] = "chat.completion"
 	}
-	if f.whole == nil {
-		f.whole = map[string]any{}
+	if a.whole == nil {
+		a.whole = map[string]any{}
 	}
-	mergeObject(f.whole, chunk)
+	mergeObject(a.whole, chunk)
 	return nil
 }
 
 // writeDelta sends the texts of a partial message to the delta writer.
-func (f *accumulator) writeDelta(part map[string]any) {
+func (a *accumulator) writeDelta(part map[string]any) {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		text, _ := part[name].(string)
-		if text != "" && (f.reasoningField == "" || f.reasoningField == name) {
-			f.reasoningField = name
-			f.deltas.Reasoning(text)
+		if text != "" && (a.reasoningField == "" || a.reasoningField == name) {
+			a.reasoningField = name
+			a.deltas.Reasoning(text)
 		}
 	}
 	switch content := part["content"].(type) {
 	case string:
-		f.deltas.Text(content)
+		a.deltas.Text(content)
 	case []any: // Mistral
-		f.deltas.Text(textOf(content))
+		a.deltas.Text(textOf(content))
 	}
 }
 
 // json returns the assembled object, or nil if there were no chunks.
-func (f *accumulator) json() ([]byte, error) {
-	if f.whole == nil {
+func (a *accumulator) json() ([]byte, error) {
+	if a.whole == nil {
 		return nil, nil
 	}
-	b, err := json.Marshal(f.whole)
+	b, err := json.Marshal(a.whole)
 	if err != nil {
 		return nil, fmt.Errorf("assemble stream: %w", err)
 	}
 	return b, nil
 }
 
-// partialJSON returns what has arrived of an incomplete response; nil if nothing.
-func (f *accumulator) partialJSON() []byte {
-	if f.whole == nil {
+// partialJSON returns the object assembled so far, or nil if no chunk has arrived.
+func (a *accumulator) partialJSON() []byte {
+	if a.whole == nil {
 		return nil
 	}
-	b, _ := f.json() // all values came from JSON
+	b, _ := a.json() // cannot fail: all values came from JSON
 	return b
 }
 
-// isConcatenated reports whether the parts of a string field are joined. Of other
-// strings the newest is kept: many servers repeat them in each chunk.
+// isConcatenated reports whether the parts of a string field are joined. In other
+// fields a new string replaces the old one: many servers repeat them in each chunk.
 func isConcatenated(name string) bool {
 	switch name {
 	case "content", "reasoning", "reasoning_content", "refusal", "arguments", "text", "summary", "data":
@@ -107,8 +107,9 @@ func isConcatenated(name string) bool {
 type stringBuffer struct{ strings.Builder }
 
 // MarshalJSON implements json.Marshaler.
-func (j *stringBuffer) MarshalJSON() ([]byte, error) { return json.Marshal(j.String()) }
+func (b *stringBuffer) MarshalJSON() ([]byte, error) { return json.Marshal(b.String()) }
 
+// mergeObject merges the fields of from, a part of an object, into the object.
 func mergeObject(into, from map[string]any) {
 	for name, value := range from {
 		switch value := value.(type) {
@@ -141,12 +142,12 @@ func mergeString(into map[string]any, name, value string) {
 		}
 		return
 	}
-	j, ok := into[name].(*stringBuffer)
+	buffer, ok := into[name].(*stringBuffer)
 	if !ok {
-		j = &stringBuffer{}
-		into[name] = j
+		buffer = &stringBuffer{}
+		into[name] = buffer
 	}
-	j.WriteString(value)
+	buffer.WriteString(value)
 }
 
 // mergeList merges objects with the same index and appends all other items.
@@ -157,19 +158,20 @@ func mergeList(list, from []any) []any {
 			list = append(list, item)
 			continue
 		}
-		known := findPart(list, object)
-		if known == nil {
-			known = map[string]any{}
-			list = append(list, known)
+		earlier := findPart(list, object)
+		if earlier == nil {
+			earlier = map[string]any{}
+			list = append(list, earlier)
 		}
-		mergeObject(known, object)
+		mergeObject(earlier, object)
 	}
 	return list
 }
 
 // findPart returns the object in list that part continues: the newest with the
 // same index. Some servers give every tool call the same index; then a new id
-// and name start a new call. Parts of thinking may differ in type.
+// and name start a new call. Parts of thinking with the same index but another type
+// belong to another object.
 func findPart(list []any, part map[string]any) map[string]any {
 	n, ok := part["index"].(json.Number)
 	if !ok {

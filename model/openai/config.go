@@ -2,7 +2,7 @@
 // OpenAI, OpenRouter, DeepSeek, vLLM, SGLang, llama.cpp, Ollama and others.
 //
 // Streamed and plain responses give the same Reply. Query sends one request;
-// retries are package retry's.
+// package retry repeats failed ones.
 //
 //	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: os.Getenv("OPENAI_API_KEY")})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})

@@ -38,14 +38,14 @@ func TestCannotStream(t *testing.T) {
 				}
 				asked = append(asked, req.Stream)
 				if req.Stream {
-					says(test.status, "application/json", test.body)(w, r)
+					respond(test.status, "application/json", test.body)(w, r)
 					return
 				}
-				says(200, "application/json", plain)(w, r)
+				respond(200, "application/json", plain)(w, r)
 			}), retry.Policy{})
 			for range 2 {
 				reply, err := m.Query(t.Context(), nil)
-				if fell := len(test.want) == 3; (err == nil) != fell || reply.Waited != 0 {
+				if fallsBack := len(test.want) == 3; (err == nil) != fallsBack || reply.Waited != 0 {
 					t.Errorf("waited %v, %v", reply.Waited, err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestForeignServers(t *testing.T) {
 	}
 	for name, test := range tests {
 		for _, stream := range []bool{false, true} {
-			_, err := ask(t, openai.Config{Stream: stream}, says(test.status, test.kind, test.body))
+			_, err := ask(t, openai.Config{Stream: stream}, respond(test.status, test.kind, test.body))
 			e, ok := errors.AsType[*model.Error](err)
 			if !ok || !strings.Contains(e.Hint, test.hint) || e.MaybeMisconfigured != (test.status == 200) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, stream %t: %+v: %v", name, stream, e, err)
@@ -87,7 +87,7 @@ func TestLimitsOfHeaders(t *testing.T) {
 		got, _ := ask(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-RateLimit-Limit-Requests", "1200")
 			w.Header().Set("X-RateLimit-Limit-Tokens", "30000")
-			says(status, "application/json", plain)(w, r)
+			respond(status, "application/json", plain)(w, r)
 		})
 		if want := (model.RateLimits{RequestsPerMinute: 1200, TokensPerMinute: 30000}); got.RateLimits != want {
 			t.Errorf("status %d: %+v", status, got.RateLimits)
@@ -100,7 +100,7 @@ func TestBrokenStreamUsage(t *testing.T) {
 	const part = `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":100,"completion_tokens":7}}` + "\n\n"
 	const silent = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
 	hangs := func(w http.ResponseWriter, r *http.Request) {
-		says(200, "text/event-stream", part)(w, r)
+		respond(200, "text/event-stream", part)(w, r)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -109,11 +109,11 @@ func TestBrokenStreamUsage(t *testing.T) {
 		serve http.HandlerFunc
 		want  model.Usage
 	}{
-		"cut":        {says(200, "text/event-stream", part), counted},
+		"cut":        {respond(200, "text/event-stream", part), counted},
 		"hangs up":   {hangs, counted},
-		"garbled":    {says(200, "text/event-stream", part+"data: {\n\n"), counted},
-		"not told":   {says(200, "text/event-stream", silent), model.Usage{}},
-		"told later": {says(200, "text/event-stream", silent+part), counted},
+		"garbled":    {respond(200, "text/event-stream", part+"data: {\n\n"), counted},
+		"no usage":   {respond(200, "text/event-stream", silent), model.Usage{}},
+		"late usage": {respond(200, "text/event-stream", silent+part), counted},
 	} {
 		price := model.Price{Input: 1, Output: 10}
 		reply, err := ask(t, openai.Config{Stream: true, Price: price}, test.serve)

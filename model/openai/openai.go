@@ -68,23 +68,26 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	if r.Stream {
 		r.StreamOptions = &api.StreamOptions{IncludeUsage: true}
 	}
-	reply, err := m.client.Query(ctx, r, func(a *transport.Response) (model.Reply, error) { return m.read(ctx, a) })
+	reply, err := m.client.Query(ctx, r, func(resp *transport.Response) (model.Reply, error) {
+		return m.read(ctx, resp)
+	})
 	e, ok := errors.AsType[*model.Error](err)
 	switch {
 	case !ok:
 	case r.Stream && cannotStream(e):
 		m.noStream.Store(true)
 		err = retryChanged(e, "the server cannot stream; leave out model.stream")
-	case !reasoning && wantsReasoning(e):
+	case !reasoning && requiresReasoning(e):
 		m.needsReasoning.Store(true)
 		err = retryChanged(e, "the server wants the model's earlier thinking; set model.send_reasoning")
 	}
 	return reply, err
 }
 
-func (m *Model) read(ctx context.Context, a *transport.Response) (model.Reply, error) {
-	if !a.IsStream() {
-		raw, err := a.JSON()
+// read reads a response, streamed or plain.
+func (m *Model) read(ctx context.Context, resp *transport.Response) (model.Reply, error) {
+	if !resp.IsStream() {
+		raw, err := resp.JSON()
 		if err != nil {
 			return model.Reply{}, err
 		}
@@ -92,61 +95,63 @@ func (m *Model) read(ctx context.Context, a *transport.Response) (model.Reply, e
 	}
 	deltas := m.client.Redact.DeltaWriter(model.DeltaListener(ctx))
 	defer deltas.Close()
-	raw, err := receive(a.Events(), deltas)
+	raw, err := receive(resp.Events(), deltas)
 	if err == nil {
 		return parseReply(m.client.Redact.Bytes(raw), m.config.Price)
 	}
 	if raw == nil {
 		return model.Reply{}, err
 	}
-	// Usage of the incomplete response. Most servers report it only at the end.
-	reply, _ := parseReply(raw, m.config.Price) // err is known
+	// An incomplete response may report usage, although most servers do so at its end.
+	reply, _ := parseReply(raw, m.config.Price) // it fails because the response is incomplete
 	return model.Reply{Usage: reply.Usage, Cost: reply.Cost}, err
 }
 
-// retryChanged returns the error of a rejected request if the next one differs.
+// retryChanged returns e as an error that is retried without a wait: the next request
+// differs from the rejected one.
 func retryChanged(e *model.Error, hint string) *model.Error {
-	return &model.Error{Status: e.Status, Code: e.Code, Retryable: true, RetryNow: true, Err: e.Err, Hint: hint}
+	return &model.Error{Status: e.Status, HTTPStatus: e.HTTPStatus, Retryable: true, RetryNow: true, Err: e.Err, Hint: hint}
 }
 
 // receive assembles a streamed response, complete or not, and sends its texts to
 // deltas.
 func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (json.RawMessage, error) {
-	f := accumulator{deltas: deltas}
+	acc := accumulator{deltas: deltas}
 	for data, err := range events {
 		switch {
 		case err != nil:
-			return f.partialJSON(), err
+			return acc.partialJSON(), err
 		case string(data) == "[DONE]":
-			return f.json()
+			return acc.json()
 		}
 		var failure struct {
 			Error json.RawMessage `json:"error"`
 		}
-		if json.Unmarshal(data, &failure) == nil && present(failure.Error) {
+		if json.Unmarshal(data, &failure) == nil && isPresent(failure.Error) {
 			return nil, transport.Classify(0, transport.ParseErrorDetail(data))
 		}
-		if err := f.add(data); err != nil {
-			return f.partialJSON(), err
+		if err := acc.add(data); err != nil {
+			return acc.partialJSON(), err
 		}
 	}
-	return f.json()
+	return acc.json()
 }
 
-// streaming matches how servers name streaming, but not "upstream".
-var streaming = lazyregexp.New(`(?i)\bstream(s|ed|ing|_options)?\b`)
+// mentionsStream matches the words for streaming in error messages, but not
+// "upstream".
+var mentionsStream = lazyregexp.New(`(?i)\bstream(s|ed|ing|_options)?\b`)
 
 // cannotStream reports whether the server rejected streaming.
 func cannotStream(e *model.Error) bool {
-	asked := e.Status == model.BadRequest || e.Code == http.StatusNotImplemented
-	return asked && e.Err != nil && streaming.MatchString(e.Err.Error())
+	rejected := e.Status == model.BadRequest || e.HTTPStatus == http.StatusNotImplemented
+	return rejected && e.Err != nil && mentionsStream.MatchString(e.Err.Error())
 }
 
-// lacking matches how servers ask for the thinking of earlier replies.
-var lacking = lazyregexp.New(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
+// missingReasoning matches error messages that ask for the thinking of earlier replies.
+var missingReasoning = lazyregexp.New(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
 
-// wantsReasoning reports whether the server rejected a request because earlier
+// requiresReasoning reports whether the server rejected a request because earlier
 // thinking was missing, as DeepSeek and Kimi do in thinking mode with tools.
-func wantsReasoning(e *model.Error) bool {
-	return e.Status == model.BadRequest && e.Err != nil && lacking.MatchString(e.Err.Error())
+func requiresReasoning(e *model.Error) bool {
+	return e.Status == model.BadRequest && e.Err != nil && missingReasoning.MatchString(e.Err.Error())
 }

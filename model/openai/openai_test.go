@@ -18,9 +18,9 @@ import (
 
 const secret = modeltest.Key
 
-var says = modeltest.StaticResponse
+var respond = modeltest.StaticHandler
 
-// ask returns the reply of a model to a server's response.
+// ask queries a model whose server responds with serve.
 func ask(t *testing.T, c openai.Config, serve http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	return connect(t, c, serve).Query(t.Context(), []model.Message{
@@ -56,7 +56,7 @@ const plain = `{"id":"c1","object":"chat.completion","created":1,"model":"m-2026
  "usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"cost":0.5,
    "prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":8}}}`
 
-// The same answer as a stream, with the other events that real servers send.
+// streamed is the answer plain as a stream, with the other events that real servers send.
 const streamed = `: KEEPALIVE
 
 event: message
@@ -95,7 +95,7 @@ func TestPlainAndStreamedAreEqual(t *testing.T) {
 		"stream with carriage returns": {true, "text/event-stream", strings.ReplaceAll(streamed, "\n", "\r\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, openai.Config{Stream: test.stream}, says(200, test.kind, test.body))
+			got, err := ask(t, openai.Config{Stream: test.stream}, respond(200, test.kind, test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,20 +124,20 @@ func TestCost(t *testing.T) {
 		unpriced int64
 	}{
 		"price":            {price, unbilled, (40*2 + 60*0.5 + 20*10) / 1e6, 0},
-		"server's word":    {model.Price{}, plain, 0.5, 0},
-		"the word wins":    {price, plain, 0.5, 0},
-		"free, it says":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":0,`, 1), 0, 0},
-		"nobody knows":     {model.Price{}, unbilled, 0, 1},
-		"nobody counted":   {price, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 1},
+		"server's cost":    {model.Price{}, plain, 0.5, 0},
+		"cost over price":  {price, plain, 0.5, 0},
+		"reported free":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":0,`, 1), 0, 0},
+		"unknown price":    {model.Price{}, unbilled, 0, 1},
+		"no usage":         {price, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 1},
 		"free, uncounted":  {model.Price{Free: true}, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 0},
 		"negative":         {price, strings.Replace(strings.Replace(unbilled, `"prompt_tokens":100`, `"prompt_tokens":-100`, 1), `"cached_tokens":60`, `"cached_tokens":-60`, 1), 20 * 10 / 1e6, 0},
 		"negative bill":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":-0.5,`, 1), (40*2 + 60*0.5 + 20*10) / 1e6, 0},
-		"a server's own":   {model.Price{Free: true}, unbilled, 0, 0},
+		"free":             {model.Price{Free: true}, unbilled, 0, 0},
 		"deepseek's cache": {model.Price{Input: 1, Cached: 0.1, Output: 1}, strings.Replace(unbilled, `"prompt_tokens_details":{"cached_tokens":60}`, `"prompt_cache_hit_tokens":60`, 1), (40 + 6 + 20) / 1e6, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ask(t, openai.Config{Price: test.price}, says(200, "application/json", test.body))
+			got, err := ask(t, openai.Config{Price: test.price}, respond(200, "application/json", test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestRequest(t *testing.T) {
 				if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+secret {
 					t.Errorf("%s with %q", r.URL.Path, r.Header.Get("Authorization"))
 				}
-				says(200, "application/json", plain)(w, r)
+				respond(200, "application/json", plain)(w, r)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ask(t, openai.Config{Stream: test.stream}, says(test.status, test.kind, test.body))
+			_, err := ask(t, openai.Config{Stream: test.stream}, respond(test.status, test.kind, test.body))
 			e, ok := errors.AsType[*model.Error](err)
 			if !ok {
 				t.Fatalf("error %v, want a *model.Error", err)
@@ -266,8 +266,8 @@ func TestFailures(t *testing.T) {
 			if e.Status != test.want || e.Retryable != test.retryable || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%s, retryable %v: %v", e.Status, e.Retryable, err)
 			}
-			if test.status >= 400 && e.Code != test.status {
-				t.Errorf("code %d, want %d", e.Code, test.status)
+			if test.status >= 400 && e.HTTPStatus != test.status {
+				t.Errorf("code %d, want %d", e.HTTPStatus, test.status)
 			}
 			if strings.Contains(err.Error(), "nginx") {
 				t.Errorf("HTML in %v", err)
@@ -279,7 +279,7 @@ func TestFailures(t *testing.T) {
 // A withheld answer has a cost.
 func TestContentFilterUsage(t *testing.T) {
 	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"content_filter"`, 1)
-	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
+	got, err := ask(t, openai.Config{}, respond(200, "application/json", body))
 	if err == nil || got.Usage.Prompt != 100 || got.Cost != 0.5 {
 		t.Errorf("usage %+v, cost %v, %v", got.Usage, got.Cost, err)
 	}
@@ -287,7 +287,7 @@ func TestContentFilterUsage(t *testing.T) {
 
 func TestLengthIsAReply(t *testing.T) {
 	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
-	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
+	got, err := ask(t, openai.Config{}, respond(200, "application/json", body))
 	if err != nil || got.FinishReason != model.FinishLength {
 		t.Errorf("finish %q, %v", got.FinishReason, err)
 	}

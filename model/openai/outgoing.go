@@ -28,8 +28,8 @@ type message struct {
 	ReasoningAlt string  `json:"reasoning,omitempty"`
 	Refusal      string  `json:"refusal,omitempty"`
 	// Details is thinking in parts, signed or encrypted (OpenRouter). Extra, here
-	// and in each call, holds Gemini's thought signatures, without which it
-	// rejects calls. Both must be sent back unchanged.
+	// and in each call, holds Gemini's thought signatures: Gemini rejects calls
+	// without them. Both must be sent back unchanged.
 	Details json.RawMessage `json:"reasoning_details,omitempty"`
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
 	Calls   []toolCall      `json:"tool_calls,omitempty"`
@@ -49,7 +49,7 @@ const placeholder = "(empty)"
 // set, empty thinking is sent too: servers require it in every reply.
 func outgoing(messages []model.Message, reasoning bool) []message {
 	out := make([]message, 0, len(messages))
-	var shown []model.Image
+	var toolImages []model.Image
 	for i, m := range messages {
 		sent := message{Role: string(m.Role), Content: m.Content, Calls: toolCalls(m.ToolCalls), CallID: m.ToolCallID}
 		switch {
@@ -67,12 +67,13 @@ func outgoing(messages []model.Message, reasoning bool) []message {
 			}
 			sent.restore(m.ProviderData)
 		case model.Tool:
-			shown = append(shown, m.Images...)
+			toolImages = append(toolImages, m.Images...)
 		}
 		out = append(out, sent)
-		if last := i == len(messages)-1 || messages[i+1].Role != model.Tool; last && len(shown) > 0 {
-			out = append(out, message{Role: string(model.User), Content: parts("The images of the output above:", shown)})
-			shown = nil
+		if last := i == len(messages)-1 || messages[i+1].Role != model.Tool; last && len(toolImages) > 0 {
+			content := parts("The images of the output above:", toolImages)
+			out = append(out, message{Role: string(model.User), Content: content})
+			toolImages = nil
 		}
 	}
 	return out
@@ -88,7 +89,7 @@ func toolCalls(calls []model.ToolCall) []toolCall {
 	return out
 }
 
-// parts returns a content of text followed by images.
+// parts returns the content of a message with a text followed by images.
 func parts(text string, images []model.Image) []api.ChatMessagePart {
 	var out []api.ChatMessagePart
 	if text != "" {

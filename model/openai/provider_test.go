@@ -31,13 +31,13 @@ func TestProvider(t *testing.T) {
 			return b.String()
 		},
 		Faults: map[string]modeltest.Fault{
-			"error in good": {Serve: modeltest.OKResponse(js, `{"error":{"message":"upstream","code":502}}`)},
-			"busy in good":  {Serve: modeltest.OKResponse(js, `{"error":{"message":"slow down","code":429}}`)},
-			"no choices":    {Serve: modeltest.OKResponse(js, `{"choices":[]}`)},
-			"no finish":     {Serve: modeltest.OKResponse(js, `{"choices":[{"message":{"content":"x"}}]}`)},
-			"no credit":     {Serve: modeltest.ErrorResponse(429, `{"error":{"code":"insufficient_quota"}}`), Class: model.AuthenticationError},
-			"too long":      {Serve: modeltest.ErrorResponse(400, `{"error":{"code":"context_length_exceeded"}}`), Class: model.ContextWindowExceeded},
-			"refused":       {Serve: modeltest.ErrorResponse(400, `{"error":{"code":"content_filter"}}`), Class: model.ContentRefused},
+			"error in good": {Serve: modeltest.OKHandler(js, `{"error":{"message":"upstream","code":502}}`)},
+			"busy in good":  {Serve: modeltest.OKHandler(js, `{"error":{"message":"slow down","code":429}}`)},
+			"no choices":    {Serve: modeltest.OKHandler(js, `{"choices":[]}`)},
+			"no finish":     {Serve: modeltest.OKHandler(js, `{"choices":[{"message":{"content":"x"}}]}`)},
+			"no credit":     {Serve: modeltest.ErrorHandler(429, `{"error":{"code":"insufficient_quota"}}`), Status: model.AuthenticationError},
+			"too long":      {Serve: modeltest.ErrorHandler(400, `{"error":{"code":"context_length_exceeded"}}`), Status: model.ContextWindowExceeded},
+			"refused":       {Serve: modeltest.ErrorHandler(400, `{"error":{"code":"content_filter"}}`), Status: model.ContentRefused},
 		},
 		Echoes: map[string]modeltest.Echo{
 			"refusal": {Status: 401, Kind: js, Body: `{"error":{"message":"KEY"}}`},

@@ -12,7 +12,7 @@ type providerData struct {
 	OpenAI details `json:"openai"`
 }
 
-// details must be sent back unchanged; see message.
+// details holds the fields that must be sent back unchanged; see message.
 type details struct {
 	Reasoning json.RawMessage   `json:"reasoning_details,omitempty"`
 	Extra     json.RawMessage   `json:"extra_content,omitempty"`
@@ -52,18 +52,18 @@ func isNonEmpty(raw json.RawMessage, begin byte) bool {
 
 // restore sets the fields that providerData saved.
 func (m *message) restore(raw json.RawMessage) {
-	var k providerData
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil {
+	var data providerData
+	if len(raw) == 0 || json.Unmarshal(raw, &data) != nil {
 		return
 	}
-	if present(k.OpenAI.Reasoning) {
-		m.Details = k.OpenAI.Reasoning
+	if isPresent(data.OpenAI.Reasoning) {
+		m.Details = data.OpenAI.Reasoning
 	}
-	if present(k.OpenAI.Extra) {
-		m.Extra = k.OpenAI.Extra
+	if isPresent(data.OpenAI.Extra) {
+		m.Extra = data.OpenAI.Extra
 	}
-	for i := range min(len(m.Calls), len(k.OpenAI.Calls)) {
-		if extra := k.OpenAI.Calls[i]; present(extra) {
+	for i := range min(len(m.Calls), len(data.OpenAI.Calls)) {
+		if extra := data.OpenAI.Calls[i]; isPresent(extra) {
 			m.Calls[i].Extra = extra
 		}
 	}

@@ -25,7 +25,7 @@ const thought = `[
 const thoughtPlain = `{"choices":[{"message":{"content":"x","reasoning":"First","reasoning_details":` + thought +
 	`},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
 
-// thoughtStream is the same as a stream; some chunks have two parts.
+// thoughtStream returns thoughtPlain as a stream; some chunks have two parts.
 func thoughtStream() string {
 	var b strings.Builder
 	for _, part := range []string{
@@ -41,7 +41,7 @@ func thoughtStream() string {
 	return b.String()
 }
 
-// value is JSON for comparison, with unparsed numbers.
+// value decodes JSON for comparison. Numbers stay as they are written.
 func value(t *testing.T, text string) any {
 	t.Helper()
 	var v any
@@ -55,8 +55,8 @@ func value(t *testing.T, text string) any {
 
 func TestReasoningDetailsAreSentBack(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
-		"plain":    says(200, "application/json", thoughtPlain),
-		"streamed": says(200, "text/event-stream", thoughtStream()),
+		"plain":    respond(200, "application/json", thoughtPlain),
+		"streamed": respond(200, "text/event-stream", thoughtStream()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent struct{ Messages []json.RawMessage }
@@ -111,8 +111,8 @@ func TestSignedCallsAreSentBack(t *testing.T) {
 	answer := `{"role":"assistant","content":"y","extra_content":` + signed + `,"tool_calls":[{` + first + `,"extra_content":` + signed + `},{` + second + `},{` + third + `}]}`
 	chunk := func(delta string) string { return `data: {"choices":[{"index":0,"delta":` + delta + `}]}` + "\n\n" }
 	for name, serve := range map[string]http.HandlerFunc{
-		"plain": says(200, "application/json", `{"choices":[{"message":`+answer+`,"finish_reason":"tool_calls"}]}`),
-		"streamed": says(200, "text/event-stream", chunk(`{"role":"assistant","content":"y","extra_content":`+signed+`}`)+
+		"plain": respond(200, "application/json", `{"choices":[{"message":`+answer+`,"finish_reason":"tool_calls"}]}`),
+		"streamed": respond(200, "text/event-stream", chunk(`{"role":"assistant","content":"y","extra_content":`+signed+`}`)+
 			chunk(`{"tool_calls":[{"index":0,`+first+`,"extra_content":`+signed+`},{"index":1,`+second+`}]}`)+
 			chunk(`{"tool_calls":[{"index":2,`+third+`}]}`)+
 			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"),
@@ -155,10 +155,10 @@ func TestMissingReasoningIsSent(t *testing.T) {
 			body, _ := io.ReadAll(r.Body)
 			sent = append(sent, string(body))
 			if !strings.Contains(string(body), `"reasoning_content":"because"`) || !strings.Contains(string(body), `"reasoning_content":""`) {
-				says(400, "application/json", fmt.Sprintf(`{"error":{"message":%q}}`, text))(w, r)
+				respond(400, "application/json", fmt.Sprintf(`{"error":{"message":%q}}`, text))(w, r)
 				return
 			}
-			says(200, "application/json", plain)(w, r)
+			respond(200, "application/json", plain)(w, r)
 		}), retry.Policy{})
 		history := []model.Message{{Role: model.Assistant, Content: "a", Reasoning: "because"}, {Role: model.Assistant, Content: "b"}}
 		for range 2 {
@@ -176,21 +176,21 @@ func TestMissingReasoningIsSent(t *testing.T) {
 func TestNoProviderData(t *testing.T) {
 	for _, details := range []string{"null", "[]", `"x"`, "{}", " [ ] "} {
 		body := strings.Replace(thoughtPlain, thought, details, 1)
-		reply, err := ask(t, openai.Config{}, says(200, "application/json", body))
+		reply, err := ask(t, openai.Config{}, respond(200, "application/json", body))
 		if err != nil || details != " [ ] " && reply.Message.ProviderData != nil {
-			t.Errorf("%s: kept %s, %v", details, reply.Message.ProviderData, err)
+			t.Errorf("%s: provider data %s, %v", details, reply.Message.ProviderData, err)
 		}
 	}
-	for _, kept := range []string{"[", "[]", "{}", `{"openai":null}`, `{"openai":{}}`, `{"openai":{"reasoning_details":null}}`, `{"openai":7}`} {
+	for _, stored := range []string{"[", "[]", "{}", `{"openai":null}`, `{"openai":{}}`, `{"openai":{"reasoning_details":null}}`, `{"openai":7}`} {
 		m := connect(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
 			var body struct{ Messages []map[string]any }
 			if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages[0]) != 2 {
-				t.Errorf("%s: sent %v, %v", kept, body, err)
+				t.Errorf("%s: sent %v, %v", stored, body, err)
 			}
-			says(200, "application/json", plain)(w, r)
+			respond(200, "application/json", plain)(w, r)
 		})
-		if _, err := m.Query(t.Context(), []model.Message{{Role: model.Assistant, Content: "a", ProviderData: json.RawMessage(kept)}}); err != nil {
-			t.Errorf("%s: %v", kept, err)
+		if _, err := m.Query(t.Context(), []model.Message{{Role: model.Assistant, Content: "a", ProviderData: json.RawMessage(stored)}}); err != nil {
+			t.Errorf("%s: %v", stored, err)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestHeaders(t *testing.T) {
 		c := openai.Config{APIKey: secret, Stream: stream, Headers: map[string]string{"X-Title": "a b", "http-referer": "https://example.org"}}
 		_, err := ask(t, c, func(w http.ResponseWriter, r *http.Request) {
 			got = r.Header.Clone()
-			says(200, "application/json", plain)(w, r)
+			respond(200, "application/json", plain)(w, r)
 		})
 		if err != nil || got.Get("X-Title") != "a b" || got.Get("HTTP-Referer") != "https://example.org" || got.Get("Authorization") != "Bearer "+secret {
 			t.Errorf("stream %t: %v, %v", stream, got, err)

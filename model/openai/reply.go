@@ -46,15 +46,15 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return model.Reply{}, unexpected("read answer: %w", err)
 	}
-	// Unusable answers may be billed, too.
+	// Set the cost first: unusable answers may be billed, too.
 	reply := model.Reply{Usage: a.usage(), Model: a.Model, Raw: raw}
-	setCost(&reply, a.Usage.Cost, price, len(a.Choices) > 0 && !unfinished(a.Choices[0].Finish))
+	setCost(&reply, a.Usage.Cost, price, len(a.Choices) > 0 && !isUnfinished(a.Choices[0].Finish))
 	switch {
-	case present(a.Error):
+	case isPresent(a.Error):
 		return reply, transport.Classify(0, transport.ParseErrorDetail(raw))
 	case len(a.Choices) == 0:
 		return reply, unexpected("the answer has no choices")
-	case present(a.Choices[0].Error):
+	case isPresent(a.Choices[0].Error):
 		return reply, transport.Classify(0, transport.ParseErrorDetail(a.Choices[0].Error))
 	}
 	choice := a.Choices[0].Message
@@ -67,17 +67,17 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	return reply, checkFinish(reply, choice.Refusal)
 }
 
-// setCost sets the cost of a reply: the server's own figure first, then the price.
-// A complete answer without token counts has unknown cost. An incomplete one
-// without counts cost nothing.
-func setCost(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
+// setCost sets the cost of a reply: the cost that the server reported, or else the
+// cost by price. The cost of a complete answer without token counts is unknown. An
+// incomplete answer without token counts costs nothing.
+func setCost(r *model.Reply, reported *model.Cost, price model.Price, complete bool) {
 	counted := r.Usage != model.Usage{}
 	switch {
-	case stated != nil && *stated >= 0:
-		r.Cost = *stated
+	case reported != nil && *reported >= 0:
+		r.Cost = *reported
 	case price.Free || price.IsKnown() && counted:
 		r.Cost = price.CostOf(r.Usage)
-	case answered || counted:
+	case complete || counted:
 		r.Usage.Unpriced = 1
 	}
 }
@@ -125,7 +125,7 @@ func (a response) usage() model.Usage {
 // checkFinish returns an error for unusable answers.
 func checkFinish(r model.Reply, refusal string) error {
 	switch {
-	case unfinished(r.FinishReason):
+	case isUnfinished(r.FinishReason):
 		return transport.MalformedResponse("the answer ended before it was complete (no finish_reason)")
 	case r.FinishReason == "error":
 		return transport.MalformedResponse("the server aborted the answer")
@@ -137,10 +137,10 @@ func checkFinish(r model.Reply, refusal string) error {
 	return nil
 }
 
-// unfinished reports whether a finish reason is missing: the answer is incomplete.
-func unfinished(f model.FinishReason) bool { return f == "" || f == "null" }
+// isUnfinished reports whether a finish reason is missing: the answer is incomplete.
+func isUnfinished(f model.FinishReason) bool { return f == "" || f == "null" }
 
-func present(raw json.RawMessage) bool {
+func isPresent(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 

@@ -42,5 +42,5 @@ func TestConfigNeverPrintsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modeltest.CheckNeverPrinted(t, c, m)
+	modeltest.CheckKeyNeverPrinted(t, c, m)
 }

@@ -112,7 +112,7 @@ func TestToolCallsOfAnswers(t *testing.T) {
 			if tt.stream {
 				kind = "text/event-stream"
 			}
-			got, err := ask(t, openai.Config{Stream: tt.stream}, says(200, kind, tt.body))
+			got, err := ask(t, openai.Config{Stream: tt.stream}, respond(200, kind, tt.body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,8 @@ import (
 
 // Table holds the prices of models by provider.
 type Table struct {
-	// Date is the day of the prices, as YYYY-MM-DD; Source where they are from.
+	// Date is the day of the prices, as YYYY-MM-DD; Source says where they are
+	// from.
 	Date      string              `yaml:"date"`
 	Source    string              `yaml:"source"`
 	Providers map[string]Provider `yaml:"providers"`
@@ -54,10 +55,10 @@ type Model struct {
 }
 
 //go:embed table.yaml
-var shipped []byte
+var embedded []byte
 
 // Embedded returns the embedded table.
-func Embedded() (Table, error) { return Parse(shipped) }
+func Embedded() (Table, error) { return Parse(embedded) }
 
 // Parse reads a table. Its error names the invalid entry.
 func Parse(data []byte) (Table, error) {
@@ -65,7 +66,7 @@ func Parse(data []byte) (Table, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
-		return Table{}, fmt.Errorf("read prices: %w", plain(err))
+		return Table{}, fmt.Errorf("read prices: %w", describeError(err))
 	}
 	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return Table{}, errors.New("read prices: more than one document; remove what follows the line ---")
@@ -73,7 +74,7 @@ func Parse(data []byte) (Table, error) {
 	if len(t.Providers) == 0 {
 		return Table{}, errors.New("read prices: no providers; each has hosts, and models with their prices")
 	}
-	owners := map[[2]string]string{} // of a model on a host
+	owners := map[[2]string]string{} // providers by host and model
 	for name, p := range t.Providers {
 		if len(p.Hosts) == 0 {
 			return Table{}, fmt.Errorf("read prices: provider %s has no hosts; name them, or write \"*\" for any", name)
@@ -99,19 +100,19 @@ func Parse(data []byte) (Table, error) {
 	return t, nil
 }
 
-// Errors of the YAML library, in terms of Go types.
+// Errors of the YAML library, which name Go types.
 var (
 	unknownKey = lazyregexp.New(`^(line \d+): field (.*) not found in type (.*)$`)
-	notOfType  = lazyregexp.New("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
+	wrongType  = lazyregexp.New("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
 )
 
-// plain returns the first error of a YAML file as one line for the user.
-func plain(err error) error {
-	wrong, ok := errors.AsType[*yaml.TypeError](err)
-	if !ok || len(wrong.Errors) == 0 {
+// describeError returns the first error of a YAML file as one line for the user.
+func describeError(err error) error {
+	typeError, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok || len(typeError.Errors) == 0 {
 		return err
 	}
-	first := strings.ReplaceAll(wrong.Errors[0], "\n", " ")
+	first := strings.ReplaceAll(typeError.Errors[0], "\n", " ")
 	if m := unknownKey.FindStringSubmatch(first); m != nil {
 		keys := "a model has input, output, cached, cache_write, cache_write_hour, long, window, images and free"
 		switch m[3] {
@@ -122,7 +123,7 @@ func plain(err error) error {
 		}
 		return fmt.Errorf("%s: unknown key %s; %s", m[1], m[2], keys)
 	}
-	if m := notOfType.FindStringSubmatch(first); m != nil {
+	if m := wrongType.FindStringSubmatch(first); m != nil {
 		want, have := "a string", cmp.Or(m[3], map[string]string{"seq": "a list", "map": "keys with values"}[m[2]], "this")
 		switch {
 		case m[4] == "float64" || m[4] == "int64":
@@ -156,24 +157,24 @@ func (m Model) validate() error {
 	if m.ContextWindow < 0 {
 		return fmt.Errorf("invalid window %d", m.ContextWindow)
 	}
-	if free := "%s nothing; add free: true if that is intended"; !m.Free {
+	if format := "%s nothing; add free: true if that is intended"; !m.Free {
 		switch {
 		case m.Input == 0 && m.Output == 0:
-			return fmt.Errorf(free, "input and output cost")
+			return fmt.Errorf(format, "input and output cost")
 		case m.Input == 0:
-			return fmt.Errorf(free, "input costs")
+			return fmt.Errorf(format, "input costs")
 		case m.Output == 0:
-			return fmt.Errorf(free, "output costs")
+			return fmt.Errorf(format, "output costs")
 		}
 	}
 	return nil
 }
 
-// FindByName returns the entry of a model at its first provider, by the
-// provider's name.
+// FindByName returns the entry of a model. If several providers have the model, the
+// first in alphabetical order counts.
 func (t Table) FindByName(name string) (Model, bool) {
-	for _, id := range slices.Sorted(maps.Keys(t.Providers)) {
-		if m, ok := t.Providers[id].Models[name]; ok {
+	for _, provider := range slices.Sorted(maps.Keys(t.Providers)) {
+		if m, ok := t.Providers[provider].Models[name]; ok {
 			return m, true
 		}
 	}
@@ -188,10 +189,10 @@ func (t Table) Find(baseURL, name string) (Model, bool) {
 		return Model{}, false
 	}
 	host, withPort := strings.ToLower(u.Hostname()), strings.ToLower(u.Host)
-	for _, any := range []bool{false, true} {
+	for _, wildcard := range []bool{false, true} {
 		for _, p := range t.Providers {
 			listed := slices.Contains(p.Hosts, host) || slices.Contains(p.Hosts, withPort)
-			if any {
+			if wildcard {
 				listed = slices.Contains(p.Hosts, "*")
 			}
 			if m, ok := p.Models[name]; listed && ok {

@@ -18,7 +18,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	for name, p := range table.Providers {
 		for id, m := range p.Models {
-			// True of every provider: finds mistakes in the table.
+			// These conditions hold for every provider, so they find mistakes in the table.
 			if m.Output < m.Input || m.Cached > m.Input || m.CacheWrite != 0 && m.CacheWrite < m.Input ||
 				m.CacheWriteHour != 0 && m.CacheWriteHour < m.CacheWrite || m.Input > 200 || m.ContextWindow < 8000 {
 				t.Errorf("%s of %s is unlikely: %+v", id, name, m)
@@ -50,7 +50,7 @@ providers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := price.Embedded()
+	embedded, err := price.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,16 +68,16 @@ providers:
 		wantInput float64
 		wantFound bool
 	}{
-		"at its maker's":               {[]price.Table{shipped}, "https://api.openai.com/v1", "gpt-5-mini", 0.25, true},
-		"in capitals":                  {[]price.Table{shipped}, "https://API.OpenAI.com/v1", "gpt-5-mini", 0.25, true},
-		"elsewhere":                    {[]price.Table{shipped}, "http://localhost:8000/v1", "gpt-5-mini", 0, false},
-		"a host that ends alike":       {[]price.Table{shipped}, "https://api.openai.com.example.net/v1", "gpt-5-mini", 0, false},
-		"a name nobody knows":          {[]price.Table{shipped}, "https://api.openai.com/v1", "gpt-5-mini-tuned", 0, false},
-		"the user's own first":         {[]price.Table{own, shipped}, "https://api.openai.com/v1", "gpt-5-mini", 1, true},
-		"the shipped where own has no": {[]price.Table{own, shipped}, "https://api.openai.com/v1", "gpt-5", 1.25, true},
-		"a named host before any":      {[]price.Table{own, shipped}, "http://localhost:8000/v1", "qwen", 0, true},
-		"any host":                     {[]price.Table{own, shipped}, "http://localhost:9000/v1", "qwen", 7, true},
-		"no URL":                       {[]price.Table{own, shipped}, "://", "qwen", 0, false},
+		"its provider":            {[]price.Table{embedded}, "https://api.openai.com/v1", "gpt-5-mini", 0.25, true},
+		"in capitals":             {[]price.Table{embedded}, "https://API.OpenAI.com/v1", "gpt-5-mini", 0.25, true},
+		"elsewhere":               {[]price.Table{embedded}, "http://localhost:8000/v1", "gpt-5-mini", 0, false},
+		"a host that ends alike":  {[]price.Table{embedded}, "https://api.openai.com.example.net/v1", "gpt-5-mini", 0, false},
+		"a name nobody knows":     {[]price.Table{embedded}, "https://api.openai.com/v1", "gpt-5-mini-tuned", 0, false},
+		"the user's own first":    {[]price.Table{own, embedded}, "https://api.openai.com/v1", "gpt-5-mini", 1, true},
+		"embedded if not in own":  {[]price.Table{own, embedded}, "https://api.openai.com/v1", "gpt-5", 1.25, true},
+		"a named host before any": {[]price.Table{own, embedded}, "http://localhost:8000/v1", "qwen", 0, true},
+		"any host":                {[]price.Table{own, embedded}, "http://localhost:9000/v1", "qwen", 7, true},
+		"no URL":                  {[]price.Table{own, embedded}, "://", "qwen", 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,15 +90,15 @@ providers:
 }
 
 func TestNamed(t *testing.T) {
-	shipped, err := price.Embedded()
+	embedded, err := price.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, ok := shipped.FindByName("claude-sonnet-4-5"); !ok || m.Output != 15 {
+	if m, ok := embedded.FindByName("claude-sonnet-4-5"); !ok || m.Output != 15 {
 		t.Errorf("%v, %+v", ok, m)
 	}
-	if _, ok := shipped.FindByName("nobody's"); ok {
-		t.Error("a model that nobody serves is there")
+	if _, ok := embedded.FindByName("nobody's"); ok {
+		t.Error("an unknown model was found")
 	}
 }
 

@@ -3,13 +3,13 @@ package ratelimit
 import "time"
 
 // concurrency limits the number of requests in flight and adapts to the
-// provider. If part of a burst (the requests in flight at a refusal) is refused,
-// the accepted part is the capacity.
+// provider. A burst is the set of requests in flight at a refusal. If the provider
+// refuses a part of a burst, the size of the other part is its capacity.
 //
-// A refusal above every concurrency that ever got an answer sets a ceiling. The
-// limit does not exceed the ceiling for a time that grows each time the same ceiling
-// is confirmed. Several refusals are needed while no limit is known, or if the
-// provider also refuses requests at random (see noise).
+// A refusal at a concurrency above proven, the highest with an answer, sets a
+// ceiling. The limit does not exceed the ceiling for a time that grows each time the
+// same ceiling is confirmed. Several refusals are needed while no limit is known, or
+// if the provider also refuses requests at random (see noise).
 //
 // A refusal at a concurrency that worked before is treated as transient: the
 // caller's backoff is enough. If many of the requests in flight are refused, the
@@ -24,16 +24,16 @@ type concurrency struct {
 	ceilingUntil time.Time // the limit does not exceed ceiling until then
 	ceilingHold  time.Duration
 
-	burstSeq         int64 // sequence number of the newest request when the limit last began to fall
+	burstSeq         int64 // sequence number of the newest request of the burst
 	lastRefusal      time.Time
 	beforeBurst      struct{ limit, proven, ceiling int } // values before the burst
 	refusedAbove     int                                  // refusals in the burst above proven
 	refusedBelow     int                                  // refusals in the burst at or below proven
 	unconfirmed      int                                  // refusals above proven since proven last rose
-	noise            float64                              // moving average of the share of requests refused at proven
-	burstAnswers     int                                  // answers since the burst
+	noise            float64                              // moving average of the share refused below proven
+	burstAnswers     int                                  // answers since the burst began
 	previousHold     time.Duration                        // ceilingHold before the burst
-	answersSinceRise int                                  // answers since the last rise
+	answersSinceRise int                                  // answers since the limit last rose
 }
 
 const (
@@ -43,16 +43,16 @@ const (
 	// confirmations is how many refusals confirm a ceiling, and how many answers
 	// confirm a concurrency.
 	confirmations = 3
-	// The limit falls if more than 1/fallDivisor of the requests in flight are
+	// The limit falls if at least 1/fallDivisor of the requests in flight are
 	// refused. While no limit is known, refusals of less than 1/minRefusedDivisor
-	// are ignored.
+	// of them are ignored.
 	fallDivisor       = 4
 	minRefusedDivisor = 16
-	// The limit probes at most proven/probeDivisor (at least one) above proven
-	// until there is an answer at that concurrency.
+	// The limit exceeds proven by at most proven/probeDivisor (at least one) until
+	// a request at the higher concurrency is answered.
 	probeDivisor = 8
-	// cooldown is how long after a refusal the limit does not exceed proven. A
-	// longer Retry-After is about a quota over time, not about concurrency.
+	// cooldown is how long after a refusal the limit does not rise above proven. A
+	// longer Retry-After refers to a quota per time, not to concurrency.
 	cooldown = 2 * time.Second
 	// maxNoise is the noise above which a single refusal does not set a ceiling;
 	// noiseWindow is the number of requests averaged.
@@ -61,10 +61,10 @@ const (
 )
 
 // onRefused handles a refusal for too many requests. accepted is the number of
-// requests still in flight, newest the sequence number of the latest request,
-// after the requested wait.
-func (l *concurrency) onRefused(t *ticket, accepted int, newest int64, after time.Duration, now time.Time) {
-	if t.seq > l.burstSeq { // sent after the last fall
+// requests still in flight, newest the sequence number of the latest request, and
+// retryAfter the wait that the provider asked for.
+func (l *concurrency) onRefused(t *ticket, accepted int, newest int64, retryAfter time.Duration, now time.Time) {
+	if t.seq > l.burstSeq { // sent after the last burst: a new one begins
 		l.burstSeq, l.refusedAbove, l.refusedBelow, l.burstAnswers, l.previousHold = newest, 0, 0, 0, l.ceilingHold
 		l.beforeBurst.limit, l.beforeBurst.proven, l.beforeBurst.ceiling = l.limit, l.proven, l.ceiling
 		if l.limit == 0 {
@@ -73,20 +73,20 @@ func (l *concurrency) onRefused(t *ticket, accepted int, newest int64, after tim
 	}
 	l.lastRefusal, l.answersSinceRise = now, 0
 	if t.inFlight == l.proven && l.provenAnswers < confirmations && accepted > 0 {
-		l.proven-- // a request was finishing, and its slot already free
+		l.proven-- // the provider may have finished a request that still counted as in flight
 	}
-	if accepted == 0 && l.burstAnswers == 0 { // all were refused: not a ceiling but an outage
+	if accepted == 0 && l.burstAnswers == 0 { // the whole burst was refused: an outage, not a ceiling
 		l.ceiling, l.ceilingUntil = 0, time.Time{}
 	}
 	switch {
-	case t.inFlight > l.proven, t.inFlight == l.proven && accepted >= l.proven: // or this one was the excess request
+	case t.inFlight > l.proven, t.inFlight == l.proven && accepted >= l.proven: // the others alone reach proven
 		l.refusedAbove++
 		if l.unconfirmed++; l.isDoubtful(accepted) {
 			return
 		}
 		fall := max(1, l.proven, accepted)
 		if accepted > 0 {
-			l.setCeiling(fall, accepted, after, now)
+			l.setCeiling(fall, accepted, retryAfter, now)
 		}
 		l.lower(fall)
 	default:
@@ -101,7 +101,7 @@ func (l *concurrency) onRefused(t *ticket, accepted int, newest int64, after tim
 	}
 }
 
-// isDoubtful reports whether a refusal above proven may be accidental.
+// isDoubtful reports whether a refusal above proven may be random.
 func (l *concurrency) isDoubtful(accepted int) bool {
 	return l.limit == 0 && minRefusedDivisor*l.unconfirmed < max(accepted, l.proven) || l.noise > maxNoise && l.unconfirmed < confirmations
 }
@@ -112,10 +112,10 @@ func (l *concurrency) lower(to int) {
 	}
 }
 
-// setCeiling makes n the ceiling.
-func (l *concurrency) setCeiling(n, accepted int, after time.Duration, now time.Time) {
+// setCeiling makes n the ceiling, and sets how long it holds.
+func (l *concurrency) setCeiling(n, accepted int, retryAfter time.Duration, now time.Time) {
 	l.ceilingHold = initialHold
-	if l.refusedAbove >= confirmations && fallDivisor*l.refusedAbove >= accepted && after <= cooldown {
+	if l.refusedAbove >= confirmations && fallDivisor*l.refusedAbove >= accepted && retryAfter <= cooldown {
 		l.ceilingHold = confirmedHold
 	}
 	if d := n - l.beforeBurst.ceiling; l.beforeBurst.ceiling > 0 && d >= -1 && d <= 1 { // confirmed again
@@ -130,8 +130,8 @@ func (l *concurrency) setCeiling(n, accepted int, after time.Duration, now time.
 func (l *concurrency) onAnswered(sentAt, inFlight int, waiting bool, now time.Time) {
 	l.burstAnswers++
 	l.noise -= l.noise / noiseWindow
-	// The smaller of the concurrency when it was sent and when it was answered
-	// is certainly accepted.
+	// The provider certainly accepts the smaller of the concurrencies at the start
+	// and at the end of the request.
 	switch accepted := min(sentAt, inFlight); {
 	case accepted > l.proven:
 		l.proven, l.provenAnswers, l.unconfirmed = accepted, 1, 0

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Model wraps a provider with the limiter. One Query is one request; Reply.Waited
+// Wrap wraps a provider with the limiter. One Query is one request; Reply.Waited
 // is the wait before it.
-func (g *Limiter) Model(provider model.Model) model.Model { return limitedModel{provider, g} }
+func (l *Limiter) Wrap(provider model.Model) model.Model { return limitedModel{provider, l} }
 
 type limitedModel struct {
 	provider model.Model
@@ -23,9 +23,9 @@ type limitedModel struct {
 
 // Query implements model.Model.
 func (m limitedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	begun := time.Now()
+	start := time.Now()
 	t, err := m.limiter.acquire(ctx, model.EstimateTokens(messages))
-	waited := time.Since(begun)
+	waited := time.Since(start)
 	if err != nil {
 		return model.Reply{Waited: waited}, err
 	}
@@ -51,8 +51,8 @@ type Limiters struct {
 	limiters map[endpointKey]*Limiter
 }
 
-// endpointKey identifies what a provider counts by. The API key is stored as a
-// hash, in memory only.
+// endpointKey identifies a limit of a provider: providers count requests by URL
+// and API key. The API key is stored as a hash, in memory only.
 type endpointKey struct {
 	baseURL string
 	key     [sha256.Size]byte
@@ -62,14 +62,14 @@ type endpointKey struct {
 func (s *Limiters) For(baseURL, key string, c Config) *Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := endpointKey{baseURL, sha256.Sum256([]byte(key))}
-	g, ok := s.limiters[e]
+	endpoint := endpointKey{baseURL, sha256.Sum256([]byte(key))}
+	limiter, ok := s.limiters[endpoint]
 	if !ok {
 		if s.limiters == nil {
 			s.limiters = map[endpointKey]*Limiter{}
 		}
-		g = New(c)
-		s.limiters[e] = g
+		limiter = New(c)
+		s.limiters[endpoint] = limiter
 	}
-	return g
+	return limiter
 }

@@ -4,10 +4,10 @@
 //
 // Limits that are not configured are learned: limits per minute from response
 // headers, concurrency from refusals (status 429, 529, or 503 with Retry-After).
-// If the provider asks one request to wait, all requests wait.
+// If the provider answers one request with Retry-After, all requests wait.
 //
 //	l := limiters.For(baseURL, key, ratelimit.Config{MaxConcurrent: 8})
-//	m := retry.New(l.Model(provider), policy)
+//	m := retry.New(l.Wrap(provider), policy)
 package ratelimit
 
 import (
@@ -27,11 +27,12 @@ type Config struct {
 	RequestsPerMinute, TokensPerMinute int64 // per minute
 	MaxConcurrent                      int
 	// MaxPause bounds how long all requests are paused when the provider asks
-	// for it. If it asks for more, the calls fail with its answer instead.
+	// for it. A request that the provider asks to wait longer fails without a
+	// pause for the others.
 	MaxPause time.Duration
 	// OnChange is called when the limit or a pause changes, at most once a
-	// second, and when the quota of a minute is used up for longer than that.
-	// Workers call it, one at a time; it must be quick.
+	// second, and when the requests or tokens per minute are used up for two
+	// seconds or more. Queries call it, one at a time; it must be quick.
 	OnChange func(State)
 }
 
@@ -72,16 +73,16 @@ func New(c Config) *Limiter {
 	if c.MaxPause <= 0 {
 		c.MaxPause = DefaultMaxPause
 	}
-	g := &Limiter{cfg: c, tokenRatio: 1, concurrency: concurrency{configured: c.MaxConcurrent, limit: c.MaxConcurrent}}
-	g.minute.requests.limit, g.minute.tokens.limit = c.RequestsPerMinute, c.TokensPerMinute
-	return g
+	l := &Limiter{cfg: c, tokenRatio: 1, concurrency: concurrency{configured: c.MaxConcurrent, limit: c.MaxConcurrent}}
+	l.minute.requests.limit, l.minute.tokens.limit = c.RequestsPerMinute, c.TokensPerMinute
+	return l
 }
 
 // State returns the current state.
-func (g *Limiter) State() State {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return State{Limit: g.concurrency.limit, InFlight: g.inFlight, Waiting: len(g.queue), PausedUntil: g.pausedUntil, QuotaFullUntil: g.quotaFullUntil}
+func (l *Limiter) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return State{Limit: l.concurrency.limit, InFlight: l.inFlight, Waiting: len(l.queue), PausedUntil: l.pausedUntil, QuotaFullUntil: l.quotaFullUntil}
 }
 
 // ticket is the permission to send one request.
@@ -92,21 +93,21 @@ type ticket struct {
 	inFlight  int   // requests in flight when it was granted, including itself
 	granted   bool
 	ready     chan struct{}
-	requests  *entry
+	requests  *entry // in Limiter.minute, as is tokens
 	tokens    *entry
 }
 
 // acquire waits until a request may be sent.
-func (g *Limiter) acquire(ctx context.Context, estimate int64) (*ticket, error) {
+func (l *Limiter) acquire(ctx context.Context, estimate int64) (*ticket, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	t := &ticket{estimate: estimate, callStart: model.StartTime(ctx), ready: make(chan struct{})}
-	g.mu.Lock()
-	g.enqueue(t)
-	g.dispatch()
+	l.mu.Lock()
+	l.enqueue(t)
+	l.dispatch()
 	granted := t.granted
-	g.mu.Unlock()
+	l.mu.Unlock()
 	if granted {
 		return t, nil
 	}
@@ -116,80 +117,80 @@ func (g *Limiter) acquire(ctx context.Context, estimate int64) (*ticket, error) 
 		return t, nil
 	case <-ctx.Done():
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if t.granted { // granted while ctx was cancelled
-		g.inFlight--
-		g.refund(t)
+		l.inFlight--
+		l.refund(t)
 	}
-	g.queue = slices.DeleteFunc(g.queue, func(other *ticket) bool { return other == t })
-	g.dispatch()
+	l.queue = slices.DeleteFunc(l.queue, func(other *ticket) bool { return other == t })
+	l.dispatch()
 	return nil, context.Cause(ctx)
 }
 
 // enqueue inserts a ticket by the start time of its call, so that a retry does not
-// go to the end of the queue. While all requests are refused it does go to the
-// end: the calls take turns in probing the endpoint.
-func (g *Limiter) enqueue(t *ticket) {
-	at := len(g.queue)
-	for g.refusedSince.IsZero() && at > 0 && t.callStart.Before(g.queue[at-1].callStart) {
+// go to the end of the queue. While the provider refuses all requests, every ticket
+// goes to the end: the calls take turns in probing the endpoint.
+func (l *Limiter) enqueue(t *ticket) {
+	at := len(l.queue)
+	for l.refusedSince.IsZero() && at > 0 && t.callStart.Before(l.queue[at-1].callStart) {
 		at--
 	}
-	g.queue = slices.Insert(g.queue, at, t)
+	l.queue = slices.Insert(l.queue, at, t)
 }
 
-// dispatch grants waiting tickets in order. If the first one has to wait for time
-// to pass, dispatch runs again at that time.
-func (g *Limiter) dispatch() {
+// dispatch grants waiting tickets in order. If the first ticket has to wait for a
+// pause or for quota, dispatch schedules its next run for that time.
+func (l *Limiter) dispatch() {
 	now := time.Now()
-	for len(g.queue) > 0 {
-		t := g.queue[0]
-		if g.concurrency.limit > 0 && g.inFlight >= g.concurrency.limit {
+	for len(l.queue) > 0 {
+		t := l.queue[0]
+		if l.concurrency.limit > 0 && l.inFlight >= l.concurrency.limit {
 			return // release dispatches again
 		}
-		tokens := int64(float64(t.estimate) * g.tokenRatio)
-		room := max(g.minute.requests.wait(now, 1), g.minute.tokens.wait(now, tokens))
-		if room > 0 {
-			g.quotaFullUntil = now.Add(room)
+		tokens := int64(float64(t.estimate) * l.tokenRatio)
+		quotaWait := max(l.minute.requests.wait(now, 1), l.minute.tokens.wait(now, tokens))
+		if quotaWait > 0 {
+			l.quotaFullUntil = now.Add(quotaWait)
 		}
-		if wait := max(g.pausedUntil.Sub(now), room); wait > 0 {
-			g.dispatchAfter(wait)
+		if wait := max(l.pausedUntil.Sub(now), quotaWait); wait > 0 {
+			l.dispatchAfter(wait)
 			return
 		}
-		g.queue[0] = nil
-		g.queue = g.queue[1:]
-		g.inFlight++
-		g.sent++
-		t.seq, t.inFlight, t.granted = g.sent, g.inFlight, true
-		t.requests = g.minute.requests.add(now, 1)
-		t.tokens = g.minute.tokens.add(now, tokens)
+		l.queue[0] = nil
+		l.queue = l.queue[1:]
+		l.inFlight++
+		l.sent++
+		t.seq, t.inFlight, t.granted = l.sent, l.inFlight, true
+		t.requests = l.minute.requests.add(now, 1)
+		t.tokens = l.minute.tokens.add(now, tokens)
 		close(t.ready)
 	}
 }
 
-func (g *Limiter) dispatchAfter(d time.Duration) {
-	if g.timer != nil {
-		g.timer.Stop()
+func (l *Limiter) dispatchAfter(d time.Duration) {
+	if l.timer != nil {
+		l.timer.Stop()
 	}
-	g.timer = time.AfterFunc(d, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.dispatch()
+	l.timer = time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.dispatch()
 	})
 }
 
 // refund removes a request that was never sent from the counts per minute.
-func (g *Limiter) refund(t *ticket) {
-	g.minute.requests.correct(t.requests, 0)
-	g.minute.tokens.correct(t.tokens, 0)
+func (l *Limiter) refund(t *ticket) {
+	l.minute.requests.correct(t.requests, 0)
+	l.minute.tokens.correct(t.tokens, 0)
 }
 
-// result is the result of a request.
+// result describes how a request ended.
 type result struct {
 	answered bool
 	refused  bool // the provider reported too many requests
-	// cancelled reports that the caller cancelled the request; sent whether any
-	// part of it had been written to the provider by then.
+	// cancelled reports that the caller cancelled the request; sent, that a part
+	// of it had been written to the provider by then.
 	cancelled, sent bool
 	retryAfter      time.Duration
 	tokens          int64 // 0 if unknown
@@ -197,82 +198,82 @@ type result struct {
 }
 
 // release ends a request and updates the limits from its result.
-func (g *Limiter) release(t *ticket, r result) {
-	g.mu.Lock()
+func (l *Limiter) release(t *ticket, r result) {
+	l.mu.Lock()
 	now := time.Now()
 	switch {
 	case r.tokens > 0:
 		if t.estimate > 0 {
 			const weight = 0.1 // of the newest sample
-			g.tokenRatio += weight * (min(max(float64(r.tokens)/float64(t.estimate), 0.1), 10) - g.tokenRatio)
+			l.tokenRatio += weight * (min(max(float64(r.tokens)/float64(t.estimate), 0.1), 10) - l.tokenRatio)
 		}
-		g.minute.tokens.correct(t.tokens, r.tokens)
+		l.minute.tokens.correct(t.tokens, r.tokens)
 	case r.refused:
-		g.minute.tokens.correct(t.tokens, 0)
+		l.minute.tokens.correct(t.tokens, 0)
 	case r.cancelled && !r.sent:
-		g.refund(t)
+		l.refund(t)
 	case r.cancelled:
 		// Providers count the prompt when it arrives; no answer was generated.
-		g.minute.tokens.correct(t.tokens, min(t.tokens.n, t.estimate))
+		l.minute.tokens.correct(t.tokens, min(t.tokens.n, t.estimate))
 	}
-	g.applyRateLimits(r.rateLimits)
+	l.applyRateLimits(r.rateLimits)
 	if r.answered {
-		g.refusedSince = time.Time{}
-		g.concurrency.onAnswered(t.inFlight, g.inFlight, len(g.queue) > 0, now)
+		l.refusedSince = time.Time{}
+		l.concurrency.onAnswered(t.inFlight, l.inFlight, len(l.queue) > 0, now)
 	}
-	g.inFlight--
+	l.inFlight--
 	if r.refused {
-		g.concurrency.onRefused(t, g.inFlight, g.sent, r.retryAfter, now)
-		if g.refusedSince.IsZero() {
-			g.refusedSince = now
+		l.concurrency.onRefused(t, l.inFlight, l.sent, r.retryAfter, now)
+		if l.refusedSince.IsZero() {
+			l.refusedSince = now
 		}
-		if until := now.Add(max(r.retryAfter, g.refusalPause(now))); r.retryAfter <= g.cfg.MaxPause && until.After(g.pausedUntil) {
-			g.pausedUntil = until
+		if until := now.Add(max(r.retryAfter, l.refusalPause(now))); r.retryAfter <= l.cfg.MaxPause && until.After(l.pausedUntil) {
+			l.pausedUntil = until
 		}
 	}
-	g.dispatch()
-	g.mu.Unlock()
-	g.notify()
+	l.dispatch()
+	l.mu.Unlock()
+	l.notify()
 }
 
-// refusalPause returns how long to pause all requests while every request is
-// refused: a fraction of the time since the first of these refusals. The wait that the
-// provider asks for can be far too short, for example when the quota of the
-// minute is used up, and calls would run out of tries.
-func (g *Limiter) refusalPause(now time.Time) time.Duration {
+// refusalPause returns how long to pause all requests while the provider refuses
+// every request: a fraction of the time since the first of these refusals. The wait
+// that the provider asks for can be far too short, for example when the quota of the
+// minute is used up; calls would run out of tries.
+func (l *Limiter) refusalPause(now time.Time) time.Duration {
 	const divisor, maxPause = 4, 30 * time.Second
-	return min(maxPause, now.Sub(g.refusedSince)/divisor)
+	return min(maxPause, now.Sub(l.refusedSince)/divisor)
 }
 
 // applyRateLimits adopts the limits that the provider reports, where none is
 // configured.
-func (g *Limiter) applyRateLimits(l model.RateLimits) {
-	if g.cfg.RequestsPerMinute == 0 && l.RequestsPerMinute > 0 {
-		g.minute.requests.limit = l.RequestsPerMinute
+func (l *Limiter) applyRateLimits(reported model.RateLimits) {
+	if l.cfg.RequestsPerMinute == 0 && reported.RequestsPerMinute > 0 {
+		l.minute.requests.limit = reported.RequestsPerMinute
 	}
-	if g.cfg.TokensPerMinute == 0 && l.TokensPerMinute > 0 {
-		g.minute.tokens.limit = l.TokensPerMinute
+	if l.cfg.TokensPerMinute == 0 && reported.TokensPerMinute > 0 {
+		l.minute.tokens.limit = reported.TokensPerMinute
 	}
 }
 
-// minNotice is the shortest full quota that is reported to OnChange.
+// minNotice is the shortest wait for quota that is reported to OnChange.
 const minNotice = 2 * time.Second
 
 // notify calls OnChange. It must not hold mu: OnChange may call State.
-func (g *Limiter) notify() {
-	if g.cfg.OnChange == nil {
+func (l *Limiter) notify() {
+	if l.cfg.OnChange == nil {
 		return
 	}
-	g.notifyMu.Lock()
-	defer g.notifyMu.Unlock()
-	now, s := time.Now(), g.State()
-	full := s.QuotaFullUntil.Sub(now) >= minNotice && s.QuotaFullUntil.Sub(g.notified.QuotaFullUntil) >= minNotice
-	if !full && (s.Limit == g.notified.Limit && !s.PausedUntil.After(g.notified.PausedUntil) || now.Sub(g.notifiedAt) < time.Second) {
+	l.notifyMu.Lock()
+	defer l.notifyMu.Unlock()
+	now, s := time.Now(), l.State()
+	full := s.QuotaFullUntil.Sub(now) >= minNotice && s.QuotaFullUntil.Sub(l.notified.QuotaFullUntil) >= minNotice
+	if !full && (s.Limit == l.notified.Limit && !s.PausedUntil.After(l.notified.PausedUntil) || now.Sub(l.notifiedAt) < time.Second) {
 		return
 	}
-	if !full && g.notified == (State{}) && s.Limit == g.cfg.MaxConcurrent && s.PausedUntil.IsZero() {
+	if !full && l.notified == (State{}) && s.Limit == l.cfg.MaxConcurrent && s.PausedUntil.IsZero() {
 		return // unchanged from the configuration
 	}
-	g.notified, g.notifiedAt = s, now
-	g.cfg.OnChange(s)
+	l.notified, l.notifiedAt = s, now
+	l.cfg.OnChange(s)
 }

@@ -22,14 +22,14 @@ import (
 // and 1,200 per minute.
 func TestManyWorkers(t *testing.T) {
 	tests := map[string]struct {
-		config ratelimit.Config
-		states bool          // the server reports its limit per minute
-		takes  time.Duration // duration of a reply
-		over   int           // maximum number of refusals
-		most   time.Duration // maximum total time
-		wire   bool          // over HTTP, and not only in step with its refusals
+		config     ratelimit.Config
+		reports    bool          // the server reports its limit per minute
+		latency    time.Duration // duration of a reply
+		maxRefused int           // maximum number of refusals
+		maxTime    time.Duration // maximum total time
+		wire       bool          // requests go over HTTP
 	}{
-		// 1280 requests: 1200 of them, a minute's wait, the rest.
+		// 1200 of the 1280 requests fit in the first minute; the others wait for the next.
 		"configured":            {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 100 * time.Millisecond, 0, 65 * time.Second, true},
 		"configured, slow":      {ratelimit.Config{RequestsPerMinute: 1200, MaxConcurrent: 8}, false, 2 * time.Second, 0, 322 * time.Second, false},
 		"a minute configured":   {ratelimit.Config{RequestsPerMinute: 1200}, false, 100 * time.Millisecond, 59, 66 * time.Second, false},
@@ -41,25 +41,25 @@ func TestManyWorkers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &limitedServer{
-					atOnce: 8, aMinute: 1200, states: test.states, after: time.Second,
-					takes: func(int) time.Duration { return test.takes },
+					maxConcurrent: 8, perMinute: 1200, reportsLimits: test.reports, retryAfter: time.Second,
+					latency: func(int) time.Duration { return test.latency },
 				}
-				g := ratelimit.New(test.config)
+				limiter := ratelimit.New(test.config)
 				var provider model.Model = s
 				if test.wire {
 					provider = serve(t, s)
 				}
-				failed, took := work(t, retry.New(g.Model(provider), retry.Policy{}), 64, 20, 0)
+				failed, took := work(t, retry.New(limiter.Wrap(provider), retry.Policy{}), 64, 20, 0)
 				if failed > 0 || s.answered != 64*20 {
 					t.Errorf("%d calls failed, %d answered", failed, s.answered)
 				}
-				if n := s.late(); n > 0 || len(s.over) > test.over {
-					t.Errorf("%d requests were too many, %d of them after the first second", len(s.over), n)
+				if n := s.late(); n > 0 || len(s.refusals) > test.maxRefused {
+					t.Errorf("%d requests were too many, %d of them after the first second", len(s.refusals), n)
 				}
-				if took > test.most {
-					t.Errorf("took %v, want at most %v", took, test.most)
+				if took > test.maxTime {
+					t.Errorf("took %v, want at most %v", took, test.maxTime)
 				}
-				t.Logf("took %v, %d refused, at most %d at once, %+v", took, len(s.over), s.peak, g.State())
+				t.Logf("took %v, %d refused, at most %d at once, %+v", took, len(s.refusals), s.peak, limiter.State())
 			})
 		})
 	}
@@ -69,33 +69,33 @@ func TestManyWorkers(t *testing.T) {
 // probes so rarely that few requests are refused, and still finds the new limit.
 func TestConcurrencyRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &limitedServer{atOnce: 8, after: time.Second, takes: func(int) time.Duration { return 2 * time.Second }}
+		s := &limitedServer{maxConcurrent: 8, retryAfter: time.Second, latency: func(int) time.Duration { return 2 * time.Second }}
 		later := time.AfterFunc(30*time.Minute, func() {
 			s.mu.Lock()
-			s.atOnce = 16
+			s.maxConcurrent = 16
 			s.mu.Unlock()
 		})
 		defer later.Stop()
-		g := ratelimit.New(ratelimit.Config{})
-		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 400, 0)
+		limiter := ratelimit.New(ratelimit.Config{})
+		failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 64, 400, 0)
 		if failed > 0 {
 			t.Errorf("%d calls failed", failed)
 		}
 		early := 0
-		for _, at := range s.over {
+		for _, at := range s.refusals {
 			if at > time.Second && at < 30*time.Minute {
 				early++
 			}
 		}
 		if n := s.late(); early > 1 || n > 6 {
-			t.Errorf("%d requests were too many after the first second, %d of them before there was more room", n, early)
+			t.Errorf("%d requests were too many after the first second, %d of them before the limit rose", n, early)
 		}
-		// With 8 at once it takes 106 minutes 40, from half an hour on with 16 it
-		// would be 68.
+		// With 8 at once, the requests take 106 minutes and 40 seconds. With 16 at
+		// once after half an hour, they would take 68 minutes.
 		if most := 75 * time.Minute; took > most || s.peak != 16 {
 			t.Errorf("took %v, want at most %v; at most %d at once", took, most, s.peak)
 		}
-		t.Logf("took %v, %d refused, then %v, %+v", took, len(s.over)-s.late(), s.over[len(s.over)-s.late():], g.State())
+		t.Logf("took %v, %d refused, then %v, %+v", took, len(s.refusals)-s.late(), s.refusals[len(s.refusals)-s.late():], limiter.State())
 	})
 }
 
@@ -103,16 +103,16 @@ func TestConcurrencyRises(t *testing.T) {
 // call fails, even if the requested waits are too short.
 func TestLearnedLimits(t *testing.T) {
 	for _, after := range []time.Duration{0, 100 * time.Millisecond, time.Second, 5 * time.Second} {
-		for _, test := range []struct{ aMinute, workers, steps int }{{10, 8, 5}, {50, 32, 7}, {100, 64, 6}, {1200, 64, 75}} {
+		for _, test := range []struct{ perMinute, workers, steps int }{{10, 8, 5}, {50, 32, 7}, {100, 64, 6}, {1200, 64, 75}} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &limitedServer{aMinute: test.aMinute, after: after}
-				g := ratelimit.New(ratelimit.Config{})
-				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), test.workers, test.steps, time.Second)
-				most := 2 * time.Minute * time.Duration(test.workers*test.steps) / time.Duration(test.aMinute)
+				s := &limitedServer{perMinute: test.perMinute, retryAfter: after}
+				limiter := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), test.workers, test.steps, time.Second)
+				most := 2 * time.Minute * time.Duration(test.workers*test.steps) / time.Duration(test.perMinute)
 				if failed > 0 || took > most {
 					t.Errorf("%+v: %d failed, took %v, want at most %v", test, failed, took, most)
 				}
-				t.Logf("%+v: took %v, %d refused of %d", test, took, len(s.over), s.answered+len(s.over))
+				t.Logf("%+v: took %v, %d refused of %d", test, took, len(s.refusals), s.answered+len(s.refusals))
 			})
 		}
 	}
@@ -121,13 +121,13 @@ func TestLearnedLimits(t *testing.T) {
 // Token counts are estimated first and corrected later.
 func TestTokensAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &limitedServer{tokens: 50_000, after: 5 * time.Second}
-		g := ratelimit.New(ratelimit.Config{TokensPerMinute: 50_000})
-		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 16, 10, 0)
-		if failed > 0 || len(s.over) > 2 || took > 4*time.Minute {
-			t.Errorf("%d failed, %d refused, took %v", failed, len(s.over), took)
+		s := &limitedServer{tokens: 50_000, retryAfter: 5 * time.Second}
+		limiter := ratelimit.New(ratelimit.Config{TokensPerMinute: 50_000})
+		failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 16, 10, 0)
+		if failed > 0 || len(s.refusals) > 2 || took > 4*time.Minute {
+			t.Errorf("%d failed, %d refused, took %v", failed, len(s.refusals), took)
 		}
-		t.Logf("took %v, %d refused", took, len(s.over))
+		t.Logf("took %v, %d refused", took, len(s.refusals))
 	})
 }
 
@@ -135,14 +135,14 @@ func TestTokensAMinute(t *testing.T) {
 func TestRandomRefusals(t *testing.T) {
 	for _, percent := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			run := func(refuses func(int) bool) (time.Duration, int) {
-				s := &limitedServer{refuses: refuses, takes: func(n int) time.Duration { return time.Duration(1000+n%7*100) * time.Millisecond }}
-				g := ratelimit.New(ratelimit.Config{})
-				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 20, 500*time.Millisecond)
+			run := func(refuse func(int) bool) (time.Duration, int) {
+				s := &limitedServer{refuse: refuse, latency: func(n int) time.Duration { return time.Duration(1000+n%7*100) * time.Millisecond }}
+				limiter := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 64, 20, 500*time.Millisecond)
 				if failed > 0 {
 					t.Errorf("%d failed", failed)
 				}
-				return took, g.State().Limit
+				return took, limiter.State().Limit
 			}
 			r := rand.New(rand.NewPCG(1, 2))
 			without, _ := run(nil)
@@ -155,23 +155,23 @@ func TestRandomRefusals(t *testing.T) {
 	}
 }
 
-// A temporary overload or a nearly full quota at the start of a run is not mistaken
-// for the capacity.
-func TestInvalidStreamStart(t *testing.T) {
+// The limiter does not mistake a temporary overload or a nearly full quota at the start
+// of a run for the capacity.
+func TestRefusalsAtStart(t *testing.T) {
 	for name, left := range map[string]int{"nothing left": 0, "three left": 3} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, n := time.Now(), 0
-				s := &limitedServer{after: 10 * time.Second, refuses: func(int) bool {
+				s := &limitedServer{retryAfter: 10 * time.Second, refuse: func(int) bool {
 					n++
 					return n > left && time.Since(start) < 30*time.Second
 				}}
-				g := ratelimit.New(ratelimit.Config{})
-				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 60, 0)
+				limiter := ratelimit.New(ratelimit.Config{})
+				failed, took := work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 32, 60, 0)
 				if failed > 0 || took > 5*time.Minute {
 					t.Errorf("%d failed, took %v", failed, took)
 				}
-				t.Logf("took %v, %+v", took, g.State())
+				t.Logf("took %v, %+v", took, limiter.State())
 			})
 		})
 	}
@@ -184,17 +184,17 @@ func TestPause(t *testing.T) {
 		2 * time.Hour:    0,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := ratelimit.New(ratelimit.Config{MaxPause: time.Hour})
+			limiter := ratelimit.New(ratelimit.Config{MaxPause: time.Hour})
 			first := true
-			s := &limitedServer{refuses: func(int) bool { was := first; first = false; return was }, after: after}
-			m := g.Model(s)
+			s := &limitedServer{refuse: func(int) bool { was := first; first = false; return was }, retryAfter: after}
+			m := limiter.Wrap(s)
 			if _, err := m.Query(t.Context(), nil); err == nil {
 				t.Fatal("the first request was not refused")
 			}
 			var paused time.Duration
 			ctx := model.WithPause(t.Context(), func() func() {
-				begun := time.Now()
-				return func() { paused += time.Since(begun) }
+				start := time.Now()
+				return func() { paused += time.Since(start) }
 			})
 			reply, err := m.Query(ctx, nil)
 			if err != nil || reply.Waited != want || paused != want {
@@ -211,17 +211,17 @@ func TestOrderOfRetries(t *testing.T) {
 		fails error
 		want  []int
 	}{
-		"another failure": {&model.Error{Status: model.ProviderError, Code: 500, Retryable: true, Err: errors.New("x")}, []int{0, 1, 0, 2, 3, 4}},
-		"too many":        {&model.Error{Status: model.RateLimited, Code: 429, Retryable: true, Err: errors.New("x")}, []int{0, 1, 2, 3, 4, 0}},
+		"another failure": {&model.Error{Status: model.ProviderError, HTTPStatus: 500, Retryable: true, Err: errors.New("x")}, []int{0, 1, 0, 2, 3, 4}},
+		"too many":        {&model.Error{Status: model.RateLimited, HTTPStatus: 429, Retryable: true, Err: errors.New("x")}, []int{0, 1, 2, 3, 4, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var order []int
-				g := ratelimit.New(ratelimit.Config{MaxConcurrent: 1})
-				var all sync.WaitGroup
+				limiter := ratelimit.New(ratelimit.Config{MaxConcurrent: 1})
+				var wg sync.WaitGroup
 				for i := range 5 {
 					first := true
-					m := retry.New(g.Model(oneSecondProvider(func() error {
+					m := retry.New(limiter.Wrap(oneSecondProvider(func() error {
 						order = append(order, i)
 						defer func() { first = false }()
 						if i == 0 && first {
@@ -229,14 +229,14 @@ func TestOrderOfRetries(t *testing.T) {
 						}
 						return nil
 					})), retry.Policy{})
-					all.Go(func() {
+					wg.Go(func() {
 						if _, err := m.Query(t.Context(), nil); err != nil {
 							t.Error(err)
 						}
 					})
 					time.Sleep(time.Millisecond) // of the bubble's clock
 				}
-				all.Wait()
+				wg.Wait()
 				if diff := cmp.Diff(test.want, order); diff != "" {
 					t.Errorf("order (-want +got):\n%s", diff)
 				}
@@ -245,7 +245,7 @@ func TestOrderOfRetries(t *testing.T) {
 	}
 }
 
-// oneSecondProvider is a provider that takes one second.
+// oneSecondProvider is a provider whose requests take one second.
 type oneSecondProvider func() error
 
 func (o oneSecondProvider) Query(context.Context, []model.Message) (model.Reply, error) {
@@ -256,12 +256,12 @@ func (o oneSecondProvider) Query(context.Context, []model.Message) (model.Reply,
 
 func TestOnChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []ratelimit.State
-		s := &limitedServer{atOnce: 4, after: 3 * time.Second}
-		g := ratelimit.New(ratelimit.Config{OnChange: func(s ratelimit.State) { told = append(told, s) }})
-		work(t, retry.New(g.Model(s), retry.Policy{}), 16, 5, 0)
-		if len(told) == 0 || len(told) > 5 || told[len(told)-1].Limit != 4 || told[0].PausedUntil.IsZero() {
-			t.Errorf("told %+v", told)
+		var states []ratelimit.State
+		s := &limitedServer{maxConcurrent: 4, retryAfter: 3 * time.Second}
+		limiter := ratelimit.New(ratelimit.Config{OnChange: func(s ratelimit.State) { states = append(states, s) }})
+		work(t, retry.New(limiter.Wrap(s), retry.Policy{}), 16, 5, 0)
+		if len(states) == 0 || len(states) > 5 || states[len(states)-1].Limit != 4 || states[0].PausedUntil.IsZero() {
+			t.Errorf("states %+v", states)
 		}
 	})
 }
@@ -269,28 +269,28 @@ func TestOnChange(t *testing.T) {
 // A full quota is reported even if nothing else changes.
 func TestFullQuotaIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []ratelimit.State
+		var states []ratelimit.State
 		var at []time.Duration
 		start := time.Now()
-		g := ratelimit.New(ratelimit.Config{RequestsPerMinute: 30, MaxConcurrent: 4, OnChange: func(s ratelimit.State) {
-			told, at = append(told, s), append(at, time.Since(start))
+		limiter := ratelimit.New(ratelimit.Config{RequestsPerMinute: 30, MaxConcurrent: 4, OnChange: func(s ratelimit.State) {
+			states, at = append(states, s), append(at, time.Since(start))
 		}})
-		work(t, g.Model(&limitedServer{aMinute: 30}), 8, 8, 0)
-		// 30 in 8 seconds, then a wait until the first of them is a minute old.
-		if len(told) == 0 || len(told) > 3 || at[0] < 6*time.Second || at[0] > 9*time.Second ||
-			told[0].QuotaFullUntil.Sub(start) != 61*time.Second || told[0].Waiting == 0 {
-			t.Errorf("told %+v at %v", told, at)
+		work(t, limiter.Wrap(&limitedServer{perMinute: 30}), 8, 8, 0)
+		// The first 30 requests take 8 seconds. The next waits until the first is a minute old.
+		if len(states) == 0 || len(states) > 3 || at[0] < 6*time.Second || at[0] > 9*time.Second ||
+			states[0].QuotaFullUntil.Sub(start) != 61*time.Second || states[0].Waiting == 0 {
+			t.Errorf("states %+v at %v", states, at)
 		}
 	})
 }
 
 func TestLimitersAreShared(t *testing.T) {
-	var all ratelimit.Limiters
-	first := all.For("u", "k", ratelimit.Config{MaxConcurrent: 1})
-	if all.For("u", "k", ratelimit.Config{}) != first {
-		t.Error("one endpoint, two governors")
+	var wg ratelimit.Limiters
+	first := wg.For("u", "k", ratelimit.Config{MaxConcurrent: 1})
+	if wg.For("u", "k", ratelimit.Config{}) != first {
+		t.Error("one endpoint, two limiters")
 	}
-	if all.For("u", "other", ratelimit.Config{}) == first || all.For("other", "k", ratelimit.Config{}) == first {
+	if wg.For("u", "other", ratelimit.Config{}) == first || wg.For("other", "k", ratelimit.Config{}) == first {
 		t.Error("two endpoints, one limiter")
 	}
 }
@@ -311,25 +311,25 @@ func (p pendingProvider) Query(ctx context.Context, _ []model.Message) (model.Re
 	}
 }
 
-// A cancelled call counts like at the provider: nothing before it was sent, and the
-// prompt after that.
+// A cancelled call counts as it does at the provider: only its prompt, and only if the
+// request was sent.
 func TestUnsentCallIsRefunded(t *testing.T) {
 	prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}} // 100 tokens
 	tests := map[string]struct {
 		config ratelimit.Config
 		sends  bool
-		calls  int // cancelled
+		calls  int // number of cancelled calls
 		waits  bool
 	}{
-		"tokens of what was not sent":   {ratelimit.Config{TokensPerMinute: 1000}, false, 100, false},
-		"requests of what was not sent": {ratelimit.Config{RequestsPerMinute: 2}, false, 100, false},
-		"requests that were sent":       {ratelimit.Config{RequestsPerMinute: 2}, true, 2, true},
-		"prompts that were sent":        {ratelimit.Config{TokensPerMinute: 1000}, true, 10, true},
+		"tokens that were not sent":   {ratelimit.Config{TokensPerMinute: 1000}, false, 100, false},
+		"requests that were not sent": {ratelimit.Config{RequestsPerMinute: 2}, false, 100, false},
+		"requests that were sent":     {ratelimit.Config{RequestsPerMinute: 2}, true, 2, true},
+		"prompts that were sent":      {ratelimit.Config{TokensPerMinute: 1000}, true, 10, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := ratelimit.New(test.config).Model(pendingProvider{test.sends})
+				m := ratelimit.New(test.config).Wrap(pendingProvider{test.sends})
 				for range test.calls {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 					if _, err := m.Query(ctx, prompt); !errors.Is(err, context.DeadlineExceeded) {
@@ -350,8 +350,8 @@ func TestUnsentCallIsRefunded(t *testing.T) {
 // released.
 func TestCancelledCallCountsPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Config{TokensPerMinute: 20_000})
-		m := g.Model(pendingProvider{true})
+		limiter := ratelimit.New(ratelimit.Config{TokensPerMinute: 20_000})
+		m := limiter.Wrap(pendingProvider{true})
 		prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}}
 		for range 15 { // raises the expected length of answers
 			if _, err := m.Query(t.Context(), prompt); err != nil {
@@ -388,7 +388,7 @@ func TestCancelledWhenGranted(t *testing.T) {
 		const rounds = 200
 		began := time.Now()
 		e := cancellingProvider{new(context.CancelFunc), make(chan struct{})}
-		m := ratelimit.New(ratelimit.Config{MaxConcurrent: 1, RequestsPerMinute: rounds + 1}).Model(e)
+		m := ratelimit.New(ratelimit.Config{MaxConcurrent: 1, RequestsPerMinute: rounds + 1}).Wrap(e)
 		for range rounds {
 			second, end := context.WithCancel(t.Context())
 			*e.end = end

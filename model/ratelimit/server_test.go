@@ -23,23 +23,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // limitedServer is a server with limits on concurrent requests and on requests per minute.
 type limitedServer struct {
-	atOnce, aMinute int
-	tokens          int64 // per minute
-	states          bool  // reports its limits
-	takes           func(n int) time.Duration
-	refuses         func(n int) bool // at random
-	after           time.Duration    // Retry-After
+	maxConcurrent, perMinute int
+	tokens                   int64                     // per minute
+	reportsLimits            bool                      // reports its limits
+	latency                  func(n int) time.Duration // of request n
+	refuse                   func(n int) bool          // refuses request n, in addition to the limits
+	retryAfter               time.Duration             // Retry-After
 
 	mu       sync.Mutex
 	start    time.Time
 	inFlight int
 	served   []time.Time // accepted requests
 	spent    []spent
-	over     []time.Duration // times of refusals, since the start
+	refusals []time.Duration // times of refusals, since the start
 	answered int
 	peak     int
 }
 
+// spent is the number of tokens of a request.
 type spent struct {
 	at time.Time
 	n  int64
@@ -67,13 +68,13 @@ func (s *limitedServer) begin() (n int, refused bool) {
 		tokens += e.n
 	}
 	n = len(s.served) + 1
-	full := s.atOnce > 0 && s.inFlight >= s.atOnce || s.aMinute > 0 && n > s.aMinute || s.tokens > 0 && tokens+promptTokens+replyTokens > s.tokens
+	full := s.maxConcurrent > 0 && s.inFlight >= s.maxConcurrent || s.perMinute > 0 && n > s.perMinute || s.tokens > 0 && tokens+promptTokens+replyTokens > s.tokens
 	if full {
-		s.over = append(s.over, now.Sub(s.start))
+		s.refusals = append(s.refusals, now.Sub(s.start))
 		return n, true
 	}
 	s.served = append(s.served, now)
-	if s.refuses != nil && s.refuses(n) {
+	if s.refuse != nil && s.refuse(n) {
 		return n, true
 	}
 	s.spent = append(s.spent, spent{now, promptTokens + replyTokens})
@@ -89,10 +90,10 @@ func (s *limitedServer) end() {
 	s.answered++
 }
 
-// After the first second the server should refuse nothing.
+// late returns the number of refusals after the first second.
 func (s *limitedServer) late() int {
 	n := 0
-	for _, at := range s.over {
+	for _, at := range s.refusals {
 		if at > time.Second {
 			n++
 		}
@@ -101,22 +102,22 @@ func (s *limitedServer) late() int {
 }
 
 func (s *limitedServer) duration(n int) time.Duration {
-	if s.takes == nil {
+	if s.latency == nil {
 		return time.Second
 	}
-	return s.takes(n)
+	return s.latency(n)
 }
 
 // Query implements model.Model without HTTP.
 func (s *limitedServer) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
 	n, refused := s.begin()
 	reply := model.Reply{Tries: 1}
-	if s.states {
-		reply.RateLimits = model.RateLimits{RequestsPerMinute: int64(s.aMinute), TokensPerMinute: s.tokens}
+	if s.reportsLimits {
+		reply.RateLimits = model.RateLimits{RequestsPerMinute: int64(s.perMinute), TokensPerMinute: s.tokens}
 	}
 	if refused {
 		time.Sleep(20 * time.Millisecond) // of the bubble's clock
-		return reply, &model.Error{Status: model.RateLimited, Code: 429, Retryable: true, RetryAfter: s.after, Err: errors.New("too many")}
+		return reply, &model.Error{Status: model.RateLimited, HTTPStatus: 429, Retryable: true, RetryAfter: s.retryAfter, Err: errors.New("too many")}
 	}
 	defer s.end()
 	select {
@@ -132,12 +133,12 @@ func (s *limitedServer) Query(ctx context.Context, _ []model.Message) (model.Rep
 func (s *limitedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	n, refused := s.begin()
-	if s.states {
-		w.Header().Set("X-RateLimit-Limit-Requests", strconv.Itoa(s.aMinute))
+	if s.reportsLimits {
+		w.Header().Set("X-RateLimit-Limit-Requests", strconv.Itoa(s.perMinute))
 	}
 	if refused {
-		if s.after > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(s.after.Seconds())))
+		if s.retryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(s.retryAfter.Seconds())))
 		}
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(w, `{"error":{"message":"too many"}}`)
@@ -151,13 +152,13 @@ func (s *limitedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// pipes is an in-memory network for use with fake time.
-type pipes struct {
+// pipeListener is an in-memory network for use with a fake clock.
+type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
@@ -165,23 +166,23 @@ func (p *pipes) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
-func (p *pipes) Close() error   { close(p.done); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (p *pipeListener) Close() error   { close(p.done); return nil }
+func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
+func (p *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	clientConn, serverConn := net.Pipe()
 	select {
-	case p.conns <- there:
-		return here, nil
+	case p.conns <- serverConn:
+		return clientConn, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// serve returns a provider that asks the server over HTTP, in a bubble.
+// serve returns a provider that sends its requests to s over HTTP, in a synctest bubble.
 func serve(t *testing.T, s http.Handler) model.Model {
 	t.Helper()
-	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	p := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(p) }()

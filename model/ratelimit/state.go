@@ -11,14 +11,14 @@ type EndpointState struct {
 	State
 }
 
-// States returns the states of all endpoints, by URL. A URL with several keys
-// occurs once for each.
+// States returns the states of all endpoints, sorted by URL. A URL that is used with
+// several keys occurs once for each.
 func (s *Limiters) States() []EndpointState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]EndpointState, 0, len(s.limiters))
-	for e, g := range s.limiters {
-		all = append(all, EndpointState{e.baseURL, g.State()})
+	for endpoint, limiter := range s.limiters {
+		all = append(all, EndpointState{endpoint.baseURL, limiter.State()})
 	}
 	slices.SortFunc(all, func(a, b EndpointState) int {
 		return cmp.Or(cmp.Compare(a.BaseURL, b.BaseURL), cmp.Compare(b.Limit, a.Limit))

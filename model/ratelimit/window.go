@@ -3,11 +3,11 @@ package ratelimit
 import "time"
 
 // windowLength is a minute, plus a second because requests do not arrive as
-// evenly as they are sent. A token bucket would allow twice its size in the
-// first minute, which providers count.
+// evenly as they are sent. A token bucket would not do: it allows twice its size in
+// the first minute, and providers count by the minute.
 const windowLength = 61 * time.Second
 
-// window bounds a quantity over any minute.
+// window limits an amount, of requests or tokens, in any minute.
 type window struct {
 	limit   int64 // 0: unlimited
 	entries []*entry
@@ -17,7 +17,7 @@ type window struct {
 type entry struct {
 	at      time.Time
 	n       int64
-	expired bool
+	expired bool // no longer in the window's sum
 }
 
 // add counts n, whether or not there is room.
@@ -57,12 +57,12 @@ func (w *window) wait(now time.Time, n int64) time.Duration {
 
 // expire removes entries that are older than the window.
 func (w *window) expire(now time.Time) {
-	old := 0
-	for old < len(w.entries) && now.Sub(w.entries[old].at) >= windowLength {
-		w.sum -= w.entries[old].n
-		w.entries[old].expired = true
-		w.entries[old] = nil
-		old++
+	n := 0
+	for n < len(w.entries) && now.Sub(w.entries[n].at) >= windowLength {
+		w.sum -= w.entries[n].n
+		w.entries[n].expired = true
+		w.entries[n] = nil
+		n++
 	}
-	w.entries = w.entries[old:]
+	w.entries = w.entries[n:]
 }

@@ -29,9 +29,8 @@ const latency = 5 * time.Second
 // server's statistics, and it takes at most 1.3 times as long as without faults, plus
 // the requested waits.
 //
-// The worker with the most faults determines the duration. Three failures at the end
-// of its requests use up the 30%, so a seed with more failures gets their duration in
-// addition.
+// The worker with the most faults determines the duration. Three failures that each take
+// as long as a reply use up the 30%, so a seed with that many failures gets more time.
 func TestBatchWithFaults(t *testing.T) {
 	seeds := []uint64{3, 9}
 	if os.Getenv("MINI_TEST_LONG") == "1" {
@@ -53,19 +52,19 @@ func TestBatchWithFaults(t *testing.T) {
 					n += times
 				}
 				if len(b.Faults) < len(fake.TransientFaults())-1 || n < workers*steps/30 {
-					t.Errorf("only %v went wrong", b.Faults)
+					t.Errorf("only the faults %v occurred", b.Faults)
 				}
 				most := good.took*13/10 + waits
 				if d.unluckiest >= 3 {
 					most = good.took + time.Duration(d.unluckiest)*(latency+500*time.Millisecond) + waits
 				}
 				if d.took > most {
-					t.Errorf("took %v, and %v on a good day; at most %v with the %v that were asked for", d.took, good.took, most, waits)
+					t.Errorf("took %v, want at most %v: %v without faults, and requested waits of %v", d.took, most, good.took, waits)
 				}
 				if d.queued > waits {
-					t.Errorf("a worker stood in line for %v, where %v were asked for and there is room for all", d.queued, waits)
+					t.Errorf("a worker waited %v for the limiter, want at most the requested waits of %v", d.queued, waits)
 				}
-				t.Logf("%v (%+.1f %% of the bound), and %v on a good day; %d faults, at most %d of a worker, %v asked for", d.took,
+				t.Logf("%v (%+.1f %% of the bound), %v without faults; %d faults, at most %d of a worker, requested waits of %v", d.took,
 					100*(float64(d.took)/float64(good.took*13/10+waits)-1), good.took, n, d.unluckiest, waits)
 			})
 		}
@@ -86,18 +85,18 @@ func batch(t *testing.T, api string, plan *fake.Plan) (d batchResult, b fake.Sta
 		script := "[" + strings.Repeat(fmt.Sprintf(`{content: "some words of a reply", latency: %v}, `, latency.Seconds()), steps) + "]"
 		s, l, stop := serve(t, script, fake.Config{Plan: plan})
 		defer stop()
-		g := ratelimit.New(ratelimit.Config{})
+		limiter := ratelimit.New(ratelimit.Config{})
 		var mu sync.Mutex
 		var sum model.Usage
 		var cost model.Cost
 		models := map[bool]model.Model{}
 		for _, stream := range []bool{false, true} {
-			models[stream] = retry.New(g.Model(connect(t, l, api, stream)), retry.Policy{})
+			models[stream] = retry.New(limiter.Wrap(connect(t, l, api, stream)), retry.Policy{})
 		}
 		start := time.Now()
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for i := range workers {
-			all.Go(func() {
+			wg.Go(func() {
 				var queued time.Duration
 				failed := 0
 				history := []model.Message{{Role: model.User, Content: fmt.Sprint("worker ", i)}}
@@ -107,8 +106,8 @@ func batch(t *testing.T, api string, plan *fake.Plan) (d batchResult, b fake.Sta
 						t.Errorf("worker %d, step %d: %v", i, step+1, err)
 						return
 					}
-					for _, a := range reply.Requests {
-						queued += a.Queued
+					for _, request := range reply.Requests {
+						queued += request.Queued
 					}
 					failed += reply.Tries - 1
 					mu.Lock()
@@ -121,7 +120,7 @@ func batch(t *testing.T, api string, plan *fake.Plan) (d batchResult, b fake.Sta
 				d.queued, d.unluckiest = max(d.queued, queued), max(d.unluckiest, failed)
 			})
 		}
-		all.Wait()
+		wg.Wait()
 		d.took = time.Since(start)
 		stop()
 		b = s.Stats()

@@ -14,30 +14,30 @@ import (
 
 // deltaModel sends deltas, and then fails or answers.
 type deltaModel struct {
-	says  [][]model.Delta // of each request; the last one succeeds
-	asked int
+	deltas   [][]model.Delta // of each request; the last request succeeds
+	requests int
 }
 
-func (p *deltaModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
-	pieces := p.says[p.asked]
-	p.asked++
-	for _, d := range pieces {
-		if tell := model.DeltaListener(ctx); tell != nil {
-			tell(d)
+func (m *deltaModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	deltas := m.deltas[m.requests]
+	m.requests++
+	for _, d := range deltas {
+		if listener := model.DeltaListener(ctx); listener != nil {
+			listener(d)
 		}
 	}
-	if p.asked < len(p.says) {
+	if m.requests < len(m.deltas) {
 		return model.Reply{Tries: 1}, down
 	}
 	return model.Reply{Tries: 1}, nil
 }
 
-// TestRestart checks that sent deltas are voided before the wait.
+// TestRestart checks that a failed request voids its deltas before the wait.
 func TestRestart(t *testing.T) {
 	text := func(s string) model.Delta { return model.Delta{Text: s} }
 	tests := map[string]struct {
-		says [][]model.Delta
-		want string
+		deltas [][]model.Delta
+		want   string
 	}{
 		"at once":                  {[][]model.Delta{{text("a"), text("b")}}, "a b"},
 		"after half a reply":       {[][]model.Delta{{text("a")}, {text("a"), text("b")}}, "a ! a b"},
@@ -56,7 +56,7 @@ func TestRestart(t *testing.T) {
 					case d.Restart:
 						got = append(got, "!")
 						if time.Since(start) > 0 && len(got) == 2 {
-							t.Error("void only after the wait")
+							t.Error("the deltas were voided only after the wait")
 						}
 					case d.Reasoning != "":
 						got = append(got, fmt.Sprintf("(%s)", d.Reasoning))
@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 					}
 				})
 				for _, ctx := range []context.Context{t.Context(), ctx} {
-					m := retry.New(&deltaModel{says: test.says}, retry.Policy{})
+					m := retry.New(&deltaModel{deltas: test.deltas}, retry.Policy{})
 					start = time.Now()
 					if _, err := m.Query(ctx, nil); err != nil {
 						t.Fatal(err)

@@ -25,14 +25,14 @@ const (
 	DefaultMaxTries = 10
 	DefaultMaxWait  = 15 * time.Minute
 
-	// Most failures pass at once, so the first wait is short. Outages last, so
-	// the waits soon grow: nine of them take four minutes or more.
+	// Most failures are over at once, so the first wait is short. Outages last, so
+	// the waits soon grow: nine of them take about four minutes.
 	firstWait  = 250 * time.Millisecond
 	growth     = 3
 	maxBackoff = time.Minute // between two tries, without Retry-After
 	// misconfiguredTries bounds the tries if the failure may come from a wrong
-	// setting and no request has ever succeeded. After the first such call,
-	// calls get one try.
+	// setting and no request has ever succeeded. After the first call that failed
+	// like this, calls get one try.
 	misconfiguredTries = 4
 	// maxError bounds the recorded text of a failure, in bytes.
 	maxError = 500
@@ -52,8 +52,8 @@ type Policy struct {
 type Model struct {
 	provider model.Model
 	policy   Policy
-	answered atomic.Bool // by any call
-	gaveUp   atomic.Bool // after a failure that may come from a wrong setting
+	answered atomic.Bool // a call has succeeded
+	gaveUp   atomic.Bool // a call has failed, maybe because of a wrong setting
 }
 
 var _ model.Model = (*Model)(nil)
@@ -70,8 +70,8 @@ func New(provider model.Model, p Policy) *Model {
 }
 
 // Query implements model.Model. Its error is that of the last request. If ctx
-// ends, it is ctx's cause, with the last failure as text only: that is not why the
-// attempt ended.
+// ends, the error wraps ctx's cause; it contains the last failure as text only,
+// since that failure did not end the attempt.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	c := call{backoff: backoff.ExponentialBackOff{
 		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: growth, MaxInterval: maxBackoff,
@@ -94,7 +94,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if finalErr != nil {
 			return c.total(reply), finalErr
 		}
-		restart() // before the wait, not to show half a reply for minutes
+		restart() // before the wait, so that listeners do not show half a reply for minutes
 		if !c.wait(ctx, wait) {
 			return c.total(reply), c.cancelled(ctx)
 		}
@@ -105,20 +105,20 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 func (m *Model) send(ctx context.Context, messages []model.Message, c *call) (model.Reply, error) {
 	start := time.Now()
 	reply, err := m.provider.Query(ctx, messages)
-	a := model.Request{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
+	request := model.Request{Queued: reply.Waited, Usage: reply.Usage, Cost: reply.Cost}
 	if ctx.Err() == nil || reply.Tries > 0 { // otherwise the request may not have been sent
-		a.Start, a.Elapsed = start.Add(reply.Waited), time.Since(start)-reply.Waited
+		request.Start, request.Elapsed = start.Add(reply.Waited), time.Since(start)-reply.Waited
 	}
 	if err != nil {
-		a.Error = text.Clip(err.Error(), maxError)
+		request.Error = text.Clip(err.Error(), maxError)
 	}
 	if e, ok := errors.AsType[*model.Error](err); ok {
-		a.Status, a.Code, a.RetryAfter = e.Status, e.Code, e.RetryAfter
+		request.Status, request.HTTPStatus, request.RetryAfter = e.Status, e.HTTPStatus, e.RetryAfter
 		if ctx.Err() == nil {
 			c.last = e
 		}
 	}
-	c.requests = append(c.requests, a)
+	c.requests = append(c.requests, request)
 	return reply, err
 }
 
@@ -147,15 +147,15 @@ func (m *Model) nextWait(e *model.Error, c *call) (time.Duration, error) {
 		return 0, nil
 	case e.RetryAfter > 0:
 		if c.retryAfters++; c.retryAfters == 1 {
-			wait = 0 // later, the requested wait has proved too short
+			wait = 0 // from the second time on, the requested wait has proved too short
 		}
 		wait = max(wait, e.RetryAfter)
 	case !e.IsOverloaded():
 		wait = max(c.minWait, wait-c.requests[len(c.requests)-1].Elapsed)
 	}
-	if left := m.policy.MaxWait - c.waited; wait > left {
+	if remaining := m.policy.MaxWait - c.waited; wait > remaining {
 		return 0, c.giveUp(e, fmt.Sprintf("; the next try is due in %v, and %v of model.max_wait are left",
-			wait.Round(time.Millisecond), left.Round(time.Millisecond)))
+			wait.Round(time.Millisecond), remaining.Round(time.Millisecond)))
 	}
 	return wait, nil
 }
@@ -167,11 +167,11 @@ type call struct {
 	minWait     time.Duration // shortest wait without Retry-After
 	retryAfters int           // responses with Retry-After
 	waited      time.Duration // between requests
-	last        *model.Error
+	last        *model.Error  // last failure of a request
 }
 
-// wait waits for d without using up the attempt's time limit. It returns false if
-// ctx ended first.
+// wait waits for d, as a pause that does not count for the attempt's time limit. It
+// returns false if ctx ended first.
 func (c *call) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -198,17 +198,18 @@ func (c *call) total(reply model.Reply) model.Reply {
 	reply.Requests = c.requests
 	reply.Tries, reply.Waited = 0, c.waited
 	reply.Usage, reply.Cost = model.Usage{}, 0
-	for _, a := range c.requests {
-		if !a.Start.IsZero() {
+	for _, request := range c.requests {
+		if !request.Start.IsZero() {
 			reply.Tries++
 		}
-		reply.Waited += a.Queued
-		reply.Usage = reply.Usage.Add(a.Usage)
-		reply.Cost += a.Cost
+		reply.Waited += request.Queued
+		reply.Usage = reply.Usage.Add(request.Usage)
+		reply.Cost += request.Cost
 	}
 	return reply
 }
 
+// cancelled returns the error of a call whose ctx has ended.
 func (c *call) cancelled(ctx context.Context) error {
 	if c.last == nil {
 		return context.Cause(ctx)
@@ -216,8 +217,8 @@ func (c *call) cancelled(ctx context.Context) error {
 	return fmt.Errorf("%w (the model's last failure: %s)", context.Cause(ctx), c.last.Error())
 }
 
-// giveUp returns the error that ends the call, with the number of tries.
-func (c *call) giveUp(e *model.Error, more string) error {
+// giveUp returns the error that ends the call, with the number of tries and detail.
+func (c *call) giveUp(e *model.Error, detail string) error {
 	final := *e
 	if final.Err == nil {
 		final.Err = errors.New("unknown cause")
@@ -225,8 +226,8 @@ func (c *call) giveUp(e *model.Error, more string) error {
 	if len(c.requests) > 1 {
 		final.Err = fmt.Errorf("%d tries: %w", len(c.requests), final.Err)
 	}
-	if more != "" {
-		final.Err = fmt.Errorf("%w%s", final.Err, more)
+	if detail != "" {
+		final.Err = fmt.Errorf("%w%s", final.Err, detail)
 	}
 	return &final
 }

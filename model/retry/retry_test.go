@@ -17,19 +17,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// provider fails with these errors in order; the last one repeats. nil is a success.
+// provider returns these errors in order; the last one repeats. nil is a success.
 type provider struct {
-	fails []error
-	takes time.Duration
-	asked []time.Duration // times of requests, since the start
-	start time.Time
+	errs     []error
+	latency  time.Duration
+	requests []time.Duration // times of requests, since the start
+	start    time.Time
 }
 
 func (p *provider) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
-	err := p.fails[min(len(p.asked), len(p.fails)-1)]
-	p.asked = append(p.asked, time.Since(p.start))
+	err := p.errs[min(len(p.requests), len(p.errs)-1)]
+	p.requests = append(p.requests, time.Since(p.start))
 	select {
-	case <-time.After(p.takes):
+	case <-time.After(p.latency):
 	case <-ctx.Done():
 		return model.Reply{Tries: 1}, context.Cause(ctx)
 	}
@@ -37,22 +37,22 @@ func (p *provider) Query(ctx context.Context, _ []model.Message) (model.Reply, e
 }
 
 func busy(after time.Duration) error {
-	return &model.Error{Status: model.RateLimited, Code: 429, Retryable: true, RetryAfter: after, Err: errors.New("busy")}
+	return &model.Error{Status: model.RateLimited, HTTPStatus: 429, Retryable: true, RetryAfter: after, Err: errors.New("busy")}
 }
 
 var (
-	down    = &model.Error{Status: model.ProviderError, Code: 502, Retryable: true, Err: errors.New("bad gateway")}
-	denied  = &model.Error{Status: model.AuthenticationError, Code: 401, Err: errors.New("no such key")}
-	nobody  = &model.Error{Status: model.ProviderError, Retryable: true, MaybeMisconfigured: true, Err: errors.New("connection refused")}
-	another = &model.Error{Status: model.BadRequest, Code: 400, Retryable: true, RetryNow: true, Err: errors.New("no streams")}
-	silent  = &model.Error{Status: model.ProviderError, Retryable: true}
+	down        = &model.Error{Status: model.ProviderError, HTTPStatus: 502, Retryable: true, Err: errors.New("bad gateway")}
+	denied      = &model.Error{Status: model.AuthenticationError, HTTPStatus: 401, Err: errors.New("no such key")}
+	unreachable = &model.Error{Status: model.ProviderError, Retryable: true, MaybeMisconfigured: true, Err: errors.New("connection refused")}
+	noStreaming = &model.Error{Status: model.BadRequest, HTTPStatus: 400, Retryable: true, RetryNow: true, Err: errors.New("no streams")}
+	silent      = &model.Error{Status: model.ProviderError, Retryable: true}
 )
 
 func TestPolicy(t *testing.T) {
 	sec := func(n ...float64) []float64 { return n }
 	tests := map[string]struct {
 		policy retry.Policy
-		fails  []error
+		errs   []error
 		gaps   []float64 // seconds between requests; random waits vary by half
 		exact  bool
 		text   string // of the error; empty for a success
@@ -62,7 +62,7 @@ func TestPolicy(t *testing.T) {
 		"asked too little":   {retry.Policy{}, []error{busy(time.Millisecond), busy(time.Second), busy(time.Millisecond), nil}, sec(0.001, 1, 2.25), false, ""},
 		"growing":            {retry.Policy{}, []error{down, down, down, down, down, nil}, sec(0.25, 0.75, 2.25, 6.75, 20.25), false, ""},
 		"grows after asked":  {retry.Policy{}, []error{down, busy(2 * time.Second), down, nil}, sec(0.25, 2, 2.25), false, ""},
-		"another request":    {retry.Policy{}, []error{another, nil}, sec(0), true, ""},
+		"another request":    {retry.Policy{}, []error{noStreaming, nil}, sec(0), true, ""},
 		"tries used up":      {retry.Policy{MaxTries: 3}, []error{down}, sec(0.25, 0.75), false, "3 tries: bad gateway"},
 		"one try":            {retry.Policy{MaxTries: 1}, []error{down}, nil, true, "bad gateway"},
 		"of no use":          {retry.Policy{}, []error{denied}, nil, true, "no such key"},
@@ -70,30 +70,30 @@ func TestPolicy(t *testing.T) {
 		"asks too much":      {retry.Policy{}, []error{busy(24 * time.Hour)}, nil, true, "the next try is due in 24h0m0s, and 15m0s of model.max_wait are left"},
 		"asks too often":     {retry.Policy{MaxWait: 25 * time.Second}, []error{busy(10 * time.Second)}, sec(10, 10), true, "3 tries: busy; the next try is due in 10s"},
 		"exactly the time":   {retry.Policy{MaxWait: 20 * time.Second}, []error{busy(10 * time.Second), busy(10 * time.Second), nil}, sec(10, 10), true, ""},
-		"never answered":     {retry.Policy{}, []error{nobody}, sec(0.25, 0.75, 2.25), false, "4 tries: connection refused"},
+		"never answered":     {retry.Policy{}, []error{unreachable}, sec(0.25, 0.75, 2.25), false, "4 tries: connection refused"},
 		"says nothing":       {retry.Policy{MaxTries: 1}, []error{silent}, nil, true, "unknown cause"},
 		"not the provider's": {retry.Policy{}, []error{errors.New("defect")}, nil, true, "defect"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &provider{fails: test.fails, start: time.Now()}
+				p := &provider{errs: test.errs, start: time.Now()}
 				reply, err := retry.New(p, test.policy).Query(t.Context(), nil)
 				if text := fmt.Sprint(err); (err == nil) != (test.text == "") || !strings.Contains(text, test.text) {
 					t.Errorf("error %v, want %q", err, test.text)
 				}
-				n := len(p.asked)
+				n := len(p.requests)
 				if n != len(test.gaps)+1 || reply.Tries != n || len(reply.Requests) != n {
-					t.Fatalf("%d requests, %d told, want %d", n, reply.Tries, len(test.gaps)+1)
+					t.Fatalf("%d requests, %d reported, want %d", n, reply.Tries, len(test.gaps)+1)
 				}
 				for i, want := range test.gaps {
-					got := (p.asked[i+1] - p.asked[i] - p.takes).Seconds()
+					got := (p.requests[i+1] - p.requests[i] - p.latency).Seconds()
 					slack := 0.51 * want
 					if test.exact {
 						slack = 1e-9
 					}
 					if got < want-slack || got > want+slack || reply.Requests[i].Waited.Seconds() != got {
-						t.Errorf("wait %d was %v and told as %v, want %v", i+1, got, reply.Requests[i].Waited, want)
+						t.Errorf("wait %d was %v and reported as %v, want %v", i+1, got, reply.Requests[i].Waited, want)
 					}
 				}
 				if reply.Usage.Prompt != int64(7*n) || reply.Cost != model.Cost(0.25*float64(n)) {
@@ -107,16 +107,16 @@ func TestPolicy(t *testing.T) {
 // The duration of a failed request counts as waiting, unless the provider is
 // overloaded.
 func TestLongErrors(t *testing.T) {
-	overloaded := &model.Error{Status: model.ProviderError, Code: 529, Retryable: true, Err: errors.New("overloaded")}
+	overloaded := &model.Error{Status: model.ProviderError, HTTPStatus: 529, Retryable: true, Err: errors.New("overloaded")}
 	for _, test := range []struct {
-		fails       *model.Error
+		errs        *model.Error
 		least, most time.Duration // the fourth wait
 	}{
 		{down, time.Millisecond, 10125*time.Millisecond - 5*time.Second},
 		{overloaded, 3375 * time.Millisecond, 10125 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &provider{fails: []error{test.fails, test.fails, test.fails, test.fails, nil}, start: time.Now(), takes: 5 * time.Second}
+			p := &provider{errs: []error{test.errs, test.errs, test.errs, test.errs, nil}, start: time.Now(), latency: 5 * time.Second}
 			reply, err := retry.New(p, retry.Policy{}).Query(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -125,26 +125,26 @@ func TestLongErrors(t *testing.T) {
 			if w := a[0].Waited; w < 125*time.Millisecond || w > 375*time.Millisecond {
 				t.Errorf("first waited %v", w)
 			}
-			if same := a[1].Waited == a[0].Waited && a[2].Waited == a[0].Waited; same != (test.fails == down) {
-				t.Errorf("%v: then waited %v and %v", test.fails, a[1].Waited, a[2].Waited)
+			if same := a[1].Waited == a[0].Waited && a[2].Waited == a[0].Waited; same != (test.errs == down) {
+				t.Errorf("%v: then waited %v and %v", test.errs, a[1].Waited, a[2].Waited)
 			}
 			if w := a[3].Waited; w < test.least || w > test.most {
-				t.Errorf("%v: at last waited %v, want %v to %v", test.fails, w, test.least, test.most)
+				t.Errorf("%v: at last waited %v, want %v to %v", test.errs, w, test.least, test.most)
 			}
 		})
 	}
 }
 
-// After a first success, an unreachable server is retried in full.
+// After a first success, calls to an unreachable server get all their tries.
 func TestMisconfigurationRuledOutByAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &provider{fails: []error{nil, nobody}, start: time.Now()}
+		p := &provider{errs: []error{nil, unreachable}, start: time.Now()}
 		m := retry.New(p, retry.Policy{MaxTries: 7})
 		for range 2 {
 			_, _ = m.Query(t.Context(), nil)
 		}
-		if len(p.asked) != 8 {
-			t.Errorf("%d requests, want 1 and 7", len(p.asked))
+		if len(p.requests) != 8 {
+			t.Errorf("%d requests, want 1 and 7", len(p.requests))
 		}
 	})
 }
@@ -153,12 +153,12 @@ func TestMisconfigurationRuledOutByAnswer(t *testing.T) {
 // one succeeds.
 func TestUnreachableAddressFailsFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &provider{fails: []error{nobody, nobody, nobody, nobody, nobody, nobody, nil, nobody}, start: time.Now()}
+		p := &provider{errs: []error{unreachable, unreachable, unreachable, unreachable, unreachable, unreachable, nil, unreachable}, start: time.Now()}
 		m := retry.New(p, retry.Policy{MaxTries: 7})
 		for i, want := range []int{4, 5, 6, 7, 14} {
 			_, _ = m.Query(t.Context(), nil)
-			if len(p.asked) != want {
-				t.Errorf("%d requests after call %d, want %d", len(p.asked), i+1, want)
+			if len(p.requests) != want {
+				t.Errorf("%d requests after call %d, want %d", len(p.requests), i+1, want)
 			}
 		}
 	})
@@ -171,13 +171,13 @@ func TestCancel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), after, stop)
 				defer cancel()
-				p := &provider{fails: []error{busy(time.Minute)}, start: time.Now(), takes: 2 * time.Second}
+				p := &provider{errs: []error{busy(time.Minute)}, start: time.Now(), latency: 2 * time.Second}
 				reply, err := retry.New(p, retry.Policy{}).Query(ctx, nil)
-				if _, told := errors.AsType[*model.Error](err); !errors.Is(err, stop) || told || !strings.Contains(err.Error(), "busy") {
+				if _, wrapped := errors.AsType[*model.Error](err); !errors.Is(err, stop) || wrapped || !strings.Contains(err.Error(), "busy") {
 					t.Errorf("error %v, want the cause, and the failure as text", err)
 				}
-				if took := time.Since(p.start); took != after || reply.Tries != len(p.asked) {
-					t.Errorf("took %v, %d tries told, %d made", took, reply.Tries, len(p.asked))
+				if took := time.Since(p.start); took != after || reply.Tries != len(p.requests) {
+					t.Errorf("took %v, %d tries reported, %d made", took, reply.Tries, len(p.requests))
 				}
 			})
 		})
@@ -189,10 +189,10 @@ func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused time.Duration
 		ctx := model.WithPause(t.Context(), func() func() {
-			begun := time.Now()
-			return func() { paused += time.Since(begun) }
+			start := time.Now()
+			return func() { paused += time.Since(start) }
 		})
-		p := &provider{fails: []error{busy(time.Minute), busy(30 * time.Second), nil}, start: time.Now(), takes: 5 * time.Second}
+		p := &provider{errs: []error{busy(time.Minute), busy(30 * time.Second), nil}, start: time.Now(), latency: 5 * time.Second}
 		reply, err := retry.New(p, retry.Policy{}).Query(ctx, nil)
 		if err != nil || paused != 90*time.Second || reply.Waited != paused {
 			t.Errorf("paused for %v, waited %v, %v", paused, reply.Waited, err)

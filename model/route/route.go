@@ -26,8 +26,8 @@ type Named struct {
 // Route is a model.Model for one attempt; it is not safe for concurrent use.
 type Route struct {
 	models []Named
-	// madeBy maps ProviderData to the model that made it. Other models cannot
-	// read it: signed thinking, encrypted reasoning.
+	// madeBy maps ProviderData to the index of the model that made it. Other
+	// models cannot read signed thinking and encrypted reasoning.
 	madeBy map[string]int
 	// next returns the index of the model for the next call.
 	next func() int
@@ -39,7 +39,7 @@ var _ model.Model = (*Route)(nil)
 
 // Roulette asks a random model each time. Equal seeds give equal choices.
 func Roulette(models []Named, seed uint64) *Route {
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a choice that can be repeated, not a secret
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the choices must be repeatable; they are no secret
 	return &Route{models: models, next: func() int { return r.IntN(len(models)) }}
 }
 
@@ -64,10 +64,10 @@ func Interleave(models []Named, sequence []int) (*Route, error) {
 }
 
 // Fallback asks the first model until it fails with one of the statuses in on,
-// then the next, and so on. The last model's failure is the call's. Fallback never
-// returns to an earlier model, since every later call would wait for it to fail
-// again. By default it reacts to all failures of providers, but not to those that
-// the agent's conversation causes.
+// then the next, and so on. If the last model fails, so does the call. Fallback
+// never returns to an earlier model, since every later call would wait for it to
+// fail again. If on is empty, Fallback reacts to all failures of providers, but not
+// to those that the agent's conversation causes.
 func Fallback(models []Named, on ...model.Status) *Route {
 	if len(on) == 0 {
 		on = []model.Status{model.AuthenticationError, model.RateLimited, model.ProviderError, model.BadRequest}
@@ -86,7 +86,7 @@ func Fallback(models []Named, on ...model.Status) *Route {
 
 // Query implements model.Model.
 func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	var failed model.Reply // usage of the models that failed
+	var failed model.Reply // totals of the models that failed
 	ctx, restart := model.WithRestart(ctx)
 	for {
 		n := r.next()
@@ -95,11 +95,11 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if reply.Model == "" {
 			reply.Model = m.Name
 		}
-		if kept := reply.Message.ProviderData; len(kept) > 0 {
+		if data := reply.Message.ProviderData; len(data) > 0 {
 			if r.madeBy == nil {
 				r.madeBy = map[string]int{}
 			}
-			r.madeBy[string(kept)] = n
+			r.madeBy[string(data)] = n
 		}
 		for i := range reply.Requests {
 			reply.Requests[i].Model = m.Name
@@ -118,7 +118,7 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 	}
 }
 
-// messagesFor returns the messages for a model, without the ProviderData of other
+// messagesFor returns the messages for model n, without the ProviderData of other
 // models.
 func (r *Route) messagesFor(messages []model.Message, n int) []model.Message {
 	foreign := func(m model.Message) bool {

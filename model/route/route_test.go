@@ -11,18 +11,18 @@ import (
 	"github.com/minibench/mini/model/route"
 )
 
-// recordingModel is a model that records its messages.
+// recordingModel is a model that counts its calls.
 type recordingModel struct {
-	says  string
-	errs  []error // of its first calls
+	name  string  // the name in its replies
+	errs  []error // errors of its first calls
 	calls int
 }
 
 func (v *recordingModel) Query(context.Context, []model.Message) (model.Reply, error) {
 	v.calls++
 	reply := model.Reply{
-		Model: v.says, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10},
-		Requests: []model.Request{{Code: 10 * v.calls}, {Code: 10*v.calls + 1}},
+		Model: v.name, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10},
+		Requests: []model.Request{{HTTPStatus: 10 * v.calls}, {HTTPStatus: 10*v.calls + 1}},
 	}
 	if v.calls <= len(v.errs) && v.errs[v.calls-1] != nil {
 		return reply, v.errs[v.calls-1]
@@ -30,15 +30,15 @@ func (v *recordingModel) Query(context.Context, []model.Message) (model.Reply, e
 	return reply, nil
 }
 
-func named(voices ...*recordingModel) []route.Named {
-	var models []route.Named
-	for i, v := range voices {
-		models = append(models, route.Named{Name: string(rune('a' + i)), Model: v})
+func named(models ...*recordingModel) []route.Named {
+	var named []route.Named
+	for i, m := range models {
+		named = append(named, route.Named{Name: string(rune('a' + i)), Model: m})
 	}
-	return models
+	return named
 }
 
-// answers returns the models that answer n calls.
+// answers returns the names of the models that answer n calls.
 func answers(t *testing.T, m model.Model, n int) string {
 	t.Helper()
 	var who strings.Builder
@@ -75,19 +75,19 @@ func TestInterleave(t *testing.T) {
 
 func TestRoulette(t *testing.T) {
 	const calls = 300
-	spin := func(seed uint64) string {
+	choices := func(seed uint64) string {
 		return answers(t, route.Roulette(named(&recordingModel{}, &recordingModel{}, &recordingModel{}), seed), calls)
 	}
-	one := spin(1)
-	if one != spin(1) {
-		t.Error("the same seed chooses otherwise")
+	first := choices(1)
+	if first != choices(1) {
+		t.Error("the same seed gives other choices")
 	}
-	if one == spin(2) {
-		t.Error("another seed chooses the same")
+	if first == choices(2) {
+		t.Error("another seed gives the same choices")
 	}
-	for _, who := range []string{"a", "b", "c"} {
-		if n := strings.Count(one, who); n < calls/5 || n > calls/2 {
-			t.Errorf("%s answered %d of %d calls", who, n, calls)
+	for _, name := range []string{"a", "b", "c"} {
+		if n := strings.Count(first, name); n < calls/5 || n > calls/2 {
+			t.Errorf("%s answered %d of %d calls", name, n, calls)
 		}
 	}
 }
@@ -100,13 +100,13 @@ func TestFallback(t *testing.T) {
 		who   string // models that answer; ! is a failure
 		asked []int
 	}{
-		"nobody fails":                 {nil, nil, nil, "aaa", []int{3, 0}},
-		"the first fails, once":        {nil, []error{nil, fails(model.RateLimited)}, nil, "abb", []int{2, 2}},
-		"both fail":                    {nil, []error{fails(model.ProviderError)}, []error{fails(model.ProviderError)}, "!bb", []int{1, 3}},
-		"a failure that is not named":  {[]model.Status{model.RateLimited}, []error{fails(model.ProviderError)}, nil, "!aa", []int{3, 0}},
-		"a failure that is named":      {[]model.Status{model.ContentRefused}, []error{fails(model.ContentRefused)}, nil, "bbb", []int{1, 3}},
-		"the model's own doing":        {nil, []error{fails(model.ContextWindowExceeded)}, nil, "!aa", []int{3, 0}},
-		"what is no provider's at all": {nil, []error{errors.New("a defect")}, nil, "!aa", []int{3, 0}},
+		"nobody fails":                {nil, nil, nil, "aaa", []int{3, 0}},
+		"the first fails, once":       {nil, []error{nil, fails(model.RateLimited)}, nil, "abb", []int{2, 2}},
+		"both fail":                   {nil, []error{fails(model.ProviderError)}, []error{fails(model.ProviderError)}, "!bb", []int{1, 3}},
+		"a failure that is not named": {[]model.Status{model.RateLimited}, []error{fails(model.ProviderError)}, nil, "!aa", []int{3, 0}},
+		"a failure that is named":     {[]model.Status{model.ContentRefused}, []error{fails(model.ContentRefused)}, nil, "bbb", []int{1, 3}},
+		"caused by the conversation":  {nil, []error{fails(model.ContextWindowExceeded)}, nil, "!aa", []int{3, 0}},
+		"not an error of a provider":  {nil, []error{errors.New("a defect")}, nil, "!aa", []int{3, 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestFallback(t *testing.T) {
 // TestProviderDataOnlyForItsModel checks that other models do not get ProviderData,
 // and that the history is not modified.
 func TestProviderDataOnlyForItsModel(t *testing.T) {
-	a, b := &dataModel{kept: "a's"}, &dataModel{kept: "b's"}
+	a, b := &dataModel{data: "a's"}, &dataModel{data: "b's"}
 	m, err := route.Interleave([]route.Named{{"a", a}, {"b", b}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +143,8 @@ func TestProviderDataOnlyForItsModel(t *testing.T) {
 		}
 		history = append(history, reply.Message)
 	}
-	if a.given != "of before,|of before,a's,,|" || b.given != "of before,,|of before,,b's,,|" {
-		t.Errorf("the first was given %s, the second %s", a.given, b.given)
+	if a.received != "of before,|of before,a's,,|" || b.received != "of before,,|of before,,b's,,|" {
+		t.Errorf("the first received %s, the second %s", a.received, b.received)
 	}
 	if string(history[1].ProviderData) != "a's" || string(history[2].ProviderData) != "b's" {
 		t.Error("the history was changed")
@@ -152,14 +152,17 @@ func TestProviderDataOnlyForItsModel(t *testing.T) {
 }
 
 // dataModel is a model that returns ProviderData.
-type dataModel struct{ kept, given string }
+type dataModel struct {
+	data     string // ProviderData of its replies
+	received string // ProviderData of the messages that it received
+}
 
 func (m *dataModel) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
 	for _, message := range messages {
-		m.given += string(message.ProviderData) + ","
+		m.received += string(message.ProviderData) + ","
 	}
-	m.given += "|"
-	return model.Reply{Message: model.Message{Role: model.Assistant, ProviderData: []byte(m.kept)}}, nil
+	m.received += "|"
+	return model.Reply{Message: model.Message{Role: model.Assistant, ProviderData: []byte(m.data)}}, nil
 }
 
 func TestFallbackStopsWithItsContext(t *testing.T) {
@@ -173,10 +176,10 @@ func TestFallbackStopsWithItsContext(t *testing.T) {
 
 // TestFallbackRestarts checks that the deltas of the failed model are voided.
 func TestFallbackRestarts(t *testing.T) {
-	say := func(text string, err error) model.Model {
-		return speaker(func(ctx context.Context) (model.Reply, error) {
-			if tell := model.DeltaListener(ctx); tell != nil && text != "" {
-				tell(model.Delta{Text: text})
+	streaming := func(text string, err error) model.Model {
+		return modelFunc(func(ctx context.Context) (model.Reply, error) {
+			if listener := model.DeltaListener(ctx); listener != nil && text != "" {
+				listener(model.Delta{Text: text})
 			}
 			return model.Reply{}, err
 		})
@@ -191,13 +194,13 @@ func TestFallbackRestarts(t *testing.T) {
 				got += d.Text + " "
 			}
 		})
-		m := route.Fallback([]route.Named{{"a", say(test.first, failed)}, {"b", say("whole", nil)}})
+		m := route.Fallback([]route.Named{{"a", streaming(test.first, failed)}, {"b", streaming("whole", nil)}})
 		if _, err := m.Query(ctx, nil); err != nil || got != test.want {
-			t.Errorf("told %q, want %q; %v", got, test.want, err)
+			t.Errorf("deltas %q, want %q; %v", got, test.want, err)
 		}
 	}
 }
 
-type speaker func(context.Context) (model.Reply, error)
+type modelFunc func(context.Context) (model.Reply, error)
 
-func (s speaker) Query(ctx context.Context, _ []model.Message) (model.Reply, error) { return s(ctx) }
+func (f modelFunc) Query(ctx context.Context, _ []model.Message) (model.Reply, error) { return f(ctx) }

@@ -25,7 +25,7 @@ func TestDeltas(t *testing.T) {
 			}
 		})
 		if _, err := m.Query(ctx, nil); err != nil || got != want {
-			t.Errorf("told %q, want %q; %v", got, want, err)
+			t.Errorf("deltas %q, want %q; %v", got, want, err)
 		}
 	}
 }

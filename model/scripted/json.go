@@ -17,9 +17,9 @@ const maxDepth = 1000
 // rejects surrogate pairs, the escapes of characters beyond U+FFFF.
 type jsonParser struct {
 	*json.Decoder
-	data []byte
-	line int // line number at offset seen
-	seen int64
+	data       []byte
+	line       int // line number at lineOffset
+	lineOffset int64
 }
 
 // parseJSON parses a JSON script. Its errors begin with the line number.
@@ -43,9 +43,9 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 
 // currentLine returns the line of the last token.
 func (p *jsonParser) currentLine() int {
-	now := p.InputOffset()
-	p.line += bytes.Count(p.data[p.seen:now], []byte("\n"))
-	p.seen = now
+	offset := p.InputOffset()
+	p.line += bytes.Count(p.data[p.lineOffset:offset], []byte("\n"))
+	p.lineOffset = offset
 	return p.line
 }
 

@@ -19,9 +19,9 @@ func (s *Script) InstanceIDs() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == wildcard })
 }
 
-// Reply returns the reply to an instance after step earlier replies, and its
-// latency. It is for callers that ask out of order; For gives the replies in
-// sequence. A step after the last reply is ErrExhausted.
+// Reply returns the reply of an instance at a step, counted from 0, and its
+// latency. For callers that need the replies in order, there is For. Reply returns
+// ErrExhausted for a step after the last reply.
 func (s *Script) Reply(instanceID string, step int) (model.Reply, time.Duration, error) {
 	replies, err := s.repliesFor(instanceID)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Parse reads a script from memory. name appears in errors; its extension .json
-// selects JSON; others are YAML.
+// Parse parses a script. name appears in errors. A name that ends in .json selects
+// JSON; all others select YAML.
 func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{name: name}
 	var err error
@@ -59,29 +59,29 @@ func fromJSON(name string, data []byte) (map[string][]reply, error) {
 
 // interpret reads the replies from the tree of either format.
 func interpret(name string, root *yaml.Node) (map[string][]reply, error) {
-	by := map[string][]reply{}
+	byInstance := map[string][]reply{}
 	if root.Kind != yaml.MappingNode {
 		list, err := parseList(root)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%w", name, err)
 		}
-		by[wildcard] = list
-		return by, nil
+		byInstance[wildcard] = list
+		return byInstance, nil
 	}
 	for key, value := range pairs(root) {
-		if _, twice := by[key.Value]; twice {
+		if _, duplicate := byInstance[key.Value]; duplicate {
 			return nil, fmt.Errorf("%s:%w", name, errorAt(key, "duplicate instance %q", key.Value))
 		}
 		list, err := parseList(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%w", name, err)
 		}
-		by[key.Value] = list
+		byInstance[key.Value] = list
 	}
-	if len(by) == 0 {
+	if len(byInstance) == 0 {
 		return nil, fmt.Errorf("%s:%d: no replies", name, root.Line)
 	}
-	return by, nil
+	return byInstance, nil
 }
 
 // errorAt returns an error that begins with the node's line number.
@@ -89,6 +89,7 @@ func errorAt(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%d: %s", n.Line, fmt.Sprintf(format, args...))
 }
 
+// pairs returns an iterator over the keys and resolved values of a mapping.
 func pairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -251,6 +252,7 @@ func parseNumber(n *yaml.Node, what string, limit float64) (float64, error) {
 	return f, nil
 }
 
+// kind returns the kind of a node in words, for error messages.
 func kind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

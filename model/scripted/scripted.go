@@ -33,8 +33,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// maxFile bounds a script, in bytes.
-const maxFile = 512 << 20
+// maxFileSize bounds a script, in bytes.
+const maxFileSize = 512 << 20
 
 // Script holds the replies of a file by instance. It is immutable.
 type Script struct {
@@ -67,8 +67,8 @@ func ReadFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load script: %w", err)
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("load script %s: %d bytes, allowed %d", path, info.Size(), maxFile)
+	if info.Size() > maxFileSize {
+		return nil, fmt.Errorf("load script %s: %d bytes, allowed %d", path, info.Size(), maxFileSize)
 	}
 	data, err := os.ReadFile(path) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
@@ -80,9 +80,9 @@ func ReadFile(path string) ([]byte, error) {
 // WithFallback returns a script with the replies of s and, for instances that s
 // does not name, those of fallback.
 func (s *Script) WithFallback(fallback *Script) *Script {
-	by := maps.Clone(fallback.replies)
-	maps.Copy(by, s.replies)
-	return &Script{name: s.name, replies: by}
+	replies := maps.Clone(fallback.replies)
+	maps.Copy(replies, s.replies)
+	return &Script{name: s.name, replies: replies}
 }
 
 // For returns a model that gives the instance's replies in order. In the middle
@@ -132,12 +132,12 @@ func (m *player) Query(ctx context.Context, messages []model.Message) (model.Rep
 	if err := wait(ctx, r.latency); err != nil {
 		return model.Reply{}, err
 	}
-	if tell := model.DeltaListener(ctx); tell != nil {
-		if thought := r.Message.Reasoning; thought != "" {
-			tell(model.Delta{Reasoning: thought})
+	if listener := model.DeltaListener(ctx); listener != nil {
+		if reasoning := r.Message.Reasoning; reasoning != "" {
+			listener(model.Delta{Reasoning: reasoning})
 		}
 		if text := r.Message.Content; text != "" {
-			tell(model.Delta{Text: text})
+			listener(model.Delta{Text: text})
 		}
 	}
 	return r.Reply, nil
@@ -152,7 +152,7 @@ func (m *player) nextReply(messages []model.Message) (reply, bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// A prompt may hold fewer than were given: some of a long history. // a compacted prompt may contain fewer replies than were given
+	// A compacted conversation may contain fewer replies than were given.
 	if m.next = max(m.next, given); m.next >= len(m.replies) {
 		return reply{}, false
 	}

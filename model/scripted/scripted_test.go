@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// play asks until the script is exhausted.
+// play returns all replies to an instance, up to the end of the script.
 func play(t *testing.T, s *scripted.Script, id string) []model.Reply {
 	t.Helper()
 	m, err := s.For(id)
@@ -223,10 +223,10 @@ func TestLatency(t *testing.T) {
 			t.Errorf("cancelled after %v: %v", time.Since(start), err)
 		}
 		if _, err := m.Query(ctx, nil); !errors.Is(err, stop) {
-			t.Errorf("asked with a context that is done: %v", err)
+			t.Errorf("with a context that has ended: %v", err)
 		}
 		if r, err := m.Query(t.Context(), nil); err != nil || r.Message.Content != "last" {
-			t.Errorf("%q, %v: asking in vain used up a reply", r.Message.Content, err)
+			t.Errorf("%q, %v: a failed query used up a reply", r.Message.Content, err)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxErrorBody = 64 << 10 // of an error response's body, in bytes
-	maxMessage   = 1000     // of its message, in bytes
+	maxErrorBody = 64 << 10 // bytes read of an error response's body
+	maxMessage   = 1000     // bytes of its message
 )
 
 // ErrorDetail holds the common fields of the providers' error objects.
@@ -49,7 +49,7 @@ func ParseErrorDetail(body []byte) ErrorDetail {
 	inner := object
 	if raw, ok := object["error"]; ok && bytes.HasPrefix(raw, []byte("{")) {
 		inner = nil
-		_ = json.Unmarshal(raw, &inner) // a valid object, as a part of one
+		_ = json.Unmarshal(raw, &inner) // cannot fail: raw is a part of valid JSON
 	}
 	d := ErrorDetail{Code: asText(inner["code"])}
 	if d.Code == "" {
@@ -82,7 +82,7 @@ func Classify(status int, d ErrorDetail) *model.Error {
 	if n, err := strconv.Atoi(d.Code); err == nil && (status == 0 || status == http.StatusOK) {
 		status = n
 	}
-	e := &model.Error{Code: status, Err: errors.New(describe(status, d))}
+	e := &model.Error{HTTPStatus: status, Err: errors.New(describe(status, d))}
 	lower := strings.ToLower(d.Code + " " + d.Message)
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusPaymentRequired,
@@ -127,7 +127,7 @@ func describe(status int, d ErrorDetail) string {
 	return strings.Join(parts, ": ")
 }
 
-// The providers' wordings; they share no error codes.
+// Texts in the providers' error messages: providers share no error codes.
 var (
 	tooLong = []string{
 		"context_length", "context length", "context window", "context size", "maximum context", "prompt is too long",
@@ -140,8 +140,8 @@ var (
 	noCredit       = []string{"insufficient_quota", "credit balance is too low", "api usage limits"}
 )
 
-func containsAny(s string, any []string) bool {
-	for _, part := range any {
+func containsAny(s string, parts []string) bool {
+	for _, part := range parts {
 		if strings.Contains(s, part) {
 			return true
 		}

@@ -42,8 +42,8 @@ type Client struct {
 	// MaxResponseBytes bounds a response; beyond it reading fails with
 	// ErrResponseTooLarge.
 	MaxResponseBytes int64
-	// Redact removes keys from responses and errors before they are cut, since
-	// a part of a key is not recognized.
+	// Redact removes keys from responses and errors before they are truncated,
+	// since it does not recognize a part of a key.
 	Redact Redactor
 	// HTTP is for proxies and tests; its Timeout is ignored.
 	HTTP *http.Client
@@ -69,7 +69,8 @@ func (c *Client) Close() error {
 // to report a wrong address soon.
 const dialTimeout = 15 * time.Second
 
-// newTransport keeps an idle connection per worker; the default keeps two.
+// newTransport returns a transport that keeps an idle connection per worker; the
+// default transport keeps two per host.
 func newTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -88,15 +89,15 @@ func (c *Client) Query(ctx context.Context, request any, read func(*Response) (m
 	if err != nil {
 		return model.Reply{}, fmt.Errorf("write request: %w", err)
 	}
-	within, cancel := context.WithTimeout(ctx, c.Timeout)
+	requestCtx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	a := &Response{redact: c.Redact}
+	response := &Response{redact: c.Redact}
 	var reply model.Reply
-	if err = c.post(within, cancel, body, a); err == nil {
-		reply, err = read(a)
-		_ = a.body.Close()
+	if err = c.post(requestCtx, cancel, body, response); err == nil {
+		reply, err = read(response)
+		_ = response.body.Close()
 	}
-	reply.Tries, reply.RateLimits = 1, a.rateLimits
+	reply.Tries, reply.RateLimits = 1, response.rateLimits
 	if err == nil {
 		return reply, nil
 	}
@@ -104,7 +105,7 @@ func (c *Client) Query(ctx context.Context, request any, read func(*Response) (m
 		return reply, context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*model.Error](err); !ok {
-		if err = transportError(err, a.begun); errors.Is(within.Err(), context.DeadlineExceeded) {
+		if err = transportError(err, response.started); errors.Is(requestCtx.Err(), context.DeadlineExceeded) {
 			err = timeoutError(c.Timeout)
 		}
 	}
@@ -125,9 +126,9 @@ func (c *Client) body(request any) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// post sends the request. A status of 400 or more, and a web page with any
-// status, is a *model.Error.
-func (c *Client) post(ctx context.Context, cancel context.CancelFunc, body []byte, a *Response) error {
+// post sends the request and opens the response. It returns a *model.Error for a
+// status of 400 or more, and for a web page with any status.
+func (c *Client) post(ctx context.Context, cancel context.CancelFunc, body []byte, response *Response) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (c *Client) post(ctx context.Context, cancel context.CancelFunc, body []byt
 	if err != nil {
 		return err
 	}
-	if err := a.open(resp, c, cancel); err != nil {
+	if err := response.open(resp, c, cancel); err != nil {
 		_ = resp.Body.Close()
 		return err
 	}
@@ -154,7 +155,7 @@ const maxHost = 253
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-		host := c.Redact.Bytes([]byte(req.URL.Host)) // redact before cutting: a part of a key is not recognized
+		host := c.Redact.Bytes([]byte(req.URL.Host)) // redact before truncating: a part of a key is not recognized
 		return &model.Error{
 			Status: model.BadRequest, Err: fmt.Errorf("the server redirects to %s://%s", req.URL.Scheme, host[:min(len(host), maxHost)]),
 			Hint: "set the base URL (model.base_url) to the redirect target, if that host may receive the key",

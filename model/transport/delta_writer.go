@@ -6,8 +6,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// DeltaWriter sends deltas to a listener without keys. It holds back text that
-// may be the start of a key. It is not safe for concurrent use; a nil
+// DeltaWriter removes keys from deltas and sends them to a listener. It holds back
+// text that may be the start of a key. It is not safe for concurrent use. A nil
 // DeltaWriter discards everything.
 type DeltaWriter struct {
 	listener        func(model.Delta)
@@ -24,49 +24,49 @@ func (r Redactor) DeltaWriter(listener func(model.Delta)) *DeltaWriter {
 }
 
 // Text appends to the reply.
-func (p *DeltaWriter) Text(s string) {
-	if p == nil || s == "" {
+func (w *DeltaWriter) Text(s string) {
+	if w == nil || s == "" {
 		return
 	}
-	p.send(model.Delta{Reasoning: p.reasoning.flushShort()}) // thinking is usually complete here
-	p.send(model.Delta{Text: p.text.add(s)})
+	w.send(model.Delta{Reasoning: w.reasoning.flushShort()}) // usually the thinking is complete now
+	w.send(model.Delta{Text: w.text.add(s)})
 }
 
 // Reasoning appends to the thinking.
-func (p *DeltaWriter) Reasoning(s string) {
-	if p == nil || s == "" {
+func (w *DeltaWriter) Reasoning(s string) {
+	if w == nil || s == "" {
 		return
 	}
-	p.send(model.Delta{Text: p.text.flushShort()})
-	p.send(model.Delta{Reasoning: p.reasoning.add(s)})
+	w.send(model.Delta{Text: w.text.flushShort()})
+	w.send(model.Delta{Reasoning: w.reasoning.add(s)})
 }
 
 // Restart voids everything written so far.
-func (p *DeltaWriter) Restart() {
-	if p == nil {
+func (w *DeltaWriter) Restart() {
+	if w == nil {
 		return
 	}
-	p.text.flush()
-	p.reasoning.flush()
-	if p.sent {
-		p.sent = false
-		p.listener(model.Delta{Restart: true})
+	w.text.flush()
+	w.reasoning.flush()
+	if w.sent {
+		w.sent = false
+		w.listener(model.Delta{Restart: true})
 	}
 }
 
 // Close sends the text that was held back.
-func (p *DeltaWriter) Close() {
-	if p == nil {
+func (w *DeltaWriter) Close() {
+	if w == nil {
 		return
 	}
-	p.send(model.Delta{Reasoning: p.reasoning.flush()})
-	p.send(model.Delta{Text: p.text.flush()})
+	w.send(model.Delta{Reasoning: w.reasoning.flush()})
+	w.send(model.Delta{Text: w.text.flush()})
 }
 
-func (p *DeltaWriter) send(d model.Delta) {
+func (w *DeltaWriter) send(d model.Delta) {
 	if d.Text != "" || d.Reasoning != "" {
-		p.sent = true
-		p.listener(d)
+		w.sent = true
+		w.listener(d)
 	}
 }
 
@@ -75,20 +75,20 @@ func (p *DeltaWriter) send(d model.Delta) {
 type keyFilter struct {
 	redact   Redactor
 	held     string
-	released int // bytes of held that were already released
+	released int // bytes of held that were released by flushShort
 }
 
 // add appends s and returns the text to release.
 func (k *keyFilter) add(s string) string {
 	whole := k.held + s
 	clean := string(k.redact.Bytes([]byte(whole)))
-	from := k.released
+	start := k.released
 	if clean != whole {
-		from = 0 // the released text was part of the redacted key
+		start = 0 // the released text was part of the redacted key
 	}
-	n := len(clean) - k.redact.partialKey(clean)
-	k.held, k.released = clean[n:], max(0, from-n)
-	return clean[min(from, n):n]
+	end := len(clean) - k.redact.partialKey(clean)
+	k.held, k.released = clean[end:], max(0, start-end)
+	return clean[min(start, end):end]
 }
 
 // flushShort releases a short held end when other output follows: it is probably

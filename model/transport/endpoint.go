@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Endpoint holds what the configurations of all providers share. Its printed form
-// shows only whether a key is set, and only the names of headers.
+// Endpoint holds the settings that all providers share. Its printed form shows only
+// whether a key is set, and only the names of headers.
 type Endpoint struct {
 	Name    string // of the model
 	BaseURL string
@@ -20,8 +20,8 @@ type Endpoint struct {
 	Headers map[string]string
 }
 
-// Validate returns the first error, for the user. path is what requests append to
-// the base URL; users sometimes include it.
+// Validate returns the first error, for the user. path is the path that requests
+// append to the base URL: a base URL that ends with it is an error.
 func (e Endpoint) Validate(path string) error {
 	if e.Name == "" {
 		return errors.New("model name is missing")

@@ -62,8 +62,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A stream that has started must not stall. Before that the server may think, and
-// comments count as data.
+// A stream that has started must not stall. Before it starts, the server may think as
+// long as it needs. Comments count as data.
 func TestIdle(t *testing.T) {
 	const limit = 2 * time.Minute
 	tests := map[string]struct {

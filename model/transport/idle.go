@@ -21,7 +21,7 @@ type idleReader struct {
 	stalled atomic.Bool
 }
 
-// newIdleReader wraps a body whose request ends with cancel.
+// newIdleReader wraps the body of a response; cancel ends the request.
 func newIdleReader(body io.ReadCloser, limit time.Duration, cancel context.CancelFunc) *idleReader {
 	return &idleReader{ReadCloser: body, limit: limit, cancel: cancel}
 }

@@ -20,9 +20,11 @@ const minSecret = 8
 
 const redacted = "[redacted]"
 
-// Redactor removes keys from texts, also when quoted, escaped or encoded. The
+// Redactor removes keys from texts, also quoted, escaped and encoded keys. The
 // zero value removes nothing.
-type Redactor struct{ forms []string }
+type Redactor struct {
+	forms []string // the keys, as they are, escaped and encoded
+}
 
 // NewRedactor returns a Redactor for keys. Keys too short to be secret are
 // ignored.
@@ -35,7 +37,7 @@ func NewRedactor(keys ...string) Redactor {
 	}
 	slices.Sort(r.forms)
 	r.forms = slices.Compact(r.forms)
-	// Longest first: a form may contain another.
+	// The longest first: a form may contain another.
 	slices.SortStableFunc(r.forms, func(a, b string) int { return len(b) - len(a) })
 	return r
 }

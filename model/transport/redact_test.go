@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// A key in all encoded forms, within other text.
+// TestRedactor redacts a key in all encoded forms, within other text.
 func TestRedactor(t *testing.T) {
 	for _, key := range []string{"sk-marker-0123456789abcdef", `a/b+c=d&e"f<g>h\i`, "12345678"} {
 		r := transport.NewRedactor("short", key)
@@ -28,15 +28,15 @@ func TestRedactor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for form, said := range map[string]string{
+			for form, encoded := range map[string]string{
 				"plain": text, "JSON": string(inJSON), "JSON with slashes": strings.ReplaceAll(string(inJSON), "/", `\/`),
 				"Go": strconv.Quote(text), "HTML": html.EscapeString(text), "query": url.QueryEscape(text), "path": url.PathEscape(text),
 				"hex": hex.EncodeToString([]byte(text)), "HEX": fmt.Sprintf("%X", text),
 				"base64": base64.StdEncoding.EncodeToString([]byte(text)), "base64 of URLs": base64.URLEncoding.EncodeToString([]byte(text)),
 			} {
-				got := string(r.Bytes([]byte("<< " + said + " >>")))
+				got := string(r.Bytes([]byte("<< " + encoded + " >>")))
 				if !strings.Contains(got, "[redacted]") || !strings.HasPrefix(got, "<< ") || !strings.HasSuffix(got, " >>") {
-					t.Errorf("%s: %s became %s", form, said, got)
+					t.Errorf("%s: %s became %s", form, encoded, got)
 				}
 			}
 		}
@@ -48,7 +48,7 @@ func TestRedactor(t *testing.T) {
 	}
 }
 
-// Errors quote shortened texts; none contains a part of a key.
+// Errors quote truncated texts, but never a part of a key.
 func TestNoPartialKeys(t *testing.T) {
 	const key, half = "sk-marker-0123456789", "sk-marker"
 	refuse := func(fill int) http.HandlerFunc {
@@ -70,12 +70,12 @@ func TestNoPartialKeys(t *testing.T) {
 		tests[fmt.Sprint("refusal ", fill)] = refuse(fill)
 	}
 	for name, serve := range tests {
-		said, err := post(t, transport.Client{Redact: transport.NewRedactor(key)}, "{}", serve)
+		text, err := post(t, transport.Client{Redact: transport.NewRedactor(key)}, "{}", serve)
 		if e, ok := errors.AsType[*model.Error](err); ok {
-			said = e.Error()
+			text = e.Error()
 		}
-		if said == "" || strings.Contains(said, half) {
-			t.Errorf("%s: %q", name, said)
+		if text == "" || strings.Contains(text, half) {
+			t.Errorf("%s: %q", name, text)
 		}
 	}
 }

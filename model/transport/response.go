@@ -17,30 +17,30 @@ import (
 // Response is a successful HTTP response.
 type Response struct {
 	body       io.ReadCloser
-	streams    bool
-	begun      bool // some part of it arrived
+	isStream   bool
+	started    bool // a part of the response has arrived
 	rateLimits model.RateLimits
 	redact     Redactor
 }
 
 // open checks the response; cancel ends the request.
-func (a *Response) open(resp *http.Response, c *Client, cancel context.CancelFunc) error {
-	a.begun, a.rateLimits = true, rateLimits(resp.Header)
+func (r *Response) open(resp *http.Response, c *Client, cancel context.CancelFunc) error {
+	r.started, r.rateLimits = true, rateLimits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {
 		return c.statusError(resp)
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	a.streams = kind == "text/event-stream"
-	if a.streams {
+	r.isStream = kind == "text/event-stream"
+	if r.isStream {
 		resp.Body = newIdleReader(resp.Body, c.IdleTimeout, cancel)
 	}
 	in := bufio.NewReader(&limitedReader{r: resp.Body, left: c.MaxResponseBytes})
-	if !a.streams {
+	if !r.isStream {
 		if first, err := in.Peek(1); err == nil && first[0] == '<' {
 			return webPageError(resp.StatusCode)
 		}
 	}
-	a.body = struct {
+	r.body = struct {
 		io.Reader
 		io.Closer
 	}{in, resp.Body}
@@ -48,20 +48,20 @@ func (a *Response) open(resp *http.Response, c *Client, cancel context.CancelFun
 }
 
 // IsStream reports whether the response is an event stream. Some servers ignore
-// what was requested.
-func (a *Response) IsStream() bool { return a.streams }
+// whether the request asks for one.
+func (r *Response) IsStream() bool { return r.isStream }
 
 // JSON returns the whole body without keys.
-func (a *Response) JSON() ([]byte, error) {
-	body, err := io.ReadAll(a.body)
-	return a.redact.Bytes(body), err
+func (r *Response) JSON() ([]byte, error) {
+	body, err := io.ReadAll(r.body)
+	return r.redact.Bytes(body), err
 }
 
 // Events returns the data of a stream's events without keys.
-func (a *Response) Events() iter.Seq2[[]byte, error] {
+func (r *Response) Events() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for data, err := range Events(a.body) {
-			if !yield(a.redact.Bytes(data), err) {
+		for data, err := range Events(r.body) {
+			if !yield(r.redact.Bytes(data), err) {
 				return
 			}
 		}
@@ -86,10 +86,10 @@ func Events(body io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// ErrResponseTooLarge is the error of reading a response beyond the limit.
+// ErrResponseTooLarge means that a response exceeds Client.MaxResponseBytes.
 var ErrResponseTooLarge = errors.New("response is too large")
 
-// limitedReader is an io.LimitedReader that fails at the limit.
+// limitedReader is like io.LimitedReader, but fails at the limit.
 type limitedReader struct {
 	r    io.Reader
 	left int64
@@ -104,8 +104,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ClampTokens returns a server's token count within a range that is safe to add
-// and multiply.
+// ClampTokens bounds a server's token count to a range that is safe to add and
+// multiply.
 func ClampTokens[N int | int64](n N) int64 { return min(max(0, int64(n)), 1<<40) }
 
 // MalformedResponse returns the error of an invalid response; a retry may help.

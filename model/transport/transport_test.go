@@ -31,13 +31,13 @@ func post(t *testing.T, c transport.Client, request any, serve http.HandlerFunc)
 
 func query(t *testing.T, c transport.Client, request any) (string, error) {
 	var got strings.Builder
-	_, err := transport.New(c).Query(t.Context(), request, func(a *transport.Response) (model.Reply, error) {
-		if !a.IsStream() {
-			body, err := a.JSON()
+	_, err := transport.New(c).Query(t.Context(), request, func(resp *transport.Response) (model.Reply, error) {
+		if !resp.IsStream() {
+			body, err := resp.JSON()
 			got.Write(body)
 			return model.Reply{}, err
 		}
-		for data, err := range a.Events() {
+		for data, err := range resp.Events() {
 			if err != nil {
 				return model.Reply{}, err
 			}

@@ -13,24 +13,24 @@ import (
 )
 
 // transportError returns the error of a request without a complete response;
-// begun says whether any of it arrived. Only failures that waiting cannot fix
-// are not retryable. If nothing arrived, the address may be wrong.
-func transportError(err error, begun bool) *model.Error {
+// started reports whether a part of the response arrived. The error is retryable
+// unless waiting cannot help. If nothing arrived, the address may be wrong.
+func transportError(err error, started bool) *model.Error {
 	e := &model.Error{
 		Status: model.ProviderError, Retryable: true, Err: err,
 		Hint: "check the base URL (model.base_url) and that the server can be reached",
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	_, garbled := errors.AsType[tls.RecordHeaderError](err)
+	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case untrusted:
 		e.Retryable = false
 		e.Hint = "this machine does not trust the server's certificate; check the base URL (model.base_url), or name a file with its authority in SSL_CERT_FILE"
-	case garbled, errors.Is(err, http.ErrSchemeMismatch):
+	case notTLS, errors.Is(err, http.ErrSchemeMismatch):
 		e.Retryable = false
 		e.Hint = "the server does not speak TLS there; check the base URL (model.base_url): http:// instead of https://, or another port"
 	default:
-		e.MaybeMisconfigured = !begun
+		e.MaybeMisconfigured = !started
 	}
 	return e
 }
@@ -47,7 +47,7 @@ func timeoutError(limit time.Duration) *model.Error {
 // webPageError returns the error of a response that is HTML.
 func webPageError(status int) *model.Error {
 	return &model.Error{
-		Status: model.ProviderError, Code: status, Retryable: true, MaybeMisconfigured: true,
+		Status: model.ProviderError, HTTPStatus: status, Retryable: true, MaybeMisconfigured: true,
 		Err:  errors.New(describe(status, ErrorDetail{Message: "a web page came instead of an answer"})),
 		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
 	}

@@ -85,7 +85,7 @@ func newInstance(in runner.Instance, requested int, records map[attemptKey]verdi
 // newAttempt returns a result as an attempt; false if it has no verdict of the
 // tests.
 func newAttempt(r runner.Result) (Attempt, bool) {
-	if !r.Class.Counts() || r.Verdict == nil {
+	if !r.Class.IsResult() || r.Verdict == nil {
 		return Attempt{}, false
 	}
 	class := verdicts.Class(*r.Verdict)

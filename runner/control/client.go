@@ -16,10 +16,10 @@ import (
 	"syscall"
 )
 
-// Send sends a request to the run in a folder. The folder is not trusted: Send
-// connects only to a socket of the same user. The error is a *NotRunningError if no
-// run is listening.
-func Send(ctx context.Context, run string, q Request) (Reply, error) {
+// Send sends a request to the batch that runs in a folder. It connects only to a
+// socket of the same user, because the folder is not trusted. The error is a
+// *NotRunningError if no batch listens.
+func Send(ctx context.Context, run string, req Request) (Reply, error) {
 	l, err := readLease(run)
 	if err != nil {
 		return Reply{}, err
@@ -32,11 +32,11 @@ func Send(ctx context.Context, run string, q Request) (Reply, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
-	body, err := json.Marshal(q)
+	body, err := json.Marshal(req)
 	if err != nil {
 		return Reply{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://mini/", bytes.NewReader(body))
+	httpReq, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://mini/", bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
 	}
@@ -44,9 +44,9 @@ func Send(ctx context.Context, run string, q Request) (Reply, error) {
 		DisableKeepAlives: true,
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, run, l.Path) },
 	}}
-	response, err := client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // the URL is meaningless
+	httpResp, err := client.Do(httpReq)
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		err = urlErr.Err // the URL means nothing to the user
 	}
 	if notRunning, ok := errors.AsType[*NotRunningError](err); ok {
 		return Reply{}, notRunning
@@ -54,9 +54,9 @@ func Send(ctx context.Context, run string, q Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, fmt.Errorf("ask the run: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // all has been read
+	defer httpResp.Body.Close() //nolint:errcheck // the body has been read
 	var r Reply
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxReply)).Decode(&r); err != nil {
+	if err := json.NewDecoder(io.LimitReader(httpResp.Body, maxReply)).Decode(&r); err != nil {
 		return Reply{}, fmt.Errorf("ask the run: read the answer: %w", err)
 	}
 	return r, nil
@@ -91,8 +91,8 @@ func (l lease) checkSocket(run string) error {
 		return fmt.Errorf("%s: the run is another user's: %w", run, err)
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s: %s is not a file of mini", run, FileName)
-	case owner(info) != os.Getuid() && os.Getuid() != 0:
-		return fmt.Errorf("%s: the run is that of another user (%d)", run, owner(info))
+	case ownerUID(info) != os.Getuid() && os.Getuid() != 0:
+		return fmt.Errorf("%s: the run is that of another user (%d)", run, ownerUID(info))
 	}
 	return nil
 }

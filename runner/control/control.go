@@ -3,15 +3,16 @@
 // socket.
 //
 // The socket is in the user's runtime directory, because the path of a socket is
-// limited to 107 bytes. control.json in the run's folder names it while the batch
-// runs. Only the user and root may connect.
+// limited to 107 bytes and that of a run's folder may be longer. While the batch
+// runs, control.json in the run's folder has the path of the socket. Only the user
+// and root may connect.
 //
 //	s, err := control.Listen(folder.Dir(), controller)
 //	defer s.Close()
 //
 //	reply, err := control.Send(ctx, dir, control.Request{Action: "pause"})
 //
-// The actions themselves are implemented by runner.Control.
+// runner.Control implements the actions.
 package control
 
 import (
@@ -36,22 +37,22 @@ func Actions() []string {
 	return []string{StatusAction, string(runner.Pause), string(runner.Resume), string(runner.Drain), string(runner.Requeue), string(runner.Kill)}
 }
 
-// NeedsTask reports whether an action applies to one task.
-func NeedsTask(verb string) bool {
-	return verb == string(runner.Requeue) || verb == string(runner.Kill)
+// NeedsTask reports whether an action needs Request.TaskID.
+func NeedsTask(action string) bool {
+	return action == string(runner.Requeue) || action == string(runner.Kill)
 }
 
-// Request is the body of a request.
+// Request is the body of an HTTP request.
 type Request struct {
 	Action string `json:"verb"`
 	TaskID string `json:"id,omitempty"` // a task: an instance, or "id#2" for one repetition
 }
 
-// Reply is the body of a response.
+// Reply is the body of an HTTP response.
 type Reply struct {
 	OK   bool   `json:"ok"`
-	Text string `json:"text,omitempty"` // the effect
-	// Kind classifies an error; Error is its text.
+	Text string `json:"text,omitempty"` // the effect of the action
+	// Kind is the class of an error, Error its text.
 	Kind   ErrorKind `json:"kind,omitempty"`
 	Error  string    `json:"error,omitempty"`
 	Status *Status   `json:"status,omitempty"`
@@ -68,23 +69,24 @@ const (
 	BadRequest  ErrorKind = "bad"     // the body is not a Request
 )
 
-// Limits on sizes, in bytes, and on waiting.
+// Limits on the sizes of bodies, in bytes, and on waiting.
 const (
 	maxRequest = 8 << 10
 	maxReply   = 32 << 20
 	timeout    = 5 * time.Second
 )
 
-// FileName is the file in the run's folder that names the socket.
+// FileName is the name of the lease file in the run's folder.
 const FileName = datasets.ControlFile
 
-// format is the format version of that file.
+// format is the format version of the lease file.
 const format = "mini-control-2"
 
-// maxLease bounds the size of that file, in bytes.
+// maxLease limits the size of the lease file, in bytes.
 const maxLease = 8 << 10
 
-// lease is the contents of that file: the socket of a run and its owner.
+// lease is the contents of the lease file: the socket of a run and the process that
+// owns it.
 type lease struct {
 	Format  string    `json:"format"`
 	Path    string    `json:"path"`
@@ -130,7 +132,7 @@ const (
 	reasonEnded = "the run has ended"
 )
 
-// readLease reads the location of a run's socket. The folder is not trusted.
+// readLease reads the lease file of a run. The file is not trusted.
 func readLease(run string) (lease, error) {
 	dir, err := rootdir.Open(run)
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *fakeController) Execute(o runner.ControlRequest) (string, error) {
 
 func (c *fakeController) Status(context.Context) Status { return Status{Run: "it", PID: 7} }
 
-// newTestServer is a listening server with its own runtime directory.
+// newTestServer returns a listening server with its own runtime directory.
 func newTestServer(t *testing.T, run string) (*fakeController, *Server) {
 	t.Helper()
 	if os.Getenv("XDG_RUNTIME_DIR") == "" || !strings.HasPrefix(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()) {
@@ -53,7 +53,7 @@ func newTestServer(t *testing.T, run string) (*fakeController, *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // a second time, if the test has closed it
+	t.Cleanup(func() { _ = s.Close() }) // does nothing more if the test has closed it
 	return c, s
 }
 
@@ -160,7 +160,7 @@ func TestNoSocketDir(t *testing.T) {
 	}
 }
 
-// newTestServerIn is an office with the current runtime directory.
+// newTestServerIn returns a server with the current runtime directory.
 func newTestServerIn(t *testing.T, run string) (*fakeController, *Server) {
 	t.Helper()
 	c := &fakeController{}
@@ -181,7 +181,7 @@ func longFolder(t *testing.T) string {
 }
 
 // Idle, invalid or disconnecting clients do not block others.
-func TestNonsense(t *testing.T) {
+func TestInvalidClients(t *testing.T) {
 	run := t.TempDir()
 	c, s := newTestServer(t, run)
 	dial := func() net.Conn {
@@ -265,7 +265,7 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// As left by a kill, with the socket.
+	// The files that a killed process leaves, with the socket.
 	bound := filepath.Join(dir, "mini", "0123456789abcdef.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: bound, Net: "unix"})
 	if err != nil {
@@ -349,17 +349,17 @@ func TestSendToNoRun(t *testing.T) {
 func TestWatch(t *testing.T) {
 	var w Tracker
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	tell := func(after time.Duration, e runner.Event) {
+	update := func(after time.Duration, e runner.Event) {
 		at = at.Add(after)
 		e.Time = at
 		w.Update(e)
 	}
-	tell(0, runner.Event{Type: runner.RunStarted})
-	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1})
-	tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2})
-	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: "a"}) // for an image
-	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
-	tell(0, runner.Event{Type: runner.Step, Instance: "a", Repetition: 2, Step: 4, Cost: 0.75})
+	update(0, runner.Event{Type: runner.RunStarted})
+	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1})
+	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2})
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: "a"}) // waits for an image
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
+	update(0, runner.Event{Type: runner.CommandFinished, Instance: "a", Repetition: 2, Step: 4, Cost: 0.75})
 	rows, elapsed := w.Running(at.Add(time.Second))
 	if len(rows) != 2 || elapsed != 3*time.Second || rows[0].Phase != runner.Waiting || rows[0].Elapsed != 2 {
 		t.Fatalf("%+v, %v", rows, elapsed)
@@ -367,12 +367,12 @@ func TestWatch(t *testing.T) {
 	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.Running {
 		t.Errorf("%+v", r)
 	}
-	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // of all repetitions that are starting
-	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a"})
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // applies to all repetitions that are starting
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a"})
 	if rows, _ := w.Running(at); rows[0].Phase != runner.Scrubbing || rows[1].Phase != runner.Running {
 		t.Errorf("%+v", rows)
 	}
-	tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Released, Instance: "a", Repetition: 1})
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a", Repetition: 1})
 	if rows, _ := w.Running(at); len(rows) != 1 || rows[0].TaskID != "a#2" {
 		t.Errorf("%+v", rows)
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID returns the user at the other end of a connection.
+// peerUID returns the user ID of the process at the other end of a Unix socket.
 func peerUID(c net.Conn) (uid int, err error) {
 	socket, ok := c.(*net.UnixConn)
 	if !ok {
@@ -19,11 +19,11 @@ func peerUID(c net.Conn) (uid int, err error) {
 		return 0, err
 	}
 	var cred *unix.Ucred
-	var failed error
+	var credErr error
 	err = raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
-	if err = errors.Join(err, failed); err != nil {
+	if err = errors.Join(err, credErr); err != nil {
 		return 0, fmt.Errorf("get peer credentials: %w", err)
 	}
 	return int(cred.Uid), nil

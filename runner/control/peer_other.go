@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// peerUID returns this user: the socket's directory is accessible only to its
-// owner.
+// peerUID returns the ID of this user. On systems other than Linux, only the
+// permissions of the socket's directory restrict who connects.
 func peerUID(net.Conn) (uid int, err error) { return os.Getuid(), nil }

@@ -17,8 +17,8 @@ import (
 
 // Controller executes requests.
 type Controller interface {
-	// Do executes a request and describes the effect in one sentence.
-	Execute(o runner.ControlRequest) (string, error)
+	// Execute executes a request and describes the effect in one sentence.
+	Execute(req runner.ControlRequest) (string, error)
 	// Status returns the status of the run.
 	Status(ctx context.Context) Status
 }
@@ -31,8 +31,8 @@ type Server struct {
 	wg         sync.WaitGroup
 }
 
-// Listen accepts requests for the run in a folder until Close. The caller has
-// locked the folder. Requests are served concurrently.
+// Listen starts a server that accepts requests for the run in a folder until Close.
+// The caller must have locked the folder. The server calls c concurrently.
 func Listen(run string, c Controller) (*Server, error) {
 	name := socketName(run)
 	dir, err := findSocketDir(socketDirs(), name)
@@ -41,8 +41,8 @@ func Listen(run string, c Controller) (*Server, error) {
 	}
 	s := &Server{run: run, path: filepath.Join(dir, name), controller: c}
 	s.http = http.Server{Handler: s, ReadTimeout: timeout, WriteTimeout: 2 * timeout, MaxHeaderBytes: maxRequest}
-	_ = os.Remove(s.path)                       // left by a killed process: the caller has locked the folder
-	listener, err := net.Listen("unix", s.path) //nolint:noctx // returns at once; the directory keeps others out
+	_ = os.Remove(s.path)                       // of a killed process: the lock excludes a running one
+	listener, err := net.Listen("unix", s.path) //nolint:noctx // returns at once; only this user can access the directory
 	if err != nil {
 		return nil, fmt.Errorf("listen for requests: %w", err)
 	}
@@ -71,31 +71,31 @@ func (l ownListener) Accept() (net.Conn, error) {
 		if uid, err := peerUID(c); err == nil && (uid == os.Getuid() || uid == 0) {
 			return c, nil
 		}
-		_ = c.Close() // nothing was written
+		_ = c.Close() // nothing to flush
 	}
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var q Request
+	var req Request
 	reply := Reply{Kind: BadRequest, Error: `POST one JSON object of at most 8 kB, as {"verb":"status"}`}
-	if r.Method == http.MethodPost && json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&q) == nil {
-		reply = s.answer(r.Context(), q)
+	if r.Method == http.MethodPost && json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req) == nil {
+		reply = s.answer(r.Context(), req)
 	} else {
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	_ = json.NewEncoder(w).Encode(reply) // the client may be gone
 }
 
-// answer executes a request.
-func (s *Server) answer(ctx context.Context, q Request) Reply {
-	if q.Action == StatusAction {
+// answer executes a request and returns the reply.
+func (s *Server) answer(ctx context.Context, req Request) Reply {
+	if req.Action == StatusAction {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		status := s.controller.Status(ctx)
 		return Reply{OK: true, Status: &status}
 	}
-	text, err := s.controller.Execute(runner.ControlRequest{Action: runner.Action(q.Action), TaskID: q.TaskID, Source: runner.SourceCtl})
+	text, err := s.controller.Execute(runner.ControlRequest{Action: runner.Action(req.Action), TaskID: req.TaskID, Source: runner.SourceCtl})
 	if err == nil {
 		return Reply{OK: true, Text: text}
 	}

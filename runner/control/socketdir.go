@@ -15,11 +15,11 @@ import (
 // maxPath is the maximum length of a socket's path, in bytes: 107 on Linux.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// shared is the directory for temporary files of all users.
-const shared = "/tmp"
+// sharedTempDir is the directory for temporary files of all users.
+const sharedTempDir = "/tmp"
 
-// socketName returns the name of a run's socket, a hash of the folder's path. A
-// socket left by a killed process is thus replaced by the next one.
+// socketName returns the name of a run's socket. It is a hash of the folder's path,
+// so that Listen finds and removes a socket that a killed process left.
 func socketName(run string) string {
 	if abs, err := filepath.Abs(run); err == nil {
 		run = abs
@@ -35,17 +35,17 @@ func isSocketName(name string) bool {
 	return ok && len(digits) == 16 && err == nil
 }
 
-// socketDirs returns the directories for sockets in order of preference: the user's
-// runtime directory, and a substitute.
+// socketDirs returns the directories for sockets in order of preference: one in the
+// user's runtime directory, and one in sharedTempDir.
 func socketDirs() []string {
 	var all []string
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		all = append(all, filepath.Join(dir, "mini"))
 	}
-	return append(all, fmt.Sprintf("%s/mini-%d", shared, os.Getuid()))
+	return append(all, fmt.Sprintf("%s/mini-%d", sharedTempDir, os.Getuid()))
 }
 
-// findSocketDir creates the first usable directory for a socket.
+// findSocketDir creates and returns the first usable directory for a socket.
 func findSocketDir(dirs []string, name string) (dir string, err error) {
 	var reasons []string
 	for _, dir := range dirs {
@@ -53,20 +53,21 @@ func findSocketDir(dirs []string, name string) (dir string, err error) {
 			reasons = append(reasons, fmt.Sprintf("%s: socket path would exceed %d bytes (%d)", dir, maxPath, n))
 			continue
 		}
-		failed := makePrivate(dir)
-		if failed == nil {
+		dirErr := makePrivate(dir)
+		if dirErr == nil {
 			return dir, nil
 		}
-		reasons = append(reasons, failed.Error())
+		reasons = append(reasons, dirErr.Error())
 	}
 	return "", errors.New("no usable directory for a socket: " + strings.Join(reasons, "; "))
 }
 
-// makePrivate creates a directory that only this user may access, or checks an
-// existing one. It does not follow links: other users may write to the parent.
+// makePrivate creates a directory that only this user can access. If it exists,
+// makePrivate checks its owner and does not follow a link, because other users can
+// write to sharedTempDir.
 func makePrivate(dir string) error {
-	if parent := filepath.Dir(dir); parent != shared {
-		// As sudo leaves it, the runtime folder may be another user's. // after sudo, the runtime directory may belong to another user
+	if parent := filepath.Dir(dir); parent != sharedTempDir {
+		// After sudo, the runtime directory may belong to another user.
 		if err := checkOwned(parent); err != nil {
 			return err
 		}
@@ -88,14 +89,14 @@ func checkOwned(dir string) error {
 		return err
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder", dir)
-	case owner(info) != os.Getuid():
+	case ownerUID(info) != os.Getuid():
 		return fmt.Errorf("%s is another user's", dir)
 	}
 	return nil
 }
 
-// owner returns the owner of a file; -1 if unknown.
-func owner(info fs.FileInfo) int {
+// ownerUID returns the user ID of a file's owner; -1 if unknown.
+func ownerUID(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}

@@ -13,7 +13,7 @@ type Status struct {
 	Run     string  `json:"run"` // folder
 	PID     int     `json:"pid"`
 	Elapsed float64 `json:"elapsed"` // seconds
-	// Queue is nil when all attempts have ended and only verdicts are missing.
+	// Queue is nil when all attempts have ended and only evaluations continue.
 	Queue     *runner.QueueStatus `json:"queue"`
 	Running   []RunningTask       `json:"running"`
 	Providers []Provider          `json:"providers"`
@@ -33,18 +33,18 @@ type RunningTask struct {
 	started time.Time
 }
 
-// Provider is the rate limit state of an endpoint.
-type Provider struct { // host
-	Endpoint string `json:"endpoint"` // its host
+// Provider is the rate limit state of a model's endpoint.
+type Provider struct {
+	Endpoint string `json:"endpoint"` // host of the endpoint
 	runner.ProviderState
 }
 
 // Disk is the disk space of a run, in bytes; nil if unknown.
 type Disk struct {
-	RunFree    *int64 `json:"run_free"`    // free, of the run's folder
-	EngineFree *int64 `json:"engine_free"` // free, of the container engine's images and containers
-	// ImageBudget bounds the images that mini pulled, whose size is Images; nil
-	// if it is not set or not yet measured.
+	RunFree    *int64 `json:"run_free"`    // free space for the run's folder
+	EngineFree *int64 `json:"engine_free"` // free space for the container engine's images and containers
+	// ImageBudget limits the size of the images that mini pulled; nil if there is
+	// no limit. Images is their size; nil until it is measured.
 	ImageBudget *int64 `json:"image_budget,omitempty"`
 	Images      *int64 `json:"images,omitempty"`
 }
@@ -54,27 +54,27 @@ type Disk struct {
 type Tracker struct {
 	mu      sync.Mutex
 	started time.Time
-	running []*RunningTask // in the order in which they began
+	running []*RunningTask // in the order in which their attempts started
 }
 
 // Update processes an event.
-func (w *Tracker) Update(e runner.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (t *Tracker) Update(e runner.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch e.Type {
 	case runner.RunStarted:
-		w.started, w.running = e.Time, nil
+		t.started, t.running = e.Time, nil
 	case runner.AttemptStarted:
-		w.remove(e.TaskID())
-		w.running = append(w.running, &RunningTask{TaskID: e.TaskID(), Attempt: e.Attempt, Phase: runner.Starting, started: e.Time})
-	case runner.Step:
-		w.forEach(e, func(r *RunningTask) { r.Step, r.Cost = e.Step, e.Cost })
+		t.remove(e.TaskID())
+		t.running = append(t.running, &RunningTask{TaskID: e.TaskID(), Attempt: e.Attempt, Phase: runner.PhaseStarting, started: e.Time})
+	case runner.CommandFinished:
+		t.forEach(e, func(r *RunningTask) { r.Step, r.Cost = e.Step, e.Cost })
 	case runner.PhaseChanged:
-		if e.Phase == runner.Released {
-			w.remove(e.TaskID())
+		if e.Phase == runner.PhaseReleased {
+			t.remove(e.TaskID())
 			return
 		}
-		w.forEach(e, func(r *RunningTask) { r.setPhase(e) })
+		t.forEach(e, func(r *RunningTask) { r.setPhase(e) })
 	}
 }
 
@@ -85,41 +85,41 @@ func (r *RunningTask) setPhase(e runner.Event) {
 	}
 }
 
-// forEach applies f to the tasks of an event. Events of sandboxes have no
-// repetition; they apply to all repetitions that are starting.
-func (w *Tracker) forEach(e runner.Event, f func(*RunningTask)) {
-	for _, r := range w.running {
-		of := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.Waiting)
-		if r.TaskID == e.TaskID() || of {
+// forEach applies f to the tasks of an event. Events about starting a sandbox have
+// no repetition; they apply to all repetitions that are starting or waiting.
+func (t *Tracker) forEach(e runner.Event, f func(*RunningTask)) {
+	for _, r := range t.running {
+		isSandboxEvent := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.Waiting)
+		if r.TaskID == e.TaskID() || isSandboxEvent {
 			f(r)
 		}
 	}
 }
 
-func (w *Tracker) remove(taskID string) {
-	for i, r := range w.running {
+func (t *Tracker) remove(taskID string) {
+	for i, r := range t.running {
 		if r.TaskID == taskID {
-			w.running = append(w.running[:i], w.running[i+1:]...)
+			t.running = append(t.running[:i], t.running[i+1:]...)
 			return
 		}
 	}
 }
 
 // Running returns the running tasks and the duration of the run.
-func (w *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := make([]RunningTask, 0, len(w.running))
-	for _, r := range w.running {
+func (t *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]RunningTask, 0, len(t.running))
+	for _, r := range t.running {
 		row := *r
 		row.Elapsed = now.Sub(r.started).Seconds()
 		all = append(all, row)
 	}
-	if w.started.IsZero() {
+	if t.started.IsZero() {
 		return all, 0
 	}
-	return all, now.Sub(w.started)
+	return all, now.Sub(t.started)
 }
 
 // isStarting reports whether a phase precedes SandboxReady.
-func isStarting(p runner.Phase) bool { return p == runner.Starting || p == runner.Scrubbing }
+func isStarting(p runner.Phase) bool { return p == runner.PhaseStarting || p == runner.Scrubbing }

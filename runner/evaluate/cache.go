@@ -12,10 +12,10 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// cache is a folder of verdicts that several runs and processes share; "" means
-// no cache. Each verdict has a subfolder named after its cache key, which is
-// created atomically. Entries may be written by other users, so they are
-// validated when read.
+// cache is the path of a folder of verdicts that several runs and processes
+// share; "" means no cache. Each verdict has a subfolder, named after its cache
+// key and created atomically. Other users may write entries, so find validates
+// them.
 type cache string
 
 // dir returns the folder of a verdict.
@@ -24,25 +24,26 @@ func (c cache) dir(key string) string { return filepath.Join(string(c), key[:2],
 func recordPath(dir string) string { return filepath.Join(dir, "verdict.json") }
 
 // find returns the verdict with this key and the files of its run.
-func (c cache) find(key string) (found, bool) {
+func (c cache) find(key string) (reusableVerdict, bool) {
 	if c == "" {
-		return found{}, false
+		return reusableVerdict{}, false
 	}
 	root, err := rootdir.Open(string(c))
 	if err != nil {
-		return found{}, false
+		return reusableVerdict{}, false
 	}
 	defer root.Close() //nolint:errcheck // only read
 	dir := c.dir(key)
 	r, err := verdicts.ReadRecord(root, recordPath(dir))
 	if err != nil || r.Basis.Key != key || !r.IsConsistent() || !r.Class.IsFinal() || !isComplete(root, r, grade.FilesIn(dir)) {
-		return found{}, false
+		return reusableVerdict{}, false
 	}
-	return found{record: r, files: grade.FilesIn(dir), from: dir}, true
+	return reusableVerdict{record: r, files: grade.FilesIn(dir), from: dir}, true
 }
 
-// put adds a verdict to the cache, or updates the record of an entry.
-func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r verdicts.Record) error {
+// put adds a verdict to the cache, with files from runDir. If the cache has the
+// same verdict, put updates only its record.
+func (c cache) put(key string, runDir *rootdir.Dir, files grade.Files, r verdicts.Record) error {
 	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are shared between users
 		return err
 	}
@@ -63,8 +64,8 @@ func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r verdicts.Re
 	if err != nil {
 		return err
 	}
-	defer root.RemoveAll(tmp) //nolint:errcheck // usually renamed by now
-	if err := copyFiles(run, from, root, grade.FilesIn(tmp)); err != nil {
+	defer root.RemoveAll(tmp) //nolint:errcheck // already renamed unless put fails
+	if err := copyFiles(runDir, files, root, grade.FilesIn(tmp)); err != nil {
 		return err
 	}
 	if err := verdicts.Write(root, recordPath(tmp), r); err != nil {

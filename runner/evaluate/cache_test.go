@@ -15,9 +15,9 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// TestCacheOfManyMinis: what one takes from the cache is of one run, however
-// many others enter the verdict of their own at that moment.
-func TestCacheOfManyMinis(t *testing.T) {
+// TestCacheConcurrentWriters checks that a verdict from the cache is from one run,
+// even if other processes write the verdict at the same time.
+func TestCacheConcurrentWriters(t *testing.T) {
 	const minis, rounds = 4, 60
 	shared := cache(t.TempDir())
 	patch := []byte("a patch\n")
@@ -41,7 +41,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				// What it says and what is in its log are of the same run.
+				// The record and the log must be from the same run.
 				start := time.Unix(int64(mini*rounds+round), 0).UTC()
 				for path, text := range map[string]string{
 					p.official.Patch: string(patch), p.official.Script: "", p.official.Log: start.String(),
@@ -59,7 +59,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 				}
 				f, ok := s.find(basis.Key)
 				if !ok {
-					continue // it is being replaced
+					continue // another worker is replacing the verdict
 				}
 				ok, err = s.importFiles(f, basis.Key, p)
 				if err != nil {

@@ -1,8 +1,8 @@
 // Package evaluate runs the tests of patches. It copies a patch and the
-// evaluation script of its instance into a fresh sandbox, runs them as the
-// official SWE-bench harness does (release 5.0.2), grades the log with package
-// grade, and writes the files of that harness and a verdict record. It does not
-// depend on a kind of sandbox: see Sandboxes.
+// evaluation script of its instance into a fresh sandbox, applies the patch and
+// runs the script as the official SWE-bench harness does (release 5.0.2), and
+// grades the log with package grade. It writes the same files as the harness, and
+// a verdict record. It works with any implementation of Sandboxes.
 //
 //	e, err := evaluate.Start(ctx, evaluate.Config{Folder: folder, Log: log, Sandboxes: s, RunID: "first"})
 //	for _, p := range predictions {
@@ -26,17 +26,17 @@
 //	the script takes longer than the timeout             timed_out       all but report.json
 //	the parser crashes on the log                        error           all but report.json
 //	the verdict is "resolved"                            resolved        all
-//	the kernel killed processes: out of memory           infrastructure  all, report.json as the log has it
+//	the kernel killed processes: out of memory           infrastructure  all; report.json has the graded log
 //	otherwise                                            unresolved      all
 //
-// A lost sandbox is always infrastructure: a script that ends its own container
-// cannot be distinguished from a failing machine. Such a run is repeated until
-// there were Config.MaxRuns runs. If a file system inside the sandbox is full
-// (a tmpfs), the log is graded as usual.
+// A lost sandbox is always infrastructure, because a script that ends its own
+// container cannot be distinguished from a failing machine. The evaluator repeats
+// such a run, up to Config.MaxRuns runs in total. If a file system inside the
+// sandbox is full (a tmpfs), it grades the log as usual.
 //
-// The text of a log never changes the class, because a patch can print any text.
-// Infrastructure problems that the log mentions are in Record.FailureReason, as
-// in the official summary.
+// An infrastructure problem that a log only mentions does not change the class,
+// because a patch can print any text. It is in TestRun.FailureReason, as in the
+// official summary.
 //
 // An infrastructure failure is not a verdict. It is never cached, and a restarted
 // evaluation runs the patch again. If several runs of the same patch have

@@ -24,33 +24,33 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// containers are those of the official harness.
+// containers starts containers as the official harness does.
 type containers struct {
 	engine *docker.Engine
 	change func(*docker.Config)
-	// started is told of each container.
+	// started is called with each container.
 	started func(*docker.Container)
 }
 
 func (c containers) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 	config := docker.Config{
 		Image: in.ImageName(), User: "root", Interpreter: []string{"/bin/bash", "-c"}, Network: "none", MemoryBytes: -1, PIDs: 4096,
-		CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, Force: true, Instance: in.ID,
+		CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, AllowUnsafe: true, Instance: in.ID,
 	}
 	if c.change != nil {
 		c.change(&config)
 	}
-	box, err := c.engine.Start(ctx, config)
+	sandbox, err := c.engine.Start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	if c.started != nil {
-		c.started(box)
+		c.started(sandbox)
 	}
-	return box, nil
+	return sandbox, nil
 }
 
-// demoEngine is an engine that has the images of the demo.
+// demoEngine returns an engine that has the images of the demo.
 func demoEngine(t *testing.T) *docker.Engine {
 	t.Helper()
 	api := dockertest.Client(t)
@@ -65,9 +65,9 @@ func demoEngine(t *testing.T) *docker.Engine {
 	return dockertest.Engine(t)
 }
 
-// TestDemo: the baseline of the demo is sound.
+// TestDemo checks the baseline of the demo.
 func TestDemo(t *testing.T) {
-	b := newBench(t, containers{engine: demoEngine(t)})
+	b := newEvaluation(t, containers{engine: demoEngine(t)})
 	b.config.Workers = 2
 	var golds, noops []evaluate.Task
 	for _, in := range rows(t) {
@@ -94,7 +94,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-func (b *bench) logReasons(s evaluate.Summary) {
+func (b *evaluation) logReasons(s evaluate.Summary) {
 	b.t.Helper()
 	for _, r := range s.Records {
 		b.t.Logf("%s: %s: %s", r.Instance, r.Class, r.Reason)
@@ -104,7 +104,7 @@ func (b *bench) logReasons(s evaluate.Summary) {
 	}
 }
 
-// withTest is a row whose test command is another.
+// withTest returns a row with another test command.
 func withTest(in datasets.Instance, command string) datasets.Instance {
 	lines := strings.Split(in.EvalScript, "\n")
 	for i, line := range lines {
@@ -116,7 +116,7 @@ func withTest(in datasets.Instance, command string) datasets.Instance {
 	return in
 }
 
-// fakePasses prints what passing tests would.
+// fakePasses prints the output of passing tests.
 func fakePasses(in datasets.Instance) string {
 	var b strings.Builder
 	for _, test := range append(append([]string{}, in.FailToPass...), in.PassToPass...) {
@@ -125,7 +125,7 @@ func fakePasses(in datasets.Instance) string {
 	return "cat <<'END'\n" + b.String() + "END\n"
 }
 
-// TestPatches holds what real git, patch and bash make of patches.
+// TestPatches evaluates patches with the real git, patch and bash.
 func TestPatches(t *testing.T) {
 	engine := demoEngine(t)
 	in := row(t)
@@ -137,35 +137,35 @@ func TestPatches(t *testing.T) {
 		files  string
 		with   string
 		change func(*docker.Config)
-		check  func(t *testing.T, b *bench, r verdicts.Record)
+		check  func(t *testing.T, b *evaluation, r verdicts.Record)
 	}{
-		{name: "gold", row: in, patch: in.Patch, class: verdicts.Resolved, files: judged, with: "git apply --verbose"},
+		{name: "gold", row: in, patch: in.Patch, class: verdicts.Resolved, files: graded, with: "git apply --verbose"},
 		{name: "null", row: in, class: verdicts.Empty, files: none},
 		{name: "does not apply", row: in, patch: strings.ReplaceAll(in.Patch, "units", "unites"), class: verdicts.ApplyFailed, files: patched},
 		{name: "no patch at all", row: in, patch: "I have fixed it.\n", class: verdicts.ApplyFailed, files: patched},
-		{name: "3way", row: in, patch: needs3way(t, in), class: verdicts.Resolved, files: judged, with: "git apply --verbose --3way"},
-		{name: "fuzz", row: in, patch: needsFuzz(t, in), class: verdicts.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i"},
+		{name: "3way", row: in, patch: needs3way(t, in), class: verdicts.Resolved, files: graded, with: "git apply --verbose --3way"},
+		{name: "fuzz", row: in, patch: needsFuzz(t, in), class: verdicts.Resolved, files: graded, with: "patch --batch --forward --fuzz=5 -p1 -i"},
 		{
 			name: "CRLF", row: in, patch: strings.ReplaceAll(in.Patch, "\n", "\r\n"),
-			class: verdicts.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i",
+			class: verdicts.Resolved, files: graded, with: "patch --batch --forward --fuzz=5 -p1 -i",
 		},
 		{
 			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
-			check: func(t *testing.T, b *bench, _ verdicts.Record) {
+			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 8 seconds exceeded.") {
 					t.Errorf("the log is\n%s", log)
 				}
 			},
 		},
 		{
-			// The tests fail, but what they print says otherwise.
+			// The tests fail but print passes.
 			name: "prints results", row: withTest(in, fakePasses(in)+"(exit 1)"), patch: in.Patch,
-			class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
+			class: verdicts.Unresolved, files: graded, with: "git apply --verbose",
 		},
 		{
 			name: "prints results and markers", row: withTest(in, fakePasses(in)+`printf '>>>>> %s\\n' 'End Test Output' 'Test Exit Code: 0'; (exit 1)`), patch: in.Patch,
-			class: verdicts.Resolved, files: judged, with: "git apply --verbose", // as the official harness has it
-			check: func(t *testing.T, _ *bench, r verdicts.Record) {
+			class: verdicts.Resolved, files: graded, with: "git apply --verbose", // as in the official harness
+			check: func(t *testing.T, _ *evaluation, r verdicts.Record) {
 				var flags []string
 				for _, f := range r.Flags {
 					flags = append(flags, string(f.Flag))
@@ -176,10 +176,10 @@ func TestPatches(t *testing.T) {
 			},
 		},
 		{
-			// PID 1 shrugs it off; what a script does to itself is its own affair.
+			// PID 1 ignores the signal; a script may kill itself.
 			name: "kills all it can reach", row: withTest(in, "kill -9 1; kill -TERM 1; echo still here; kill -9 -1; kill -9 $$"), patch: in.Patch,
-			class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
-			check: func(t *testing.T, b *bench, _ verdicts.Record) {
+			class: verdicts.Unresolved, files: graded, with: "git apply --verbose",
+			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nstill here\n") {
 					t.Errorf("the log is\n%s", log)
 				}
@@ -187,9 +187,9 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "fills a file system of its own", row: withTest(in, "head -c 64M /dev/zero > /scratch/full; head -c 1M /dev/zero > /scratch/more; df /scratch; (exit 1)"),
-			patch: in.Patch, class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
+			patch: in.Patch, class: verdicts.Unresolved, files: graded, with: "git apply --verbose",
 			change: func(c *docker.Config) { c.Tmpfs = map[string]int64{"/scratch": 8 << 20} },
-			check: func(t *testing.T, b *bench, _ verdicts.Record) {
+			check: func(t *testing.T, b *evaluation, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "No space left on device") || !strings.Contains(log, "100%") {
 					t.Errorf("the log is\n%s", log)
 				}
@@ -197,9 +197,9 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "takes all memory", row: withTest(in, "exec python3 -c 'x = bytearray(600 << 20)'"), patch: in.Patch,
-			class: verdicts.Infrastructure, files: judged, with: "git apply --verbose",
+			class: verdicts.Infrastructure, files: graded, with: "git apply --verbose",
 			change: func(c *docker.Config) { c.MemoryBytes = 256 << 20 },
-			check: func(t *testing.T, _ *bench, r verdicts.Record) {
+			check: func(t *testing.T, _ *evaluation, r verdicts.Record) {
 				if len(r.Runs) != 2 || !strings.Contains(r.Reason, "memory") {
 					t.Errorf("%d runs, %s", len(r.Runs), r.Reason)
 				}
@@ -207,7 +207,7 @@ func TestPatches(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, containers{engine: engine, change: c.change})
+			b := newEvaluation(t, containers{engine: engine, change: c.change})
 			b.config.Timeout = 8 * time.Second
 			b.config.MaxRuns = 2
 			task := evaluate.NewTask(c.row, "m", []byte(c.patch))
@@ -235,8 +235,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// needs3way is the fix, and a change of a file as it was two commits ago: its
-// surroundings have changed since, and only git knows what they were.
+// needs3way is the fix and a change of a file as it was two commits ago. The context
+// lines have changed since, so that only git apply --3way can apply the patch.
 func needs3way(t *testing.T, in datasets.Instance) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -259,7 +259,7 @@ func needs3way(t *testing.T, in datasets.Instance) string {
 	return git(t, dir, "diff", "-U8", "HEAD~2", "--", "CHANGELOG.md") + "diff --git a/ledger/" + code
 }
 
-// needsFuzz is the fix with context that git does not forgive.
+// needsFuzz is the fix with wrong context lines, which git rejects.
 func needsFuzz(t *testing.T, in datasets.Instance) string {
 	t.Helper()
 	return strings.Replace(in.Patch, "\n     text = text.strip()\n", "\n     text = text.strip() \n", 1)
@@ -274,13 +274,13 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestContainerKilled: a sandbox that dies in mid-script is no verdict, and is
-// tried again.
+// TestContainerKilled checks that a run whose sandbox dies has no verdict and is
+// repeated.
 func TestContainerKilled(t *testing.T) {
 	engine := demoEngine(t)
 	api := dockertest.Client(t)
 	in := withTest(row(t), "echo ready; sleep 600")
-	b := newBench(t, nil)
+	b := newEvaluation(t, nil)
 	var killers sync.WaitGroup
 	deaths := 0
 	kill := func(c *docker.Container) {
@@ -315,21 +315,21 @@ func TestContainerKilled(t *testing.T) {
 	b.checkOfficial(s, task)
 }
 
-// TestLongLog: neither the helper nor mini holds a log while it comes. To judge
-// it mini has to.
+// TestLongLog checks that neither the helper nor mini stores a log in memory during
+// the run. mini needs it in memory only for grading.
 func TestLongLog(t *testing.T) {
 	if !envtest.Long() {
 		t.Skip("a log of 200 MB takes many seconds; MINI_TEST_LONG=1 asks for it")
 	}
 	const size, room = 200 << 20, 48 << 20
-	box, err := containers{engine: demoEngine(t)}.Start(t.Context(), row(t))
+	sandbox, err := containers{engine: demoEngine(t)}.Start(t.Context(), row(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer box.Close(context.WithoutCancel(t.Context()))
+	defer sandbox.Close(context.WithoutCancel(t.Context()))
 	var most, seen uint64
 	start := time.Now()
-	res, err := box.Execute(t.Context(), env.Command{
+	res, err := sandbox.Execute(t.Context(), env.Command{
 		Script: fmt.Sprintf("yes 'a line of a log that is long' | head -c %d", size), Timeout: 5 * time.Minute, OutputLimit: env.SinkLimit,
 		Sink: writer(func(p []byte) (int, error) {
 			if seen += uint64(len(p)); seen%(16<<20) < uint64(len(p)) {
@@ -344,8 +344,8 @@ func TestLongLog(t *testing.T) {
 		t.Fatalf("%d of %d bytes, %d seen, %v", res.Bytes, size, seen, err)
 	}
 	took := time.Since(start)
-	// The peak of the helper, in kB.
-	res, err = box.Execute(t.Context(), env.Command{Script: "awk '/VmHWM/ { print $2 }' /proc/1/status", Timeout: time.Minute})
+	// The peak memory of the helper, in kB.
+	res, err = sandbox.Execute(t.Context(), env.Command{Script: "awk '/VmHWM/ { print $2 }' /proc/1/status", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// logLimit is the maximum size of a stored log, in bytes. The middle of a longer log is dropped.
+// logLimit is the maximum size of a stored log, in bytes. A longer log is stored
+// without its middle.
 const logLimit = 256 << 20
 
 // Defaults of Config.
@@ -31,19 +32,19 @@ const (
 	DefaultMaxRuns = 3
 )
 
-// Sandboxes starts a fresh sandbox for an evaluation: from the instance's
-// image, with root privileges and file transfer (env.Files). A runner.Sandboxes
-// can be used, but not with the settings for the agent.
+// Sandboxes starts a fresh sandbox for an evaluation. The sandbox runs the
+// instance's image with root privileges and implements env.Files. Do not use the
+// Sandboxes of an agent's run, whose settings differ.
 type Sandboxes interface {
 	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
 }
 
 // ImageIdentifier is implemented by Sandboxes that can identify the image of an
-// instance without starting a sandbox. If the cache has the verdict, no sandbox
-// is started.
+// instance without starting a sandbox. An Evaluator then looks up the verdict
+// first, and starts no sandbox if it finds one.
 type ImageIdentifier interface {
-	// Identify returns the image that Start would use now. The result is empty
-	// if it is unknown, for example if the image must be pulled first.
+	// Identify returns the image that Start would use now, or an empty Image if
+	// that is unknown, for example because the image must be pulled first.
 	Identify(ctx context.Context, in datasets.Instance) (Image, error)
 }
 
@@ -63,44 +64,44 @@ type Config struct {
 	Folder *runner.Folder
 	// Log receives the events EvaluationStarted, EvaluationAttempt, Verdict and
 	// EvaluationFinished.
-	Log       *runner.Log
+	Log       *runner.EventLog
 	Sandboxes Sandboxes
 	// RunID names the evaluation in the official log tree.
 	RunID string
 	// Workers is the number of patches evaluated in parallel. Zero means half
-	// of the processors, at least one: tests that compete for processors exceed
-	// timeouts.
+	// the number of processors, at least one; with more workers, tests compete
+	// for processors and exceed timeouts.
 	Workers int
-	// Timeout bounds the whole evaluation script; zero means DefaultTimeout.
+	// Timeout limits the whole evaluation script; zero means DefaultTimeout.
 	Timeout time.Duration
-	// MaxRuns bounds the runs of a patch that meet infrastructure failures;
-	// zero means DefaultMaxRuns.
+	// MaxRuns limits the number of runs of a patch, which is repeated after
+	// infrastructure failures; zero means DefaultMaxRuns.
 	MaxRuns int
-	// RerunFailed is the number of reruns of a failed patch (see
-	// Class.IsFailure), also if it failed in an earlier evaluation in this
+	// RerunFailed is the maximum number of reruns of a failed patch (see
+	// verdicts.Class.IsFailure), counting those of earlier evaluations in this
 	// folder. The first different result makes the verdict unstable and ends
 	// the reruns.
 	RerunFailed int
 	// Cache is a folder of verdicts that several runs share. If it is empty,
 	// only verdicts in Folder are reused.
 	Cache string
-	// Key is the user's secret key, which signs the records in Folder. The
-	// tests of a record without that signature are run again, because another
-	// user may have made it. With an empty key no record of an earlier session
-	// is reused.
-	Key []byte
-	// TrustLogs grades the saved log of such a record instead of running the
-	// tests. The new record has ForeignLog set.
+	// SigningKey is the user's secret key, which signs the records in Folder. The
+	// evaluator does not reuse a record without that signature, because another
+	// user may have made it; it runs the tests again. With an empty key it
+	// reuses no record of an earlier session.
+	SigningKey []byte
+	// TrustLogs grades the saved log of a record that is not signed with Key
+	// instead of running the tests. The new record has ForeignLog set.
 	TrustLogs bool
-	// Selected lists the instances of the dataset for the official summary;
-	// empty means the submitted ones.
+	// Selected are the instance ids that the official summary covers; nil means
+	// the submitted ones.
 	Selected []string
-	// Editions identifies the dataset, for the records.
+	// Editions identifies the datasets in the records.
 	Editions []datasets.SourceInfo
 	// Network and Profile describe the sandboxes. A verdict is reused only if
 	// they are the same.
 	Network, Profile string
-	// Engine names the container engine, for the records.
+	// Engine is the name of the container engine in the records.
 	Engine      string
 	MiniVersion string
 }
@@ -117,14 +118,14 @@ func (c Config) withDefaults() Config {
 // concurrent use.
 type Evaluator struct {
 	config        Config
-	layouts       map[string]grade.Layout // by run id: one for each repetition
+	layouts       map[string]grade.Layout // by run id; each repetition has its own
 	store         *store
 	started       time.Time
 	cancel        context.CancelCauseFunc
 	workers       errgroup.Group
 	stopAfterFunc func() bool
 	locks         sync.Map            // name -> *sync.Mutex; see lock
-	logMemory     *semaphore.Weighted // bounds the memory for logs
+	logMemory     *semaphore.Weighted // limits the memory for logs
 
 	mu               sync.Mutex
 	queueChanged     *sync.Cond // signals changes of queue and closed
@@ -145,10 +146,10 @@ type job struct {
 	paths    paths
 	record   *verdicts.Record // nil until there is a verdict
 	reused   bool
-	ranTests bool // a test run was made
-	// trusted reports that the verdict's run was made in this session or is
-	// from the cache. Other verdicts of the folder are not added to the cache:
-	// their origin is unknown.
+	ranTests bool // whether this session ran the tests
+	// trusted reports whether the verdict comes from a run of this session or
+	// from the cache. Other verdicts of the folder have an unknown origin and
+	// are not added to the cache.
 	trusted bool
 }
 
@@ -156,12 +157,13 @@ type job struct {
 var ErrClosed = errors.New("submit patch: the evaluation is closed")
 
 // Start reads the earlier verdicts of the folder and starts the workers. Call
-// Wait to end them. Cancelling ctx aborts the current runs; they leave no
-// record, and the next evaluation repeats them. The error concerns the folder,
-// or wraps grade.ErrInvalidName for an invalid run id.
+// Wait to end them. Cancelling ctx aborts the current runs, which leave no
+// record; the next evaluation repeats them. Start returns an error if the folder
+// cannot be read or written; it wraps grade.ErrInvalidName if the run id is
+// invalid.
 func Start(ctx context.Context, c Config) (*Evaluator, error) {
 	c = c.withDefaults()
-	run, err := grade.NewLayout(c.Folder.Dir(), c.RunID)
+	layout, err := grade.NewLayout(c.Folder.Dir(), c.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +172,12 @@ func Start(ctx context.Context, c Config) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeInfo(s.root, run, c.Editions); err != nil {
+	if err := writeInfo(s.root, layout, c.Editions); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	e := &Evaluator{
-		config: c, layouts: map[string]grade.Layout{run.RunID(): run}, store: s, started: time.Now(), cancel: stop,
+		config: c, layouts: map[string]grade.Layout{layout.RunID(): layout}, store: s, started: time.Now(), cancel: stop,
 		jobs: map[string]*job{}, pathOwners: map[string]pathOwner{}, logMemory: semaphore.NewWeighted(maxLogMemory),
 	}
 	e.queueChanged = sync.NewCond(&e.mu)
@@ -198,9 +200,9 @@ func Start(ctx context.Context, c Config) (*Evaluator, error) {
 	return e, nil
 }
 
-// writeInfo writes run.json unless it exists.
-func writeInfo(dir *rootdir.Dir, run grade.Layout, editions []datasets.SourceInfo) error {
-	if _, err := dir.Lstat(run.RunInfoPath()); err == nil {
+// writeInfo writes the official run.json unless it exists.
+func writeInfo(dir *rootdir.Dir, layout grade.Layout, editions []datasets.SourceInfo) error {
+	if _, err := dir.Lstat(layout.RunInfoPath()); err == nil {
 		return nil
 	}
 	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05+00:00")}
@@ -211,28 +213,28 @@ func writeInfo(dir *rootdir.Dir, run grade.Layout, editions []datasets.SourceInf
 		info.Dataset += edition.Name
 		info.Split = cmp.Or(info.Split, edition.Split)
 	}
-	return writeFile(dir, run.RunInfoPath(), info.JSON())
+	return writeFile(dir, layout.RunInfoPath(), info.JSON())
 }
 
-// CheckTask reports whether a task can be evaluated. The error is that of
-// Submit.
+// CheckTask returns the error that Submit would return for a task, except for a
+// collision of its file name with that of another task.
 func (c Config) CheckTask(t Task) error {
 	if _, err := newRunnablePlan(c.withDefaults(), t); err != nil {
 		return err
 	}
 	c.RunID = cmp.Or(c.RunID, "run")
-	run, err := grade.NewLayout(".", c.runID(t))
+	layout, err := grade.NewLayout(".", c.runID(t))
 	if err == nil {
-		err = checkNames(run, t)
+		err = checkNames(layout, t)
 	}
 	return err
 }
 
 // checkNames checks that the task's names are valid file names.
-func checkNames(run grade.Layout, t Task) error {
-	_, err := run.Files(t.Model, t.Instance.ID)
+func checkNames(layout grade.Layout, t Task) error {
+	_, err := layout.Files(t.Model, t.Instance.ID)
 	if err == nil {
-		_, err = run.SummaryName(t.Model)
+		_, err = layout.SummaryName(t.Model)
 	}
 	if err == nil && strings.HasSuffix(strings.ToLower(t.Instance.ID), ".json") {
 		err = fmt.Errorf("instance id %.80q %w: it ends in .json, as record files do", t.Instance.ID, grade.ErrInvalidName)
@@ -245,9 +247,8 @@ func checkNames(run grade.Layout, t Task) error {
 
 // Submit adds a patch to the queue. It does not block. The error wraps
 // grade.ErrNotGradable or script.ErrNoScript if the row cannot be evaluated,
-// and grade.ErrInvalidName if a name is not a valid file name. Config.CheckTask
-// detects these errors in advance, except for two tasks with the same file
-// name.
+// and grade.ErrInvalidName if a name is not a valid file name or another task
+// uses the same file name. Config.CheckTask detects errors in advance.
 func (e *Evaluator) Submit(t Task) error {
 	p, err := newRunnablePlan(e.config, t)
 	if err != nil {
@@ -258,21 +259,21 @@ func (e *Evaluator) Submit(t Task) error {
 	if e.closed {
 		return ErrClosed
 	}
-	run, err := e.layoutFor(t)
+	layout, err := e.layoutFor(t)
 	if err != nil {
 		return err
 	}
-	if err := checkNames(run, t); err != nil {
+	if err := checkNames(layout, t); err != nil {
 		return err
 	}
-	files, err := e.store.pathsFor(run, t.Model, t.Instance.ID)
+	files, err := e.store.pathsFor(layout, t.Model, t.Instance.ID)
 	if err != nil {
 		return err
 	}
 	if err := e.claimPath(files, t); err != nil {
 		return err
 	}
-	j := &job{Task: t, plan: p, layout: run, paths: files}
+	j := &job{Task: t, plan: p, layout: layout, paths: files}
 	if e.jobs[files.record] == nil {
 		e.order = append(e.order, files.record)
 	}
@@ -282,23 +283,23 @@ func (e *Evaluator) Submit(t Task) error {
 	return nil
 }
 
-// layoutFor returns the layout of a task's evaluation. The caller holds e.mu.
+// layoutFor returns the layout for a task's repetition. The caller holds e.mu.
 func (e *Evaluator) layoutFor(t Task) (grade.Layout, error) {
 	id := e.config.runID(t)
-	if run, ok := e.layouts[id]; ok {
-		return run, nil
+	if layout, ok := e.layouts[id]; ok {
+		return layout, nil
 	}
-	run, err := grade.NewLayout(e.config.Folder.Dir(), id)
+	layout, err := grade.NewLayout(e.config.Folder.Dir(), id)
 	if err == nil {
-		err = writeInfo(e.store.root, run, e.config.Editions)
+		err = writeInfo(e.store.root, layout, e.config.Editions)
 	}
 	if err == nil {
-		e.layouts[id] = run
+		e.layouts[id] = layout
 	}
-	return run, err
+	return layout, err
 }
 
-// pathOwner identifies the task that a path belongs to.
+// pathOwner identifies the task that has claimed a path.
 type pathOwner struct{ instance, model string }
 
 // claimPath reserves a path for a task. The paths of two models can collide: a
@@ -314,8 +315,8 @@ func (e *Evaluator) claimPath(p paths, t Task) error {
 	return nil
 }
 
-// lock serializes the workers on a name: of two tasks with the same patch, the
-// second finds the verdict of the first.
+// lock locks the mutex with this name. It serializes two tasks with the same
+// patch, so that the second task finds the verdict of the first.
 func (e *Evaluator) lock(name string) (unlock func()) {
 	value, _ := e.locks.LoadOrStore(name, new(sync.Mutex))
 	mutex := value.(*sync.Mutex) //nolint:errcheck // all values have this type
@@ -323,7 +324,7 @@ func (e *Evaluator) lock(name string) (unlock func()) {
 	return mutex.Unlock
 }
 
-// isSuperseded reports whether a later patch has replaced that of a job.
+// isSuperseded reports whether a later job with the same path has replaced j.
 func (e *Evaluator) isSuperseded(j *job) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -342,7 +343,8 @@ func (e *Evaluator) runWorker(ctx context.Context) error {
 	return nil
 }
 
-// nextJob waits for a job. It returns nil if there are no more.
+// nextJob waits for a job. It returns nil if ctx is done, or the queue is closed
+// and empty.
 func (e *Evaluator) nextJob(ctx context.Context) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -357,21 +359,21 @@ func (e *Evaluator) nextJob(ctx context.Context) *job {
 	return j
 }
 
-// Wait closes the queue, waits for the workers and returns the summary. The
-// error concerns the run folder only.
+// Wait closes the queue, waits for the workers and returns the summary. It
+// returns an error only if the run folder cannot be written.
 func (e *Evaluator) Wait() (Summary, error) {
 	e.mu.Lock()
 	e.closed = true
 	e.queueChanged.Broadcast()
 	e.mu.Unlock()
-	failed := e.workers.Wait()
+	workerErr := e.workers.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopAfterFunc()
 	e.cancel(nil)
 	s, err := e.writeSummaries()
 	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.evaluatedCount()})
-	return s, errors.Join(failed, err)
+	return s, errors.Join(workerErr, err)
 }
 
 // Run evaluates all tasks and returns the summary.
@@ -383,6 +385,6 @@ func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
 	for _, t := range tasks {
 		err = errors.Join(err, e.Submit(t))
 	}
-	s, failed := e.Wait()
-	return s, errors.Join(err, failed)
+	s, waitErr := e.Wait()
+	return s, errors.Join(err, waitErr)
 }

@@ -23,32 +23,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeBoxes are sandboxes in memory. The zero value starts boxes in which every
-// patch applies and every test of the row passes.
-type fakeBoxes struct {
+// fakeSandboxes starts sandboxes in memory. In those of the zero value, every patch
+// applies and every test of the row passes.
+type fakeSandboxes struct {
 	image, arch string
-	// start fails the n-th start, counted from 1.
+	// start returns the error of start number n, from 1; may be nil.
 	start func(ctx context.Context, n int) error
-	// play runs a command of the n-th box, and says whether it knew it. Output
-	// goes where say puts it.
-	play func(ctx context.Context, b *fakeBox, n int, c env.Command) (res env.Result, known bool, err error)
+	// execute runs a command in sandbox number n with respond. It returns known =
+	// false for the default behaviour.
+	execute func(ctx context.Context, b *fakeSandbox, n int, c env.Command) (res env.Result, known bool, err error)
 
-	mu     sync.Mutex
-	starts int
-	open   int
-	boxes  []*fakeBox
+	mu        sync.Mutex
+	starts    int
+	openCount int
+	started   []*fakeSandbox
 }
 
-type fakeBox struct {
-	of    *fakeBoxes
-	n     int
-	in    datasets.Instance
-	mu    sync.Mutex
-	ran   []string          // what was run, as one text each
-	files map[string]string // what was put in
+type fakeSandbox struct {
+	factory  *fakeSandboxes
+	n        int
+	in       datasets.Instance
+	mu       sync.Mutex
+	commands []string          // executed commands, joined with spaces
+	files    map[string]string // files that Put has written
 }
 
-func (f *fakeBoxes) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+func (f *fakeSandboxes) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 	f.mu.Lock()
 	f.starts++
 	n := f.starts
@@ -58,39 +58,39 @@ func (f *fakeBoxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 			return nil, err
 		}
 	}
-	b := &fakeBox{of: f, n: n, in: in, files: map[string]string{}}
+	b := &fakeSandbox{factory: f, n: n, in: in, files: map[string]string{}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.open++
-	f.boxes = append(f.boxes, b)
+	f.openCount++
+	f.started = append(f.started, b)
 	return b, nil
 }
 
-// identified are fakeBoxes that know their image beforehand.
-type identified struct{ *fakeBoxes }
+// identifiedSandboxes are fakeSandboxes that implement evaluate.ImageIdentifier.
+type identifiedSandboxes struct{ *fakeSandboxes }
 
-func (f identified) Identify(context.Context, datasets.Instance) (evaluate.Image, error) {
+func (f identifiedSandboxes) Identify(context.Context, datasets.Instance) (evaluate.Image, error) {
 	return evaluate.Image{ID: f.image, Arch: f.arch}, nil
 }
 
-func (b *fakeBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (b *fakeSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	what := strings.Join(append(slices.Clone(c.Interpreter), c.Script), " ")
 	b.mu.Lock()
-	b.ran = append(b.ran, what)
+	b.commands = append(b.commands, what)
 	b.mu.Unlock()
-	if b.of.play != nil {
-		if res, known, err := b.of.play(ctx, b, b.n, c); known {
+	if b.factory.execute != nil {
+		if res, known, err := b.factory.execute(ctx, b, b.n, c); known {
 			return res, err
 		}
 	}
 	if what == "/bin/bash /eval.sh" {
-		return say(c, logOf(b.in, "PASSED", 0), env.Result{})
+		return respond(c, logOf(b.in, "PASSED", 0), env.Result{})
 	}
-	return say(c, "done\n", env.Result{})
+	return respond(c, "done\n", env.Result{})
 }
 
-// say gives an output to whom it is for.
-func say(c env.Command, text string, res env.Result) (env.Result, error) {
+// respond writes an output to the command's Sink, or to the result if there is none.
+func respond(c env.Command, text string, res env.Result) (env.Result, error) {
 	res.Bytes = int64(len(text))
 	if c.Sink == nil {
 		res.Output = []byte(text)
@@ -102,18 +102,18 @@ func say(c env.Command, text string, res env.Result) (env.Result, error) {
 	return res, nil
 }
 
-func (b *fakeBox) Info() env.Info {
-	return env.Info{Machine: "x86_64", Release: "6.1", Dir: "/testbed", ImageID: b.of.image, ImageArch: b.of.arch, Image: b.in.ImageName()}
+func (b *fakeSandbox) Info() env.Info {
+	return env.Info{Machine: "x86_64", Release: "6.1", Dir: "/testbed", ImageID: b.factory.image, ImageArch: b.factory.arch, Image: b.in.ImageName()}
 }
 
-func (b *fakeBox) Close(context.Context) error {
-	b.of.mu.Lock()
-	defer b.of.mu.Unlock()
-	b.of.open--
+func (b *fakeSandbox) Close(context.Context) error {
+	b.factory.mu.Lock()
+	defer b.factory.mu.Unlock()
+	b.factory.openCount--
 	return nil
 }
 
-func (b *fakeBox) Put(_ context.Context, dir string, tree io.Reader) error {
+func (b *fakeSandbox) Put(_ context.Context, dir string, tree io.Reader) error {
 	r := tar.NewReader(tree)
 	for {
 		h, err := r.Next()
@@ -131,9 +131,9 @@ func (b *fakeBox) Put(_ context.Context, dir string, tree io.Reader) error {
 	}
 }
 
-func (b *fakeBox) Get(context.Context, string, io.Writer) error { return errors.ErrUnsupported }
+func (b *fakeSandbox) Get(context.Context, string, io.Writer) error { return errors.ErrUnsupported }
 
-// logOf is the log of a script in which all tests of the row end alike.
+// logOf returns the log of a script in which all tests of the row have the same status.
 func logOf(in datasets.Instance, status string, code int) string {
 	var b strings.Builder
 	b.WriteString("+ cd /testbed\n+ : '>>>>> Start Test Output'\n")
@@ -144,7 +144,7 @@ func logOf(in datasets.Instance, status string, code int) string {
 	return b.String()
 }
 
-// rows are those of the demo.
+// rows returns the rows of the demo.
 func rows(t testing.TB) []datasets.Instance {
 	t.Helper()
 	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
@@ -154,7 +154,7 @@ func rows(t testing.TB) []datasets.Instance {
 	return set.Instances
 }
 
-// row is that of the ledger.
+// row returns the demo's row for the ledger.
 func row(t testing.TB) datasets.Instance {
 	t.Helper()
 	for _, in := range rows(t) {
@@ -166,23 +166,23 @@ func row(t testing.TB) datasets.Instance {
 	return datasets.Instance{}
 }
 
-// bench is an evaluation in a folder of its own.
-type bench struct {
+// evaluation runs evaluations in its own folder.
+type evaluation struct {
 	t      testing.TB
 	dir    string
 	config evaluate.Config
 	events []runner.Event
 }
 
-func newBench(t testing.TB, boxes evaluate.Sandboxes) *bench {
+func newEvaluation(t testing.TB, sandboxes evaluate.Sandboxes) *evaluation {
 	t.Helper()
-	return &bench{t: t, dir: t.TempDir(), config: evaluate.Config{
-		Sandboxes: boxes, RunID: "r1", Workers: 1, MiniVersion: "1.0", Network: "none", Profile: "test", Key: []byte("the user's"),
+	return &evaluation{t: t, dir: t.TempDir(), config: evaluate.Config{
+		Sandboxes: sandboxes, RunID: "r1", Workers: 1, MiniVersion: "1.0", Network: "none", Profile: "test", SigningKey: []byte("the user's"),
 	}}
 }
 
-// run evaluates tasks, as one session in the folder.
-func (b *bench) run(ctx context.Context, tasks ...evaluate.Task) evaluate.Summary {
+// run evaluates tasks in one session on the folder.
+func (b *evaluation) run(ctx context.Context, tasks ...evaluate.Task) evaluate.Summary {
 	b.t.Helper()
 	folder, err := runner.Open(b.dir)
 	if err != nil {

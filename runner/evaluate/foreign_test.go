@@ -19,51 +19,53 @@ import (
 
 const record = "verdicts/r1/m/minidemo__ledger-17.json"
 
-// fails are sandboxes in which the tests fail.
-func fails() *fakeBoxes {
-	return script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
-		return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
+// fails returns sandboxes in which the tests fail.
+func fails() *fakeSandboxes {
+	return scriptSandboxes(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+		return respond(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
 	})
 }
 
-// TestForeignVerdicts: a verdict that came with the folder is not believed,
-// whatever a stranger has written. Its log is graded where that is asked for.
+// TestForeignVerdicts checks that a verdict without the user's signature is not reused.
+// With TrustLogs its log is graded.
 func TestForeignVerdicts(t *testing.T) {
-	claim := func(b *bench) error {
+	claim := func(b *evaluation) error {
 		return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
 			r.Class, r.Resolution, r.Reason = verdicts.Resolved, "RESOLVED_FULL", ""
 			r.Runs[0].Class, r.Runs[0].Resolution, r.Runs[0].Reason = verdicts.Resolved, "RESOLVED_FULL", ""
 		})
 	}
 	for name, c := range map[string]struct {
-		change func(b *bench) error
+		change func(b *evaluation) error
 		trust  bool
-		starts int // of sandboxes, of both sessions
+		starts int // number of started sandboxes in both sessions
 		class  verdicts.Class
 	}{
-		"of this user":                 {func(*bench) error { return nil }, false, 1, verdicts.Unresolved},
-		"of this user, trusted":        {func(*bench) error { return nil }, true, 1, verdicts.Unresolved},
-		"of another user":              {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, verdicts.Unresolved},
-		"of another user, trusted":     {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, verdicts.Unresolved},
-		"without a key":                {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, verdicts.Unresolved},
+		"of this user":                 {func(*evaluation) error { return nil }, false, 1, verdicts.Unresolved},
+		"of this user, trusted":        {func(*evaluation) error { return nil }, true, 1, verdicts.Unresolved},
+		"of another user":              {func(b *evaluation) error { b.config.SigningKey = []byte("another"); return nil }, false, 2, verdicts.Unresolved},
+		"of another user, trusted":     {func(b *evaluation) error { b.config.SigningKey = []byte("another"); return nil }, true, 1, verdicts.Unresolved},
+		"without a key":                {func(b *evaluation) error { b.config.SigningKey = nil; return nil }, false, 2, verdicts.Unresolved},
 		"changed":                      {claim, false, 2, verdicts.Unresolved},
 		"changed, and the log trusted": {claim, true, 1, verdicts.Unresolved},
-		"of before there were seals": {func(b *bench) error {
+		"without a signature": {func(b *evaluation) error {
 			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Signature = "" })
 		}, false, 2, verdicts.Unresolved},
-		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, verdicts.Unresolved},
-		"a log of another patch": {func(b *bench) error {
+		"with a log that has no result": {func(b *evaluation) error {
+			return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600)
+		}, false, 1, verdicts.Unresolved},
+		"a log of another patch": {func(b *evaluation) error {
 			return errors.Join(claim(b), os.WriteFile(filepath.Join(b.dir, tree, "patch.diff"), []byte("x"), 0o600))
 		}, true, 2, verdicts.Unresolved},
-		"did not apply, by its own words": {func(b *bench) error {
+		"claims that the patch did not apply": {func(b *evaluation) error {
 			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
 				r.Class, r.Runs[0].Class = verdicts.ApplyFailed, verdicts.ApplyFailed
 			})
 		}, true, 2, verdicts.Unresolved},
 	} {
 		t.Run(name, func(t *testing.T) {
-			boxes := fails()
-			b := newBench(t, identified{boxes})
+			sandboxes := fails()
+			b := newEvaluation(t, identifiedSandboxes{sandboxes})
 			b.run(t.Context(), predict(t, fix))
 			if err := c.change(b); err != nil {
 				t.Fatal(err)
@@ -71,8 +73,8 @@ func TestForeignVerdicts(t *testing.T) {
 			b.config.TrustLogs = c.trust
 			b.events = nil
 			s := b.run(t.Context(), predict(t, fix))
-			if boxes.starts != c.starts || s.Count(c.class) != 1 || s.Reused != 2-c.starts {
-				t.Errorf("%d starts, %d reused, %v; want %d starts, %s", boxes.starts, s.Reused, s.ByClass, c.starts, c.class)
+			if sandboxes.starts != c.starts || s.Count(c.class) != 1 || s.Reused != 2-c.starts {
+				t.Errorf("%d starts, %d reused, %v; want %d starts, %s", sandboxes.starts, s.Reused, s.ByClass, c.starts, c.class)
 			}
 			foreign := strings.HasSuffix(name, "trusted") && name != "of this user, trusted"
 			if r := s.Records[0]; r.ForeignLog != foreign {
@@ -85,31 +87,32 @@ func TestForeignVerdicts(t *testing.T) {
 			if warned != (c.starts == 2 && !c.trust) {
 				t.Errorf("warned: %v", warned)
 			}
-			// It holds from now on, and says for ever what it rests on.
-			starts := boxes.starts
-			if s := b.run(t.Context(), predict(t, fix)); len(b.config.Key) > 0 && (boxes.starts != starts || s.Records[0].ForeignLog != foreign) {
-				t.Errorf("the same again: %d starts, foreign %v", boxes.starts-starts, s.Records[0].ForeignLog)
+			// Later sessions reuse the verdict, and ForeignLog stays set.
+			starts := sandboxes.starts
+			if s := b.run(t.Context(), predict(t, fix)); len(b.config.SigningKey) > 0 && (sandboxes.starts != starts || s.Records[0].ForeignLog != foreign) {
+				t.Errorf("the same again: %d starts, foreign %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
 			}
 			b.config.TrustLogs = false
-			if s := b.run(t.Context(), predict(t, fix)); foreign && (boxes.starts != starts+1 || s.Records[0].ForeignLog) {
-				t.Errorf("later, without trust: %d starts, foreign %v", boxes.starts-starts, s.Records[0].ForeignLog)
+			if s := b.run(t.Context(), predict(t, fix)); foreign && (sandboxes.starts != starts+1 || s.Records[0].ForeignLog) {
+				t.Errorf("later, without trust: %d starts, foreign %v", sandboxes.starts-starts, s.Records[0].ForeignLog)
 			}
 		})
 	}
 }
 
-// TestForeignBaseline: a stranger's word quarantines no instance.
+// TestForeignBaseline checks that a baseline without the user's signature quarantines no
+// instance.
 func TestForeignBaseline(t *testing.T) {
-	b := newBench(t, identified{fails()})
+	b := newEvaluation(t, identifiedSandboxes{fails()})
 	b.run(t.Context(), evaluate.GoldTask(row(t)))
-	b.config.Key = []byte("another")
+	b.config.SigningKey = []byte("another")
 	if s := b.run(t.Context(), predict(t, fix)); len(s.Quarantined) > 0 {
 		t.Errorf("quarantined: %v", s.Quarantined)
 	}
 }
 
-// TestLinksOut: an evaluation in a stranger's folder changes nothing outside of
-// it, and says which link is in the way.
+// TestLinksOut checks that an evaluation in an untrusted folder follows no links out of
+// it, and that the error names the link.
 func TestLinksOut(t *testing.T) {
 	const id = "minidemo__ledger-17"
 	for _, link := range []string{
@@ -123,12 +126,12 @@ func TestLinksOut(t *testing.T) {
 				name += ", another patch"
 			}
 			t.Run(name, func(t *testing.T) {
-				boxes := &fakeBoxes{image: "sha256:aa"}
-				b := newBench(t, identified{boxes})
+				sandboxes := &fakeSandboxes{image: "sha256:aa"}
+				b := newEvaluation(t, identifiedSandboxes{sandboxes})
 				b.run(t.Context(), predict(t, fix))
 				outside := filepath.Join(t.TempDir(), "outside")
 				at := filepath.Join(b.dir, link)
-				if err := os.Rename(at, outside); errors.Is(err, fs.ErrNotExist) { // of further runs there are none
+				if err := os.Rename(at, outside); errors.Is(err, fs.ErrNotExist) { // there are no extra runs
 					err = os.MkdirAll(filepath.Join(outside, "2"), 0o700)
 					if err != nil {
 						t.Fatal(err)
@@ -152,7 +155,7 @@ func TestLinksOut(t *testing.T) {
 				b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
 				s, err := evaluate.Run(t.Context(), b.config, []evaluate.Task{predict(t, patch)})
 				if info, failed := os.Lstat(at); failed == nil && info.Mode()&fs.ModeSymlink != 0 && !strings.HasSuffix(link, "run.json") {
-					// It is in the way still, unless there was nothing to be written.
+					// The link still exists, unless nothing had to be written.
 					if out, ok := errors.AsType[*rootdir.LinkError](err); (again || strings.Count(link, "/") < 2) && (!ok || out.Path != at) {
 						t.Errorf("error %v, want one that names the link", err)
 					}
@@ -167,7 +170,7 @@ func TestLinksOut(t *testing.T) {
 	}
 }
 
-// contents are the files in a folder, or the one of that name, as a text.
+// contents returns the files in a folder, or a single file, as one text.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	var all []string

@@ -18,8 +18,8 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// maxLogMemory bounds the memory for logs, in bytes. Most logs are small; a
-// larger log is processed alone.
+// maxLogMemory limits the memory for the logs of all workers, in bytes. A log of
+// this size or more is processed alone.
 const maxLogMemory = 512 << 20
 
 // withLogMemory calls work after it has reserved memory for size bytes of logs.
@@ -32,27 +32,29 @@ func withLogMemory(ctx context.Context, sem *semaphore.Weighted, size int64, wor
 	return work()
 }
 
-// gradeLog grades the log of the tests and writes report.json.
-func (t *testRun) gradeLog(ctx context.Context, log *runLog, a *verdicts.TestRun) error {
-	report, err := t.plan.gradeFile(ctx, t.logMemory, t.root, t.files.TestOutput, a)
-	if err != nil { // never invalid UTF-8: runScript wrote valid text
+// gradeLog grades the log of the tests, adds the verdict to result and writes
+// report.json.
+func (t *testRun) gradeLog(ctx context.Context, log *runLog, result *verdicts.TestRun) error {
+	report, err := t.plan.gradeFile(ctx, t.logMemory, t.root, t.files.TestOutput, result)
+	if err != nil { // a read error: runScript writes only valid UTF-8
 		return err
 	}
 	if report == nil {
-		log.logf("grade the log: %s", a.Reason)
+		log.logf("grade the log: %s", result.Reason)
 		return nil
 	}
 	if err := t.root.WriteFile(t.files.Report, report); err != nil {
 		return &folderError{err}
 	}
-	log.logf("verdict: %s", a.Resolution)
+	log.logf("verdict: %s", result.Resolution)
 	return nil
 }
 
-// gradeFile grades the log in a file and returns the contents of report.json,
-// or nil if the parser crashes. The error concerns the file.
+// gradeFile grades the log in a file, adds the verdict to result and returns the
+// contents of report.json, or nil if the parser crashes. It returns an error if
+// the file cannot be read.
 func (p plan) gradeFile(
-	ctx context.Context, sem *semaphore.Weighted, dir *rootdir.Dir, path string, a *verdicts.TestRun,
+	ctx context.Context, sem *semaphore.Weighted, dir *rootdir.Dir, path string, result *verdicts.TestRun,
 ) (report []byte, err error) {
 	f, err := openLog(dir, path)
 	if err != nil {
@@ -68,62 +70,62 @@ func (p plan) gradeFile(
 		if err != nil {
 			return &folderError{err}
 		}
-		report = p.grade(text, a)
+		report = p.grade(text, result)
 		return nil
 	})
 	return report, err
 }
 
-// grade grades a log, fills in the attempt and returns the contents of
-// report.json.
-func (p plan) grade(text string, a *verdicts.TestRun) []byte {
-	a.Passed, a.Failed, a.ExitCode, a.Resolution, a.Flags, a.Reason, a.Hint = 0, 0, nil, "", nil, "", ""
-	v, err := p.rubric.Grade(text)
+// grade grades a log, adds the verdict to result and returns the contents of
+// report.json, or nil if the parser crashes.
+func (p plan) grade(text string, result *verdicts.TestRun) []byte {
+	result.Passed, result.Failed, result.ExitCode, result.Resolution, result.Flags, result.Reason, result.Hint = 0, 0, nil, "", nil, "", ""
+	v, err := p.spec.Grade(text)
 	if err != nil {
-		a.Class, a.Reason = verdicts.Error, err.Error()
+		result.Class, result.Reason = verdicts.Error, err.Error()
 		return nil
 	}
-	outcome := tampering.LogResult{Passed: v.LogCounts.Passed, Failed: v.LogCounts.Failed, AnyFailed: v.LogCounts.AnyFailed}
+	logResult := tampering.LogResult{Passed: v.LogCounts.Passed, Failed: v.LogCounts.Failed, AnyFailed: v.LogCounts.AnyFailed}
 	if s := v.Report.Tests; s != nil {
-		a.Passed = len(s.FailToPass.Success) + len(s.PassToPass.Success)
-		a.Failed = len(s.FailToPass.Failure) + len(s.PassToPass.Failure)
+		result.Passed = len(s.FailToPass.Success) + len(s.PassToPass.Success)
+		result.Failed = len(s.FailToPass.Failure) + len(s.PassToPass.Failure)
 	}
 	if v.ExitCode != nil {
 		code := int(*v.ExitCode)
-		outcome.ExitCode = &code
+		logResult.ExitCode = &code
 	}
-	a.ExitCode, a.Resolution = v.ExitCode, string(v.Resolution)
-	a.Flags = tampering.CheckLog(text, p.script.Text, outcome)
+	result.ExitCode, result.Resolution = v.ExitCode, string(v.Resolution)
+	result.Flags = tampering.CheckLog(text, p.script.Text, logResult)
 	switch {
 	case v.Report.Resolved:
-		a.Class = verdicts.Resolved
-	case a.OOMKilled > 0:
-		// Keep the report: the official harness would write it.
-		a.Class = verdicts.Infrastructure
-		a.Reason = fmt.Sprintf("out of memory: the kernel killed %d processes", a.OOMKilled)
-		a.Hint = "raise the memory limit of evaluation sandboxes, or use fewer workers"
+		result.Class = verdicts.Resolved
+	case result.OOMKilled > 0:
+		// The official harness would write the report too.
+		result.Class = verdicts.Infrastructure
+		result.Reason = fmt.Sprintf("out of memory: the kernel killed %d processes", result.OOMKilled)
+		result.Hint = "raise the memory limit of evaluation sandboxes, or use fewer workers"
 	default:
-		a.Class, a.Reason = verdicts.Unresolved, p.unresolvedReason(v, *a)
+		result.Class, result.Reason = verdicts.Unresolved, p.unresolvedReason(v, *result)
 	}
 	return v.Report.JSON(v.InstanceID)
 }
 
-// unresolvedReason explains the class unresolved.
-func (p plan) unresolvedReason(v grade.Verdict, a verdicts.TestRun) string {
+// unresolvedReason returns the reason for the class unresolved.
+func (p plan) unresolvedReason(v grade.Verdict, result verdicts.TestRun) string {
 	if !v.Report.Applied {
 		return "the log has no usable test results: the tests did not start or finish, or the exit code contradicts them"
 	}
-	named := len(p.rubric.FailToPass) + len(p.rubric.PassToPass)
-	return fmt.Sprintf("%d of %d tests failed", a.Failed, named)
+	total := len(p.spec.FailToPass) + len(p.spec.PassToPass)
+	return fmt.Sprintf("%d of %d tests failed", result.Failed, total)
 }
 
 // classifyFailure looks for infrastructure problems in the files of a run that
 // is not resolved, as the official summary does.
 func classifyFailure(
-	ctx context.Context, a *verdicts.TestRun, sem *semaphore.Weighted, dir *rootdir.Dir, files grade.Files,
+	ctx context.Context, result *verdicts.TestRun, sem *semaphore.Weighted, dir *rootdir.Dir, files grade.Files,
 ) error {
-	a.FailureReason, a.FailureTier = "", ""
-	if a.Class == verdicts.Resolved {
+	result.FailureReason, result.FailureTier = "", ""
+	if result.Class == verdicts.Resolved {
 		return nil
 	}
 	var size int64
@@ -142,7 +144,7 @@ func classifyFailure(
 			texts = append(texts, text)
 		}
 		f := grade.ClassifyFailure(texts...)
-		a.FailureReason, a.FailureTier = f.Reason, f.Tier
+		result.FailureReason, result.FailureTier = f.Reason, f.Tier
 		return nil
 	})
 }
@@ -155,7 +157,8 @@ func openLog(dir *rootdir.Dir, path string) (*logfile.File, error) {
 	return logfile.New(f, logfile.MaxSize)
 }
 
-// readText reads a file of the run without copying it in memory.
+// readText reads a file into a string. It allocates the memory only once, because
+// logs can be large.
 func readText(dir *rootdir.Dir, path string) (string, error) {
 	f, err := openLog(dir, path)
 	if err != nil {
@@ -172,10 +175,10 @@ func readText(dir *rootdir.Dir, path string) (string, error) {
 	return text.String(), err
 }
 
-// maxReason is the maximum length of quoted output in a reason, in bytes.
+// maxReason is the maximum length of the output that a reason quotes, in bytes.
 const maxReason = 300
 
-// lastLine returns the last line of an output, for a reason.
+// lastLine returns at most maxReason bytes of the last line of an output.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	line := output[strings.LastIndexByte(output, '\n')+1:]

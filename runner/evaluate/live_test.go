@@ -15,26 +15,26 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// TestSubmitWhileItRuns is how a batch uses it: patches come as they are made,
-// and get their verdicts while others are still being made.
-func TestSubmitWhileItRuns(t *testing.T) {
+// TestSubmitDuringRun submits patches as a batch does: some are evaluated while the
+// agent still makes others.
+func TestSubmitDuringRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const takes = 10 * time.Minute
-		busy, most := 0, 0
-		boxes := &fakeBoxes{image: "sha256:aa"}
-		boxes.play = func(_ context.Context, b *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
-			if !is(c, "/bin/bash /eval.sh") {
+		const testDuration = 10 * time.Minute
+		running, maxRunning := 0, 0
+		sandboxes := &fakeSandboxes{image: "sha256:aa"}
+		sandboxes.execute = func(_ context.Context, b *fakeSandbox, _ int, c env.Command) (env.Result, bool, error) {
+			if !isCommand(c, "/bin/bash /eval.sh") {
 				return env.Result{}, false, nil
 			}
-			boxes.mu.Lock()
-			busy++
-			most = max(most, busy)
-			boxes.mu.Unlock()
-			time.Sleep(takes)
-			boxes.mu.Lock()
-			busy--
-			boxes.mu.Unlock()
-			res, err := say(c, logOf(b.in, "PASSED", 0), env.Result{})
+			sandboxes.mu.Lock()
+			running++
+			maxRunning = max(maxRunning, running)
+			sandboxes.mu.Unlock()
+			time.Sleep(testDuration)
+			sandboxes.mu.Lock()
+			running--
+			sandboxes.mu.Unlock()
+			res, err := respond(c, logOf(b.in, "PASSED", 0), env.Result{})
 			return res, true, err
 		}
 		folder, err := runner.Open(t.TempDir())
@@ -42,12 +42,12 @@ func TestSubmitWhileItRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer folder.Close()
-		var told []string
+		var received []string
 		e, err := evaluate.Start(t.Context(), evaluate.Config{
-			Folder: folder, Sandboxes: boxes, RunID: "r1", Workers: 2,
+			Folder: folder, Sandboxes: sandboxes, RunID: "r1", Workers: 2,
 			Log: runner.NewLog(folder, func(e runner.Event) {
 				if e.Type == runner.Verdict {
-					told = append(told, e.Instance+" "+e.Verdict)
+					received = append(received, e.Instance+" "+e.Verdict)
 				}
 			}),
 		})
@@ -60,20 +60,20 @@ func TestSubmitWhileItRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				time.Sleep(takes + time.Second)
+				time.Sleep(testDuration + time.Second)
 				synctest.Wait()
-				if len(told) != 1 {
-					t.Errorf("verdicts before the second patch: %v", told)
+				if len(received) != 1 {
+					t.Errorf("verdicts before the second patch: %v", received)
 				}
 			}
 		}
 		s, err := e.Wait()
-		if err != nil || s.Count(verdicts.Resolved) != 5 || len(told) != 5 {
-			t.Errorf("%v, %v, %v", s.ByClass, told, err)
+		if err != nil || s.Count(verdicts.Resolved) != 5 || len(received) != 5 {
+			t.Errorf("%v, %v, %v", s.ByClass, received, err)
 		}
-		// One alone, and four by two.
-		if took := time.Since(start); took != 3*takes+time.Second || most != 2 {
-			t.Errorf("it took %s, with %d at once", took, most)
+		// The first patch is evaluated alone, the other four by two workers.
+		if took := time.Since(start); took != 3*testDuration+time.Second || maxRunning != 2 {
+			t.Errorf("it took %s, with %d at once", took, maxRunning)
 		}
 		if err := e.Submit(evaluate.GoldTask(row(t))); !errors.Is(err, evaluate.ErrClosed) {
 			t.Errorf("submit after the end: %v", err)
@@ -81,34 +81,34 @@ func TestSubmitWhileItRuns(t *testing.T) {
 	})
 }
 
-// TestEvents are what those who watch are told.
+// TestEvents checks the emitted events.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		boxes := &fakeBoxes{image: "sha256:aa", start: func(_ context.Context, n int) error {
+		sandboxes := &fakeSandboxes{image: "sha256:aa", start: func(_ context.Context, n int) error {
 			if n == 1 {
-				return failing(env.PullFailed)
+				return newEnvError(env.PullFailed)
 			}
 			return nil
 		}}
-		b := newBench(t, identified{boxes})
+		b := newEvaluation(t, identifiedSandboxes{sandboxes})
 		b.config.Selected = []string{"minidemo__ledger-17", "other"}
 		b.run(t.Context(), predict(t, fix))
-		type told struct {
+		type received struct {
 			Type    runner.EventType
 			Attempt int
 			Verdict string
 			Again   bool
 			Total   int
 		}
-		var got []told
+		var got []received
 		for _, e := range b.events {
-			got = append(got, told{e.Type, e.Attempt, e.Verdict, e.WillRetry, e.Total})
+			got = append(got, received{e.Type, e.Attempt, e.Verdict, e.WillRetry, e.Total})
 		}
-		want := []told{
+		want := []received{
 			{Type: runner.EvaluationStarted, Total: 2},
-			{Type: runner.EvaluationAttempt, Attempt: 1},
+			{Type: runner.EvaluationRunStarted, Attempt: 1},
 			{Type: runner.Verdict, Attempt: 1, Verdict: "infrastructure", Again: true},
-			{Type: runner.EvaluationAttempt, Attempt: 2},
+			{Type: runner.EvaluationRunStarted, Attempt: 2},
 			{Type: runner.Verdict, Verdict: "resolved"},
 			{Type: runner.EvaluationFinished, Total: 1},
 		}

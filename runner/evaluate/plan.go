@@ -12,15 +12,15 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// plan is what can be determined about a task before a sandbox starts.
+// plan is the part of an evaluation that is known before a sandbox starts.
 type plan struct {
-	rubric grade.TestSpec
+	spec   grade.TestSpec
 	script script.Script
 	basis  verdicts.Basis // without the identity of the image
 }
 
 func newPlan(c Config, t Task) (plan, error) {
-	rubric, err := grade.NewTestSpec(t.Instance)
+	spec, err := grade.NewTestSpec(t.Instance)
 	if err != nil {
 		return plan{}, err
 	}
@@ -28,13 +28,13 @@ func newPlan(c Config, t Task) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{rubric: rubric, script: s, basis: verdicts.Basis{
+	return plan{spec: spec, script: s, basis: verdicts.Basis{
 		Editions:    c.Editions,
-		RowSHA256:   rowHash(t.Instance, rubric),
+		RowSHA256:   rowHash(t.Instance, spec),
 		PatchSHA256: t.patchHash(), PatchBytes: len(t.Patch),
 		Image:        t.Instance.ImageName(),
 		ScriptSHA256: s.SHA256(), ScriptGenerated: s.Generated,
-		Parser: rubric.Parser, ParserRelease: logs.HarnessRelease, EvalType: string(rubric.EvalType),
+		Parser: spec.Parser, ParserRelease: logs.HarnessRelease, EvalType: string(spec.EvalType),
 		MiniVersion: c.MiniVersion,
 		Timeout:     c.Timeout.Seconds(), Network: c.Network, Profile: c.Profile,
 		LogLimit: logLimit,
@@ -42,8 +42,8 @@ func newPlan(c Config, t Task) (plan, error) {
 	}}, nil
 }
 
-// newRunnablePlan is newPlan for a task whose tests will be run: it rejects
-// rows whose tests need extra files.
+// newRunnablePlan returns the plan for a task whose tests will run. It rejects
+// rows whose tests need files that the row does not contain.
 func newRunnablePlan(c Config, t Task) (plan, error) {
 	p, err := newPlan(c, t)
 	if err == nil && len(p.script.Assets) > 0 {
@@ -54,7 +54,7 @@ func newRunnablePlan(c Config, t Task) (plan, error) {
 }
 
 // rowHash hashes the columns of a row that determine a verdict. The field names
-// are part of the hash.
+// in this function are part of the hash: renaming one invalidates all verdicts.
 func rowHash(in datasets.Instance, r grade.TestSpec) string {
 	return verdicts.HashJSON(struct {
 		ID, Repo, Version, BaseCommit, TestPatch, Image, EvalScript, Parser, EvalType string

@@ -17,21 +17,20 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// RegradedRecord is the result of grading the saved logs of a record again with
-// the current row. It has not been written yet.
+// RegradedRecord is the result of Regrader.Regrade. The caller writes it.
 type RegradedRecord struct {
-	// Record has the new verdict, and the earlier ones in Previous.
+	// Record has the new verdict; Record.Previous has the earlier ones.
 	Record verdicts.Record
 	// Reports holds the new contents of report.json files, by path.
 	Reports map[string][]byte
-	// Changed reports that the verdict or its inputs have changed.
+	// Changed reports whether the verdict or its inputs have changed.
 	Changed bool
 
-	graded verdicts.Record // the new verdict, also if Changed is false
+	graded verdicts.Record // the regraded record, set even if Changed is false
 }
 
-// ErrNotRegraded is wrapped by the error for a record whose logs cannot be
-// graded g. The record stays unchanged.
+// ErrNotRegraded reports that the logs of a record cannot be graded again. The
+// record stays unchanged.
 var ErrNotRegraded = errors.New("cannot be regraded")
 
 // Regrader grades the saved logs of a run folder again with the current rows.
@@ -41,20 +40,21 @@ type Regrader struct {
 	editions  []datasets.SourceInfo
 	now       time.Time
 	key       []byte
-	logMemory *semaphore.Weighted // bounds the memory for logs
+	logMemory *semaphore.Weighted // limits the memory for logs
 }
 
 // NewRegrader returns a Regrader for a run folder. editions identifies the
-// dataset of the rows, now is the time for Record.Previous, and key signs
-// records (Config.Key). The new verdict of a record without that signature has
+// datasets of the rows, now is the time in Record.Previous, and key signs records
+// (see Config.SigningKey). The new verdict on a record that is not signed with key has
 // ForeignLog set.
 func NewRegrader(dir *rootdir.Dir, editions []datasets.SourceInfo, now time.Time, key []byte) *Regrader {
 	return &Regrader{dir: dir, editions: editions, now: now, key: key, logMemory: semaphore.NewWeighted(maxLogMemory)}
 }
 
-// Regrade grades the logs of a record g. Results without a complete log do
-// not change: empty, apply_failed, timed_out and most infrastructure failures.
-// The error wraps ErrNotRegraded, or grade.ErrNotGradable for the row.
+// Regrade grades the saved logs of a record again, with the current row. Results
+// without a complete log do not change: empty, apply_failed, timed_out and most
+// infrastructure failures. The error wraps ErrNotRegraded, or
+// grade.ErrNotGradable if the row cannot be graded.
 func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.Instance) (RegradedRecord, error) {
 	fail := func(format string, args ...any) (RegradedRecord, error) {
 		return RegradedRecord{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
@@ -74,12 +74,12 @@ func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.I
 	case r.Basis.Image != "" && r.Basis.Image != p.basis.Image:
 		return fail("the row's image has changed since the log was made; run the tests with mini eval")
 	}
-	run, err := grade.NewLayout(g.dir.Path(), r.RunID)
+	layout, err := grade.NewLayout(g.dir.Path(), r.RunID)
 	if err != nil {
 		return fail("%v", err)
 	}
 	s := &store{dir: g.dir.Path()}
-	files, err := s.pathsFor(run, r.Model, r.Instance)
+	files, err := s.pathsFor(layout, r.Model, r.Instance)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -95,9 +95,9 @@ func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.I
 	r.Basis.RowSHA256, r.Basis.Parser, r.Basis.ParserRelease = p.basis.RowSHA256, p.basis.Parser, p.basis.ParserRelease
 	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, g.editions
 	r.Basis.Key = r.Basis.CacheKey()
-	for i, a := range r.Runs {
-		if a.Key != "" {
-			r.Runs[i].Key = r.Basis.CacheKeyWithPatch(a.PatchSHA256)
+	for i, run := range r.Runs {
+		if run.Key != "" {
+			r.Runs[i].Key = r.Basis.CacheKeyWithPatch(run.PatchSHA256)
 		}
 	}
 	r.DeriveClass()
@@ -106,21 +106,21 @@ func (g *Regrader) Regrade(ctx context.Context, r verdicts.Record, in datasets.I
 	}
 	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), isLogFlag), r.VerdictRun().Flags...)
 	work.updateWithoutSuspect(&r, old)
-	out := RegradedRecord{Record: r, Reports: work.reports, graded: r}
-	out.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
+	result := RegradedRecord{Record: r, Reports: work.reports, graded: r}
+	result.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
 		r.Basis.Parser != old.Basis.Parser || r.Basis.ParserRelease != old.Basis.ParserRelease ||
 		r.Basis.EvalType != old.Basis.EvalType
-	if !out.Changed {
-		out.Record = old
-		return out, nil
+	if !result.Changed {
+		result.Record = old
+		return result, nil
 	}
-	out.Record.Previous = append(slices.Clone(old.Previous), verdicts.PreviousVerdict{
+	result.Record.Previous = append(slices.Clone(old.Previous), verdicts.PreviousVerdict{
 		Time: g.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
 		Parser: old.Basis.Parser, ParserRelease: old.Basis.ParserRelease, EvalType: old.Basis.EvalType,
 	})
-	out.Record.ForeignLog = old.ForeignLog || !old.IsSignedBy(g.key)
-	out.Record, err = out.Record.WithSignature(g.key)
-	return out, err
+	result.Record.ForeignLog = old.ForeignLog || !old.IsSignedBy(g.key)
+	result.Record, err = result.Record.WithSignature(g.key)
+	return result, err
 }
 
 // isLogFlag reports whether a flag is about the log, not the patch.
@@ -133,54 +133,56 @@ type regrading struct {
 	paths     paths
 	logMemory *semaphore.Weighted
 	reports   map[string][]byte
-	// missingFiles reports that the files of a run are missing.
+	// missingFiles reports whether the files of an extra run are missing.
 	missingFiles bool
 }
 
-// gradeRun grades the log of a run again, if it has one.
-func (g *regrading) gradeRun(ctx context.Context, a *verdicts.TestRun) error {
-	switch a.Class {
+// gradeRun grades the log of a run again if it has a complete one.
+func (g *regrading) gradeRun(ctx context.Context, run *verdicts.TestRun) error {
+	switch run.Class {
 	case verdicts.Resolved, verdicts.Unresolved, verdicts.Error:
 	case verdicts.Infrastructure:
-		if a.Resolution == "" {
+		if run.Resolution == "" {
 			return nil // the tests did not run
 		}
 	default:
 		return nil
 	}
-	if a.Dir == "" {
-		g.missingFiles = g.missingFiles || a.Purpose != verdicts.ForVerdict
-		return nil // a later run replaced its files
+	if run.Dir == "" {
+		g.missingFiles = g.missingFiles || run.Purpose != verdicts.ForVerdict
+		return nil // a later run has replaced the files
 	}
-	dir := filepath.Join(g.dir.Path(), filepath.FromSlash(a.Dir))
+	dir := filepath.Join(g.dir.Path(), filepath.FromSlash(run.Dir))
 	if dir != g.paths.official.Dir && filepath.Dir(dir) != g.paths.extraRuns {
-		return fmt.Errorf("%.100q is not a folder of this record", a.Dir) // records are untrusted
+		return fmt.Errorf("%.100q is not a folder of this record", run.Dir) // records are untrusted
 	}
-	files, oldClass := grade.FilesIn(dir), a.Class
-	report, err := g.plan.gradeFile(ctx, g.logMemory, g.dir, files.TestOutput, a)
+	files, oldClass := grade.FilesIn(dir), run.Class
+	report, err := g.plan.gradeFile(ctx, g.logMemory, g.dir, files.TestOutput, run)
 	if err != nil {
 		return err
 	}
 	if report == nil && oldClass != verdicts.Error {
-		return errors.New(a.Reason)
+		return errors.New(run.Reason)
 	}
 	if report != nil {
 		g.reports[files.Report] = report
 	}
-	return classifyFailure(ctx, a, g.logMemory, g.dir, files)
+	return classifyFailure(ctx, run, g.logMemory, g.dir, files)
 }
 
-// updateWithoutSuspect updates ResolvedWithoutSuspect.
+// updateWithoutSuspect sets ResolvedWithoutSuspect from the newest run without
+// the flagged hunks. If that run has no files, it clears the field when the
+// verdict has changed.
 func (g *regrading) updateWithoutSuspect(r *verdicts.Record, old verdicts.Record) {
 	if old.ResolvedWithoutSuspect == nil {
 		return
 	}
-	for _, a := range slices.Backward(r.Runs) {
-		if a.Purpose != verdicts.WithoutSuspect || !a.Class.IsFinal() {
+	for _, run := range slices.Backward(r.Runs) {
+		if run.Purpose != verdicts.WithoutSuspect || !run.Class.IsFinal() {
 			continue
 		}
-		if a.Dir != "" {
-			resolved := a.Class == verdicts.Resolved
+		if run.Dir != "" {
+			resolved := run.Class == verdicts.Resolved
 			r.ResolvedWithoutSuspect = &resolved
 			return
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/minibench/mini/runner/evaluate"
 )
 
-// Further samples are evaluations of their own: with a verdict each, in the same
-// session, and out of the summary that counts.
-func TestFurtherSamples(t *testing.T) {
+// Each repetition has its own verdict and summary. The summary of the first repetition
+// does not count the others.
+func TestRepetitions(t *testing.T) {
 	in := row(t)
 	task := func(sample int, patch string) evaluate.Task {
 		p := evaluate.NewTask(in, "m", []byte(patch))
@@ -21,7 +21,7 @@ func TestFurtherSamples(t *testing.T) {
 	}
 	tests := map[string]struct {
 		tasks     []evaluate.Task
-		submitted int   // of the sample that counts
+		submitted int   // in the first repetition
 		samples   []int // the others
 	}{
 		"beside the first":    {[]evaluate.Task{task(1, fix), task(2, fix+"\n")}, 1, []int{2}},
@@ -31,17 +31,17 @@ func TestFurtherSamples(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, &fakeBoxes{})
+			b := newEvaluation(t, &fakeSandboxes{})
 			s := b.run(t.Context(), tt.tasks...)
 			if s.Submitted != tt.submitted || s.PatchCount() != len(tt.tasks) || !s.IsComplete() || len(s.Repetitions) != len(tt.samples) {
 				t.Fatalf("%d submitted, %d patches, complete %v: %+v", s.Submitted, s.PatchCount(), s.IsComplete(), s)
 			}
 			for i, k := range tt.samples {
 				f := s.Repetitions[i]
-				if f.Repetition != k || f.Submitted != 1 || len(f.Records) != 1 || f.Records[0].Repetition != k || f.Official == s.Official {
+				if f.Repetition != k || f.Submitted != 1 || len(f.Records) != 1 || f.Records[0].Repetition != k || f.OfficialPath == s.OfficialPath {
 					t.Errorf("sample %d: %+v", k, f)
 				}
-				if _, err := os.Stat(f.Official); err != nil {
+				if _, err := os.Stat(f.OfficialPath); err != nil {
 					t.Error(err)
 				}
 			}
@@ -55,12 +55,12 @@ func TestFurtherSamples(t *testing.T) {
 	}
 }
 
-// What could not be judged of a further sample leaves the evaluation incomplete.
-func TestAFurtherSampleWithoutAVerdict(t *testing.T) {
+// An evaluation is incomplete if a later repetition has no verdict.
+func TestRepetitionWithoutVerdict(t *testing.T) {
 	in := row(t)
 	task := evaluate.NewTask(in, "m", []byte(fix))
 	task.Repetition = 2
-	b := newBench(t, &fakeBoxes{start: func(context.Context, int) error { return failing(env.ImageNotFound) }})
+	b := newEvaluation(t, &fakeSandboxes{start: func(context.Context, int) error { return newEnvError(env.ImageNotFound) }})
 	if s := b.run(t.Context(), task); s.IsComplete() || s.PatchCount() != 1 || s.Submitted != 0 {
 		t.Errorf("%+v", s)
 	}

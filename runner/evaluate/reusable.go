@@ -14,10 +14,11 @@ import (
 // FindReusable returns, for each task, the class of the verdict that an
 // evaluation would reuse from a folder or the cache, or "" if it would run the
 // tests. It writes nothing; the folder need not be locked and may be missing.
-// It uses the fields of Config that Start uses, except for Folder and Log.
-// Without Sandboxes it assumes that images have not changed since the verdicts.
+// It uses the same fields of Config as Start, except Folder and Log. If Sandboxes
+// is nil, it assumes that images have not changed since the verdicts.
 //
-// The error concerns the folder, or wraps grade.ErrInvalidName.
+// FindReusable returns an error if the folder cannot be read, and one that wraps
+// grade.ErrInvalidName for an invalid name.
 func (c Config) FindReusable(ctx context.Context, dir string, tasks []Task) ([]verdicts.Class, error) {
 	c = c.withDefaults()
 	if _, err := grade.NewLayout(dir, c.RunID); err != nil {
@@ -51,18 +52,18 @@ func (e *Evaluator) reusableClass(ctx context.Context, dir string, t Task) (verd
 	if err != nil {
 		return "", err
 	}
-	run, err := grade.NewLayout(dir, e.config.runID(t))
+	layout, err := grade.NewLayout(dir, e.config.runID(t))
 	if err != nil {
 		return "", err
 	}
-	files, err := e.store.pathsFor(run, t.Model, t.Instance.ID)
+	files, err := e.store.pathsFor(layout, t.Model, t.Instance.ID)
 	if err != nil {
 		return "", fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
 	}
 	if t.isEmpty() {
 		return verdicts.Empty, nil
 	}
-	basis, record, valid := e.findOwnRecord(ctx, &job{Task: t, plan: p, layout: run, paths: files})
+	basis, record, valid := e.findOwnRecord(ctx, &job{Task: t, plan: p, layout: layout, paths: files})
 	if valid {
 		return record.Class, nil
 	}

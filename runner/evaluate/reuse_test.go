@@ -27,37 +27,37 @@ func predict(t testing.TB, patch string) evaluate.Task {
 	return evaluate.NewTask(row(t), "m", []byte(patch))
 }
 
-// TestNothingRunsTwice: an evaluation that is started again repeats nothing.
-func TestNothingRunsTwice(t *testing.T) {
-	boxes := &fakeBoxes{image: "sha256:aa"}
-	for name, s := range map[string]evaluate.Sandboxes{"asked beforehand": identified{boxes}, "known by its start": boxes} {
+// TestVerdictsAreReused checks that a restarted evaluation runs no tests again.
+func TestVerdictsAreReused(t *testing.T) {
+	sandboxes := &fakeSandboxes{image: "sha256:aa"}
+	for name, s := range map[string]evaluate.Sandboxes{"identified before the start": identifiedSandboxes{sandboxes}, "identified by the start": sandboxes} {
 		t.Run(name, func(t *testing.T) {
-			boxes.starts = 0
-			b := newBench(t, s)
+			sandboxes.starts = 0
+			b := newEvaluation(t, s)
 			first := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
-			// The same patch of another model is not run either.
+			// The tests of the same patch of another model do not run either.
 			if first.Count(verdicts.Resolved) != 2 || first.Reused != 1 {
 				t.Fatalf("%v, %d reused", first.ByClass, first.Reused)
 			}
 			ran := 0
-			for _, box := range boxes.boxes {
-				for _, c := range box.ran {
+			for _, sandbox := range sandboxes.started {
+				for _, c := range sandbox.commands {
 					if c == "/bin/bash /eval.sh" {
 						ran++
 					}
 				}
 			}
-			boxes.boxes = nil
-			if ran != 1 || b.official("other", "minidemo__ledger-17") != judged {
+			sandboxes.started = nil
+			if ran != 1 || b.official("other", "minidemo__ledger-17") != graded {
 				t.Errorf("the script ran %d times; files of the other: %s", ran, b.official("other", "minidemo__ledger-17"))
 			}
-			starts := boxes.starts
+			starts := sandboxes.starts
 			again := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "other", []byte(fix)))
-			if boxes.starts != starts || again.Reused != 2 || again.Count(verdicts.Resolved) != 2 {
-				t.Errorf("%d more starts, %d reused", boxes.starts-starts, again.Reused)
+			if sandboxes.starts != starts || again.Reused != 2 || again.Count(verdicts.Resolved) != 2 {
+				t.Errorf("%d more starts, %d reused", sandboxes.starts-starts, again.Reused)
 			}
 			if diff := cmp.Diff(asJSON(t, first.Records), asJSON(t, again.Records)); diff != "" {
-				t.Errorf("the records are others (-first +again):\n%s", diff)
+				t.Errorf("the records differ (-first +again):\n%s", diff)
 			}
 		})
 	}
@@ -72,26 +72,34 @@ func asJSON(t testing.TB, v any) string {
 	return string(data)
 }
 
-// TestWhatChangedRunsAgain: each thing that a verdict rests on.
-func TestWhatChangedRunsAgain(t *testing.T) {
-	for name, change := range map[string]func(b *bench, boxes *fakeBoxes, in *datasets.Instance, patch *string){
-		"nothing":   nil,
-		"patch":     func(_ *bench, _ *fakeBoxes, _ *datasets.Instance, patch *string) { *patch += "\n" },
-		"image":     func(_ *bench, boxes *fakeBoxes, _ *datasets.Instance, _ *string) { boxes.image = "sha256:bb" },
-		"processor": func(_ *bench, boxes *fakeBoxes, _ *datasets.Instance, _ *string) { boxes.arch = "arm64" },
-		"timeout":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Timeout = time.Hour },
-		"network":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Network = "bridge" },
-		"profile":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Profile = "other" },
-		"mini":      func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.MiniVersion = "1.1" },
-		"tests":     func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.PassToPass = in.PassToPass[1:] },
-		"script":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.EvalScript += "\nid" },
-		"parser":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.LogParser = "parse_log_pytest_v2" },
-		"a column":  func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.TestPatch += "\n" },
+// TestChangedInputRunsAgain changes each input of a verdict.
+func TestChangedInputRunsAgain(t *testing.T) {
+	for name, change := range map[string]func(b *evaluation, sandboxes *fakeSandboxes, in *datasets.Instance, patch *string){
+		"nothing": nil,
+		"patch":   func(_ *evaluation, _ *fakeSandboxes, _ *datasets.Instance, patch *string) { *patch += "\n" },
+		"image": func(_ *evaluation, sandboxes *fakeSandboxes, _ *datasets.Instance, _ *string) {
+			sandboxes.image = "sha256:bb"
+		},
+		"processor": func(_ *evaluation, sandboxes *fakeSandboxes, _ *datasets.Instance, _ *string) {
+			sandboxes.arch = "arm64"
+		},
+		"timeout": func(b *evaluation, _ *fakeSandboxes, _ *datasets.Instance, _ *string) { b.config.Timeout = time.Hour },
+		"network": func(b *evaluation, _ *fakeSandboxes, _ *datasets.Instance, _ *string) { b.config.Network = "bridge" },
+		"profile": func(b *evaluation, _ *fakeSandboxes, _ *datasets.Instance, _ *string) { b.config.Profile = "other" },
+		"mini":    func(b *evaluation, _ *fakeSandboxes, _ *datasets.Instance, _ *string) { b.config.MiniVersion = "1.1" },
+		"tests": func(_ *evaluation, _ *fakeSandboxes, in *datasets.Instance, _ *string) {
+			in.PassToPass = in.PassToPass[1:]
+		},
+		"script": func(_ *evaluation, _ *fakeSandboxes, in *datasets.Instance, _ *string) { in.EvalScript += "\nid" },
+		"parser": func(_ *evaluation, _ *fakeSandboxes, in *datasets.Instance, _ *string) {
+			in.LogParser = "parse_log_pytest_v2"
+		},
+		"a column": func(_ *evaluation, _ *fakeSandboxes, in *datasets.Instance, _ *string) { in.TestPatch += "\n" },
 	} {
 		for _, where := range []string{"folder", "cache"} {
 			t.Run(name+", "+where, func(t *testing.T) {
-				boxes := &fakeBoxes{image: "sha256:aa"}
-				b := newBench(t, identified{boxes})
+				sandboxes := &fakeSandboxes{image: "sha256:aa"}
+				b := newEvaluation(t, identifiedSandboxes{sandboxes})
 				b.config.Cache = filepath.Join(t.TempDir(), "shared")
 				b.run(t.Context(), predict(t, fix))
 				if where == "cache" {
@@ -103,13 +111,13 @@ func TestWhatChangedRunsAgain(t *testing.T) {
 				if change == nil {
 					want = 1
 				} else {
-					change(b, boxes, &in, &patch)
+					change(b, sandboxes, &in, &patch)
 				}
 				s := b.run(t.Context(), evaluate.NewTask(in, "m", []byte(patch)))
-				if boxes.starts != want || s.Reused != 2-want {
-					t.Errorf("%d starts, %d reused; want %d starts", boxes.starts, s.Reused, want)
+				if sandboxes.starts != want || s.Reused != 2-want {
+					t.Errorf("%d starts, %d reused; want %d starts", sandboxes.starts, s.Reused, want)
 				}
-				if got := b.official("m", "minidemo__ledger-17"); got != judged {
+				if got := b.official("m", "minidemo__ledger-17"); got != graded {
 					t.Errorf("files %s", got)
 				}
 			})
@@ -117,7 +125,8 @@ func TestWhatChangedRunsAgain(t *testing.T) {
 	}
 }
 
-// TestDamageRunsAgain: a verdict whose files are gone, or whose record is none.
+// TestDamageRunsAgain checks that the tests run again if files of a verdict are missing
+// or its record is invalid.
 func TestDamageRunsAgain(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
 		"report gone": func(dir string) error { return os.Remove(filepath.Join(dir, tree, "report.json")) },
@@ -138,20 +147,20 @@ func TestDamageRunsAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			boxes := &fakeBoxes{image: "sha256:aa"}
-			b := newBench(t, identified{boxes})
+			sandboxes := &fakeSandboxes{image: "sha256:aa"}
+			b := newEvaluation(t, identifiedSandboxes{sandboxes})
 			b.run(t.Context(), predict(t, fix))
 			if err := damage(b.dir); err != nil {
 				t.Fatal(err)
 			}
-			if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 2 || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
-				t.Errorf("%d starts, %v", boxes.starts, s.ByClass)
+			if s := b.run(t.Context(), predict(t, fix)); sandboxes.starts != 2 || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != graded {
+				t.Errorf("%d starts, %v", sandboxes.starts, s.ByClass)
 			}
 		})
 	}
 }
 
-// edit replaces a text in a file, which has it.
+// edit replaces a text that a file contains.
 func edit(path, from, to string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -163,53 +172,53 @@ func edit(path, from, to string) error {
 	return os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o600)
 }
 
-// TestUnknownImageIsNotReused: who cannot tell what ran cannot tell that it
-// would be the same.
+// TestUnknownImageIsNotReused checks that a verdict with an unknown image is not reused.
 func TestUnknownImageIsNotReused(t *testing.T) {
-	boxes := &fakeBoxes{}
-	b := newBench(t, boxes)
+	sandboxes := &fakeSandboxes{}
+	b := newEvaluation(t, sandboxes)
 	b.run(t.Context(), predict(t, fix))
-	if b.run(t.Context(), predict(t, fix)); boxes.starts != 2 {
-		t.Errorf("%d starts", boxes.starts)
+	if b.run(t.Context(), predict(t, fix)); sandboxes.starts != 2 {
+		t.Errorf("%d starts", sandboxes.starts)
 	}
 }
 
-// TestInfrastructureRunsAgain, and is no verdict for anybody else.
+// TestInfrastructureRunsAgain checks that an infrastructure failure is evaluated again
+// and never reused.
 func TestInfrastructureRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
-		boxes := &fakeBoxes{image: "sha256:aa", start: func(context.Context, int) error {
+		sandboxes := &fakeSandboxes{image: "sha256:aa", start: func(context.Context, int) error {
 			if down {
-				return failing(env.DaemonUnavailable)
+				return newEnvError(env.DaemonUnavailable)
 			}
 			return nil
 		}}
-		b := newBench(t, identified{boxes})
+		b := newEvaluation(t, identifiedSandboxes{sandboxes})
 		if s := b.run(t.Context(), predict(t, fix)); s.IsComplete() {
 			t.Fatalf("complete: %v", s.ByClass)
 		}
 		down = false
-		if s := b.run(t.Context(), predict(t, fix)); !s.IsComplete() || s.Count(verdicts.Resolved) != 1 || boxes.starts != 4 {
-			t.Errorf("%v after %d starts", s.ByClass, boxes.starts)
+		if s := b.run(t.Context(), predict(t, fix)); !s.IsComplete() || s.Count(verdicts.Resolved) != 1 || sandboxes.starts != 4 {
+			t.Errorf("%v after %d starts", s.ByClass, sandboxes.starts)
 		}
 	})
 }
 
-// TestInterrupted: what was not finished leaves no record, and runs again.
+// TestInterrupted checks that an interrupted patch has no record and is evaluated again.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		boxes := &fakeBoxes{image: "sha256:aa"}
-		boxes.play = func(ctx context.Context, _ *fakeBox, n int, c env.Command) (env.Result, bool, error) {
-			if n != 2 || !is(c, "/bin/bash /eval.sh") {
+		sandboxes := &fakeSandboxes{image: "sha256:aa"}
+		sandboxes.execute = func(ctx context.Context, _ *fakeSandbox, n int, c env.Command) (env.Result, bool, error) {
+			if n != 2 || !isCommand(c, "/bin/bash /eval.sh") {
 				return env.Result{}, false, nil
 			}
 			cancel(stop)
 			<-ctx.Done()
 			return env.Result{ExitCode: -1}, true, context.Cause(ctx)
 		}
-		b := newBench(t, identified{boxes})
+		b := newEvaluation(t, identifiedSandboxes{sandboxes})
 		all := rows(t)
 		tasks := []evaluate.Task{
 			evaluate.NewTask(all[0], "m", []byte(fix)), evaluate.NewTask(all[1], "m", []byte(fix)), evaluate.NewTask(all[2], "m", []byte(fix)),
@@ -218,48 +227,48 @@ func TestInterrupted(t *testing.T) {
 		if diff := cmp.Diff([]string{all[1].ID, all[2].ID}, s.Unfinished); diff != "" || s.Count(verdicts.Resolved) != 1 || s.IsComplete() {
 			t.Fatalf("unfinished %v, %v", s.Unfinished, s.ByClass)
 		}
-		if boxes.open != 0 {
-			t.Errorf("%d sandboxes are left", boxes.open)
+		if sandboxes.openCount != 0 {
+			t.Errorf("%d sandboxes are left", sandboxes.openCount)
 		}
-		boxes.play = nil
+		sandboxes.execute = nil
 		s = b.run(t.Context(), tasks...)
-		if s.Count(verdicts.Resolved) != 3 || s.Reused != 1 || boxes.starts != 4 {
-			t.Errorf("%v, %d reused, %d starts", s.ByClass, s.Reused, boxes.starts)
+		if s.Count(verdicts.Resolved) != 3 || s.Reused != 1 || sandboxes.starts != 4 {
+			t.Errorf("%v, %d reused, %d starts", s.ByClass, s.Reused, sandboxes.starts)
 		}
 		b.checkOfficial(s, tasks...)
 	})
 }
 
-// TestNamesAreReserved: no instance is called as a file of the run.
+// TestNamesAreReserved checks that no valid instance id equals the name of a run's file.
 func TestNamesAreReserved(t *testing.T) {
-	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 	b.run(t.Context(), predict(t, fix))
 	entries, err := os.ReadDir(b.dir)
 	if err != nil || len(entries) < 5 {
 		t.Fatalf("the folder has %v, %v", entries, err)
 	}
 	for _, e := range entries {
-		if datasets.CheckID(e.Name()) == nil && e.Name() != "m.r1.json" { // which a model and a run id name
+		if datasets.CheckID(e.Name()) == nil && e.Name() != "m.r1.json" { // the official summary
 			t.Errorf("an instance may be called %s", e.Name())
 		}
 	}
 }
 
-// TestUnstable: what failed is run again, and what then ends otherwise is told
-// apart.
+// TestUnstable checks that a failed patch is rerun, and that the verdict is unstable if a
+// rerun has another class.
 func TestUnstable(t *testing.T) {
-	// The n-th run of the script ends as the n-th letter says.
-	play := func(ends string) *fakeBoxes {
-		return script(func(in datasets.Instance, n int, c env.Command) (env.Result, error) {
+	// Letter n is the result of run n of the script.
+	play := func(ends string) *fakeSandboxes {
+		return scriptSandboxes(func(in datasets.Instance, n int, c env.Command) (env.Result, error) {
 			switch ends[n-1] {
 			case 'P':
-				return say(c, logOf(in, "PASSED", 0), env.Result{})
+				return respond(c, logOf(in, "PASSED", 0), env.Result{})
 			case 'T':
-				return say(c, "", env.Result{ExitCode: -1, TimedOut: true})
+				return respond(c, "", env.Result{ExitCode: -1, TimedOut: true})
 			case 'I':
-				return env.Result{}, failing(env.ContainerDied)
+				return env.Result{}, newEnvError(env.ContainerDied)
 			}
-			return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
+			return respond(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
 		})
 	}
 	for _, c := range []struct {
@@ -275,7 +284,7 @@ func TestUnstable(t *testing.T) {
 		{"FFP", 3, verdicts.Unstable, "FFP"},
 		{"FT", 1, verdicts.Unstable, "FT"},
 		{"TT", 1, verdicts.TimedOut, "TT"},
-		{"FIIIF", 2, verdicts.Unresolved, "FIIIF"}, // what the machine spoils is a try, and proves nothing
+		{"FIIIF", 2, verdicts.Unresolved, "FIIIF"}, // an infrastructure failure uses up a run but is no different result
 		{"FIP", 1, verdicts.Unstable, "FIP"},
 	} {
 		for _, later := range []bool{false, true} {
@@ -285,15 +294,15 @@ func TestUnstable(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					boxes := play(c.ends)
-					b := newBench(t, identified{boxes})
+					sandboxes := play(c.ends)
+					b := newEvaluation(t, identifiedSandboxes{sandboxes})
 					if later {
 						b.run(t.Context(), predict(t, fix))
 					}
 					b.config.RerunFailed = c.times
 					s := b.run(t.Context(), predict(t, fix))
-					if s.Count(c.class) != 1 || boxes.starts != len(c.ran) || len(s.Records[0].Runs) != len(c.ran) {
-						t.Fatalf("%v after %d starts; want %s after %s", s.ByClass, boxes.starts, c.class, c.ran)
+					if s.Count(c.class) != 1 || sandboxes.starts != len(c.ran) || len(s.Records[0].Runs) != len(c.ran) {
+						t.Fatalf("%v after %d starts; want %s after %s", s.ByClass, sandboxes.starts, c.class, c.ran)
 					}
 					r := s.Records[0]
 					for i, a := range r.Runs[1:] {
@@ -301,27 +310,27 @@ func TestUnstable(t *testing.T) {
 							t.Errorf("run %d is for %s", i+2, a.Purpose)
 						}
 						if a.Dir == "" {
-							continue // its files were replaced by the next try's
+							continue // the next run replaced the files
 						}
 						if _, err := os.Stat(filepath.Join(b.dir, a.Dir, "run_instance.log")); err != nil {
 							t.Error(err)
 						}
 					}
-					// The same again asks for no more.
-					if starts := boxes.starts; !strings.Contains(c.ends, "I") {
-						if b.run(t.Context(), predict(t, fix)); boxes.starts != starts {
-							t.Errorf("%d more starts", boxes.starts-starts)
+					// The same command makes no more reruns.
+					if starts := sandboxes.starts; !strings.Contains(c.ends, "I") {
+						if b.run(t.Context(), predict(t, fix)); sandboxes.starts != starts {
+							t.Errorf("%d more starts", sandboxes.starts-starts)
 						}
 					}
-					// The official verdict stays the first one.
+					// The official verdict is that of the first run.
 					if r.Runs[0].Dir != strings.TrimSuffix(tree, "/") {
 						t.Errorf("the first run's files are in %s", r.Runs[0].Dir)
 					}
 					b.checkOfficial(s, predict(t, fix))
-					// It stays what it is, without another run.
+					// The class stays the same without another run.
 					if c.class == verdicts.Unstable {
-						if s := b.run(t.Context(), predict(t, fix)); s.Count(verdicts.Unstable) != 1 || boxes.starts != len(c.ran) {
-							t.Errorf("later: %v after %d starts", s.ByClass, boxes.starts)
+						if s := b.run(t.Context(), predict(t, fix)); s.Count(verdicts.Unstable) != 1 || sandboxes.starts != len(c.ran) {
+							t.Errorf("later: %v after %d starts", s.ByClass, sandboxes.starts)
 						}
 					}
 				})
@@ -330,23 +339,23 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// TestWithoutSuspect: what touches the tests is dropped in a run of its own.
+// TestWithoutSuspect checks the extra run without the flagged hunks.
 func TestWithoutSuspect(t *testing.T) {
 	const cheat = "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/conftest.py\n@@ -0,0 +1 @@\n+cheat\n"
-	// Tests pass where conftest.py is in the patch.
-	cheated := script(nil)
-	cheated.play = func(_ context.Context, b *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
-		if !is(c, "/bin/bash /eval.sh") {
+	// The tests pass if conftest.py is in the patch.
+	cheated := scriptSandboxes(nil)
+	cheated.execute = func(_ context.Context, b *fakeSandbox, _ int, c env.Command) (env.Result, bool, error) {
+		if !isCommand(c, "/bin/bash /eval.sh") {
 			return env.Result{}, false, nil
 		}
 		status, code := "FAILED", 1
 		if strings.Contains(b.files["/tmp/patch.diff"], "conftest.py") {
 			status, code = "PASSED", 0
 		}
-		res, err := say(c, logOf(b.in, status, code), env.Result{})
+		res, err := respond(c, logOf(b.in, status, code), env.Result{})
 		return res, true, err
 	}
-	b := newBench(t, identified{cheated})
+	b := newEvaluation(t, identifiedSandboxes{cheated})
 	s := b.run(t.Context(), predict(t, fix+cheat))
 	r := s.Records[0]
 	if r.Class != verdicts.Resolved || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
@@ -355,23 +364,23 @@ func TestWithoutSuspect(t *testing.T) {
 	if diff := cmp.Diff([]string{"minidemo__ledger-17"}, s.ChangedWithoutSuspect); diff != "" || s.Flags["test_setup"] != 1 {
 		t.Errorf("swayed %v, flags %v", s.ChangedWithoutSuspect, s.Flags)
 	}
-	if cheated.starts != 2 || cheated.boxes[1].files["/tmp/patch.diff"] != fix || r.Runs[1].Purpose != verdicts.WithoutSuspect {
+	if cheated.starts != 2 || cheated.started[1].files["/tmp/patch.diff"] != fix || r.Runs[1].Purpose != verdicts.WithoutSuspect {
 		t.Errorf("%d starts, %+v", cheated.starts, r.Runs)
 	}
 	if b.file(tree+"patch.diff") != fix+cheat {
 		t.Error("the official files are of the run without")
 	}
-	// The rest alone is a patch like any other.
+	// The rest of the patch can be evaluated alone.
 	if s := b.run(t.Context(), evaluate.NewTask(row(t), "honest", []byte(fix))); cheated.starts != 3 || s.Count(verdicts.Unresolved) != 1 ||
-		b.official("honest", "minidemo__ledger-17") != judged || b.file("logs/run_evaluation/r1/honest/minidemo__ledger-17/patch.diff") != fix {
+		b.official("honest", "minidemo__ledger-17") != graded || b.file("logs/run_evaluation/r1/honest/minidemo__ledger-17/patch.diff") != fix {
 		t.Errorf("the rest alone: %d starts, %v", cheated.starts, s.ByClass)
 	}
-	// Without anything left there is nothing to run.
+	// If all hunks are flagged, nothing is left to run.
 	s = b.run(t.Context(), predict(t, cheat))
 	if r := s.Records[0]; cheated.starts != 4 || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
 		t.Errorf("%d starts, without %v", cheated.starts, r.ResolvedWithoutSuspect)
 	}
-	// A row's own solution is above it.
+	// The row's own solution is not checked.
 	in := row(t)
 	in.Patch = fix + cheat
 	if s := b.run(t.Context(), evaluate.GoldTask(in)); len(s.Records[0].Flags) > 0 || s.Records[0].ResolvedWithoutSuspect != nil {
@@ -379,18 +388,18 @@ func TestWithoutSuspect(t *testing.T) {
 	}
 }
 
-// TestQuarantine: instances that this machine cannot judge are left out of the
-// second denominator, whichever came first.
+// TestQuarantine checks that the rate of trusted instances excludes those that this machine
+// cannot evaluate, in any order of the baseline and the patch.
 func TestQuarantine(t *testing.T) {
 	all := rows(t)
-	boxes := script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+	sandboxes := scriptSandboxes(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 		if in.ID == all[0].ID {
-			return say(c, logOf(in, "FAILED", 1), env.Result{})
+			return respond(c, logOf(in, "FAILED", 1), env.Result{})
 		}
-		return say(c, logOf(in, "PASSED", 0), env.Result{})
+		return respond(c, logOf(in, "PASSED", 0), env.Result{})
 	})
 	shared := filepath.Join(t.TempDir(), "shared")
-	b := newBench(t, identified{boxes})
+	b := newEvaluation(t, identifiedSandboxes{sandboxes})
 	b.config.Cache = shared
 	var tasks, golds []evaluate.Task
 	for _, in := range all {
@@ -401,7 +410,7 @@ func TestQuarantine(t *testing.T) {
 	if s.Trusted != 5 || s.TrustedResolved != 4 || len(s.Quarantined) != 0 {
 		t.Errorf("without a baseline: %d of %d, %v", s.TrustedResolved, s.Trusted, s.Quarantined)
 	}
-	other := newBench(t, identified{boxes})
+	other := newEvaluation(t, identifiedSandboxes{sandboxes})
 	other.config.Cache = shared
 	other.run(t.Context(), golds...)
 	s = b.run(t.Context(), tasks...)
@@ -411,7 +420,7 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestSubmit refuses what cannot be evaluated, before anything runs.
+// TestSubmit checks that Submit rejects tasks that cannot be evaluated.
 func TestSubmit(t *testing.T) {
 	good := row(t)
 	for name, c := range map[string]struct {
@@ -429,8 +438,8 @@ func TestSubmit(t *testing.T) {
 		}, grade.ErrNotGradable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			boxes := &fakeBoxes{}
-			b := newBench(t, boxes)
+			sandboxes := &fakeSandboxes{}
+			b := newEvaluation(t, sandboxes)
 			task := evaluate.NewTask(good, "m", []byte(fix))
 			c.change(&task)
 			if err := b.config.CheckTask(task); !errors.Is(err, c.want) {
@@ -443,8 +452,8 @@ func TestSubmit(t *testing.T) {
 			defer folder.Close()
 			b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
 			s, err := evaluate.Run(t.Context(), b.config, []evaluate.Task{task})
-			if !errors.Is(err, c.want) || boxes.starts > 0 || s.Submitted != 0 {
-				t.Errorf("run: %v, %d starts", err, boxes.starts)
+			if !errors.Is(err, c.want) || sandboxes.starts > 0 || s.Submitted != 0 {
+				t.Errorf("run: %v, %d starts", err, sandboxes.starts)
 			}
 		})
 	}

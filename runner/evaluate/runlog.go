@@ -9,14 +9,14 @@ import (
 	"github.com/minibench/mini/internal/rootdir"
 )
 
-// runLog writes run_instance.log: the steps in the sandbox and their results.
-// Other tools search it for some messages.
+// runLog writes run_instance.log, which lists the steps in the sandbox and their
+// results.
 type runLog struct {
 	file *os.File
 	err  error // the first failed write
 }
 
-// Messages that other tools search for.
+// Messages that other tools search for in run_instance.log.
 const (
 	appliedPatch = ">>>>> Applied Patch"
 	applyFailed  = ">>>>> Patch Apply Failed"
@@ -36,7 +36,7 @@ func (l *runLog) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(l, "%s - INFO - %s\n", time.Now().Format(time.DateTime), strings.ToValidUTF8(text, "\ufffd"))
 }
 
-// Write adds raw output. It never fails: Close returns the first failed write,
+// Write adds raw output. It never returns an error; Close returns the first one,
 // so that a full disk is reported once.
 func (l *runLog) Write(p []byte) (int, error) {
 	if l.err == nil {
@@ -45,7 +45,7 @@ func (l *runLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close closes the file and returns the first failed write.
+// Close closes the file and returns the first error of a write or of closing.
 func (l *runLog) Close() error {
 	if err := l.file.Close(); l.err == nil {
 		l.err = err

@@ -22,8 +22,8 @@ type evalSandbox struct {
 }
 
 // putFile writes a file into the sandbox.
-func (b evalSandbox) putFile(ctx context.Context, name string, data []byte) error {
-	files, ok := env.AsFiles(b.Environment)
+func (s evalSandbox) putFile(ctx context.Context, name string, data []byte) error {
+	files, ok := env.AsFiles(s.Environment)
 	if !ok {
 		return errors.New("copy files into the sandbox: not supported by this environment")
 	}
@@ -43,9 +43,10 @@ func (b evalSandbox) putFile(ctx context.Context, name string, data []byte) erro
 }
 
 // runScript runs the evaluation script in the sandbox and writes its output to
-// the file out. The error is an infrastructure failure or a failed write.
-func (b evalSandbox) runScript(ctx context.Context, timeout time.Duration, out string) (res env.Result, err error) {
-	f, err := b.root.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+// the file out. The error is an infrastructure failure; it wraps env.ErrSink if
+// out cannot be written.
+func (s evalSandbox) runScript(ctx context.Context, timeout time.Duration, out string) (res env.Result, err error) {
+	f, err := s.root.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return res, fmt.Errorf("%w: %w", env.ErrSink, err)
 	}
@@ -55,7 +56,7 @@ func (b evalSandbox) runScript(ctx context.Context, timeout time.Duration, out s
 		}
 	}()
 	text := &utf8Writer{w: f}
-	res, err = b.Execute(ctx, env.Command{
+	res, err = s.Execute(ctx, env.Command{
 		Interpreter: []string{"/bin/bash"}, Script: scriptPath, Timeout: timeout, Sink: text, OutputLimit: logLimit,
 	})
 	if errors.Is(err, env.ErrSink) {

@@ -18,9 +18,9 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// stopper ends a context with the n-th thing that is done in any sandbox.
+// stopper cancels a context at the operation for which left becomes 0.
 type stopper struct {
-	identified
+	identifiedSandboxes
 	left int
 	stop context.CancelFunc
 }
@@ -36,15 +36,15 @@ func (s *stopper) Start(ctx context.Context, in datasets.Instance) (env.Environm
 	if err := s.step(ctx); err != nil {
 		return nil, err
 	}
-	box, err := s.identified.Start(ctx, in)
-	return &stopping{box, s}, err
+	sandbox, err := s.identifiedSandboxes.Start(ctx, in)
+	return &stopping{sandbox, s}, err
 }
 
 func (s *stopper) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
 	if err := s.step(ctx); err != nil {
 		return evaluate.Image{}, err
 	}
-	return s.identified.Identify(ctx, in)
+	return s.identifiedSandboxes.Identify(ctx, in)
 }
 
 type stopping struct {
@@ -73,28 +73,28 @@ func (b *stopping) Execute(ctx context.Context, c env.Command) (env.Result, erro
 }
 
 func (b *stopping) Close(ctx context.Context) error {
-	return errors.Join(ignored(b.s.step(ctx)), b.Environment.Close(ctx)) // the clean-up has a clock of its own
+	return errors.Join(ignored(b.s.step(ctx)), b.Environment.Close(ctx)) // closing must work after a cancellation
 }
 
 func ignored(error) error { return nil }
 
-// TestStoppedAnywhere: wherever an evaluation is stopped, nothing is half there,
-// and the next one comes to the same end.
+// TestStoppedAnywhere stops an evaluation at each operation. All records must be complete,
+// and the next evaluation must have the same result.
 func TestStoppedAnywhere(t *testing.T) {
 	const cheat = "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/conftest.py\n@@ -0,0 +1 @@\n+cheat\n"
 	synctest.Test(t, func(t *testing.T) {
 		for at := 1; ; at++ {
-			boxes := script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
-				return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
+			sandboxes := scriptSandboxes(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+				return respond(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
 			})
-			b := newBench(t, identified{boxes})
+			b := newEvaluation(t, identifiedSandboxes{sandboxes})
 			b.config.RerunFailed, b.config.Cache = 1, filepath.Join(t.TempDir(), "shared")
 			ctx, stop := context.WithCancel(t.Context())
-			s := &stopper{identified: identified{boxes}, left: at, stop: stop}
+			s := &stopper{identifiedSandboxes: identifiedSandboxes{sandboxes}, left: at, stop: stop}
 			b.config.Sandboxes = s
 			b.run(ctx, predict(t, fix+cheat))
-			if boxes.open != 0 {
-				t.Fatalf("stopped at step %d: %d sandboxes are left", at, boxes.open)
+			if sandboxes.openCount != 0 {
+				t.Fatalf("stopped at step %d: %d sandboxes are left", at, sandboxes.openCount)
 			}
 			if err := wholeRecords(b.dir); err != nil {
 				t.Fatalf("stopped at step %d: %v", at, err)
@@ -104,14 +104,14 @@ func TestStoppedAnywhere(t *testing.T) {
 			b.config.RerunFailed = 0
 			sum := b.run(t.Context(), predict(t, fix+cheat))
 			r := sum.Records[0]
-			if r.Class != verdicts.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.IsComplete() || b.official("m", "minidemo__ledger-17") != judged {
+			if r.Class != verdicts.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.IsComplete() || b.official("m", "minidemo__ledger-17") != graded {
 				t.Fatalf("stopped at step %d, then: %s, without %v, files %s", at, r.Class, r.ResolvedWithoutSuspect, b.official("m", "minidemo__ledger-17"))
 			}
-			// Another run believes the cache only what is whole.
+			// Another run reuses only complete verdicts of the cache.
 			b.dir = t.TempDir()
-			starts := boxes.starts
-			if sum := b.run(t.Context(), predict(t, fix+cheat)); sum.Count(verdicts.Unresolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
-				t.Fatalf("stopped at step %d, elsewhere: %v after %d more starts", at, sum.ByClass, boxes.starts-starts)
+			starts := sandboxes.starts
+			if sum := b.run(t.Context(), predict(t, fix+cheat)); sum.Count(verdicts.Unresolved) != 1 || b.official("m", "minidemo__ledger-17") != graded {
+				t.Fatalf("stopped at step %d, elsewhere: %v after %d more starts", at, sum.ByClass, sandboxes.starts-starts)
 			}
 			stop()
 			if !reached {
@@ -124,7 +124,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	})
 }
 
-// wholeRecords looks whether each record has the files that it speaks of.
+// wholeRecords returns an error if files of a record are missing.
 func wholeRecords(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" || !strings.Contains(path, "verdicts/r1/m/minidemo__ledger-17.json") {

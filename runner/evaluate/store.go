@@ -16,17 +16,18 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// store holds the records of a run folder, and finds reusable verdicts in it
-// and in the shared cache.
+// store holds the records of a run folder and finds reusable verdicts in that
+// folder and in the shared cache.
 type store struct {
 	dir       string       // the run folder
-	root      *rootdir.Dir // the same folder; nil if it does not exist yet
+	root      *rootdir.Dir // opened dir; nil if it does not exist
 	cache     cache
-	key       []byte // Config.Key
+	key       []byte // Config.SigningKey
 	trustLogs bool   // Config.TrustLogs
 
-	// foreign holds the records of the folder that are not signed with key or
-	// have a foreign log, by path. It does not change after load.
+	// foreign holds the records of the folder that are not signed with key, or
+	// were graded from a log without that signature, by path. It does not
+	// change after load.
 	foreign map[string]verdicts.Record
 
 	mu     sync.Mutex
@@ -36,13 +37,13 @@ type store struct {
 
 func newStore(c Config, dir string, root *rootdir.Dir) *store {
 	return &store{
-		dir: dir, root: root, cache: cache(c.Cache), key: c.Key, trustLogs: c.TrustLogs,
+		dir: dir, root: root, cache: cache(c.Cache), key: c.SigningKey, trustLogs: c.TrustLogs,
 		foreign: map[string]verdicts.Record{}, byPath: map[string]verdicts.Record{}, byKey: map[string]string{},
 	}
 }
 
-// load reads the records of earlier evaluations. For unreadable records it
-// returns warnings; their patches are evaluated again.
+// load reads the records of earlier evaluations. It returns a warning for each
+// unreadable record; the patch of such a record is evaluated again.
 func (s *store) load() (warnings []string, err error) {
 	if s.root == nil {
 		return nil, nil
@@ -79,28 +80,28 @@ func (s *store) add(path string, r verdicts.Record) {
 
 // paths holds the paths of the files of one patch.
 type paths struct {
-	record    string      // the record
-	extraRuns string      // the folder of the extra runs
-	official  grade.Files // the files of the verdict run
+	record    string      // file of the record
+	extraRuns string      // folder of the extra runs
+	official  grade.Files // files of the verdict run, in the official log tree
 }
 
 // pathsFor returns the paths of a patch. The error wraps grade.ErrInvalidName.
-func (s *store) pathsFor(run grade.Layout, model, id string) (paths, error) {
-	official, err := run.Files(model, id)
+func (s *store) pathsFor(layout grade.Layout, model, id string) (paths, error) {
+	official, err := layout.Files(model, id)
 	if err != nil {
 		return paths{}, err
 	}
 	folder := filepath.Base(filepath.Dir(official.Dir)) // the model name as a valid folder name
-	base := filepath.Join(s.dir, verdicts.DirName, run.RunID(), folder, id)
+	base := filepath.Join(s.dir, verdicts.DirName, layout.RunID(), folder, id)
 	return paths{record: base + ".json", extraRuns: base, official: official}, nil
 }
 
-// extraRun returns the files of the n-th run.
+// extraRun returns the files of extra run n.
 func (p paths) extraRun(n int) grade.Files {
 	return grade.FilesIn(filepath.Join(p.extraRuns, strconv.Itoa(n)))
 }
 
-// get returns the record at a path, if there is one.
+// get returns the record at a path, or false if there is none.
 func (s *store) get(path string) (verdicts.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +122,7 @@ func (s *store) write(p paths, r verdicts.Record) error {
 	return nil
 }
 
-// addToCache adds a verdict to the cache, if it may be reused.
+// addToCache adds a verdict to the cache if other runs may reuse it.
 func (s *store) addToCache(p paths, r verdicts.Record) error {
 	if s.cache == "" || r.Basis.Key == "" || !r.Class.IsFinal() {
 		return nil
@@ -130,8 +131,8 @@ func (s *store) addToCache(p paths, r verdicts.Record) error {
 }
 
 // remove deletes the record and the files of a patch before a new run. It
-// deletes the record first: a killed evaluation must not leave a record beside
-// the files of another run.
+// deletes the record first, so that a killed evaluation does not leave a record
+// beside the files of another run.
 func (s *store) remove(p paths) error {
 	all := []string{p.record, p.extraRuns, p.official.Dir}
 	for _, path := range all { // check all paths before deleting any
@@ -151,30 +152,30 @@ func (s *store) remove(p paths) error {
 }
 
 // found is a reusable verdict.
-type found struct {
+type reusableVerdict struct {
 	record verdicts.Record
 	files  grade.Files // the files of the verdict run
 	path   string      // path of the record; "" if it is in the cache
 	from   string      // location of the record, for Record.ReusedFrom
 }
 
-// equal reports whether f and g are the same verdict.
-func (f found) equal(g found) bool {
+// equal reports whether f and g are the same verdict from the same run.
+func (f reusableVerdict) equal(g reusableVerdict) bool {
 	a, b := f.record.VerdictRun(), g.record.VerdictRun()
 	return f.files == g.files && f.record.Class == g.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
 }
 
-// find returns the verdict with this cache key.
-func (s *store) find(key string) (found, bool) {
+// find returns the verdict with this cache key from the folder or the cache.
+func (s *store) find(key string) (reusableVerdict, bool) {
 	if key == "" {
-		return found{}, false
+		return reusableVerdict{}, false
 	}
 	s.mu.Lock()
 	path, ok := s.byKey[key]
 	r := s.byPath[path].Clone()
 	s.mu.Unlock()
 	if ok && len(r.Runs) > 0 && s.root != nil {
-		f := found{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
+		f := reusableVerdict{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
 		if r.Basis.Key == key && isComplete(s.root, r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
 			f.from = filepath.ToSlash(rel)
@@ -184,10 +185,10 @@ func (s *store) find(key string) (found, bool) {
 	return s.cache.find(key)
 }
 
-// importFiles copies the files of a verdict to the paths p. It returns false
-// and changes nothing if another worker or process has replaced the verdict
-// during the copy.
-func (s *store) importFiles(f found, key string, p paths) (ok bool, err error) {
+// importFiles copies the files of a verdict to the paths p and removes the
+// earlier files there. It returns false and changes nothing if another worker or
+// process has replaced the verdict during the copy.
+func (s *store) importFiles(f reusableVerdict, key string, p paths) (ok bool, err error) {
 	parent := filepath.Dir(p.official.Dir)
 	if err := s.root.MkdirAll(parent); err != nil {
 		return false, fmt.Errorf("create folder of run: %w", err)
@@ -196,15 +197,15 @@ func (s *store) importFiles(f found, key string, p paths) (ok bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("create folder of run: %w", err)
 	}
-	defer s.root.RemoveAll(tmp) //nolint:errcheck // usually renamed by now
-	from := s.root
+	defer s.root.RemoveAll(tmp) //nolint:errcheck // already renamed unless importFiles fails
+	srcDir := s.root
 	if f.path == "" {
-		if from, err = rootdir.Open(string(s.cache)); err != nil {
+		if srcDir, err = rootdir.Open(string(s.cache)); err != nil {
 			return false, fmt.Errorf("open cache: %w", err)
 		}
-		defer from.Close() //nolint:errcheck // only read
+		defer srcDir.Close() //nolint:errcheck // only read
 	}
-	if err := copyFiles(from, f.files, s.root, grade.FilesIn(tmp)); err != nil {
+	if err := copyFiles(srcDir, f.files, s.root, grade.FilesIn(tmp)); err != nil {
 		return false, err
 	}
 	if current, ok := s.find(key); !ok || !current.equal(f) || !isComplete(s.root, f.record, grade.FilesIn(tmp)) {
@@ -228,20 +229,20 @@ func (s *store) class(key string) verdicts.Class {
 	return f.record.Class
 }
 
-// isComplete reports whether all files exist that the record's class implies,
-// and the patch and the script have the recorded hashes.
+// isComplete reports whether all files exist that a run of the record's class
+// writes, and whether the patch and the script have the recorded hashes.
 func isComplete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 	if r.VerdictRun() == nil {
 		return false
 	}
-	want := []string{files.Log, files.Patch}
+	required := []string{files.Log, files.Patch}
 	switch r.VerdictClass() {
 	case verdicts.Resolved, verdicts.Unresolved:
-		want = append(want, files.Script, files.TestOutput, files.Report)
+		required = append(required, files.Script, files.TestOutput, files.Report)
 	case verdicts.TimedOut, verdicts.Error:
-		want = append(want, files.Script, files.TestOutput)
+		required = append(required, files.Script, files.TestOutput)
 	}
-	for _, path := range want {
+	for _, path := range required {
 		if info, err := dir.Lstat(path); err != nil || !info.Mode().IsRegular() { // do not follow links out of the folder
 			return false
 		}
@@ -250,7 +251,7 @@ func isComplete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
 	if patchHash == verdicts.NoPatch {
 		patchHash = verdicts.PatchHash(nil)
 	}
-	return hasHash(dir, files.Patch, patchHash) && (len(want) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
+	return hasHash(dir, files.Patch, patchHash) && (len(required) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
 }
 
 // hasHash reports whether a file has this SHA-256, in hex.
@@ -267,36 +268,35 @@ func hasHash(dir *rootdir.Dir, path, want string) bool {
 	return hex.EncodeToString(h.Sum(nil)) == want
 }
 
-// copyFiles copies the files of a run to another folder, which it empties
-// first.
-func copyFiles(in *rootdir.Dir, from grade.Files, out *rootdir.Dir, to grade.Files) error {
-	if err := out.RemoveAll(to.Dir); err != nil {
-		return fmt.Errorf("remove %s: %w", to.Dir, err)
+// copyFiles removes the folder dst and copies the files of a run to it.
+func copyFiles(srcDir *rootdir.Dir, src grade.Files, dstDir *rootdir.Dir, dst grade.Files) error {
+	if err := dstDir.RemoveAll(dst.Dir); err != nil {
+		return fmt.Errorf("remove %s: %w", dst.Dir, err)
 	}
 	for _, pair := range [][2]string{
-		{from.Patch, to.Patch},
-		{from.Script, to.Script},
-		{from.Log, to.Log},
-		{from.TestOutput, to.TestOutput},
-		{from.Report, to.Report},
+		{src.Patch, dst.Patch},
+		{src.Script, dst.Script},
+		{src.Log, dst.Log},
+		{src.TestOutput, dst.TestOutput},
+		{src.Report, dst.Report},
 	} {
-		if err := copyFile(in, pair[0], out, pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyFile(srcDir, pair[0], dstDir, pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy %s: %w", pair[0], err)
 		}
 	}
 	return nil
 }
 
-func copyFile(in *rootdir.Dir, from string, out *rootdir.Dir, to string) error {
-	f, err := in.Open(from)
+func copyFile(srcDir *rootdir.Dir, src string, dstDir *rootdir.Dir, dst string) error {
+	f, err := srcDir.Open(src)
 	if err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if err := out.MkdirAll(filepath.Dir(to)); err != nil {
+	if err := dstDir.MkdirAll(filepath.Dir(dst)); err != nil {
 		return err
 	}
-	return out.Replace(to, func(w io.Writer) error {
+	return dstDir.Replace(dst, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})

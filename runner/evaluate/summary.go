@@ -22,26 +22,26 @@ type Summary struct {
 	Unfinished []string `json:"unfinished,omitempty"`
 	// Reused counts the verdicts that needed no test run.
 	Reused int `json:"reused"`
-	// Flags counts the flagged instances by flag. ChangedWithoutSuspect lists
-	// the instances whose verdict changes without the flagged hunks.
+	// Flags counts the flagged patches by flag. ChangedWithoutSuspect lists the
+	// instances whose verdict is different without the flagged hunks.
 	Flags                 map[string]int `json:"flags,omitempty"`
 	ChangedWithoutSuspect []string       `json:"changed_without_suspect,omitempty"`
 	// Quarantined lists the instances that this machine cannot evaluate: their
 	// gold patch fails here, or they pass without a patch.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Trusted counts the patches whose instances are not quarantined,
-	// TrustedResolved the resolved ones among them.
+	// Trusted counts the patches whose instances are not quarantined.
+	// TrustedResolved counts the resolved ones of these.
 	Trusted         int           `json:"trusted"`
 	TrustedResolved int           `json:"trusted_resolved"`
 	Elapsed         time.Duration `json:"-"`
-	// Official is the path of the official summary.
-	Official string `json:"official_summary,omitempty"`
+	// OfficialPath is the path of the official summary.
+	OfficialPath string `json:"official_summary,omitempty"`
 	// Records holds all records, sorted by instance and model.
 	Records []verdicts.Record `json:"-"`
 	// Repetitions holds the summaries of the repetitions after the first (see
 	// Task.Repetition). The other fields do not count them.
 	Repetitions []Summary `json:"samples,omitempty"`
-	// Repetition is the number of this summary in Repetitions.
+	// Repetition is the repetition number; 0 in the summary of the first.
 	Repetition int `json:"sample,omitempty"`
 }
 
@@ -86,13 +86,13 @@ func (s Summary) evaluatedCount() int {
 }
 
 // flushInterval is the minimum interval between writes of the summaries during
-// an evaluation. Each write covers all verdicts, so it is not done for every
-// verdict.
+// an evaluation. Writing them after every verdict would be slow, because each
+// write covers all verdicts.
 const flushInterval = 5 * time.Second
 
 // writeSummaries writes the official summary and mini's summary of each
-// repetition. It returns the summary of the first, with the others in
-// Repetitions. The caller holds e.mu.
+// repetition. It returns the summary of the first repetition, which has the other
+// summaries in Repetitions. The caller holds e.mu.
 func (e *Evaluator) writeSummaries() (Summary, error) {
 	e.summariesWritten = time.Now()
 	byRepetition := map[int][]*job{0: nil}
@@ -100,22 +100,22 @@ func (e *Evaluator) writeSummaries() (Summary, error) {
 		j := e.jobs[path]
 		byRepetition[j.repetition()] = append(byRepetition[j.repetition()], j)
 	}
-	var all Summary
-	var failed error
-	for _, k := range slices.Sorted(maps.Keys(byRepetition)) {
-		jobs := byRepetition[k]
+	var summary Summary
+	var errs error
+	for _, number := range slices.Sorted(maps.Keys(byRepetition)) {
+		jobs := byRepetition[number]
 		s := e.summarize(jobs)
 		if err := e.writeSummary(&s, jobs); err != nil {
-			failed = errors.Join(failed, err)
+			errs = errors.Join(errs, err)
 		}
-		if k == 0 {
-			all = s
+		if number == 0 {
+			summary = s
 			continue
 		}
-		s.Repetition = k
-		all.Repetitions = append(all.Repetitions, s)
+		s.Repetition = number
+		summary.Repetitions = append(summary.Repetitions, s)
 	}
-	return all, failed
+	return summary, errs
 }
 
 // summarize counts the verdicts on jobs. The caller holds e.mu.
@@ -130,7 +130,7 @@ func (e *Evaluator) summarize(jobs []*job) Summary {
 			continue
 		}
 		r := *j.record
-		// The baseline may be newer than the verdict.
+		// A baseline task may have ended after this verdict.
 		r.Gold = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch)))), r.Gold)
 		r.Noop = cmp.Or(e.store.class(r.Basis.CacheKeyWithPatch(verdicts.NoPatch)), r.Noop)
 		s.add(r, j.reused)
@@ -140,12 +140,12 @@ func (e *Evaluator) summarize(jobs []*job) Summary {
 	return s
 }
 
-// WithRecords returns the summary of the same evaluation with other records.
+// WithRecords returns the summary with its counts computed from other records.
 func (s Summary) WithRecords(records []verdicts.Record) Summary {
 	old := s
 	s = Summary{
 		Submitted: old.Submitted, ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
-		Unfinished: old.Unfinished, Elapsed: old.Elapsed, Official: old.Official, Repetitions: old.Repetitions,
+		Unfinished: old.Unfinished, Elapsed: old.Elapsed, OfficialPath: old.OfficialPath, Repetitions: old.Repetitions,
 	}
 	for _, r := range records {
 		s.add(r, false)
@@ -155,7 +155,7 @@ func (s Summary) WithRecords(records []verdicts.Record) Summary {
 	return s
 }
 
-// finish computes the fields that depend on all records.
+// finish sorts the lists and computes the fields that depend on all records.
 func (s *Summary) finish() {
 	quarantined := map[string]Quarantined{}
 	for _, r := range s.Records {
@@ -204,21 +204,21 @@ func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	run := jobs[0].layout
-	name, err := run.SummaryName(jobs[0].Model)
+	layout := jobs[0].layout
+	name, err := layout.SummaryName(jobs[0].Model)
 	if err != nil {
 		return err
 	}
-	s.Official = filepath.Join(e.config.Folder.Dir(), name)
-	if err := writeFile(e.store.root, s.Official, e.officialSummary(jobs).JSON()); err != nil {
+	s.OfficialPath = filepath.Join(e.config.Folder.Dir(), name)
+	if err := writeFile(e.store.root, s.OfficialPath, e.officialSummary(jobs).JSON()); err != nil {
 		return err
 	}
-	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.DirName, run.RunID()+".json"), s)
+	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.DirName, layout.RunID()+".json"), s)
 }
 
-// officialSummary returns the summary that the official harness would make of
-// the files. It uses the records: reading all logs each time would take too
-// long.
+// officialSummary returns the summary that the official harness would compute
+// from the files. It uses the records instead, because reading all logs each
+// time would take too long.
 func (e *Evaluator) officialSummary(jobs []*job) grade.Summary {
 	s := grade.Summary{FailureReasons: map[string]string{}}
 	byID := map[string]*job{}
@@ -248,24 +248,24 @@ func (e *Evaluator) officialSummary(jobs []*job) grade.Summary {
 			s.Errors = append(s.Errors, id)
 			continue
 		}
-		a := j.record.VerdictRun()
+		run := j.record.VerdictRun()
 		switch {
-		case a.Class == verdicts.Resolved:
+		case run.Class == verdicts.Resolved:
 			s.Completed, s.Resolved = append(s.Completed, id), append(s.Resolved, id)
 			continue
-		case a.Resolution != "": // there is a report
+		case run.Resolution != "": // there is a report
 			s.Completed, s.Unresolved = append(s.Completed, id), append(s.Unresolved, id)
 		default:
 			s.Errors = append(s.Errors, id)
 		}
-		switch a.FailureTier {
+		switch run.FailureTier {
 		case grade.TierEnvironment:
 			s.InfraFailures = append(s.InfraFailures, id)
 		case grade.TierAmbiguous:
 			s.AmbiguousFailures = append(s.AmbiguousFailures, id)
 		}
-		if a.FailureReason != "" {
-			s.FailureReasons[id] = a.FailureReason
+		if run.FailureReason != "" {
+			s.FailureReasons[id] = run.FailureReason
 		}
 	}
 	return s

@@ -17,27 +17,27 @@ type Task struct {
 	Instance datasets.Instance
 	// Model is the model name of the prediction. Folders are named after it.
 	Model string
-	// Patch is the unmodified text of the prediction. Null reports that the
-	// prediction has null, which a report distinguishes from an empty patch.
+	// Patch is the unmodified patch of the prediction. Null reports whether the
+	// prediction has null instead; a report distinguishes it from an empty patch.
 	Patch []byte
 	Null  bool
 	// Repetition numbers the patches of a model for the same instance (pass@k);
-	// 0 and 1 are the first. The others have their own run id, because the
-	// official layout has one patch for each model and instance.
+	// 0 and 1 are the first. Each later repetition has its own run id, because
+	// the official layout has one patch for each model and instance.
 	Repetition int
-	// baseline marks a task that tests this machine, not a model. Its patch is
-	// not checked for suspicious changes; noop runs without a patch.
+	// baseline is set in a task that tests this machine, not a model. The
+	// evaluator does not check the patch of a baseline for suspicious changes.
 	baseline baseline
 }
 
 type baseline string
 
 const (
-	gold baseline = "gold"
-	noop baseline = "noop"
+	gold baseline = "gold" // the row's own solution
+	noop baseline = "noop" // no patch
 )
 
-// NewTask returns the task for a model's patch; nil means null.
+// NewTask returns the task for a model's patch. A nil patch means null.
 func NewTask(in datasets.Instance, model string, patch []byte) Task {
 	return Task{Instance: in, Model: model, Patch: patch, Null: patch == nil}
 }
@@ -48,7 +48,7 @@ func GoldTask(in datasets.Instance) Task {
 	return Task{Instance: in, Model: GoldModel, Patch: []byte(in.Patch), baseline: gold}
 }
 
-// NoopTask returns the task without a patch: the tests run on the unmodified
+// NoopTask returns a task without a patch, which runs the tests on the unmodified
 // repository. It should not resolve the instance.
 func NoopTask(in datasets.Instance) Task {
 	return Task{Instance: in, Model: NoopModel, baseline: noop}
@@ -70,5 +70,6 @@ func (t Task) repetition() int {
 	return t.Repetition
 }
 
-// isEmpty reports whether there is nothing to run, as in the official harness.
+// isEmpty reports whether the patch is empty. As in the official harness, the
+// tests of an empty patch do not run.
 func (t Task) isEmpty() bool { return len(t.Patch) == 0 && t.baseline != noop }

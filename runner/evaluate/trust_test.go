@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// entry is the only folder of a verdict in a cache.
+// entry returns the only folder of a verdict in a cache.
 func entry(t testing.TB, cache string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
@@ -45,7 +45,7 @@ func change(path string, edit func(r *verdicts.Record)) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// TestHostileCache: what is not whole, or does not fit together, is not there.
+// TestHostileCache checks that incomplete and inconsistent entries are ignored.
 func TestHostileCache(t *testing.T) {
 	const record = "verdict.json"
 	recorded := func(edit func(r *verdicts.Record)) func(dir string) error {
@@ -57,7 +57,7 @@ func TestHostileCache(t *testing.T) {
 	remove := func(name string) func(dir string) error {
 		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
 	}
-	for name, spoil := range map[string]func(dir string) error{
+	for name, damage := range map[string]func(dir string) error{
 		"nothing":             nil,
 		"record gone":         remove(record),
 		"record torn":         put(record, `{"format": "mini-verdict-1", "ins`),
@@ -86,22 +86,22 @@ func TestHostileCache(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			boxes := &fakeBoxes{image: "sha256:aa"}
-			b := newBench(t, identified{boxes})
+			sandboxes := &fakeSandboxes{image: "sha256:aa"}
+			b := newEvaluation(t, identifiedSandboxes{sandboxes})
 			b.config.Cache = filepath.Join(t.TempDir(), "shared")
 			b.run(t.Context(), predict(t, fix))
 			want := 1
-			if spoil != nil {
+			if damage != nil {
 				want = 2
-				if err := spoil(entry(t, b.config.Cache)); err != nil {
+				if err := damage(entry(t, b.config.Cache)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // it is mended then
+			for range 2 { // the first evaluation repairs the entry
 				b.dir = t.TempDir()
 				s := b.run(t.Context(), predict(t, fix))
-				if boxes.starts != want || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
-					t.Errorf("%d starts, want %d; %v", boxes.starts, want, s.ByClass)
+				if sandboxes.starts != want || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != graded {
+					t.Errorf("%d starts, want %d; %v", sandboxes.starts, want, s.ByClass)
 				}
 				if left, _ := filepath.Glob(filepath.Join(b.dir, "logs", "run_evaluation", "r1", "m", ".*")); len(left) > 0 {
 					t.Errorf("left: %v", left)
@@ -111,10 +111,10 @@ func TestHostileCache(t *testing.T) {
 	}
 }
 
-// TestCacheIsLeftAlone: who takes a verdict from the cache does not write it
-// anew, for others read it.
+// TestCacheIsLeftAlone checks that an evaluation does not rewrite a reused entry of the
+// cache, which others may be reading.
 func TestCacheIsLeftAlone(t *testing.T) {
-	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 	b.config.Cache = filepath.Join(t.TempDir(), "shared")
 	b.run(t.Context(), predict(t, fix))
 	before, err := os.Stat(filepath.Join(entry(t, b.config.Cache), "verdict.json"))
@@ -128,13 +128,13 @@ func TestCacheIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatAFolderBringsStaysThere: it may be a stranger's, and the cache is for
-// all runs.
-func TestWhatAFolderBringsStaysThere(t *testing.T) {
-	boxes := script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
-		return say(c, logOf(in, "FAILED", 1), env.Result{})
+// TestFolderVerdictsAreNotCached checks that verdicts of a folder, whose origin is unknown,
+// are not added to the cache.
+func TestFolderVerdictsAreNotCached(t *testing.T) {
+	sandboxes := scriptSandboxes(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+		return respond(c, logOf(in, "FAILED", 1), env.Result{})
 	})
-	b := newBench(t, identified{boxes})
+	b := newEvaluation(t, identifiedSandboxes{sandboxes})
 	b.run(t.Context(), predict(t, fix))
 	b.config.Cache = filepath.Join(t.TempDir(), "shared")
 	b.config.RerunFailed = 1
@@ -147,9 +147,9 @@ func TestWhatAFolderBringsStaysThere(t *testing.T) {
 	entry(t, b.config.Cache)
 }
 
-// TestCacheThatCannotBeWritten is no reason to lose verdicts.
+// TestCacheThatCannotBeWritten checks that an unwritable cache loses no verdicts.
 func TestCacheThatCannotBeWritten(t *testing.T) {
-	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 	b.config.Cache = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(b.config.Cache, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestNamesThatCollide: a verdict never stands in the place of another's.
+// TestNamesThatCollide checks that a verdict never replaces that of another model.
 func TestNamesThatCollide(t *testing.T) {
 	upper := row(t)
 	upper.ID = strings.ToUpper(upper.ID)
@@ -178,7 +178,7 @@ func TestNamesThatCollide(t *testing.T) {
 		"gold and a model": {evaluate.GoldTask(row(t)), evaluate.NewTask(row(t), "GOLD", []byte(fix))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+			b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 			folder, err := runner.Open(b.dir)
 			if err != nil {
 				t.Fatal(err)
@@ -191,28 +191,28 @@ func TestNamesThatCollide(t *testing.T) {
 			}
 		})
 	}
-	// In a later session the other one is run, and says whose it is.
-	boxes := &fakeBoxes{image: "sha256:aa"}
-	b := newBench(t, identified{boxes})
+	// A later session evaluates the other model, and the record names it.
+	sandboxes := &fakeSandboxes{image: "sha256:aa"}
+	b := newEvaluation(t, identifiedSandboxes{sandboxes})
 	b.run(t.Context(), evaluate.NewTask(row(t), "a/b", []byte(fix)))
-	if s := b.run(t.Context(), evaluate.NewTask(row(t), "a__b", []byte(fix))); boxes.starts != 2 || s.Records[0].Model != "a__b" {
-		t.Errorf("later: %d starts, %+v", boxes.starts, s.Records[0])
+	if s := b.run(t.Context(), evaluate.NewTask(row(t), "a__b", []byte(fix))); sandboxes.starts != 2 || s.Records[0].Model != "a__b" {
+		t.Errorf("later: %d starts, %+v", sandboxes.starts, s.Records[0])
 	}
 }
 
-// TestLaterPatchCounts: of two under one name.
+// TestLaterPatchCounts checks that the later of two patches with the same name counts.
 func TestLaterPatchCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		later []byte
 		class verdicts.Class
 		files string
 	}{
-		"a patch": {[]byte(fix + "\n"), verdicts.Resolved, judged},
+		"a patch": {[]byte(fix + "\n"), verdicts.Resolved, graded},
 		"none":    {nil, verdicts.Empty, none},
 	} {
 		for _, workers := range []int{1, 2} {
 			t.Run(name, func(t *testing.T) {
-				b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+				b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 				b.config.Workers = workers
 				s := b.run(t.Context(), predict(t, fix), evaluate.NewTask(row(t), "m", c.later))
 				again := b.run(t.Context(), evaluate.NewTask(row(t), "m", c.later))
@@ -229,24 +229,24 @@ func TestLaterPatchCounts(t *testing.T) {
 	}
 }
 
-// TestNoFilesOfAnother: a patch that is empty now leaves no report of the one
-// that was there before.
-func TestNoFilesOfAnother(t *testing.T) {
-	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+// TestEmptyPatchRemovesFiles checks that an empty patch removes the report of the patch
+// that it replaces.
+func TestEmptyPatchRemovesFiles(t *testing.T) {
+	b := newEvaluation(t, identifiedSandboxes{&fakeSandboxes{image: "sha256:aa"}})
 	b.run(t.Context(), predict(t, fix))
 	if s := b.run(t.Context(), evaluate.NewTask(row(t), "m", nil)); s.Count(verdicts.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
 		t.Errorf("%v, files %q", s.ByClass, b.official("m", "minidemo__ledger-17"))
 	}
 }
 
-// TestStoppedInAnotherEvaluation: the record of one does not stand beside the
-// files of another.
+// TestStoppedInAnotherEvaluation checks that a record never lies beside the files of
+// another evaluation.
 func TestStoppedInAnotherEvaluation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := false
-		boxes := script(func(in datasets.Instance, n int, c env.Command) (env.Result, error) {
-			res, err := say(c, logOf(in, "PASSED", 0), env.Result{})
+		sandboxes := scriptSandboxes(func(in datasets.Instance, n int, c env.Command) (env.Result, error) {
+			res, err := respond(c, logOf(in, "PASSED", 0), env.Result{})
 			if n == 2 {
 				stopped = true
 				cancel()
@@ -255,7 +255,7 @@ func TestStoppedInAnotherEvaluation(t *testing.T) {
 			}
 			return res, err
 		})
-		b := newBench(t, identified{boxes})
+		b := newEvaluation(t, identifiedSandboxes{sandboxes})
 		b.run(t.Context(), predict(t, fix))
 		b.config.Network = "bridge"
 		b.run(ctx, predict(t, fix))
@@ -263,8 +263,8 @@ func TestStoppedInAnotherEvaluation(t *testing.T) {
 			t.Errorf("stopped %v, the record: %v", stopped, err)
 		}
 		b.config.Network = "none"
-		if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 3 || s.Count(verdicts.Resolved) != 1 {
-			t.Errorf("%d starts, %v", boxes.starts, s.ByClass)
+		if s := b.run(t.Context(), predict(t, fix)); sandboxes.starts != 3 || s.Count(verdicts.Resolved) != 1 {
+			t.Errorf("%d starts, %v", sandboxes.starts, s.ByClass)
 		}
 	})
 }

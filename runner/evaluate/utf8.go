@@ -8,31 +8,31 @@ import (
 )
 
 // utf8Writer writes text to w and replaces invalid UTF-8 with U+FFFD, as the
-// official harness does (see logs.ToValidUTF8). A character may be split
-// between two writes.
+// official harness does (see logs.ToValidUTF8). It accepts characters that are
+// split between two writes.
 type utf8Writer struct {
 	w       io.Writer
-	pending []byte // an incomplete character, at most three bytes
+	pending []byte // start of an incomplete character, at most three bytes
 }
 
-func (v *utf8Writer) Write(p []byte) (int, error) {
-	text := append(v.pending, p...)
-	whole := len(text) - incompleteSuffix(text)
-	if _, err := v.w.Write(logs.ToValidUTF8(text[:whole])); err != nil {
+func (u *utf8Writer) Write(p []byte) (int, error) {
+	text := append(u.pending, p...)
+	complete := len(text) - incompleteSuffix(text)
+	if _, err := u.w.Write(logs.ToValidUTF8(text[:complete])); err != nil {
 		return 0, err
 	}
-	v.pending = append([]byte(nil), text[whole:]...)
+	u.pending = append([]byte(nil), text[complete:]...)
 	return len(p), nil
 }
 
-// Flush writes an incomplete character at the end of the text.
-func (v *utf8Writer) Flush() error {
-	rest := v.pending
-	v.pending = nil
+// Flush writes U+FFFD if the text ends with an incomplete character.
+func (u *utf8Writer) Flush() error {
+	rest := u.pending
+	u.pending = nil
 	if len(rest) == 0 {
 		return nil
 	}
-	_, err := v.w.Write(logs.ToValidUTF8(rest))
+	_, err := u.w.Write(logs.ToValidUTF8(rest))
 	return err
 }
 

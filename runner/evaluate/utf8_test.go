@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// FuzzValidText: in pieces it is what it is at once.
+// FuzzValidText checks that text written in pieces equals text written at once.
 func FuzzValidText(f *testing.F) {
 	for _, text := range []string{
 		"plain", "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xff\xfe", "\xe2\x82", "\xe2\x82x", "\xf0\x9f\x98", "\xf0\x9f\xe2\x82\xac",

@@ -13,19 +13,19 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// retryDelay is the delay before a run is repeated after an infrastructure
-// failure. It is multiplied by the number of runs so far.
+// retryDelay is the delay after the first run that ends with an infrastructure
+// failure. The delay after run n is n times as long.
 const retryDelay = time.Second
 
-// superseded replaces the class in the event of a patch that was not evaluated
-// because a later one replaced it.
+// superseded is the class in the event for a patch that was not evaluated because
+// a later patch replaced it.
 const superseded = "superseded"
 
-// evaluateJob obtains the verdict on a job and emits it. The error concerns the
-// run folder, or is the cause of ctx; then nothing is recorded for an
-// unfinished job.
+// evaluateJob obtains and emits the verdict on a job. It returns an error if the
+// run folder cannot be written, or if ctx is cancelled; an unfinished job then has
+// no record.
 func (e *Evaluator) evaluateJob(ctx context.Context, j *job) error {
-	// Of two patches with the same path the later one counts, in any order of evaluation.
+	// Of two patches with the same path, the one submitted later counts.
 	defer e.lock(j.paths.record)()
 	if e.isSuperseded(j) {
 		e.config.Log.Emit(runner.Event{
@@ -56,12 +56,13 @@ func (e *Evaluator) evaluateJob(ctx context.Context, j *job) error {
 	return err
 }
 
-// obtainVerdict reuses a verdict on a job, or runs its tests.
+// obtainVerdict reuses a verdict on a job or runs its tests. It also makes the
+// extra runs.
 func (e *Evaluator) obtainVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
 	if j.isEmpty() {
 		r := e.newRecord(j, j.plan.basis)
 		r.Class, r.Reason = verdicts.Empty, "the prediction has no patch"
-		if err := e.store.remove(j.paths); err != nil { // files of an earlier patch do not belong to this one
+		if err := e.store.remove(j.paths); err != nil { // files of an earlier patch
 			return r, err
 		}
 		return r, e.store.write(j.paths, r)
@@ -87,8 +88,8 @@ func (e *Evaluator) newRecord(j *job, basis verdicts.Basis) verdicts.Record {
 	}
 }
 
-// reuseVerdict finds an existing verdict for the job. The record's class is
-// empty if there is none.
+// reuseVerdict returns the record of an existing verdict on the job, or a record
+// without a class if there is none.
 func (e *Evaluator) reuseVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
 	basis, record, valid := e.findOwnRecord(ctx, j)
 	if valid {
@@ -105,7 +106,7 @@ func (e *Evaluator) reuseVerdict(ctx context.Context, j *job) (verdicts.Record, 
 }
 
 // gradeForeignLog grades the saved log of a record that is not signed with the
-// user's key. The record's class is empty if the log gives no verdict.
+// user's key. It returns a record without a class if the log cannot be graded.
 func (e *Evaluator) gradeForeignLog(ctx context.Context, j *job, record verdicts.Record) (verdicts.Record, error) {
 	run := *record.VerdictRun()
 	run.Dir = e.relativePath(j.paths.official.Dir)
@@ -115,34 +116,34 @@ func (e *Evaluator) gradeForeignLog(ctx context.Context, j *job, record verdicts
 		Repetition: j.repetition(), Basis: record.Basis, Runs: []verdicts.TestRun{run},
 	}
 	regrader := &Regrader{dir: e.store.root, editions: e.config.Editions, now: e.started, logMemory: e.logMemory}
-	g, err := regrader.Regrade(ctx, record, j.Instance)
+	regraded, err := regrader.Regrade(ctx, record, j.Instance)
 	if ctx.Err() != nil {
 		return verdicts.Record{}, context.Cause(ctx)
 	}
 	if err != nil {
 		return verdicts.Record{}, nil //nolint:nilerr // run the tests instead
 	}
-	for path, report := range g.Reports {
+	for path, report := range regraded.Reports {
 		if err := writeFile(e.store.root, path, report); err != nil {
 			return verdicts.Record{}, err
 		}
 	}
-	r := g.graded
+	r := regraded.graded
 	j.reused, r.ForeignLog = r.Class.IsFinal(), true
 	return r, e.saveRecord(j, &r)
 }
 
-// findOwnRecord returns the inputs of a job as far as they are known without a
-// sandbox. If a valid verdict with these inputs is at the job's own path, it
-// returns that record and valid is true. With Config.TrustLogs the record may
-// be unsigned, with a log that can be graded.
+// findOwnRecord returns the inputs of a job (basis) as far as they are known
+// without a sandbox. If the job's own path has a valid verdict with these inputs,
+// it also returns that record and sets valid. With Config.TrustLogs the record may
+// be unsigned if it has a log to grade.
 func (e *Evaluator) findOwnRecord(
 	ctx context.Context, j *job,
 ) (basis verdicts.Basis, record verdicts.Record, valid bool) {
 	basis = j.plan.basis
 	if s, ok := e.config.Sandboxes.(ImageIdentifier); ok {
 		image, err := s.Identify(ctx, j.Instance)
-		if err == nil { // on an error, starting the sandbox will fail too
+		if err == nil { // otherwise starting the sandbox reports the error
 			basis = basis.WithImage(image.ID, image.Digest, image.Arch)
 		}
 	}
@@ -164,20 +165,20 @@ func (e *Evaluator) findOwnRecord(
 	return basis, record, valid
 }
 
-// reuseByKey copies the verdict of another record with this cache key. The
-// record's class is empty if there is none.
+// reuseByKey copies the verdict of another record with this cache key to the job's
+// path. It returns a record without a class if there is none.
 func (e *Evaluator) reuseByKey(j *job, key string) (verdicts.Record, error) {
-	found, ok := e.store.find(key)
-	if !ok || found.files.Dir == j.paths.official.Dir || found.record.Instance != j.Instance.ID {
+	reusable, ok := e.store.find(key)
+	if !ok || reusable.files.Dir == j.paths.official.Dir || reusable.record.Instance != j.Instance.ID {
 		return verdicts.Record{}, nil
 	}
-	ok, err := e.store.importFiles(found, key, j.paths)
+	ok, err := e.store.importFiles(reusable, key, j.paths)
 	if !ok || err != nil {
 		return verdicts.Record{}, err
 	}
-	r := found.record
-	j.reused, j.trusted = true, found.path == ""
-	r.Model, r.RunID, r.Repetition, r.ReusedFrom = j.Model, j.layout.RunID(), j.repetition(), found.from
+	r := reusable.record
+	j.reused, j.trusted = true, reusable.path == ""
+	r.Model, r.RunID, r.Repetition, r.ReusedFrom = j.Model, j.layout.RunID(), j.repetition(), reusable.from
 	r.Basis.Editions = j.plan.basis.Editions
 	official := r.VerdictRun()
 	for i := range r.Runs {
@@ -190,11 +191,11 @@ func (e *Evaluator) reuseByKey(j *job, key string) (verdicts.Record, error) {
 // runForVerdict makes the run that decides the verdict.
 func (e *Evaluator) runForVerdict(ctx context.Context, j *job) (verdicts.Record, error) {
 	r := e.newRecord(j, j.plan.basis)
-	var known verdicts.Record
-	started := func(info env.Info) (err error) {
+	var reused verdicts.Record
+	onStart := func(info env.Info) (err error) {
 		r.Basis = r.Basis.WithSandbox(info)
-		known, err = e.reuseByKey(j, r.Basis.Key)
-		if err == nil && known.Class.IsFinal() {
+		reused, err = e.reuseByKey(j, r.Basis.Key)
+		if err == nil && reused.Class.IsFinal() {
 			err = errVerdictFound
 		}
 		return err
@@ -202,9 +203,9 @@ func (e *Evaluator) runForVerdict(ctx context.Context, j *job) (verdicts.Record,
 	if err := e.store.remove(j.paths); err != nil {
 		return r, err
 	}
-	err := e.runWithRetries(ctx, j, &r, verdicts.ForVerdict, j.Patch, j.paths.official, started)
+	err := e.runWithRetries(ctx, j, &r, verdicts.ForVerdict, j.Patch, j.paths.official, onStart)
 	if errors.Is(err, errVerdictFound) {
-		return known, nil
+		return reused, nil
 	}
 	if err != nil {
 		return r, err
@@ -213,8 +214,8 @@ func (e *Evaluator) runForVerdict(ctx context.Context, j *job) (verdicts.Record,
 	return r, e.saveRecord(j, &r)
 }
 
-// rerunFailures reruns a failed patch until a rerun has another result or the
-// configured number of reruns is reached.
+// rerunFailures reruns a failed patch until a rerun has another result or
+// Config.RerunFailed is reached.
 func (e *Evaluator) rerunFailures(ctx context.Context, j *job, r *verdicts.Record) error {
 	if j.baseline == noop { // noop is expected to fail
 		return nil
@@ -232,12 +233,12 @@ func (e *Evaluator) rerunFailures(ctx context.Context, j *job, r *verdicts.Recor
 	return nil
 }
 
-// countReruns counts the reruns with a final class, also those of earlier
-// evaluations, so that repeating the command adds none.
+// countReruns counts the reruns with a final class. It includes those of earlier
+// evaluations, so that a repeated mini eval makes no more reruns.
 func countReruns(r *verdicts.Record) int {
 	n := 0
-	for _, a := range r.Runs {
-		if a.Purpose == verdicts.ForRerun && a.Class.IsFinal() {
+	for _, run := range r.Runs {
+		if run.Purpose == verdicts.ForRerun && run.Class.IsFinal() {
 			n++
 		}
 	}
@@ -252,11 +253,11 @@ func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.R
 	if j.baseline != "" || !r.Class.IsFinal() || r.ResolvedWithoutSuspect != nil {
 		return nil
 	}
-	found := tampering.CheckPatch(j.Patch, j.Instance)
-	if len(found) == 0 {
+	findings := tampering.CheckPatch(j.Patch, j.Instance)
+	if len(findings) == 0 {
 		return nil
 	}
-	remaining := tampering.RemoveFiles(j.Patch, tampering.Files(found))
+	remaining := tampering.RemoveFiles(j.Patch, tampering.Files(findings))
 	class := verdicts.Empty
 	if len(remaining) > 0 {
 		class = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash(remaining)))
@@ -267,10 +268,10 @@ func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.R
 			return err
 		}
 		j.reused = false
-		a := &r.Runs[len(r.Runs)-1]
-		a.PatchSHA256, a.PatchBytes = verdicts.PatchHash(remaining), len(remaining)
-		a.Key = r.Basis.CacheKeyWithPatch(a.PatchSHA256)
-		class = a.Class
+		run := &r.Runs[len(r.Runs)-1]
+		run.PatchSHA256, run.PatchBytes = verdicts.PatchHash(remaining), len(remaining)
+		run.Key = r.Basis.CacheKeyWithPatch(run.PatchSHA256)
+		class = run.Class
 	}
 	if class.IsFinal() {
 		resolved := class == verdicts.Resolved
@@ -279,47 +280,47 @@ func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.R
 	return e.saveRecord(j, r)
 }
 
-// runWithRetries makes a test run and repeats it after infrastructure failures.
-// It appends every run to the record.
+// runWithRetries makes a test run and repeats it after infrastructure failures,
+// up to Config.MaxRuns. It appends every run to the record.
 func (e *Evaluator) runWithRetries(
 	ctx context.Context, j *job, r *verdicts.Record, purpose verdicts.Purpose, patch []byte, files grade.Files,
-	started func(env.Info) error,
+	onStart func(env.Info) error,
 ) error {
 	t := &testRun{
 		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: files,
-		patch: patch, unpatched: j.baseline == noop, started: started, logMemory: e.logMemory,
+		patch: patch, unpatched: j.baseline == noop, onStart: onStart, logMemory: e.logMemory,
 	}
-	for run := 1; ; run++ {
+	for try := 1; ; try++ {
 		n := len(r.Runs) + 1
 		e.config.Log.Emit(runner.Event{
-			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
+			Type: runner.EvaluationRunStarted, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model,
 			Attempt: n, Text: string(purpose),
 		})
-		a, err := t.run(ctx)
+		result, err := t.run(ctx)
 		if err != nil {
 			return err
 		}
-		a.Purpose, a.Dir, j.ranTests = purpose, e.relativePath(files.Dir), true
+		result.Purpose, result.Dir, j.ranTests = purpose, e.relativePath(files.Dir), true
 		for i := range r.Runs {
-			if r.Runs[i].Dir == a.Dir {
+			if r.Runs[i].Dir == result.Dir {
 				r.Runs[i].Dir = "" // the new run replaced its files
 			}
 		}
-		r.Runs = append(r.Runs, a)
-		if a.Class != verdicts.Infrastructure || a.Permanent || run >= e.config.MaxRuns {
+		r.Runs = append(r.Runs, result)
+		if result.Class != verdicts.Infrastructure || result.Permanent || try >= e.config.MaxRuns {
 			return nil
 		}
 		e.config.Log.Emit(runner.Event{
 			Type: runner.Verdict, Instance: j.Instance.ID, Repetition: j.Repetition, ResultModel: j.Model, Attempt: n,
-			Verdict: string(a.Class), Text: a.Reason, Elapsed: a.Seconds, WillRetry: true,
+			Verdict: string(result.Class), Text: result.Reason, Elapsed: result.Seconds, WillRetry: true,
 		})
-		if err := sleep(ctx, time.Duration(run)*retryDelay); err != nil {
+		if err := sleep(ctx, time.Duration(try)*retryDelay); err != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits for d or until ctx is done.
+// sleep waits for d. If ctx is done first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -331,15 +332,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// saveRecord derives the record's class from its runs and writes it, also to
-// the cache if possible.
+// saveRecord derives the record's class from its runs and writes the record. It
+// also adds it to the cache if the verdict is trusted.
 func (e *Evaluator) saveRecord(j *job, r *verdicts.Record) error {
 	r.DeriveClass()
 	r.Flags = nil
 	if j.baseline == "" {
 		r.Flags = tampering.CheckPatch(j.Patch, j.Instance)
-		if a := r.VerdictRun(); a != nil {
-			r.Flags = append(r.Flags, a.Flags...)
+		if run := r.VerdictRun(); run != nil {
+			r.Flags = append(r.Flags, run.Flags...)
 		}
 	}
 	r.Gold = e.store.class(r.Basis.CacheKeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch))))
@@ -348,7 +349,7 @@ func (e *Evaluator) saveRecord(j *job, r *verdicts.Record) error {
 		return err
 	}
 	if err := e.store.addToCache(j.paths, *r); err != nil {
-		// The run folder has the verdict; other runs cannot reuse it.
+		// Not fatal: the run folder has the verdict, but other runs cannot reuse it.
 		e.cacheWarning.Do(func() {
 			e.config.Log.Emit(runner.Event{Type: runner.Warning, Text: "write verdict to the cache: " + err.Error()})
 		})

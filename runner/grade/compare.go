@@ -12,9 +12,9 @@ type Resolution string
 
 // The resolutions, as the official harness writes them.
 const (
-	Full    Resolution = "RESOLVED_FULL"
-	Partial Resolution = "RESOLVED_PARTIAL" // PASS_TO_PASS all pass, FAIL_TO_PASS only some
-	No      Resolution = "RESOLVED_NO"
+	ResolvedFull    Resolution = "RESOLVED_FULL"
+	ResolvedPartial Resolution = "RESOLVED_PARTIAL" // all of PASS_TO_PASS pass, but only some of FAIL_TO_PASS
+	ResolvedNo      Resolution = "RESOLVED_NO"
 )
 
 // TestResults splits the tests of one list of a row by result. A test with an
@@ -42,14 +42,14 @@ func (t TestsStatus) Resolution() Resolution {
 	f2p, p2p := t.FailToPass.SuccessRate(), t.PassToPass.SuccessRate()
 	switch {
 	case p2p < 1 || f2p == 0:
-		return No
+		return ResolvedNo
 	case f2p < 1:
-		return Partial
+		return ResolvedPartial
 	}
-	return Full
+	return ResolvedFull
 }
 
-// CompareTests looks up the row's tests in the tests of a log.
+// CompareTests returns the results of the row's tests, given the tests of a log.
 func (r TestSpec) CompareTests(tests *logs.Tests) TestsStatus {
 	if r.EvalType == FailOnly {
 		return TestsStatus{failOnly(tests, r.FailToPass), failOnly(tests, r.PassToPass)}
@@ -59,8 +59,8 @@ func (r TestSpec) CompareTests(tests *logs.Tests) TestsStatus {
 	return TestsStatus{index.lookUp(r.FailToPass, false), index.lookUp(r.PassToPass, true)}
 }
 
-// failOnly counts a test as a success unless the log has it as failed, under
-// its exact name.
+// failOnly counts a test as a success unless the log has a failed test of exactly
+// this name.
 func failOnly(tests *logs.Tests, names []string) (s TestResults) {
 	for _, name := range names {
 		if status, ok := tests.Get(name); ok && status == logs.Failed {
@@ -91,7 +91,7 @@ func isPass(s logs.Status) bool { return s == logs.Passed || s == logs.XFail }
 // testIndex finds the tests of a log by the names in a row.
 type testIndex struct {
 	tests  *logs.Tests
-	byName []indexedTest // sorted by name; built on first use
+	byName []indexedTest // all tests sorted by name; withPrefix builds it on first use
 }
 
 type indexedTest struct {
@@ -100,9 +100,9 @@ type indexedTest struct {
 	status logs.Status
 }
 
-func (k *testIndex) lookUp(names []string, skippedPasses bool) (s TestResults) {
+func (x *testIndex) lookUp(names []string, skippedPasses bool) (s TestResults) {
 	for _, name := range names {
-		status, ok := k.status(name)
+		status, ok := x.status(name)
 		switch {
 		case ok && (isPass(status) || skippedPasses && status == logs.Skipped):
 			s.Success = append(s.Success, name)
@@ -113,8 +113,8 @@ func (k *testIndex) lookUp(names []string, skippedPasses bool) (s TestResults) {
 	return s
 }
 
-// isTruncated reports whether a name in a row may be the beginning of a test
-// name.
+// isTruncated reports whether a name in a row may be only the beginning of a test's
+// name (see testIndex.status).
 func isTruncated(name string) bool { return strings.Count(name, "[") > strings.Count(name, "]") }
 
 // neededTests returns a function that reports whether CompareTests may look up a
@@ -124,8 +124,8 @@ func (r TestSpec) neededTests() func(test string) bool {
 	truncated := map[string][]string{} // truncated names, by the text before their first bracket
 	for _, name := range slices.Concat(r.FailToPass, r.PassToPass) {
 		if !exact[name] && isTruncated(name) {
-			head, _, _ := strings.Cut(name, "[")
-			truncated[head] = append(truncated[head], name)
+			base, _, _ := strings.Cut(name, "[")
+			truncated[base] = append(truncated[base], name)
 		}
 		exact[name] = true
 	}
@@ -133,8 +133,8 @@ func (r TestSpec) neededTests() func(test string) bool {
 		if exact[test] {
 			return true
 		}
-		head, _, ok := strings.Cut(test, "[")
-		return ok && slices.ContainsFunc(truncated[head], func(name string) bool {
+		base, _, ok := strings.Cut(test, "[")
+		return ok && slices.ContainsFunc(truncated[base], func(name string) bool {
 			return strings.HasPrefix(test, name)
 		})
 	}
@@ -143,24 +143,24 @@ func (r TestSpec) neededTests() func(test string) bool {
 // status returns the status of a test. Some rows have names of parametrized
 // tests that were truncated at a space within the brackets. Such a name matches
 // all tests that begin with it, provided that they all pass or all fail.
-func (k *testIndex) status(name string) (logs.Status, bool) {
-	if status, ok := k.tests.Get(name); ok {
+func (x *testIndex) status(name string) (logs.Status, bool) {
+	if status, ok := x.tests.Get(name); ok {
 		return status, true
 	}
 	if !isTruncated(name) {
 		return "", false
 	}
-	matches := k.withPrefix(name)
+	matches := x.withPrefix(name)
 	if len(matches) == 0 {
 		return "", false
 	}
 	first := matches[0]
-	for _, c := range matches {
-		if isPass(c.status) != isPass(first.status) {
+	for _, match := range matches {
+		if isPass(match.status) != isPass(first.status) {
 			return "", false
 		}
-		if c.order < first.order {
-			first = c
+		if match.order < first.order {
+			first = match
 		}
 	}
 	return first.status, true
@@ -168,19 +168,19 @@ func (k *testIndex) status(name string) (logs.Status, bool) {
 
 // withPrefix returns the tests whose names have a prefix. A log may have a
 // million tests, so they are sorted once.
-func (k *testIndex) withPrefix(prefix string) []indexedTest {
-	if k.byName == nil {
-		for name, status := range k.tests.All() {
-			k.byName = append(k.byName, indexedTest{name, len(k.byName), status})
+func (x *testIndex) withPrefix(prefix string) []indexedTest {
+	if x.byName == nil {
+		for name, status := range x.tests.All() {
+			x.byName = append(x.byName, indexedTest{name, len(x.byName), status})
 		}
-		slices.SortFunc(k.byName, func(a, b indexedTest) int { return strings.Compare(a.name, b.name) })
+		slices.SortFunc(x.byName, func(a, b indexedTest) int { return strings.Compare(a.name, b.name) })
 	}
-	start, _ := slices.BinarySearchFunc(k.byName, prefix, func(t indexedTest, p string) int {
+	start, _ := slices.BinarySearchFunc(x.byName, prefix, func(t indexedTest, p string) int {
 		return strings.Compare(t.name, p)
 	})
 	end := start
-	for end < len(k.byName) && strings.HasPrefix(k.byName[end].name, prefix) {
+	for end < len(x.byName) && strings.HasPrefix(x.byName[end].name, prefix) {
 		end++
 	}
-	return k.byName[start:end]
+	return x.byName[start:end]
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// corpusCase is a case of the corpus's grading part. Of its two kinds, one has
-// a map for input and the other one a log.
+// corpusCase is a case of the grading part of the corpus. The input of a case is either
+// a map of statuses (status_map) or a log.
 type corpusCase struct {
 	Kind       string   `json:"kind"`
 	InstanceID string   `json:"instance_id"`
@@ -31,7 +31,7 @@ type corpusCase struct {
 
 	Statuses [][2]string `json:"status_entries"` // of the kind status_map
 
-	Log   string  `json:"log"` // a path
+	Log   string  `json:"log"` // path
 	Patch *string `json:"model_patch"`
 
 	Expected struct {
@@ -50,19 +50,20 @@ type corpusCase struct {
 	} `json:"expected"`
 }
 
-func (c corpusCase) rubric() grade.TestSpec {
+func (c corpusCase) spec() grade.TestSpec {
 	return grade.TestSpec{
 		InstanceID: c.InstanceID, Version: c.Version, Parser: c.Parser, EvalType: grade.EvalType(c.EvalType),
 		FailToPass: c.FailToPass, PassToPass: c.PassToPass,
 	}
 }
 
-// exitCode is the expected one. Python's numbers have no bounds.
+// exitCode returns the expected exit code, clamped to int64 because Python's integers are
+// unlimited.
 func (c corpusCase) exitCode() *int64 {
 	if c.Expected.ExitCode == nil {
 		return nil
 	}
-	n, _ := strconv.ParseInt(c.Expected.ExitCode.String(), 10, 64) // out of range it is the nearest
+	n, _ := strconv.ParseInt(c.Expected.ExitCode.String(), 10, 64) // an out-of-range number is clamped
 	return new(max(n, -math.MaxInt64))
 }
 
@@ -72,11 +73,11 @@ func TestCorpusStatuses(t *testing.T) {
 		for _, e := range c.Statuses {
 			tests.Set(e[0], logs.Status(e[1]))
 		}
-		got := c.rubric().CompareTests(&tests)
+		got := c.spec().CompareTests(&tests)
 		if f2p, p2p := got.FailToPass.SuccessRate(), got.PassToPass.SuccessRate(); f2p != c.Expected.F2P || p2p != c.Expected.P2P {
 			t.Errorf("rates %v and %v, want %v and %v", f2p, p2p, c.Expected.F2P, c.Expected.P2P)
 		}
-		if string(got.Resolution()) != c.Expected.Resolution || (got.Resolution() == grade.Full) != c.Expected.Resolved {
+		if string(got.Resolution()) != c.Expected.Resolution || (got.Resolution() == grade.ResolvedFull) != c.Expected.Resolved {
 			t.Errorf("resolution %s, want %s", got.Resolution(), c.Expected.Resolution)
 		}
 		report := grade.Report{Tests: &got}.JSON("x")
@@ -95,7 +96,7 @@ func TestCorpusStatuses(t *testing.T) {
 func TestCorpusLogs(t *testing.T) {
 	eachCase(t, "log", func(t *testing.T, dir string, c corpusCase) {
 		if c.Expected.Raises == nil && c.Patch == nil {
-			sameReport(t, c, c.rubric().GradeEmptyPatch())
+			sameReport(t, c, c.spec().GradeEmptyPatch())
 			return // the log is not read
 		}
 		text, err := readText(t, filepath.Join(dir, filepath.FromSlash(c.Log)))
@@ -103,7 +104,7 @@ func TestCorpusLogs(t *testing.T) {
 			if errors.Is(err, logs.ErrNotUTF8) {
 				return
 			}
-			v, err := c.rubric().Grade(text)
+			v, err := c.spec().Grade(text)
 			if _, crashed := errors.AsType[*logs.CrashError](err); !crashed &&
 				!errors.Is(err, logs.ErrUnknownParser) && !errors.Is(err, grade.ErrNotGradable) {
 				t.Errorf("error %v and verdict %+v, want %s", err, v, *c.Expected.Raises)
@@ -117,8 +118,8 @@ func TestCorpusLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if log.Found != c.Expected.Found {
-			t.Errorf("found: %t, want %t", log.Found, c.Expected.Found)
+		if log.HasResults != c.Expected.Found {
+			t.Errorf("found: %t, want %t", log.HasResults, c.Expected.Found)
 		}
 		var statuses [][2]string
 		for name, status := range log.Tests.All() {
@@ -130,7 +131,7 @@ func TestCorpusLogs(t *testing.T) {
 		if diff := cmp.Diff(c.exitCode(), log.ExitCode); diff != "" {
 			t.Errorf("exit code (-want +got):\n%s", diff)
 		}
-		v, err := c.rubric().Grade(text)
+		v, err := c.spec().Grade(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +139,7 @@ func TestCorpusLogs(t *testing.T) {
 	})
 }
 
-// sameReport compares as text, since order and white space count too.
+// sameReport compares the reports as text, because order and white space count too.
 func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
 	t.Helper()
 	if diff := cmp.Diff(indented(t, c.Expected.Report), string(v.Report.JSON(c.InstanceID))); diff != "" {
@@ -146,7 +147,7 @@ func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
 	}
 }
 
-// TestCorpusSummary lays out the files of a run, and sums them up.
+// TestCorpusSummary writes the files of a run and summarizes them.
 func TestCorpusSummary(t *testing.T) {
 	dir := filepath.Join(corpustest.Subdir(t, "grading"), "run_summary")
 	for _, file := range corpustest.Glob(t, dir, "*.json") {
@@ -187,7 +188,7 @@ func TestCorpusSummary(t *testing.T) {
 	}
 }
 
-// inOrder reads predictions as the file has them.
+// inOrder reads predictions in the order of the file.
 func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(string(object)))
@@ -211,7 +212,7 @@ func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
 	return list
 }
 
-// eachCase calls f with the cases of one kind, whatever their files are called.
+// eachCase calls f with each case of one kind.
 func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corpusCase)) {
 	dir := corpustest.Subdir(t, "grading")
 	cases := 0

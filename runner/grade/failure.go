@@ -8,31 +8,31 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// Tier is the certainty that a failure is an infrastructure failure.
+// Tier says how certainly the infrastructure, and not the patch, caused a failure.
 type Tier string
 
 // The tiers of failures.
 const (
-	// TierEnvironment: the machine or the container failed, not the patch.
+	// TierEnvironment means that the machine or the container failed.
 	TierEnvironment Tier = "environment"
-	// TierAmbiguous: the patch may have caused the failure.
+	// TierAmbiguous means that the patch may have caused the failure.
 	TierAmbiguous Tier = "ambiguous"
 )
 
-// Failure is an infrastructure problem that a log shows. The zero value means
-// none. A Failure never changes a score.
+// Failure is an infrastructure problem that a log mentions. The zero value means
+// none. A Failure never changes a verdict.
 type Failure struct {
 	Tier   Tier
 	Reason string // one of FailureReasons
 }
 
-// failurePatterns lists the known failures in the order in which they are
-// checked.
+// failurePatterns lists the known failures in the order in which ClassifyFailure
+// checks them. A text matches if it contains one of the substrings or the pattern.
 var failurePatterns = []struct {
-	tier   Tier
-	reason string
-	words  []string
-	also   *lazyregexp.Regexp
+	tier       Tier
+	reason     string
+	substrings []string
+	pattern    *lazyregexp.Regexp
 }{
 	{TierEnvironment, "browser_launch_failed", []string{"Failed to launch", "Failed to connect to the bus"}, nil},
 	{TierEnvironment, "display_unavailable", []string{"cannot open display", "Missing X server", "unable to open X display"}, nil},
@@ -47,9 +47,9 @@ var failurePatterns = []struct {
 // FailureReasons returns the official names of a tier's failures.
 func FailureReasons(t Tier) []string {
 	var names []string
-	for _, s := range failurePatterns {
-		if s.tier == t {
-			names = append(names, s.reason)
+	for _, p := range failurePatterns {
+		if p.tier == t {
+			names = append(names, p.reason)
 		}
 	}
 	return names
@@ -58,11 +58,11 @@ func FailureReasons(t Tier) []string {
 // ClassifyFailure searches texts for known failures. It returns the zero
 // Failure if it finds none.
 func ClassifyFailure(texts ...string) Failure {
-	for _, s := range failurePatterns {
+	for _, p := range failurePatterns {
 		for _, text := range texts {
-			has := func(word string) bool { return strings.Contains(text, word) }
-			if slices.ContainsFunc(s.words, has) || s.also != nil && s.also.MatchString(text) {
-				return Failure{s.tier, s.reason}
+			contains := func(substring string) bool { return strings.Contains(text, substring) }
+			if slices.ContainsFunc(p.substrings, contains) || p.pattern != nil && p.pattern.MatchString(text) {
+				return Failure{p.tier, p.reason}
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func ClassifyFailure(texts ...string) Failure {
 }
 
 var (
-	// killed matches the shell's message about a process killed by the kernel when
-	// out of memory. Lines may end with a CR.
+	// killed matches the shell's message about a process that the kernel killed
+	// because memory ran out. Lines may end with a CR.
 	killed = lazyregexp.New(`(?m)(?:^|\r)Killed(?:\r|$)`)
 	// timedOut matches the line that the harness adds to a log after a timeout.
 	timedOut = logs.PythonPattern(`Timeout error: \d+ seconds exceeded`)

@@ -9,9 +9,9 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// FuzzJudge: whatever a log says, there is a verdict with a report that is
-// JSON, or an error; and a log without both markers never resolves anything.
-func FuzzJudge(f *testing.F) {
+// FuzzGrade checks that every log leads to an error or to a verdict whose report is valid
+// JSON, and that a log without both markers never resolves the instance.
+func FuzzGrade(f *testing.F) {
 	for i, text := range []string{
 		"", marked("PASSED t::a\n"), marked("t::a ... ok\n"), marked("FAIL:\n"), marked("  3 passing\n") + ">>>>> Test Exit Code: 1",
 		"Killed", "Timeout error: 5 seconds exceeded", marked("PASSED t::p[a b]\nFAILED t::p[a c]\n"), ">>>>> Tests Errored",
@@ -35,7 +35,7 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("a report that is not JSON: %s", v.Report.JSON(r.InstanceID))
 		}
 		whole := strings.Contains(text, grade.StartMarker) && strings.Contains(text, grade.EndMarker)
-		if v.Report.Applied && !whole || v.Report.Resolved != (v.Resolution == grade.Full) || v.Report.Resolved && !v.Report.Applied {
+		if v.Report.Applied && !whole || v.Report.Resolved != (v.Resolution == grade.ResolvedFull) || v.Report.Resolved && !v.Report.Applied {
 			t.Errorf("a verdict that cannot be: %+v", v)
 		}
 	})

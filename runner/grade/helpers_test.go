@@ -28,7 +28,7 @@ func readText(t testing.TB, path string) (string, error) {
 	return logs.Decode(data)
 }
 
-// indented is JSON as Python writes it: in ASCII, by four spaces.
+// indented returns JSON as Python writes it: in ASCII, indented by four spaces.
 func indented(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -38,7 +38,7 @@ func indented(t *testing.T, raw json.RawMessage) string {
 	var s strings.Builder
 	for _, r := range b.String() {
 		switch {
-		case r < 0x7f: // the last character of ASCII is no sign
+		case r < 0x7f: // 0x7f is a control character
 			s.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -11,52 +11,53 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// Layout returns the paths of the official harness for one evaluation, so that
-// other tools find its files:
+// Layout has the paths of the files of one evaluation. They equal those of the official
+// harness, so that other tools find the files:
 //
 //	DIR/logs/run_evaluation/RUN/run.json
-//	DIR/logs/run_evaluation/RUN/MODEL/INSTANCE/report.json, and four more
+//	DIR/logs/run_evaluation/RUN/MODEL/INSTANCE/report.json and the others of Files
 //	DIR/MODEL.RUN.json
 type Layout struct {
-	dir, id string
+	dir, runID string
 }
 
-// ErrInvalidName is wrapped by the error for a name that cannot be used as a
-// file or folder name.
+// ErrInvalidName reports a name that cannot be used as a file or folder name.
 var ErrInvalidName = errors.New("is not a valid file name")
 
-// NewLayout returns the layout of a run id below dir. It creates no files. The
-// error wraps ErrInvalidName.
+// NewLayout returns the layout of the evaluation with a run id below dir. It
+// creates no files. The error wraps ErrInvalidName.
 func NewLayout(dir, id string) (Layout, error) {
 	if err := checkName("run id", id, id); err != nil {
 		return Layout{}, err
 	}
-	return Layout{dir: dir, id: id}, nil
+	return Layout{dir: dir, runID: id}, nil
 }
 
 // RunID returns the run id.
-func (r Layout) RunID() string { return r.id }
+func (l Layout) RunID() string { return l.runID }
 
 // Dir returns the folder of the evaluation's logs.
-func (r Layout) Dir() string { return filepath.Join(r.dir, datasets.LogsDir, "run_evaluation", r.id) }
+func (l Layout) Dir() string {
+	return filepath.Join(l.dir, datasets.LogsDir, "run_evaluation", l.runID)
+}
 
 // RunInfoPath returns the path of run.json.
-func (r Layout) RunInfoPath() string { return filepath.Join(r.Dir(), "run.json") }
+func (l Layout) RunInfoPath() string { return filepath.Join(l.Dir(), "run.json") }
 
-// SummaryName returns the file name of the official summary, which contains the
-// model of the first prediction. The error wraps ErrInvalidName.
-func (r Layout) SummaryName(model string) (string, error) {
+// SummaryName returns the file name of the official summary. model is the model of
+// the first prediction. The error wraps ErrInvalidName.
+func (l Layout) SummaryName(model string) (string, error) {
 	folder := modelDirName(model)
 	if err := checkName("model", model, folder); err != nil {
 		return "", err
 	}
-	name := folder + "." + r.id + ".json"
+	name := folder + "." + l.runID + ".json"
 	return name, checkName("model and run id together", name, name)
 }
 
-// Files returns the paths of the files of one evaluated patch. Models and
-// instance ids are untrusted; the error wraps ErrInvalidName.
-func (r Layout) Files(model, instanceID string) (Files, error) {
+// Files returns the paths of the files of one evaluated patch. It checks model and
+// instanceID, which are untrusted; the error wraps ErrInvalidName.
+func (l Layout) Files(model, instanceID string) (Files, error) {
 	folder := modelDirName(model)
 	if err := checkName("model", model, folder); err != nil {
 		return Files{}, err
@@ -64,15 +65,15 @@ func (r Layout) Files(model, instanceID string) (Files, error) {
 	if err := checkName("instance id", instanceID, instanceID); err != nil {
 		return Files{}, err
 	}
-	return FilesIn(filepath.Join(r.Dir(), folder, instanceID)), nil
+	return FilesIn(filepath.Join(l.Dir(), folder, instanceID)), nil
 }
 
-// FilesIn returns the paths of the files of one evaluated patch in dir.
+// FilesIn returns the paths of the files of one evaluated patch, given their folder.
 func FilesIn(dir string) Files {
-	at := func(name string) string { return filepath.Join(dir, name) }
+	join := func(name string) string { return filepath.Join(dir, name) }
 	return Files{
-		Dir: dir, Patch: at("patch.diff"), Script: at("eval.sh"), Log: at("run_instance.log"),
-		TestOutput: at("test_output.txt"), Report: at("report.json"),
+		Dir: dir, Patch: join("patch.diff"), Script: join("eval.sh"), Log: join("run_instance.log"),
+		TestOutput: join("test_output.txt"), Report: join("report.json"),
 	}
 }
 
@@ -93,10 +94,10 @@ func modelDirName(model string) string { return strings.ReplaceAll(model, "/", "
 // bytes.
 const maxName = 255
 
-// checkName rejects a name that is not a valid file name in its folder. kind
-// and given are used in the error.
+// checkName returns an error if name is not a valid file name. kind and given
+// describe the name in the error.
 func checkName(kind, given, name string) error {
-	invalid := func(why string) error { return fmt.Errorf("%s %.80q %w: it %s", kind, given, ErrInvalidName, why) }
+	invalid := func(msg string) error { return fmt.Errorf("%s %.80q %w: it %s", kind, given, ErrInvalidName, msg) }
 	switch {
 	case name == "":
 		return invalid("is empty")

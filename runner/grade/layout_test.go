@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/runner/grade"
 )
 
-// Models, runs and instances are names that strangers gave.
+// The names of models, runs and instances are untrusted.
 func TestHostileNames(t *testing.T) {
 	good, err := grade.NewLayout("out", "first")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestHostileNames(t *testing.T) {
 	if _, err := grade.NewLayout("out", "a/b"); !errors.Is(err, grade.ErrInvalidName) {
 		t.Errorf("a run id with a slash: %v", err)
 	}
-	for _, model := range []string{"../../x", "/etc", "a//b", "./.."} { // slashes are no longer any
+	for _, model := range []string{"../../x", "/etc", "a//b", "./.."} { // valid, because slashes are replaced
 		files, err := good.Files(model, "a")
 		if err != nil || !strings.HasPrefix(files.Dir, good.Dir()+string(filepath.Separator)) {
 			t.Errorf("model %q leads to %s, error %v", model, files.Dir, err)

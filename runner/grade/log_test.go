@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// marked is a log of an evaluation with this between its markers.
+// marked returns a log with a text between its markers.
 func marked(output string) string {
 	return "+ : '>>>>> Start Test Output'\n" + output + "+ : '>>>>> End Test Output'\n"
 }
@@ -57,14 +57,14 @@ func TestReadLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if log.Found != tt.found || log.Tests.Len() != tt.tests {
-				t.Errorf("found %t with %d tests, want %t with %d", log.Found, log.Tests.Len(), tt.found, tt.tests)
+			if log.HasResults != tt.found || log.Tests.Len() != tt.tests {
+				t.Errorf("found %t with %d tests, want %t with %d", log.HasResults, log.Tests.Len(), tt.found, tt.tests)
 			}
 		})
 	}
 }
 
-// What shows that a suite ran where no test has a name.
+// These lines show that a suite ran even if the log has no test names.
 func TestSuiteRan(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Executed 10 of 12":                       true,
@@ -95,15 +95,15 @@ func TestSuiteRan(t *testing.T) {
 		"Test Suites: 1 f\u00e4hl, 2 ok, 7 total": true,
 	} {
 		log, err := grade.ReadLog(marked(text+"\n"), "parse_log_chart_js", logs.InstanceInfo{})
-		if err != nil || log.Found != want {
-			t.Errorf("%q: found %t, error %v; want %t", text, log.Found, err, want)
+		if err != nil || log.HasResults != want {
+			t.Errorf("%q: found %t, error %v; want %t", text, log.HasResults, err, want)
 		}
 	}
 }
 
 func TestExitCode(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "00": 0, "-0": 0, "137": 137, "-9": -9, " \t\n7x": 7, "\u0661\u0662": 12, "\U0001d7d9": 1, // of several kinds of digits
+		"0": 0, "00": 0, "-0": 0, "137": 137, "-9": -9, " \t\n7x": 7, "\u0661\u0662": 12, "\U0001d7d9": 1, // digits of several scripts
 		strings.Repeat("9", 30): math.MaxInt64, "-" + strings.Repeat("9", 30): math.MinInt64,
 	} {
 		log, err := grade.ReadLog(">>>>> Test Exit Code:"+text, "parse_log_pytest", logs.InstanceInfo{})
@@ -128,9 +128,9 @@ func TestNoVerdict(t *testing.T) {
 	}
 }
 
-// Names that were cut within their brackets: what the row has is the beginning
-// of what the log has.
-func TestCutNames(t *testing.T) {
+// Names that are truncated within their brackets: the name in the row is the beginning of
+// the name in the log.
+func TestTruncatedNames(t *testing.T) {
 	var tests logs.Tests
 	for i := range 200_000 {
 		tests.Set(fmt.Sprintf("t.py::test[%d x]", i), logs.Passed)
@@ -147,9 +147,9 @@ func TestCutNames(t *testing.T) {
 		t.Errorf("%d of %d found", n, len(r.FailToPass))
 	}
 	if s := fmt.Sprint(got.PassToPass.Success); s != "[t.py::test[199999 x]]" {
-		t.Errorf("kept %s", s)
+		t.Errorf("successes %s", s)
 	}
-	if took := time.Since(start); took > 20*time.Second { // all with all takes minutes
+	if took := time.Since(start); took > 20*time.Second { // comparing all names with each other takes minutes
 		t.Errorf("it took %v", took)
 	}
 }
@@ -163,7 +163,7 @@ func TestOtherWordsCountAsNeither(t *testing.T) {
 	if n := len(got.FailToPass.Success) + len(got.FailToPass.Failure) + len(got.PassToPass.Success) + len(got.PassToPass.Failure); n != 0 {
 		t.Errorf("%d tests were counted: %+v", n, got)
 	}
-	if got.Resolution() != grade.Full { // nothing is known to be wrong: so says the harness
+	if got.Resolution() != grade.ResolvedFull { // unknown statuses are not failures, as in the harness
 		t.Errorf("resolution %s", got.Resolution())
 	}
 }
@@ -213,8 +213,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// What a log claims is told apart from what it is worth.
-func TestClaims(t *testing.T) {
+// LogCounts counts the tests of a log even if the verdict does not use them.
+func TestLogCounts(t *testing.T) {
 	one := int64(1)
 	for name, test := range map[string]struct {
 		kind  grade.EvalType

@@ -7,15 +7,15 @@ import (
 	"unicode/utf16"
 )
 
-// Indentation of the official files.
+// Indentation in the official files.
 const (
 	wideIndent   = "    " // reports and summaries
 	narrowIndent = "  "   // run.json
 )
 
-// pyJSON encodes v as Python's json.dumps does with an indent, so that files
-// are identical to those of the official harness. The output is ASCII; code
-// points beyond 16 bits become surrogate pairs.
+// pyJSON encodes v as Python's json.dumps does with an indent, so that files are
+// identical to those of the official harness. The output is ASCII; pyJSON escapes
+// code points beyond 16 bits as surrogate pairs.
 func pyJSON(v any, indent string) []byte {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -12,12 +12,11 @@ import (
 type Report struct {
 	PatchIsNone bool // the patch of the prediction is null
 	PatchExists bool // the prediction has a patch, possibly an empty one
-	// Applied reports that the log has usable results. Despite its name in the
-	// file, it does not say whether the patch applied: if it did not, there is
-	// no report.
+	// Applied reports whether the log has usable results. Its name in the file is
+	// misleading: for a patch that does not apply, there is no report at all.
 	Applied  bool
 	Resolved bool
-	Failure  Failure      // only if the log has no usable results
+	Failure  Failure      // set only if Applied is false
 	Tests    *TestsStatus // nil unless Applied
 }
 
@@ -31,7 +30,7 @@ func (r Report) JSON(instanceID string) []byte {
 	type status struct {
 		FailToPass sorted `json:"FAIL_TO_PASS"`
 		PassToPass sorted `json:"PASS_TO_PASS"`
-		FailToFail sorted `json:"FAIL_TO_FAIL"` // always an empty list
+		FailToFail sorted `json:"FAIL_TO_FAIL"` // this and the next are always empty
 		PassToFail sorted `json:"PASS_TO_FAIL"`
 	}
 	type report struct {
@@ -43,12 +42,12 @@ func (r Report) JSON(instanceID string) []byte {
 		Reason      string  `json:"infra_failure_reason,omitempty"`
 		Tests       *status `json:"tests_status,omitempty"`
 	}
-	own := report{r.PatchIsNone, r.PatchExists, r.Applied, r.Resolved, r.Failure.Tier == TierEnvironment, r.Failure.Reason, nil}
+	file := report{r.PatchIsNone, r.PatchExists, r.Applied, r.Resolved, r.Failure.Tier == TierEnvironment, r.Failure.Reason, nil}
 	if t := r.Tests; t != nil {
 		lists := func(s TestResults) sorted { return sorted{nonNil(s.Success), nonNil(s.Failure)} }
-		own.Tests = &status{lists(t.FailToPass), lists(t.PassToPass), lists(TestResults{}), lists(TestResults{})}
+		file.Tests = &status{lists(t.FailToPass), lists(t.PassToPass), lists(TestResults{}), lists(TestResults{})}
 	}
-	return pyJSON(map[string]report{instanceID: own}, wideIndent)
+	return pyJSON(map[string]report{instanceID: file}, wideIndent)
 }
 
 // nonNil returns an empty list for nil, because JSON has null for a nil slice.
@@ -62,7 +61,7 @@ func nonNil(names []string) []string {
 // errBadReport reports a report.json without its instance.
 var errBadReport = errors.New("not a report of this instance")
 
-// ReadResolved reports whether a report.json has the instance as resolved.
+// ReadResolved reads from a report.json whether the instance is resolved.
 func ReadResolved(data []byte, instanceID string) (bool, error) {
 	var all map[string]struct {
 		Resolved *bool `json:"resolved"`
@@ -89,11 +88,11 @@ func ReadTests(data []byte, instanceID string) (TestsStatus, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return TestsStatus{}, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	own, ok := all[instanceID]
+	entry, ok := all[instanceID]
 	if !ok {
 		return TestsStatus{}, errBadReport
 	}
-	return TestsStatus{TestResults(own.Tests.FailToPass), TestResults(own.Tests.PassToPass)}, nil
+	return TestsStatus{TestResults(entry.Tests.FailToPass), TestResults(entry.Tests.PassToPass)}, nil
 }
 
 // Verdict is the result of grading a log.
@@ -107,24 +106,24 @@ type Verdict struct {
 	LogCounts LogCounts
 }
 
-// LogCounts counts the tests of a log, even if the verdict does not use them:
-// the report has no tests if the exit code contradicts them.
+// LogCounts counts the tests of a log. It includes tests that the verdict does not
+// use because the exit code contradicts them.
 type LogCounts struct {
 	// Passed and Failed count the row's tests. A test counts as failed only if
 	// the log has it as failed.
 	Passed, Failed int
-	AnyFailed      bool // a test failed, also one that is not in the row
+	AnyFailed      bool // whether any test failed, including tests that are not in the row
 }
 
-// Grade gives the verdict on a log of an evaluation with an applied patch. The
-// text has universal newlines (see logs.Decode). An error means that there is
-// no verdict and no report; it wraps logs.ErrUnknownParser, a *logs.CrashError,
-// or ErrNotGradable for an unknown evaluation type.
+// Grade returns the verdict on a log. The patch must have applied, and the text must
+// have universal newlines (see logs.Decode). If Grade returns an error, there is no
+// verdict and no report. The error wraps logs.ErrUnknownParser, a *logs.CrashError, or
+// ErrNotGradable for an unknown evaluation type.
 func (r TestSpec) Grade(text string) (Verdict, error) {
-	v := Verdict{InstanceID: r.InstanceID, Report: Report{PatchExists: true}, Resolution: No}
-	of, wanted := logs.InstanceInfo{InstanceID: r.InstanceID, Version: r.Version}, r.neededTests()
+	v := Verdict{InstanceID: r.InstanceID, Report: Report{PatchExists: true}, Resolution: ResolvedNo}
+	info, isNeeded := logs.InstanceInfo{InstanceID: r.InstanceID, Version: r.Version}, r.neededTests()
 	log, err := readLog(text, r.Parser, func(text string) (*logs.Tests, error) {
-		return logs.ParseOnly(r.Parser, text, of, wanted)
+		return logs.ParseOnly(r.Parser, text, info, isNeeded)
 	})
 	if err != nil {
 		return Verdict{}, err
@@ -133,7 +132,7 @@ func (r TestSpec) Grade(text string) (Verdict, error) {
 	if log.Contradicted != nil {
 		v.LogCounts = r.logCounts(log.Contradicted, r.CompareTests(log.Contradicted))
 	}
-	if !log.Found {
+	if !log.HasResults {
 		v.Report.Failure = ClassifyFailure(text)
 		return v, nil
 	}
@@ -144,12 +143,12 @@ func (r TestSpec) Grade(text string) (Verdict, error) {
 	v.LogCounts = r.logCounts(log.Tests, tests)
 	v.Resolution = tests.Resolution()
 	v.Report.Applied = true
-	v.Report.Resolved = v.Resolution == Full
+	v.Report.Resolved = v.Resolution == ResolvedFull
 	v.Report.Tests = &tests
 	return v, nil
 }
 
 // GradeEmptyPatch returns the verdict on a prediction whose patch is null.
 func (r TestSpec) GradeEmptyPatch() Verdict {
-	return Verdict{InstanceID: r.InstanceID, Report: Report{PatchIsNone: true}, Resolution: No}
+	return Verdict{InstanceID: r.InstanceID, Report: Report{PatchIsNone: true}, Resolution: ResolvedNo}
 }

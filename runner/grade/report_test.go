@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// The bytes are Python's: json.dumps(report, indent=4).
+// The expected bytes are the output of Python's json.dumps(report, indent=4).
 func TestReportJSON(t *testing.T) {
 	tests := grade.TestsStatus{
 		FailToPass: grade.TestResults{Success: []string{"caf\u00e9 \"x\" \\ </b>\t\x7f\u2028", "\U0001f600"}},
@@ -53,7 +53,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-func TestJudgeWithoutVerdict(t *testing.T) {
+func TestGradeWithoutVerdict(t *testing.T) {
 	r := grade.TestSpec{InstanceID: "a", Parser: "parse_log_pytest", EvalType: grade.PassAndFail, FailToPass: []string{"t::a"}}
 	for text, want := range map[string]string{
 		"Killed\n": `{
@@ -84,7 +84,7 @@ func TestJudgeWithoutVerdict(t *testing.T) {
 		if diff := cmp.Diff(want, string(v.Report.JSON("a"))); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
-		if v.Resolution != grade.No {
+		if v.Resolution != grade.ResolvedNo {
 			t.Errorf("resolution %s", v.Resolution)
 		}
 	}
@@ -104,9 +104,9 @@ func TestRunInfo(t *testing.T) {
 	}
 }
 
-// Judge asks the log only for the tests of the row; what it finds has to be
-// what it would find among all.
-func TestJudgeIsCompare(t *testing.T) {
+// Grade parses only the tests of the row. The results must equal those of comparing with
+// all tests of the log.
+func TestGradeEqualsCompareTests(t *testing.T) {
 	text := marked("PASSED t.py::a[x y]\nFAILED t.py::a[z]\nPASSED t.py::b[1 2]\nPASSED t.py::b[1 3]\nFAILED t.py::c\nPASSED other\nPASSED t.py::[d e]\n")
 	for _, kind := range []grade.EvalType{grade.PassAndFail, grade.FailOnly} {
 		r := grade.TestSpec{

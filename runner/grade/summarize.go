@@ -12,19 +12,19 @@ import (
 // Prediction identifies a prediction for Summarize.
 type Prediction struct {
 	InstanceID string
-	Model      string // as the prediction names it
+	Model      string // model name in the prediction
 	Empty      bool   // null or ""
 }
 
-// maxReport is the maximum size of a report.json, in bytes. Official ones have
-// at most some hundred kilobytes.
+// maxReport is the maximum size of a report.json, in bytes. Official reports have at
+// most a few hundred kilobytes.
 const maxReport = 64 << 20
 
-// Summarize reads the files of an evaluation and summarizes the instances with
-// these ids. There is at most one prediction for each instance. A missing or
-// damaged file counts as an error of its instance; Summarize fails only if an
+// Summarize reads the files of an evaluation and summarizes the instances with these
+// ids. predictions has at most one prediction for each instance. A missing or damaged
+// report puts its instance into Summary.Errors. Summarize returns an error if an
 // existing file cannot be read.
-func (r Layout) Summarize(ids []string, predictions []Prediction) (Summary, error) {
+func (l Layout) Summarize(ids []string, predictions []Prediction) (Summary, error) {
 	s := Summary{Total: len(ids), FailureReasons: map[string]string{}}
 	byID := make(map[string]Prediction, len(predictions))
 	for _, p := range predictions {
@@ -39,7 +39,7 @@ func (r Layout) Summarize(ids []string, predictions []Prediction) (Summary, erro
 		case p.Empty:
 			s.EmptyPatch = append(s.EmptyPatch, id)
 		default:
-			if err := r.count(&s, p); err != nil {
+			if err := l.count(&s, p); err != nil {
 				return Summary{}, fmt.Errorf("summarize %s: %w", id, err)
 			}
 		}
@@ -48,8 +48,8 @@ func (r Layout) Summarize(ids []string, predictions []Prediction) (Summary, erro
 }
 
 // count adds an instance with a patch to s.
-func (r Layout) count(s *Summary, p Prediction) error {
-	files, err := r.Files(p.Model, p.InstanceID)
+func (l Layout) count(s *Summary, p Prediction) error {
+	files, err := l.Files(p.Model, p.InstanceID)
 	if err != nil {
 		return err
 	}

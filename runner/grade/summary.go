@@ -2,7 +2,7 @@ package grade
 
 import "slices"
 
-// SchemaVersion is the schema_version of summaries.
+// SchemaVersion is the value of schema_version in summaries.
 const SchemaVersion = 2
 
 // Summary is the content of <model>.<run id>.json. Lists of ids are sorted by
@@ -12,19 +12,19 @@ type Summary struct {
 	Completed  []string
 	Incomplete []string // rows without a prediction
 	EmptyPatch []string
-	Submitted  []string // predictions, also for instances that are not in the dataset
+	Submitted  []string // instances of all predictions, even if they are not in the dataset
 	Resolved   []string
 	Unresolved []string
-	Errors     []string // without a report, or with an unusable one
-	// InfraFailures and AmbiguousFailures list the instances of Unresolved and
-	// Errors whose logs show an infrastructure failure, by tier.
+	Errors     []string // instances whose report is missing or unusable
+	// InfraFailures and AmbiguousFailures list, by tier, the instances of
+	// Unresolved and Errors whose logs mention an infrastructure failure.
 	InfraFailures     []string
 	AmbiguousFailures []string
 	FailureReasons    map[string]string // id -> one of FailureReasons
 }
 
-// JSON returns the content of the file, byte for byte as the official harness
-// writes it without access to a container engine.
+// JSON returns the content of the file. It equals, byte for byte, the file that the
+// official harness writes when it has no access to a container engine.
 func (s Summary) JSON() []byte {
 	reasons := s.FailureReasons
 	if reasons == nil {
@@ -59,5 +59,5 @@ func (s Summary) JSON() []byte {
 	}, wideIndent), '\n')
 }
 
-// sorted returns the distinct ids by code point, which is their byte order.
+// sorted returns the distinct ids in byte order, which equals the order by code point.
 func sorted(ids []string) []string { return nonNil(slices.Compact(slices.Sorted(slices.Values(ids)))) }

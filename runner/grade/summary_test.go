@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/runner/grade"
 )
 
-// write makes a file below dir.
+// write writes a file below dir.
 func write(t *testing.T, text string, dir ...string) {
 	t.Helper()
 	path := filepath.Join(dir...)

@@ -12,15 +12,15 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// EvalType says which statuses count as a failure.
+// EvalType selects the statuses that count as a failure.
 type EvalType string
 
 // The evaluation types of rows.
 const (
-	// PassAndFail: a test must be listed as passed.
+	// PassAndFail requires that the log lists a test as passed.
 	PassAndFail EvalType = "pass_and_fail"
-	// FailOnly: a test must not be listed as failed. The test runners of some
-	// repositories list failed tests only.
+	// FailOnly requires that the log does not list a test as failed. It is for
+	// repositories whose test runners list only failed tests.
 	FailOnly EvalType = "fail_only"
 )
 
@@ -36,23 +36,22 @@ type TestSpec struct {
 	Version    string // used by two parsers
 	Parser     string // one of logs.Names
 	EvalType   EvalType
-	// FailToPass and PassToPass are the test names of the row, unmodified: not
-	// trimmed, with duplicates.
+	// FailToPass and PassToPass are the unmodified test names of the row. They may
+	// have duplicates and white space at the ends.
 	FailToPass, PassToPass []string
 }
 
-// ErrNotGradable is wrapped by the error for rows without enough information
-// for grading.
+// ErrNotGradable reports a row that lacks information for grading.
 var ErrNotGradable = errors.New("cannot be graded")
 
-// NewTestSpec extracts the TestSpec of a row. A missing parser or evaluation
-// type is taken from the tables of SWE-bench for the repository. The error
-// wraps ErrNotGradable.
+// NewTestSpec extracts the TestSpec of a row. If the row has no parser or evaluation
+// type, NewTestSpec looks up the repository in the tables of SWE-bench. The error wraps
+// ErrNotGradable.
 func NewTestSpec(in datasets.Instance) (TestSpec, error) {
 	fail := func(format string, args ...any) (TestSpec, error) {
 		return TestSpec{}, fmt.Errorf("%s %w: %s", in.ID, ErrNotGradable, fmt.Sprintf(format, args...))
 	}
-	r := TestSpec{
+	spec := TestSpec{
 		InstanceID: in.ID,
 		Version:    in.Version,
 		Parser:     cmp.Or(in.LogParser, specs.LogParser(in.Repo)),
@@ -60,28 +59,28 @@ func NewTestSpec(in datasets.Instance) (TestSpec, error) {
 		FailToPass: in.FailToPass,
 		PassToPass: in.PassToPass,
 	}
-	family := otherFamily(in)
+	dataset := otherDataset(in)
 	switch {
-	case len(r.FailToPass)+len(r.PassToPass) == 0:
+	case len(spec.FailToPass)+len(spec.PassToPass) == 0:
 		return fail("FAIL_TO_PASS and PASS_TO_PASS are empty")
-	case in.LogParser == "" && family != "":
-		return fail("rows of %s use another grading method", family)
-	case r.Parser == "":
+	case in.LogParser == "" && dataset != "":
+		return fail("rows of %s use another grading method", dataset)
+	case spec.Parser == "":
 		return fail("the row has no log_parser, and SWE-bench has none for the repository %.100q", in.Repo)
-	case !logs.IsKnown(r.Parser):
-		return fail("unknown log parser %.100q", r.Parser)
-	case r.EvalType == "":
+	case !logs.IsKnown(spec.Parser):
+		return fail("unknown log parser %.100q", spec.Parser)
+	case spec.EvalType == "":
 		return fail("the row has no eval_type, and SWE-bench has none for the repository %.100q", in.Repo)
-	case !r.EvalType.isKnown():
-		return fail("%v", r.EvalType.unknownError())
+	case !spec.EvalType.isKnown():
+		return fail("%v", spec.EvalType.unknownError())
 	}
-	return r, nil
+	return spec, nil
 }
 
-// otherFamily returns the dataset family of a row that is not of SWE-bench, or
-// "". Such rows name tests too, and sometimes a repository of the SWE-bench
-// tables.
-func otherFamily(in datasets.Instance) string {
+// otherDataset returns the dataset of a row that is not from SWE-bench, or "". Rows of
+// these datasets also list tests, and some have a repository of the SWE-bench tables,
+// but they need another grading method.
+func otherDataset(in datasets.Instance) string {
 	switch {
 	case strings.HasPrefix(in.Repo, "swesmith/"):
 		return "SWE-smith"
@@ -91,8 +90,8 @@ func otherFamily(in datasets.Instance) string {
 	return ""
 }
 
-// isObject reports whether a column is a JSON object, or a string that holds
-// one.
+// isObject reports whether a column is a JSON object, or a string that contains a JSON
+// object.
 func isObject(raw json.RawMessage) bool {
 	var inner string
 	if json.Unmarshal(raw, &inner) == nil {

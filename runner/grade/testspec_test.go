@@ -42,8 +42,8 @@ func TestGradable(t *testing.T) {
 	}
 }
 
-// rebench is a row that brings a parser in its own way; the repository is one
-// that the tables have.
+// rebench is a row of SWE-rebench, which names its parser in another column. Its repository is
+// in the tables of SWE-bench.
 func rebench(config string) datasets.Instance {
 	return datasets.Instance{
 		Repo: "pydata/xarray", FailToPass: []string{"t::a"},
@@ -51,7 +51,7 @@ func rebench(config string) datasets.Instance {
 	}
 }
 
-func TestRubricOf(t *testing.T) {
+func TestNewTestSpec(t *testing.T) {
 	r, err := grade.NewTestSpec(datasets.Instance{
 		ID: "django__django-1", Repo: "django/django", Version: "3.0", FailToPass: []string{"a "}, PassToPass: []string{"b", "b"},
 	})

@@ -1,7 +1,7 @@
 // Package regrade recomputes the verdicts in a run's folder from the saved test
 // logs, after a change of the log parsers or of the dataset. It runs no tests.
 //
-//	result, err := regrade.Folder(ctx, regrade.Config{Dir: "runs/first", Rows: rows})
+//	result, err := regrade.Run(ctx, regrade.Config{Dir: "runs/first", Rows: rows})
 //	for _, c := range result.Changed { fmt.Println(c.Instance, c.From, "->", c.To) }
 package regrade
 
@@ -32,21 +32,21 @@ type Config struct {
 	// Instances are the current rows of the dataset, by ID.
 	Instances  map[string]datasets.Instance
 	Editions   []datasets.SourceInfo // of Instances
-	DryRun     bool                  // write nothing
+	DryRun     bool                  // do not write files
 	Now        time.Time
 	SigningKey []byte // the user's; see evaluate.Config
 }
 
 // Result is the result of a regrade.
 type Result struct {
-	Verdicts int      `json:"verdicts"` // regraded or not
+	Verdicts int      `json:"verdicts"` // number of verdicts, also of those that failed
 	Changed  []Change `json:"changed"`
-	// Updated counts verdicts with the same class but another basis: another
-	// version of the parsers, or another row.
+	// Updated counts verdicts with the same class but other inputs, such as a
+	// new version of the parsers or another row, or another report.
 	Updated int `json:"renewed"`
-	// Failed are verdicts that could not be regraded and remain as they were.
+	// Failed are the verdicts that could not be regraded. They stay unchanged.
 	Failed []Failure `json:"kept"`
-	// Records are all current verdicts, by run ID, model and instance.
+	// Records are all current verdicts, ordered by run ID, model and instance.
 	Records []verdicts.Verdict `json:"-"`
 }
 
@@ -60,7 +60,7 @@ type Change struct {
 	Reason   string         `json:"reason,omitempty"`
 }
 
-// Failure is a verdict that could not be regraded, and why.
+// Failure is a verdict that could not be regraded, with the reason.
 type Failure struct {
 	Instance string         `json:"instance_id"`
 	Model    string         `json:"model_name_or_path"`
@@ -69,20 +69,21 @@ type Failure struct {
 	Reason   string         `json:"reason"`
 }
 
-// Folder regrades the verdicts of a folder one by one, writing reports and records,
-// and then the summaries. The error is a write error or the cause of ctx.
-func Folder(ctx context.Context, c Config) (Result, error) {
-	r := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Failed: []Failure{}}
+// Run regrades the verdicts of a folder. It writes the reports and records of
+// each verdict, and then the summaries. It returns an error if a file cannot be
+// written or ctx is cancelled.
+func Run(ctx context.Context, c Config) (Result, error) {
+	result := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Failed: []Failure{}}
 	root, err := rootdir.Open(c.Dir)
 	if err != nil {
-		return r, fmt.Errorf("regrade: %w", err)
+		return result, fmt.Errorf("regrade: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // all is written
+	defer root.Close() //nolint:errcheck // writes report their own errors
 	grader := evaluate.NewRegrader(root, c.Editions, c.Now, c.SigningKey)
 	all := slices.SortedFunc(slices.Values(c.Verdicts), func(a, b verdicts.Verdict) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Model, b.Model), datasets.CompareNatural(a.Instance, b.Instance))
 	})
-	done := make([]outcome, len(all))
+	outcomes := make([]outcome, len(all))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, v := range all {
@@ -90,32 +91,32 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			done[i] = c.regradeOne(ctx, root, grader, v)
+			outcomes[i] = c.regradeOne(ctx, root, grader, v)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if failed, ok := errors.AsType[*writeError](done[i].err); ok {
-				return failed
+			if writeErr, ok := errors.AsType[*writeError](outcomes[i].err); ok {
+				return writeErr
 			}
 			return nil
 		})
 	}
 	if err := workers.Wait(); err != nil {
-		return r, err
+		return result, err
 	}
 	for i, v := range all {
-		r.add(v, done[i])
+		result.add(v, outcomes[i])
 	}
-	if !c.DryRun && len(r.Changed)+r.Updated > 0 {
-		err = c.summarize(root, r.Records)
+	if !c.DryRun && len(result.Changed)+result.Updated > 0 {
+		err = c.summarize(root, result.Records)
 	}
-	return r, err
+	return result, err
 }
 
 // outcome is the result for one verdict.
-type outcome struct { // the current verdict
-	verdict verdicts.Verdict
-	renewed bool // something was written, or would be
+type outcome struct {
+	verdict verdicts.Verdict // the new verdict, or the old one if it is unchanged
+	updated bool             // a file was written, or would be without DryRun
 	err     error
 }
 
@@ -125,13 +126,13 @@ func (r *Result) add(v verdicts.Verdict, o outcome) {
 		r.Failed = append(r.Failed, Failure{v.Instance, v.Model, v.RunID, v.Class, o.err.Error()})
 	case o.verdict.Class != v.Class:
 		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.verdict.Class, o.verdict.Reason})
-	case o.renewed:
+	case o.updated:
 		r.Updated++
 	}
 	r.Records = append(r.Records, o.verdict)
 }
 
-// maxReport bounds the size of a report.json, in bytes.
+// maxReport limits the size of a report.json, in bytes.
 const maxReport = 64 << 20
 
 // regradeOne regrades one verdict.
@@ -140,34 +141,35 @@ func (c Config) regradeOne(ctx context.Context, root *rootdir.Dir, grader *evalu
 	if !ok {
 		return outcome{verdict: v, err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
 	}
-	g, err := grader.Regrade(ctx, v.Record, row)
+	regraded, err := grader.Regrade(ctx, v.Record, row)
 	if err != nil {
 		return outcome{verdict: v, err: err}
 	}
-	renewed := false
-	for path, report := range g.Reports {
+	updated := false
+	for path, report := range regraded.Reports {
 		changed, err := c.replace(root, path, report)
 		if err != nil {
 			return outcome{verdict: v, err: &writeError{err}}
 		}
-		renewed = renewed || changed
+		updated = updated || changed
 	}
-	v.Record = g.Record
-	if g.Changed && !c.DryRun {
+	v.Record = regraded.Record
+	if regraded.Changed && !c.DryRun {
 		if err := verdicts.Write(root, v.Path, v.Record); err != nil {
 			return outcome{verdict: v, err: &writeError{err}}
 		}
 	}
-	return outcome{verdict: v, renewed: renewed || g.Changed}
+	return outcome{verdict: v, updated: updated || regraded.Changed}
 }
 
-// writeError is a file that could not be written. It ends the regrade.
+// writeError reports a file that could not be written. It ends the regrade.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// replace writes a file atomically, unless it is unchanged.
+// replace writes a file atomically and reports whether its contents change. With
+// DryRun it writes nothing.
 func (c Config) replace(root *rootdir.Dir, path string, data []byte) (changed bool, err error) {
 	old, err := root.ReadFile(path, maxReport)
 	if err == nil && bytes.Equal(old, data) {

@@ -108,7 +108,7 @@ func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Resul
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := regrade.Folder(t.Context(), regrade.Config{
+	res, err := regrade.Run(t.Context(), regrade.Config{
 		Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{in.ID: in}, DryRun: dry, Now: now,
 		Editions: []datasets.SourceInfo{{Name: "d", SHA256: "new"}},
 	})
@@ -233,7 +233,7 @@ func TestFolder(t *testing.T) {
 			after := tree(t, dir)
 			if strings.HasPrefix(tt.want, "kept") || tt.want == "" {
 				if diff := cmp.Diff(before, after); diff != "" {
-					t.Errorf("what is kept is written:\n%s", diff)
+					t.Errorf("a verdict that failed was written:\n%s", diff)
 				}
 				return
 			}
@@ -294,7 +294,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = regrade.Folder(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
+	_, err = regrade.Run(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Instances: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// maxSummary bounds the size of a summary, in bytes.
+// maxSummary limits the size of a summary, in bytes.
 const maxSummary = 64 << 20
 
-// summarize updates the existing summaries. It creates none: a missing one was never
-// written, or was moved.
+// summarize updates the existing summaries of the folder. It does not create missing
+// ones, which were never written or were moved.
 func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	byRun := map[string][]verdicts.Record{}
 	for _, v := range records {
@@ -32,8 +32,8 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	for id, records := range byRun {
 		for _, e := range entries {
 			model, ok := strings.CutSuffix(e.Name(), "."+id+".json")
-			if !ok || !slices.ContainsFunc(records, func(r verdicts.Record) bool { return folderOf(r.Model) == model }) {
-				continue // of another run whose id has the same suffix
+			if !ok || !slices.ContainsFunc(records, func(r verdicts.Record) bool { return modelDirName(r.Model) == model }) {
+				continue // the summary of another run, whose id ends in the same suffix
 			}
 			if err := c.updateOfficial(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
 				return err
@@ -46,7 +46,8 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	return nil
 }
 
-// updateOfficial updates <model>.<run id>.json for the same rows and predictions.
+// updateOfficial updates the official summary <model>.<run id>.json. It keeps the
+// lists of rows and predictions.
 func (c Config) updateOfficial(root *rootdir.Dir, path, model, id string, records []verdicts.Record) error {
 	data, err := root.ReadFile(path, maxSummary)
 	if err != nil {
@@ -62,22 +63,22 @@ func (c Config) updateOfficial(root *rootdir.Dir, path, model, id string, record
 	if err := json.Unmarshal(data, &old); err != nil {
 		return fmt.Errorf("read summary %s: %w", path, err)
 	}
-	of := pick(records, model)
+	byInstance := recordsByInstance(records, model)
 	var preds []grade.Prediction
 	for _, instance := range old.Submitted {
 		p := grade.Prediction{InstanceID: instance, Model: model, Empty: slices.Contains(old.Empty, instance)}
-		if r, ok := of[instance]; ok {
+		if r, ok := byInstance[instance]; ok {
 			p.Model = r.Model
 		}
 		preds = append(preds, p)
 	}
 	ids := slices.Concat(old.Completed, old.Incomplete, old.Empty, old.Errors)
 	slices.Sort(ids)
-	run, err := grade.NewLayout(c.Dir, id)
+	layout, err := grade.NewLayout(c.Dir, id)
 	if err != nil {
 		return err
 	}
-	s, err := run.Summarize(slices.Compact(ids), preds)
+	s, err := layout.Summarize(slices.Compact(ids), preds)
 	if err != nil {
 		return err
 	}
@@ -87,19 +88,19 @@ func (c Config) updateOfficial(root *rootdir.Dir, path, model, id string, record
 	return nil
 }
 
-// folderOf returns the name of a model as used in file names.
-func folderOf(model string) string { return strings.ReplaceAll(model, "/", "__") }
+// modelDirName returns the name of a model as used in file names.
+func modelDirName(model string) string { return strings.ReplaceAll(model, "/", "__") }
 
-// pick selects one record per instance: that of the summary's model, or else of
-// another model that continued the run.
-func pick(records []verdicts.Record, model string) map[string]verdicts.Record {
-	of := map[string]verdicts.Record{}
+// recordsByInstance selects one record per instance. It prefers the record of the
+// summary's model to records of other models that continued the run.
+func recordsByInstance(records []verdicts.Record, model string) map[string]verdicts.Record {
+	byInstance := map[string]verdicts.Record{}
 	for _, r := range records {
-		if _, ok := of[r.Instance]; !ok || folderOf(r.Model) == model {
-			of[r.Instance] = r
+		if _, ok := byInstance[r.Instance]; !ok || modelDirName(r.Model) == model {
+			byInstance[r.Instance] = r
 		}
 	}
-	return of
+	return byInstance
 }
 
 // updateOwn updates mini's own summary.
@@ -116,12 +117,12 @@ func (c Config) updateOwn(root *rootdir.Dir, id string, records []verdicts.Recor
 	if err != nil {
 		return fmt.Errorf("read summary: %w", err)
 	}
-	model, _ := strings.CutSuffix(filepath.Base(s.Official), "."+id+".json")
-	of := pick(records, model)
+	model, _ := strings.CutSuffix(filepath.Base(s.OfficialPath), "."+id+".json")
+	byInstance := recordsByInstance(records, model)
 	var counted []verdicts.Record
 	for _, ids := range s.ByClass {
 		for _, instance := range ids {
-			if r, ok := of[instance]; ok {
+			if r, ok := byInstance[instance]; ok {
 				counted = append(counted, r)
 			}
 		}

@@ -1,9 +1,9 @@
 // Package replay reruns the commands of a recorded attempt in a fresh sandbox and
-// reports where their results differ.
+// reports differences between the recorded and the new results.
 //
-// Two runs of a command rarely print the same bytes: output contains times, names of
-// temporary files, addresses. Rules (normalize.go) match such noise, and a match
-// lists the rules it needed.
+// Two runs of a command rarely print the same bytes, because output contains times,
+// names of temporary files and addresses. Rules (normalize.go) match such noise. A
+// Finding lists the rules that were needed.
 package replay
 
 import (
@@ -21,9 +21,9 @@ type Match string
 // The degrees of similarity.
 const (
 	Exact      Match = "exact"      // equal bytes
-	Normalised Match = "normalised" // equal except for noise: times, durations, addresses, ports, temporary names, the order of lines
-	// OutputDiffers is a different output with the same exit code and, as far as
-	// recorded, the same files.
+	Normalised Match = "normalised" // equal after Finding.Rules have removed noise
+	// OutputDiffers means a different output with the same exit code and, if a
+	// tree hash was recorded, the same files.
 	OutputDiffers Match = "output differs"
 	Diverged      Match = "diverged" // a different exit code, a timeout on one side, or different files
 )
@@ -31,26 +31,26 @@ const (
 // Finding is the result of a comparison.
 type Finding struct {
 	Match Match `json:"match"`
-	// Rules are the rules that a Normalised match needed.
+	// Rules are the names of the rules that a Normalised match needed.
 	Rules []string `json:"rules,omitempty"`
-	// Difference describes the first difference if OutputDiffers or Diverged, in
-	// one line, shortened and printable.
+	// Difference describes the first difference of OutputDiffers and Diverged. It
+	// is one printable line of limited length.
 	Difference string `json:"difference,omitempty"`
 }
 
 // Compare compares the result of a rerun command with its recording.
-func Compare(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
+func Compare(recorded trajectories.Execution, rerun env.Result, ignore IgnoreRules) Finding {
 	c := comparison{rules: slices.Concat(ignore, rules()), budget: maxNormalised}
-	want, gotOut := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(got.Output, got.Head, got.Truncated, got.Bytes)
-	equal := c.matchOutputs(want, gotOut, recorded.TimedOut && got.TimedOut)
+	recordedOutput, rerunOutput := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(rerun.Output, rerun.Head, rerun.Truncated, rerun.Bytes)
+	equal := c.matchOutputs(recordedOutput, rerunOutput, recorded.TimedOut && rerun.TimedOut)
 	if !equal && recorded.ExitCodeUnknown {
-		equal = c.contains(want, gotOut)
+		equal = c.contains(recordedOutput, rerunOutput)
 	}
-	if recorded.TimedOut != got.TimedOut || recorded.ExitCode != got.ExitCode && !recorded.ExitCodeUnknown {
-		f := Finding{Match: Diverged, Difference: ending(got.TimedOut, got.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
+	if recorded.TimedOut != rerun.TimedOut || recorded.ExitCode != rerun.ExitCode && !recorded.ExitCodeUnknown {
+		f := Finding{Match: Diverged, Difference: endText(rerun.TimedOut, rerun.ExitCode) + ", recorded " + endText(recorded.TimedOut, recorded.ExitCode)}
 		switch {
-		case got.Failure != "":
-			f.Difference += ": " + excerpt([]byte(got.Failure), 0)
+		case rerun.Failure != "":
+			f.Difference += ": " + excerpt([]byte(rerun.Failure), 0)
 		case !equal:
 			f.Difference += "; " + c.difference
 		}
@@ -62,29 +62,31 @@ func Compare(recorded trajectories.Execution, got env.Result, ignore IgnoreRules
 	case !equal:
 		return Finding{Match: OutputDiffers, Difference: c.difference}
 	case len(c.used) == 0:
-		return Finding{Match: Exact} // equal as far as both were kept
+		return Finding{Match: Exact} // the parts kept of both outputs are equal
 	}
 	slices.Sort(c.used)
 	return Finding{Match: Normalised, Rules: c.used}
 }
 
-// ending describes how a command ended.
-func ending(timedOut bool, code int) string {
+// endText describes how a command ended.
+func endText(timedOut bool, code int) string {
 	if timedOut {
 		return "a timeout"
 	}
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// output is a command's output: complete, or its start and end.
+// output is the output of a command. A truncated output has only the start and the
+// end of the complete one.
 type output struct {
 	text      []byte
-	head      int
+	head      int // length of the start in text, if truncated
 	truncated bool
 	bytes     int64 // length of the complete output
 }
 
-// outputOf returns a valid output for untrusted input.
+// outputOf returns an output and corrects an invalid head, because recordings are
+// not trusted.
 func outputOf(text []byte, head int, cut bool, total int64) output {
 	return output{text: text, head: min(max(head, 0), len(text)), truncated: cut, bytes: total}
 }
@@ -92,17 +94,17 @@ func outputOf(text []byte, head int, cut bool, total int64) output {
 // comparison is the state of one comparison.
 type comparison struct {
 	rules      []rule
-	budget     int // bytes that may still be normalised
-	used       []string
+	budget     int      // bytes that may still be normalised
+	used       []string // names of the rules that were needed
 	difference string
 }
 
-// matchOutputs reports whether two outputs match. If they were truncated, it compares the
-// parts that both kept.
+// matchOutputs reports whether two outputs match. If one was truncated, it compares
+// the lines that both kept.
 func (c *comparison) matchOutputs(want, got output, timedOut bool) bool {
 	if !want.truncated && !got.truncated {
 		a, b := want.text, got.text
-		if timedOut { // how much was printed before the kill is random
+		if timedOut { // the length of the output before the kill is random
 			a, b = c.commonLines(a, b)
 		}
 		return c.matchLines(a, b, "line %d")
@@ -110,7 +112,7 @@ func (c *comparison) matchOutputs(want, got output, timedOut bool) bool {
 	if !c.checkLength(want, got) {
 		return false
 	}
-	a, b := common(want.first(), got.first(), firstLines)
+	a, b := trimToShorter(want.startLines(), got.startLines(), firstLines)
 	if !c.matchLines(a, b, "line %d") {
 		return false
 	}
@@ -118,12 +120,13 @@ func (c *comparison) matchOutputs(want, got output, timedOut bool) bool {
 		c.addRule("timeout")
 		return true
 	}
-	a, b = common(want.last(), got.last(), lastLines)
+	a, b = trimToShorter(want.endLines(), got.endLines(), lastLines)
 	return c.matchLines(a, b, "line %d of the end that both kept") && c.lengthsMatch(want, got)
 }
 
-// contains reports whether a recording, which is the text shown to the model,
-// contains the output. Other agents add text around it and trim white space.
+// contains reports whether a recording of another agent contains the output. Such a
+// recording is the text shown to the model: the agent adds text around the output
+// and trims white space.
 func (c *comparison) contains(want, got output) bool {
 	text := bytes.TrimSpace(got.text)
 	if len(text) == 0 && len(bytes.TrimSpace(want.text)) > 0 || !bytes.Contains(want.text, text) {
@@ -133,8 +136,8 @@ func (c *comparison) contains(want, got output) bool {
 	return true
 }
 
-// commonLines returns the complete lines that both outputs of a killed command have.
-// The last line of either may be incomplete.
+// commonLines cuts the outputs of a killed command to the number of complete lines
+// that both have. The last line of either output may be incomplete.
 func (c *comparison) commonLines(want, got []byte) (a, b []byte) {
 	if bytes.Equal(want, got) {
 		return want, got
@@ -149,14 +152,14 @@ func (c *comparison) commonLines(want, got []byte) (a, b []byte) {
 
 func countNewlines(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
-// checkLength reports whether a complete output has at least as many lines as were
-// kept of a truncated one.
+// checkLength reports whether a complete output has at least as many lines as the
+// other, truncated output has kept.
 func (c *comparison) checkLength(want, got output) bool {
-	least := func(o output) int { return countLines(o.first()) + countLines(o.last()) }
+	minLines := func(o output) int { return countLines(o.startLines()) + countLines(o.endLines()) }
 	switch {
-	case want.truncated && !got.truncated && countLines(got.text) < least(want):
+	case want.truncated && !got.truncated && countLines(got.text) < minLines(want):
 		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", got.bytes, want.bytes)
-	case got.truncated && !want.truncated && countLines(want.text) < least(got):
+	case got.truncated && !want.truncated && countLines(want.text) < minLines(got):
 		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", got.bytes, want.bytes)
 	default:
 		return true
@@ -164,8 +167,8 @@ func (c *comparison) checkLength(want, got output) bool {
 	return false
 }
 
-// lengthsMatch compares the lengths of truncated outputs. Noise may change them by up to
-// 10%.
+// lengthsMatch reports whether the complete lengths of two truncated outputs match.
+// If noise was found, the lengths may differ by up to 10%.
 func (c *comparison) lengthsMatch(want, got output) bool {
 	if !want.truncated || !got.truncated || want.bytes == got.bytes {
 		return true

@@ -70,7 +70,7 @@ func TestNoise(t *testing.T) {
 			if got.Match != Normalised || !slices.Equal(got.Rules, []string{c.rule}) {
 				t.Errorf("%+v, want it normalised by %s alone", got, c.rule)
 			}
-			// The rule is needed, and it forgives nothing but what it is about. // the rule is needed, and matches nothing else
+			// The rule is needed, and it matches nothing else.
 			if got := Compare(recorded(c.then+" and 1 more\n"), result(c.now+" and 2 more\n"), nil); got.Match != OutputDiffers {
 				t.Errorf("%+v beside another difference, want that its output differs", got)
 			}
@@ -131,8 +131,8 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestPrintable checks recordings of other agents, which contain only what the model
-// was shown and no exit code.
+// TestPrintable checks recordings of other agents, which contain only the text shown to the model
+// and no exit code.
 func TestPrintable(t *testing.T) {
 	x := recorded("OBSERVATION:\na\nb\n(Current directory: /testbed)")
 	x.ExitCodeUnknown = true

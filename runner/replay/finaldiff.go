@@ -12,26 +12,27 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// DiffState is the result of comparing the final diff.
+// DiffState is the result of comparing the final diff with the recorded one.
 type DiffState string
 
 // The states of a diff.
 const (
 	Reproduced  DiffState = "reproduced"   // equal bytes
 	Differs     DiffState = "differs"      // a different diff
-	NotRecorded DiffState = "not recorded" // the trajectory has no diff
-	NotTaken    DiffState = "not taken"    // the replay did not finish
+	NotRecorded DiffState = "not recorded" // the trajectory contains no diff
+	NotTaken    DiffState = "not taken"    // the replay ended before the diff
 )
 
-// Diff compares the final working tree with the recorded one.
+// Diff is the result of comparing the final working tree with the recorded one.
 type Diff struct {
 	State DiffState `json:"state"`
-	// Source says what was compared: "worktree", the working diff taken by mini, or
-	// "submission", the agent's submission.
+	// Source is the kind of diff that was compared: "worktree" is the working diff
+	// taken by mini, "submission" the agent's submission.
 	Source        string `json:"source,omitempty"`
 	RecordedBytes int    `json:"recorded_bytes,omitempty"`
 	Bytes         int    `json:"bytes,omitempty"`
-	// Difference describes the first different line, or why there is no diff.
+	// Difference describes the first different line, or the reason for a missing
+	// diff.
 	Difference string `json:"difference,omitempty"`
 }
 
@@ -41,20 +42,20 @@ const (
 	fromSubmission = "submission"
 )
 
-// diffTimeout bounds taking the final diff.
+// diffTimeout limits the time for taking the final diff.
 const diffTimeout = 2 * time.Minute
 
-// diff compares the final files if a trajectory has recorded them, or else the
+// diff compares the final working diff if the trajectory contains one, otherwise the
 // submission.
-func (p *pass) diff(ctx context.Context, tree *worktree.Tree) (Diff, error) {
-	recorded, base, source := recordedDiff(p.Transcript)
+func (r *replayRun) diff(ctx context.Context, tree *worktree.Tree) (Diff, error) {
+	recorded, base, source := recordedDiff(r.Transcript)
 	d := Diff{State: NotRecorded, Source: source, RecordedBytes: len(recorded)}
 	switch source {
 	case "":
 		return d, nil
 	case fromSubmission:
-		submission, _ := agent.ParseSubmission(p.last)
-		return d.against(recorded, submission), nil
+		submission, _ := agent.ParseSubmission(r.last)
+		return d.compare(recorded, submission), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
@@ -69,16 +70,16 @@ func (p *pass) diff(ctx context.Context, tree *worktree.Tree) (Diff, error) {
 		d.State, d.Difference = Differs, "no diff: "+tree.Missing
 		return d, nil
 	}
-	d = d.against(recorded, got.Patch)
+	d = d.compare(recorded, got.Patch)
 	if d.State == Differs && base != "" && base != tree.Base {
 		d.Difference = fmt.Sprintf("the repository is at %.12s, and was at %.12s; %s", tree.Base, printable(base), d.Difference)
-	} else if recordedTree := p.Transcript.Diff; d.State == Differs && recordedTree != nil && recordedTree.Start != "" && recordedTree.Start != tree.Start().Tree {
+	} else if recordedTree := r.Transcript.Diff; d.State == Differs && recordedTree != nil && recordedTree.Start != "" && recordedTree.Start != tree.Start().Tree {
 		d.Difference = "the initial files differ; " + d.Difference
 	}
 	return d, nil
 }
 
-func (d Diff) against(recorded, got []byte) Diff {
+func (d Diff) compare(recorded, got []byte) Diff {
 	d.State, d.Bytes = Reproduced, len(got)
 	if !bytes.Equal(recorded, got) {
 		d.State, d.Difference = Differs, firstDifference(recorded, got)
@@ -86,8 +87,8 @@ func (d Diff) against(recorded, got []byte) Diff {
 	return d
 }
 
-// recordedDiff returns the final diff of a trajectory and, if recorded, its base
-// commit.
+// recordedDiff returns the final diff of a trajectory with its source and, if
+// recorded, its base commit. source is "" if there is no diff.
 func recordedDiff(t *trajectories.Transcript) (patch []byte, base, source string) {
 	if t.Diff != nil && t.Diff.Error == "" && t.Diff.Base != "" {
 		return t.Diff.Patch, t.Diff.Base, fromWorktree
@@ -104,18 +105,18 @@ func recordedDiff(t *trajectories.Transcript) (patch []byte, base, source string
 	return nil, "", ""
 }
 
-// printsSubmission reports whether the last command printed the submission, as it
-// will when rerun.
+// printsSubmission reports whether the last command printed the submission, so that
+// a rerun prints it too.
 func printsSubmission(t *trajectories.Transcript) bool {
-	all := commandsOf(t)
-	if len(all) == 0 {
+	commands := commandsOf(t)
+	if len(commands) == 0 {
 		return false
 	}
-	if all[len(all)-1].unrecorded {
+	if commands[len(commands)-1].unrecorded {
 		return true
 	}
-	x := all[len(all)-1].ran.Execution
-	_, ok := agent.ParseSubmission(env.Result{Output: x.Output, ExitCode: x.ExitCode, TimedOut: x.TimedOut, Truncated: x.Truncated})
+	last := commands[len(commands)-1].execution.Execution
+	_, ok := agent.ParseSubmission(env.Result{Output: last.Output, ExitCode: last.ExitCode, TimedOut: last.TimedOut, Truncated: last.Truncated})
 	return ok
 }
 

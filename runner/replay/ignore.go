@@ -5,15 +5,15 @@ import (
 	"regexp"
 )
 
-// ignoreRule is the name of the user's rules.
+// ignoreRule is the name of all rules from the user's patterns.
 const ignoreRule = "replay.ignore"
 
-// IgnoreRules are the user's patterns for output that may differ. They are applied
-// before mini's own rules.
+// IgnoreRules match output that may differ, by the user's patterns. Compare applies
+// them before mini's own rules.
 type IgnoreRules []rule
 
-// ParseIgnore parses patterns in the syntax of package regexp. They are applied to
-// lines including the newline; $ also matches before it.
+// ParseIgnore compiles patterns in the syntax of package regexp. They are applied to
+// single lines that include the newline; $ also matches before the newline.
 func ParseIgnore(patterns []string) (IgnoreRules, error) {
 	var all IgnoreRules
 	for _, text := range patterns {

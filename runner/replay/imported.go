@@ -12,13 +12,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// CompareImported is Compare for recordings converted from other agents' files. Such
-// a file may contain less than the output: text decoded by Python, or the start and
-// end that the model was shown. Then only that is compared, and a difference is a
-// divergence.
+// CompareImported compares like Compare, for recordings imported from other agents'
+// files. Such a file may contain less than the output: text decoded by Python, or
+// only the start and end that the agent showed to the model. CompareImported compares
+// the part in the file. A different output counts as Diverged.
 func CompareImported(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
 	f := examineImported(recorded, got, ignore)
-	if f.Match == OutputDiffers { // such files do not record the state of files, and often no exit code
+	if f.Match == OutputDiffers { // the file has no tree hash, and often no exit code, that could confirm a match
 		f.Match = Diverged
 	}
 	return f
@@ -26,7 +26,7 @@ func CompareImported(recorded trajectories.Execution, got env.Result, ignore Ign
 
 func examineImported(recorded trajectories.Execution, got env.Result, ignore IgnoreRules) Finding {
 	if recorded.TimedOut && got.TimedOut {
-		recorded.ExitCodeUnknown = true // agents record different codes for killed commands
+		recorded.ExitCodeUnknown = true // the exit code of a killed command depends on the agent
 	}
 	first := Compare(recorded, got, ignore)
 	if first.matches() {
@@ -52,7 +52,8 @@ func examineImported(recorded trajectories.Execution, got env.Result, ignore Ign
 // matches reports whether the outputs are equal, except for noise.
 func (f Finding) matches() bool { return f.Match == Exact || f.Match == Normalised }
 
-// withRules adds rules to those that a match needed.
+// withRules returns a match that needed more rules. It returns other findings
+// unchanged.
 func (f Finding) withRules(rules []string) Finding {
 	if f.matches() {
 		f.Match, f.Rules = Normalised, append(f.Rules, rules...)
@@ -60,11 +61,12 @@ func (f Finding) withRules(rules []string) Finding {
 	return f
 }
 
-// replacementRuns matches Python's replacement of invalid UTF-8. The number of
-// replacement characters depends on Python's version.
+// replacementRuns matches a run of replacement characters, to which Python decodes
+// invalid UTF-8. Their number depends on Python's version.
 var replacementRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\uFFFD+") })
 
-// asPython returns an output as Python's text mode reads it.
+// asPython converts an output as Python's text mode does: it replaces carriage
+// returns and invalid UTF-8.
 func asPython(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 && utf8.Valid(text) {
 		return text
@@ -74,31 +76,31 @@ func asPython(text []byte) []byte {
 	return replacementRuns().ReplaceAll(bytes.ToValidUTF8(text, []byte("\uFFFD")), []byte("\uFFFD"))
 }
 
-// The forms of truncated outputs in files: mini-swe-agent's template, and mini's
-// .traj.json.
-var shortForms = [...]*lazyregexp.Regexp{
+// truncationFormats are the forms of truncated outputs in files: the template of
+// mini-swe-agent, and mini's .traj.json.
+var truncationFormats = [...]*lazyregexp.Regexp{
 	lazyregexp.New(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`),
 	lazyregexp.New(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`),
 }
 
-// expandTruncated splits a truncated output into its start and end; false if it is
-// not truncated.
-func expandTruncated(x *trajectories.Execution) bool {
-	if x.Truncated {
+// expandTruncated splits a truncated output into its start and end. It returns false
+// if the output is not truncated, or already split.
+func expandTruncated(e *trajectories.Execution) bool {
+	if e.Truncated {
 		return false
 	}
-	for _, form := range shortForms {
-		m := form.FindSubmatch(x.Output)
+	for _, form := range truncationFormats {
+		m := form.FindSubmatch(e.Output)
 		if m == nil {
 			continue
 		}
-		left, err := strconv.ParseInt(string(m[2]), 10, 64)
+		elided, err := strconv.ParseInt(string(m[2]), 10, 64)
 		if err != nil {
 			continue
 		}
-		x.Head, x.Truncated = len(m[1]), true
-		x.Output = bytes.Join([][]byte{m[1], m[3]}, nil)
-		x.Bytes = left + int64(len(x.Output))
+		e.Head, e.Truncated = len(m[1]), true
+		e.Output = bytes.Join([][]byte{m[1], m[3]}, nil)
+		e.Bytes = elided + int64(len(e.Output))
 		return true
 	}
 	return false

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestImported checks incomplete outputs of other agents' files. In mini's own
-// recordings they are differences.
+// TestImported checks incomplete outputs in other agents' files. In mini's own recordings they
+// would be differences.
 func TestImported(t *testing.T) {
 	long := func(middle string) string { return "a\nb\nc" + middle + "x\ny\nz\n" }
 	const short = "<warning>w</warning>\n<output_head>\na\nb\nc\n</output_head>\n<elided_chars>\n%d characters elided\n</elided_chars>\n<output_tail>\nx\ny\nz\n\n</output_tail>"

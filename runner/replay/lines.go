@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// Limits of one comparison. Only lines that differ are normalised; lines beyond the
-// limits are compared as they are.
+// Limits of one comparison. Only lines that differ are normalised. Lines beyond the
+// limits are compared without normalisation.
 const (
 	maxNormalised = 1 << 20 // bytes on both sides
-	maxShuffled   = 100_000 // lines compared in any order
+	maxShuffled   = 100_000 // lines of texts compared in any order
 )
 
-// matchLines reports whether two texts match line by line. where is the format of a line
-// number in the description of a difference.
+// matchLines reports whether two texts match line by line, or in another order. where
+// is the format of the line number in the description of a difference.
 func (c *comparison) matchLines(want, got []byte, where string) bool {
-	a, b := want, got
-	for n := 1; len(a) > 0 || len(b) > 0; n++ {
-		x, moreWant := cutLine(&a)
-		y, moreGot := cutLine(&b)
-		if moreWant && moreGot && (bytes.Equal(x, y) || c.linesMatch(x, y)) {
+	wantRest, gotRest := want, got
+	for n := 1; len(wantRest) > 0 || len(gotRest) > 0; n++ {
+		wantLine, moreWant := cutLine(&wantRest)
+		gotLine, moreGot := cutLine(&gotRest)
+		if moreWant && moreGot && (bytes.Equal(wantLine, gotLine) || c.linesMatch(wantLine, gotLine)) {
 			continue
 		}
 		if c.matchShuffled(want, got) {
 			return true
 		}
-		c.difference = describeDifference(fmt.Sprintf(where, n), x, y, moreWant, moreGot)
+		c.difference = describeDifference(fmt.Sprintf(where, n), wantLine, gotLine, moreWant, moreGot)
 		return false
 	}
 	return true
 }
 
-// matchShuffled reports whether two texts have the same lines in a different order, as
-// programs print hash tables and directories.
+// matchShuffled reports whether two texts have the same lines in any order. Programs
+// print hash tables and directories in varying order.
 func (c *comparison) matchShuffled(want, got []byte) bool {
 	n := countLines(want)
 	if n > maxShuffled || n != countLines(got) || len(want)+len(got) > c.budget {
@@ -47,18 +47,18 @@ func (c *comparison) matchShuffled(want, got []byte) bool {
 	return true
 }
 
-// sorted returns the sorted lines of a text without noise.
+// sorted returns the normalised lines of a text in sorted order.
 func (c *comparison) sorted(text []byte) [][]byte {
-	var all [][]byte
+	var lines [][]byte
 	for line := range bytes.Lines(text) {
-		all = append(all, c.normalize(line))
+		lines = append(lines, c.normalize(line))
 	}
-	slices.SortFunc(all, bytes.Compare)
-	return all
+	slices.SortFunc(lines, bytes.Compare)
+	return lines
 }
 
-// cutLine removes and returns the first line, including its newline: a line without
-// one is different. It returns false if there is no line.
+// cutLine removes and returns the first line of a text, or returns false if the text
+// is empty. The line includes its newline, because a missing newline is a difference.
 func cutLine(text *[]byte) ([]byte, bool) {
 	if len(*text) == 0 {
 		return nil, false
@@ -80,8 +80,9 @@ func countLines(text []byte) int {
 	return n
 }
 
-// first returns the start of an output, in complete lines if it was truncated.
-func (o output) first() []byte {
+// startLines returns the start of a truncated output, without its incomplete last
+// line. It returns all of a complete output.
+func (o output) startLines() []byte {
 	if !o.truncated {
 		return o.text
 	}
@@ -89,8 +90,9 @@ func (o output) first() []byte {
 	return text[:bytes.LastIndexByte(text, '\n')+1]
 }
 
-// last returns the end of an output, in complete lines if it was truncated.
-func (o output) last() []byte {
+// endLines returns the end of a truncated output, without its incomplete first line.
+// It returns all of a complete output.
+func (o output) endLines() []byte {
 	if !o.truncated {
 		return o.text
 	}
@@ -112,8 +114,9 @@ func lastLines(text []byte, n int) []byte {
 	return text[len(firstLines(text, max(countLines(text)-n, 0))):]
 }
 
-// common cuts both texts to the number of lines of the shorter one.
-func common(a, b []byte, take func([]byte, int) []byte) (x, y []byte) {
+// trimToShorter cuts both texts to the number of lines of the shorter one. cut is
+// firstLines or lastLines.
+func trimToShorter(a, b []byte, cut func([]byte, int) []byte) (x, y []byte) {
 	n := min(countLines(a), countLines(b))
-	return take(a, n), take(b, n)
+	return cut(a, n), cut(b, n)
 }

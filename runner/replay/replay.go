@@ -15,7 +15,8 @@ import (
 
 // Config configures Run. Environment, Transcript and Command are required.
 type Config struct {
-	// Environment is a fresh sandbox like the attempt's. The caller closes it.
+	// Environment is a fresh sandbox with the attempt's configuration. The caller
+	// closes it.
 	Environment env.Environment
 	Transcript  *trajectories.Transcript
 	// Command returns the command for an action's script, with the attempt's
@@ -23,20 +24,21 @@ type Config struct {
 	Command func(script string) env.Command
 	// Tools answers the tool calls of commands; nil if the attempt had no tools.
 	Tools *Tools
-	// Scrub repeats the removal of later commits before the first step.
+	// Scrub removes later commits from the repository before the first step.
 	Scrub    bool
 	Worktree worktree.Config
-	// Ignore matches output that may differ.
+	// Ignore matches parts of outputs that may differ.
 	Ignore IgnoreRules
-	// StopAtFirst stops after the first command that diverges.
-	StopAtFirst bool
+	// StopAtFirstDivergence stops after the first command that diverges.
+	StopAtFirstDivergence bool
 	// OnCommand is called after each command; may be nil.
 	OnCommand func(Command)
 }
 
 // Command is a recorded command and the result of rerunning it.
 type Command struct {
-	// Step is the model call that asked for it, from 1; 0 is the start-up command.
+	// Step is the number of the model call whose reply has the command, from 1; 0
+	// for the start-up command.
 	Step   int    `json:"step"`
 	Record int    `json:"record"` // ID of its record in the journal
 	Text   string `json:"command"`
@@ -47,11 +49,12 @@ type Command struct {
 
 // Matches of commands that are not compared.
 const (
-	// Skipped is a command that was interrupted when it was recorded. It is not
-	// rerun, since it is unknown how far it got.
+	// Skipped is a command that was interrupted when it was recorded. Run does not
+	// rerun it, because its effects before the interruption are unknown.
 	Skipped Match = "skipped"
-	// Unrecorded is a command of another agent whose file lacks its result, so that
-	// it is only rerun, or lacks the command itself, so that it cannot be.
+	// Unrecorded is a command of another agent's file. If the file lacks the
+	// result, Run reruns the command without a comparison. If it lacks the command
+	// itself, Run cannot rerun it.
 	Unrecorded Match = "not recorded"
 )
 
@@ -71,7 +74,7 @@ func (r Result) FirstDiverged() *Command {
 	return nil
 }
 
-// Count returns the number of commands with a match.
+// Count returns the number of commands with the match m.
 func (r Result) Count(m Match) int {
 	n := 0
 	for _, c := range r.Commands {
@@ -82,7 +85,7 @@ func (r Result) Count(m Match) int {
 	return n
 }
 
-// Reproduced reports whether all commands ran without diverging and the diff, if
+// Reproduced reports whether no command diverged or was missing, and the diff, if
 // recorded, is equal. Outputs may differ.
 func (r Result) Reproduced() bool {
 	missing := slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Match == Unrecorded && c.Text == "" })
@@ -90,106 +93,106 @@ func (r Result) Reproduced() bool {
 }
 
 // Run prepares the sandbox, reruns the commands in order and takes the final diff.
-// Different results are findings, not errors. An error means that the sandbox was
-// lost or ctx ended; the Result is valid up to then.
+// It reports different results in Findings. It returns an error if the sandbox was
+// lost or ctx ended; the Result then has the commands that were rerun before.
 func Run(ctx context.Context, c Config) (Result, error) {
-	p := &pass{Config: c, Result: Result{Commands: []Command{}, Diff: Diff{State: NotTaken}}}
-	err := p.run(ctx)
-	return p.Result, err
+	r := &replayRun{Config: c, Result: Result{Commands: []Command{}, Diff: Diff{State: NotTaken}}}
+	err := r.run(ctx)
+	return r.Result, err
 }
 
-// pass is the state of Run.
-type pass struct {
+// replayRun is the state of Run.
+type replayRun struct {
 	Config
 	Result
 	tree    *worktree.Tree // nil before the repository is opened
-	stopped bool           // after the first command that diverged
-	last    env.Result     // of the last command
+	stopped bool           // by StopAtFirstDivergence
+	last    env.Result     // of the last command that was rerun
 }
 
-func (p *pass) run(ctx context.Context) error {
-	todo := commandsOf(p.Transcript)
-	if p.Tools != nil && p.Tools.Prepare != nil {
-		if err := p.Tools.Prepare(ctx, p.Environment); err != nil {
+func (r *replayRun) run(ctx context.Context) error {
+	commands := commandsOf(r.Transcript)
+	if r.Tools != nil && r.Tools.Prepare != nil {
+		if err := r.Tools.Prepare(ctx, r.Environment); err != nil {
 			return orCause(ctx, err)
 		}
 	}
-	// As in an attempt, the start-up command comes before the scrub.
+	// The start-up command precedes the scrub, as in an attempt.
 	setup := 0
-	for setup < len(todo) && todo[setup].step == 0 {
+	for setup < len(commands) && commands[setup].step == 0 {
 		setup++
 	}
-	if err := p.rerunAll(ctx, todo[:setup]); err != nil || p.stopped {
+	if err := r.rerunAll(ctx, commands[:setup]); err != nil || r.stopped {
 		return err
 	}
 	var err error
-	if p.tree, err = p.openTree(ctx); err != nil {
+	if r.tree, err = r.openTree(ctx); err != nil {
 		return err
 	}
-	if err := p.rerunAll(ctx, todo[setup:]); err != nil || p.stopped {
+	if err := r.rerunAll(ctx, commands[setup:]); err != nil || r.stopped {
 		return err
 	}
-	p.Diff, err = p.diff(ctx, p.tree)
+	r.Diff, err = r.diff(ctx, r.tree)
 	return err
 }
 
-// rerunAll reruns commands in order.
-func (p *pass) rerunAll(ctx context.Context, todo []recordedCommand) error {
-	for _, r := range todo {
-		done, err := p.rerun(ctx, r)
+// rerunAll reruns commands in order until one fails or StopAtFirstDivergence stops it.
+func (r *replayRun) rerunAll(ctx context.Context, commands []recordedCommand) error {
+	for _, cmd := range commands {
+		result, err := r.rerun(ctx, cmd)
 		if err != nil {
-			return fmt.Errorf("step %d: %w", r.step, err)
+			return fmt.Errorf("step %d: %w", cmd.step, err)
 		}
-		p.Commands = append(p.Commands, done)
-		if p.OnCommand != nil {
-			p.OnCommand(done)
+		r.Commands = append(r.Commands, result)
+		if r.OnCommand != nil {
+			r.OnCommand(result)
 		}
-		if p.stopped = p.StopAtFirst && done.Match == Diverged; p.stopped {
+		if r.stopped = r.StopAtFirstDivergence && result.Match == Diverged; r.stopped {
 			return nil
 		}
 	}
 	return nil
 }
 
-// TimeoutFactor multiplies the timeout of commands that did not time out when
-// recorded, because the machine may be slower.
+// TimeoutFactor multiplies the timeout of commands whose recording has no timeout,
+// because this machine may be slower than the recording one.
 const TimeoutFactor = 4
 
-// rerun reruns one command.
-func (p *pass) rerun(ctx context.Context, r recordedCommand) (Command, error) {
-	done := Command{Step: r.step, Record: r.ran.Record, Text: r.ran.Command, RecordedDuration: r.ran.Duration}
-	if r.interrupted {
-		done.Match, done.Difference = Skipped, "it was interrupted when it was recorded"
-		return done, nil
+// rerun reruns one command and compares the results.
+func (r *replayRun) rerun(ctx context.Context, cmd recordedCommand) (Command, error) {
+	res := Command{Step: cmd.step, Record: cmd.execution.Record, Text: cmd.execution.Command, RecordedDuration: cmd.execution.Duration}
+	if cmd.interrupted {
+		res.Match, res.Difference = Skipped, "it was interrupted when it was recorded"
+		return res, nil
 	}
-	if r.ran.Command == "" && p.Transcript.IsForeign() {
-		done.Match, done.Difference = Unrecorded, "the file has its output but not the command"
-		return done, nil
+	if cmd.execution.Command == "" && r.Transcript.IsForeign() {
+		res.Match, res.Difference = Unrecorded, "the file has its output but not the command"
+		return res, nil
 	}
-	c := p.Command(r.ran.Command)
-	if !r.ran.TimedOut {
-		c.Timeout *= TimeoutFactor
+	command := r.Command(cmd.execution.Command)
+	if !cmd.execution.TimedOut {
+		command.Timeout *= TimeoutFactor
 	}
-	c.Tools = p.Tools.For(&r.ran)
-	got, err := p.Environment.Execute(ctx, c)
+	command.Tools = r.Tools.For(&cmd.execution)
+	got, err := r.Environment.Execute(ctx, command)
 	if err != nil {
-		return done, orCause(ctx, err)
+		return res, orCause(ctx, err)
 	}
-	p.last = got
-	done.Duration = trajectories.Seconds(got.Duration)
+	r.last = got
+	res.Duration = trajectories.Seconds(got.Duration)
 	switch {
-	case r.unrecorded:
-		done.Match, done.Difference = Unrecorded, "the file does not contain its result"
-	case p.Transcript.IsForeign():
-		done.Finding = CompareImported(r.ran.Execution, got, p.Ignore)
+	case cmd.unrecorded:
+		res.Match, res.Difference = Unrecorded, "the file does not contain its result"
+	case r.Transcript.IsForeign():
+		res.Finding = CompareImported(cmd.execution.Execution, got, r.Ignore)
 	default:
-		done.Finding = Compare(r.ran.Execution, got, p.Ignore)
+		res.Finding = Compare(cmd.execution.Execution, got, r.Ignore)
 	}
-	done.Finding, err = done.CompareTree(ctx, p.tree, r.ran.Tree)
-	return done, err
+	res.Finding, err = res.CompareTree(ctx, r.tree, cmd.execution.Tree)
+	return res, err
 }
 
-// orCause returns ctx's cause if ctx ended, or else err.
+// orCause returns the cause of ctx if ctx has ended, otherwise err.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -197,56 +200,56 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-// openTree scrubs the repository if the attempt did, and records its state for the
-// final diff.
-func (p *pass) openTree(ctx context.Context) (*worktree.Tree, error) {
-	if p.Scrub {
-		_, err := worktree.Scrub(ctx, p.Environment)
+// openTree scrubs the repository if Config.Scrub is set, and opens the working tree.
+// The state of the files at this time is the base of the final diff.
+func (r *replayRun) openTree(ctx context.Context) (*worktree.Tree, error) {
+	if r.Scrub {
+		_, err := worktree.Scrub(ctx, r.Environment)
 		if err != nil && !errors.Is(err, worktree.ErrNoRepository) && !errors.Is(err, worktree.ErrNotDisposable) {
 			return nil, orCause(ctx, fmt.Errorf("scrub repository: %w", err))
 		}
 	}
-	tree, err := worktree.Open(ctx, p.Environment, p.Worktree)
+	tree, err := worktree.Open(ctx, r.Environment, r.Worktree)
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
 	return tree, nil
 }
 
-// recordedCommand is a command to be rerun.
+// recordedCommand is a command of the attempt that Run reruns.
 type recordedCommand struct {
 	step        int
-	ran         trajectories.RecordedExecution
+	execution   trajectories.RecordedExecution
 	interrupted bool
-	unrecorded  bool // its result was not recorded
+	unrecorded  bool // the file has no result
 }
 
 // commandsOf returns the commands of an attempt in order.
 func commandsOf(t *trajectories.Transcript) []recordedCommand {
-	var all []recordedCommand
-	for _, ran := range t.SetupExecutions {
-		all = append(all, recordedCommand{ran: ran})
+	var commands []recordedCommand
+	for _, execution := range t.SetupExecutions {
+		commands = append(commands, recordedCommand{execution: execution})
 	}
 	step := 0
 	for _, e := range t.Entries {
 		if e.Cause == trajectories.CauseReply {
 			step++
 		}
-		for _, ran := range e.Executions {
-			all = append(all, recordedCommand{step: step, ran: ran})
+		for _, execution := range e.Executions {
+			commands = append(commands, recordedCommand{step: step, execution: execution})
 		}
 	}
 	if command, ok := lastCommand(t); ok {
-		all = append(all, recordedCommand{step: step, ran: trajectories.RecordedExecution{ObservationEntry: -1, Execution: trajectories.Execution{Command: command}}, unrecorded: true})
+		commands = append(commands, recordedCommand{step: step, execution: trajectories.RecordedExecution{ObservationEntry: -1, Execution: trajectories.Execution{Command: command}}, unrecorded: true})
 	}
-	if n := len(all); n > 0 && t.Import == nil && all[n-1].ran.ObservationEntry < 0 && wasInterrupted(t.Outcome) {
-		all[n-1].interrupted = true
+	if n := len(commands); n > 0 && t.Import == nil && commands[n-1].execution.ObservationEntry < 0 && wasInterrupted(t.Outcome) {
+		commands[n-1].interrupted = true
 	}
-	return all
+	return commands
 }
 
-// lastCommand returns the command by which another agent submitted, if its file
-// contains only the submission and not the output.
+// lastCommand returns the command with which another agent submitted. It returns false
+// if the file has the output of that command.
 func lastCommand(t *trajectories.Transcript) (string, bool) {
 	if !t.IsForeign() || t.Outcome == nil || t.Outcome.Class != trajectories.Submitted {
 		return "", false
@@ -263,17 +266,17 @@ func lastCommand(t *trajectories.Transcript) (string, bool) {
 	return "", false
 }
 
-// containsMarker reports whether a command contains a submission marker.
+// containsMarker reports whether a command contains one of agent.SubmitMarkers.
 func containsMarker(command string) bool {
 	return slices.ContainsFunc(agent.SubmitMarkers, func(m string) bool { return strings.Contains(command, m) })
 }
 
-// wasInterrupted reports whether an attempt was ended from outside, usually during a
-// command.
+// wasInterrupted reports whether something other than the agent ended the attempt,
+// which usually interrupts a command.
 func wasInterrupted(out *trajectories.Outcome) bool {
 	switch {
 	case out == nil:
-		return false // only completed commands are recorded
+		return false // a killed process has recorded only completed commands
 	case out.Class == trajectories.Limit:
 		return out.ExitStatus == "TimeExceeded"
 	}

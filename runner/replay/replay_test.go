@@ -31,12 +31,12 @@ func newSandbox(t *testing.T) env.Environment {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	box, err := local.New(t.Context(), local.Config{Dir: dir, Disposable: true})
+	sandbox, err := local.New(t.Context(), local.Config{Dir: dir, Disposable: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = box.Close(context.Background()) })
-	return box
+	t.Cleanup(func() { _ = sandbox.Close(context.Background()) })
+	return sandbox
 }
 
 func command(script string) env.Command {
@@ -46,14 +46,14 @@ func command(script string) env.Command {
 // record runs commands like an attempt, one per step.
 func record(t *testing.T, commands ...string) *trajectories.Transcript {
 	t.Helper()
-	box := newSandbox(t)
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	sandbox := newSandbox(t)
+	tree, err := worktree.Open(t.Context(), sandbox, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := &trajectories.Transcript{Outcome: &trajectories.Outcome{Class: trajectories.Submitted}}
 	for i, c := range commands {
-		res, err := box.Execute(t.Context(), command(c))
+		res, err := sandbox.Execute(t.Context(), command(c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func again(t *testing.T, c replay.Config) replay.Result {
 	return res
 }
 
-// work is an attempt with noise in its outputs.
+// work has the commands of an attempt with noise in its outputs.
 var work = []string{
 	"cat a; ls",
 	"echo two >> a; date; mktemp -u; echo pid $$",
@@ -136,7 +136,7 @@ func TestChangedRecording(t *testing.T) {
 func TestStopAtFirst(t *testing.T) {
 	tr := record(t, work...)
 	tr.Entries[2].Executions[0].ExitCode = 9
-	res := again(t, replay.Config{Transcript: tr, StopAtFirst: true})
+	res := again(t, replay.Config{Transcript: tr, StopAtFirstDivergence: true})
 	if len(res.Commands) != 2 || res.Diff.State != replay.NotTaken || res.Reproduced() {
 		t.Errorf("%+v", res)
 	}
@@ -145,13 +145,13 @@ func TestStopAtFirst(t *testing.T) {
 // TestOutputDiffers checks a command with a different output and equal files.
 func TestOutputDiffers(t *testing.T) {
 	tr := record(t, work...)
-	box := newSandbox(t)
-	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	sandbox := newSandbox(t)
+	tree, err := worktree.Open(t.Context(), sandbox, worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range work[:2] {
-		if _, err := box.Execute(t.Context(), command(text)); err != nil {
+		if _, err := sandbox.Execute(t.Context(), command(text)); err != nil {
 			t.Fatal(err)
 		}
 		if tr.Entries[2*i].Executions[0].Tree, err = tree.Hash(t.Context()); err != nil {

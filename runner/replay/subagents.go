@@ -11,60 +11,61 @@ import (
 
 // SubagentReplayer reruns the commands of an attempt's subagents.
 type SubagentReplayer struct {
-	// Journals are the subagents' journals by number; see trajectories.ChildJournals.
+	// Journals are the paths of the subagents' journals by number; see
+	// trajectories.ChildJournals.
 	Journals map[int]string
-	// Command returns the command for an action's script; Local is as in Tools.
+	// Command returns the command for an action's script. Local is Tools.InSandbox.
 	Command func(script string) env.Command
 	Local   []string
-	// Ignore matches output that may differ. Force continues after a command that
-	// diverged.
+	// Ignore matches parts of outputs that may differ. Force continues after a
+	// command that diverged.
 	Ignore IgnoreRules
 	Force  bool
 }
 
-// Rerun is for Tools.Rerun. It runs the commands of the subagents started by a call,
-// in order, inside the sandbox of the caller. Nested subagents follow from their
-// calls.
-func (c SubagentReplayer) Rerun(ctx context.Context, call trajectories.RecordedToolCall, r env.ToolRequest) error {
+// Rerun implements Tools.Rerun. It reruns the commands of the subagents that a call
+// started, in order, in the sandbox of the caller. The calls in these commands rerun
+// nested subagents.
+func (s SubagentReplayer) Rerun(ctx context.Context, call trajectories.RecordedToolCall, req env.ToolRequest) error {
 	for _, child := range call.Children() {
-		path, ok := c.Journals[child.Child]
+		path, ok := s.Journals[child.Child]
 		if !ok {
 			return fmt.Errorf("no journal of subagent %d", child.Child)
 		}
-		t, err := trajectories.BuildTranscript(trajectories.Read(path))
+		transcript, err := trajectories.BuildTranscript(trajectories.Read(path))
 		if err != nil {
 			return fmt.Errorf("read subagent %d: %w", child.Child, err)
 		}
-		if err := c.rerunAll(ctx, commandsOf(t), r.Nested); err != nil {
+		if err := s.rerunAll(ctx, commandsOf(transcript), req.Nested); err != nil {
 			return fmt.Errorf("subagent %d: %w", child.Child, err)
 		}
 	}
 	return nil
 }
 
-// errNowhere is the error of a request without a sandbox to run commands in.
-var errNowhere = errors.New("the sandbox does not support nested commands")
+// errNoNestedCommands reports a request without a sandbox in which commands can run.
+var errNoNestedCommands = errors.New("the sandbox does not support nested commands")
 
-func (c SubagentReplayer) rerunAll(ctx context.Context, todo []recordedCommand, inside env.Environment) error {
-	if inside == nil {
-		return errNowhere
+func (s SubagentReplayer) rerunAll(ctx context.Context, commands []recordedCommand, sandbox env.Environment) error {
+	if sandbox == nil {
+		return errNoNestedCommands
 	}
-	tools := &Tools{Local: c.Local, Rerun: c.Rerun}
-	for _, r := range todo {
+	tools := &Tools{Local: s.Local, Rerun: s.Rerun}
+	for _, r := range commands {
 		if r.interrupted {
-			continue // it is unknown how far it got
+			continue // its effects before the interruption are unknown
 		}
-		command := c.Command(r.ran.Command)
-		if !r.ran.TimedOut {
+		command := s.Command(r.execution.Command)
+		if !r.execution.TimedOut {
 			command.Timeout *= TimeoutFactor
 		}
-		command.Tools = tools.For(&r.ran)
-		got, err := inside.Execute(ctx, command)
+		command.Tools = tools.For(&r.execution)
+		got, err := sandbox.Execute(ctx, command)
 		if err != nil {
 			return orCause(ctx, err)
 		}
-		if found := Compare(r.ran.Execution, got, c.Ignore); found.Match == Diverged && !c.Force {
-			return fmt.Errorf("step %d diverged: %s", r.step, found.Difference)
+		if finding := Compare(r.execution.Execution, got, s.Ignore); finding.Match == Diverged && !s.Force {
+			return fmt.Errorf("step %d diverged: %s", r.step, finding.Difference)
 		}
 	}
 	return nil

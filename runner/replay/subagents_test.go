@@ -47,7 +47,7 @@ func did(command, output string) trajectories.Execution {
 
 // TestSubagentReplayer reruns the commands of subagents and reports differences.
 func TestSubagentReplayer(t *testing.T) {
-	box := newSandbox(t)
+	sandbox := newSandbox(t)
 	children := replay.SubagentReplayer{Command: command, Journals: map[int]string{
 		1: child(t, did("echo new > b", ""), did("cat a", "one\n")),
 		2: child(t, did("echo other; test -e c", "another\n")),
@@ -60,7 +60,7 @@ func TestSubagentReplayer(t *testing.T) {
 		"not there":   {`{"children":[{"child":9}]}`, "no journal of subagent 9"},
 		"not to read": {`{"children":[{"child":3}]}`, "read subagent 3"},
 	} {
-		err := children.Rerun(t.Context(), trajectories.RecordedToolCall{ToolCall: trajectories.ToolCall{Details: []byte(c.details)}}, env.ToolRequest{Nested: box})
+		err := children.Rerun(t.Context(), trajectories.RecordedToolCall{ToolCall: trajectories.ToolCall{Details: []byte(c.details)}}, env.ToolRequest{Nested: sandbox})
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -68,7 +68,7 @@ func TestSubagentReplayer(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if res, err := box.Execute(t.Context(), command("cat b")); err != nil || string(res.Output) != "new\n" {
+	if res, err := sandbox.Execute(t.Context(), command("cat b")); err != nil || string(res.Output) != "new\n" {
 		t.Errorf("the child's file has %q, %v", res.Output, err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// describeDifference describes in one line how two lines differ.
+// describeDifference describes in one line how two lines differ. inWant and inGot are
+// false if the line is missing on that side.
 func describeDifference(where string, want, got []byte, inWant, inGot bool) string {
 	switch {
 	case !inGot:
@@ -15,14 +16,14 @@ func describeDifference(where string, want, got []byte, inWant, inGot bool) stri
 	case !inWant:
 		return fmt.Sprintf("%s is %s, nothing more is recorded", where, excerpt(got, 0))
 	}
-	at := 0
-	for at < min(len(want), len(got)) && want[at] == got[at] {
-		at++
+	diffAt := 0
+	for diffAt < min(len(want), len(got)) && want[diffAt] == got[diffAt] {
+		diffAt++
 	}
-	return fmt.Sprintf("%s is %s%s, recorded %s%s", where, excerpt(got, at), noNewline(got, want), excerpt(want, at), noNewline(want, got))
+	return fmt.Sprintf("%s is %s%s, recorded %s%s", where, excerpt(got, diffAt), noNewline(got, want), excerpt(want, diffAt), noNewline(want, got))
 }
 
-// noNewline describes a line that differs only by its missing newline.
+// noNewline returns a note if line equals other except for a missing newline.
 func noNewline(line, other []byte) string {
 	if string(line)+"\n" == string(other) {
 		return " without a newline"
@@ -36,13 +37,14 @@ const (
 	leadIn     = 30
 )
 
-// excerpt returns a line quoted and printable, shortened around the byte at.
-func excerpt(line []byte, at int) string {
-	line = []byte(strings.TrimSuffix(string(line[:min(len(line), at+4*maxExcerpt)]), "\n"))
+// excerpt returns a printable quotation of a line. A long line is shortened to the part
+// around the byte diffAt.
+func excerpt(line []byte, diffAt int) string {
+	line = []byte(strings.TrimSuffix(string(line[:min(len(line), diffAt+4*maxExcerpt)]), "\n"))
 	before, after := "", ""
 	start := 0
-	if at > maxExcerpt-leadIn {
-		start = at - leadIn
+	if diffAt > maxExcerpt-leadIn {
+		start = diffAt - leadIn
 		for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
 			start--
 		}
@@ -55,7 +57,7 @@ func excerpt(line []byte, at int) string {
 	return before + `"` + string(text) + `"` + after
 }
 
-// printable returns a text as one printable line.
+// printable converts a text to one printable line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

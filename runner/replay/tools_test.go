@@ -50,7 +50,7 @@ func TestRecordedTools(t *testing.T) {
 					t.Errorf("errors %q", a.Stderr)
 				}
 			}
-			if text := strings.Join(got, " "); text != c.want || asks.Local[0] != "read" {
+			if text := strings.Join(got, " "); text != c.want || asks.InSandbox[0] != "read" {
 				t.Errorf("%q, want %q", text, c.want)
 			}
 		})
@@ -127,13 +127,13 @@ func TestReplayCallsNoTools(t *testing.T) {
 	prepared := 0
 	run := func(ran string) replay.Result {
 		tr.Entries[len(tr.Entries)-1].Executions[0].Command = ran
-		box := &toolSandbox{Environment: newSandbox(t)}
+		sandbox := &toolSandbox{Environment: newSandbox(t)}
 		res, err := replay.Run(t.Context(), replay.Config{
-			Environment: box, Command: command, Transcript: tr, Scrub: true,
+			Environment: sandbox, Command: command, Transcript: tr, Scrub: true,
 			Tools: &replay.Tools{Prepare: func(context.Context, env.Environment) error { prepared++; return nil }},
 		})
-		if err != nil || box.asked != 1 {
-			t.Fatalf("%v, %d requests", err, box.asked)
+		if err != nil || sandbox.asked != 1 {
+			t.Fatalf("%v, %d requests", err, sandbox.asked)
 		}
 		return res
 	}

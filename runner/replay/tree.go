@@ -9,9 +9,10 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// CompareTree compares the working tree's hash (worktree.Tree.Hash) with the
-// recorded one. It returns f unchanged if there is no recorded hash, no repository,
-// or no hash can be taken. An error means that the sandbox was lost or ctx ended.
+// CompareTree compares the hash of the working tree (worktree.Tree.Hash) with the
+// recorded hash and returns f, or a Diverged Finding if they differ. It returns f
+// unchanged if there is no recorded hash or no repository, or if the hash cannot be
+// computed. It returns an error if the sandbox was lost or ctx ended.
 func (f Finding) CompareTree(ctx context.Context, tree *worktree.Tree, recorded string) (Finding, error) {
 	if recorded == "" || tree == nil || tree.Base == "" || f.Match == Diverged {
 		return f, nil

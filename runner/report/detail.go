@@ -14,24 +14,26 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Detail describes one instance of a run: its outcome and its last steps.
+// Detail describes one instance of a run: its outcome, attempts, last steps and
+// verdicts.
 type Detail struct {
-	Format string `json:"format"` // GlanceFormat
+	Format string `json:"format"` // SummaryFormat
 	Run    string `json:"run"`
 	Row
 	Warnings    []string  `json:"warnings,omitempty"`
 	AttemptList []Attempt `json:"attempt_list"`
-	// Shown is the attempt of LastSteps: the one that counts, otherwise the
-	// newest.
-	Shown     int        `json:"shown_attempt"`
-	LastSteps []LastStep `json:"last_steps"`
-	Files     []string   `json:"files"`
-	// Verdicts holds the verdicts on the instance; AddVerdicts adds them.
+	// ShownAttempt is the number of the attempt that LastSteps describes: the attempt
+	// that counts or, if there is none, the newest.
+	ShownAttempt int        `json:"shown_attempt"`
+	LastSteps    []LastStep `json:"last_steps"`
+	Files        []string   `json:"files"`
+	// Verdicts is filled by AddVerdicts.
 	Verdicts   []VerdictDetail `json:"verdicts,omitempty"`
 	Unreadable []string        `json:"unread,omitempty"`
 }
 
-// Attempt is one attempt at an instance. Class is empty if it has not ended.
+// Attempt is one attempt at an instance. Class is empty if the attempt has not
+// ended.
 type Attempt struct {
 	Number     int                `json:"attempt"`
 	Repetition int                `json:"sample,omitempty"` // 0 if there is only one
@@ -42,7 +44,7 @@ type Attempt struct {
 	// Unpriced counts the calls of unknown cost, which Cost does not include.
 	Unpriced int64   `json:"unpriced_calls,omitempty"`
 	Seconds  float64 `json:"seconds"`
-	// Times is the time spent in each phase, as far as the journal has it.
+	// Times is the time spent in each phase; zero if the journal lacks it.
 	Times trajectories.Times `json:"times,omitzero"`
 	Start time.Time          `json:"start"`
 	Error string             `json:"error,omitempty"`
@@ -52,10 +54,10 @@ type Attempt struct {
 // the journal has the full text.
 type LastStep struct {
 	Step int `json:"step"`
-	// Command is the executed command. If it is empty, Reply is the end of the
-	// model's reply, or CallError is the error of the model call.
+	// Command is the executed command. If it is empty, either Reply is the end
+	// of the model's reply or CallError is the error of the model call.
 	Command string `json:"command,omitempty"`
-	// Unfinished reports a command without a result: it is running, or mini or
+	// Unfinished reports that Command has no result: it is running, or mini or
 	// the sandbox was killed.
 	Unfinished bool    `json:"unfinished,omitempty"`
 	ExitCode   int     `json:"returncode"`
@@ -69,18 +71,18 @@ type LastStep struct {
 
 // Limits of a Detail.
 const (
-	lastSteps   = 3
-	maxKept     = 4000 // bytes of a command, or of the end of an output or a reply
-	maxJournals = 100  // listed attempts
-	maxFlags    = 5    // shown flags of a verdict
+	maxLastSteps      = 3
+	maxStepText       = 4000 // bytes of a command, an output or a reply
+	maxListedAttempts = 100  // attempts in AttemptList
+	maxFlags          = 5    // shown flags of a verdict
 )
 
-// UnknownInstanceError reports an instance without an attempt in the run.
+// UnknownInstanceError reports that a run has no attempt at an instance.
 type UnknownInstanceError struct {
 	ID, Run string
 	Known   int // number of instances with an attempt
-	// NotStarted is the number of instances without an attempt. The run does
-	// not record their ids.
+	// NotStarted is the number of selected instances without an attempt. The run
+	// does not record their ids.
 	NotStarted int
 	Similar    []string
 }
@@ -100,7 +102,7 @@ func (e *UnknownInstanceError) Error() string {
 }
 
 // NewDetail describes one instance of a run. The error is an
-// *UnknownInstanceError.
+// *UnknownInstanceError if the run has no attempt at the instance.
 func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
 	if i < 0 {
@@ -109,35 +111,35 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 		}
 	}
 	in := run.Instances[i]
-	g := NewSummary(run, []string{id}, now)
+	summary := NewSummary(run, []string{id}, now)
 	d := Detail{
-		Format: SummaryFormat, Run: run.Dir, Row: g.Rows[0], Files: run.Files(in), Unreadable: run.ReadErrors,
+		Format: SummaryFormat, Run: run.Dir, Row: summary.Rows[0], Files: run.Files(in), Unreadable: run.ReadErrors,
 		LastSteps: []LastStep{},
 	}
 	attempts := in.Attempts
 	if n := len(attempts); n > 0 {
-		d.Shown = attempts[n-1].Number
+		d.ShownAttempt = attempts[n-1].Number
 	}
 	if in.Result != nil {
-		d.Shown, d.Warnings = in.Result.Attempt, in.Result.Warnings
+		d.ShownAttempt, d.Warnings = in.Result.Attempt, in.Result.Warnings
 	}
-	several := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Repetition > 1 })
-	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
-		all := a.Totals()
-		t := Attempt{
-			Number: a.Number, Steps: all.Steps, Cost: all.Cost, Unpriced: all.Usage.Unpriced,
-			Seconds: secondsOf(run, a, now), Start: all.Start,
+	hasRepetitions := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Repetition > 1 })
+	for _, a := range attempts[max(0, len(attempts)-maxListedAttempts):] {
+		totals := a.Totals()
+		attempt := Attempt{
+			Number: a.Number, Steps: totals.Steps, Cost: totals.Cost, Unpriced: totals.Usage.Unpriced,
+			Seconds: secondsOf(run, a, now), Start: totals.Start,
 		}
 		if r := a.Result; r != nil {
-			t.Class, t.Status, t.Times, t.Error = r.Class, r.ExitStatus, r.Times, r.Error
+			attempt.Class, attempt.Status, attempt.Times, attempt.Error = r.Class, r.ExitStatus, r.Times, r.Error
 		}
-		if several {
-			t.Repetition = a.Repetition
+		if hasRepetitions {
+			attempt.Repetition = a.Repetition
 		}
-		d.AttemptList = append(d.AttemptList, t)
+		d.AttemptList = append(d.AttemptList, attempt)
 	}
 	for _, a := range attempts {
-		if a.Number != d.Shown {
+		if a.Number != d.ShownAttempt {
 			continue
 		}
 		var err error
@@ -148,8 +150,8 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	return d, nil
 }
 
-// readLastSteps returns the last steps of a journal, which may be truncated or
-// still growing.
+// readLastSteps returns the last steps of a journal. An attempt may still be
+// writing the journal, or may have been killed.
 func readLastSteps(journal string) ([]LastStep, error) {
 	steps := []LastStep{}
 	n := 0
@@ -160,7 +162,7 @@ func readLastSteps(journal string) ([]LastStep, error) {
 		if rec.Type == trajectories.TypeCall {
 			n++
 			steps = append(steps, LastStep{Step: n})
-			steps = steps[max(0, len(steps)-lastSteps):]
+			steps = steps[max(0, len(steps)-maxLastSteps):]
 		}
 		if len(steps) > 0 {
 			steps[len(steps)-1].addRecord(rec)
@@ -176,30 +178,31 @@ func (s *LastStep) addRecord(rec trajectories.Record) {
 	case trajectories.TypeCall:
 		var c trajectories.Call
 		if json.Unmarshal(rec.Data, &c) == nil {
-			s.CallError = truncate(c.Error, maxKept)
+			s.CallError = truncate(c.Error, maxStepText)
 		}
 	case trajectories.TypeMessage:
 		var m trajectories.Message
 		if json.Unmarshal(rec.Data, &m) == nil && m.Role == model.Assistant {
 			s.Reply = tail(m.Content)
 			if len(m.Actions) == 1 {
-				s.Command, s.Unfinished = truncate(m.Actions[0], maxKept), true
+				s.Command, s.Unfinished = truncate(m.Actions[0], maxStepText), true
 			}
 		}
 	case trajectories.TypeExecution:
 		var e trajectories.Execution
 		if json.Unmarshal(rec.Data, &e) == nil {
-			s.Command, s.Unfinished, s.Reply = truncate(e.Command, maxKept), false, ""
+			s.Command, s.Unfinished, s.Reply = truncate(e.Command, maxStepText), false, ""
 			s.ExitCode, s.TimedOut, s.Seconds = e.ExitCode, e.TimedOut, time.Duration(e.Duration).Seconds()
-			s.Output, s.Exception = tail(string(e.Output)), truncate(e.Exception, maxKept)
+			s.Output, s.Exception = tail(string(e.Output)), truncate(e.Exception, maxStepText)
 		}
 	}
 }
 
-// tail returns the end of s, from the start of a line if possible.
+// tail returns at most maxStepText bytes from the end of s. The result starts with
+// a whole line if possible.
 func tail(s string) string {
-	if len(s) > maxKept {
-		s = s[len(s)-maxKept:]
+	if len(s) > maxStepText {
+		s = s[len(s)-maxStepText:]
 		if _, rest, ok := strings.Cut(s, "\n"); ok && rest != "" {
 			s = rest
 		}
@@ -207,11 +210,12 @@ func tail(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// maxSimilar is the maximum number of suggested ids.
+// maxSimilar is the maximum length of UnknownInstanceError.Similar.
 const maxSimilar = 3
 
 // similarIDs returns known ids that the user may have meant. If some instances
-// have not started, an id with another number probably belongs to one of them.
+// have not started, it suggests no ids with other numbers, because the id probably
+// belongs to one of those instances.
 func similarIDs(run *runner.Run, id string) []string {
 	var ids []string
 	unstarted := notStarted(run) > 0
@@ -220,11 +224,11 @@ func similarIDs(run *runner.Run, id string) []string {
 			ids = append(ids, in.ID)
 		}
 	}
-	near := datasets.ClosestIDs(id, ids, maxSimilar)
-	for i, id := range near {
-		near[i] = text.Printable(truncate(id, 100))
+	closest := datasets.ClosestIDs(id, ids, maxSimilar)
+	for i, id := range closest {
+		closest[i] = text.Printable(truncate(id, 100))
 	}
-	return near
+	return closest
 }
 
 // digits returns the digits of an id.

@@ -94,7 +94,7 @@ func TestDetail(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range d.AttemptList {
-				d.AttemptList[i].Start = time.Time{} // shown in the zone of whoever looks
+				d.AttemptList[i].Start = time.Time{} // shown in the local time zone
 			}
 			golden(t, "detail-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
 			if tt.name == "failed" {
@@ -104,8 +104,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// The verdicts on an instance are part of it: what was said, by which
-// evaluation, and where its log is.
+// A detail has the verdicts on the instance, with their evaluations and the paths of their logs.
 func TestDetailVerdicts(t *testing.T) {
 	back := inTemporary(t)
 	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
@@ -153,14 +152,14 @@ func TestDetailVerdicts(t *testing.T) {
 	}
 }
 
-// The tests that failed are named, the first of them, of each run that ended in
-// another way. Names come from strangers.
+// A detail lists the first failed tests of each run with a different result. The names are
+// untrusted.
 func TestDetailFailedTests(t *testing.T) {
 	back := inTemporary(t)
 	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
-	var broke []string
+	var failed []string
 	for i := range 12 {
-		broke = append(broke, fmt.Sprintf("tests/test_%d.py::test_\x1b[2J", i))
+		failed = append(failed, fmt.Sprintf("tests/test_%d.py::test_\x1b[2J", i))
 	}
 	files := func(n int, failToPass, passToPass []string) string {
 		type sorted map[string][]string
@@ -177,7 +176,7 @@ func TestDetailFailedTests(t *testing.T) {
 	run := func(purpose verdicts.Purpose, class verdicts.Class, dir string) verdicts.TestRun {
 		return verdicts.TestRun{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
 	}
-	judged := func(runs ...verdicts.TestRun) report.Detail {
+	graded := func(runs ...verdicts.TestRun) report.Detail {
 		d, err := report.NewDetail(read(t, "run"), "a", began)
 		if err != nil {
 			t.Fatal(err)
@@ -188,26 +187,26 @@ func TestDetailFailedTests(t *testing.T) {
 		})}}}, nil)
 		return d
 	}
-	first := run(verdicts.ForVerdict, verdicts.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, broke))
-	again := run(verdicts.ForRerun, verdicts.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
-	other := run(verdicts.ForRerun, verdicts.Unresolved, files(3, nil, broke[:1]))
+	first := run(verdicts.ForVerdict, verdicts.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, failed))
+	again := run(verdicts.ForRerun, verdicts.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, failed))
+	other := run(verdicts.ForRerun, verdicts.Unresolved, files(3, nil, failed[:1]))
 	whole := run(verdicts.WithoutSuspect, verdicts.Resolved, files(4, nil, nil))
 	whole.Reason, whole.Failed, whole.Passed = "", 0, 14
 
-	one := judged(first)
-	if got := one.Verdicts[0].FailedTests; got == nil || !slices.Equal(got.PassToPass, broke) || len(got.FailToPass) != 1 {
+	one := graded(first)
+	if got := one.Verdicts[0].FailedTests; got == nil || !slices.Equal(got.PassToPass, failed) || len(got.FailToPass) != 1 {
 		t.Errorf("of one run: %+v", got)
 	}
-	several := judged(first, again, other, whole)
+	several := graded(first, again, other, whole)
 
-	// A report elsewhere is not read, and one that is no report is said.
+	// A report outside the folder is not read, and an invalid one is reported.
 	writeFile(t, "elsewhere/report.json", `{"a":{"tests_status":{"FAIL_TO_PASS":{"failure":["secret"]}}}}`)
 	if err := os.Symlink("../elsewhere", "run/link"); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, "run/torn/report.json", `{"a":`)
 	for _, dir := range []string{"link", "../elsewhere", "torn"} {
-		if d := judged(run(verdicts.ForVerdict, verdicts.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unreadable) != 1 {
+		if d := graded(run(verdicts.ForVerdict, verdicts.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unreadable) != 1 {
 			t.Errorf("%s: %+v, not read %q", dir, d.Verdicts[0].FailedTests, d.Unreadable)
 		}
 	}

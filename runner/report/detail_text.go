@@ -12,20 +12,20 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// Limits of the shown lines of a command and of the end of an output.
+// Maximum number of printed lines.
 const (
 	maxCommandLines = 6
 	maxOutputLines  = 8
 )
 
-// Write writes the detail as text, in lines of at most width characters. The
-// paths of files are never truncated.
+// Write writes the detail as text, in lines of at most width cells. It never
+// truncates paths of files.
 func (d Detail) Write(w io.Writer, width int) error {
 	var s strings.Builder
 	if d.hasVerdictsOnly() {
 		s.WriteString(table.Paragraph(d.ID, width, 0, 2))
-		for _, j := range d.Verdicts {
-			s.WriteString(j.text(d.Run, width))
+		for _, v := range d.Verdicts {
+			s.WriteString(v.text(d.Run, width))
 		}
 		_, err := io.WriteString(w, s.String())
 		return err
@@ -39,17 +39,17 @@ func (d Detail) Write(w io.Writer, width int) error {
 	for _, text := range d.Warnings {
 		s.WriteString(table.Paragraph("warning: "+text, width, 2, 3))
 	}
-	for _, j := range d.Verdicts {
-		s.WriteString(j.text(d.Run, width))
+	for _, v := range d.Verdicts {
+		s.WriteString(v.text(d.Run, width))
 	}
 	if len(d.AttemptList) > 0 {
 		s.WriteString("\n" + d.attemptsTable(width))
 	}
 	if text := phasesText(d.phaseTimes()); text != "" {
-		s.WriteString(table.Paragraph(fmt.Sprintf("time of attempt %d: %s", d.Shown, text), width, 0, 2))
+		s.WriteString(table.Paragraph(fmt.Sprintf("time of attempt %d: %s", d.ShownAttempt, text), width, 0, 2))
 	}
 	if len(d.LastSteps) > 0 {
-		fmt.Fprintf(&s, "\nlast steps of attempt %d\n", d.Shown)
+		fmt.Fprintf(&s, "\nlast steps of attempt %d\n", d.ShownAttempt)
 	}
 	for _, step := range d.LastSteps {
 		s.WriteString("\n" + step.text(width))
@@ -66,19 +66,20 @@ func (d Detail) Write(w io.Writer, width int) error {
 	return err
 }
 
-// phaseTimes returns the time that the shown attempt spent in each phase.
-func (d Detail) phaseTimes() (all []phaseTime) {
+// phaseTimes returns the time that the shown attempt spent in each phase, and the
+// time of its evaluation.
+func (d Detail) phaseTimes() (times []phaseTime) {
 	for _, a := range d.AttemptList {
-		if a.Number == d.Shown {
-			all = phaseTimesOf(a.Times)
+		if a.Number == d.ShownAttempt {
+			times = phaseTimesOf(a.Times)
 		}
 	}
-	for _, j := range slices.Backward(d.Verdicts) {
-		if j.countsTime && len(all) > 0 {
-			return append(all, phaseTime{evaluationPhase, j.Seconds})
+	for _, v := range slices.Backward(d.Verdicts) {
+		if v.countsTime && len(times) > 0 {
+			return append(times, phaseTime{evaluationPhase, v.Seconds})
 		}
 	}
-	return all
+	return times
 }
 
 // hasVerdictsOnly reports whether the instance has verdicts but no attempt.
@@ -90,7 +91,7 @@ func (d Detail) outcomeText() string {
 	switch {
 	case d.Class == "":
 		return "no attempt has ended yet"
-	case !d.Class.Counts():
+	case !d.Class.IsResult():
 		return fmt.Sprintf("%s (%s), no result", d.Status, d.Class)
 	}
 	text := fmt.Sprintf("%s after %s, %s", d.Status, text.Count(d.Steps, "step"), patchText(d.Row))
@@ -128,7 +129,7 @@ func (s LastStep) text(width int) string {
 		return b.String()
 	case s.Command == "":
 		fmt.Fprintf(&b, "step %d: no command; end of the reply:\n", s.Step)
-		b.WriteString(block(s.Reply, "  ", width, -maxOutputLines))
+		b.WriteString(clipLines(s.Reply, "  ", width, -maxOutputLines))
 		return b.String()
 	case s.Unfinished:
 		fmt.Fprintf(&b, "step %d: the command has no result\n", s.Step)
@@ -137,17 +138,17 @@ func (s LastStep) text(width int) string {
 	default:
 		fmt.Fprintf(&b, "step %d: exit %d after %s\n", s.Step, s.ExitCode, durationText(s.Seconds))
 	}
-	b.WriteString(block(s.Command, "  $ ", width, maxCommandLines))
-	b.WriteString(block(s.Output, "    ", width, -maxOutputLines))
+	b.WriteString(clipLines(s.Command, "  $ ", width, maxCommandLines))
+	b.WriteString(clipLines(s.Output, "    ", width, -maxOutputLines))
 	if s.Exception != "" {
 		b.WriteString(table.Paragraph(s.Exception, width, 4, 2))
 	}
 	return b.String()
 }
 
-// block returns the first lines of a text, or the last ones if limit is
-// negative, each truncated to width.
-func block(content, indent string, width, limit int) string {
+// clipLines returns the first limit lines of a text, or the last -limit lines if limit
+// is negative. It truncates each line to width.
+func clipLines(content, indent string, width, limit int) string {
 	content = strings.TrimRight(content, "\n ")
 	if content == "" {
 		return ""

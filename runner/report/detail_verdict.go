@@ -22,14 +22,14 @@ type VerdictDetail struct {
 	Class  verdicts.Class `json:"class"`
 	Reason string         `json:"reason,omitempty"`
 	Hint   string         `json:"hint,omitempty"`
-	// Stale reports that the instance has a newer submission.
+	// Stale reports whether the verdict is on an earlier submission.
 	Stale   bool    `json:"stale,omitempty"`
 	Seconds float64 `json:"duration_seconds"`
 	Runs    int     `json:"runs"` // number of test runs
 	// TestRuns lists the test runs, oldest first.
 	TestRuns []TestRunDetail `json:"run_list,omitempty"`
-	// Passed and Failed count the row's tests in the latest run with the
-	// purpose ForVerdict. FailedTests lists the failed ones.
+	// Passed and Failed count the tests that the row names in the newest run
+	// with the purpose ForVerdict. FailedTests lists the failed ones.
 	Passed      int                   `json:"passed"`
 	Failed      int                   `json:"failed"`
 	FailedTests *verdicts.FailedTests `json:"failed_tests,omitempty"`
@@ -37,7 +37,7 @@ type VerdictDetail struct {
 	// ResolvedWithoutSuspect reports whether the patch without its flagged
 	// hunks resolves the instance.
 	ResolvedWithoutSuspect *bool `json:"resolved_without_suspect,omitempty"`
-	// ForeignLog reports that the verdict is based on a log made elsewhere.
+	// ForeignLog is verdicts.Record.ForeignLog.
 	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Gold and Noop are the baseline classes of this machine.
 	Gold verdicts.Class `json:"gold,omitempty"`
@@ -45,23 +45,24 @@ type VerdictDetail struct {
 	// Files is the folder of the log, relative to the run folder.
 	Files string `json:"files,omitempty"`
 
-	newest     time.Time
-	countsTime bool // Seconds is the evaluation time of the current submission
+	newest     time.Time // start of the newest test run
+	countsTime bool      // whether Seconds is the evaluation time of the current submission
 }
 
-// NewVerdictsDetail describes an instance with verdicts but without an attempt:
-// its patches were made elsewhere. It returns false if there are no verdicts.
-func NewVerdictsDetail(found verdicts.Set, id string) (Detail, bool) {
-	d := Detail{Format: SummaryFormat, Run: found.Dir, Row: Row{ID: id}, LastSteps: []LastStep{}}
-	d.AddVerdicts(found, nil)
+// NewVerdictsDetail describes an instance that has verdicts but no attempt in the
+// folder, because its patches were made elsewhere. It returns false if there are no
+// verdicts.
+func NewVerdictsDetail(set verdicts.Set, id string) (Detail, bool) {
+	d := Detail{Format: SummaryFormat, Run: set.Dir, Row: Row{ID: id}, LastSteps: []LastStep{}}
+	d.AddVerdicts(set, nil)
 	return d, len(d.Verdicts) > 0
 }
 
-// AddVerdicts adds the verdicts on the instance, newest last. Verdicts on the
-// baseline patches are added only if there are no others.
-func (d *Detail) AddVerdicts(found verdicts.Set, submissions Predictions) {
-	base := baselineOf(found)
-	matching := slices.DeleteFunc(slices.Clone(found.Verdicts), func(v verdicts.Verdict) bool {
+// AddVerdicts adds the verdicts on the instance, newest last. It adds verdicts on
+// the baseline patches only if there are no others.
+func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
+	baselines := baselineOf(set)
+	matching := slices.DeleteFunc(slices.Clone(set.Verdicts), func(v verdicts.Verdict) bool {
 		return v.Instance != d.ID
 	})
 	hasOthers := slices.ContainsFunc(matching, func(v verdicts.Verdict) bool { return !isBaseline(v.Model) })
@@ -69,80 +70,80 @@ func (d *Detail) AddVerdicts(found verdicts.Set, submissions Predictions) {
 		if hasOthers && isBaseline(v.Model) {
 			continue
 		}
-		r := base.withBaseline(v.Record)
-		j := VerdictDetail{
-			RunID: r.RunID, Model: r.Model, Class: r.Class, Reason: r.Reason, Hint: r.Hint,
-			Stale: submissions.isStale(r), Seconds: r.Seconds, Runs: len(r.Runs), Flags: r.Flags,
-			ResolvedWithoutSuspect: r.ResolvedWithoutSuspect, ForeignLog: r.ForeignLog, Gold: r.Gold, Noop: r.Noop,
-			countsTime: submissions.matches(r) && r.Repetition <= 1 && r.ReusedFrom == "",
+		record := baselines.withBaseline(v.Record)
+		detail := VerdictDetail{
+			RunID: record.RunID, Model: record.Model, Class: record.Class, Reason: record.Reason, Hint: record.Hint,
+			Stale: submissions.isStale(record), Seconds: record.Seconds, Runs: len(record.Runs), Flags: record.Flags,
+			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, ForeignLog: record.ForeignLog, Gold: record.Gold, Noop: record.Noop,
+			countsTime: submissions.matches(record) && record.Repetition <= 1 && record.ReusedFrom == "",
 		}
-		var unread []string
-		j.TestRuns, unread = testRunDetails(found.Dir, r)
-		d.Unreadable = append(d.Unreadable, unread...)
-		for i, run := range r.Runs {
+		var unreadable []string
+		detail.TestRuns, unreadable = testRunDetails(set.Dir, record)
+		d.Unreadable = append(d.Unreadable, unreadable...)
+		for i, run := range record.Runs {
 			if run.Purpose == verdicts.ForVerdict {
-				j.FailedTests = j.TestRuns[i].FailedTests
-				j.Passed, j.Failed, j.Files = run.Passed, run.Failed, run.Dir
+				detail.FailedTests = detail.TestRuns[i].FailedTests
+				detail.Passed, detail.Failed, detail.Files = run.Passed, run.Failed, run.Dir
 			}
-			if run.Start.After(j.newest) {
-				j.newest = run.Start
+			if run.Start.After(detail.newest) {
+				detail.newest = run.Start
 			}
 		}
-		d.Verdicts = append(d.Verdicts, j)
+		d.Verdicts = append(d.Verdicts, detail)
 	}
 	slices.SortStableFunc(d.Verdicts, func(a, b VerdictDetail) int { return a.newest.Compare(b.newest) })
 }
 
 // text formats a verdict. dir is the run folder.
-func (j VerdictDetail) text(dir string, width int) string {
-	head := "verdict: " + withSpaces(string(j.Class))
-	if j.Stale {
-		head = "verdict on an earlier submission: " + withSpaces(string(j.Class))
+func (v VerdictDetail) text(dir string, width int) string {
+	head := "verdict: " + withSpaces(string(v.Class))
+	if v.Stale {
+		head = "verdict on an earlier submission: " + withSpaces(string(v.Class))
 	}
 	switch {
-	case j.Reason != "":
-		head += ", " + j.Reason
-	case j.Passed > 0:
-		head += fmt.Sprintf(", all %s pass", text.Count(j.Passed, "test"))
+	case v.Reason != "":
+		head += ", " + v.Reason
+	case v.Passed > 0:
+		head += fmt.Sprintf(", all %s pass", text.Count(v.Passed, "test"))
 	}
-	about := fmt.Sprintf("evaluation %s of %s", truncate(j.RunID, 60), truncate(j.Model, 60))
-	if j.Seconds > 0 {
-		about += ", " + durationText(j.Seconds)
+	about := fmt.Sprintf("evaluation %s of %s", truncate(v.RunID, 60), truncate(v.Model, 60))
+	if v.Seconds > 0 {
+		about += ", " + durationText(v.Seconds)
 	}
-	if j.Runs > 1 {
-		about += fmt.Sprintf(", %d runs", j.Runs)
+	if v.Runs > 1 {
+		about += fmt.Sprintf(", %d runs", v.Runs)
 	}
 	var b strings.Builder
 	b.WriteString(table.Paragraph(head, width, 0, 4))
 	b.WriteString(table.Paragraph(about, width, 2, 2))
-	if j.Hint != "" {
-		b.WriteString(table.Paragraph(j.Hint, width, 2, 3))
+	if v.Hint != "" {
+		b.WriteString(table.Paragraph(v.Hint, width, 2, 3))
 	}
-	b.WriteString(j.testsText(width))
-	for i, f := range j.Flags {
+	b.WriteString(v.testsText(width))
+	for i, f := range v.Flags {
 		if i == maxFlags {
-			fmt.Fprintf(&b, "  ... and %d more flags; --json shows all\n", len(j.Flags)-i)
+			fmt.Fprintf(&b, "  ... and %d more flags; --json shows all\n", len(v.Flags)-i)
 			break
 		}
 		text := "flag: " + withSpaces(string(f.Flag)) + " " + cmp.Or(f.File, f.Detail)
 		b.WriteString(table.Paragraph(strings.TrimSuffix(text, " "), width, 2, 2))
 	}
-	if j.ResolvedWithoutSuspect != nil {
+	if v.ResolvedWithoutSuspect != nil {
 		without := "not resolved"
-		if *j.ResolvedWithoutSuspect {
+		if *v.ResolvedWithoutSuspect {
 			without = "resolved"
 		}
 		b.WriteString(table.Paragraph("without the flagged hunks: "+without, width, 2, 1))
 	}
-	if j.ForeignLog {
+	if v.ForeignLog {
 		b.WriteString(table.Paragraph("graded from a log made elsewhere; the tests were not run here", width, 2, 1))
 	}
-	if (verdicts.Record{Gold: j.Gold, Noop: j.Noop}).IsQuarantined() {
-		reason := quarantineReason(evaluate.Quarantined{Gold: j.Gold, Noop: j.Noop})
+	if (verdicts.Record{Gold: v.Gold, Noop: v.Noop}).IsQuarantined() {
+		reason := quarantineReason(evaluate.Quarantined{Gold: v.Gold, Noop: v.Noop})
 		b.WriteString(table.Paragraph("quarantined here ("+reason+")", width, 2, 1))
 	}
-	if j.Files != "" {
-		b.WriteString("  " + text.Printable(filepath.Join(dir, filepath.FromSlash(j.Files))) + "\n")
+	if v.Files != "" {
+		b.WriteString("  " + text.Printable(filepath.Join(dir, filepath.FromSlash(v.Files))) + "\n")
 	}
 	return b.String()
 }
@@ -155,56 +156,56 @@ type TestRunDetail struct {
 	Passed  int              `json:"passed"`
 	Failed  int              `json:"failed"`
 	Seconds float64          `json:"duration_seconds"`
-	// FailedTests lists the failed tests; nil if there are none or report.json
-	// is missing.
+	// FailedTests lists the failed tests; nil if no test failed or report.json is
+	// missing.
 	FailedTests *verdicts.FailedTests `json:"failed_tests,omitempty"`
 	// Files is the folder of the log, relative to the run folder.
 	Files string `json:"files,omitempty"`
 }
 
-// Limits of the shown runs of a verdict. The JSON form has all.
+// Limits of the text form of a verdict. The JSON form has all runs and tests.
 const (
 	maxRuns  = 5
-	maxTests = 10 // for each list
+	maxTests = 10 // in each list of failed tests
 )
 
-// testRunDetails describes the runs of a record. unreadable lists the errors of
-// their reports.
-func testRunDetails(dir string, r verdicts.Record) (runs []TestRunDetail, unread []string) {
-	for _, a := range r.Runs {
-		run := TestRunDetail{
-			Purpose: a.Purpose, Class: a.Class, Reason: a.Reason, Passed: a.Passed, Failed: a.Failed,
-			Seconds: a.Seconds, Files: a.Dir,
+// testRunDetails describes the runs of a record. unreadable has the errors of
+// reports that cannot be read.
+func testRunDetails(dir string, r verdicts.Record) (runs []TestRunDetail, unreadable []string) {
+	for _, run := range r.Runs {
+		detail := TestRunDetail{
+			Purpose: run.Purpose, Class: run.Class, Reason: run.Reason, Passed: run.Passed, Failed: run.Failed,
+			Seconds: run.Seconds, Files: run.Dir,
 		}
-		if a.Failed > 0 {
+		if run.Failed > 0 {
 			var err error
-			if run.FailedTests, err = verdicts.ReadFailedTests(dir, a.Dir, r.Instance); err != nil {
-				unread = append(unread, err.Error())
+			if detail.FailedTests, err = verdicts.ReadFailedTests(dir, run.Dir, r.Instance); err != nil {
+				unreadable = append(unreadable, err.Error())
 			}
 		}
-		runs = append(runs, run)
+		runs = append(runs, detail)
 	}
-	return runs, unread
+	return runs, unreadable
 }
 
-// testsText lists the failed tests of a verdict, and the result of each run if
-// there are several.
-func (j VerdictDetail) testsText(width int) string {
-	if len(j.TestRuns) == 1 {
-		return failedText(j.TestRuns[0].FailedTests, width, 2)
+// testsText lists the failed tests of a verdict. If there are several runs, it lists
+// the result and the failed tests of each.
+func (v VerdictDetail) testsText(width int) string {
+	if len(v.TestRuns) == 1 {
+		return failedText(v.TestRuns[0].FailedTests, width, 2)
 	}
 	var b strings.Builder
-	var before *verdicts.FailedTests
-	for i, run := range j.TestRuns {
+	var previous *verdicts.FailedTests
+	for i, run := range v.TestRuns {
 		if i == maxRuns {
-			fmt.Fprintf(&b, "  ... and %s; --json shows all\n", text.Count(len(j.TestRuns)-i, "more run"))
+			fmt.Fprintf(&b, "  ... and %s; --json shows all\n", text.Count(len(v.TestRuns)-i, "more run"))
 			break
 		}
 		text, failed := run.text(i+1), run.FailedTests
-		if failed != nil && before != nil && failed.Equal(*before) {
+		if failed != nil && previous != nil && failed.Equal(*previous) {
 			text, failed = text+", the same tests", nil
 		} else if failed != nil {
-			before = failed
+			previous = failed
 		}
 		b.WriteString(table.Paragraph(text, width, 2, 3))
 		b.WriteString(failedText(failed, width, 4))
@@ -233,7 +234,7 @@ func (r TestRunDetail) text(number int) string {
 	return line
 }
 
-// failedText lists the first tests of each list.
+// failedText formats the lists of failed tests.
 func failedText(f *verdicts.FailedTests, width, indent int) string {
 	var b strings.Builder
 	for _, list := range FailedLists(f) {
@@ -248,15 +249,15 @@ func failedText(f *verdicts.FailedTests, width, indent int) string {
 	return b.String()
 }
 
-// FailedList is the shown part of one list of failed tests.
+// FailedList is one list of failed tests, shortened for display.
 type FailedList struct {
 	Head  string // heading
 	Tests []string
 	More  int // number of tests that are not in Tests
 }
 
-// FailedLists returns the lists with failed tests of a run. Test names are
-// unmodified; call Printable before printing them.
+// FailedLists returns the lists of failed tests of a run. Call text.Printable before
+// printing the names of tests, which are not sanitized.
 func FailedLists(f *verdicts.FailedTests) []FailedList {
 	if f == nil {
 		return nil

@@ -17,11 +17,11 @@ import (
 // classWidth is the width of the longest class, in cells.
 const classWidth = 14
 
-// WriteVerdict writes the result of grading one saved log: one line, or more if
-// the note does not fit. The path is never truncated, so that it can be copied.
-func WriteVerdict(w io.Writer, l savedlogs.Line, width int) error {
-	head := fmt.Sprintf("%-*s%s%s", classWidth, l.Class, table.ColumnGap, text.Printable(l.Path))
-	note := text.Printable(verdictNote(l))
+// WriteVerdict writes the result of grading one saved log in one line, or in more
+// if the note does not fit. It never truncates the path, so that users can copy it.
+func WriteVerdict(w io.Writer, line savedlogs.Line, width int) error {
+	head := fmt.Sprintf("%-*s%s%s", classWidth, line.Class, table.ColumnGap, text.Printable(line.Path))
+	note := text.Printable(verdictNote(line))
 	if note != "" && ansi.StringWidth(head)+len(table.ColumnGap)+ansi.StringWidth(note) <= width {
 		head, note = head+table.ColumnGap+note, ""
 	}
@@ -32,22 +32,22 @@ func WriteVerdict(w io.Writer, l savedlogs.Line, width int) error {
 	return err
 }
 
-// verdictNote explains a result.
-func verdictNote(l savedlogs.Line) string {
+// verdictNote returns the note that explains a result.
+func verdictNote(line savedlogs.Line) string {
 	reason := ""
-	if l.InfraReason != nil {
-		reason = *l.InfraReason
+	if line.InfraReason != nil {
+		reason = *line.InfraReason
 	}
-	switch l.Class {
+	switch line.Class {
 	case savedlogs.Unresolved:
-		if !l.Applied {
+		if !line.Applied {
 			return strings.TrimSuffix("no results in the log: "+reason, ": ")
 		}
 		var parts []string
-		if c := l.Counts.FailToPass; c.Total > 0 {
+		if c := line.Counts.FailToPass; c.Total > 0 {
 			parts = append(parts, fmt.Sprintf("fixed %d of %d", c.Success, c.Total))
 		}
-		if c := l.Counts.PassToPass; c.Total > 0 {
+		if c := line.Counts.PassToPass; c.Total > 0 {
 			parts = append(parts, fmt.Sprintf("kept %d of %d", c.Success, c.Total))
 		}
 		return strings.Join(parts, ", ")
@@ -56,7 +56,7 @@ func verdictNote(l savedlogs.Line) string {
 	case savedlogs.Infrastructure:
 		return reason
 	case savedlogs.Errored:
-		return *l.Error
+		return *line.Error
 	}
 	return ""
 }
@@ -80,10 +80,10 @@ func WriteTotals(w io.Writer, t savedlogs.Totals, width int) error {
 		}
 		s.WriteString(head)
 	}
-	for _, of := range t.Sets {
-		text := of.Name + ": no log could be graded"
-		if of.Graded > 0 {
-			text = of.Name + ": " + NewResolveRate(of.Resolved, of.Graded).text("resolved")
+	for _, set := range t.Sets {
+		text := set.Name + ": no log could be graded"
+		if set.Graded > 0 {
+			text = set.Name + ": " + NewResolveRate(set.Resolved, set.Graded).text("resolved")
 		}
 		s.WriteString(table.Paragraph(text, width, 0, 4))
 	}
@@ -122,12 +122,13 @@ func classNote(t savedlogs.Totals, class savedlogs.Class) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxChanges is the maximum number of listed verdicts. The JSON form has all.
+// maxChanges is the maximum number of listed changes, and of listed failures. The
+// JSON form has all.
 const maxChanges = 20
 
-// WriteRegraded writes the changes of a regrading and the resulting score. With
-// dryRun nothing has been written to the run folder.
-func WriteRegraded(w io.Writer, r regrade.Result, unread []string, scores []Score, dryRun bool, width int) error {
+// WriteRegraded writes the changes of a regrading and the resulting score. dryRun
+// selects the wording for a regrading that has not changed the run folder.
+func WriteRegraded(w io.Writer, r regrade.Result, unreadable []string, scores []Score, dryRun bool, width int) error {
 	var b strings.Builder
 	rows := [][]string{}
 	for _, c := range r.Changed[:min(maxChanges, len(r.Changed))] {
@@ -138,15 +139,15 @@ func WriteRegraded(w io.Writer, r regrade.Result, unread []string, scores []Scor
 	if more := len(r.Changed) - maxChanges; more > 0 {
 		fmt.Fprintf(&b, "... and %d more; --json shows all\n", more)
 	}
-	for i, k := range r.Failed {
+	for i, failure := range r.Failed {
 		if i == maxChanges {
 			fmt.Fprintf(&b, "... and %d more not regraded; --json shows all\n", len(r.Failed)-i)
 			break
 		}
-		text := fmt.Sprintf("%s remains %s: %s", k.Instance, withSpaces(string(k.Class)), k.Reason)
+		text := fmt.Sprintf("%s remains %s: %s", failure.Instance, withSpaces(string(failure.Class)), failure.Reason)
 		b.WriteString(table.Paragraph(text, width, 0, 3))
 	}
-	b.WriteString(unreadableText(unread, width))
+	b.WriteString(unreadableText(unreadable, width))
 	b.WriteString(table.Paragraph(regradedText(r, dryRun), width, 0, 2))
 	if n := len(scores); n > 0 {
 		b.WriteString("\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Lines are those of events.jsonl, byte for byte.
+// The lines equal those of events.jsonl, byte for byte.
 func TestLines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	folder, err := runner.Open(dir)
@@ -28,7 +28,7 @@ func TestLines(t *testing.T) {
 	for _, e := range []runner.Event{
 		{Type: runner.RunStarted, Total: 2, Workers: 1},
 		{Type: runner.PhaseChanged, Phase: runner.Thinking, Instance: "a", Step: 1},
-		{Type: runner.Step, Instance: "a", Command: "echo '<&>' \x1b[31m \u2028 ü"},
+		{Type: runner.CommandFinished, Instance: "a", Command: "echo '<&>' \x1b[31m \u2028 ü"},
 		{Type: runner.PullProgress, Text: "image", Pull: &runner.PullState{Image: "image", Layers: 3, LayersDone: 1, Bytes: 5, Total: 9}},
 		{Type: runner.AttemptFinished, Instance: "a", Outcome: &trajectories.Outcome{
 			Class: trajectories.Environment, ExitStatus: "ContainerDied", Steps: 3, Cost: 0.5, Error: "gone", Stack: "secret",

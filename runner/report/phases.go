@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Phase is the time that attempts spent in one phase. It counts the attempts
-// whose journals have phase times.
+// Phase is the time that attempts spent in one phase. It covers the attempts whose
+// journals have phase times.
 type Phase struct {
 	Name     string  `json:"phase"` // start, scrub, model, commands, diff or evaluation
 	Attempts int     `json:"attempts"`
@@ -28,8 +28,7 @@ type phaseTime struct {
 	seconds float64
 }
 
-// phaseTimesOf returns the phase times of an attempt, or nothing if they are
-// unknown.
+// phaseTimesOf returns the phase times of an attempt, or nil if they are unknown.
 func phaseTimesOf(t trajectories.Times) []phaseTime {
 	if t == (trajectories.Times{}) {
 		return nil
@@ -38,19 +37,19 @@ func phaseTimesOf(t trajectories.Times) []phaseTime {
 	for _, p := range []struct {
 		phase string
 		took  trajectories.Seconds
-	}{{"start", t.Start}, {"scrub", t.Scrub}, {"model", t.Model}, {"commands", t.Commands}, {"diff", t.Diff}} {
+	}{{"start", t.SandboxStart}, {"scrub", t.Scrub}, {"model", t.Model}, {"commands", t.Commands}, {"diff", t.Diff}} {
 		all = append(all, phaseTime{p.phase, time.Duration(p.took).Seconds()})
 	}
 	return all
 }
 
-// minShownSeconds is the shortest time that is shown, in seconds.
+// minShownSeconds is the shortest time that reports show, in seconds.
 const minShownSeconds = 0.0005
 
 // phasesText lists the phases and their times.
-func phasesText(all []phaseTime) string {
+func phasesText(times []phaseTime) string {
 	var parts []string
-	for _, t := range all {
+	for _, t := range times {
 		if t.seconds >= minShownSeconds {
 			parts = append(parts, t.phase+" "+durationText(t.seconds))
 		}
@@ -77,49 +76,49 @@ func phaseTable(width int, phases []Phase) string {
 }
 
 // sumPhases sums up the times of attempts by phase.
-func sumPhases(all []phaseTime) []Phase {
+func sumPhases(times []phaseTime) []Phase {
 	var phases []Phase
 	for _, name := range []string{"start", "scrub", "model", "commands", "diff", evaluationPhase} {
-		var list []float64
+		var seconds []float64
 		p := Phase{Name: name}
-		for _, t := range all {
+		for _, t := range times {
 			if t.phase == name {
-				list, p.Sum = append(list, t.seconds), p.Sum+t.seconds
+				seconds, p.Sum = append(seconds, t.seconds), p.Sum+t.seconds
 			}
 		}
-		if len(list) == 0 {
+		if len(seconds) == 0 {
 			continue
 		}
-		slices.Sort(list)
-		p.Attempts, p.Median = len(list), list[(len(list)-1)/2]
+		slices.Sort(seconds)
+		p.Attempts, p.Median = len(seconds), seconds[(len(seconds)-1)/2]
 		phases = append(phases, p)
 	}
 	return phases
 }
 
-// AddEvaluationTimes adds the phase evaluation: the durations of the newest
+// AddEvaluationTimes adds the phase evaluation. It has the durations of the newest
 // evaluation of the run's own submissions, without reused verdicts.
-func (g *Summary) AddEvaluationTimes(found verdicts.Set, run *runner.Run) {
+func (s *Summary) AddEvaluationTimes(set verdicts.Set, run *runner.Run) {
 	runID := ""
-	for _, s := range g.Verdicts { // newest last
-		if s.HasRun {
-			runID = s.RunID
+	for _, score := range s.Verdicts { // newest last
+		if score.HasRun {
+			runID = score.RunID
 		}
 	}
-	if runID == "" || len(g.Totals.Phases) == 0 {
+	if runID == "" || len(s.Totals.Phases) == 0 {
 		return
 	}
 	rows := map[string]bool{}
-	for _, r := range g.Rows {
+	for _, r := range s.Rows {
 		rows[r.ID] = true
 	}
-	var spent []phaseTime
+	var times []phaseTime
 	submissions := ReadPredictions(run)
-	for _, v := range found.Verdicts {
+	for _, v := range set.Verdicts {
 		included := v.RunID == runID && submissions.matches(v.Record) || v.Repetition > 1 && strings.HasPrefix(v.RunID, runID+"-")
 		if included && rows[v.Instance] && v.ReusedFrom == "" && v.Seconds > 0 {
-			spent = append(spent, phaseTime{evaluationPhase, v.Seconds})
+			times = append(times, phaseTime{evaluationPhase, v.Seconds})
 		}
 	}
-	g.Totals.Phases = append(g.Totals.Phases, sumPhases(spent)...)
+	s.Totals.Phases = append(s.Totals.Phases, sumPhases(times)...)
 }

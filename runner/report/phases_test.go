@@ -14,21 +14,21 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A report shows where the time of attempts went, of the run and of one
-// instance. Journals that do not say count in no sum.
+// The reports of a run and of an instance show the phase times of attempts. Journals without phase
+// times do not count.
 func TestPhases(t *testing.T) {
 	back := inTemporary(t)
 	manifest(t, "run", 3, "openai", session(time.Minute, 0))
 	spent := func(start, scrub, model, commands, diff time.Duration) func(*trajectories.Outcome) {
 		return func(o *trajectories.Outcome) {
 			s := func(d time.Duration) trajectories.Seconds { return trajectories.Seconds(d * time.Second) }
-			o.Times = trajectories.Times{Start: s(start), Scrub: s(scrub), Model: s(model), Commands: s(commands), Diff: s(diff)}
+			o.Times = trajectories.Times{SandboxStart: s(start), Scrub: s(scrub), Model: s(model), Commands: s(commands), Diff: s(diff)}
 		}
 	}
 	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Environment, "ContainerDied", 1, spent(1, 0, 10, 2, 0)))
 	writeJournal(t, "run", "a", 2, began, outcome(trajectories.Submitted, "Submitted", 3, spent(2, 40, 60, 5, 1)))
 	writeJournal(t, "run", "b", 1, began, outcome(trajectories.Submitted, "Submitted", 3, spent(3, 39, 30, 9, 2)))
-	writeJournal(t, "run", "c", 1, began, outcome(trajectories.Submitted, "Submitted", 3)) // by an earlier mini
+	writeJournal(t, "run", "c", 1, began, outcome(trajectories.Submitted, "Submitted", 3)) // by an earlier version, without phase times
 	preds := map[string]trajectories.Prediction{}
 	for _, id := range []string{"a", "b", "c"} {
 		preds[id] = trajectories.Prediction{InstanceID: id, Model: "gpt-5-mini", Patch: "diff"}

@@ -18,27 +18,27 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// PlainPrinter writes a line for each event, for logs, pipes and people.
+// PlainPrinter writes a line of text for each event.
 type PlainPrinter struct {
-	// Width returns the current width in cells, or 0 for unlimited lines. Steps
-	// are truncated to the width; other lines are wrapped between words. A nil
-	// Width means unlimited.
+	// Width returns the current width in cells, or 0 for unlimited lines. The
+	// printer truncates lines about steps to this width and wraps other lines
+	// between words. A nil Width means unlimited.
 	Width func() int
 	// Patches is the number of patches to evaluate; 0 if it is unknown.
 	Patches int
 
-	w         io.Writer
-	total     int
-	done      int
-	evaluated int
-	width     int // width of the instance column
-	steps     *rate.Limiter
-	busy      rate.Sometimes  // limits the lines about the provider
-	warned    map[string]bool // printed warnings, by MessagePattern
+	w             io.Writer
+	total         int
+	done          int
+	evaluated     int
+	width         int // width of the instance column
+	steps         *rate.Limiter
+	providerLines rate.Sometimes  // limits the lines about the provider
+	warned        map[string]bool // printed warnings, by MessagePattern
 }
 
-// Limits for lines about steps. With many workers most of them are dropped; the
-// lines about starts and ends of attempts are not limited.
+// Rate limits for lines about steps. With many workers, the printer drops most of
+// these lines. Lines about starts and ends of attempts are not limited.
 const (
 	stepRate  = rate.Limit(10) // per second
 	stepBurst = 10
@@ -58,7 +58,7 @@ const maxCommand = 72
 func NewPlainPrinter(w io.Writer, ids []string) *PlainPrinter {
 	p := &PlainPrinter{
 		w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst),
-		busy: rate.Sometimes{First: 3, Interval: providerInterval},
+		providerLines: rate.Sometimes{First: 3, Interval: providerInterval},
 	}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
@@ -75,7 +75,7 @@ func (p *PlainPrinter) Event(e runner.Event) {
 			p.write("", 0, "skipping %d of %d %s, which have a result", e.Skipped, e.Total, taskNoun(e))
 		}
 	case runner.AttemptStarted:
-		if e.Attempt > 1 && e.Repetition == 0 { // with repetitions the number is meaningless
+		if e.Attempt > 1 && e.Repetition == 0 { // the number does not tell retries from repetitions
 			p.printf(e, "attempt %d", e.Attempt)
 		}
 	case runner.AttemptResumed:
@@ -85,19 +85,19 @@ func (p *PlainPrinter) Event(e runner.Event) {
 	case runner.SandboxReady:
 		p.printf(e, "sandbox ready after %s", secondsText(e.Elapsed))
 		p.warn(e, e.Warnings...)
-	case runner.Step:
+	case runner.CommandFinished:
 		if p.steps.Allow() {
-			p.printShort(e, "step %-3d %s  %s", e.Step, status(e), truncateCommand(e.Command))
+			p.printShort(e, "step %-3d %s  %s", e.Step, exitText(e), truncateCommand(e.Command))
 		}
 	case runner.FormatError:
 		p.printf(e, "step %-3d format error: %s", e.Step, cmp.Or(e.Text, "the reply is sent back"))
-	case runner.Refused:
+	case runner.CommandDenied:
 		p.printShort(e, "step %-3d refused  %s", e.Step, truncateCommand(e.Command))
 	case runner.PullProgress:
 		p.pull(e)
 	case runner.ProviderChanged:
 		p.provider(e)
-	case runner.Controlled:
+	case runner.ControlApplied:
 		p.controlled(e)
 	case runner.SandboxKept:
 		p.printf(e, "%s", e.Text)
@@ -106,17 +106,17 @@ func (p *PlainPrinter) Event(e runner.Event) {
 	case runner.AttemptFinished:
 		p.outcome(e)
 		p.warn(e, e.Outcome.Warnings...)
-	case runner.EvaluationAttempt:
+	case runner.EvaluationRunStarted:
 		p.printf(e, "%s", purposeText(e.Text))
 	case runner.Verdict:
 		p.verdict(e)
 	}
 }
 
-// phase prints the phases that may take long before the first step.
+// phase prints those phases that can take long before the first step.
 func (p *PlainPrinter) phase(e runner.Event) {
 	switch {
-	case e.Phase == runner.Rebuilding && p.steps.Allow():
+	case e.Phase == runner.PhaseRebuilding && p.steps.Allow():
 		p.printShort(e, "rebuilding %d of %d  %s", e.Done, e.Total, truncateCommand(e.Command))
 	case e.Phase == runner.Scrubbing && e.Text != "":
 		p.printf(e, "scrubbing the repository, once for all attempts on %s", e.Text)
@@ -132,7 +132,7 @@ func (p *PlainPrinter) outcome(e runner.Event) {
 		p.done++
 	}
 	mark := "ok"
-	if !o.Class.Counts() {
+	if !o.Class.IsResult() {
 		mark = "FAIL"
 	}
 	if e.WillRetry {
@@ -149,19 +149,19 @@ func (p *PlainPrinter) outcome(e runner.Event) {
 	}
 }
 
-// controlled prints a command that a user sent to the run.
+// controlled prints a request that a user sent to the run.
 func (p *PlainPrinter) controlled(e runner.Event) {
 	p.total = e.Total
-	if e.Class != "" { // the attempt had ended and will run again
+	if e.Class != "" { // the task had ended and runs again
 		p.done--
 	}
 	p.printf(e, "%s (%s)", e.Text, runner.SourceName(e.Source))
 }
 
-// provider prints, at limited intervals, that the model provider is busy.
+// provider prints the state of a busy model provider, at limited intervals.
 func (p *PlainPrinter) provider(e runner.Event) {
 	if s := e.Provider; s != nil && (s.PauseSeconds > 0 || s.Waiting > 0) {
-		p.busy.Do(func() { p.printf(e, "provider: %s", ProviderText(*s)) })
+		p.providerLines.Do(func() { p.printf(e, "provider: %s", ProviderText(*s)) })
 	}
 }
 
@@ -183,13 +183,13 @@ func ProviderText(s runner.ProviderState) string {
 	return strings.Join(parts, ", ")
 }
 
-// warn prints warnings, once for each MessagePattern. The files of the run have
-// all warnings.
+// warn prints warnings, but only one for each MessagePattern. events.jsonl has all
+// warnings.
 func (p *PlainPrinter) warn(e runner.Event, texts ...string) {
 	for _, text := range texts {
-		shape := MessagePattern(text, e.Instance)
-		if !p.warned[shape] && len(p.warned) < maxWarnings {
-			p.warned[shape] = true
+		pattern := MessagePattern(text, e.Instance)
+		if !p.warned[pattern] && len(p.warned) < maxWarnings {
+			p.warned[pattern] = true
 			p.printf(e, "warning: %s", text)
 		}
 	}
@@ -197,11 +197,11 @@ func (p *PlainPrinter) warn(e runner.Event, texts ...string) {
 
 func patchNote(o *trajectories.Outcome) string {
 	switch {
-	case o.Class.Counts() && len(o.Submission) == 0:
+	case o.Class.IsResult() && len(o.Submission) == 0:
 		return "  empty patch"
 	case o.Autosubmitted, o.Source == trajectories.SourceWorktree:
 		return fmt.Sprintf("  patch of %d bytes (the working diff)", len(o.Submission))
-	case o.Class.Counts():
+	case o.Class.IsResult():
 		return fmt.Sprintf("  patch of %d bytes", len(o.Submission))
 	case len(o.PartialPatch) > 0:
 		return fmt.Sprintf("  partial patch of %d bytes kept", len(o.PartialPatch))
@@ -209,7 +209,7 @@ func patchNote(o *trajectories.Outcome) string {
 	return ""
 }
 
-// taskNoun returns what the run counts.
+// taskNoun returns the name of the tasks that a run counts.
 func taskNoun(e runner.Event) string {
 	if e.Repetition > 1 {
 		return "attempts"
@@ -224,7 +224,7 @@ func truncateCommand(command string) string {
 	return command
 }
 
-func status(e runner.Event) string {
+func exitText(e runner.Event) string {
 	switch {
 	case e.TimedOut:
 		return "timeout"
@@ -250,7 +250,7 @@ func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 		switch {
 		case e.WillRetry, e.Outcome.Class == trajectories.Interrupted: // interrupted by the user
 			return
-		case e.Outcome.Class.Counts():
+		case e.Outcome.Class.IsResult():
 			p.done++
 		default:
 			p.outcome(e)
@@ -263,8 +263,8 @@ func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 	}
 }
 
-// verdict prints a verdict. During a run, whose numbered lines count instances,
-// it is a line about its instance.
+// verdict prints a verdict. The line is numbered if the printer knows the number of
+// patches. During a run it is not, because the numbered lines count instances.
 func (p *PlainPrinter) verdict(e runner.Event) {
 	if !e.WillRetry {
 		p.evaluated++
@@ -284,8 +284,8 @@ func VerdictText(e runner.Event) string {
 		text += ", retrying"
 	}
 	text = fmt.Sprintf("%-14s", text)
-	if how := evaluationTime(e); how != "" {
-		text += fmt.Sprintf("  %-6s", how)
+	if duration := evaluationTime(e); duration != "" {
+		text += fmt.Sprintf("  %-6s", duration)
 	}
 	if e.Text != "" && e.Verdict != string(verdicts.Resolved) {
 		text += "  " + e.Text
@@ -315,8 +315,7 @@ func purposeText(purpose string) string {
 	return "evaluating"
 }
 
-// JSONPrinter writes each event as a JSON line, as in events.jsonl, for
-// programs that follow a run.
+// JSONPrinter writes the same lines as events.jsonl, for programs that follow a run.
 type JSONPrinter struct{ w io.Writer }
 
 // NewJSONPrinter returns a JSONPrinter that writes to w.

@@ -58,13 +58,13 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.RunStarted, Total: 5, Skipped: 1, Workers: 2},
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.AttemptResumed, Instance: "a__b-1", Attempt: 1, Step: 31, Total: 30},
-		{Type: runner.PhaseChanged, Phase: runner.Starting, Instance: "a__b-1"}, // for screens only
+		{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a__b-1"}, // not printed
 		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1", Text: "img:1"},
 		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1"},
-		{Type: runner.PhaseChanged, Phase: runner.Rebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseRebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
-		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},
-		{Type: runner.Step, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
+		{Type: runner.CommandFinished, Instance: "a__b-1", Step: 1, Command: "ls -la"},
+		{Type: runner.CommandFinished, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
 		{Type: runner.FormatError, Instance: "a__b-1", Step: 2},
 		{Type: runner.PullProgress, Text: "nope: waiting"},
 		{Type: runner.ProviderChanged, Provider: &runner.ProviderState{Limit: 8, InFlight: 8, Waiting: 55, PauseSeconds: 3}},
@@ -77,11 +77,11 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.SandboxReady, Instance: "c__d-4", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-4-815"}},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: missing},
 		{Type: runner.EvaluationStarted, Total: 500, Workers: 2},
-		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 1, Text: "verdict"},
+		{Type: runner.EvaluationRunStarted, Instance: "a__b-1", Attempt: 1, Text: "verdict"},
 		{Type: runner.Verdict, Instance: "a__b-1", Attempt: 1, Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, WillRetry: true},
-		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 2, Text: "verdict"},
-		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 3, Text: "rerun"},
-		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 4, Text: "without_suspect"},
+		{Type: runner.EvaluationRunStarted, Instance: "a__b-1", Attempt: 2, Text: "verdict"},
+		{Type: runner.EvaluationRunStarted, Instance: "a__b-1", Attempt: 3, Text: "rerun"},
+		{Type: runner.EvaluationRunStarted, Instance: "a__b-1", Attempt: 4, Text: "without_suspect"},
 		{Type: runner.Verdict, Instance: "a__b-1", Verdict: "resolved", Elapsed: 75},
 		{Type: runner.Verdict, Instance: "c__d-22", Verdict: "unresolved", Text: "1 of 3 tests failed", Elapsed: 8},
 		{Type: runner.Verdict, Instance: "c__d-3", Verdict: "infrastructure", Text: "the image cannot be \x1b[31mpulled"},
@@ -91,8 +91,8 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.EvaluationFinished, Total: 5},
 		{Type: runner.Warning, Text: "something \x1b[31mred\u202e and\nmore"},
 	}
-	for n := range 100 { // of which Plain leaves out most, so soon after each other
-		events = append(events, runner.Event{Type: runner.Step, Instance: "c__d-3", Step: n, TimedOut: true, ExitCode: -1, Command: "sleep"})
+	for n := range 100 { // most are dropped by the rate limit
+		events = append(events, runner.Event{Type: runner.CommandFinished, Instance: "c__d-3", Step: n, TimedOut: true, ExitCode: -1, Command: "sleep"})
 	}
 	ids := []string{"a__b-1", "c__d-22"}
 	for name, show := range map[string]func(io.Writer) func(runner.Event){
@@ -101,7 +101,7 @@ func TestRenderers(t *testing.T) {
 			p := report.NewPlainPrinter(w, ids)
 			p.Patches = 6
 			return func(e runner.Event) {
-				if e.Type == runner.Verdict || e.Type == runner.EvaluationAttempt {
+				if e.Type == runner.Verdict || e.Type == runner.EvaluationRunStarted {
 					p.Event(e)
 				}
 			}
@@ -109,7 +109,7 @@ func TestRenderers(t *testing.T) {
 		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewPlainPrinter(w, ids).ProblemEvent },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // time stands still
+			synctest.Test(t, func(t *testing.T) { // with a fake clock
 				var out bytes.Buffer
 				event := show(&out)
 				for _, e := range events {
@@ -121,12 +121,12 @@ func TestRenderers(t *testing.T) {
 	}
 }
 
-// On a terminal lines end between words, and steps within their line.
+// On a terminal, lines are wrapped between words, and lines about steps are truncated.
 func TestPlainWidth(t *testing.T) {
 	end := &trajectories.Outcome{Class: trajectories.Environment, ExitStatus: "ImageNotFound", Error: "pull image docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: ImageNotFound: no such image", Hint: "check the name"}
 	events := []runner.Event{
 		{Type: runner.RunStarted, Total: 1, Workers: 1},
-		{Type: runner.Step, Instance: "astropy__astropy-12907", Step: 1, Command: strings.Repeat("漢字 long ", 12)},
+		{Type: runner.CommandFinished, Instance: "astropy__astropy-12907", Step: 1, Command: strings.Repeat("漢字 long ", 12)},
 		{Type: runner.PullProgress, Text: "docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: 1 of 2 layers, 310 of 1250 MB"},
 		{Type: runner.Warning, Instance: "astropy__astropy-12907", Text: "the image has no /testbed; commands start in / and whatever the image says of it is honored"},
 		{Type: runner.AttemptFinished, Instance: "astropy__astropy-12907", Outcome: end},

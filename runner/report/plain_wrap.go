@@ -13,12 +13,12 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// minTextWidth is the minimum width, in cells, for wrapping a text beside a
-// name.
+// minTextWidth is the minimum width, in cells, for wrapping a text to the right of
+// an instance name.
 const minTextWidth = 24
 
-// margin precedes lines other than the end of an attempt. minNameWidth is the
-// minimum width of an instance name on a narrow terminal, in cells.
+// margin indents all lines except numbered ones. minNameWidth is the minimum width
+// of an instance name on a narrow terminal, in cells.
 const (
 	margin       = "      "
 	minNameWidth = 12
@@ -31,7 +31,7 @@ func (p *PlainPrinter) prefix(e runner.Event) string {
 		return margin
 	}
 	name := p.name(e)
-	if width := p.room(); width > 0 {
+	if width := p.maxWidth(); width > 0 {
 		name = table.TruncateMiddle(text.Printable(name), max(minNameWidth, width/3))
 	}
 	return margin + name + "  "
@@ -42,52 +42,52 @@ func (p *PlainPrinter) printf(e runner.Event, format string, args ...any) {
 	p.write(p.prefix(e), 0, format, args...)
 }
 
-// printShort is printf with truncation instead of wrapping.
+// printShort prints a line about an instance and truncates it instead of wrapping.
 func (p *PlainPrinter) printShort(e runner.Event, format string, args ...any) {
 	line := text.Printable(p.prefix(e) + fmt.Sprintf(format, args...))
-	if width := p.room(); width > 0 {
+	if width := p.maxWidth(); width > 0 {
 		line = ansi.TruncateWc(line, width, "…")
 	}
 	_, _ = io.WriteString(p.w, line+"\n")
 }
 
-// pull prints the progress of an image pull, which is at the end of the event's
-// text.
+// pull prints the progress of an image pull. It truncates the image name instead of
+// the progress, which follows the last ": " of the event's text.
 func (p *PlainPrinter) pull(e runner.Event) {
-	text, width := text.Printable("pull: "+e.Text), p.room()
+	text, width := text.Printable("pull: "+e.Text), p.maxWidth()
 	if i := strings.LastIndex(text, ": "); width > 0 {
 		text = table.TruncateMiddle(text[:i], width-len(margin)-ansi.StringWidthWc(text[i:])) + text[i:]
 	}
 	p.printShort(e, "%s", text)
 }
 
-// write writes a text after a prefix. The texts are untrusted: control
-// characters are replaced. If a line is too long, it continues below the text,
-// indented by hang cells.
-func (p *PlainPrinter) write(lead string, hang int, format string, args ...any) {
-	lead, text := text.Printable(lead), text.Printable(fmt.Sprintf(format, args...))
-	width := p.room()
-	if width > 0 && ansi.StringWidthWc(lead+text) > width {
-		indent := ansi.StringWidthWc(lead) + hang
+// write writes a text after a prefix. It replaces control characters, because both
+// are untrusted. A long text continues on the next line, below its start and
+// indented by hang more cells.
+func (p *PlainPrinter) write(prefix string, hang int, format string, args ...any) {
+	prefix, text := text.Printable(prefix), text.Printable(fmt.Sprintf(format, args...))
+	width := p.maxWidth()
+	if width > 0 && ansi.StringWidthWc(prefix+text) > width {
+		indent := ansi.StringWidthWc(prefix) + hang
 		if width-indent < minTextWidth {
 			indent = min(8, width/4)
 		}
-		text = wrapFrom(text, ansi.StringWidthWc(lead), indent, width)
+		text = wrapFrom(text, ansi.StringWidthWc(prefix), indent, width)
 	}
-	_, _ = io.WriteString(p.w, lead+text+"\n")
+	_, _ = io.WriteString(p.w, prefix+text+"\n")
 }
 
-func (p *PlainPrinter) room() int {
+func (p *PlainPrinter) maxWidth() int {
 	if p.Width == nil {
 		return 0
 	}
 	return p.Width()
 }
 
-// wrapFrom wraps a text that starts at column start between words, and keeps
-// spaces within lines. It does not break long words, which may be paths to
-// copy.
-func wrapFrom(text string, at, indent, width int) string {
+// wrapFrom wraps a text between words. The first line starts at column, the others
+// at indent. wrapFrom keeps spaces within lines and does not break long words, which
+// may be paths that users copy.
+func wrapFrom(text string, column, indent, width int) string {
 	var s strings.Builder
 	spaces := 0 // pending spaces before the word
 	started := false
@@ -99,12 +99,12 @@ func wrapFrom(text string, at, indent, width int) string {
 			continue
 		}
 		size := ansi.StringWidthWc(word)
-		if started && at+spaces+size > width {
+		if started && column+spaces+size > width {
 			s.WriteString("\n")
-			at, spaces = 0, indent
+			column, spaces = 0, indent
 		}
 		s.WriteString(strings.Repeat(" ", spaces) + word)
-		at += spaces + size
+		column += spaces + size
 		spaces, started = 0, true
 	}
 	return s.String()

@@ -14,11 +14,11 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// RepetitionSummary summarizes a run with several results for each instance.
-// Other reports describe the first result of each instance.
+// RepetitionSummary summarizes a run with several repetitions of each instance.
+// Other reports describe only the first repetition.
 type RepetitionSummary struct {
-	PerInstance int `json:"attempts_per_instance"` // maximum requested
-	Requested   int `json:"asked"`                 // requested results of all instances
+	PerInstance int `json:"attempts_per_instance"` // largest number of repetitions of an instance
+	Requested   int `json:"asked"`                 // requested results of all instances together
 	Results     int `json:"results"`
 	Graded      int `json:"judged"` // results with a verdict
 	// Pass is empty if there is no verdict.
@@ -42,8 +42,8 @@ type PassAt struct {
 	Of   int     `json:"instances"` // instances with at least K requested results
 }
 
-// NewRepetitionSummary summarizes these instances of a run. It returns nil if
-// one result for each instance was requested.
+// NewRepetitionSummary summarizes the instances of a run with these ids. It returns
+// nil if the run has only one repetition.
 func NewRepetitionSummary(run *runner.Run, ids []string) *RepetitionSummary {
 	instances := slices.DeleteFunc(slices.Clone(run.Instances), func(in runner.Instance) bool {
 		return !slices.Contains(ids, in.ID)
@@ -51,14 +51,14 @@ func NewRepetitionSummary(run *runner.Run, ids []string) *RepetitionSummary {
 	return newRepetitionSummary(run, instances, len(ids))
 }
 
-// Write writes the summary as text, in lines of at most width characters.
+// Write writes the summary as text, in lines of at most width cells.
 func (s *RepetitionSummary) Write(w io.Writer, width int) error {
 	_, err := io.WriteString(w, "\n"+s.text(width))
 	return err
 }
 
-// newRepetitionSummary is NewRepetitionSummary for instances with an attempt;
-// requested is the number of all selected instances.
+// newRepetitionSummary summarizes instances that have an attempt. requested is the
+// number of all selected instances.
 func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requested int) *RepetitionSummary {
 	s := &RepetitionSummary{PerInstance: run.Manifest.Repetitions()}
 	for _, in := range instances {
@@ -71,21 +71,21 @@ func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requeste
 	}
 	s.uneven = run.Manifest.Repetitions() <= 1
 	s.ResolvedByRepetition = make([]int, s.PerInstance)
-	all := make([]resultCount, requested) // zero resolved if an instance has no result
+	all := make([]resultCount, requested) // includes instances without an attempt
 	for i := range all {
-		all[i].of = s.PerInstance
+		all[i].requested = s.PerInstance
 		if s.uneven { // no number was requested, for example in an imported run
-			all[i].of = 1
+			all[i].requested = 1
 		}
 	}
 	for i, in := range instances {
 		for _, r := range in.Repetitions {
-			all[i].of = max(all[i].of, r.Repetition)
+			all[i].requested = max(all[i].requested, r.Repetition)
 			all[i].resolved += s.add(r)
 		}
 	}
-	for _, d := range all {
-		s.Requested += d.of
+	for _, counts := range all {
+		s.Requested += counts.requested
 	}
 	if s.Graded > 0 {
 		s.computeRates(all)
@@ -94,11 +94,11 @@ func newRepetitionSummary(run *runner.Run, instances []runner.Instance, requeste
 }
 
 // resultCount counts the requested and the resolved results of an instance.
-type resultCount struct{ of, resolved int }
+type resultCount struct{ requested, resolved int }
 
 // add counts a result and returns 1 if it is resolved.
 func (s *RepetitionSummary) add(r runner.Result) int {
-	if !r.Class.Counts() {
+	if !r.Class.IsResult() {
 		return 0
 	}
 	s.Results++
@@ -117,12 +117,12 @@ func (s *RepetitionSummary) add(r runner.Result) int {
 func (s *RepetitionSummary) computeRates(all []resultCount) {
 	for k := 1; k <= s.PerInstance; k++ {
 		if k > 5 && k < s.PerInstance && k&(k-1) != 0 {
-			continue // for large k show powers of two only
+			continue // of large k, show only powers of two
 		}
 		sum, n := 0.0, 0
-		for _, d := range all {
-			if d.of >= k {
-				sum, n = sum+stats.PassAt(stats.Count{Attempts: d.of, Resolved: d.resolved}, k), n+1
+		for _, counts := range all {
+			if counts.requested >= k {
+				sum, n = sum+stats.PassAt(stats.Count{Attempts: counts.requested, Resolved: counts.resolved}, k), n+1
 			}
 		}
 		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(n), Of: n})
@@ -139,7 +139,7 @@ func (s *RepetitionSummary) computeRates(all []resultCount) {
 	s.Deviation = math.Sqrt(max(0, squares-s.Mean*s.Mean*float64(s.PerInstance)/float64(s.PerInstance-1)))
 }
 
-// text formats the summary, in lines of at most width characters.
+// text formats the summary in lines of at most width cells.
 func (s *RepetitionSummary) text(width int) string {
 	var b strings.Builder
 	head := fmt.Sprintf("%d attempts per instance: %d of %d have a result", s.PerInstance, s.Results, s.Requested)

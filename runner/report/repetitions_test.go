@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// sampled is an instance whose samples ended so: R resolved, u unresolved,
-// - without a verdict, x without a result.
+// sampled returns an instance. Each letter is the result of a repetition: R resolved, u
+// unresolved, - without a verdict, x without a result.
 func sampled(id, ends string) runner.Instance {
 	in := runner.Instance{ID: id}
 	for i, end := range ends {
@@ -32,13 +32,13 @@ func sampled(id, ends string) runner.Instance {
 	return in
 }
 
-func TestSamples(t *testing.T) {
+func TestRepetitionSummary(t *testing.T) {
 	tests := []struct {
 		name  string
 		ends  []string
 		asked int
 		want  []string
-		// uneven runs do not say how many results were asked for.
+		// In an uneven run, the number of requested results is unknown.
 		uneven bool
 	}{
 		{"nobody asked for several", []string{"R", "u"}, 2, nil, false},
@@ -48,7 +48,7 @@ func TestSamples(t *testing.T) {
 			"6 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%",
 			"resolved by attempt: 1, 2; mean 50.0%, standard deviation 23.6 points",
 		}, false},
-		// An instance that was not started has nothing resolved.
+		// An instance that was not started has no resolved result.
 		{"one not started", []string{"RR", "uR"}, 3, []string{"4 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%"}, false},
 		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 have a verdict", "pass@1 25.0%, pass@2 50.0%"}, false},
 		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}, false},
@@ -90,8 +90,8 @@ func longest(ends []string) int {
 	return n
 }
 
-// Samples are there for people, too.
-func TestSamplesInAGlance(t *testing.T) {
+// The text of a summary includes the repetitions.
+func TestRepetitionsInSummary(t *testing.T) {
 	var b bytes.Buffer
 	g := Summary{Instances: 1, Repetitions: newRepetitionSummary(&runner.Run{}, []runner.Instance{sampled("a", "RR")}, 1)}
 	if err := g.Write(&b, 80); err != nil || !strings.Contains(b.String(), "pass@2 100.0%") {

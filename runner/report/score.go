@@ -29,13 +29,13 @@ type Evaluation struct {
 	// Unfinished lists submitted instances without a record, for example
 	// because the evaluation was stopped.
 	Unfinished []string
-	// Run is the run that made the patches, with its costs, steps and times;
-	// nil if they were made elsewhere.
+	// Run is the run that made the patches. Its costs, steps and times are added
+	// to the score. Run is nil if the patches were made elsewhere.
 	Run *runner.Run
-	// IDs lists the selected instances; nil means those of Run and those with a
-	// record.
+	// IDs lists the selected instances; nil means all instances of Run and
+	// Records.
 	IDs      []string
-	Official string // path of the official summary; may be empty
+	Official string // path of the official summary; "" if there is none
 	Now      time.Time
 }
 
@@ -47,39 +47,38 @@ type Score struct {
 	Models   []string `json:"models"` // model names of the predictions
 	Run      string   `json:"run,omitempty"`
 	Official string   `json:"official_summary,omitempty"`
-	// Baseline is gold or noop if the patches are those of the machine's
-	// baseline. Then Rate does not describe an agent: all gold patches should
-	// resolve their instances, and no noop should.
+	// Baseline is the model name "gold" or "noop" if the evaluation is a baseline
+	// of the machine, otherwise "". Rate then does not describe an agent: all gold
+	// patches should resolve their instances, and no noop task should.
 	Baseline string `json:"baseline,omitempty"`
 
-	// Instances counts the selected instances, the denominator of Rate. As with
-	// the official harness, an instance without a verdict counts as not
+	// Instances is the number of selected instances and the denominator of Rate.
+	// As in the official harness, an instance without a verdict counts as not
 	// resolved.
 	Instances int         `json:"instances"`
 	Rate      ResolveRate `json:"rate"`
-	// WithoutQuarantined is the rate without quarantined instances; nil if
-	// there are none or only such instances, and for a baseline.
+	// WithoutQuarantined is the rate without quarantined instances. It is nil if
+	// no instances or all instances are quarantined, and for a baseline.
 	WithoutQuarantined *ResolveRate `json:"without_quarantined,omitempty"`
-	// WithoutAutosubmitted counts the diffs that mini submitted at a limit as
-	// not resolved, for comparison with agents that submit nothing at a limit;
-	// nil if there are none.
+	// WithoutAutosubmitted is the rate if diffs that mini submitted at a limit
+	// count as not resolved. It makes the rate comparable with agents that submit
+	// nothing at a limit. It is nil if there are no such diffs.
 	WithoutAutosubmitted *ResolveRate `json:"without_autosubmitted,omitempty"`
 
 	Classes []ScoreClass `json:"classes"`
 	// NotEvaluated lists the instances with a submission but no verdict yet.
-	// NoResult counts those without a submission: see the outcomes of the run.
+	// NoResult counts the instances without a submission.
 	NotEvaluated []string `json:"not_evaluated,omitempty"`
 	NoResult     int      `json:"no_result"`
 
-	// Flags counts the instances with each flag, Flagged those with any flag.
-	// ChangedWithoutSuspect lists those whose verdict changes without the
-	// flagged hunks.
+	// Flags counts the instances with each flag, Flagged the instances with any
+	// flag. ChangedWithoutSuspect lists the instances whose verdict is different
+	// without the flagged hunks.
 	Flags                 map[string]int   `json:"flags,omitempty"`
 	Flagged               int              `json:"flagged"`
 	ChangedWithoutSuspect []ChangedVerdict `json:"changed_without_suspect,omitempty"`
 
-	// ForeignLogs lists the instances whose verdict is based on a log made
-	// elsewhere.
+	// ForeignLogs lists the instances whose verdict has ForeignLog set.
 	ForeignLogs []string `json:"foreign_logs,omitempty"`
 	// VerdictReasons explains the verdicts of the classes unstable,
 	// infrastructure and error.
@@ -87,8 +86,8 @@ type Score struct {
 	Quarantined    []evaluate.Quarantined `json:"quarantined,omitempty"`
 	Reused         int                    `json:"reused"` // verdicts without a new test run
 
-	// Cost is the cost of all attempts at the evaluated instances, in US
-	// dollars. CostUnknown counts the instances of partially unknown cost.
+	// Cost is the known cost of all attempts at the evaluated instances, in US
+	// dollars. CostUnknown counts the instances with calls of unknown cost.
 	Cost        model.Cost `json:"cost"`
 	CostUnknown int        `json:"cost_unknown_instances"`
 	Seconds     float64    `json:"evaluation_seconds"` // sum over all verdicts
@@ -104,16 +103,16 @@ type ResolveRate struct {
 	High     float64 `json:"high"`
 }
 
-// ScoreClass summarizes the instances of one class.
+// ScoreClass summarizes the instances with one class of verdict.
 type ScoreClass struct {
 	Class verdicts.Class `json:"class"`
 	Count int            `json:"count"`
 	IDs   []string       `json:"ids"`
 	// Autosubmitted counts the diffs that mini submitted at a limit.
 	Autosubmitted int `json:"autosubmitted"`
-	// Attempts, Cost, Steps and Seconds sum up all attempts of the agent at the
-	// instances; 0 if there is no run. Evaluation is the total duration of the
-	// evaluations, in seconds.
+	// Attempts, Cost, Steps and Seconds sum up all attempts of the agent at these
+	// instances; they are 0 if the run is unknown. Evaluation is the total
+	// duration of the evaluations, in seconds.
 	Attempts   int        `json:"attempts"`
 	Cost       model.Cost `json:"cost"`
 	Steps      int        `json:"steps"`
@@ -121,7 +120,7 @@ type ScoreClass struct {
 	Evaluation float64    `json:"evaluation_seconds"`
 }
 
-// ChangedVerdict is a verdict that changes without the flagged hunks.
+// ChangedVerdict is a verdict that is different without the flagged hunks.
 type ChangedVerdict struct {
 	ID       string         `json:"instance_id"`
 	Class    verdicts.Class `json:"class"`
@@ -152,9 +151,9 @@ func NewScore(e Evaluation) Score {
 	s := Score{Format: ScoreFormat, RunID: e.RunID, Official: e.Official, HasRun: e.Run != nil, Models: []string{}}
 	rows := map[string]Row{}
 	if e.Run != nil {
-		g := NewSummary(e.Run, e.IDs, e.Now)
-		s.Run, s.Instances = e.Run.Dir, g.Instances
-		for _, r := range g.Rows {
+		summary := NewSummary(e.Run, e.IDs, e.Now)
+		s.Run, s.Instances = e.Run.Dir, summary.Instances
+		for _, r := range summary.Rows {
 			rows[r.ID] = r
 		}
 	}
@@ -163,41 +162,41 @@ func NewScore(e Evaluation) Score {
 		records = slices.DeleteFunc(records, func(r verdicts.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
 	}
 	slices.SortFunc(records, func(a, b verdicts.Record) int { return datasets.CompareNatural(a.Instance, b.Instance) })
-	t := scoreBuilder{Score: &s, rows: rows, classes: map[verdicts.Class]*ScoreClass{}}
+	builder := scoreBuilder{Score: &s, rows: rows, classes: map[verdicts.Class]*ScoreClass{}}
 	for _, r := range records {
-		t.add(r)
+		builder.add(r)
 	}
 	if len(s.Models) == 1 && isBaseline(s.Models[0]) {
 		s.Baseline = s.Models[0]
 	}
-	t.addUnevaluated(e.Unfinished)
-	s.Instances = max(s.Instances, len(e.IDs), t.accounted+s.NoResult)
-	t.computeRates()
+	builder.addUnevaluated(e.Unfinished)
+	s.Instances = max(s.Instances, len(e.IDs), builder.accounted+s.NoResult)
+	builder.computeRates()
 	return s
 }
 
 // scoreBuilder builds a Score.
 type scoreBuilder struct {
 	*Score
-	rows              map[string]Row // rows of the run without a record, by instance id
+	rows              map[string]Row // the run's rows for which add has seen no record, by instance id
 	classes           map[verdicts.Class]*ScoreClass
 	accounted         int // instances with a record or a submission
-	submittedResolved int // resolved, not autosubmitted
-	trustedResolved   int // resolved, not quarantined
+	submittedResolved int // resolved and not autosubmitted
+	trustedResolved   int // resolved and not quarantined
 }
 
-func (t *scoreBuilder) add(r verdicts.Record) {
-	c := t.classes[r.Class]
+func (b *scoreBuilder) add(r verdicts.Record) {
+	c := b.classes[r.Class]
 	if c == nil {
 		c = &ScoreClass{Class: r.Class}
-		t.classes[r.Class] = c
+		b.classes[r.Class] = c
 	}
-	row, ok := t.rows[r.Instance]
-	delete(t.rows, r.Instance)
+	row, ok := b.rows[r.Instance]
+	delete(b.rows, r.Instance)
 	if ok && !row.CostKnown {
-		t.CostUnknown++
+		b.CostUnknown++
 	}
-	t.accounted++
+	b.accounted++
 	c.Count++
 	c.IDs = append(c.IDs, r.Instance)
 	c.Cost += row.Cost
@@ -205,92 +204,92 @@ func (t *scoreBuilder) add(r verdicts.Record) {
 	c.Seconds += row.Seconds
 	c.Evaluation += r.Seconds
 	c.Attempts += row.Attempts
-	t.Cost, t.Seconds = t.Cost+row.Cost, t.Seconds+r.Seconds
+	b.Cost, b.Seconds = b.Cost+row.Cost, b.Seconds+r.Seconds
 	if row.Autosubmitted {
 		c.Autosubmitted++
 	} else if r.Class == verdicts.Resolved {
-		t.submittedResolved++
+		b.submittedResolved++
 	}
 	if r.ReusedFrom != "" {
-		t.Reused++
+		b.Reused++
 	}
 	if r.ForeignLog {
-		t.ForeignLogs = append(t.ForeignLogs, r.Instance)
+		b.ForeignLogs = append(b.ForeignLogs, r.Instance)
 	}
-	if !slices.Contains(t.Models, r.Model) {
-		t.Models = append(t.Models, r.Model)
+	if !slices.Contains(b.Models, r.Model) {
+		b.Models = append(b.Models, r.Model)
 	}
-	t.addFlags(r)
+	b.addFlags(r)
 	switch r.Class {
 	case verdicts.Unstable, verdicts.Infrastructure, verdicts.Error:
-		t.VerdictReasons = append(t.VerdictReasons, VerdictReason{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
+		b.VerdictReasons = append(b.VerdictReasons, VerdictReason{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
 	}
 	if r.IsQuarantined() {
-		t.Quarantined = append(t.Quarantined, evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop})
+		b.Quarantined = append(b.Quarantined, evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop})
 	} else if r.Class == verdicts.Resolved {
-		t.trustedResolved++
+		b.trustedResolved++
 	}
 }
 
 // addFlags counts the distinct flags of a record.
-func (t *scoreBuilder) addFlags(r verdicts.Record) {
+func (b *scoreBuilder) addFlags(r verdicts.Record) {
 	if len(r.Flags) > 0 {
-		t.Flagged++
+		b.Flagged++
 	}
 	for _, name := range r.FlagNames() {
-		if t.Flags == nil {
-			t.Flags = map[string]int{}
+		if b.Flags == nil {
+			b.Flags = map[string]int{}
 		}
-		t.Flags[name]++
+		b.Flags[name]++
 	}
 	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == verdicts.Resolved) {
-		t.ChangedWithoutSuspect = append(t.ChangedWithoutSuspect, ChangedVerdict{ID: r.Instance, Class: r.Class, Resolved: *without})
+		b.ChangedWithoutSuspect = append(b.ChangedWithoutSuspect, ChangedVerdict{ID: r.Instance, Class: r.Class, Resolved: *without})
 	}
 }
 
 // addUnevaluated counts the instances without a record.
-func (t *scoreBuilder) addUnevaluated(unfinished []string) {
-	waiting := map[string]bool{}
+func (b *scoreBuilder) addUnevaluated(unfinished []string) {
+	pending := map[string]bool{}
 	for _, id := range unfinished {
-		waiting[id] = true
+		pending[id] = true
 	}
-	for id, row := range t.rows {
-		if row.Class.Counts() {
-			waiting[id] = true
-		} else if !waiting[id] {
-			t.NoResult++
+	for id, row := range b.rows {
+		if row.Class.IsResult() {
+			pending[id] = true
+		} else if !pending[id] {
+			b.NoResult++
 		}
 	}
-	t.NotEvaluated = slices.SortedFunc(maps.Keys(waiting), datasets.CompareNatural)
-	t.accounted += len(t.NotEvaluated)
+	b.NotEvaluated = slices.SortedFunc(maps.Keys(pending), datasets.CompareNatural)
+	b.accounted += len(b.NotEvaluated)
 }
 
-func (t *scoreBuilder) computeRates() {
-	t.NoResult = t.Instances - t.accounted // includes instances that were not started
+func (b *scoreBuilder) computeRates() {
+	b.NoResult = b.Instances - b.accounted // includes instances that were not started
 	for _, class := range verdicts.Classes() {
-		if c := t.classes[class]; c != nil {
-			t.Classes = append(t.Classes, *c)
+		if c := b.classes[class]; c != nil {
+			b.Classes = append(b.Classes, *c)
 		} else if class == verdicts.Resolved || class == verdicts.Unresolved {
-			t.Classes = append(t.Classes, ScoreClass{Class: class, IDs: []string{}})
+			b.Classes = append(b.Classes, ScoreClass{Class: class, IDs: []string{}})
 		}
 	}
-	resolved, auto := t.Count(verdicts.Resolved), 0
-	for _, c := range t.Classes {
-		auto += c.Autosubmitted
+	resolved, autosubmitted := b.Count(verdicts.Resolved), 0
+	for _, c := range b.Classes {
+		autosubmitted += c.Autosubmitted
 	}
-	t.Rate = NewResolveRate(resolved, t.Instances)
-	if auto > 0 {
-		like := NewResolveRate(t.submittedResolved, t.Instances)
-		t.WithoutAutosubmitted = &like
+	b.Rate = NewResolveRate(resolved, b.Instances)
+	if autosubmitted > 0 {
+		rate := NewResolveRate(b.submittedResolved, b.Instances)
+		b.WithoutAutosubmitted = &rate
 	}
-	if len(t.Quarantined) == 0 || t.Baseline != "" {
+	if len(b.Quarantined) == 0 || b.Baseline != "" {
 		return
 	}
-	if t.Instances == len(t.Quarantined) {
-		return // no instance is left
+	if b.Instances == len(b.Quarantined) {
+		return // all instances are quarantined
 	}
-	trusted := NewResolveRate(t.trustedResolved, t.Instances-len(t.Quarantined))
-	t.WithoutQuarantined = &trusted
+	trusted := NewResolveRate(b.trustedResolved, b.Instances-len(b.Quarantined))
+	b.WithoutQuarantined = &trusted
 }
 
 // Count returns the number of instances in a class.
@@ -316,43 +315,45 @@ func byCount(counts map[string]int) []string {
 	})
 }
 
-// NewScores returns the scores of all evaluations in a run folder, newest last.
-// With ids they cover these instances only. Models of one evaluation are
-// combined if they have no instance in common, because a run may continue with
-// another model. The baseline evaluations (gold, noop) have no score if there
-// are others; they determine the quarantined instances. Verdicts on replaced
+// NewScores returns the scores of all evaluations in a run folder, newest last. If
+// ids is not nil, the scores cover only these instances. Verdicts on replaced
 // submissions do not count.
-func NewScores(found verdicts.Set, run *runner.Run, ids []string, now time.Time) []Score {
-	type group struct {
+//
+// NewScores combines models of one evaluation that have no instance in common,
+// because a run may continue with another model. The baseline evaluations (gold,
+// noop) determine the quarantined instances; they have a score of their own only if
+// there are no other evaluations.
+func NewScores(set verdicts.Set, run *runner.Run, ids []string, now time.Time) []Score {
+	type group struct { // verdicts with a common score
 		runID     string
-		newest    time.Time
+		newest    time.Time // start of the newest test run
 		records   []verdicts.Record
 		instances map[string]bool
 		baseline  bool
-		ofRun     bool // has verdicts on the run's own submissions
+		hasRun    bool // has verdicts on the run's own submissions
 	}
 	var groups []*group
-	base, submissions := baselineOf(found), ReadPredictions(run)
-	for _, v := range byModel(found) {
-		first := v[0]
+	baselines, submissions := baselineOf(set), ReadPredictions(run)
+	for _, list := range byModel(set) {
+		first := list[0]
 		if first.Repetition > 1 {
 			continue // see RepetitionSummary
 		}
-		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return submissions.isStale(v.Record) })
+		list = slices.DeleteFunc(list, func(v verdicts.Verdict) bool { return submissions.isStale(v.Record) })
 		baseline := isBaseline(first.Model)
 		i := slices.IndexFunc(groups, func(g *group) bool {
 			return g.runID == first.RunID && !baseline && !g.baseline &&
-				!slices.ContainsFunc(v, func(v verdicts.Verdict) bool { return g.instances[v.Instance] })
+				!slices.ContainsFunc(list, func(v verdicts.Verdict) bool { return g.instances[v.Instance] })
 		})
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups, &group{runID: first.RunID, instances: map[string]bool{}, baseline: baseline})
 		}
 		g := groups[i]
-		for _, v := range v {
+		for _, v := range list {
 			g.instances[v.Instance] = true
-			g.ofRun = g.ofRun || submissions.matches(v.Record)
-			g.records = append(g.records, base.withBaseline(v.Record))
+			g.hasRun = g.hasRun || submissions.matches(v.Record)
+			g.records = append(g.records, baselines.withBaseline(v.Record))
 			for _, run := range v.Runs {
 				if run.Start.After(g.newest) {
 					g.newest = run.Start
@@ -367,25 +368,25 @@ func NewScores(found verdicts.Set, run *runner.Run, ids []string, now time.Time)
 	var scores []Score
 	for _, g := range groups {
 		e := Evaluation{RunID: g.runID, Records: g.records, IDs: ids, Now: now}
-		if g.ofRun { // otherwise the run's costs are those of other patches
+		if g.hasRun { // otherwise the run's costs belong to other patches
 			e.Run = run
 		}
 		s := NewScore(e)
-		s.Official = officialPath(found.Dir, s)
+		s.Official = officialPath(set.Dir, s)
 		scores = append(scores, s)
 	}
 	return scores
 }
 
-// officialPath returns the path of the official summary, which is named after
-// one of the models; "" if there is none.
+// officialPath returns the path of the official summary; "" if there is none. The
+// file is named after one of the score's models.
 func officialPath(dir string, s Score) string {
-	run, err := grade.NewLayout(dir, s.RunID)
+	layout, err := grade.NewLayout(dir, s.RunID)
 	if err != nil {
 		return ""
 	}
 	for _, m := range s.Models {
-		name, err := run.SummaryName(m)
+		name, err := layout.SummaryName(m)
 		if err != nil {
 			continue
 		}
@@ -400,11 +401,11 @@ func officialPath(dir string, s Score) string {
 func isBaseline(name string) bool { return name == evaluate.GoldModel || name == evaluate.NoopModel }
 
 // byModel groups the verdicts by evaluation and model.
-func byModel(found verdicts.Set) [][]verdicts.Verdict {
+func byModel(set verdicts.Set) [][]verdicts.Verdict {
 	type key struct{ run, model string }
 	groups := map[key][]verdicts.Verdict{}
 	var order []key
-	for _, v := range found.Verdicts {
+	for _, v := range set.Verdicts {
 		k := key{v.RunID, v.Model}
 		if groups[k] == nil {
 			order = append(order, k)
@@ -421,11 +422,11 @@ func byModel(found verdicts.Set) [][]verdicts.Verdict {
 // baseline holds the classes of the gold and noop tasks, by instance.
 type baseline struct{ gold, noop map[string]verdicts.Class }
 
-func baselineOf(found verdicts.Set) baseline {
+func baselineOf(set verdicts.Set) baseline {
 	b := baseline{map[string]verdicts.Class{}, map[string]verdicts.Class{}}
-	for _, v := range found.Verdicts {
+	for _, v := range set.Verdicts {
 		switch {
-		case !v.Class.IsFinal(): // not known yet
+		case !v.Class.IsFinal(): // no result yet
 		case v.Model == evaluate.GoldModel:
 			b.gold[v.Instance] = v.Class
 		case v.Model == evaluate.NoopModel:
@@ -449,8 +450,8 @@ func (b baseline) withBaseline(r verdicts.Record) verdicts.Record {
 // Predictions holds the predictions of a run, by instance id.
 type Predictions map[string]trajectories.Prediction
 
-// ReadPredictions reads preds.json of a run. It returns nil if the file is
-// unreadable; then no verdict is associated with the run.
+// ReadPredictions reads preds.json of a run. It returns nil if the file cannot be
+// read. Then no verdict matches the run.
 func ReadPredictions(run *runner.Run) Predictions {
 	if run == nil {
 		return nil
@@ -463,14 +464,14 @@ func ReadPredictions(run *runner.Run) Predictions {
 }
 
 // matches reports whether a verdict is about a prediction of the run.
-func (s Predictions) matches(r verdicts.Record) bool {
-	p, ok := s[r.Instance]
-	return ok && r.Matches(p)
+func (p Predictions) matches(r verdicts.Record) bool {
+	prediction, ok := p[r.Instance]
+	return ok && r.Matches(prediction)
 }
 
 // isStale reports whether a verdict is about an earlier prediction of the run
 // for the instance.
-func (s Predictions) isStale(r verdicts.Record) bool {
-	p, ok := s[r.Instance]
-	return ok && p.Model == r.Model && !r.Matches(p)
+func (p Predictions) isStale(r verdicts.Record) bool {
+	prediction, ok := p[r.Instance]
+	return ok && prediction.Model == r.Model && !r.Matches(prediction)
 }

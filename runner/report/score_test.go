@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// verdict is a record on what instances submit here.
+// verdict returns a record on the submission of an instance in these tests.
 func verdict(id string, class verdicts.Class, change ...func(*verdicts.Record)) verdicts.Record {
 	sum := sha256.Sum256([]byte("diff"))
 	r := verdicts.Record{
@@ -45,7 +45,7 @@ func flagged(without bool, names ...string) func(*verdicts.Record) {
 	}
 }
 
-// bigEvaluation is a run of 500 with every kind of verdict.
+// bigEvaluation returns an evaluation of 500 instances with every kind of verdict.
 func bigEvaluation(t *testing.T) []verdicts.Record {
 	t.Helper()
 	auto := func(o *trajectories.Outcome) { o.Autosubmitted = true }
@@ -79,7 +79,7 @@ func bigEvaluation(t *testing.T) []verdicts.Record {
 	add(1, verdicts.Infrastructure, because("the sandbox was killed"))
 	add(1, verdicts.Infrastructure, because("the network is down"))
 	add(2, verdicts.Error, because("the parser parse_log_django cannot read this log: list index out of range"))
-	for _, id := range []string{"sympy__sympy-1", "sympy__sympy-2"} { // submitted, and not evaluated yet
+	for _, id := range []string{"sympy__sympy-1", "sympy__sympy-2"} { // submitted but not evaluated yet
 		writeJournal(t, "run", id, 1, began, outcome(trajectories.Submitted, "Submitted", 3))
 	}
 	writeJournal(t, "run", "flask__flask-1", 1, began, outcome(trajectories.Provider, "RateLimited", 1))
@@ -147,7 +147,7 @@ func TestSmallScores(t *testing.T) {
 	}
 }
 
-// The folder of a run may hold several evaluations, and those of a baseline.
+// The folder of a run may have several evaluations, including those of a baseline.
 func TestScores(t *testing.T) {
 	back := inTemporary(t)
 	for _, id := range []string{"a", "b", "c"} {
@@ -204,7 +204,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// Of a baseline one wants to know whether it is as it should be.
+// The score of a baseline compares it with the expected result.
 func TestBaselineScores(t *testing.T) {
 	of := func(model string) func(*verdicts.Record) {
 		return func(r *verdicts.Record) {
@@ -245,7 +245,7 @@ func TestBaselineScores(t *testing.T) {
 	}
 }
 
-// The official summary is named where it is, after the model that has one.
+// Score.Official is the summary of the first model that has one.
 func TestOfficialSummary(t *testing.T) {
 	dir := t.TempDir()
 	found := verdicts.Set{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Resolved)}}}

@@ -21,10 +21,10 @@ import (
 const (
 	maxReasonsPerClass = 2 // distinct reasons for each class
 	maxListedItems     = 20
-	maxShownModels     = 3 // usually there is one
+	maxShownModels     = 3
 )
 
-// Write writes the score as text, in lines of at most width characters.
+// Write writes the score as text, in lines of at most width cells.
 func (s Score) Write(w io.Writer, width int) error {
 	var b strings.Builder
 	b.WriteString(table.Paragraph(s.headline(), width, 0, 3))
@@ -34,7 +34,7 @@ func (s Score) Write(w io.Writer, width int) error {
 	if s.WithoutAutosubmitted != nil {
 		b.WriteString(table.Paragraph(s.WithoutAutosubmitted.text("without autosubmitted patches"), width, 0, 2))
 	}
-	b.WriteString(table.Paragraph(s.about(), width, 0, 6)) // enough lines for the whole path
+	b.WriteString(table.Paragraph(s.detailsText(), width, 0, 6)) // enough lines for the whole path
 	b.WriteString("\n" + s.classTable(width))
 	b.WriteString(s.remarks(width))
 	_, err := io.WriteString(w, b.String())
@@ -46,15 +46,15 @@ func (s Score) headline() string {
 		return s.baselineText()
 	}
 	line := s.Rate.text(text.Plural(s.Rate.Of, "instance") + " resolved")
-	if n := s.Instances - s.withVerdict(); n > 0 {
+	if n := s.Instances - s.verdictCount(); n > 0 {
 		line += fmt.Sprintf("; %d without a verdict count as not resolved", n)
 	}
 	return line
 }
 
-// baselineText compares the baseline of a machine with the expected result.
+// baselineText compares a baseline of this machine with the expected result.
 func (s Score) baselineText() string {
-	resolved, graded := s.Count(verdicts.Resolved), s.withVerdict()
+	resolved, graded := s.Count(verdicts.Resolved), s.verdictCount()
 	text, wrong := fmt.Sprintf("gold: %d of %d pass with the gold patch", resolved, s.Instances), graded-resolved
 	if s.Baseline == evaluate.NoopModel {
 		text, wrong = fmt.Sprintf("noop: %d of %d pass without a patch", resolved, s.Instances), resolved
@@ -72,8 +72,8 @@ func (s Score) baselineText() string {
 	return text
 }
 
-// withVerdict returns the number of instances with a verdict.
-func (s Score) withVerdict() int {
+// verdictCount returns the number of instances with a verdict.
+func (s Score) verdictCount() int {
 	n := 0
 	for _, c := range s.Classes {
 		if c.Class != verdicts.Infrastructure && c.Class != verdicts.Error {
@@ -84,22 +84,22 @@ func (s Score) withVerdict() int {
 }
 
 // text formats the rate.
-func (r ResolveRate) text(what string) string {
+func (r ResolveRate) text(label string) string {
 	return fmt.Sprintf("%d of %d %s: %s, 95%% interval %s to %s",
-		r.Resolved, r.Of, what, percent(r.Rate), percent(r.Low), percent(r.High))
+		r.Resolved, r.Of, label, percent(r.Rate), percent(r.Low), percent(r.High))
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+func percent(rate float64) string { return fmt.Sprintf("%.1f%%", 100*rate) }
 
-// about returns the models, the run id and the path of the official summary.
-func (s Score) about() string {
+// detailsText lists the models, the run id and the path of the official summary.
+func (s Score) detailsText() string {
 	models := s.Models
 	if len(models) > maxShownModels {
 		models = append(models[:maxShownModels:maxShownModels], fmt.Sprintf("%d more", len(s.Models)-maxShownModels))
 	}
 	var parts []string
 	for _, m := range models {
-		if m != s.Baseline { // the first line has the baseline
+		if m != s.Baseline { // the headline has the baseline
 			parts = append(parts, truncate(m, 60))
 		}
 	}
@@ -111,9 +111,9 @@ func (s Score) about() string {
 	return text
 }
 
-// classTable returns the table of classes. If the run is known it has the costs
-// (total) and the steps and times (mean for each instance) of the agent.
-// Columns that do not fit are dropped, from the right.
+// classTable returns the table of classes. If the run is known, the table has the
+// total cost of the agent and its mean steps and time per instance. classTable drops
+// the rightmost columns until the table fits into width.
 func (s Score) classTable(width int) string {
 	rows := [][]string{s.classTableHead()}
 	for _, c := range s.Classes {
@@ -125,19 +125,19 @@ func (s Score) classTable(width int) string {
 			row = append(row, orDash(fmt.Sprint(c.Attempts), c.Attempts > 0))
 		}
 		if s.HasRun {
-			row = append(row, s.money(c),
+			row = append(row, s.costCell(c),
 				orDash(fmt.Sprintf("%.0f", mean(float64(c.Steps), c.Count)), c.Steps > 0),
 				orDash(durationText(mean(c.Seconds, c.Count)), c.Seconds > 0))
 		}
 		rows = append(rows, append(row, orDash(durationText(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
 	}
-	for _, more := range []struct {
+	for _, extra := range []struct {
 		name  string
 		count int
 	}{{"not evaluated", len(s.NotEvaluated)}, {"no submission", s.NoResult}} {
-		if more.count > 0 {
+		if extra.count > 0 {
 			row := make([]string, len(rows[0]))
-			row[0], row[1] = more.name, fmt.Sprint(more.count)
+			row[0], row[1] = extra.name, fmt.Sprint(extra.count)
 			rows = append(rows, row)
 		}
 	}
@@ -181,7 +181,7 @@ func tableWidth(rows [][]string) int {
 	return table.TotalWidth(widths)
 }
 
-func (s Score) money(c ScoreClass) string {
+func (s Score) costCell(c ScoreClass) string {
 	switch {
 	case c.Cost > 0:
 		return moneyText(c.Cost)
@@ -203,8 +203,8 @@ func mean(sum float64, n int) float64 { return sum / float64(max(n, 1)) }
 // withSpaces replaces underscores with spaces.
 func withSpaces(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// remarks lists flags, quarantined instances and the reasons of exceptional
-// verdicts.
+// remarks lists flags, quarantined instances, and the reasons of unstable,
+// infrastructure and error verdicts.
 func (s Score) remarks(width int) string {
 	var b strings.Builder
 	if s.Flagged > 0 {
@@ -234,7 +234,7 @@ func (s Score) remarks(width int) string {
 	return "\n" + b.String()
 }
 
-// quarantineReason explains why an instance is quarantined.
+// quarantineReason returns the baseline result that quarantines an instance.
 func quarantineReason(q evaluate.Quarantined) string {
 	if q.Noop == verdicts.Resolved {
 		return "no patch: " + withSpaces(string(q.Noop))
@@ -242,25 +242,25 @@ func quarantineReason(q evaluate.Quarantined) string {
 	return "gold: " + withSpaces(string(cmp.Or(q.Gold, verdicts.Unresolved)))
 }
 
-// reasonsText lists the instances of a class and their reasons, grouped by
-// similarity.
+// reasonsText lists the instances of a class and their reasons. It groups similar
+// reasons.
 func (s Score) reasonsText(class verdicts.Class, width int) string {
 	var ids []string
-	st := StatusSummary{}
-	for _, t := range s.VerdictReasons {
-		if t.Class == class {
-			ids = append(ids, t.ID)
-			st.add(Row{ID: t.ID, Error: t.Reason})
+	status := StatusSummary{}
+	for _, reason := range s.VerdictReasons {
+		if reason.Class == class {
+			ids = append(ids, reason.ID)
+			status.add(Row{ID: reason.ID, Error: reason.Reason})
 		}
 	}
-	what := fmt.Sprintf("%d %s", len(ids), withSpaces(string(class)))
-	if n := len(st.Reasons); n > maxReasonsPerClass {
-		what += fmt.Sprintf(", for %d reasons", n)
+	label := fmt.Sprintf("%d %s", len(ids), withSpaces(string(class)))
+	if n := len(status.Reasons); n > maxReasonsPerClass {
+		label += fmt.Sprintf(", for %d reasons", n)
 	}
 	var b strings.Builder
-	b.WriteString(listText(what, ids, width, 1))
-	slices.SortStableFunc(st.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
-	for _, r := range st.Reasons[:min(maxReasonsPerClass, len(st.Reasons))] {
+	b.WriteString(listText(label, ids, width, 1))
+	slices.SortStableFunc(status.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+	for _, r := range status.Reasons[:min(maxReasonsPerClass, len(status.Reasons))] {
 		line := r.Example + ": " + strings.Join(strings.Fields(r.Error), " ")
 		if r.Count > 1 {
 			line = fmt.Sprintf("%d like %s", r.Count, line)
@@ -271,12 +271,12 @@ func (s Score) reasonsText(class verdicts.Class, width int) string {
 }
 
 // listText lists as many items as fit into the given number of lines.
-func listText(what string, items []string, width, lines int) string {
+func listText(label string, items []string, width, lines int) string {
 	if len(items) == 0 {
 		return ""
 	}
 	for n := min(len(items), maxListedItems); ; n-- {
-		line := what + ": " + strings.Join(items[:n], ", ")
+		line := label + ": " + strings.Join(items[:n], ", ")
 		if more := len(items) - n; more > 0 {
 			line += fmt.Sprintf(" and %d more", more)
 		}
@@ -290,8 +290,8 @@ func listText(what string, items []string, width, lines int) string {
 }
 
 // WriteRepos writes the number of resolved instances of each repository, as
-// leaderboards require. The repository is derived from the instance id. An
-// instance without a verdict counts as not resolved.
+// leaderboards require. It derives the repository from the instance id. An instance
+// without a verdict counts as not resolved.
 func (s Score) WriteRepos(w io.Writer, width int) error {
 	type count struct{ resolved, of int }
 	counts := map[string]*count{}

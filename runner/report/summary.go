@@ -29,7 +29,7 @@ type Summary struct {
 
 	Instances   int            `json:"instances"`    // selected for the run
 	WithResult  int            `json:"with_result"`  // with the class submitted or limit
-	NotFinished int            `json:"not_finished"` // with an attempt, but none that ended
+	NotFinished int            `json:"not_finished"` // with attempts, none of which has ended
 	NotStarted  int            `json:"not_started"`
 	Classes     []ClassSummary `json:"classes"`
 	Patches     PatchCounts    `json:"patches"`
@@ -38,17 +38,17 @@ type Summary struct {
 	Rows       []Row    `json:"-"` // all instances
 	Expensive  []Row    `json:"most_expensive"`
 	Slowest    []Row    `json:"slowest"`
-	Failing    []Row    `json:"failing"`  // attempts ended without a result
-	Unfinished []Row    `json:"underway"` // latest attempt has not ended
+	Failing    []Row    `json:"failing"`  // with ended attempts but no result
+	Unfinished []Row    `json:"underway"` // the instances that NotFinished counts
 	Unreadable []string `json:"unread,omitempty"`
 	// Verdicts holds the evaluations of the run, newest last.
 	Verdicts []Score `json:"verdicts,omitempty"`
-	// Repetitions is set if several results for each instance were requested.
-	// The other fields describe the first repetition.
+	// Repetitions is set if the run has several repetitions of each instance. The
+	// other fields describe the first repetition.
 	Repetitions *RepetitionSummary `json:"samples,omitempty"`
 
-	// HideNextStep omits the hint on how to continue the run, for callers that
-	// print their own.
+	// HideNextStep omits the hint on how to continue the run. Callers set it if
+	// they print their own hint.
 	HideNextStep bool `json:"-"`
 }
 
@@ -70,8 +70,8 @@ type ClassSummary struct {
 	Statuses []StatusSummary    `json:"statuses"`
 }
 
-// StatusSummary summarizes the instances with one exit status. Reasons groups
-// their errors.
+// StatusSummary summarizes the instances with one exit status. Reasons are their
+// errors, grouped by MessagePattern.
 type StatusSummary struct {
 	Status  string   `json:"exit_status"`
 	Count   int      `json:"count"`
@@ -90,17 +90,18 @@ type Totals struct {
 	Attempts int        `json:"attempts"`
 	Cost     model.Cost `json:"cost"` // US dollars; without unknown costs
 	// CostUnknown counts the instances with model calls of unknown cost.
-	// NoModel reports that the replies were scripted.
+	// NoModel reports whether the replies were scripted.
 	CostUnknown int         `json:"cost_unknown_instances"`
 	NoModel     bool        `json:"no_model"`
 	Usage       model.Usage `json:"usage"`
 	Steps       int         `json:"steps"`
-	Median      int         `json:"median_steps"` // for each instance
+	Median      int         `json:"median_steps"` // per instance, in the attempts that count
 	P90         int         `json:"p90_steps"`
 	Max         int         `json:"max_steps"`
 	Wall        float64     `json:"wall_seconds"` // total duration of the sessions
 	Seconds     float64     `json:"sum_seconds"`  // sum over all attempts
-	// Phases is the time spent in each phase, as far as journals have it.
+	// Phases is the time spent in each phase, without attempts whose journals
+	// lack it.
 	Phases []Phase `json:"phases,omitempty"`
 }
 
@@ -114,7 +115,7 @@ type Row struct {
 	Steps         int                `json:"steps"`
 	AllSteps      int                `json:"steps_of_attempts"`
 	Cost          model.Cost         `json:"-"`
-	KnownCost     *model.Cost        `json:"cost"` // Cost; null if it is entirely unknown
+	KnownCost     *model.Cost        `json:"cost"` // Cost; null if no part of it is known
 	CostKnown     bool               `json:"cost_known"`
 	Seconds       float64            `json:"seconds"`
 	PatchBytes    int                `json:"patch_bytes"`
@@ -123,17 +124,17 @@ type Row struct {
 	Hint          string             `json:"hint,omitempty"`
 }
 
-// NewSummary summarizes a run. With ids it covers these instances only, and
-// counts unknown ones as not started.
+// NewSummary summarizes a run. If ids is not nil, the summary covers only these
+// instances and counts those without an attempt as not started.
 func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 	m := run.Manifest
-	g := Summary{
+	summary := Summary{
 		Format: SummaryFormat, Run: run.Dir, State: stateOf(run),
 		MiniVersion: m.MiniVersion, Dataset: m.Dataset.Name, Model: cmp.Or(m.Model.Name, m.Model.Class),
 		Environment: m.Environment.Class,
 		Unreadable:  run.ReadErrors,
 	}
-	g.Totals.NoModel = m.Model.Class == "scripted"
+	summary.Totals.NoModel = m.Model.Class == "scripted"
 	instances := run.Instances
 	if ids != nil {
 		wanted := make(map[string]bool, len(ids))
@@ -141,47 +142,47 @@ func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 			wanted[id] = true
 		}
 		instances = slices.DeleteFunc(slices.Clone(instances), func(in runner.Instance) bool { return !wanted[in.ID] })
-		g.NotStarted = len(wanted) - len(instances)
+		summary.NotStarted = len(wanted) - len(instances)
 	} else {
-		g.NotStarted = notStarted(run)
+		summary.NotStarted = notStarted(run)
 	}
-	g.Instances = len(instances) + g.NotStarted
+	summary.Instances = len(instances) + summary.NotStarted
 	classes := classGroups{}
-	var spent []phaseTime
+	var times []phaseTime
 	for _, in := range instances {
-		row := g.add(run, in, now, &spent)
-		g.Rows = append(g.Rows, row)
+		row := summary.add(run, in, now, &times)
+		summary.Rows = append(summary.Rows, row)
 		switch {
 		case in.Result == nil:
-			g.Unfinished = append(g.Unfinished, row)
+			summary.Unfinished = append(summary.Unfinished, row)
 			continue
-		case !row.Class.Counts():
-			g.Failing = append(g.Failing, row)
+		case !row.Class.IsResult():
+			summary.Failing = append(summary.Failing, row)
 		default:
-			g.WithResult++
+			summary.WithResult++
 		}
 		classes.add(row)
 	}
-	slices.SortStableFunc(g.Failing, func(a, b Row) int {
+	slices.SortStableFunc(summary.Failing, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(rankOf(a.Class), rankOf(b.Class)), cmp.Compare(a.Status, b.Status))
 	})
-	g.NotFinished = len(g.Unfinished)
-	g.Classes = classes.sorted()
-	for _, c := range g.Classes {
-		g.Patches.With += c.Patches.With
-		g.Patches.Empty += c.Patches.Empty
-		g.Patches.Autosubmitted += c.Patches.Autosubmitted
+	summary.NotFinished = len(summary.Unfinished)
+	summary.Classes = classes.sorted()
+	for _, c := range summary.Classes {
+		summary.Patches.With += c.Patches.With
+		summary.Patches.Empty += c.Patches.Empty
+		summary.Patches.Autosubmitted += c.Patches.Autosubmitted
 	}
-	g.Totals.Wall = run.WallTime(now).Seconds()
-	g.Totals.Phases = sumPhases(spent)
-	g.Repetitions = newRepetitionSummary(run, instances, g.Instances)
-	g.rank()
-	return g
+	summary.Totals.Wall = run.WallTime(now).Seconds()
+	summary.Totals.Phases = sumPhases(times)
+	summary.Repetitions = newRepetitionSummary(run, instances, summary.Instances)
+	summary.rank()
+	return summary
 }
 
-// add adds an instance to the totals, and the phase times of its attempts to
-// spent.
-func (g *Summary) add(run *runner.Run, in runner.Instance, now time.Time, spent *[]phaseTime) Row {
+// add adds an instance to the totals and the phase times of its attempts to times.
+// It returns the row of the instance.
+func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times *[]phaseTime) Row {
 	row := Row{ID: in.ID, Attempts: len(in.Attempts)}
 	attempts := in.Attempts
 	if r := in.Result; r != nil {
@@ -196,28 +197,28 @@ func (g *Summary) add(run *runner.Run, in runner.Instance, now time.Time, spent 
 	for _, a := range attempts {
 		t := a.Totals()
 		if r := a.Result; r != nil {
-			*spent = append(*spent, phaseTimesOf(r.Times)...)
+			*times = append(*times, phaseTimesOf(r.Times)...)
 		}
 		row.AllSteps += t.Steps
 		row.Cost += t.Cost
 		row.Seconds += max(0, secondsOf(run, a, now))
-		g.Totals.Usage = g.Totals.Usage.Add(t.Usage)
+		s.Totals.Usage = s.Totals.Usage.Add(t.Usage)
 		unpriced += t.Usage.Unpriced
 		if in.Result == nil {
 			row.Steps = t.Steps
 		}
 	}
-	row.CostKnown = unpriced == 0 || g.Totals.NoModel
+	row.CostKnown = unpriced == 0 || s.Totals.NoModel
 	if !row.CostKnown {
-		g.Totals.CostUnknown++
+		s.Totals.CostUnknown++
 	}
 	if row.CostKnown || row.Cost != 0 {
 		row.KnownCost = &row.Cost
 	}
-	g.Totals.Attempts += row.Attempts
-	g.Totals.Steps += row.AllSteps
-	g.Totals.Cost += row.Cost
-	g.Totals.Seconds += row.Seconds
+	s.Totals.Attempts += row.Attempts
+	s.Totals.Steps += row.AllSteps
+	s.Totals.Cost += row.Cost
+	s.Totals.Seconds += row.Seconds
 	return row
 }
 
@@ -232,13 +233,13 @@ func stateOf(run *runner.Run) RunState {
 	return Finished
 }
 
-// notStarted returns the minimum number of selected instances without an
-// attempt. The run does not record the ids that each session selected. A
-// session with fewer instances does not make the run smaller.
+// notStarted returns the number of selected instances without an attempt. It is a
+// lower bound, because the run records how many instances each session selected but
+// not their ids. The session with the most instances counts.
 func notStarted(run *runner.Run) int {
 	left := max(0, run.Manifest.Selected()-len(run.Instances))
 	if n := len(run.Manifest.Sessions); n > 0 {
-		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Repetitions <= 1 { // otherwise it counts repetitions
+		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Repetitions <= 1 { // with several, it counts those
 			left = max(left, s.Unstarted)
 		}
 	}
@@ -248,8 +249,9 @@ func notStarted(run *runner.Run) int {
 // maxRanked is the length of a ranking.
 const maxRanked = 10
 
-// secondsOf returns the duration of an attempt. If the run is active, the
-// newest attempt has not ended, even if its journal has no recent records.
+// secondsOf returns the duration of an attempt. In an active run, an attempt of the
+// current session without an outcome lasts until now, even if its journal has no
+// recent records.
 func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
 	if a.Result != nil {
 		return a.Result.Seconds
@@ -263,23 +265,23 @@ func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
 }
 
 // rank computes the rankings and the step statistics.
-func (g *Summary) rank() {
-	g.Expensive = ranked(g.Rows, func(r Row) float64 { return float64(r.Cost) })
-	g.Slowest = ranked(g.Rows, func(r Row) float64 { return r.Seconds })
+func (s *Summary) rank() {
+	s.Expensive = ranked(s.Rows, func(r Row) float64 { return float64(r.Cost) })
+	s.Slowest = ranked(s.Rows, func(r Row) float64 { return r.Seconds })
 	var steps []int
-	for _, r := range g.Rows {
+	for _, r := range s.Rows {
 		if r.Class != "" {
 			steps = append(steps, r.Steps)
 		}
 	}
 	slices.Sort(steps)
-	g.Totals.Median, g.Totals.P90, g.Totals.Max = quantile(steps, 50), quantile(steps, 90), quantile(steps, 100)
+	s.Totals.Median, s.Totals.P90, s.Totals.Max = quantile(steps, 50), quantile(steps, 90), quantile(steps, 100)
 }
 
 // ranked returns the rows with the largest positive values.
-func ranked(rows []Row, of func(Row) float64) []Row {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return of(r) <= 0 })
-	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(of(b), of(a)) })
+func ranked(rows []Row, value func(Row) float64) []Row {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return value(r) <= 0 })
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(value(b), value(a)) })
 	return slices.Clip(rows[:min(maxRanked, len(rows))])
 }
 
@@ -291,11 +293,11 @@ func quantile(sorted []int, percent int) int {
 	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
 }
 
-// Reason groups errors that differ in names, numbers and paths only.
+// Reason groups errors that differ only in names, numbers and paths.
 type Reason struct {
 	Count int `json:"count"`
-	// Pattern is the error with placeholders. Error is the error of the
-	// instance Example, and Hint its hint.
+	// Pattern is the error with placeholders (see MessagePattern). Example is the
+	// id of one of the instances; Error and Hint are those of that instance.
 	Pattern string `json:"pattern"`
 	Error   string `json:"error"`
 	Example string `json:"example"`
@@ -314,14 +316,14 @@ var classOrder = []trajectories.Class{
 // classGroups groups rows by class.
 type classGroups map[trajectories.Class]*ClassSummary
 
-func (t classGroups) add(r Row) {
-	c := t[r.Class]
+func (g classGroups) add(r Row) {
+	c := g[r.Class]
 	if c == nil {
 		c = &ClassSummary{Class: r.Class}
-		t[r.Class] = c
+		g[r.Class] = c
 	}
 	c.Count++
-	if r.Class.Counts() {
+	if r.Class.IsResult() {
 		if r.PatchBytes > 0 {
 			c.Patches.With++
 		} else {
@@ -355,11 +357,11 @@ func (s *StatusSummary) add(r Row) {
 	s.Reasons[i].Count++
 }
 
-// sorted returns the classes in display order, with their statuses and reasons
+// sorted returns the classes in display order. It sorts their statuses and reasons
 // by descending count.
-func (t classGroups) sorted() []ClassSummary {
+func (g classGroups) sorted() []ClassSummary {
 	list := []ClassSummary{}
-	for _, c := range t {
+	for _, c := range g {
 		slices.SortStableFunc(c.Statuses, func(a, b StatusSummary) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status))
 		})
@@ -384,8 +386,8 @@ func rankOf(c trajectories.Class) int {
 // variableParts lists patterns for the variable parts of errors, most specific
 // first.
 var variableParts = [...]struct {
-	what *lazyregexp.Regexp
-	sign string
+	pattern     *lazyregexp.Regexp
+	placeholder string
 }{
 	{lazyregexp.New(`\bsha256:[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
 	{lazyregexp.New(`(^|[\s"'=(:])(~|\.{1,2})?(/[\w.@+~-]+){2,}/?`), "${1}<path>"},
@@ -394,12 +396,12 @@ var variableParts = [...]struct {
 	{lazyregexp.New(`[0-9]+([.,][0-9]+)*`), "<n>"},
 }
 
-// minIDLength is the minimum length of an instance id that is replaced in its
-// error. A shorter id may be an ordinary word.
+// minIDLength is the minimum length of an instance id that MessagePattern replaces.
+// A shorter id may be an ordinary word.
 const minIDLength = 4
 
-// MessagePattern returns the start of a text with placeholders for the instance
-// id, numbers, paths and container ids, so that similar messages are equal.
+// MessagePattern returns the start of a message with placeholders for the instance
+// id, numbers, paths and container ids. Similar messages have equal patterns.
 func MessagePattern(text, instance string) string {
 	text = strings.Join(strings.Fields(truncate(text, maxError)), " ")
 	if len(instance) >= minIDLength {
@@ -411,13 +413,14 @@ func MessagePattern(text, instance string) string {
 			text = strings.ReplaceAll(text, name, "<instance>")
 		}
 	}
-	for _, d := range variableParts {
-		text = d.what.ReplaceAllString(text, d.sign)
+	for _, part := range variableParts {
+		text = part.pattern.ReplaceAllString(text, part.placeholder)
 	}
 	return text
 }
 
-// truncate returns at most limit bytes of s, in whole characters.
+// truncate returns s if it has at most limit bytes, otherwise its start and an
+// ellipsis. It cuts between characters.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -29,7 +29,7 @@ type record struct {
 	data any
 }
 
-// writeJournal makes an attempt, a second between its records.
+// writeJournal writes the journal of an attempt, with one second between records.
 func writeJournal(t *testing.T, dir, id string, attempt int, start time.Time, records ...record) string {
 	t.Helper()
 	records = append([]record{{trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: id, Attempt: attempt}}}, records...)
@@ -59,14 +59,14 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// outcome is the last record of an attempt that began when all did.
+// outcome returns the last record of an attempt that started with the others.
 func outcome(class trajectories.Class, status string, steps int, change ...func(*trajectories.Outcome)) record {
 	o := trajectories.Outcome{
 		Class: class, ExitStatus: status, Steps: steps, Cost: model.Cost(steps) / 100,
 		Usage: model.Usage{Prompt: int64(steps) * 12_345, Completion: int64(steps) * 321, CacheRead: int64(steps) * 10_000},
 		Start: began, End: began.Add(time.Duration(steps) * 7 * time.Second),
 	}
-	if class.Counts() {
+	if class.IsResult() {
 		o.Submission = []byte("diff")
 	}
 	for _, f := range change {
@@ -97,7 +97,7 @@ func session(took time.Duration, notStarted int) runner.Session {
 	return runner.Session{Started: began, Ended: &end, Summary: &runner.Summary{Unstarted: notStarted}}
 }
 
-// bigRun has every kind of ending, and names and errors of strangers.
+// bigRun writes a run with every kind of outcome, and with untrusted names and errors.
 func bigRun(t *testing.T) {
 	t.Helper()
 	for n := 1; n <= 30; n++ {
@@ -135,8 +135,7 @@ func read(t *testing.T, dir string) *runner.Run {
 	return run
 }
 
-// shown is what people see; nothing in it is wider than it may be, but the
-// commands.
+// shown returns the text form. It checks that only lines with commands are wider than allowed.
 func shown(t *testing.T, write func(*bytes.Buffer) error, width int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -149,14 +148,14 @@ func shown(t *testing.T, write func(*bytes.Buffer) error, width int) string {
 			t.Errorf("%d wide, %d allowed: %s", ansi.StringWidth(line), width, line)
 		}
 		if text.Printable(line) != line {
-			t.Errorf("not fit for a terminal: %q", line)
+			t.Errorf("not printable: %q", line)
 		}
 	}
 	return out.String()
 }
 
-// inTemporary works in a folder of its own, so that a run there has the same
-// name everywhere, and returns the way back to the golden files.
+// inTemporary changes to a temporary folder, so that the path of a run is always the same. back
+// returns to the folder of the golden files.
 func inTemporary(t *testing.T) (back func()) {
 	t.Helper()
 	here, err := os.Getwd()
@@ -176,7 +175,7 @@ func indented(t *testing.T, v any) string {
 	return string(document) + "\n"
 }
 
-func TestGlance(t *testing.T) {
+func TestSummary(t *testing.T) {
 	back := inTemporary(t)
 	bigRun(t)
 	run := read(t, "run")
@@ -188,12 +187,12 @@ func TestGlance(t *testing.T) {
 		shown(t, func(b *bytes.Buffer) error { return g.Write(b, width) }, width)
 	}
 	if diff := cmp.Diff(g, report.NewSummary(run, nil, began)); diff != "" {
-		t.Errorf("the second look differs:\n%s", diff)
+		t.Errorf("the second summary differs:\n%s", diff)
 	}
 }
 
-// A handful of instances is shown one by one.
-func TestShortGlance(t *testing.T) {
+// The summary of a short run lists every instance.
+func TestShortSummary(t *testing.T) {
 	unpriced := func(o *trajectories.Outcome) { o.Cost, o.Usage.Unpriced = 0, int64(o.Steps) }
 	cheap := func(o *trajectories.Outcome) { o.Cost = 0.0004 }
 	tests := []struct {
@@ -230,9 +229,9 @@ func TestShortGlance(t *testing.T) {
 	}
 }
 
-// An attempt under way takes time although its journal is silent; one of a
-// session that was killed does not.
-func TestTimeUnderWay(t *testing.T) {
+// The time of a running attempt grows even if its journal has no new records. That of an attempt
+// of a killed session does not.
+func TestTimeOfRunningAttempt(t *testing.T) {
 	for worker, want := range map[int]float64{0: 2, 4711: 60} {
 		run := &runner.Run{
 			WorkerPID: worker,
@@ -252,8 +251,8 @@ func TestTimeUnderWay(t *testing.T) {
 	}
 }
 
-// In a narrow terminal the ids of a project can be told apart.
-func TestNarrowGlance(t *testing.T) {
+// On a narrow terminal, truncated ids of a project stay distinguishable.
+func TestNarrowSummary(t *testing.T) {
 	dir := t.TempDir()
 	for _, n := range []int{12907, 13033, 13236, 13398, 13453, 13579} {
 		writeJournal(t, dir, fmt.Sprintf("astropy__astropy-%d", n), 1, began, outcome(trajectories.Submitted, "Submitted", 3))
@@ -289,8 +288,8 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// What the user interrupted is no failure to look into, one by one.
-func TestInterruptedGlance(t *testing.T) {
+// Instances that the user interrupted are counted but not listed.
+func TestInterruptedSummary(t *testing.T) {
 	for _, n := range []int{3, 12} {
 		dir := t.TempDir()
 		writeJournal(t, dir, "lost", 1, began, outcome(trajectories.Environment, "ContainerDied", 3))
@@ -308,12 +307,12 @@ func TestInterruptedGlance(t *testing.T) {
 		}
 		g.HideNextStep = true
 		if text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80); strings.Contains(text, "to continue") {
-			t.Errorf("how to go on is said twice:\n%s", text)
+			t.Errorf("the next step is printed twice:\n%s", text)
 		}
 	}
 }
 
-// A session that was asked for few instances leaves the run as large as it was.
+// A session with fewer instances does not make the run smaller.
 func TestNarrowerSession(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
@@ -321,8 +320,8 @@ func TestNarrowerSession(t *testing.T) {
 	}
 	narrow := session(time.Minute, 0)
 	for name, wide := range map[string]runner.Session{
-		"killed": {Started: began, Selected: 300},
-		"ended":  {Started: began, Selected: 300, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
+		"killed": {Started: began, InstanceCount: 300},
+		"ended":  {Started: began, InstanceCount: 300, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
 		"old":    {Started: began, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
 	} {
 		manifest(t, dir, 2, "openai", wide, narrow)
@@ -330,13 +329,13 @@ func TestNarrowerSession(t *testing.T) {
 			t.Errorf("%s: %d of %d not started", name, g.NotStarted, g.Instances)
 		}
 	}
-	manifest(t, dir, 2, "openai", session(time.Minute, 0), narrow) // as mini-1 files were at first
+	manifest(t, dir, 2, "openai", session(time.Minute, 0), narrow) // as in the first mini-1 files
 	if g := report.NewSummary(read(t, dir), nil, began); g.Instances != 3 || g.NotStarted != 0 {
 		t.Errorf("%d of %d not started", g.NotStarted, g.Instances)
 	}
 }
 
-// Errors that are alike fold together; those that are not do not.
+// Similar errors are grouped; different ones are not.
 func TestReasons(t *testing.T) {
 	id := "django__django-11099"
 	tests := []struct{ error, pattern string }{

@@ -18,47 +18,47 @@ import (
 
 // Limits of the text form. The JSON form has everything.
 const (
-	shortRun      = 5  // instances; a run with more is shown with rankings
+	shortRun      = 5  // instances listed in one table; longer runs have rankings
 	maxReasons    = 3  // for each status
-	maxFailing    = 40 // instances without a result
-	maxSameStatus = 10 // of those, with the same exit status
-	maxUnread     = 5
+	maxFailing    = 40 // listed instances without a result
+	maxSameStatus = 10 // listed instances with the same exit status
+	maxUnreadable = 5
 	maxScores     = 3 // evaluations before the newest
 )
 
-// Write writes the summary as text, in lines of at most width characters.
-// Commands are never truncated, so that they can be copied.
-func (g Summary) Write(w io.Writer, width int) error {
-	var s strings.Builder
-	if g.Instances > 0 || len(g.Verdicts) == 0 { // otherwise the folder has an evaluation only
-		s.WriteString(table.Paragraph(g.headline(), width, 0, 4))
-		s.WriteString(table.Paragraph(g.about(), width, 0, 3))
-		if len(g.Rows) <= shortRun {
-			g.writeShort(&s, width)
+// Write writes the summary as text, in lines of at most width cells. It never
+// truncates commands, so that users can copy them.
+func (s Summary) Write(w io.Writer, width int) error {
+	var b strings.Builder
+	if s.Instances > 0 || len(s.Verdicts) == 0 { // otherwise the folder has only an evaluation
+		b.WriteString(table.Paragraph(s.headline(), width, 0, 4))
+		b.WriteString(table.Paragraph(s.detailsText(), width, 0, 3))
+		if len(s.Rows) <= shortRun {
+			s.writeShort(&b, width)
 		} else {
-			g.writeLong(&s, width)
+			s.writeLong(&b, width)
 		}
 	}
-	s.WriteString(unreadableText(g.Unreadable, width))
-	if err := g.writeVerdicts(&s, width); err != nil {
+	b.WriteString(unreadableText(s.Unreadable, width))
+	if err := s.writeVerdicts(&b, width); err != nil {
 		return err
 	}
-	if g.Repetitions != nil {
-		s.WriteString("\n" + g.Repetitions.text(width))
+	if s.Repetitions != nil {
+		b.WriteString("\n" + s.Repetitions.text(width))
 	}
-	if next := g.nextStep(); next != "" && !g.HideNextStep {
-		s.WriteString("\n" + table.Paragraph(next, width, 0, 3))
+	if next := s.nextStep(); next != "" && !s.HideNextStep {
+		b.WriteString("\n" + table.Paragraph(next, width, 0, 3))
 	}
-	_, err := io.WriteString(w, s.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// unreadableText lists the first errors of unreadable files.
-func unreadableText(all []string, width int) string {
+// unreadableText lists the first maxUnreadable errors of unreadable files.
+func unreadableText(errs []string, width int) string {
 	var s strings.Builder
-	for i, text := range all {
-		if i == maxUnread {
-			fmt.Fprintf(&s, "... and %d more unreadable files; --json shows all\n", len(all)-i)
+	for i, text := range errs {
+		if i == maxUnreadable {
+			fmt.Fprintf(&s, "... and %d more unreadable files; --json shows all\n", len(errs)-i)
 			break
 		}
 		s.WriteString(table.Paragraph("cannot be read: "+text, width, 0, 2))
@@ -68,65 +68,65 @@ func unreadableText(all []string, width int) string {
 
 // writeVerdicts writes the newest evaluation, and one line for each earlier
 // one.
-func (g Summary) writeVerdicts(s *strings.Builder, width int) error {
-	n := len(g.Verdicts)
+func (s Summary) writeVerdicts(b *strings.Builder, width int) error {
+	n := len(s.Verdicts)
 	if n == 0 {
 		return nil
 	}
-	if s.Len() > 0 {
-		s.WriteString("\n")
+	if b.Len() > 0 {
+		b.WriteString("\n")
 	}
-	if err := g.Verdicts[n-1].Write(s, width); err != nil {
+	if err := s.Verdicts[n-1].Write(b, width); err != nil {
 		return err
 	}
-	for i, v := range slices.Backward(g.Verdicts[:n-1]) {
+	for i, v := range slices.Backward(s.Verdicts[:n-1]) {
 		if n-2-i == maxScores {
-			fmt.Fprintf(s, "... and %d earlier evaluations; --json shows all\n", i+1)
+			fmt.Fprintf(b, "... and %d earlier evaluations; --json shows all\n", i+1)
 			break
 		}
-		s.WriteString(table.Paragraph("earlier: "+v.headline()+": "+v.about(), width, 0, 2))
+		b.WriteString(table.Paragraph("earlier: "+v.headline()+": "+v.detailsText(), width, 0, 2))
 	}
 	return nil
 }
 
-func (g Summary) headline() string {
-	if g.Instances == 0 && g.Dataset == "" { // there is no run.json
+func (s Summary) headline() string {
+	if s.Instances == 0 && s.Dataset == "" { // there is no run.json
 		return "no results or verdicts yet"
 	}
 	var parts []string
-	for _, c := range g.Classes {
+	for _, c := range s.Classes {
 		parts = append(parts, fmt.Sprintf("%d %s", c.Count, c.Class))
 	}
-	if g.NotFinished > 0 {
-		parts = append(parts, fmt.Sprintf("%d not finished", g.NotFinished))
+	if s.NotFinished > 0 {
+		parts = append(parts, fmt.Sprintf("%d not finished", s.NotFinished))
 	}
-	if g.NotStarted > 0 {
-		parts = append(parts, fmt.Sprintf("%d not started", g.NotStarted))
+	if s.NotStarted > 0 {
+		parts = append(parts, fmt.Sprintf("%d not started", s.NotStarted))
 	}
-	text := fmt.Sprintf("%d of %d instances have a result", g.WithResult, g.Instances)
+	text := fmt.Sprintf("%d of %d instances have a result", s.WithResult, s.Instances)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
 	return text
 }
 
-// about returns the dataset, the model, the environment and the run folder.
-func (g Summary) about() string {
+// detailsText lists the dataset, the model, the environment and the run folder.
+func (s Summary) detailsText() string {
 	var parts []string
-	sandbox := g.Environment
+	sandbox := s.Environment
 	if sandbox == "local" {
 		sandbox += " (no sandbox)"
 	}
-	for _, p := range []string{g.Dataset, g.Model, sandbox} {
+	for _, p := range []string{s.Dataset, s.Model, sandbox} {
 		if p != "" {
 			parts = append(parts, truncate(p, 60))
 		}
 	}
-	text := "files in " + g.Run
+	text := "files in " + s.Run
 	if len(parts) > 0 {
 		text = strings.Join(parts, ", ") + "; " + text
 	}
-	switch g.State {
+	switch s.State {
 	case Working:
 		text += "; mini is running"
 	case Stopped:
@@ -136,28 +136,28 @@ func (g Summary) about() string {
 }
 
 // nextStep returns a hint on how to continue an unfinished run.
-func (g Summary) nextStep() string {
-	left := g.Instances - g.WithResult
-	if left <= 0 || g.State == Working {
+func (s Summary) nextStep() string {
+	left := s.Instances - s.WithResult
+	if left <= 0 || s.State == Working {
 		return ""
 	}
 	return fmt.Sprintf("%s without a result: run the same command with -o %s to continue",
-		text.Count(left, "instance"), text.ShellQuote(g.Run))
+		text.Count(left, "instance"), text.ShellQuote(s.Run))
 }
 
 // writeShort writes a table of all instances.
-func (g Summary) writeShort(s *strings.Builder, width int) {
-	if len(g.Rows) == 0 {
+func (s Summary) writeShort(b *strings.Builder, width int) {
+	if len(s.Rows) == 0 {
 		return
 	}
-	s.WriteString("\n")
+	b.WriteString("\n")
 	rows := [][]string{{"instance", "steps", "cost", "time", "outcome"}}
 	columns := "irrrs"
-	classes := g.verdictClasses()
+	classes := s.verdictClasses()
 	if classes != nil {
 		rows[0], columns = append(rows[0], "verdict"), columns+"l"
 	}
-	for _, r := range g.Rows {
+	for _, r := range s.Rows {
 		outcome := cmp.Or(r.Status, "not finished")
 		note := patchText(r)
 		if classes != nil { // save space
@@ -172,21 +172,21 @@ func (g Summary) writeShort(s *strings.Builder, width int) {
 		}
 		rows = append(rows, row)
 	}
-	s.WriteString(table.Table(width, columns, rows))
-	s.WriteString(attemptsLegend(g.Rows, width))
-	for _, r := range g.Failing {
+	b.WriteString(table.Table(width, columns, rows))
+	b.WriteString(attemptsLegend(s.Rows, width))
+	for _, r := range s.Failing {
 		if r.Class == trajectories.Interrupted { // interrupted by the user
 			continue
 		}
-		fmt.Fprintf(s, "\n%s\n", ansi.Truncate(text.Printable(r.ID+": "+r.Status), width, "…"))
+		fmt.Fprintf(b, "\n%s\n", ansi.Truncate(text.Printable(r.ID+": "+r.Status), width, "…"))
 		for _, text := range []string{r.Error, r.Hint} {
 			if text != "" {
-				s.WriteString(table.Paragraph(text, width, 2, 3))
+				b.WriteString(table.Paragraph(text, width, 2, 3))
 			}
 		}
-		s.WriteString("  " + g.command(r) + "\n")
+		b.WriteString("  " + s.command(r) + "\n")
 	}
-	s.WriteString("\n" + g.totalsTable(width))
+	b.WriteString("\n" + s.totalsTable(width))
 }
 
 // rowCells returns the first cells of a row: id, steps, cost and time.
@@ -212,8 +212,8 @@ func attemptsLegend(rows []Row, width int) string {
 
 // verdictClasses returns the classes of the newest evaluation of the run's own
 // submissions, by instance; nil if there is none.
-func (g Summary) verdictClasses() map[string]verdicts.Class {
-	for _, v := range slices.Backward(g.Verdicts) {
+func (s Summary) verdictClasses() map[string]verdicts.Class {
+	for _, v := range slices.Backward(s.Verdicts) {
 		if !v.HasRun {
 			continue
 		}
@@ -228,13 +228,13 @@ func (g Summary) verdictClasses() map[string]verdicts.Class {
 	return nil
 }
 
-func (g Summary) writeLong(s *strings.Builder, width int) {
-	s.WriteString("\n" + g.outcomesTable(width))
-	s.WriteString("\n" + g.totalsTable(width))
+func (s Summary) writeLong(b *strings.Builder, width int) {
+	b.WriteString("\n" + s.outcomesTable(width))
+	b.WriteString("\n" + s.totalsTable(width))
 	for _, ranking := range []struct {
 		name string
 		rows []Row
-	}{{"most expensive", g.Expensive}, {"slowest", g.Slowest}} {
+	}{{"most expensive", s.Expensive}, {"slowest", s.Slowest}} {
 		if len(ranking.rows) == 0 {
 			continue
 		}
@@ -242,41 +242,41 @@ func (g Summary) writeLong(s *strings.Builder, width int) {
 		for _, r := range ranking.rows {
 			rows = append(rows, append(rowCells(r), cmp.Or(r.Status, "not finished")+attemptsNote(r)))
 		}
-		s.WriteString("\n" + table.Table(width, "irrrs", rows))
+		b.WriteString("\n" + table.Table(width, "irrrs", rows))
 	}
-	s.WriteString(attemptsLegend(slices.Concat(g.Expensive, g.Slowest), width))
-	g.writeFailing(s, width)
+	b.WriteString(attemptsLegend(slices.Concat(s.Expensive, s.Slowest), width))
+	s.writeFailing(b, width)
 }
 
 // outcomesTable returns the table of classes and exit statuses, with the
 // reasons below each status.
-func (g Summary) outcomesTable(width int) string {
-	rows, after := [][]string{{"outcome", "instances", ""}}, map[int]string{}
-	for _, c := range g.Classes {
+func (s Summary) outcomesTable(width int) string {
+	rows, textAfter := [][]string{{"outcome", "instances", ""}}, map[int]string{}
+	for _, c := range s.Classes {
 		rows = append(rows, []string{string(c.Class), fmt.Sprint(c.Count), classNoteOf(c)})
-		for _, st := range c.Statuses {
-			if !strings.EqualFold(st.Status, string(c.Class)) {
-				rows = append(rows, []string{"  " + st.Status, fmt.Sprint(st.Count), ""})
+		for _, status := range c.Statuses {
+			if !strings.EqualFold(status.Status, string(c.Class)) {
+				rows = append(rows, []string{"  " + status.Status, fmt.Sprint(status.Count), ""})
 			}
-			after[len(rows)-1] = reasonsText(st, width)
+			textAfter[len(rows)-1] = reasonsText(status, width)
 		}
 	}
-	if g.NotFinished > 0 {
-		rows = append(rows, []string{"not finished", fmt.Sprint(g.NotFinished), ""})
+	if s.NotFinished > 0 {
+		rows = append(rows, []string{"not finished", fmt.Sprint(s.NotFinished), ""})
 	}
-	if g.NotStarted > 0 {
-		rows = append(rows, []string{"not started", fmt.Sprint(g.NotStarted), ""})
+	if s.NotStarted > 0 {
+		rows = append(rows, []string{"not started", fmt.Sprint(s.NotStarted), ""})
 	}
 	lines := strings.SplitAfter(table.Table(width, "srs", rows), "\n")
-	var s strings.Builder
+	var b strings.Builder
 	for i, line := range lines {
-		s.WriteString(line + after[i])
+		b.WriteString(line + textAfter[i])
 	}
-	return s.String()
+	return b.String()
 }
 
 func classNoteOf(c ClassSummary) string {
-	if !c.Class.Counts() {
+	if !c.Class.IsResult() {
 		return "no result"
 	}
 	var parts []string
@@ -292,11 +292,11 @@ func classNoteOf(c ClassSummary) string {
 	return strings.Join(parts, ", ")
 }
 
-func reasonsText(st StatusSummary, width int) string {
+func reasonsText(status StatusSummary, width int) string {
 	var s strings.Builder
-	for i, r := range st.Reasons {
-		if i == maxReasons && len(st.Reasons) > maxReasons+1 {
-			fmt.Fprintf(&s, "    ... and %d other errors; --json shows all\n", len(st.Reasons)-i)
+	for i, r := range status.Reasons {
+		if i == maxReasons && len(status.Reasons) > maxReasons+1 {
+			fmt.Fprintf(&s, "    ... and %d other errors; --json shows all\n", len(status.Reasons)-i)
 			break
 		}
 		text := r.Example + ": " + r.Error
@@ -310,7 +310,7 @@ func reasonsText(st StatusSummary, width int) string {
 
 func patchText(r Row) string {
 	switch {
-	case !r.Class.Counts():
+	case !r.Class.IsResult():
 		return ""
 	case r.PatchBytes == 0:
 		return "empty patch"
@@ -321,14 +321,14 @@ func patchText(r Row) string {
 }
 
 // writeFailing lists the instances without a result, by exit status.
-func (g Summary) writeFailing(s *strings.Builder, width int) {
-	if len(g.Failing) == 0 {
+func (s Summary) writeFailing(b *strings.Builder, width int) {
+	if len(s.Failing) == 0 {
 		return
 	}
-	s.WriteString("\nno result\n")
+	b.WriteString("\nno result\n")
 	shown := map[string]int{}
 	hidden, interrupted := 0, 0
-	for i, r := range g.Failing {
+	for i, r := range s.Failing {
 		if r.Class == trajectories.Interrupted { // interrupted by the user
 			interrupted++
 			hidden++
@@ -338,35 +338,35 @@ func (g Summary) writeFailing(s *strings.Builder, width int) {
 			hidden++
 			continue
 		}
-		status, command := truncate(text.Printable(r.Status), statusWidth), g.command(r)
+		status, command := truncate(text.Printable(r.Status), statusWidth), s.command(r)
 		if statusWidth+len(table.ColumnGap)+ansi.StringWidth(command) > width {
-			fmt.Fprintf(s, "%s\n    %s\n", status, command)
+			fmt.Fprintf(b, "%s\n    %s\n", status, command)
 		} else {
-			fmt.Fprintf(s, "%-*s%s%s\n", statusWidth, status, table.ColumnGap, command)
+			fmt.Fprintf(b, "%-*s%s%s\n", statusWidth, status, table.ColumnGap, command)
 		}
 	}
 	if more := hidden - interrupted; more > 0 {
-		fmt.Fprintf(s, "... and %d more; --json shows all\n", more)
+		fmt.Fprintf(b, "... and %d more; --json shows all\n", more)
 	}
 	if interrupted > 0 {
 		text := text.Count(interrupted, "instance") + " interrupted; run the same command again to restart them"
-		s.WriteString(table.Paragraph(text, width, 0, 2))
+		b.WriteString(table.Paragraph(text, width, 0, 2))
 	}
 }
 
-// statusWidth is the column width for exit statuses, in characters. All of
-// mini's fit.
+// statusWidth is the column width for exit statuses, in characters. It fits all of
+// mini's exit statuses.
 const statusWidth = 20
 
-// command returns the command that shows an instance.
-func (g Summary) command(r Row) string {
-	return text.Printable("mini report " + text.ShellQuote(g.Run) + " -i " + text.ShellQuote(r.ID))
+// command returns the mini report command for an instance.
+func (s Summary) command(r Row) string {
+	return text.Printable("mini report " + text.ShellQuote(s.Run) + " -i " + text.ShellQuote(r.ID))
 }
 
 // totalsTable returns the totals of a run.
-func (g Summary) totalsTable(width int) string {
-	t := g.Totals
-	rows := [][]string{{"cost", g.costText()}}
+func (s Summary) totalsTable(width int) string {
+	t := s.Totals
+	rows := [][]string{{"cost", s.costText()}}
 	if in := t.Usage.Prompt; in > 0 || t.Usage.Completion > 0 {
 		text := amountText(in) + " in"
 		if c := t.Usage.CacheRead; c > 0 && in > 0 {
@@ -379,7 +379,7 @@ func (g Summary) totalsTable(width int) string {
 		rows = append(rows, []string{"tokens", text})
 	}
 	steps := fmt.Sprintf("%d in %s", t.Steps, text.Count(t.Attempts, "attempt"))
-	if len(g.Rows) > shortRun {
+	if len(s.Rows) > shortRun {
 		steps += fmt.Sprintf("; attempts that count: median %d, p90 %d, max %d", t.Median, t.P90, t.Max)
 	}
 	rows = append(rows, []string{"steps", steps})
@@ -392,8 +392,8 @@ func (g Summary) totalsTable(width int) string {
 }
 
 // costText formats the total cost.
-func (g Summary) costText() string {
-	t := g.Totals
+func (s Summary) costText() string {
+	t := s.Totals
 	switch {
 	case t.NoModel && t.Cost == 0:
 		return "none: the replies are scripted"
@@ -407,7 +407,8 @@ func (g Summary) costText() string {
 	return fmt.Sprintf("%s, plus the unknown cost of %s", moneyText(t.Cost), text.Count(t.CostUnknown, "instance"))
 }
 
-// CostText formats a cost. known is false if a part of it is unknown.
+// CostText formats a cost. known is false if the total includes calls of unknown
+// cost.
 func CostText(c model.Cost, known bool) string {
 	switch {
 	case !known && c > 0:

@@ -16,8 +16,8 @@ import (
 func TestVerdicts(t *testing.T) {
 	module, memory, crash := "missing_module", "out_of_memory", "the log does \x1b[2J what it should not, at some length, so that it takes more than a line"
 	lines := []savedlogs.Line{
-		{Path: "logs/a", Class: savedlogs.Resolved, Applied: true, Resolution: grade.Full},
-		{Path: "logs/b", Class: savedlogs.Unresolved, Applied: true, Resolution: grade.Partial, Counts: savedlogs.Counts{
+		{Path: "logs/a", Class: savedlogs.Resolved, Applied: true, Resolution: grade.ResolvedFull},
+		{Path: "logs/b", Class: savedlogs.Unresolved, Applied: true, Resolution: grade.ResolvedPartial, Counts: savedlogs.Counts{
 			FailToPass: savedlogs.Count{Success: 1, Failure: 2, Total: 3}, PassToPass: savedlogs.Count{Success: 1200, Total: 1200},
 		}},
 		{Path: "logs/c", Class: savedlogs.Unresolved, InfraReason: &module},
@@ -26,15 +26,15 @@ func TestVerdicts(t *testing.T) {
 		{Path: "logs/f\x1b[31m", Class: savedlogs.Errored, Error: &crash},
 		{Path: "logs/g", Class: savedlogs.Empty},
 	}
-	var tally savedlogs.Totals
+	var totals savedlogs.Totals
 	var out bytes.Buffer
 	for _, l := range lines {
-		tally.Add(l, 1)
+		totals.Add(l, 1)
 		if err := report.WriteVerdict(&out, l, 80); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := report.WriteTotals(&out, tally, 80); err != nil {
+	if err := report.WriteTotals(&out, totals, 80); err != nil {
 		t.Fatal(err)
 	}
 	want := `resolved        logs/a
@@ -59,7 +59,7 @@ error           1  the log cannot be read, or its parser crashed
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	out.Reset()
-	if err := report.WriteTotals(&out, tally, 50); err != nil {
+	if err := report.WriteTotals(&out, totals, 50); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -69,7 +69,7 @@ error           1  the log cannot be read, or its parser crashed
 	}
 }
 
-// Without a verdict there is no rate.
+// A summary without verdicts has no rate.
 func TestNoVerdicts(t *testing.T) {
 	var out bytes.Buffer
 	if err := report.WriteTotals(&out, savedlogs.Totals{Logs: 1, Classes: map[savedlogs.Class]int{savedlogs.Errored: 1}}, 80); err != nil {

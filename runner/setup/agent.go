@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// NewAgent returns the agent of a configuration. It renders the prompts for every row, so that
-// template errors are found before a model is called.
+// NewAgent returns the agent of a configuration. It renders the prompts for every row to find
+// template errors before the first model call.
 func NewAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, error) {
 	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
 		if err := set(cfg); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// NewHeader returns the fields that all journals of a run share.
+// NewHeader returns a header with the fields that all journals of a run share.
 func NewHeader(cfg *configs.Resolved, environmentClass string) (trajectories.Header, error) {
 	redacted := cfg.Redacted()
 	clearUnused(&redacted)
@@ -22,7 +22,7 @@ func NewHeader(cfg *configs.Resolved, environmentClass string) (trajectories.Hea
 	addToolSettings(settings, redacted)
 	config, err := json.Marshal(settings)
 	image := ""
-	if !envopen.IsHost(environmentClass) {
+	if !envopen.IsHostClass(environmentClass) {
 		image = cfg.Environment.Image
 	}
 	return trajectories.Header{

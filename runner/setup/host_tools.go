@@ -13,51 +13,51 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// hostTools are programs on this machine, including search.
+// hostTools are the configured tools that run programs on this machine.
 type hostTools struct {
 	search *host.Config
 	others []host.Config
 }
 
-// newHostTools returns the programs on the host, or nil if none are configured. A program that
-// cannot be run is a configuration error.
+// newHostTools returns the tools that run programs on this machine, or nil if none are
+// configured. The error lists the programs that cannot be run.
 func newHostTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	if len(cfg.Tools.Search) == 0 && len(cfg.Tools.Host) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
 	}
-	plain := EnvironWithoutKeys(cfg)
+	environ := EnvironWithoutKeys(cfg)
 	h := &hostTools{}
-	var wrong []configs.KeyError
-	try := func(key, name string, err error) {
+	var keyErrs []configs.KeyError
+	addErr := func(key, name string, err error) {
 		if err != nil {
-			wrong = append(wrong, configs.KeyError{Key: key, Text: strings.TrimPrefix(err.Error(), "tool "+name+": ")})
+			keyErrs = append(keyErrs, configs.KeyError{Key: key, Text: strings.TrimPrefix(err.Error(), "tool "+name+": ")})
 		}
 	}
 	if len(cfg.Tools.Search) > 0 {
-		h.search = &host.Config{Command: cfg.Tools.Search, Env: plain}
+		h.search = &host.Config{Command: cfg.Tools.Search, Env: environ}
 		_, err := host.NewSearch(*h.search)
-		try("tools.search", host.SearchName, err)
+		addErr("tools.search", host.SearchName, err)
 	}
 	for i, t := range cfg.Tools.Host {
 		item := fmt.Sprintf("tools.host[%d].", i)
 		named, err := namedVariables(t.Env)
-		try(item+"env", t.Name, err)
+		addErr(item+"env", t.Name, err)
 		c := host.Config{
-			Name: t.Name, Command: t.Command, Usage: t.Usage, Description: t.Description, Env: append(named, plain...),
+			Name: t.Name, Command: t.Command, Usage: t.Usage, Description: t.Description, Env: append(named, environ...),
 			Secrets: secretValues(named), Timeout: configs.Duration(t.Timeout), MaxOutput: t.MaxOutput,
 		}
 		_, err = host.New(c)
-		try(item+"command", t.Name, err)
+		addErr(item+"command", t.Name, err)
 		h.others = append(h.others, c)
 	}
-	if len(wrong) > 0 {
-		return nil, cfg.KeyErrors(wrong...)
+	if len(keyErrs) > 0 {
+		return nil, cfg.KeyErrors(keyErrs...)
 	}
 	return &source{kind: "host", tools: h.tools}, nil
 }
 
-// secretValues returns the values of the variables, given as NAME=value, whose names mark them
-// as secret.
+// secretValues returns the values of secret variables (see local.IsSecret). variables have the
+// form NAME=value.
 func secretValues(variables []string) []string {
 	var secrets []string
 	for _, kv := range variables {
@@ -68,7 +68,8 @@ func secretValues(variables []string) []string {
 	return secrets
 }
 
-// namedVariables returns variables of this process as NAME=value.
+// namedVariables returns the environment variables with these names as NAME=value. The error
+// lists those that are not set.
 func namedVariables(names []string) ([]string, error) {
 	var list []string
 	var missing []error
@@ -88,19 +89,19 @@ func (h *hostTools) tools(p AttemptPaths) ([]tools.Tool, error) {
 	if h.search != nil {
 		c := *h.search
 		c.Instance = p.Instance.ID
-		one, err := host.NewSearch(c)
+		tool, err := host.NewSearch(c)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, one)
+		list = append(list, tool)
 	}
 	for _, c := range h.others {
 		c.Instance = p.Instance.ID
-		one, err := host.New(c)
+		tool, err := host.New(c)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, one)
+		list = append(list, tool)
 	}
 	return list, nil
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/minibench/mini/internal/userdirs"
 )
 
-// notesName is the name of the file of notes.
+// notesName is the name of the file with notes.
 const notesName = "notes.json"
 
-// memoryTools are notes, goals and recall of compacted messages.
+// memoryTools are the tools for notes, goals and the recall of compacted messages.
 type memoryTools struct {
 	memory.Config
 	recall bool
@@ -47,8 +47,8 @@ func (m memoryTools) tools(p AttemptPaths) ([]tools.Tool, error) {
 	return list, nil
 }
 
-// notesPath returns the file of an attempt's notes. Without a workspace, each attempt has its
-// own file, so that instances share nothing.
+// notesPath returns the path of an attempt's notes. Without a workspace, each attempt has its
+// own file, so that instances share no notes.
 func (m memoryTools) notesPath(p AttemptPaths) (string, error) {
 	if m.Notes == memory.NotesWorkspace && p.Workspace != "" {
 		return WorkspaceNotes(p.Workspace)
@@ -56,7 +56,7 @@ func (m memoryTools) notesPath(p AttemptPaths) (string, error) {
 	return p.file(notesName), nil
 }
 
-// WorkspaceNotes returns the file with the notes of a folder.
+// WorkspaceNotes returns the path of the notes for a workspace.
 func WorkspaceNotes(folder string) (string, error) {
 	_, key, err := userdirs.FolderKey(folder)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// NewPolicy returns the policy of a configuration for sandboxes of a class. It may decide Ask,
-// for the user to answer. A nil policy allows everything.
+// NewPolicy returns the policy of a configuration for sandboxes of a class. A nil policy allows
+// everything. If the policy decides Ask, the caller asks the user.
 func NewPolicy(cfg *configs.Resolved, class string) (*policy.Policy, error) {
-	asked, err := newDecider(cfg)
+	d, err := newDecider(cfg)
 	if err != nil {
 		return nil, err
 	}
-	o := policy.Options{Environment: class, Home: cfg.Environment.Env["HOME"], Decider: asked}
+	o := policy.Options{Environment: class, Home: cfg.Environment.Env["HOME"], Decider: d}
 	if class == "local" {
 		o.Resolve = policy.ResolveSymlinks
 	}
-	if home, err := os.UserHomeDir(); err == nil && envopen.IsHost(class) {
+	if home, err := os.UserHomeDir(); err == nil && envopen.IsHostClass(class) {
 		o.Home = cmp.Or(o.Home, home)
 	}
 	p, err := policy.New(cfg.Policy, o)
@@ -41,8 +41,9 @@ func NewPolicy(cfg *configs.Resolved, class string) (*policy.Policy, error) {
 	return p, nil
 }
 
-// NewApprovers returns a constructor of approvers for a batch, which has no user to ask. nil
-// allows everything.
+// NewApprovers returns a function that makes the approver of an instance in a batch. No user
+// answers there, so the approver replaces Ask by policy.unattended. A nil function allows
+// everything.
 func NewApprovers(cfg *configs.Resolved, class string) (func(datasets.Instance) agent.Approver, error) {
 	p, err := NewPolicy(cfg, class)
 	if p == nil || err != nil {
@@ -53,7 +54,7 @@ func NewApprovers(cfg *configs.Resolved, class string) (func(datasets.Instance) 
 	}, nil
 }
 
-// hasApprover reports whether commands in sandboxes of a class need approval.
+// hasApprover reports whether a policy or a decider checks the commands in sandboxes of a class.
 func hasApprover(cfg *configs.Resolved, class string) bool {
 	p, err := policy.New(cfg.Policy, policy.Options{Environment: class})
 	return err != nil || !p.AllowsEverything() || cfg.Policy.Decider.IsSet()
@@ -88,5 +89,5 @@ func newDecider(cfg *configs.Resolved) (policy.Decider, error) {
 // EnvironWithoutKeys returns the environment of this process without API keys and other
 // secrets, for programs that process model output.
 func EnvironWithoutKeys(cfg *configs.Resolved) []string {
-	return local.WithoutSecrets(os.Environ(), envopen.KeyVariables(cfg))
+	return local.WithoutSecrets(os.Environ(), envopen.SecretVariables(cfg))
 }

@@ -22,110 +22,112 @@ func newSkillTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	if len(cfg.Skills.Use) == 0 {
 		return nil, nil //nolint:nilnil // documented
 	}
-	use, found, err := SelectSkills(cfg)
+	selected, set, err := SelectSkills(cfg)
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := skills.NewBundle(use)
+	bundle, err := skills.NewBundle(selected)
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
-	f := &skillDirs{}
-	var o skills.Options
+	dirs := &skillDirs{}
+	var opts skills.Options
 	if cfg.Environment.Class == "local" {
-		o.Dir = f.newDir
+		opts.Dir = dirs.newDir
 	}
-	a := &source{
-		kind: "skill", capabilities: bundle.Capabilities(), close: f.Close,
-		tools: func(AttemptPaths) ([]tools.Tool, error) { return []tools.Tool{bundle.Tool(o)}, nil },
+	src := &source{
+		kind: "skill", capabilities: bundle.Capabilities(), close: dirs.Close,
+		tools: func(AttemptPaths) ([]tools.Tool, error) { return []tools.Tool{bundle.Tool(opts)}, nil },
 		manifest: func(all *runner.Capabilities) {
 			for _, s := range bundle.Skills() {
 				all.Skills = append(all.Skills, runner.Skill{Name: s.Name, Version: s.Version, SHA256: s.Digest()})
 			}
 		},
 	}
-	if bad := BadSkills(found); len(bad) > 0 {
-		a.warnings = []string{text.Count(len(bad), "skill") + " passed over, not in order (mini skills list; mini skills check says why)"}
+	if bad := BadSkills(set); len(bad) > 0 {
+		src.warnings = []string{text.Count(len(bad), "skill") + " passed over, not in order (mini skills list; mini skills check says why)"}
 	}
-	return a, nil
+	return src, nil
 }
 
-// skillDirs creates folders for the files of skills, one per attempt in a local sandbox.
+// skillDirs creates folders on this machine for the files of skills, one for each attempt
+// without a container.
 type skillDirs struct {
 	mu   sync.Mutex
 	dirs []string
 }
 
-// newDir creates a folder, locked by this process. Later processes remove folders of killed
-// ones.
-func (a *skillDirs) newDir() (string, error) {
+// newDir creates a folder that this process locks. If the process is killed, a later one removes
+// the folder.
+func (d *skillDirs) newDir() (string, error) {
 	dir, err := scratch.New("skills")
 	if err != nil {
 		return "", err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.dirs = append(a.dirs, dir)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dirs = append(d.dirs, dir)
 	return dir, nil
 }
 
 // Close removes the folders.
-func (a *skillDirs) Close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (d *skillDirs) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var errs []error
-	for _, dir := range a.dirs {
+	for _, dir := range d.dirs {
 		errs = append(errs, scratch.Remove(dir))
 	}
-	a.dirs = nil
+	d.dirs = nil
 	return errors.Join(errs...)
 }
 
-// SkillSources returns where skills are searched. The first skill of a name wins.
+// SkillSources returns the sources of skills. If several have a skill of the same name, the
+// first source wins.
 func SkillSources(cfg *configs.Resolved) []skills.Source {
-	var from []skills.Source
+	var sources []skills.Source
 	for _, path := range cfg.SkillPaths() {
-		from = append(from, skills.DirSource(path))
+		sources = append(sources, skills.DirSource(path))
 	}
 	if config := userdirs.ConfigFile(); config != "" {
 		own := skills.DirSource(filepath.Join(filepath.Dir(config), "skills"))
 		own.Optional = true
-		from = append(from, own)
+		sources = append(sources, own)
 	}
-	return append(from, skills.ShippedSource())
+	return append(sources, skills.ShippedSource())
 }
 
-// SelectSkills returns the skills that skills.use names and all skills found.
+// SelectSkills returns the skills named in skills.use, and the set of all skills found.
 func SelectSkills(cfg *configs.Resolved) ([]skills.Skill, *skills.Set, error) {
-	var wrong []configs.KeyError
+	var keyErrs []configs.KeyError
 	for _, path := range cfg.SkillPaths() {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			wrong = append(wrong, configs.KeyError{Key: "skills.paths", Text: "there is no folder " + path})
+			keyErrs = append(keyErrs, configs.KeyError{Key: "skills.paths", Text: "there is no folder " + path})
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, nil, cfg.KeyErrors(wrong...)
+	if len(keyErrs) > 0 {
+		return nil, nil, cfg.KeyErrors(keyErrs...)
 	}
-	found := skills.Load(SkillSources(cfg)...)
+	set := skills.Load(SkillSources(cfg)...)
 	for _, name := range cfg.Skills.Use {
-		if _, err := found.Select([]string{name}); err != nil {
-			wrong = append(wrong, configs.KeyError{Key: "skills.use", Text: err.Error()})
+		if _, err := set.Select([]string{name}); err != nil {
+			keyErrs = append(keyErrs, configs.KeyError{Key: "skills.use", Text: err.Error()})
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, nil, cfg.KeyErrors(wrong...)
+	if len(keyErrs) > 0 {
+		return nil, nil, cfg.KeyErrors(keyErrs...)
 	}
-	use, err := found.Select(cfg.Skills.Use)
+	selected, err := set.Select(cfg.Skills.Use)
 	if err != nil {
 		return nil, nil, cfg.KeyErrors(configs.KeyError{Key: "skills.use", Text: err.Error()})
 	}
-	return use, found, nil
+	return selected, set, nil
 }
 
-// BadSkills returns the folders of skills with errors.
-func BadSkills(found *skills.Set) map[string]bool {
+// BadSkills returns the folders of skills that have errors, not only warnings.
+func BadSkills(set *skills.Set) map[string]bool {
 	bad := map[string]bool{}
-	for _, p := range found.Problems {
+	for _, p := range set.Problems {
 		if !p.Warning {
 			bad[p.Dir()] = true
 		}

@@ -21,19 +21,19 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// subagentSource makes the subagent tools; all attempts share it.
+// subagentSource makes the subagent tools. All attempts share it.
 type subagentSource struct {
-	cfg    *configs.Resolved
-	kinds  map[string]subagentKind // by profile; "" is the configuration of the parent
-	header trajectories.Header
-	skills []skills.Skill
+	cfg      *configs.Resolved
+	profiles map[string]subagentKind // by name; "" has the configuration of the parent
+	header   trajectories.Header
+	skills   []skills.Skill
 }
 
-// subagentKind is a subagent with a given profile.
+// subagentKind configures the subagents of one profile.
 type subagentKind struct {
 	agent      *agent.Agent
-	models     *modelopen.Models // nil: those of the parent
-	allowsTool func(string) bool // nil: all tools of the parent
+	models     *modelopen.Models // nil: the models of the parent
+	allowsTool func(string) bool // nil: all tools of the parent are allowed
 	policy     *policy.Policy    // checked before the policy of the parent; may be nil
 }
 
@@ -42,14 +42,14 @@ func newSubagentTools(_ context.Context, cfg *configs.Resolved) (*source, error)
 	if !cfg.Agents.Enabled {
 		return nil, nil //nolint:nilnil // off
 	}
-	c := &subagentSource{cfg: cfg, kinds: map[string]subagentKind{}}
+	c := &subagentSource{cfg: cfg, profiles: map[string]subagentKind{}}
 	own, err := agent.New(subagents.ChildConfig(cfg.Agent, cfg.Agents))
 	if err != nil {
 		return nil, cfg.Locate(err)
 	}
-	c.kinds[""] = subagentKind{agent: own}
+	c.profiles[""] = subagentKind{agent: own}
 	for _, name := range cfg.Agents.Profiles {
-		if c.kinds[name], err = c.newKind(name); err != nil {
+		if c.profiles[name], err = c.newKind(name); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ func newSubagentTools(_ context.Context, cfg *configs.Resolved) (*source, error)
 	return &source{kind: "agent", tools: c.tools}, err
 }
 
-// findSkill returns a skill in use with the permissions that a subagent gets.
+// findSkill returns a skill in use and the permissions of a subagent that uses it.
 func (c *subagentSource) findSkill(name string) (subagents.Skill, error) {
 	i := slices.IndexFunc(c.skills, func(s skills.Skill) bool { return s.Name == name })
 	if i < 0 {
@@ -70,19 +70,20 @@ func (c *subagentSource) findSkill(name string) (subagents.Skill, error) {
 		for _, s := range c.skills {
 			names = append(names, s.Name)
 		}
-		if near := tools.Nearest(name, names); near != "" {
-			return subagents.Skill{}, fmt.Errorf("there is no skill %.80q; did you mean %q?", name, near)
+		if closest := tools.Nearest(name, names); closest != "" {
+			return subagents.Skill{}, fmt.Errorf("there is no skill %.80q; did you mean %q?", name, closest)
 		}
 		return subagents.Skill{}, fmt.Errorf("there is no skill %.80q here", name)
 	}
 	s := c.skills[i]
-	g := s.Permissions()
-	return subagents.Skill{Body: s.Text, Restricted: !g.Unrestricted, AllowedTools: g.Tools, Bash: g.Bash, Commands: g.Patterns}, nil
+	permissions := s.Permissions()
+	return subagents.Skill{Body: s.Text, Restricted: !permissions.Unrestricted, AllowedTools: permissions.Tools, Bash: permissions.Bash, Commands: permissions.Patterns}, nil
 }
 
-// newKind returns the subagent of a profile. A profile without a model uses that of the parent.
+// newKind returns the configuration of a profile's subagents. They use the parent's model if the
+// profile does not change it.
 func (c *subagentSource) newKind(name string) (subagentKind, error) {
-	cfg, err := configs.ForProfile(c.cfg, name)
+	cfg, err := configs.WithProfile(c.cfg, name)
 	if err != nil {
 		return subagentKind{}, err
 	}
@@ -106,13 +107,13 @@ func (c *subagentSource) newKind(name string) (subagentKind, error) {
 	return k, err
 }
 
-// toolFilter returns which of the parent's tools a subagent may call: those that the profile
-// enables and allows.
+// toolFilter returns a function that reports whether a subagent may call a tool of the parent:
+// the profile must enable and allow it.
 func toolFilter(profile, parent *configs.Resolved) func(name string) bool {
-	on := profile.Tools
+	enabled := profile.Tools
 	notes := !isOff(memory.Config{Notes: profile.Memory.Notes})
-	own := map[string]bool{
-		"read": on.Files, "write": on.Files, "edit": on.Files, "recall": on.Recall, host.SearchName: len(on.Search) > 0,
+	builtin := map[string]bool{
+		"read": enabled.Files, "write": enabled.Files, "edit": enabled.Files, "recall": enabled.Recall, host.SearchName: len(enabled.Search) > 0,
 		"note": notes, "notes": notes, "goal": profile.Memory.Goals, tools.SkillToolName: len(profile.Skills.Use) > 0,
 		"delegate": profile.Agents.Enabled, "chain": profile.Agents.Enabled, "board": profile.Agents.Enabled,
 	}
@@ -120,16 +121,16 @@ func toolFilter(profile, parent *configs.Resolved) func(name string) bool {
 		return func(t tools.HostTool) bool { return t.Name == name }
 	}
 	return func(name string) bool {
-		if len(on.Allow) > 0 && !slices.Contains(on.Allow, name) {
+		if len(enabled.Allow) > 0 && !slices.Contains(enabled.Allow, name) {
 			return false
 		}
-		if is, ok := own[name]; ok {
-			return is
+		if allowed, ok := builtin[name]; ok {
+			return allowed
 		}
 		if slices.ContainsFunc(parent.Tools.Host, named(name)) {
-			return slices.ContainsFunc(on.Host, named(name))
+			return slices.ContainsFunc(enabled.Host, named(name))
 		}
-		return len(on.MCP) > 0
+		return len(enabled.MCP) > 0
 	}
 }
 
@@ -149,18 +150,19 @@ func (c *subagentSource) tools(p AttemptPaths) ([]tools.Tool, error) {
 	return subagents.New(o).Tools(), nil
 }
 
-// journalDir returns where the journals of subagents are stored: in the folder "children"
-// beside the journal of the attempt, with the prefix of the attempt.
+// journalDir returns the location of the subagents' journals: the folder "children" beside the
+// attempt's journal. Its name has the prefix of the attempt.
 func (c *subagentSource) journalDir(p AttemptPaths) subagents.JournalDir {
 	header := c.header
 	header.InstanceID, header.Attempt, header.ModelName = p.Instance.ID, attemptNumber(p), modelopen.Name(c.cfg)
 	return subagents.JournalDir{
-		Dir: p.Dir, Journal: p.Prefix + trajectories.ChildJournal, Name: p.Prefix + trajectories.ChildrenFolder,
+		Dir: p.Dir, ParentJournal: p.Prefix + trajectories.ChildJournalName, Subdir: p.Prefix + trajectories.ChildrenFolderName,
 		Header: header, Sync: c.cfg.Run.Fsync,
 	}
 }
 
-// attemptNumber returns the number of an attempt. In a batch it is the name of its folder.
+// attemptNumber returns the number of an attempt. In a batch this is the name of the attempt's
+// folder, otherwise 1.
 func attemptNumber(p AttemptPaths) int {
 	n := 0
 	if _, err := fmt.Sscanf(filepath.Base(p.Dir), "%d", &n); err != nil || n < 1 || p.Prefix != "" {
@@ -170,13 +172,13 @@ func attemptNumber(p AttemptPaths) int {
 }
 
 func (c *subagentSource) definition(profile string, p AttemptPaths) (subagents.Definition, error) {
-	k, ok := c.kinds[profile]
+	k, ok := c.profiles[profile]
 	if !ok {
-		if len(c.kinds) == 1 {
+		if len(c.profiles) == 1 {
 			return subagents.Definition{}, fmt.Errorf("there are no profiles here (agents.profiles)")
 		}
 		var names []string
-		for name := range c.kinds {
+		for name := range c.profiles {
 			if name != "" {
 				names = append(names, name)
 			}
@@ -184,13 +186,13 @@ func (c *subagentSource) definition(profile string, p AttemptPaths) (subagents.D
 		slices.Sort(names)
 		return subagents.Definition{}, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
 	}
-	is := subagents.Definition{Agent: k.agent, AllowsTool: k.allowsTool}
+	def := subagents.Definition{Agent: k.agent, AllowsTool: k.allowsTool}
 	if k.policy != nil {
-		is.Approver = k.policy.ForInstance(p.Instance.ID)
+		def.Approver = k.policy.ForInstance(p.Instance.ID)
 	}
 	var err error
 	if k.models != nil {
-		is.Model, err = k.models.For(p.Instance)
+		def.Model, err = k.models.For(p.Instance)
 	}
-	return is, err
+	return def, err
 }

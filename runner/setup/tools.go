@@ -20,8 +20,8 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// Tools are the configured tools besides the shell. All attempts share them. A nil Tools has
-// none.
+// Tools are the configured tools besides the shell. All attempts share them. A nil *Tools means
+// no tools.
 type Tools struct {
 	cfg     *configs.Resolved
 	sources []*source
@@ -29,86 +29,87 @@ type Tools struct {
 
 // source provides the tools of one kind.
 type source struct {
-	kind string // see runner.Tool
-	// tools returns the tools of one attempt. It accesses neither disk nor network,
-	// so that a plan can call it with empty paths.
+	kind string // runner.Tool.Kind
+	// tools returns the tools of one attempt. It does not access the disk or the
+	// network, so that a plan can call it with empty paths.
 	tools func(p AttemptPaths) ([]tools.Tool, error)
 	// The other fields are optional.
-	capabilities []agent.Capability             // described in prompts
-	warnings     []string                       // printed before the run
-	manifest     func(all *runner.Capabilities) // adds more than the names of the tools
-	close        func() error                   // releases resources
+	capabilities []agent.Capability         // described in prompts
+	warnings     []string                   // printed before the run
+	manifest     func(*runner.Capabilities) // adds details other than the names of tools
+	close        func() error               // releases resources
 }
 
-// AttemptPaths is the instance of an attempt and where the attempt stores files.
+// AttemptPaths is the instance of an attempt and the locations of the attempt's files.
 type AttemptPaths struct {
 	Instance datasets.Instance
-	// Dir is the folder of the journal. Workspace is the user's folder that the
-	// attempt works in; empty in a batch.
+	// Dir is the folder of the journal. Workspace is the user's folder in which the
+	// attempt works; empty in a batch.
 	Dir       string
 	Workspace string
-	// Prefix starts the names of the attempt's files in Dir if Dir may contain
-	// others; empty in a batch.
+	// Prefix is the start of the names of the attempt's files in Dir. It is empty
+	// in a batch, where Dir has no other files.
 	Prefix string
 }
 
 // file returns the path of a file beside the journal.
 func (p AttemptPaths) file(name string) string { return filepath.Join(p.Dir, p.Prefix+name) }
 
-// NewTools connects to the configured tools. It returns nil if there are none.
+// NewTools sets up the configured tools and connects to MCP servers. It returns nil if no tools
+// are configured.
 func NewTools(ctx context.Context, cfg *configs.Resolved) (_ *Tools, err error) {
-	a := &Tools{cfg: cfg}
+	t := &Tools{cfg: cfg}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.Close())
+			err = errors.Join(err, t.Close())
 		}
 	}()
 	for _, newSource := range []func(context.Context, *configs.Resolved) (*source, error){
 		newFileTools, newHostTools, newMCPTools, newSkillTools, newMemoryTools, newSubagentTools,
 	} {
-		one, err := newSource(ctx, cfg)
+		src, err := newSource(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
-		if one != nil {
-			a.sources = append(a.sources, one)
+		if src != nil {
+			t.sources = append(t.sources, src)
 		}
 	}
-	if allow := cfg.Tools.Allow; len(a.sources) == 0 && len(allow) > 0 {
+	if allow := cfg.Tools.Allow; len(t.sources) == 0 && len(allow) > 0 {
 		return nil, cfg.KeyErrors(configs.KeyError{
 			Key: "tools.allow", Text: fmt.Sprintf("%.80q may be called, and no tool is on; to allow a tool turns none on (docs/tools.md)", allow[0]),
 		})
 	}
-	if len(a.sources) == 0 {
+	if len(t.sources) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
 	}
 	if cfg.Agents.Enabled {
 		for _, profile := range cfg.Agents.Profiles {
-			if _, err := configs.ForProfile(cfg, profile); err != nil {
+			if _, err := configs.WithProfile(cfg, profile); err != nil {
 				return nil, fmt.Errorf("agents.profiles: %w", err)
 			}
 		}
 	}
-	// Report duplicate tools and allowed tools that do not exist.
-	if _, err := a.Server(AttemptPaths{}); err != nil {
+	// Find duplicate tools and allowed tools that do not exist before the run.
+	if _, err := t.Server(AttemptPaths{}); err != nil {
 		return nil, cfg.KeyErrors(configs.KeyError{Key: "tools", Text: err.Error()})
 	}
-	return a, nil
+	return t, nil
 }
 
-// Warnings returns what the user should know before the run.
-func (a *Tools) Warnings() (all []string) {
-	if a == nil {
+// Warnings returns the warnings to print before the run.
+func (t *Tools) Warnings() (all []string) {
+	if t == nil {
 		return nil
 	}
-	for _, one := range a.sources {
-		all = append(all, one.warnings...)
+	for _, src := range t.sources {
+		all = append(all, src.warnings...)
 	}
 	return all
 }
 
-// newFileTools returns read, write and edit, which run in the sandbox, or nil if they are
-// off.
+// newFileTools returns the tools read, write and edit, which run in the sandbox, or nil if they
+// are off.
 func newFileTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	if !cfg.Tools.Files {
 		return nil, nil //nolint:nilnil // they are off
@@ -126,40 +127,41 @@ type localTool filetools.Spec
 
 // Spec implements tools.Tool.
 func (t localTool) Spec() tools.Spec {
-	return tools.Spec{Name: t.Name, Usage: t.Usage, Description: t.Summary, Local: true}
+	return tools.Spec{Name: t.Name, Usage: t.Usage, Description: t.Summary, InSandbox: true}
 }
 
-// Call implements tools.Tool. It is called only if a program bypasses mini-tool.
+// Call implements tools.Tool. It returns an error, because mini-tool runs the tool in the sandbox;
+// the server calls Call only for a program that bypasses mini-tool.
 func (t localTool) Call(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Result{}, errors.New("this tool works in the sandbox alone, where mini-tool was told of it")
 }
 
 // Server returns the tool server of an attempt, or nil if there are no tools.
-func (a *Tools) Server(p AttemptPaths) (agent.ToolServer, error) {
-	if a == nil {
+func (t *Tools) Server(p AttemptPaths) (agent.ToolServer, error) {
+	if t == nil {
 		return nil, nil //nolint:nilnil // documented
 	}
-	c := tools.Config{Allow: a.cfg.Tools.Allow, Timeout: configs.Duration(a.cfg.Tools.Timeout), MaxOutput: a.cfg.Tools.MaxOutput}
-	for _, one := range a.sources {
-		list, err := one.tools(p)
+	config := tools.Config{Allow: t.cfg.Tools.Allow, Timeout: configs.Duration(t.cfg.Tools.Timeout), MaxOutput: t.cfg.Tools.MaxOutput}
+	for _, src := range t.sources {
+		list, err := src.tools(p)
 		if err != nil {
 			return nil, err
 		}
-		c.Tools, c.Skills = append(c.Tools, list...), append(c.Skills, one.capabilities...)
+		config.Tools, config.Skills = append(config.Tools, list...), append(config.Skills, src.capabilities...)
 	}
-	box, err := tools.New(c)
+	server, err := tools.New(config)
 	if err != nil {
 		return nil, err // avoid returning a typed nil
 	}
-	return box, nil
+	return server, nil
 }
 
 // ForAttempt returns the tool server of an attempt in a batch.
-func (a *Tools) ForAttempt(in datasets.Instance, dir string) (agent.ToolServer, error) {
-	return a.Server(AttemptPaths{Instance: in, Dir: dir})
+func (t *Tools) ForAttempt(in datasets.Instance, dir string) (agent.ToolServer, error) {
+	return t.Server(AttemptPaths{Instance: in, Dir: dir})
 }
 
-// addToolSettings adds the sections of enabled capabilities to the settings of a header.
+// addToolSettings adds the configuration sections of enabled tools to the settings in a header.
 func addToolSettings(settings map[string]any, cfg configs.Config) {
 	for name, section := range map[string]any{"tools": cfg.Tools, "skills": cfg.Skills, "memory": cfg.Memory, "agents": cfg.Agents} {
 		if !isOff(section) {
@@ -171,10 +173,10 @@ func addToolSettings(settings map[string]any, cfg configs.Config) {
 // clearUnused clears settings that have no effect on the attempt.
 func clearUnused(c *configs.Config) {
 	a := &c.Agent
-	if a.Compaction == "" || a.Compaction == agent.CompactOff {
+	if a.Compaction == "" || a.Compaction == agent.CompactionOff {
 		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
 	}
-	if a.Compaction != agent.CompactSummarize {
+	if a.Compaction != agent.CompactionSummarize {
 		a.SummaryTemplate, a.SummaryMaxChars, c.Model.Summary = "", 0, nil
 	}
 }
@@ -194,15 +196,15 @@ func isOff(section any) bool {
 	return true
 }
 
-// Close closes all connections.
-func (a *Tools) Close() error {
-	if a == nil {
+// Close closes all connections and removes temporary folders.
+func (t *Tools) Close() error {
+	if t == nil {
 		return nil
 	}
 	var errs []error
-	for _, one := range slices.Backward(a.sources) {
-		if one.close != nil {
-			errs = append(errs, one.close())
+	for _, src := range slices.Backward(t.sources) {
+		if src.close != nil {
+			errs = append(errs, src.close())
 		}
 	}
 	return errors.Join(errs...)

@@ -12,28 +12,28 @@ import (
 	modelopen "github.com/minibench/mini/model/open"
 )
 
-// The default reserve for a reply is defaultReserve tokens, at most
+// The default reserve for a reply is defaultReserve tokens, but at most
 // 1/maxReserveFraction of the window.
 const (
 	defaultReserve     = 4096
 	maxReserveFraction = 10
 )
 
-// setWindow sets the context window of the agent. Of several models it uses the smallest, or
-// the largest if the route falls back on ContextWindowExceeded. If no window is known there is
-// no limit.
+// setWindow sets the context window of the agent. If there are several models, it is the smallest
+// window, or the largest one if the route falls back on ContextWindowExceeded. If no window is
+// known, there is no limit.
 func setWindow(cfg *configs.Resolved) error {
-	var chosen *agent.Window
+	var chosen *agent.ContextWindow
 	largest := slices.Contains(cfg.Model.Route.On, string(model.ContextWindowExceeded))
-	for _, one := range configs.Models(cfg) {
-		known, err := modelopen.ModelFacts(one)
+	for _, one := range configs.ModelConfigs(cfg) {
+		facts, err := modelopen.ModelFacts(one)
 		if err != nil {
 			return err
 		}
 		m := one.Model
-		w := agent.Window{Tokens: cmp.Or(m.Window, known.ContextWindow)}
+		w := agent.ContextWindow{Tokens: cmp.Or(m.ContextWindow, facts.ContextWindow)}
 		if w.Tokens == 0 && largest {
-			return nil // unknown, possibly the largest
+			return nil // the unknown window may be the largest
 		}
 		if w.Tokens == 0 {
 			continue
@@ -51,11 +51,11 @@ func setWindow(cfg *configs.Resolved) error {
 	return nil
 }
 
-// replyReserve returns the tokens reserved for the reply. max_tokens is capped at half of the
-// window.
+// replyReserve returns the number of tokens reserved for the reply: the configured reserve,
+// max_tokens (but at most half of the window), or the default.
 func replyReserve(m configs.Model, window int64) int64 {
-	if m.Reserve > 0 {
-		return m.Reserve
+	if m.ReplyReserve > 0 {
+		return m.ReplyReserve
 	}
 	for _, key := range []string{"max_tokens", "max_completion_tokens"} {
 		if n := wholeNumber(m.Kwargs[key]); n > 0 {
@@ -65,7 +65,7 @@ func replyReserve(m configs.Model, window int64) int64 {
 	return min(defaultReserve, window/maxReserveFraction)
 }
 
-// wholeNumber returns v, decoded from YAML or JSON, as an integer, or 0.
+// wholeNumber converts a number decoded from YAML or JSON; 0 if v is no number.
 func wholeNumber(v any) int64 {
 	switch n := v.(type) {
 	case int:
@@ -78,25 +78,25 @@ func wholeNumber(v any) int64 {
 	return 0
 }
 
-// setImages sets whether every model accepts images, and the fetcher of images.
+// setImages enables images if every model accepts them, and sets the fetcher of images.
 func setImages(cfg *configs.Resolved) error {
-	i := &cfg.Agent.Images
-	i.Supported = true
-	for _, one := range configs.Models(cfg) {
-		switch one.Model.Images {
+	images := &cfg.Agent.Images
+	images.Supported = true
+	for _, m := range configs.ModelConfigs(cfg) {
+		switch m.Model.Images {
 		case "yes":
 		case "no":
-			i.Supported = false
+			images.Supported = false
 		default:
-			known, err := modelopen.ModelFacts(one)
+			facts, err := modelopen.ModelFacts(m)
 			if err != nil {
 				return err
 			}
-			i.Supported = i.Supported && known.AcceptsImages
+			images.Supported = images.Supported && facts.AcceptsImages
 		}
 	}
-	if i.Fetch && i.Fetcher == nil {
-		i.Fetcher = web.New(false)
+	if images.Fetch && images.Fetcher == nil {
+		images.Fetcher = web.New(false)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestSetWindow(t *testing.T) {
 	}
 	tests := map[string]struct {
 		settings        []string
-		tokens, reserve int64 // 0: nothing ends
+		tokens, reserve int64 // 0: no limit
 	}{
 		"nobody knows":                {[]string{"model.model_name=any"}, 0, 0},
 		"the table knows":             {[]string{"model.model_name=claude-haiku-4-5", "model.model_class=anthropic"}, 200_000, 4096},

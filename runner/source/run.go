@@ -17,13 +17,13 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// addInstance adds the attempts on an instance that the rule selects, and
+// addInstance adds the attempts at an instance that Options.Rule selects and
 // returns their number.
-func (s *Source) addInstance(run *runner.Run, in runner.Instance) int {
+func (s *Source) addInstance(run *runner.Run, instance runner.Instance) int {
 	var infos []export.AttemptInfo
 	var attempts []runner.Attempt
-	found := verdicts.ReadInstance(run.Dir, in.ID, s.options.IsOwn)
-	for _, a := range in.Attempts {
+	records := verdicts.ReadInstance(run.Dir, instance.ID, s.options.IsOwn)
+	for _, a := range instance.Attempts {
 		h, err := readHeader(a.Journal)
 		if err != nil {
 			s.readErrors = append(s.readErrors, err.Error())
@@ -31,10 +31,10 @@ func (s *Source) addInstance(run *runner.Run, in runner.Instance) int {
 		}
 		totals := a.Totals()
 		info := export.AttemptInfo{Number: a.Number, Repetition: a.Repetition, Steps: totals.Steps, Cost: totals.Cost}
-		info.Counts = a.Result != nil && a.Result.Class.Counts()
-		if info.Counts && s.options.Rule.NeedsVerdicts() {
+		info.IsResult = a.Result != nil && a.Result.Class.IsResult()
+		if info.IsResult && s.options.Rule.NeedsVerdicts() {
 			if out, ok, err := trajectories.ReadOutcome(a.Journal); err == nil && ok {
-				info.Resolved = verdictOf(h, out, in, a.Number, found).Class == verdicts.Resolved
+				info.Resolved = verdictOf(h, out, instance, a.Number, records).Class == verdicts.Resolved
 			}
 		}
 		if err := s.collectTools(h); err != nil {
@@ -43,50 +43,50 @@ func (s *Source) addInstance(run *runner.Run, in runner.Instance) int {
 		}
 		infos, attempts = append(infos, info), append(attempts, a)
 	}
-	selected := s.options.Rule.Select(infos, in.ID, s.options.Seed)
+	selected := s.options.Rule.Select(infos, instance.ID, s.options.Seed)
 	for _, i := range selected {
 		a := attempts[i]
-		s.attempts = append(s.attempts, attempt{export.Source{
-			InstanceID: in.ID, Number: a.Number, MultipleAttempts: len(selected) > 1, Folder: filepath.Base(run.Dir),
-			Read: func() (*export.Item, error) { return s.readAttempt(run, in, a, found) },
+		s.attempts = append(s.attempts, attempt{export.AttemptSource{
+			InstanceID: instance.ID, Number: a.Number, MultipleAttempts: len(selected) > 1, Folder: filepath.Base(run.Dir),
+			Read: func() (*export.Item, error) { return s.readAttempt(run, instance, a, records) },
 		}, len(s.inputs) - 1})
 	}
 	return len(selected)
 }
 
-// readAttempt reads an attempt of a run, with its verdict.
+// readAttempt reads an attempt of a run and its verdict.
 func (s *Source) readAttempt(
-	run *runner.Run, in runner.Instance, a runner.Attempt, found []verdicts.Verdict,
+	run *runner.Run, instance runner.Instance, a runner.Attempt, records []verdicts.Verdict,
 ) (*export.Item, error) {
-	t, sum, err := export.ReadJournal(a.Journal, s.options.AllRecords)
+	transcript, sum, err := export.ReadJournal(a.Journal, s.options.AllRecords)
 	if err != nil {
 		return nil, err
 	}
-	it := &export.Item{
-		Transcript: t, Journal: a.Journal, SHA256: sum,
-		InstanceID: in.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: repoOf(in.ID),
-		Dataset: run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(t),
+	item := &export.Item{
+		Transcript: transcript, Journal: a.Journal, SHA256: sum,
+		InstanceID: instance.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: repoOf(instance.ID),
+		Dataset: run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(transcript),
 	}
-	if t.Outcome != nil {
-		r := verdictOf(t.Header, *t.Outcome, in, a.Number, found)
-		it.Verdict, it.Flags = string(r.Class), r.FlagNames()
+	if transcript.Outcome != nil {
+		r := verdictOf(transcript.Header, *transcript.Outcome, instance, a.Number, records)
+		item.Verdict, item.Flags = string(r.Class), r.FlagNames()
 	}
-	return it, nil
+	return item, nil
 }
 
-// verdictOf returns the verdict on an attempt's patch. If the verdict records
-// are missing, it returns the class that results.json has.
+// verdictOf returns the verdict on an attempt's patch. If it has no record, only
+// the class is set, from results.json.
 func verdictOf(
-	h trajectories.Header, out trajectories.Outcome, in runner.Instance, number int, found []verdicts.Verdict,
+	h trajectories.Header, out trajectories.Outcome, instance runner.Instance, number int, records []verdicts.Verdict,
 ) verdicts.Record {
-	p, ok := runner.PredictionOf(h, out)
+	prediction, ok := runner.PredictionOf(h, out)
 	if !ok {
 		return verdicts.Record{}
 	}
-	if v := verdicts.Newest(found, p); v != nil {
+	if v := verdicts.Newest(records, prediction); v != nil {
 		return v.Record
 	}
-	for _, r := range in.Repetitions {
+	for _, r := range instance.Repetitions {
 		if r.Attempt == number && r.Verdict != nil {
 			return verdicts.Record{Class: verdicts.Class(*r.Verdict)}
 		}
@@ -117,11 +117,12 @@ func fileHash(path string) (string, error) {
 }
 
 // sweBenchID matches an instance id of SWE-bench, alone or at the end of a
-// longer name. The names of GitHub owners contain no "_".
+// longer name. The owner group excludes "_", which GitHub does not allow in names
+// of owners.
 var sweBenchID = lazyregexp.New(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
 
-// repoOf returns the repository of an instance as "owner/name", derived from its
-// id; "" if the id does not contain it.
+// repoOf returns the repository of an instance as "owner/name". It derives it from
+// the id and returns "" if the id does not contain it.
 func repoOf(id string) string {
 	for {
 		m := sweBenchID.FindStringSubmatch(id)

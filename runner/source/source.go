@@ -1,5 +1,5 @@
-// Package source finds the attempts to export: those of runs, and single
-// trajectory files of any format that package formats reads.
+// Package source finds the attempts to export, in the folders of runs and in
+// single trajectory files of any format that package formats reads.
 //
 //	src := source.New(source.Options{Rule: export.SelectResolved})
 //	if err := src.Add("runs/first"); err != nil { ... }
@@ -32,10 +32,10 @@ type Options struct {
 	Rule export.SelectRule
 	// Seed is the seed of export.SelectRandom.
 	Seed uint64
-	// AllRecords makes the attempts include records that training data does not
-	// need, such as executions and the diff.
+	// AllRecords includes records that training data does not need, such as
+	// executions and the diff.
 	AllRecords bool
-	// CollectTools enables Tools.
+	// CollectTools enables Source.Tools.
 	CollectTools bool
 	// IsOwn reports whether the user made a verdict record. It may be nil.
 	IsOwn func(verdicts.Record) bool
@@ -52,24 +52,24 @@ type Source struct {
 	seen       map[string]bool // absolute paths of the inputs
 }
 
-// Input is a run or a file.
+// Input is the folder of a run or a trajectory file.
 type Input struct {
 	Path     string `json:"path"`
-	Dataset  string `json:"dataset,omitempty"` // of the run
+	Dataset  string `json:"dataset,omitempty"` // name of the run's dataset
 	Attempts int    `json:"attempts"`          // number of selected attempts
 }
 
 // attempt is a selected attempt of an input.
 type attempt struct {
-	export.Source
-	input int // index in inputs
+	export.AttemptSource
+	inputIndex int // index in inputs
 }
 
 // New returns a Source without inputs.
 func New(o Options) *Source { return &Source{options: o, seen: map[string]bool{}} }
 
-// Add adds the folder of a run, or a trajectory file. Attempts that it cannot
-// read are not an error: see ReadErrors.
+// Add adds the folder of a run, or a trajectory file. It skips attempts that it
+// cannot read; ReadErrors describes them.
 func (s *Source) Add(path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -103,27 +103,27 @@ func (s *Source) Add(path string) error {
 // Inputs returns the inputs in the order in which they were added.
 func (s *Source) Inputs() []Input { return s.inputs }
 
-// Tools returns the distinct sets of tool definitions that the attempts were
-// offered, as export.EncodeTools encodes them.
+// Tools returns the distinct sets of tool definitions in the headers of the
+// attempts, encoded by export.EncodeTools.
 func (s *Source) Tools() []json.RawMessage { return s.tools }
 
 // ReadErrors describes the attempts that could not be read.
 func (s *Source) ReadErrors() []string { return s.readErrors }
 
-// Attempts returns the selected attempts, ordered by instance (naturally), input
-// and number.
-func (s *Source) Attempts() []export.Source {
+// Attempts returns the selected attempts, ordered by instance (in natural order),
+// input and attempt number.
+func (s *Source) Attempts() []export.AttemptSource {
 	slices.SortStableFunc(s.attempts, func(a, b attempt) int {
 		if n := datasets.CompareNatural(a.InstanceID, b.InstanceID); n != 0 {
 			return n
 		}
-		return a.input - b.input
+		return a.inputIndex - b.inputIndex
 	})
 	names := s.folderNames()
-	var list []export.Source
+	var list []export.AttemptSource
 	for _, a := range s.attempts {
-		a.Folder = names[a.input]
-		list = append(list, a.Source)
+		a.Folder = names[a.inputIndex]
+		list = append(list, a.AttemptSource)
 	}
 	return list
 }
@@ -175,7 +175,7 @@ func (s *Source) addFile(path string) {
 	}
 	input := len(s.inputs) - 1
 	s.inputs[input].Attempts = 1
-	s.attempts = append(s.attempts, attempt{export.Source{
+	s.attempts = append(s.attempts, attempt{export.AttemptSource{
 		InstanceID: id, Number: max(f.Header.Attempt, 1),
 		Read: func() (*export.Item, error) { return readFile(f, path, id) },
 	}, input})
@@ -186,7 +186,7 @@ func readFile(f *formats.File, path, id string) (*export.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := trajectories.BuildTranscript(f.Records)
+	transcript, err := trajectories.BuildTranscript(f.Records)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -195,10 +195,10 @@ func readFile(f *formats.File, path, id string) (*export.Item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read subagent of %s: %w", path, err)
 		}
-		t.Children = append(t.Children, child)
+		transcript.Children = append(transcript.Children, child)
 	}
 	return &export.Item{
-		Transcript: t, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(t.Header.Attempt, 1),
-		Repetition: max(t.Header.Repetition, 1), Repo: repoOf(id), Tokens: export.ProviderTokens(t),
+		Transcript: transcript, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(transcript.Header.Attempt, 1),
+		Repetition: max(transcript.Header.Repetition, 1), Repo: repoOf(id), Tokens: export.ProviderTokens(transcript),
 	}, nil
 }

@@ -4,10 +4,10 @@
 //	all_preds.jsonl       one prediction per line
 //	trajs/<id>.traj       trajectory
 //	logs/<id>/            patch.diff, eval.sh, run_instance.log, test_output.txt, report.json
-//	metadata.yaml         description of the system; to be completed
-//	README.md             results and checklist; to be completed
+//	metadata.yaml         description of the system; the user completes it
+//	README.md             results and checklist; the user completes it
 //
-// It uploads nothing.
+// The package uploads nothing.
 package submission
 
 import (
@@ -31,34 +31,34 @@ import (
 // Config configures a submission.
 type Config struct {
 	Run   *runner.Run
-	RunID string // the evaluation whose logs are copied
-	Dir   string // to be created; must not exist
+	RunID string // run id of the evaluation; Write copies its logs
+	Dir   string // the folder that Write creates; must not exist
 	// Name is the suggested name on the leaderboard.
 	Name string
 	// HasVerdict is the set of instances with a verdict. Some verdicts have no
-	// report: the patch did not apply, or the tests timed out.
+	// report, for example if the patch did not apply or the tests timed out.
 	HasVerdict map[string]bool
-	// Results is the text of the results for README.md.
+	// Results is the text for the results section of README.md.
 	Results string
 }
 
-// Result describes what was written and what is missing.
+// Result describes the written and the missing files.
 type Result struct {
 	Predictions int `json:"predictions"`
 	Trajs       int `json:"trajs"`
 	Logs        int `json:"logs"` // instances with a report
-	// Bytes is the size of all files. TooLarge are files, relative to Dir, that
-	// GitHub would reject.
+	// Bytes is the total size of all files. TooLarge are the paths, relative to
+	// Dir, of files that GitHub would reject.
 	Bytes    int64    `json:"bytes"`
 	TooLarge []string `json:"large,omitempty"`
-	// NoResult are instances without a prediction. NoTraj and NoVerdict have a
-	// prediction but no trajectory or no verdict. Empty patches need no verdict.
+	// NoResult are the instances without a prediction. NoTraj are those with a
+	// prediction but no trajectory, NoVerdict those with a patch but no verdict.
 	NoResult  []string `json:"no_result,omitempty"`
 	NoTraj    []string `json:"no_trajectory,omitempty"`
 	NoVerdict []string `json:"no_verdict,omitempty"`
 }
 
-// Complete reports whether nothing is missing.
+// Complete reports whether all instances have the required files.
 func (r Result) Complete() bool { return len(r.NoResult)+len(r.NoTraj)+len(r.NoVerdict) == 0 }
 
 // maxFileSize is GitHub's limit on the size of a file, in bytes.
@@ -70,18 +70,19 @@ var (
 	ErrNoPredictions = errors.New("has no predictions")
 )
 
-// Write creates the folder, completely or not at all. It returns ErrExists if the
-// folder exists, and ErrNoPredictions if the run has no predictions.
+// Write creates the folder of the submission, completely or not at all. The error
+// wraps ErrExists if the folder exists, and ErrNoPredictions if the run has no
+// predictions.
 func Write(c Config) (Result, error) {
 	if _, err := os.Lstat(c.Dir); err == nil {
 		return Result{}, fmt.Errorf("%s %w", c.Dir, ErrExists)
 	}
-	run, err := rootdir.Open(c.Run.Dir)
+	runRoot, err := rootdir.Open(c.Run.Dir)
 	if err != nil {
 		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
-	defer run.Close() //nolint:errcheck // only read
-	preds, err := readPredictions(run)
+	defer runRoot.Close() //nolint:errcheck // only read
+	preds, err := readPredictions(runRoot)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Result{}, err
 	}
@@ -92,28 +93,28 @@ func Write(c Config) (Result, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
-	temp, err := os.MkdirTemp(parent, ".mini-submission-")
+	tempDir, err := os.MkdirTemp(parent, ".mini-submission-")
 	if err != nil {
 		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
-	defer os.RemoveAll(temp) //nolint:errcheck // renamed by then, or useless
-	r, err := c.fill(run, temp, preds.List)
+	defer os.RemoveAll(tempDir) //nolint:errcheck // already renamed unless Write fails
+	result, err := c.fill(runRoot, tempDir, preds.List)
 	if err == nil {
-		err = os.Chmod(temp, 0o755) //nolint:gosec // results are for sharing
+		err = os.Chmod(tempDir, 0o755) //nolint:gosec // results are for sharing
 	}
 	if err == nil {
-		err = os.Rename(temp, c.Dir)
+		err = os.Rename(tempDir, c.Dir)
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("write submission: %w", err)
 	}
-	return r, nil
+	return result, nil
 }
 
 // readPredictions reads the predictions of a run.
-func readPredictions(run *rootdir.Dir) (trajectories.Predictions, error) {
-	path := filepath.Join(run.Path(), "preds.json")
-	f, err := run.Open(path) // the submission is public: a link out of the run is an error
+func readPredictions(runRoot *rootdir.Dir) (trajectories.Predictions, error) {
+	path := filepath.Join(runRoot.Path(), "preds.json")
+	f, err := runRoot.Open(path) // fails for a link out of the run, because its target must not be published
 	if err != nil {
 		return trajectories.Predictions{}, err
 	}
@@ -124,54 +125,54 @@ func readPredictions(run *rootdir.Dir) (trajectories.Predictions, error) {
 }
 
 // fill writes all files to a new folder.
-func (c Config) fill(run *rootdir.Dir, dir string, preds []trajectories.Prediction) (Result, error) {
+func (c Config) fill(runRoot *rootdir.Dir, dir string, preds []trajectories.Prediction) (Result, error) {
 	preds = slices.Clone(preds)
 	slices.SortFunc(preds, func(a, b trajectories.Prediction) int { return datasets.CompareNatural(a.InstanceID, b.InstanceID) })
-	r := Result{Predictions: len(preds), NoResult: c.missingPredictions(preds)}
+	result := Result{Predictions: len(preds), NoResult: c.missingPredictions(preds)}
 	if err := writePredictions(filepath.Join(dir, "all_preds.jsonl"), preds); err != nil {
-		return r, err
+		return result, err
 	}
 	for _, folder := range []string{"trajs", "logs"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil { //nolint:gosec // results are for sharing
-			return r, err
+			return result, err
 		}
 	}
-	evaluation, err := grade.NewLayout(c.Run.Dir, c.RunID)
+	layout, err := grade.NewLayout(c.Run.Dir, c.RunID)
 	if err != nil {
-		return r, err
+		return result, err
 	}
 	for _, p := range preds {
-		from, err := evaluation.Files(p.Model, p.InstanceID) // also validates the names
+		files, err := layout.Files(p.Model, p.InstanceID) // also validates the names
 		if err != nil {
-			return r, err
+			return result, err
 		}
-		copied, err := copyFile(run, filepath.Join(c.Run.Dir, p.InstanceID, p.InstanceID+".traj.json"), filepath.Join(dir, "trajs", p.InstanceID+".traj"))
+		copied, err := copyFile(runRoot, filepath.Join(c.Run.Dir, p.InstanceID, p.InstanceID+".traj.json"), filepath.Join(dir, "trajs", p.InstanceID+".traj"))
 		switch {
 		case err != nil:
-			return r, err
+			return result, err
 		case copied:
-			r.Trajs++
+			result.Trajs++
 		default:
-			r.NoTraj = append(r.NoTraj, p.InstanceID)
+			result.NoTraj = append(result.NoTraj, p.InstanceID)
 		}
 		if p.Patch == "" {
-			continue // the official harness does not evaluate it either
+			continue // empty patches have no logs
 		}
-		hasReport, err := copyLogs(run, from, filepath.Join(dir, "logs", p.InstanceID))
+		hasReport, err := copyLogs(runRoot, files, filepath.Join(dir, "logs", p.InstanceID))
 		switch {
 		case err != nil:
-			return r, err
+			return result, err
 		case hasReport:
-			r.Logs++
+			result.Logs++
 		case c.HasVerdict[p.InstanceID]: // a verdict without a report, as in the official harness
 		default:
-			r.NoVerdict = append(r.NoVerdict, p.InstanceID)
+			result.NoVerdict = append(result.NoVerdict, p.InstanceID)
 		}
 	}
-	if err := c.writeTexts(dir, r); err != nil {
-		return r, err
+	if err := c.writeTexts(dir, result); err != nil {
+		return result, err
 	}
-	return r, r.measure(dir)
+	return result, result.measure(dir)
 }
 
 // measure sums up the sizes of all files.
@@ -223,46 +224,46 @@ func writePredictions(path string, preds []trajectories.Prediction) error {
 	return os.WriteFile(path, []byte(lines.String()), 0o644) //nolint:gosec // results are for sharing
 }
 
-// copyLogs copies the existing files of one evaluation. It reports whether there is
-// a report.
-func copyLogs(run *rootdir.Dir, from grade.Files, to string) (hasReport bool, err error) {
+// copyLogs copies the existing files of one evaluation to a new folder and reports
+// whether they include a report.
+func copyLogs(runRoot *rootdir.Dir, files grade.Files, to string) (hasReport bool, err error) {
 	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return false, err
 	}
-	any := false
-	for _, path := range []string{from.Patch, from.Script, from.Log, from.TestOutput, from.Report} {
-		copied, err := copyFile(run, path, filepath.Join(to, filepath.Base(path)))
+	copiedAny := false
+	for _, path := range []string{files.Patch, files.Script, files.Log, files.TestOutput, files.Report} {
+		copied, err := copyFile(runRoot, path, filepath.Join(to, filepath.Base(path)))
 		if err != nil {
 			return false, err
 		}
-		any = any || copied
+		copiedAny = copiedAny || copied
 		hasReport = copied // the report is the last
 	}
-	if !any {
+	if !copiedAny {
 		return false, os.Remove(to)
 	}
 	return hasReport, nil
 }
 
 // copyFile copies a regular file and reports whether it exists. It does not follow
-// links: the folder is not trusted.
-func copyFile(run *rootdir.Dir, from, to string) (copied bool, err error) {
-	info, err := run.Lstat(from)
+// links, because the run's folder is not trusted.
+func copyFile(runRoot *rootdir.Dir, srcPath, dstPath string) (copied bool, err error) {
+	info, err := runRoot.Lstat(srcPath)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	in, err := run.Open(from)
+	src, err := runRoot.Open(srcPath)
 	if err != nil {
 		return false, err
 	}
-	defer in.Close()                                                      //nolint:errcheck // read only
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // results are for sharing
+	defer src.Close()                                                          //nolint:errcheck // read only
+	dst, err := os.OpenFile(dstPath, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // results are for sharing
 	if err != nil {
 		return false, err
 	}
-	_, err = io.Copy(out, in)
-	return err == nil, errors.Join(err, out.Close())
+	_, err = io.Copy(dst, src)
+	return err == nil, errors.Join(err, dst.Close())
 }

@@ -20,7 +20,7 @@ var readme string
 //go:embed metadata.yaml.tmpl
 var metadataTemplate string
 
-// writeTexts writes the files to be completed by the user.
+// writeTexts writes the files that the user completes.
 func (c Config) writeTexts(dir string, r Result) error {
 	model := c.Run.Manifest.Model.Name
 	data, err := metadata(c.Name, model)
@@ -55,7 +55,8 @@ func (c Config) writeTexts(dir string, r Result) error {
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o644) //nolint:gosec // results are for sharing
 }
 
-// metadata returns metadata.yaml. TODO marks what the user has to fill in.
+// metadata returns the contents of metadata.yaml. TODO marks the values that the
+// user has to fill in.
 func metadata(name, model string) ([]byte, error) {
 	t, err := template.New("metadata.yaml").Parse(metadataTemplate)
 	if err != nil {
@@ -66,7 +67,7 @@ func metadata(name, model string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// quoted returns a string in double quotes; JSON strings are valid YAML.
+// quoted returns a JSON string, which is also valid YAML.
 func quoted(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil { // strings always encode

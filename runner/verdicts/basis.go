@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// NoPatch is used in place of a patch hash if no patch is applied.
+// NoPatch replaces the patch hash of an evaluation without a patch.
 const NoPatch = "none"
 
 // PatchHash returns the SHA-256 of a patch, in hex.
@@ -19,7 +19,8 @@ func PatchHash(patch []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// WithImage returns the basis with the identity of the image and the cache key.
+// WithImage returns the basis with the identity of the image and the resulting
+// cache key.
 func (b Basis) WithImage(id, digest, arch string) Basis {
 	b.ImageID, b.ImageDigest, b.ImageArch = id, digest, arch
 	b.Key = b.CacheKey()
@@ -33,19 +34,20 @@ func (b Basis) WithSandbox(info env.Info) Basis {
 	return b
 }
 
-// imageKey identifies the contents of the image; "" if they are unknown. The
-// architecture is included because a digest may be that of a multi-platform
-// index.
+// imageKey returns a string that identifies the contents of the image; "" if they
+// are unknown. It includes the architecture, because the digest may be that of a
+// multi-platform index.
 func (b Basis) imageKey() string {
-	name := cmp.Or(b.ImageDigest, b.ImageID)
-	if name != "" && b.ImageArch != "" {
-		name += " " + b.ImageArch
+	identity := cmp.Or(b.ImageDigest, b.ImageID)
+	if identity != "" && b.ImageArch != "" {
+		identity += " " + b.ImageArch
 	}
-	return name
+	return identity
 }
 
-// CacheKey returns the name of the verdict in the cache: the hash of its
-// inputs. It returns "" if the image is unknown; such a verdict is not reused.
+// CacheKey returns the hash of the inputs, which is the name of the verdict in the
+// cache. It returns "" if the image is unknown, because such a verdict cannot be
+// reused.
 func (b Basis) CacheKey() string {
 	if b.imageKey() == "" {
 		return ""
@@ -71,7 +73,7 @@ func (b Basis) CacheKeyWithPatch(sha256 string) string {
 // HashJSON returns the SHA-256 of a value's JSON encoding, in hex.
 func HashJSON(v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // a column with invalid JSON that was never decoded
+	if err != nil { // a raw column of the row is invalid JSON
 		data = fmt.Appendf(nil, "%#v", v)
 	}
 	sum := sha256.Sum256(data)

@@ -3,7 +3,7 @@ package verdicts
 // Class is the outcome of an evaluation. The values are stored in record files.
 type Class string
 
-// The classes. The comment of package evaluate says when each applies.
+// The classes. The comment of package evaluate defines when each applies.
 const (
 	Resolved       Class = "resolved"
 	Unresolved     Class = "unresolved"
@@ -20,10 +20,10 @@ func Classes() []Class {
 	return []Class{Resolved, Unresolved, Unstable, Empty, ApplyFailed, TimedOut, Infrastructure, Error}
 }
 
-// IsFinal reports whether the class is a lasting result. A patch that met an
-// infrastructure failure is evaluated again.
+// IsFinal reports whether the class is a result. It is false for infrastructure
+// failures, after which the patch is evaluated again.
 func (c Class) IsFinal() bool { return c != "" && c != Infrastructure }
 
-// IsFailure reports whether Config.RerunFailed applies to the class. A patch
-// that does not apply is not rerun: the result would be the same.
+// IsFailure reports whether evaluate.Config.RerunFailed applies to the class. It is
+// false for ApplyFailed, because a rerun would have the same result.
 func (c Class) IsFailure() bool { return c == Unresolved || c == TimedOut || c == Error }

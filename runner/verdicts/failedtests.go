@@ -27,8 +27,8 @@ func (f FailedTests) Equal(other FailedTests) bool {
 
 // ReadFailedTests reads the failed tests from the report.json of one test run.
 // dir is the run folder, sub the slash-separated path of the test run's folder
-// in it. Links that leave dir are refused. The result is nil if no test failed
-// or there is no report.
+// in it. ReadFailedTests does not follow links out of dir. It returns nil if no
+// test failed or there is no report.
 func ReadFailedTests(dir, sub, instanceID string) (*FailedTests, error) {
 	if sub == "" {
 		return nil, nil //nolint:nilnil // a run without files has no failed tests

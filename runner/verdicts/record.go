@@ -30,42 +30,42 @@ type Record struct {
 	// Resolution is RESOLVED_FULL, RESOLVED_PARTIAL or RESOLVED_NO. It is empty
 	// if no log was graded.
 	Resolution string `json:"resolution,omitempty"`
-	// Reason explains in a sentence why the class is not better. Hint says what
-	// the user can do about it.
+	// Reason is a sentence that explains any class but Resolved. Hint tells the
+	// user what to do about it.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// FailureReason names the infrastructure problem that the log shows, as the
-	// official summary does (see grade.ClassifyFailure). It never changes the
+	// FailureReason is the infrastructure problem that the log mentions, as in
+	// the official summary (see grade.ClassifyFailure). It never changes the
 	// class.
 	FailureReason string     `json:"failure_reason,omitempty"`
 	FailureTier   grade.Tier `json:"failure_tier,omitempty"`
-	// Flags lists what is suspicious about the patch or its log. Flags never
-	// change the class.
+	// Flags lists suspicious parts of the patch or its log. Flags never change
+	// the class.
 	Flags []tampering.Finding `json:"flags,omitempty"`
 	// ResolvedWithoutSuspect reports whether the patch resolves the instance
-	// without its flagged hunks. It is nil if no hunk is flagged or that run
-	// failed.
+	// without its flagged hunks. It is nil if no hunk is flagged or the run
+	// without them failed.
 	ResolvedWithoutSuspect *bool `json:"resolved_without_suspect,omitempty"`
-	// Gold and Noop are the classes of the row's own solution and of no patch
-	// on this machine (the baseline), if known.
+	// Gold and Noop are the baseline of this machine, if known: the class of
+	// the row's own solution, and the class without a patch.
 	Gold Class `json:"gold,omitempty"`
 	Noop Class `json:"noop,omitempty"`
 
 	Basis Basis     `json:"basis"`
 	Runs  []TestRun `json:"runs,omitempty"`
-	// ReusedFrom names the source of a reused verdict: the path of another
-	// record, or of an entry in the shared cache.
+	// ReusedFrom is the source of a reused verdict: the path of another record
+	// or of an entry in the shared cache.
 	ReusedFrom string `json:"reused_from,omitempty"`
 	// Seconds is the duration of the run that determined the class.
 	Seconds float64 `json:"duration_seconds,omitempty"`
 	// Previous lists the verdicts before each regrading, oldest first.
 	Previous []PreviousVerdict `json:"regraded,omitempty"`
-	// ForeignLog reports that the verdict is based on a log made elsewhere: the
-	// log came with the folder, and was graded without running the tests.
+	// ForeignLog reports that the verdict was graded from a saved log that the
+	// user's evaluations did not make.
 	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Signature is the HMAC-SHA256 of the rest of the record, in hex, with the
-	// key of the user who made it. A record without the user's signature is not
-	// reused.
+	// key of the user who made the record. An evaluation does not reuse a record
+	// without its user's signature.
 	Signature string `json:"seal,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type Record struct {
 // evaluated again. Editions and Machine are informational: they do not affect
 // reuse.
 type Basis struct {
-	// Key is the hash of the inputs: the name of the verdict in the cache.
+	// Key is the result of CacheKey.
 	Key         string                `json:"key,omitempty"`
 	Editions    []datasets.SourceInfo `json:"dataset,omitempty"` // source of the row
 	RowSHA256   string                `json:"row_sha256,omitempty"`
@@ -121,13 +121,13 @@ const (
 type TestRun struct {
 	Purpose Purpose `json:"purpose"`
 	Class   Class   `json:"class"`
-	// Status is why the sandbox was lost, for the class infrastructure.
+	// Status is the reason for a lost sandbox in the class infrastructure.
 	Status     env.Status `json:"status,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Hint       string     `json:"hint,omitempty"`
 	Resolution string     `json:"resolution,omitempty"`
-	// FailureReason and FailureTier name the infrastructure problem that the
-	// run's files show.
+	// FailureReason and FailureTier describe the infrastructure problem that
+	// the run's files mention (see grade.ClassifyFailure).
 	FailureReason string     `json:"failure_reason,omitempty"`
 	FailureTier   grade.Tier `json:"failure_tier,omitempty"`
 	// Passed and Failed count the tests named in the row.
@@ -138,8 +138,8 @@ type TestRun struct {
 	ExitCode *int64    `json:"exit_code"`
 	Start    time.Time `json:"start"`
 	Seconds  float64   `json:"duration_seconds"`
-	// LogBytes is the size of the script's output. LogTruncated reports that
-	// the middle of the log was dropped.
+	// LogBytes is the size of the script's output. LogTruncated reports whether
+	// the log lacks the middle of the output.
 	LogBytes     int64 `json:"log_bytes"`
 	LogTruncated bool  `json:"log_truncated,omitempty"`
 	// AppliedWith is the command that applied the patch, such as "git apply
@@ -154,9 +154,9 @@ type TestRun struct {
 	PatchSHA256 string `json:"patch_sha256,omitempty"`
 	PatchBytes  int    `json:"patch_bytes,omitempty"`
 	Key         string `json:"key,omitempty"`
-	// Permanent reports that a retry would fail in the same way.
+	// Permanent reports whether a retry would fail in the same way.
 	Permanent bool `json:"-"`
-	// Flags lists what is suspicious about this run's log.
+	// Flags lists suspicious parts of this run's log.
 	Flags []tampering.Finding `json:"flags,omitempty"`
 }
 
@@ -180,8 +180,8 @@ func (r Record) VerdictRun() *TestRun {
 // VerdictClass returns the class that the official files show. It differs from
 // Class if the verdict is unstable.
 func (r Record) VerdictClass() Class {
-	if a := r.VerdictRun(); a != nil {
-		return a.Class
+	if run := r.VerdictRun(); run != nil {
+		return run.Class
 	}
 	return r.Class
 }
@@ -189,31 +189,31 @@ func (r Record) VerdictClass() Class {
 // VerdictDir returns the folder of the official files, relative to the run
 // folder.
 func (r Record) VerdictDir() string {
-	if a := r.VerdictRun(); a != nil {
-		return a.Dir
+	if run := r.VerdictRun(); run != nil {
+		return run.Dir
 	}
 	return ""
 }
 
-// DeriveClass sets the class from the verdict run, or to Unstable if a rerun
-// had another final class.
+// DeriveClass copies the class and its details from the verdict run. The class is
+// Unstable if a rerun had another final class.
 func (r *Record) DeriveClass() {
-	a := r.VerdictRun()
-	if a == nil {
+	run := r.VerdictRun()
+	if run == nil {
 		return
 	}
-	r.Class, r.Resolution, r.Reason, r.Hint = a.Class, a.Resolution, a.Reason, a.Hint
-	r.FailureReason, r.FailureTier, r.Seconds = a.FailureReason, a.FailureTier, a.Seconds
+	r.Class, r.Resolution, r.Reason, r.Hint = run.Class, run.Resolution, run.Reason, run.Hint
+	r.FailureReason, r.FailureTier, r.Seconds = run.FailureReason, run.FailureTier, run.Seconds
 	for _, rerun := range r.Runs {
-		if rerun.Purpose == ForRerun && rerun.Class.IsFinal() && rerun.Class != a.Class {
-			r.Class, r.Reason = Unstable, fmt.Sprintf("the first run was %s, a rerun was %s", a.Class, rerun.Class)
+		if rerun.Purpose == ForRerun && rerun.Class.IsFinal() && rerun.Class != run.Class {
+			r.Class, r.Reason = Unstable, fmt.Sprintf("the first run was %s, a rerun was %s", run.Class, rerun.Class)
 			return
 		}
 	}
 }
 
-// Matches reports whether the verdict is about this prediction, and not about
-// an earlier one of the same instance.
+// Matches reports whether the verdict is about this prediction. It is false for a
+// prediction with another patch for the same instance.
 func (r Record) Matches(p trajectories.Prediction) bool {
 	return r.Instance == p.InstanceID && r.Model == p.Model && r.Basis.PatchBytes == len(p.Patch) &&
 		(p.Patch == "" || r.Basis.PatchSHA256 == PatchHash([]byte(p.Patch)))
@@ -228,13 +228,13 @@ func (r Record) matchesPath(path string) bool {
 }
 
 // IsConsistent reports whether the class follows from the runs, the key follows
-// from the basis, and no path leaves the run folder. Records may come from
-// untrusted folders.
+// from the basis, and no path leaves the run folder. Check records from untrusted
+// folders with it.
 func (r Record) IsConsistent() bool {
 	derived := r.Clone()
 	derived.DeriveClass()
-	invalid := func(a TestRun) bool {
-		return !slices.Contains(Classes(), a.Class) || a.Dir != "" && !filepath.IsLocal(filepath.FromSlash(a.Dir))
+	invalid := func(run TestRun) bool {
+		return !slices.Contains(Classes(), run.Class) || run.Dir != "" && !filepath.IsLocal(filepath.FromSlash(run.Dir))
 	}
 	return derived.Class == r.Class && r.Basis.Key == r.Basis.CacheKey() && !slices.ContainsFunc(r.Runs, invalid)
 }
@@ -259,7 +259,7 @@ func (r Record) IsQuarantined() bool {
 // PreviousVerdict is a verdict from before a regrading, with the inputs that
 // have changed since.
 type PreviousVerdict struct {
-	Time          time.Time `json:"time"` // when it was replaced
+	Time          time.Time `json:"time"` // of the regrading
 	Class         Class     `json:"class"`
 	Resolution    string    `json:"resolution,omitempty"`
 	Reason        string    `json:"reason,omitempty"`

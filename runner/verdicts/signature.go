@@ -22,7 +22,7 @@ func (r Record) WithSignature(key []byte) (Record, error) {
 	if err != nil {
 		return r, err
 	}
-	var decoded Record // sign what a reader will see: invalid UTF-8 changes in encoding
+	var decoded Record // sign the decoded record, because encoding replaces invalid UTF-8
 	if err := json.Unmarshal(data, &decoded); err != nil {
 		return r, err
 	}

@@ -24,15 +24,15 @@ import (
 // RUN_ID/MODEL/INSTANCE.json below it.
 const DirName = datasets.VerdictsDir
 
-// maxRecord is the maximum size of a record, in bytes. A record with many runs
-// and flags has some ten kilobytes.
+// maxRecord is the maximum size of a record, in bytes. Records with many runs and
+// flags have tens of kilobytes.
 const maxRecord = 16 << 20
 
 // Verdict is a record and the file that holds it.
 type Verdict struct {
 	Path    string    `json:"-"`
 	Written time.Time `json:"-"`
-	Signed  bool      `json:"-"` // signed with the user's key; set by ReadInstance only
+	Signed  bool      `json:"-"` // signed with the user's key; only ReadInstance sets it
 	Record
 }
 
@@ -45,28 +45,27 @@ type Set struct {
 	Unreadable []string
 }
 
-// Read reads all records of a run folder. A folder without records is not an
-// error. A record whose instance, model or run id disagrees with its path is
-// reported as unreadable. The folder is untrusted: Read opens regular files
-// only and does not follow links.
+// Read reads all records of a run folder, which may be missing or have none. A
+// record whose instance, model or run id disagrees with its path is unreadable.
+// The folder is untrusted: Read opens only regular files and does not follow links.
 func Read(dir string) (Set, error) {
-	f := Set{Dir: dir}
+	set := Set{Dir: dir}
 	root, err := rootdir.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
+		return set, nil
 	}
 	if err != nil {
-		return f, fmt.Errorf("read verdicts: %w", err)
+		return set, fmt.Errorf("read verdicts: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // only read
 	models, err := listModelDirs(root)
 	if err != nil {
-		return f, err
+		return set, err
 	}
 	for _, model := range models {
 		entries, err := root.ReadDir(model)
 		if err != nil {
-			return f, fmt.Errorf("read verdicts: %w", err)
+			return set, fmt.Errorf("read verdicts: %w", err)
 		}
 		for _, e := range entries {
 			if e.IsDir() || filepath.Ext(e.Name()) != ".json" {
@@ -76,24 +75,24 @@ func Read(dir string) (Set, error) {
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // the file is being replaced
 			case err != nil:
-				f.Unreadable = append(f.Unreadable, err.Error())
+				set.Unreadable = append(set.Unreadable, err.Error())
 			default:
-				f.Verdicts = append(f.Verdicts, v)
+				set.Verdicts = append(set.Verdicts, v)
 			}
 		}
 	}
-	slices.SortStableFunc(f.Verdicts, func(a, b Verdict) int {
+	slices.SortStableFunc(set.Verdicts, func(a, b Verdict) int {
 		if a.RunID != b.RunID || a.Model != b.Model {
 			return 0 // keep the order of the folders
 		}
 		return datasets.CompareNatural(a.Instance, b.Instance)
 	})
-	return f, nil
+	return set, nil
 }
 
-// ReadInstance reads the verdicts on an instance, of all run ids and models. It
-// skips unreadable records, as an evaluation does. isOwn reports whether the
-// user made a record; it may be nil.
+// ReadInstance reads the verdicts of all run ids and models on an instance. It
+// skips unreadable records, as an evaluation does. isOwn reports whether the user
+// made a record, and sets Verdict.Signed; it may be nil.
 func ReadInstance(dir, id string, isOwn func(Record) bool) []Verdict {
 	if datasets.CheckID(id) != nil { // the id is untrusted and becomes part of a path
 		return nil
@@ -119,30 +118,30 @@ func ReadInstance(dir, id string, isOwn func(Record) bool) []Verdict {
 	return all
 }
 
-// Newest returns the newest verdict on a prediction. Signed verdicts take
-// precedence. It returns nil if there is none; a verdict on an earlier patch of
-// the instance does not count.
+// Newest returns the newest verdict on a prediction, or nil if there is none.
+// Signed verdicts take precedence. Verdicts on other patches of the instance do
+// not count.
 func Newest(all []Verdict, p trajectories.Prediction) *Verdict {
-	var found *Verdict
+	var newest *Verdict
 	for i, v := range all {
 		switch {
 		case !v.Matches(p):
-		case found == nil, v.Signed && !found.Signed, v.Signed == found.Signed && v.Written.After(found.Written):
-			found = &all[i]
+		case newest == nil, v.Signed && !newest.Signed, v.Signed == newest.Signed && v.Written.After(newest.Written):
+			newest = &all[i]
 		}
 	}
-	return found
+	return newest
 }
 
-// listModelDirs returns the paths of the folders with records: RUN_ID/MODEL. It
-// does not follow links.
+// listModelDirs returns the paths of the folders with records, RUN_ID/MODEL below
+// DirName. It does not follow links.
 func listModelDirs(root *rootdir.Dir) ([]string, error) {
 	paths := []string{filepath.Join(root.Path(), DirName)}
 	if info, err := root.Lstat(paths[0]); err != nil || !info.IsDir() {
 		return nil, nil //nolint:nilerr // there are no verdicts
 	}
-	for range 2 { // runs, models
-		var below []string
+	for range 2 { // descend to the runs, then to the models
+		var subdirs []string
 		for _, path := range paths {
 			entries, err := root.ReadDir(path)
 			if err != nil {
@@ -150,11 +149,11 @@ func listModelDirs(root *rootdir.Dir) ([]string, error) {
 			}
 			for _, e := range entries {
 				if e.IsDir() {
-					below = append(below, filepath.Join(path, e.Name()))
+					subdirs = append(subdirs, filepath.Join(path, e.Name()))
 				}
 			}
 		}
-		paths = below
+		paths = subdirs
 	}
 	return paths, nil
 }
@@ -175,7 +174,7 @@ func readVerdict(root *rootdir.Dir, path string) (Verdict, error) {
 	return Verdict{Path: path, Written: info.ModTime(), Record: r}, err
 }
 
-// ReadRecord reads a record at any path. The file is untrusted.
+// ReadRecord reads and checks a record at any path. The file is untrusted.
 func ReadRecord(root *rootdir.Dir, path string) (Record, error) {
 	data, err := root.ReadFile(path, maxRecord)
 	if err != nil {

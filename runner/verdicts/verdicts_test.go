@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	put(t, at("two", "m", "a-9.json"), text(t, record("two", "m", "a-9", verdicts.Empty)))
 	put(t, at("one", "org__m", "a-9.json"), text(t, record("one", "org/m", "a-9", verdicts.TimedOut)))
 	put(t, at("one.json"), "{}")                                   // the summary
-	put(t, at("one", "org__m", "a-9", "2", "test_output.txt"), "") // a further run
+	put(t, at("one", "org__m", "a-9", "2", "test_output.txt"), "") // a file of an extra run
 	put(t, at("one", "org__m", "notes.txt"), "")
 
 	put(t, at("bad", "m", "torn.json"), `{"format":`)

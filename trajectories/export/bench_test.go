@@ -10,13 +10,13 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// BenchmarkRun exports 20 attempts of 40 steps with 3 KB of output each. MB/s are
-// those written. It is part of make bench.
+// BenchmarkRun exports 20 attempts of 40 steps with 3 KB of output each. Its MB/s are
+// written bytes. It is part of make bench.
 func BenchmarkRun(b *testing.B) {
 	output := strings.Repeat("FAILED \"test_x\" == naïve in 0.12s\n", 3000/36)
 	var items []*export.Item
 	for i := range 20 {
-		s := newScript("model-b", true)
+		s := newAttempt("model-b", true)
 		for n := range 40 {
 			id := fmt.Sprintf("call_%d", n)
 			s.reply("some thought", "I look.", call(id, "sed -n 1,200p file.py")).result(id, output)
@@ -24,7 +24,7 @@ func BenchmarkRun(b *testing.B) {
 		s.reply("", "", call("end", "submit")).withOutcome("Submitted")
 		items = append(items, item(fmt.Sprintf("owner__lib-%d", i), 1, "", s))
 	}
-	tools, err := export.EncodeTools(calling().t.Header.Tools)
+	tools, err := export.EncodeTools(callAttempt().t.Header.Tools)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// The readers below follow the code of the trainers, not that of mini. They fail if a
-// trainer would fail or skip a row.
+// The readers in this file follow the code of trainers, not that of mini. They return an
+// error if a trainer would fail or skip a row.
 
-// TestConsumers checks the rows of every format, with every option, with a reader
-// that has the rules of the trainer.
+// TestConsumers checks the rows of every format and option with the reader that follows
+// the trainer.
 func TestConsumers(t *testing.T) {
 	readers := map[string]func(map[string]any, export.Options) error{
 		export.OpenAI:           readTRL,
@@ -27,9 +27,9 @@ func TestConsumers(t *testing.T) {
 		export.DPO:              readDPO,
 	}
 	for format, read := range readers {
-		for _, o := range optionsOf(format) {
+		for _, o := range allOptions(format) {
 			t.Run(fmt.Sprintf("%s %s %s %s %s", format, o.Reasoning, o.FormatErrors, o.ToolArguments, o.Completion), func(t *testing.T) {
-				dir, r := run(t, o, everything()...)
+				dir, r := run(t, o, allAttempts()...)
 				all := rows(t, filepath.Join(dir, "train.jsonl"))
 				if len(all) == 0 || len(all) != r.Rows {
 					t.Fatalf("%d rows in the file, %d reported", len(all), r.Rows)
@@ -44,14 +44,14 @@ func TestConsumers(t *testing.T) {
 	}
 }
 
-// optionsOf returns all options of a format.
-func optionsOf(format string) []export.Options {
+// allOptions returns all combinations of options that are valid for a format.
+func allOptions(format string) []export.Options {
 	var all []export.Options
 	for _, reasoning := range []export.Reasoning{export.ReasoningKeep, export.ReasoningDrop, export.ReasoningInline} {
-		for _, faults := range []export.FormatErrors{export.FormatErrorsDrop, export.FormatErrorsKeep, export.FormatErrorsMask} {
+		for _, formatErrors := range []export.FormatErrors{export.FormatErrorsDrop, export.FormatErrorsKeep, export.FormatErrorsMask} {
 			for _, args := range []export.ToolArguments{export.ArgumentsObject, export.ArgumentsText} {
 				for _, completion := range []export.Completion{export.CompletionReply, export.CompletionRest} {
-					o, err := export.Options{Format: format, Reasoning: reasoning, FormatErrors: faults, ToolArguments: args, Completion: completion}.Validate()
+					o, err := export.Options{Format: format, Reasoning: reasoning, FormatErrors: formatErrors, ToolArguments: args, Completion: completion}.Validate()
 					if err == nil && !slices.Contains(all, o) {
 						all = append(all, o)
 					}
@@ -74,16 +74,16 @@ func readMetadata(row map[string]any) error {
 	return nil
 }
 
-// messages checks a list like a strict chat template: an optional system message
-// first, user and assistant in turns, results only for unanswered calls.
-func messages(value any, o export.Options) ([]map[string]any, error) {
+// readMessages checks a list of messages like a strict chat template: an optional system
+// message, then user and assistant messages alternately, and results only for open calls.
+func readMessages(value any, o export.Options) ([]map[string]any, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
 		return nil, fmt.Errorf("no list of messages: %v", value)
 	}
 	var all []map[string]any
 	open := map[string]any{} // tool names of calls without a result, by ID
-	before := ""
+	previousRole := ""
 	for i, v := range list {
 		m, ok := v.(map[string]any)
 		if !ok {
@@ -96,7 +96,7 @@ func messages(value any, o export.Options) ([]map[string]any, error) {
 		switch {
 		case role == "system" && i > 0:
 			return nil, fmt.Errorf("message %d is the system's", i)
-		case role == before && role != "tool":
+		case role == previousRole && role != "tool":
 			return nil, fmt.Errorf("message %d: %s again", i, role)
 		case role == "assistant":
 			clear(open)
@@ -112,12 +112,13 @@ func messages(value any, o export.Options) ([]map[string]any, error) {
 		case role != "user" && role != "system":
 			return nil, fmt.Errorf("message %d: role %q", i, role)
 		}
-		before = role
+		previousRole = role
 		all = append(all, m)
 	}
 	return all, nil
 }
 
+// readCalls checks the tool calls of a message and adds them to open.
 func readCalls(m map[string]any, open map[string]any, o export.Options) error {
 	calls, _ := m["tool_calls"].([]any)
 	for _, v := range calls {
@@ -144,8 +145,8 @@ func readCalls(m map[string]any, open map[string]any, o export.Options) error {
 	return nil
 }
 
-// checkTrained checks reasoning, and that the conversation ends with a reply, since
-// nothing after it is trained on.
+// checkTrained checks the place of reasoning, and that the conversation ends with a reply,
+// since trainers do not train on messages after the last reply.
 func checkTrained(all []map[string]any, o export.Options) error {
 	if all[len(all)-1]["role"] != "assistant" {
 		return fmt.Errorf("the last message is the %v's", all[len(all)-1]["role"])
@@ -169,15 +170,15 @@ func checkTrained(all []map[string]any, o export.Options) error {
 // readTRL reads rows like SFTTrainer with assistant_only_loss, and verl's multi-turn
 // dataset.
 func readTRL(row map[string]any, o export.Options) error {
-	all, err := messages(row["messages"], o)
+	all, err := readMessages(row["messages"], o)
 	if err != nil {
 		return err
 	}
 	return errors.Join(checkTrained(all, o), checkFormatErrors(all, o), readTools(row, all))
 }
 
-// checkFormatErrors checks that replies with format errors are dropped if the options
-// say so.
+// checkFormatErrors checks that there are no replies with format errors if the options
+// drop them.
 func checkFormatErrors(all []map[string]any, o export.Options) error {
 	for _, m := range all {
 		if text, _ := m["content"].(string); o.FormatErrors == export.FormatErrorsDrop && (strings.Contains(text, "bad") || text == "Exactly one block." || text == "No JSON.") {
@@ -187,22 +188,22 @@ func checkFormatErrors(all []map[string]any, o export.Options) error {
 	return nil
 }
 
-// readTools checks that there are tools if there are calls: otherwise a template
-// renders nothing about tools.
+// readTools checks that there are tools if and only if there are tool calls. Without tools,
+// a template renders nothing about them.
 func readTools(row map[string]any, all []map[string]any) error {
-	native := slices.ContainsFunc(all, func(m map[string]any) bool { return m["tool_calls"] != nil })
+	hasCalls := slices.ContainsFunc(all, func(m map[string]any) bool { return m["tool_calls"] != nil })
 	tools, _ := row["tools"].([]any)
-	if native != (len(tools) == 1) {
-		return fmt.Errorf("calls are native: %v, and the tools are %v", native, row["tools"])
+	if hasCalls != (len(tools) == 1) {
+		return fmt.Errorf("calls are native: %v, and the tools are %v", hasCalls, row["tools"])
 	}
 	return nil
 }
 
-// readAxolotl reads rows like chat_template with message_field_training: train.
-// Axolotl parses the arguments of calls, and warns if the last turn is not trained
-// on.
+// readAxolotl reads rows like Axolotl's chat_template with message_field_training: train.
+// Axolotl parses the arguments of tool calls, and warns if it does not train on the last
+// message.
 func readAxolotl(row map[string]any, o export.Options) error {
-	all, err := messages(row["messages"], o)
+	all, err := readMessages(row["messages"], o)
 	if err != nil {
 		return err
 	}
@@ -222,16 +223,16 @@ func readAxolotl(row map[string]any, o export.Options) error {
 	return errors.Join(checkTrained(all, o), checkFormatErrors(all, o), readTools(row, all))
 }
 
-// readLLaMAFactory reads rows like the formatting sharegpt. It skips rows whose turns
-// do not alternate or that do not end with a reply. A function call is JSON after an
-// optional block of reasoning.
+// readLLaMAFactory reads rows like LLaMA-Factory with the formatting "sharegpt".
+// LLaMA-Factory skips rows whose turns do not alternate or that do not end with a reply. A
+// function call is JSON after an optional block of reasoning.
 func readLLaMAFactory(row map[string]any, o export.Options) error {
 	if err := readTurns(row, o); err != nil {
 		return err
 	}
 	system, ok := row["system"].(string)
-	tools, is := row["tools"].(string)
-	if !ok || !is || system == "" {
+	tools, toolsOK := row["tools"].(string)
+	if !ok || !toolsOK || system == "" {
 		return fmt.Errorf("system %v, tools %v", row["system"], row["tools"])
 	}
 	if tools == "" {
@@ -298,8 +299,8 @@ func readFunctionCall(value string) error {
 	return nil
 }
 
-// readCompletion checks that prompt and completion are one conversation. TRL trains
-// on the completion.
+// readCompletion checks that prompt and completion are one conversation, like TRL, which
+// trains on the completion.
 func readCompletion(row map[string]any, o export.Options) error {
 	return readParts(row, o, "prompt", "completion")
 }
@@ -307,7 +308,7 @@ func readCompletion(row map[string]any, o export.Options) error {
 func readParts(row map[string]any, o export.Options, prompt, completion string) error {
 	before, _ := row[prompt].([]any)
 	after, _ := row[completion].([]any)
-	all, err := messages(append(slices.Clone(before), after...), o)
+	all, err := readMessages(append(slices.Clone(before), after...), o)
 	if err != nil {
 		return err
 	}

@@ -7,20 +7,17 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// turn is a message to be exported.
+// turn is a message with marks for its export.
 type turn struct {
 	model.Message
-	record   int    // record ID; 0 if it is not in the journal
-	toolName string // name of the tool that a tool message answers for
-	isReply  bool   // written by the model, and not part of the prompt
-	// trained is set for replies to train on.
-	trained bool
-	// omitted is set for turns to leave out, because of a format error or a
-	// rejection.
-	omitted bool
+	record   int    // record ID; 0 if the message is not in the journal
+	toolName string // of a tool message: the name of the tool that was called
+	isReply  bool   // the model wrote the message; false for examples of replies in the prompt
+	trained  bool   // trainers train on this reply
+	omitted  bool   // rows do not contain the message, because of a format error or a rejection
 }
 
-// SkipReason is the reason why an attempt cannot be written in a format.
+// SkipReason is an error that explains why an attempt cannot be written in a format.
 type SkipReason string
 
 // Error implements error.
@@ -28,16 +25,16 @@ func (r SkipReason) Error() string { return string(r) }
 
 func skipf(format string, args ...any) error { return SkipReason(fmt.Sprintf(format, args...)) }
 
-// turnsOf returns the messages of an attempt, marked according to the options.
-func turnsOf(t *trajectories.Transcript, o Options) []turn {
+// markedTurns returns the messages of an attempt, marked according to the options.
+func markedTurns(t *trajectories.Transcript, o Options) []turn {
 	turns := make([]turn, len(t.Entries))
 	var calls []model.ToolCall // of the newest assistant message
-	for at := 0; at < len(t.Entries); {
-		end := at + 1
+	for start := 0; start < len(t.Entries); {
+		end := start + 1
 		for end < len(t.Entries) && t.Entries[end].Cause != trajectories.CauseReply {
 			end++
 		}
-		for i := at; i < end; i++ {
+		for i := start; i < end; i++ {
 			e := &t.Entries[i]
 			turns[i] = turn{Message: e.Message.Message, record: e.Record}
 			turns[i].Reasoning, turns[i].Content = splitReasoning(e.Message.Message, o.Reasoning)
@@ -45,46 +42,48 @@ func turnsOf(t *trajectories.Transcript, o Options) []turn {
 				calls = e.ToolCalls
 			}
 			if e.Role == model.Tool {
-				turns[i].toolName = toolNameOf(calls, e.ToolCallID)
+				turns[i].toolName = calledTool(calls, e.ToolCallID)
 			}
 		}
-		if t.Entries[at].Cause == trajectories.CauseReply {
+		if t.Entries[start].Cause == trajectories.CauseReply {
 			last := end == len(t.Entries)
-			markReply(turns[at:end], t.Entries[at:end], last && endsWithFormatError(t.Outcome), o.FormatErrors)
-			// Inherited replies are exported with the original attempt.
-			turns[at].trained = turns[at].trained && !t.Header.IsInherited(turns[at].record)
+			markReply(turns[start:end], t.Entries[start:end], last && endsWithFormatError(t.Outcome), o.FormatErrors)
+			// Inherited replies are exported as part of the original attempt.
+			turns[start].trained = turns[start].trained && !t.Header.IsInherited(turns[start].record)
 		}
-		at = end
+		start = end
 	}
 	return turns
 }
 
-func splitReasoning(m model.Message, r Reasoning) (reasoning, content string) {
+// splitReasoning returns the reasoning and the text of a message as rows contain them.
+func splitReasoning(m model.Message, mode Reasoning) (reasoning, content string) {
 	switch {
-	case m.Reasoning == "" || r == ReasoningDrop:
+	case m.Reasoning == "" || mode == ReasoningDrop:
 		return "", m.Content
-	case r == ReasoningInline:
+	case mode == ReasoningInline:
 		return "", thinkBlock(m.Reasoning) + m.Content
 	}
 	return m.Reasoning, m.Content
 }
 
-// thinkBlock formats reasoning as part of the text, as Qwen's and DeepSeek's models
-// write it and LLaMA-Factory expects it.
-func thinkBlock(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
+// thinkBlock formats reasoning as part of a message's text. Models of Qwen and DeepSeek
+// write this format, and LLaMA-Factory expects it.
+func thinkBlock(reasoning string) string { return "<think>\n" + reasoning + "\n</think>\n\n" }
 
-// endsWithFormatError reports whether the attempt ended with a reply with a format
-// error, which has no answer.
+// endsWithFormatError reports whether a format error of the last reply ended the
+// attempt, so that no message rejects the reply.
 func endsWithFormatError(o *trajectories.Outcome) bool {
 	return o != nil && o.ExitStatus == "RepeatedFormatError"
 }
 
-// markReply decides whether a reply is trained on, and whether it and its answers are
-// omitted.
-func markReply(turns []turn, entries []trajectories.Entry, unanswered bool, mode FormatErrors) {
+// markReply sets the marks of a reply and of the messages up to the next reply. turns[0]
+// and entries[0] are the reply. formatError is set if the reply has a format error that
+// no message reports.
+func markReply(turns []turn, entries []trajectories.Entry, formatError bool, mode FormatErrors) {
 	reply := &turns[0]
 	reply.isReply, reply.trained = true, true
-	executed, rejected := len(entries[0].Executions) > 0, unanswered
+	executed, rejected := len(entries[0].Executions) > 0, formatError
 	for i := 1; i < len(entries); i++ {
 		switch entries[i].Cause {
 		case trajectories.CauseObservation, trajectories.CauseMalformedPatch:
@@ -96,10 +95,10 @@ func markReply(turns []turn, entries []trajectories.Entry, unanswered bool, mode
 	if !rejected || mode == FormatErrorsKeep {
 		return
 	}
-	if executed { // some commands ran, so the reply cannot be left out
+	if executed { // the reply must stay, since later replies depend on the commands that ran
 		for i, e := range entries {
 			if e.Cause == trajectories.CauseFormatError {
-				// This answers another reply, which mini-swe-agent left out.
+				// The file of mini-swe-agent omits the reply that this message rejects.
 				turns[i].omitted = mode == FormatErrorsDrop
 			}
 			if e.Cause == trajectories.CauseRejection {
@@ -116,7 +115,8 @@ func markReply(turns []turn, entries []trajectories.Entry, unanswered bool, mode
 	}
 }
 
-func toolNameOf(calls []model.ToolCall, id string) string {
+// calledTool returns the name of the tool in the call with the given ID, or "".
+func calledTool(calls []model.ToolCall, id string) string {
 	for _, c := range calls {
 		if c.ID == id {
 			return c.Name
@@ -125,11 +125,11 @@ func toolNameOf(calls []model.ToolCall, id string) string {
 	return ""
 }
 
-// conversation returns the turns of an attempt as one row: without omitted turns,
-// with adjacent user messages joined, and ending with the last trained reply. It
-// fails if roles do not alternate.
+// conversation returns the turns of an attempt for one row. It removes omitted turns and
+// turns after the last trained reply, and joins adjacent user messages. It fails if
+// user and assistant messages do not alternate.
 func conversation(turns []turn) ([]turn, error) {
-	turns = joinTurns(turns, true)
+	turns = withoutOmitted(turns, true)
 	end := 0
 	for i, t := range turns {
 		if t.trained {
@@ -143,24 +143,24 @@ func conversation(turns []turn) ([]turn, error) {
 	return turns, checkRoles(turns)
 }
 
-// joinTurns removes omitted turns. If join is set, it joins adjacent user messages.
-func joinTurns(turns []turn, join bool) []turn {
-	var joined []turn
+// withoutOmitted removes omitted turns. If join is set, it joins adjacent user messages.
+func withoutOmitted(turns []turn, join bool) []turn {
+	var result []turn
 	for _, t := range turns {
-		n := len(joined)
+		n := len(result)
 		switch {
 		case t.omitted:
-		case join && t.Role == model.User && n > 0 && joined[n-1].Role == model.User:
-			joined[n-1].Message = trajectories.JoinMessages(joined[n-1].Message, t.Message)
+		case join && t.Role == model.User && n > 0 && result[n-1].Role == model.User:
+			result[n-1].Message = trajectories.JoinMessages(result[n-1].Message, t.Message)
 		default:
-			joined = append(joined, t)
+			result = append(result, t)
 		}
 	}
-	return joined
+	return result
 }
 
-// checkRoles checks the order of roles: an optional system message first, then user
-// and assistant in turns, with tool messages after calls.
+// checkRoles checks the order of roles: an optional system message, then user and
+// assistant messages alternately, with tool messages after tool calls.
 func checkRoles(turns []turn) error {
 	if turns[0].Role == model.System {
 		turns = turns[1:]
@@ -189,16 +189,16 @@ func checkRoles(turns []turn) error {
 
 // step is a trained reply with its prompt.
 type step struct {
-	number int // of the call, from 1
+	number int // of the reply in the conversation, from 1
 	prompt []turn
 	reply  turn
 }
 
-// stepsOf returns the trained replies of an attempt. If format errors are dropped,
-// they are removed from prompts too, and roles alternate; otherwise prompts are
-// exactly what was sent.
-func stepsOf(it *Item, o Options) ([]step, error) {
-	turns := turnsOf(it.Transcript, o)
+// trainedSteps returns the trained replies of an attempt. A prompt has the messages that
+// the call sent. With FormatErrorsDrop, rejected replies and the messages that reject
+// them are removed from prompts too, and roles must alternate.
+func trainedSteps(item *Item, o Options) ([]step, error) {
+	turns := markedTurns(item.Transcript, o)
 	records := make([]int, len(turns))
 	for i, t := range turns {
 		records[i] = t.record
@@ -214,7 +214,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 			continue
 		}
 		prompt := turns[:i]
-		if c := it.Entries[i].Context; c != nil {
+		if c := item.Entries[i].Context; c != nil {
 			prompt = nil
 			indexes, messages := c.Resolve(records[:i])
 			for _, n := range indexes {
@@ -225,7 +225,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 				prompt, messages = append(prompt, turn{Message: messages[0]}), messages[1:]
 			}
 		}
-		steps = append(steps, step{number, joinTurns(prompt, o.FormatErrors == FormatErrorsDrop), t})
+		steps = append(steps, step{number, withoutOmitted(prompt, o.FormatErrors == FormatErrorsDrop), t})
 	}
 	if len(steps) == 0 {
 		return nil, SkipReason("no reply to train on")

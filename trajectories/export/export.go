@@ -1,5 +1,5 @@
-// Package export writes attempts as training data, in the formats of common trainers,
-// and as files for other tools.
+// Package export writes attempts as training data in the formats of common trainers, and
+// as files for other tools.
 package export
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Item is an attempt to be exported.
+// Item is an attempt that is exported.
 type Item struct {
 	*trajectories.Transcript
-	// Journal is the path of the journal, SHA256 its checksum.
+	// Journal is the path of the journal, SHA256 the checksum of the file in hex.
 	Journal, SHA256 string
 	InstanceID      string
 	Attempt         int
@@ -24,84 +24,86 @@ type Item struct {
 	Repetition int
 	// Repo is "owner/name" from the dataset or the instance ID; empty if unknown.
 	Repo string
-	// Dataset is the dataset of the run, as its manifest names it.
+	// Dataset is the dataset of the run, as named in the manifest of the run.
 	Dataset string
-	// Verdict is the class of the evaluation ("resolved", "unresolved", ...); empty
-	// before one.
+	// Verdict is the result of the evaluation ("resolved", "unresolved", ...); empty if
+	// the attempt was not evaluated.
 	Verdict string
 	// Flags are the reasons why the evaluation flagged the submission.
 	Flags []string
-	// Tokens is the length of the conversation: as estimated, if a tokenizer was
-	// selected, else as the provider counted the last prompt and reply; 0 if unknown.
+	// Tokens is the length of the conversation. It is an estimate if the user selected
+	// a tokenizer, else the sum of the provider's counts for the last prompt and reply.
+	// 0 means unknown.
 	Tokens int64
 
-	source Source // the source it was read from
+	source AttemptSource // from which the attempt was read
 }
 
-// Source is an attempt that has not been read yet.
-type Source struct {
+// AttemptSource is an attempt that has not been read yet.
+type AttemptSource struct {
 	InstanceID string
 	Number     int
-	// MultipleAttempts is set if several attempts on the instance are exported from
-	// the same run. Folder is the name of the run if there are several runs. Both are
-	// used in file names.
+	// MultipleAttempts is set if the export has several attempts of the same run on
+	// the instance. File names then contain Number.
 	MultipleAttempts bool
-	Folder           string
-	// Read reads the attempt. It is called concurrently.
+	// Folder is the name of the run if the export has several runs. Files of the
+	// attempt are then in a folder of this name.
+	Folder string
+	// Read reads the attempt. Run calls it concurrently.
 	Read func() (*Item, error)
 }
 
-// Config configures an export. The functions are called by the goroutine of Run,
-// except Filter.
+// Config configures an export. Run calls the functions sequentially, except Filter.
 type Config struct {
 	Options
-	// Dir is the folder to create. It is created only if the export succeeds.
+	// Dir is the output folder. Run creates it only if the export succeeds.
 	Dir string
-	// Overwrite allows Dir to be an existing export, which is replaced.
+	// Overwrite allows Run to replace an existing export in Dir.
 	Overwrite bool
-	// Filter decides whether an attempt is exported, and may change it. It is called
-	// concurrently. The function it returns is called in the order of the attempts,
-	// and returns the attempts that are accepted by then: the same one, none, or
-	// earlier ones too. FilterDone is called after the last attempt; if it returns an
-	// error, nothing is exported. Both may be nil.
-	Filter     func(*Item) (take func() []*Item)
+	// Filter examines an attempt and may change it. Run calls it concurrently. Run
+	// then calls the returned functions in the order of the attempts; each returns the
+	// attempts to export next: its own, none, or earlier ones too. If Filter is nil,
+	// Run exports all attempts.
+	Filter func(*Item) (accept func() []*Item)
+	// FilterDone is called after the last attempt. If it returns an error, nothing is
+	// exported. It may be nil.
 	FilterDone func() error
-	// Split returns the name of an attempt's split, one of Splits. If it is nil,
-	// there is one split.
+	// Split returns the name of an attempt's split, one of Splits. If it is nil, there
+	// is only one split.
 	Split  func(*Item) string
 	Splits []string
-	// OnWritten is called for each attempt that was written. Rows of several attempts
-	// count for the first. It may be nil.
-	OnWritten func(it *Item, split string, rows int)
+	// OnWritten is called for each attempt that was written, with its number of rows.
+	// Rows of a pair of attempts count only for the first. It may be nil.
+	OnWritten func(item *Item, split string, rows int)
 	// Workers is the number of attempts that are read concurrently.
 	Workers int
-	// Tools are the sets of tools of all attempts. The columns of a parquet file
-	// depend on them.
+	// Tools are the sets of tools of all attempts, as EncodeTools returns them. The
+	// columns of a parquet file depend on them.
 	Tools []json.RawMessage
-	// WriteManifest writes further files to the folder after all rows are written.
+	// WriteManifest writes further files to the folder after all rows. It may be nil.
 	WriteManifest func(dir string, r Report) error
 	// OnProgress is called after each attempt. It may be nil.
 	OnProgress func(Report)
 }
 
-// DefaultSplit is the split if there are no others. Trainers use a file of this name
-// as training data.
+// DefaultSplit is the name of the only split if Config.Splits is empty. Trainers use a
+// file of this name as training data.
 const DefaultSplit = "train"
 
 // Report is the result of an export.
 type Report struct {
-	Attempts    int    `json:"attempts"` // found
-	Exported    int    `json:"exported"` // attempts
-	FilteredOut int    `json:"sifted"`   //nolint:misspell // attempts that the filter rejected; the key is in files on disk
+	Attempts    int    `json:"attempts"` // all attempts
+	Exported    int    `json:"exported"` // attempts that were written
+	FilteredOut int    `json:"sifted"`   //nolint:misspell // attempts that Filter rejected; the key is in files on disk
 	Rows        int    `json:"rows"`
 	Bytes       int64  `json:"bytes"`
 	Files       []File `json:"files"`
-	// Dropped counts the attempts that could not be written, by reason.
+	// Dropped counts the attempts that could not be written, by SkipReason.
 	Dropped map[string]int `json:"dropped,omitempty"`
-	// Losses counts information that the format cannot represent, and other notes, by
-	// description.
+	// Losses counts, by description, items that the format cannot represent and items
+	// with other notes.
 	Losses map[string]int `json:"losses,omitempty"`
-	// ReadErrors describes the attempts that could not be read.
+	// ReadErrors has an error message for each attempt that could not be read.
 	ReadErrors []string `json:"unread,omitempty"`
 }
 
@@ -113,13 +115,14 @@ type File struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// ErrNothingToExport is returned if no attempt was exported. No folder is created
-// then.
+// ErrNothingToExport is returned if Run exported no attempt. Config.Dir is then not
+// created.
 var ErrNothingToExport = errors.New("nothing to export")
 
-// Run exports attempts in order. Attempts on the same instance must be adjacent. The
-// report lists attempts that could not be read, or not written in the format.
-func Run(ctx context.Context, cfg Config, attempts []Source) (Report, error) {
+// Run exports attempts in order. Attempts on the same instance must be adjacent. An
+// attempt that cannot be read, or not written in the format, is not an error; the report
+// has the reason.
+func Run(ctx context.Context, cfg Config, attempts []AttemptSource) (Report, error) {
 	e := &exporter{cfg: cfg, report: Report{Attempts: len(attempts), Dropped: map[string]int{}, Losses: losses{}}}
 	err := e.run(ctx, attempts)
 	return e.report, err
@@ -131,12 +134,12 @@ type exporter struct {
 	format  format
 	out     *folder
 	shards  *shards                            // for formats with rows
-	preds   map[string]trajectories.Prediction // for preds.json
-	pending []*Item                            // attempts on one instance, for formats that combine them
+	preds   map[string]trajectories.Prediction // for preds.json, by instance ID
+	pending []*Item                            // not yet written; several attempts only for DPO
 	report  Report
 }
 
-func (e *exporter) run(ctx context.Context, attempts []Source) (err error) {
+func (e *exporter) run(ctx context.Context, attempts []AttemptSource) (err error) {
 	if e.cfg.Options, err = e.cfg.Validate(); err != nil {
 		return err
 	}
@@ -156,8 +159,8 @@ func (e *exporter) run(ctx context.Context, attempts []Source) (err error) {
 	if e.out, err = newFolder(e.cfg.Dir, e.cfg.Overwrite); err != nil {
 		return err
 	}
-	defer e.out.abandon()
-	defer e.shards.abandon()
+	defer e.out.cleanup()
+	defer e.shards.closeFiles()
 	e.shards.dir = e.out.tmp
 	if err := e.stream(ctx, attempts); err != nil {
 		return err
@@ -165,7 +168,7 @@ func (e *exporter) run(ctx context.Context, attempts []Source) (err error) {
 	return e.finish()
 }
 
-// finish completes the files and the folder.
+// finish completes the files and renames the folder.
 func (e *exporter) finish() (err error) {
 	r := &e.report
 	switch {
@@ -202,30 +205,30 @@ func (e *exporter) finish() (err error) {
 
 // loadedItem is an attempt that was read and filtered, or an error.
 type loadedItem struct {
-	accept func() []*Item
+	accept func() []*Item // returned by Config.Filter
 	err    error
 }
 
-func (e *exporter) read(a Source) loadedItem {
-	it, err := a.Read()
+func (e *exporter) read(source AttemptSource) loadedItem {
+	item, err := source.Read()
 	if err != nil {
 		return loadedItem{err: err}
 	}
-	it.source = a
+	item.source = source
 	if e.cfg.Filter != nil {
-		return loadedItem{accept: e.cfg.Filter(it)}
+		return loadedItem{accept: e.cfg.Filter(item)}
 	}
-	return loadedItem{accept: func() []*Item { return []*Item{it} }}
+	return loadedItem{accept: func() []*Item { return []*Item{item} }}
 }
 
 // stream reads attempts concurrently and writes the accepted ones in order.
-func (e *exporter) stream(ctx context.Context, attempts []Source) error {
+func (e *exporter) stream(ctx context.Context, attempts []AttemptSource) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer cancel()
-	// In addition to the queue, one attempt is being waited for and one is being
-	// written.
+	// Workers attempts are read concurrently: the loop below waits for one, and the
+	// others are in the queue.
 	queue := make(chan chan loadedItem, max(e.cfg.Workers-1, 0))
 	readers.Go(func() {
 		defer close(queue)
@@ -240,16 +243,16 @@ func (e *exporter) stream(ctx context.Context, attempts []Source) error {
 		}
 	})
 	for result := range queue {
-		l := <-result
+		loaded := <-result
 		if ctx.Err() != nil {
 			break
 		}
-		if l.err != nil {
-			e.report.ReadErrors = append(e.report.ReadErrors, l.err.Error())
+		if loaded.err != nil {
+			e.report.ReadErrors = append(e.report.ReadErrors, loaded.err.Error())
 			continue
 		}
-		for _, it := range l.accept() {
-			if err := e.add(it); err != nil {
+		for _, item := range loaded.accept() {
+			if err := e.add(item); err != nil {
 				return err
 			}
 		}
@@ -263,18 +266,19 @@ func (e *exporter) stream(ctx context.Context, attempts []Source) error {
 	return e.cfg.FilterDone()
 }
 
-// add collects an attempt with others that are written together.
-func (e *exporter) add(it *Item) error {
-	if e.format.name != DPO || len(e.pending) > 0 && e.pending[0].InstanceID != it.InstanceID {
+// add writes the pending attempts, unless they are to be combined with item, and makes
+// item pending. DPO combines the attempts on an instance.
+func (e *exporter) add(item *Item) error {
+	if e.format.name != DPO || len(e.pending) > 0 && e.pending[0].InstanceID != item.InstanceID {
 		if err := e.flush(); err != nil {
 			return err
 		}
 	}
-	e.pending = append(e.pending, it)
+	e.pending = append(e.pending, item)
 	return nil
 }
 
-// flush writes the collected attempts.
+// flush writes the pending attempts.
 func (e *exporter) flush() error {
 	items, r := e.pending, &e.report
 	if e.pending = nil; len(items) == 0 {
@@ -303,6 +307,7 @@ func (e *exporter) flush() error {
 	return nil
 }
 
+// write writes the attempts and returns the number of rows.
 func (e *exporter) write(w *writer, items []*Item, split string) (rows int, err error) {
 	switch {
 	case e.format.name == Preds:
@@ -321,21 +326,21 @@ func (e *exporter) write(w *writer, items []*Item, split string) (rows int, err 
 	return len(newRows), e.shards.put(split, newRows)
 }
 
-// countWritten updates the report for attempts that were written.
+// countWritten updates the report after attempts were written.
 func (e *exporter) countWritten(w *writer, items []*Item, split string, rows int) {
 	for _, reason := range w.unpaired {
 		e.report.Dropped[string(reason)]++
 	}
-	items = slices.DeleteFunc(items, func(it *Item) bool { _, ok := w.unpaired[it]; return ok })
+	items = slices.DeleteFunc(items, func(item *Item) bool { _, ok := w.unpaired[item]; return ok })
 	e.report.Exported += len(items)
 	e.report.Rows += rows
 	for name, n := range w.losses {
 		e.report.Losses[name] += n
 	}
-	for _, it := range items {
+	for _, item := range items {
 		if e.cfg.OnWritten != nil {
-			e.cfg.OnWritten(it, split, rows)
+			e.cfg.OnWritten(item, split, rows)
 		}
-		rows = 0 // rows of several attempts count for the first
+		rows = 0 // the rows of a pair count only for the first attempt
 	}
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func manyItems(n int) []*export.Item {
 	var items []*export.Item
 	for i := range n {
-		items = append(items, item(fmt.Sprintf("owner__lib-%d", i), 1, "", textual()))
+		items = append(items, item(fmt.Sprintf("owner__lib-%d", i), 1, "", textAttempt()))
 	}
 	return items
 }
@@ -33,11 +33,11 @@ func manyItems(n int) []*export.Item {
 func TestOrder(t *testing.T) {
 	var before string
 	for range 2 {
-		var list []export.Source
+		var list []export.AttemptSource
 		for i, a := range attempts(manyItems(60)...) {
 			read := a.Read
 			a.Read = func() (*export.Item, error) {
-				for range i % 7 { // some take longer
+				for range i % 7 { // makes some attempts slower than others
 					runtime.Gosched()
 				}
 				return read()
@@ -111,7 +111,7 @@ func TestShards(t *testing.T) {
 // TestSplits checks splits, including one without rows.
 func TestSplits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	rowsOf := map[string]int{}
+	rowsBySplit := map[string]int{}
 	cfg := export.Config{
 		Options: export.Options{Format: export.PromptCompletion}, Dir: dir, Splits: []string{"train", "val", "none"},
 		Split: func(it *export.Item) string {
@@ -120,7 +120,7 @@ func TestSplits(t *testing.T) {
 			}
 			return "train"
 		},
-		OnWritten: func(_ *export.Item, split string, n int) { rowsOf[split] += n },
+		OnWritten: func(_ *export.Item, split string, n int) { rowsBySplit[split] += n },
 	}
 	r, err := export.Run(t.Context(), cfg, attempts(manyItems(3)...))
 	if err != nil {
@@ -131,13 +131,13 @@ func TestSplits(t *testing.T) {
 			t.Errorf("file %d is %s, want %s", i, got, want)
 		}
 	}
-	if rowsOf["train"] != 6 || rowsOf["val"] != 3 {
-		t.Errorf("OnWritten called for %v", rowsOf)
+	if rowsBySplit["train"] != 6 || rowsBySplit["val"] != 3 {
+		t.Errorf("OnWritten called for %v", rowsBySplit)
 	}
 }
 
-// TestFilter checks that held attempts are written later, and that files do not have
-// what the filter removed.
+// TestFilter checks that attempts that Filter holds are written later, and that files do
+// not contain text that Filter removed.
 func TestFilter(t *testing.T) {
 	for _, format := range []string{export.OpenAI, export.Traj} {
 		dir := filepath.Join(t.TempDir(), "out")
@@ -178,10 +178,10 @@ func TestFilter(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Errorf("error %v", err)
 	}
-	nothingIn(t, filepath.Dir(dir))
+	checkEmpty(t, filepath.Dir(dir))
 }
 
-func nothingIn(t *testing.T, dir string) {
+func checkEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 0 {
@@ -191,10 +191,10 @@ func nothingIn(t *testing.T, dir string) {
 
 // TestReadErrors checks that an export continues after attempts that cannot be read.
 func TestReadErrors(t *testing.T) {
-	items := everything()
+	items := allAttempts()
 	list := attempts(items[0], items[1])
-	broken := export.Source{InstanceID: "owner__lib-1", Read: func() (*export.Item, error) { return nil, errors.New("torn") }}
-	list = []export.Source{list[0], broken, list[1]}
+	broken := export.AttemptSource{InstanceID: "owner__lib-1", Read: func() (*export.Item, error) { return nil, errors.New("torn") }}
+	list = []export.AttemptSource{list[0], broken, list[1]}
 	for _, format := range []string{export.OpenAI, export.DPO} {
 		dir := filepath.Join(t.TempDir(), "out")
 		r, err := export.Run(t.Context(), export.Config{Options: export.Options{Format: format}, Dir: dir}, list)
@@ -204,23 +204,23 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestSkipped checks attempts that a format cannot represent.
+// TestSkipped checks the reasons for attempts that a format cannot represent.
 func TestSkipped(t *testing.T) {
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
 	for _, tt := range []struct {
 		name, format string
-		s            *script
+		s            *builder
 		want         string
 	}{
-		{"no reply", export.OpenAI, newScript("m", false), "no reply to train on"},
-		{"nothing but errors", export.OpenAI, newScript("m", false).reply("", "bad").message(trajectories.CauseFormatError, "no"), "no reply to train on"},
-		{"two replies", export.OpenAI, newScript("m", false).reply("", "a").reply("", "b"), "two replies in a row"},
-		{"late system", export.Axolotl, newScript("m", false).reply("", "a").add(trajectories.CauseObservation, model.Message{Role: model.System, Content: "s"}).reply("", "b"), "a system message in the middle of the conversation"},
-		{"stray result", export.OpenAI, newScript("m", true).reply("", "", call("a", "ls")).result("b", "x").reply("", "", call("c", "ls")), "a tool result without a call"},
-		{"bad arguments", export.OpenAI, newScript("m", true).reply("", "", model.ToolCall{ID: "a", Name: "bash", Arguments: "["}).result("a", "x"), "tool call arguments that are not a JSON object: use --tool-arguments text, or drop format errors"},
-		{"bad arguments", export.Axolotl, newScript("m", true).reply("", "", model.ToolCall{ID: "a", Name: "bash", Arguments: "["}).result("a", "x"), "tool call arguments that are not a JSON object, which Axolotl does not accept"},
-		{"user after tool", export.ShareGPT, newScript("m", true).reply("", "", call("a", "ls")).result("a", "x").add(trajectories.CausePrompt, user("and?")).reply("", "", call("b", "ls")), "human does not alternate, so LLaMA-Factory would skip the row"},
-		{"no verdict", export.KTO, textual(), "no verdict resolved or unresolved"},
+		{"no reply", export.OpenAI, newAttempt("m", false), "no reply to train on"},
+		{"nothing but errors", export.OpenAI, newAttempt("m", false).reply("", "bad").message(trajectories.CauseFormatError, "no"), "no reply to train on"},
+		{"two replies", export.OpenAI, newAttempt("m", false).reply("", "a").reply("", "b"), "two replies in a row"},
+		{"late system", export.Axolotl, newAttempt("m", false).reply("", "a").add(trajectories.CauseObservation, model.Message{Role: model.System, Content: "s"}).reply("", "b"), "a system message in the middle of the conversation"},
+		{"stray result", export.OpenAI, newAttempt("m", true).reply("", "", call("a", "ls")).result("b", "x").reply("", "", call("c", "ls")), "a tool result without a call"},
+		{"bad arguments", export.OpenAI, newAttempt("m", true).reply("", "", model.ToolCall{ID: "a", Name: "bash", Arguments: "["}).result("a", "x"), "tool call arguments that are not a JSON object: use --tool-arguments text, or drop format errors"},
+		{"bad arguments", export.Axolotl, newAttempt("m", true).reply("", "", model.ToolCall{ID: "a", Name: "bash", Arguments: "["}).result("a", "x"), "tool call arguments that are not a JSON object, which Axolotl does not accept"},
+		{"user after tool", export.ShareGPT, newAttempt("m", true).reply("", "", call("a", "ls")).result("a", "x").add(trajectories.CausePrompt, user("and?")).reply("", "", call("b", "ls")), "human does not alternate, so LLaMA-Factory would skip the row"},
+		{"no verdict", export.KTO, textAttempt(), "no verdict resolved or unresolved"},
 	} {
 		t.Run(tt.format+" "+tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
@@ -228,15 +228,15 @@ func TestSkipped(t *testing.T) {
 			if !errors.Is(err, export.ErrNothingToExport) || r.Dropped[tt.want] != 1 {
 				t.Errorf("error %v, dropped %v", err, r.Dropped)
 			}
-			nothingIn(t, filepath.Dir(dir))
+			checkEmpty(t, filepath.Dir(dir))
 		})
 	}
 }
 
-// TestPartlyRejected: if one command of a reply ran and another was rejected, the
-// reply is kept, but not trained on if the format allows that.
+// TestPartlyRejected checks that a reply is exported if one command ran and another was
+// rejected, and that it is not trained on if the format allows that.
 func TestPartlyRejected(t *testing.T) {
-	s := newScript("m", true).
+	s := newAttempt("m", true).
 		reply("", "", call("a", "ls"), call("b", "rm -rf /")).result("a", "x").
 		add(trajectories.CauseRejection, model.Message{Role: model.Tool, ToolCallID: "b", Content: "no"}).
 		reply("", "", call("c", "submit"))
@@ -254,12 +254,12 @@ func TestPartlyRejected(t *testing.T) {
 	}
 }
 
-// TestContext checks that a row per step has the prompt that was sent, and a row per
-// attempt the full history.
+// TestContext checks that the row of a step has the prompt that was sent, and that the row
+// of an attempt has the full history.
 func TestContext(t *testing.T) {
-	s := textual()
+	s := textAttempt()
 	last := &s.t.Entries[len(s.t.Entries)-1]
-	last.Context = &trajectories.Context{Sent: []trajectories.ContextPart{
+	last.Context = &trajectories.PromptContext{Sent: []trajectories.ContextPart{
 		{From: 2, To: 3}, {Message: &model.Message{Role: model.User, Content: "[much was here]"}}, {From: 8, To: 9},
 	}}
 	dir, _ := run(t, export.Options{Format: export.PromptCompletion}, item("a", 1, "", s))
@@ -281,10 +281,10 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestImages checks that images are in OpenAI's format, or counted if the format has
-// none.
+// TestImages checks that images are exported in OpenAI's format, and counted as a loss in
+// formats without images.
 func TestImages(t *testing.T) {
-	s := newScript("m", false)
+	s := newAttempt("m", false)
 	s.t.Entries[1].Images = []model.Image{{MediaType: "image/png", Data: []byte("png")}}
 	s.reply("", "a")
 	dir, r := run(t, export.Options{Format: export.OpenAI}, item("a", 1, "", s))
@@ -300,11 +300,11 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestFolder checks that only an earlier export is replaced, and that an incomplete
-// export leaves nothing.
+// TestFolder checks that Run replaces only an earlier export, and that an incomplete export
+// leaves no files.
 func TestFolder(t *testing.T) {
-	above := t.TempDir()
-	dir := filepath.Join(above, "out")
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "out")
 	cfg := export.Config{
 		Options: export.Options{Format: export.OpenAI}, Dir: dir,
 		WriteManifest: func(dir string, _ export.Report) error {
@@ -334,7 +334,7 @@ func TestFolder(t *testing.T) {
 	if err := try(1); !errors.Is(err, export.ErrFolder) {
 		t.Errorf("in place of something else: %v", err)
 	}
-	cfg.Dir = filepath.Join(above, "stopped")
+	cfg.Dir = filepath.Join(parent, "stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	list := attempts(manyItems(50)...)
@@ -342,7 +342,7 @@ func TestFolder(t *testing.T) {
 	if _, err := export.Run(ctx, cfg, list); !errors.Is(err, stop) {
 		t.Errorf("stopped: %v", err)
 	}
-	entries, err := os.ReadDir(above)
+	entries, err := os.ReadDir(parent)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("leftover files: %v, %v", entries, err)
 	}

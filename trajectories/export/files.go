@@ -13,17 +13,17 @@ import (
 )
 
 // writeFile writes the file of an attempt, for formats with one file per attempt. The
-// folders are those of a mini-swe-agent run, inside a folder of the run if there are
-// several.
-func (e *exporter) writeFile(it *Item, counts losses) (File, error) {
-	if !filepath.IsLocal(it.InstanceID) || strings.ContainsAny(it.InstanceID, `/\`) {
+// folder is named after the instance, as in a run of mini-swe-agent. It is inside a
+// folder of the run if the export has several runs.
+func (e *exporter) writeFile(item *Item, counts losses) (File, error) {
+	if !filepath.IsLocal(item.InstanceID) || strings.ContainsAny(item.InstanceID, `/\`) {
 		return File{}, SkipReason("an instance ID that is not a valid file name")
 	}
-	name := it.InstanceID
-	if it.source.MultipleAttempts {
-		name += fmt.Sprintf(".%d", it.source.Number)
+	name := item.InstanceID
+	if item.source.MultipleAttempts {
+		name += fmt.Sprintf(".%d", item.source.Number)
 	}
-	f := File{Name: filepath.Join(it.source.Folder, it.InstanceID, name+".traj.json")}
+	f := File{Name: filepath.Join(item.source.Folder, item.InstanceID, name+".traj.json")}
 	if e.format.name == ATIF {
 		f.Name = strings.TrimSuffix(f.Name, ".traj.json") + ".json"
 	}
@@ -33,17 +33,17 @@ func (e *exporter) writeFile(it *Item, counts losses) (File, error) {
 	}
 	var err error
 	if e.format.name == ATIF {
-		err = writeATIF(it, path, counts)
-	} else { // from the transcript, since the filter may have changed it
-		err = trajectories.WriteTrajRecords(it.Records(), path)
+		err = writeATIF(item, path, counts)
+	} else { // not a copy of the run's file, since the filter may have changed the transcript
+		err = trajectories.WriteTrajRecords(item.Records(), path)
 	}
 	if err == nil {
-		f.Bytes, err = sizeOf(path)
+		f.Bytes, err = fileSize(path)
 	}
 	return f, err
 }
 
-func sizeOf(path string) (int64, error) {
+func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, err
@@ -51,14 +51,14 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func writeATIF(it *Item, path string, counts losses) (err error) {
-	f, err := os.Create(path) //nolint:gosec // G304: within the folder that is being made
+func writeATIF(item *Item, path string, counts losses) (err error) {
+	f, err := os.Create(path) //nolint:gosec // G304: path is within the temporary folder
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(f)
-	losses, err := atif.Write(out, it.Transcript, it.Verdict)
+	losses, err := atif.Write(out, item.Transcript, item.Verdict)
 	for _, sentence := range losses {
 		counts[sentence]++
 	}
@@ -66,16 +66,16 @@ func writeATIF(it *Item, path string, counts losses) (err error) {
 }
 
 // addPrediction adds an attempt to preds.json.
-func (e *exporter) addPrediction(it *Item) error {
-	if o := it.Outcome; o == nil || !o.Class.Counts() {
+func (e *exporter) addPrediction(item *Item) error {
+	if o := item.Outcome; o == nil || !o.Class.IsResult() {
 		return SkipReason("an attempt that does not count")
 	}
-	if other, ok := e.preds[it.InstanceID]; ok {
+	if other, ok := e.preds[item.InstanceID]; ok {
 		return optionError("%s: two attempts, by %s and %s, but preds.json can have only one; use --select, and export runs separately",
-			it.InstanceID, other.Model, it.Header.ModelName)
+			item.InstanceID, other.Model, item.Header.ModelName)
 	}
-	e.preds[it.InstanceID] = trajectories.Prediction{
-		Model: it.Header.ModelName, InstanceID: it.InstanceID, Patch: strings.ToValidUTF8(string(it.Outcome.Submission), "\ufffd"),
+	e.preds[item.InstanceID] = trajectories.Prediction{
+		Model: item.Header.ModelName, InstanceID: item.InstanceID, Patch: strings.ToValidUTF8(string(item.Outcome.Submission), "\ufffd"),
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (e *exporter) writePredictions() error {
 	if err := trajectories.WritePredictions(path, e.preds); err != nil {
 		return err
 	}
-	size, err := sizeOf(path)
+	size, err := fileSize(path)
 	e.report.Files = []File{{Name: "preds.json", Rows: len(e.preds), Bytes: size}}
 	return err
 }

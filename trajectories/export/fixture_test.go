@@ -20,13 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// script builds a transcript from messages.
-type script struct {
+// builder builds a transcript from messages.
+type builder struct {
 	t *trajectories.Transcript
 }
 
-func newScript(modelName string, tools bool) *script {
-	s := &script{&trajectories.Transcript{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
+// newAttempt returns an attempt with two prompts.
+func newAttempt(modelName string, tools bool) *builder {
+	s := &builder{&trajectories.Transcript{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
 	if tools {
 		s.t.Header.Tools = []model.ToolDefinition{{Name: "bash", Description: "Run a command.", Parameters: json.RawMessage(
 			`{"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"], "additionalProperties": false}`)}}
@@ -35,7 +36,7 @@ func newScript(modelName string, tools bool) *script {
 	return s.add(trajectories.CausePrompt, model.Message{Role: model.User, Content: "Mend <it> & say \"done\"\u2028ü."})
 }
 
-func (s *script) add(c trajectories.Cause, m model.Message) *script {
+func (s *builder) add(c trajectories.Cause, m model.Message) *builder {
 	e := trajectories.Entry{Record: len(s.t.Entries) + 2, Message: trajectories.Message{Message: m, Cause: c}}
 	if c == trajectories.CauseReply {
 		e.Call = &trajectories.Call{Usage: model.Usage{Prompt: int64(100 * len(s.t.Entries)), Completion: 10}}
@@ -44,19 +45,19 @@ func (s *script) add(c trajectories.Cause, m model.Message) *script {
 	return s
 }
 
-func (s *script) reply(reasoning, text string, calls ...model.ToolCall) *script {
+func (s *builder) reply(reasoning, text string, calls ...model.ToolCall) *builder {
 	return s.add(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: text, Reasoning: reasoning, ToolCalls: calls})
 }
 
-func (s *script) message(c trajectories.Cause, text string) *script {
+func (s *builder) message(c trajectories.Cause, text string) *builder {
 	return s.add(c, model.Message{Role: model.User, Content: text})
 }
 
-func (s *script) result(id, text string) *script {
+func (s *builder) result(id, text string) *builder {
 	return s.add(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: id, Content: text})
 }
 
-func (s *script) withOutcome(status string) *script {
+func (s *builder) withOutcome(status string) *builder {
 	s.t.Outcome = &trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: status, Submission: trajectories.Bytes("diff of " + s.t.Header.ModelName + "\n"),
 		End: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -64,42 +65,41 @@ func (s *script) withOutcome(status string) *script {
 	return s
 }
 
-// withExecutions adds times, commands and executions to the messages.
-func (s *script) withExecutions() *script {
+// withExecutions adds times, commands and executions to the entries.
+func (s *builder) withExecutions() *builder {
 	h := &s.t.Header
 	h.MiniVersion, h.Attempt, h.Repetition, h.ModelClass, h.EnvironmentClass = "1.2.3", 1, 1, "openai", "docker"
 	h.Config = json.RawMessage(`{"agent":{"step_limit":9},"model":{"model_name":"` + h.ModelName + `"}}`)
 	start := s.t.Outcome.End.Add(-time.Minute)
-	var ran *[]trajectories.RecordedExecution // executions of the newest reply without an observation
-	told := 0
+	var executions *[]trajectories.RecordedExecution // of the newest reply
+	observed := 0                                    // number of executions with an observation
 	for i := range s.t.Entries {
 		e := &s.t.Entries[i]
 		e.Time = start.Add(time.Duration(i) * time.Second)
 		switch e.Cause {
 		case trajectories.CauseReply:
 			e.Call.Start, e.Call.RequestCount, e.Call.Cost, e.Call.Model = e.Time, 1, 0.25, h.ModelName
-			e.Actions = commandsIn(e.Message.Message)
+			e.Actions = commandsOf(e.Message.Message)
 			for n, command := range e.Actions {
 				x := trajectories.Execution{Command: command, Output: trajectories.Bytes(fmt.Sprintf("output %d\n", n)), Start: e.Time}
 				x.Bytes = int64(len(x.Output))
 				e.Executions = append(e.Executions, trajectories.RecordedExecution{Record: 100 + 10*i + n, Execution: x, ObservationEntry: -1})
 			}
-			ran, told = &e.Executions, 0
+			executions, observed = &e.Executions, 0
 			s.t.Outcome.Steps++
 			s.t.Outcome.Cost += e.Call.Cost
 			s.t.Outcome.Usage = s.t.Outcome.Usage.Add(e.Call.Usage)
 		case trajectories.CauseObservation:
-			(*ran)[told].ObservationEntry = i
-			told++
+			(*executions)[observed].ObservationEntry = i
+			observed++
 		}
 	}
 	s.t.Outcome.Start = start
 	return s
 }
 
-// commandsIn returns the commands of a reply: in its calls, or else in its only code
-// block.
-func commandsIn(m model.Message) []string {
+// commandsOf returns the commands in the tool calls and in the code block of a reply.
+func commandsOf(m model.Message) []string {
 	var commands []string
 	for _, c := range m.ToolCalls {
 		var args struct {
@@ -120,9 +120,9 @@ func call(id, command string) model.ToolCall {
 	return model.ToolCall{ID: id, Name: "bash", Arguments: string(args)}
 }
 
-// textual returns an attempt with commands in its text, one with a format error.
-func textual() *script {
-	return newScript("model-a", false).
+// textAttempt returns an attempt with commands in the text of replies, and a format error.
+func textAttempt() *builder {
+	return newAttempt("model-a", false).
 		reply("Where is it?", "I look.\n```bash\nls\n```").
 		message(trajectories.CauseObservation, "<returncode>0</returncode>\na.py").
 		reply("", "Two blocks: bad.").
@@ -133,10 +133,10 @@ func textual() *script {
 		withOutcome("Submitted")
 }
 
-// calling returns an attempt with tool calls, two of them in one reply, and text
-// besides one.
-func calling() *script {
-	return newScript("model-b", true).
+// callAttempt returns an attempt with tool calls. The first reply has two tool calls, and
+// text.
+func callAttempt() *builder {
+	return newAttempt("model-b", true).
 		reply("Where is it?", "I look.", call("c1", "ls"), call("c2", "pwd")).
 		result("c1", "a.py").
 		result("c2", "/repo").
@@ -148,8 +148,8 @@ func calling() *script {
 		withOutcome("Submitted")
 }
 
-// item returns an attempt of a run.
-func item(id string, number int, verdict string, s *script) *export.Item {
+// item returns the attempt s of an instance.
+func item(id string, number int, verdict string, s *builder) *export.Item {
 	s.t.Header.InstanceID = id
 	return &export.Item{
 		Transcript: s.t, InstanceID: id, Attempt: number, Repetition: number, Verdict: verdict,
@@ -158,10 +158,10 @@ func item(id string, number int, verdict string, s *script) *export.Item {
 }
 
 // attempts returns sources for Run.
-func attempts(items ...*export.Item) []export.Source {
-	var list []export.Source
+func attempts(items ...*export.Item) []export.AttemptSource {
+	var list []export.AttemptSource
 	for _, it := range items {
-		list = append(list, export.Source{
+		list = append(list, export.AttemptSource{
 			InstanceID: it.InstanceID, Number: it.Attempt,
 			Read: func() (*export.Item, error) { return it, nil },
 		})
@@ -169,24 +169,24 @@ func attempts(items ...*export.Item) []export.Source {
 	return list
 }
 
-// everything returns the attempts of the golden files: two of each kind on one
-// instance, with different verdicts.
-func everything() []*export.Item {
-	other := newScript("model-a", false).
+// allAttempts returns the attempts of the golden files: two with commands in text on one
+// instance, and two with tool calls on another, with different verdicts.
+func allAttempts() []*export.Item {
+	other := newAttempt("model-a", false).
 		reply("", "I know it already.\n```bash\nsubmit\n```").withOutcome("Submitted")
-	called := newScript("model-b", true).
+	called := newAttempt("model-b", true).
 		reply("", "", call("x1", "submit")).withOutcome("Submitted")
 	return []*export.Item{
-		item("owner__lib-1", 1, "resolved", textual()), item("owner__lib-1", 2, "unresolved", other),
-		item("owner__lib-2", 1, "unresolved", called), item("owner__lib-2", 2, "resolved", calling()),
+		item("owner__lib-1", 1, "resolved", textAttempt()), item("owner__lib-1", 2, "unresolved", other),
+		item("owner__lib-2", 1, "unresolved", called), item("owner__lib-2", 2, "resolved", callAttempt()),
 	}
 }
 
-// run exports to a temporary folder.
+// run exports attempts to a temporary folder, and returns the folder.
 func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.Report) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	tools, err := export.EncodeTools(calling().t.Header.Tools)
+	tools, err := export.EncodeTools(callAttempt().t.Header.Tools)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,29 +8,28 @@ import (
 	"path/filepath"
 )
 
-// ManifestFile is the name of a file in every exported folder that describes the
-// export.
+// ManifestFile is the name of the file in an output folder that describes the export.
 const ManifestFile = "export.json"
 
 // ErrFolder is wrapped by errors about the output folder.
 var ErrFolder = errors.New("folder")
 
-// folder is a temporary folder that is renamed when the export is complete, so that
-// an incomplete export cannot be mistaken for a complete one.
+// folder is a temporary folder. It gets its final name when the export is complete, so
+// that an incomplete export cannot be mistaken for a complete one.
 type folder struct {
-	dir, tmp string
-	replace  bool
-	done     bool
+	dir, tmp  string // the final and the temporary path
+	replace   bool   // Config.Overwrite
+	committed bool
 }
 
-// newFolder creates the temporary folder. It fails if dir has files that are not an
-// export.
+// newFolder creates the temporary folder next to dir. It fails if dir exists and has
+// files, unless dir is an export and replace is set.
 func newFolder(dir string, replace bool) (*folder, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%w: no output folder", ErrFolder)
 	}
 	dir = filepath.Clean(dir)
-	if err := checkFree(dir, replace); err != nil {
+	if err := checkReplaceable(dir, replace); err != nil {
 		return nil, err
 	}
 	parent := filepath.Dir(dir)
@@ -47,7 +46,8 @@ func newFolder(dir string, replace bool) (*folder, error) {
 	return &folder{dir: dir, tmp: tmp, replace: replace}, nil
 }
 
-func checkFree(dir string, replace bool) error {
+// checkReplaceable checks that an export may create or replace dir.
+func checkReplaceable(dir string, replace bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
@@ -70,7 +70,7 @@ func checkFree(dir string, replace bool) error {
 
 // commit renames the folder to its final name.
 func (f *folder) commit() error {
-	if err := checkFree(f.dir, f.replace); err != nil { // dir may have been created in the meantime
+	if err := checkReplaceable(f.dir, f.replace); err != nil { // dir may have changed since newFolder
 		return err
 	}
 	if err := os.RemoveAll(f.dir); err != nil {
@@ -79,13 +79,13 @@ func (f *folder) commit() error {
 	if err := os.Rename(f.tmp, f.dir); err != nil {
 		return fmt.Errorf("rename folder: %w", err)
 	}
-	f.done = true
+	f.committed = true
 	return nil
 }
 
-// abandon removes the temporary folder, unless it was renamed.
-func (f *folder) abandon() {
-	if !f.done {
-		_ = os.RemoveAll(f.tmp) // if this fails, the name shows that it is incomplete
+// cleanup removes the temporary folder, unless it was renamed.
+func (f *folder) cleanup() {
+	if !f.committed {
+		_ = os.RemoveAll(f.tmp) // on failure, the name of the folder shows that it is incomplete
 	}
 }

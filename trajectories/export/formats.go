@@ -5,19 +5,19 @@ import "slices"
 // format describes an export format.
 type format struct {
 	name string
-	// rows returns the rows of an attempt, or of all attempts on an instance for DPO.
-	// It is nil for formats with other files.
+	// rows returns the rows of an attempt, or for DPO of all attempts on an instance.
+	// It is nil for formats without rows.
 	rows func(*writer, []*Item) ([]object, error)
-	// messageLists are the message lists at the start of a row. extraColumns are the columns of a
-	// parquet file in addition to those of all formats.
+	// messageLists are the names of the message lists at the start of a row.
 	messageLists []string
+	// extraColumns are the columns of a parquet file that other formats do not have.
 	extraColumns []column
 	// canMask is set if the format can exclude replies from training.
 	canMask bool
-	// needsVerdict is set for formats with prompts and completions that need verdicts.
+	// needsVerdict is set if rows depend on verdicts.
 	needsVerdict bool
-	// toolArguments is the default for tool arguments. If it is ArgumentsText, it cannot
-	// be changed.
+	// toolArguments is the default of Options.ToolArguments. If it is ArgumentsText, it
+	// is the only valid value.
 	toolArguments ToolArguments
 }
 
@@ -47,27 +47,26 @@ func formatByName(name string) (format, bool) {
 	return list[i], true
 }
 
-// metadataField is a field that describes the attempt of a row. All formats have the
-// same.
+// metadataField is a field of a row that describes its attempt. All formats have the same
+// fields.
 type metadataField struct {
 	column
-	// shared is set if both attempts of a pair have the same value, or only the first
-	// is written.
+	// shared is set if a row for a pair has the field only once, for the first attempt.
 	shared bool
 	value  func(*Item) any
 }
 
 func metadataFields() []metadataField {
 	return []metadataField{
-		{column{name: "instance_id"}, true, func(it *Item) any { return it.InstanceID }},
-		{column{name: "attempt", kind: intKind}, false, func(it *Item) any { return int64(it.Attempt) }},
-		{column{name: "sample", kind: intKind}, true, func(it *Item) any { return int64(it.Repetition) }},
-		{column{name: "model"}, false, func(it *Item) any { return it.Header.ModelName }},
-		{column{name: "verdict"}, false, func(it *Item) any { return orNull(it.Verdict) }},
-		{column{name: "steps", kind: intKind}, false, func(it *Item) any { return int64(it.Steps()) }},
-		{column{name: "tokens", kind: intKind}, false, func(it *Item) any { return orNull(it.Tokens) }},
-		{column{name: "autosubmitted", kind: boolKind}, false, func(it *Item) any { return it.autosubmitted() }},
-		{column{name: "journal_sha256"}, false, func(it *Item) any { return it.SHA256 }},
+		{column{name: "instance_id"}, true, func(item *Item) any { return item.InstanceID }},
+		{column{name: "attempt", kind: intKind}, false, func(item *Item) any { return int64(item.Attempt) }},
+		{column{name: "sample", kind: intKind}, true, func(item *Item) any { return int64(item.Repetition) }},
+		{column{name: "model"}, false, func(item *Item) any { return item.Header.ModelName }},
+		{column{name: "verdict"}, false, func(item *Item) any { return orNull(item.Verdict) }},
+		{column{name: "steps", kind: intKind}, false, func(item *Item) any { return int64(item.Steps()) }},
+		{column{name: "tokens", kind: intKind}, false, func(item *Item) any { return orNull(item.Tokens) }},
+		{column{name: "autosubmitted", kind: boolKind}, false, func(item *Item) any { return item.autosubmitted() }},
+		{column{name: "journal_sha256"}, false, func(item *Item) any { return item.SHA256 }},
 	}
 }
 
@@ -83,11 +82,12 @@ func orNull[T comparable](v T) any {
 // rejectedPrefix is the prefix of metadata about the second attempt of a pair.
 const rejectedPrefix = "rejected_"
 
-func metadata(it *Item, prefix string) object {
+// metadata returns the metadata of an attempt. With a prefix it omits shared fields.
+func metadata(item *Item, prefix string) object {
 	var o object
 	for _, f := range metadataFields() {
 		if !f.shared || prefix == "" {
-			o = append(o, member{prefix + f.name, f.value(it)})
+			o = append(o, member{prefix + f.name, f.value(item)})
 		}
 	}
 	return o
@@ -103,8 +103,8 @@ func metadataColumns(prefix string) []column {
 	return columns
 }
 
-// columns returns the columns of a parquet file, given those for the tools and for
-// the arguments of a call.
+// columns returns the columns of a parquet file. tools and args are the columns for the
+// tools and for the arguments of a tool call.
 func (f format) columns(tools, args column) []column {
 	var columns []column
 	if f.name == ShareGPT {

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// TestGolden compares a row of every format, indented, with a golden file.
+// TestGolden compares the indented rows of every format with a golden file.
 func TestGolden(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -29,24 +29,24 @@ func TestGolden(t *testing.T) {
 		{"dpo-rest", export.Options{Format: export.DPO, Completion: export.CompletionRest}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, _ := run(t, tt.o, everything()...)
+			dir, _ := run(t, tt.o, allAttempts()...)
 			data, err := os.ReadFile(filepath.Join(dir, "train.jsonl"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			var shown bytes.Buffer
+			var indented bytes.Buffer
 			for line := range bytes.Lines(data) {
-				if err := json.Indent(&shown, line, "", " "); err != nil {
+				if err := json.Indent(&indented, line, "", " "); err != nil {
 					t.Fatal(err)
 				}
 			}
-			golden(t, tt.name+".golden", shown.Bytes())
+			golden(t, tt.name+".golden", indented.Bytes())
 		})
 	}
 }
 
 func TestDatasetInfo(t *testing.T) {
-	dir, _ := run(t, export.Options{Format: export.ShareGPT}, everything()...)
+	dir, _ := run(t, export.Options{Format: export.ShareGPT}, allAttempts()...)
 	data, err := os.ReadFile(filepath.Join(dir, "dataset_info.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,17 +54,17 @@ func TestDatasetInfo(t *testing.T) {
 	golden(t, "dataset_info.golden", data)
 }
 
-// TestFiles tests the formats with one file per attempt, with complete attempts.
+// TestFiles compares the files of formats without rows with golden files.
 func TestFiles(t *testing.T) {
 	for _, tt := range []struct {
 		format, golden, want string
-		s                    *script
+		s                    *builder
 	}{
-		{export.Traj, "traj", "owner__lib-1/owner__lib-1.traj.json", textual()},
-		{export.Traj, "traj-calls", "owner__lib-1/owner__lib-1.traj.json", calling()},
-		{export.ATIF, "atif", "owner__lib-1/owner__lib-1.json", textual()},
-		{export.ATIF, "atif-calls", "owner__lib-1/owner__lib-1.json", calling()},
-		{export.Preds, "preds", "preds.json", textual()},
+		{export.Traj, "traj", "owner__lib-1/owner__lib-1.traj.json", textAttempt()},
+		{export.Traj, "traj-calls", "owner__lib-1/owner__lib-1.traj.json", callAttempt()},
+		{export.ATIF, "atif", "owner__lib-1/owner__lib-1.json", textAttempt()},
+		{export.ATIF, "atif-calls", "owner__lib-1/owner__lib-1.json", callAttempt()},
+		{export.Preds, "preds", "preds.json", textAttempt()},
 	} {
 		t.Run(tt.golden, func(t *testing.T) {
 			dir, r := run(t, export.Options{Format: tt.format}, item("owner__lib-1", 1, "resolved", tt.s.withExecutions()))

@@ -15,13 +15,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// maxJournal bounds the journal of one attempt, in bytes, since it is read into
-// memory.
+// maxJournal bounds the journal of one attempt, in bytes, since ReadJournal holds the
+// records in memory.
 const maxJournal = 1 << 30
 
-// ReadJournal reads the transcript of a journal and returns the file's SHA-256 in
-// hex. Unless all is set, it leaves out records that training data does not need,
-// such as executions and the diff.
+// ReadJournal reads the journal at path. It returns the transcript and the SHA-256 of the
+// file in hex. Unless allRecords is set, it omits what training data does not need:
+// executions, the diff, provider responses, children and so on.
 func ReadJournal(path string, allRecords bool) (*trajectories.Transcript, string, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -39,10 +39,10 @@ func ReadJournal(path string, allRecords bool) (*trajectories.Transcript, string
 	}
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
-	in := io.TeeReader(io.LimitReader(f, maxJournal), hash)
-	records := trajectories.CheckOrder(trajectories.Scan(path, in))
+	reader := io.TeeReader(io.LimitReader(f, maxJournal), hash)
+	records := trajectories.CheckOrder(trajectories.Scan(path, reader))
 	if !allRecords {
-		records = conversationOnly(records)
+		records = conversationRecords(records)
 	}
 	t, err := trajectories.BuildTranscript(records)
 	if !allRecords {
@@ -57,7 +57,7 @@ func ReadJournal(path string, allRecords bool) (*trajectories.Transcript, string
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil { // hash the rest after an incomplete line
+	if _, err := io.Copy(io.Discard, reader); err != nil { // hash an incomplete last line too
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
 	if allRecords {
@@ -68,22 +68,22 @@ func ReadJournal(path string, allRecords bool) (*trajectories.Transcript, string
 	return t, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// readChildren reads the children of an attempt.
+// readChildren reads the journals of the children of an attempt.
 func readChildren(journal string) ([]*trajectories.Transcript, error) {
 	paths := trajectories.ChildJournals(journal)
-	var list []*trajectories.Transcript
+	var children []*trajectories.Transcript
 	for _, n := range slices.Sorted(maps.Keys(paths)) {
 		t, _, err := ReadJournal(paths[n], true)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, t)
+		children = append(children, t)
 	}
-	return list, nil
+	return children, nil
 }
 
-// conversationOnly filters the records that are part of the conversation.
-func conversationOnly(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+// conversationRecords yields only the records that are part of the conversation.
+func conversationRecords(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
 			if (err != nil || isConversation(r.Type)) && !yield(r, err) {
@@ -93,8 +93,7 @@ func conversationOnly(records iter.Seq2[trajectories.Record, error]) iter.Seq2[t
 	}
 }
 
-// dropResponses removes the responses of providers, which are most of the data of an
-// attempt.
+// dropResponses removes the provider responses, which are most of the data of an attempt.
 func dropResponses(t *trajectories.Transcript) {
 	for _, e := range t.Entries {
 		if e.Call != nil {
@@ -116,12 +115,12 @@ func isConversation(t trajectories.Type) bool {
 	return false
 }
 
-// Steps returns the number of replies in the conversation, including those with a
-// format error. It does not count failed calls, abandoned calls and calls of
-// subagents, which are in no row.
-func (it *Item) Steps() int {
+// Steps returns the number of replies in the conversation, including those with a format
+// error. It does not count failed calls, abandoned calls and calls of subagents, which
+// rows do not contain.
+func (item *Item) Steps() int {
 	n := 0
-	for _, e := range it.Entries {
+	for _, e := range item.Entries {
 		if e.Cause == trajectories.CauseReply {
 			n++
 		}
@@ -129,12 +128,11 @@ func (it *Item) Steps() int {
 	return n
 }
 
-// autosubmitted reports whether mini took the submission from the working tree at a
-// limit.
-func (it *Item) autosubmitted() bool { return it.Outcome != nil && it.Outcome.Autosubmitted }
+// autosubmitted returns Outcome.Autosubmitted, or false without an outcome.
+func (item *Item) autosubmitted() bool { return item.Outcome != nil && item.Outcome.Autosubmitted }
 
-// ProviderTokens returns the length of the conversation as the provider counted the
-// last prompt and reply; 0 if unknown.
+// ProviderTokens returns the sum of the provider's token counts for the last prompt and
+// reply; 0 if unknown.
 func ProviderTokens(t *trajectories.Transcript) int64 {
 	for i := len(t.Entries) - 1; i >= 0; i-- {
 		if c := t.Entries[i].Call; c != nil {

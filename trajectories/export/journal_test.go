@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// resumedJournal writes a journal that was resumed after its third record. The next
+// resumedJournal writes a journal that was resumed after its third record. The following
 // two records are abandoned.
 func resumedJournal(t *testing.T) string {
 	t.Helper()
@@ -20,24 +20,24 @@ func resumedJournal(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(c trajectories.Cause, role model.Role, text string) {
+	addMessage := func(c trajectories.Cause, role model.Role, text string) {
 		t.Helper()
 		if _, err := j.Append(trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: c}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	say(trajectories.CausePrompt, model.User, "do")
-	say(trajectories.CauseReply, model.Assistant, "a")
-	say(trajectories.CauseObservation, model.User, "of the dead")
-	say(trajectories.CauseReply, model.Assistant, "dead")
+	addMessage(trajectories.CausePrompt, model.User, "do")
+	addMessage(trajectories.CauseReply, model.Assistant, "a")
+	addMessage(trajectories.CauseObservation, model.User, "of the dead")
+	addMessage(trajectories.CauseReply, model.Assistant, "dead")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if j, err = trajectories.Reopen(path, trajectories.Resume{Record: 3}); err != nil {
 		t.Fatal(err)
 	}
-	say(trajectories.CauseObservation, model.User, "1")
-	say(trajectories.CauseReply, model.Assistant, "b")
+	addMessage(trajectories.CauseObservation, model.User, "1")
+	addMessage(trajectories.CauseReply, model.Assistant, "b")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestBadJournals checks that errors are one line with the file name once.
+// TestBadJournals checks that errors contain the path exactly once.
 func TestBadJournals(t *testing.T) {
 	data, err := os.ReadFile(resumedJournal(t))
 	if err != nil {

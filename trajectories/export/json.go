@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// object is a JSON object with ordered members, such as a row. Values are nil,
-// string, int64, bool, json.Number, json.RawMessage without newlines, object, and
-// []any of these.
+// object is a JSON object with ordered members, for example a row. The type of a value is
+// string, int64, bool, json.Number, json.RawMessage without newlines, object, or []any
+// of these; or the value is nil.
 type object []member
 
 type member struct {
@@ -18,36 +18,37 @@ type member struct {
 
 // encoder encodes values as JSON on one line.
 type encoder struct {
-	buf  bytes.Buffer
-	leaf *json.Encoder
+	buf    bytes.Buffer
+	scalar *json.Encoder // for values other than objects, lists and raw messages; writes to buf
 }
 
 func newEncoder() *encoder {
 	e := &encoder{}
-	e.leaf = json.NewEncoder(&e.buf)
-	e.leaf.SetEscapeHTML(false)
+	e.scalar = json.NewEncoder(&e.buf)
+	e.scalar.SetEscapeHTML(false)
 	return e
 }
 
-// encode encodes a value as JSON.
+// encode encodes a value as JSON on one line.
 func encode(v any) ([]byte, error) {
 	e := newEncoder()
-	err := e.value(v)
+	err := e.encode(v)
 	return e.buf.Bytes(), err
 }
 
-func (e *encoder) value(v any) error {
+// encode appends the JSON encoding of a value to buf.
+func (e *encoder) encode(v any) error {
 	switch v := v.(type) {
 	case object:
 		delim := byte('{')
 		for _, m := range v {
 			e.buf.WriteByte(delim)
 			delim = ','
-			if err := e.value(m.name); err != nil {
+			if err := e.encode(m.name); err != nil {
 				return err
 			}
 			e.buf.WriteByte(':')
-			if err := e.value(m.value); err != nil {
+			if err := e.encode(m.value); err != nil {
 				return err
 			}
 		}
@@ -61,7 +62,7 @@ func (e *encoder) value(v any) error {
 			if i > 0 {
 				e.buf.WriteByte(',')
 			}
-			if err := e.value(element); err != nil {
+			if err := e.encode(element); err != nil {
 				return err
 			}
 		}
@@ -69,14 +70,15 @@ func (e *encoder) value(v any) error {
 	case json.RawMessage:
 		e.buf.Write(v)
 	default:
-		err := e.leaf.Encode(v)
-		e.buf.Truncate(max(e.buf.Len()-1, 0)) // the newline
+		err := e.scalar.Encode(v)
+		e.buf.Truncate(max(e.buf.Len()-1, 0)) // remove the newline that Encode appends
 		return err
 	}
 	return nil
 }
 
-// decode decodes a JSON value. Objects keep their order, numbers their text.
+// decode decodes a JSON value. Objects keep the order of their members, and numbers
+// their digits.
 func decode(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -84,11 +86,11 @@ func decode(data []byte) (any, error) {
 }
 
 func decodeNext(d *json.Decoder) (any, error) {
-	t, err := d.Token()
+	token, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
-	switch t {
+	switch token {
 	case json.Delim('['):
 		list := []any{}
 		for d.More() {
@@ -120,7 +122,7 @@ func decodeNext(d *json.Decoder) (any, error) {
 		_, err := d.Token()
 		return o, err
 	}
-	return t, nil
+	return token, nil
 }
 
 // compact removes white space from JSON. It returns false if raw is invalid.
@@ -132,8 +134,8 @@ func compact(raw []byte) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// compactObject is compact for the arguments of a call. It returns false if they are
-// not an object.
+// compactObject is compact for the arguments of a tool call. It also returns false if
+// they are not an object.
 func compactObject(arguments string) (json.RawMessage, bool) {
 	b, ok := compact([]byte(arguments))
 	return b, ok && len(b) > 0 && b[0] == '{'

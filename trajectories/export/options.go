@@ -12,13 +12,13 @@ import (
 const (
 	OpenAI           = "openai"            // messages and tools, for TRL and verl
 	ShareGPT         = "sharegpt"          // conversations, for LLaMA-Factory
-	Axolotl          = "axolotl"           // messages with a flag for training
-	PromptCompletion = "prompt-completion" // one row per step: prompt and reply
-	KTO              = "kto"               // the same, labeled by whether the attempt was resolved
-	DPO              = "dpo"               // two replies to the same prompt; the chosen one is of a resolved attempt
+	Axolotl          = "axolotl"           // messages with a flag: whether to train on them
+	PromptCompletion = "prompt-completion" // one row per step, with its prompt and reply
+	KTO              = "kto"               // prompt-completion with a label: whether the attempt is resolved
+	DPO              = "dpo"               // two replies to the same prompt; the chosen one is from a resolved attempt
 	ATIF             = "atif"              // one file per attempt
 	Traj             = "traj"              // one file per attempt, for tools of mini-swe-agent
-	Preds            = "preds"             // one preds.json
+	Preds            = "preds"             // one preds.json for all attempts
 )
 
 // Formats returns the names of all formats. Formats for trainers come first.
@@ -34,47 +34,47 @@ func formatNames(include func(format) bool) []string {
 	return names
 }
 
-// Reasoning is where the reasoning of a model is written.
+// Reasoning determines where rows contain the reasoning of the model.
 type Reasoning string
 
-// The places for reasoning.
+// The values of Reasoning.
 const (
-	ReasoningKeep   Reasoning = "keep"   // in reasoning_content; in the content if the format has no such field
+	ReasoningKeep   Reasoning = "keep"   // in reasoning_content, or in the content if the format has no such field
 	ReasoningDrop   Reasoning = "drop"   // nowhere
 	ReasoningInline Reasoning = "inline" // before the content, between <think> and </think>
 )
 
-// FormatErrors is what to do with replies that had a format error or were rejected by
-// the user, and with the answers to them.
+// FormatErrors determines how rows contain rejected replies, which have a format error or
+// were rejected by the user, and the messages that reject them.
 type FormatErrors string
 
-// The ways to treat such replies.
+// The values of FormatErrors.
 const (
-	FormatErrorsDrop FormatErrors = "drop" // leave out the reply and the answer
-	FormatErrorsKeep FormatErrors = "keep" // train on the reply as on others
+	FormatErrorsDrop FormatErrors = "drop" // omit both
+	FormatErrorsKeep FormatErrors = "keep" // include both, and train on the reply
 	FormatErrorsMask FormatErrors = "mask" // include both, but do not train on the reply
 )
 
-// ToolArguments is how the arguments of tool calls are written.
+// ToolArguments determines how rows contain the arguments of tool calls.
 type ToolArguments string
 
-// The ways to write arguments.
+// The values of ToolArguments.
 const (
 	ArgumentsObject ToolArguments = "object" // as a JSON object, which chat templates can print
-	ArgumentsText   ToolArguments = "text"   // as a string with JSON, as in OpenAI's API
+	ArgumentsText   ToolArguments = "text"   // as a string of JSON, as in OpenAI's API
 )
 
-// Completion is how much of an attempt is one completion.
+// Completion determines which part of an attempt is a completion.
 type Completion string
 
-// The lengths of a completion.
+// The values of Completion.
 const (
 	CompletionReply Completion = "reply" // one reply
 	CompletionRest  Completion = "rest"  // everything after the prompt, including observations
 )
 
-// Options select the format. The zero value of a field is its default, the first
-// value above.
+// Options select the format. If a field is empty, its default is the first constant of
+// its type; the default of ToolArguments depends on the format.
 type Options struct {
 	Format        string        `json:"format"`
 	Parquet       bool          `json:"parquet,omitempty"`
@@ -90,8 +90,8 @@ type Options struct {
 // ErrOptions is wrapped by errors about invalid options.
 var ErrOptions = errors.New("options")
 
-// Validate checks the options and returns them with defaults filled in. Errors name
-// the command line flags.
+// Validate checks the options and returns them with defaults. Errors contain the names of
+// command line flags.
 func (o Options) Validate() (Options, error) {
 	f, ok := formatByName(o.Format)
 	if !ok {
@@ -99,10 +99,10 @@ func (o Options) Validate() (Options, error) {
 	}
 	o.ToolArguments = cmp.Or(o.ToolArguments, f.toolArguments)
 	err := errors.Join(
-		oneOf("--reasoning", &o.Reasoning, ReasoningKeep, ReasoningDrop, ReasoningInline),
-		oneOf("--format-errors", &o.FormatErrors, FormatErrorsDrop, FormatErrorsKeep, FormatErrorsMask),
-		oneOf("--tool-arguments", &o.ToolArguments, ArgumentsObject, ArgumentsText),
-		oneOf("--completion", &o.Completion, CompletionReply, CompletionRest),
+		checkValue("--reasoning", &o.Reasoning, ReasoningKeep, ReasoningDrop, ReasoningInline),
+		checkValue("--format-errors", &o.FormatErrors, FormatErrorsDrop, FormatErrorsKeep, FormatErrorsMask),
+		checkValue("--tool-arguments", &o.ToolArguments, ArgumentsObject, ArgumentsText),
+		checkValue("--completion", &o.Completion, CompletionReply, CompletionRest),
 	)
 	if !f.needsVerdict {
 		o.Completion = ""
@@ -129,7 +129,9 @@ func optionError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, args...))
 }
 
-func oneOf[T ~string](flag string, value *T, known ...T) error {
+// checkValue sets an empty value to its default, known[0], and checks that known contains
+// the value.
+func checkValue[T ~string](flag string, value *T, known ...T) error {
 	if *value == "" {
 		*value = known[0]
 	}

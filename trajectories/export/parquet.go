@@ -8,15 +8,16 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// maxGroup bounds the size of a row group, which is held in memory, in bytes of JSON.
-const maxGroup = 32 << 20
+// maxRowGroup is the size at which a row group is written, in bytes of JSON. The writer
+// holds a row group in memory.
+const maxRowGroup = 32 << 20
 
 // kind is the type of a parquet column.
 type kind int
 
 const (
 	textKind kind = iota
-	jsonKind      // any value, as a string with JSON
+	jsonKind      // any value, stored as a string of JSON
 	intKind
 	floatKind
 	boolKind
@@ -24,12 +25,11 @@ const (
 	groupKind
 )
 
-// column is a parquet column. fields are the element of a list, or the members of a
-// group. All values except list elements may be null.
+// column is a parquet column. All values except list elements may be null.
 type column struct {
 	name   string
 	kind   kind
-	fields []column
+	fields []column // the element of a list, or the members of a group
 }
 
 func textColumns(names ...string) []column {
@@ -49,38 +49,40 @@ func groupColumn(name string, fields ...column) column {
 	return column{name: name, kind: groupKind, fields: fields}
 }
 
-// toolColumns returns the columns for the tools and for the arguments of a call. They
-// are structured if all attempts have the same single tool, all of whose arguments
-// are required strings. Otherwise readers would see nulls for the members that a row
-// lacks, and chat templates would print them.
-func toolColumns(sets []json.RawMessage, mode ToolArguments) (tools, args column, err error) {
+// toolColumns returns the columns for the tools and for the arguments of a tool call.
+// toolSets are as in Config.Tools. The columns are groups only if all attempts have the
+// same tool, whose arguments are required strings. With other tools, the groups would
+// have members that some rows lack; readers would return nulls for them, and chat
+// templates would print the nulls.
+func toolColumns(toolSets []json.RawMessage, mode ToolArguments) (tools, args column, err error) {
 	tools, args = column{name: "tools", kind: jsonKind}, column{name: "arguments"}
-	sets = slices.Clone(sets)
-	slices.SortFunc(sets, func(a, b json.RawMessage) int { return slices.Compare(a, b) })
-	sets = slices.CompactFunc(sets, func(a, b json.RawMessage) bool { return slices.Equal(a, b) })
-	if len(sets) == 1 {
-		v, err := decode(sets[0])
+	toolSets = slices.Clone(toolSets)
+	slices.SortFunc(toolSets, func(a, b json.RawMessage) int { return slices.Compare(a, b) })
+	toolSets = slices.CompactFunc(toolSets, func(a, b json.RawMessage) bool { return slices.Equal(a, b) })
+	if len(toolSets) == 1 {
+		v, err := decode(toolSets[0])
 		if err != nil {
 			return tools, args, err
 		}
-		if c, ok := columnFor("tools", v); ok {
-			tools = c
+		if toolsColumn, ok := newColumn("tools", v); ok {
+			tools = toolsColumn
 		}
 	}
-	if mode == ArgumentsText || len(sets) == 0 {
+	if mode == ArgumentsText || len(toolSets) == 0 {
 		return tools, args, nil
 	}
-	names, ok := argumentNames(sets)
+	names, ok := argumentNames(toolSets)
 	if !ok {
 		return tools, args, optionError("--parquet: the tools of the attempts have different arguments; use --tool-arguments text")
 	}
 	return tools, groupColumn("arguments", textColumns(names...)...), nil
 }
 
-// argumentNames returns the arguments of the only tool.
-func argumentNames(sets []json.RawMessage) ([]string, bool) {
+// argumentNames returns the names of the arguments that all tools have. It returns false
+// unless each set has one tool, and all tools have the same required strings as arguments.
+func argumentNames(toolSets []json.RawMessage) ([]string, bool) {
 	var names []string
-	for i, set := range sets {
+	for i, set := range toolSets {
 		var tools []struct {
 			Function struct {
 				Parameters struct {
@@ -108,9 +110,9 @@ func argumentNames(sets []json.RawMessage) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// columnFor returns a column for a value. It returns false for lists of different
-// types and for empty objects.
-func columnFor(name string, v any) (column, bool) {
+// newColumn returns a column for values like v. It returns false if v contains null, an
+// empty object, an empty list or a list whose elements are of different types.
+func newColumn(name string, v any) (column, bool) {
 	switch v := v.(type) {
 	case string:
 		return column{name: name}, true
@@ -121,7 +123,7 @@ func columnFor(name string, v any) (column, bool) {
 	case object:
 		var fields []column
 		for _, m := range v {
-			c, ok := columnFor(m.name, m.value)
+			c, ok := newColumn(m.name, m.value)
 			if !ok {
 				return c, false
 			}
@@ -132,9 +134,9 @@ func columnFor(name string, v any) (column, bool) {
 		if len(v) != 1 && name == "tools" || len(v) == 0 {
 			return column{}, false
 		}
-		first, ok := columnFor("element", v[0])
+		first, ok := newColumn("element", v[0])
 		for _, e := range v[1:] {
-			other, fits := columnFor("element", e)
+			other, fits := newColumn("element", e)
 			ok = ok && fits && first.kind == other.kind && first.kind != groupKind && first.kind != listKind
 		}
 		return listColumn(name, first), ok
@@ -152,7 +154,8 @@ func newSchema(columns []column) *schema {
 	return &schema{columns, parquet.NewSchema("rows", groupNode(columns))}
 }
 
-// orderedGroup is a group whose members keep their order for readers.
+// orderedGroup is a group that stores its members in the order of names, instead of
+// sorted.
 type orderedGroup struct {
 	parquet.Group
 	names []string
@@ -170,13 +173,14 @@ func (g orderedGroup) Fields() []parquet.Field {
 func groupNode(columns []column) parquet.Node {
 	g := orderedGroup{parquet.Group{}, nil}
 	for _, c := range columns {
-		g.Group[c.name] = parquet.Optional(node(c))
+		g.Group[c.name] = parquet.Optional(parquetNode(c))
 		g.names = append(g.names, c.name)
 	}
 	return g
 }
 
-func node(c column) parquet.Node {
+// parquetNode returns the library's description of a column.
+func parquetNode(c column) parquet.Node {
 	switch c.kind {
 	case intKind:
 		return parquet.Int(64)
@@ -185,15 +189,15 @@ func node(c column) parquet.Node {
 	case boolKind:
 		return parquet.Leaf(parquet.BooleanType)
 	case listKind:
-		return parquet.List(node(c.fields[0]))
+		return parquet.List(parquetNode(c.fields[0]))
 	case groupKind:
 		return groupNode(c.fields)
 	}
 	return parquet.String()
 }
 
-// convert converts a row. It fails if a value has no column or does not fit its
-// column, so nothing is lost.
+// convert converts a row. It fails if a value has no column or does not fit its column,
+// so that no value is lost.
 func (s *schema) convert(o object) (parquet.Row, error) {
 	row, err := fitMembers(s.columns, o)
 	if err != nil {
@@ -202,7 +206,7 @@ func (s *schema) convert(o object) (parquet.Row, error) {
 	return s.parquet.Deconstruct(nil, row), nil
 }
 
-// fitMembers converts an object to the form that parquet.Schema.Deconstruct expects.
+// fitMembers converts an object to a map for parquet.Schema.Deconstruct.
 func fitMembers(columns []column, o object) (map[string]any, error) {
 	fitted := map[string]any{}
 	for _, m := range o {
@@ -218,6 +222,7 @@ func fitMembers(columns []column, o object) (map[string]any, error) {
 	return fitted, nil
 }
 
+// fit converts a value of the column for parquet.Schema.Deconstruct.
 func (c column) fit(v any) (any, error) {
 	if raw, ok := v.(json.RawMessage); ok && c.kind != jsonKind {
 		var err error
@@ -266,25 +271,27 @@ func (c column) fit(v any) (any, error) {
 	return v, nil
 }
 
-// rowWriter writes rows to a file. line is the row as JSON with a newline.
+// rowWriter writes rows to a file.
 type rowWriter interface {
+	// write writes a row. line is the row as JSON, with a newline.
 	write(row parquet.Row, line []byte) error
 	close() error
 }
 
-// maxPending is the size of rows passed to the library at once, in bytes of JSON.
-// Each call ends a page, and small pages compress badly.
+// maxPending is the size at which rows are passed to the library, in bytes of JSON. Each
+// call of the library ends a page, and small pages compress badly.
 const maxPending = 4 << 20
 
 // parquetWriter writes rows to a parquet file.
 type parquetWriter struct {
-	w                        *parquet.GenericWriter[any]
-	pending                  []parquet.Row
-	pendingBytes, groupBytes int // bytes of JSON, not yet passed to the library and in the current row group
+	w            *parquet.GenericWriter[any]
+	pending      []parquet.Row // not yet passed to the library
+	pendingBytes int           // size of pending, in bytes of JSON
+	groupBytes   int           // size of the current row group without pending, in bytes of JSON
 }
 
-func (s *schema) writer(to io.Writer) *parquetWriter {
-	return &parquetWriter{w: parquet.NewGenericWriter[any](to, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
+func (s *schema) newWriter(out io.Writer) *parquetWriter {
+	return &parquetWriter{w: parquet.NewGenericWriter[any](out, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
 }
 
 func (p *parquetWriter) write(row parquet.Row, line []byte) error {
@@ -292,7 +299,7 @@ func (p *parquetWriter) write(row parquet.Row, line []byte) error {
 	if p.pendingBytes += len(line); p.pendingBytes < maxPending {
 		return nil
 	}
-	if err := p.flush(); err != nil || p.groupBytes < maxGroup {
+	if err := p.flush(); err != nil || p.groupBytes < maxRowGroup {
 		return err
 	}
 	p.groupBytes = 0

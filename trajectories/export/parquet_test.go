@@ -29,10 +29,10 @@ func TestParquet(t *testing.T) {
 		{Format: export.DPO, Completion: export.CompletionRest},
 	} {
 		t.Run(fmt.Sprint(o.Format, o.ToolArguments), func(t *testing.T) {
-			dir, _ := run(t, o, everything()[2:]...) // the attempts with calls
+			dir, _ := run(t, o, allAttempts()[2:]...) // the attempts with calls
 			want := rows(t, filepath.Join(dir, "train.jsonl"))
 			o.Parquet = true
-			dir, r := run(t, o, everything()[2:]...)
+			dir, r := run(t, o, allAttempts()[2:]...)
 			got := parquetRows(t, filepath.Join(dir, "train.parquet"))
 			if r.Rows != len(got) {
 				t.Errorf("%d rows reported, %d read", r.Rows, len(got))
@@ -44,8 +44,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// parquetRows reads rows with the library, and removes the groups that parquet puts
-// around lists.
+// parquetRows reads the rows of a parquet file with the library.
 func parquetRows(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f, err := os.Open(path)
@@ -70,6 +69,8 @@ func parquetRows(t *testing.T, path string) []map[string]any {
 	}
 }
 
+// plain converts a value to the form of encoding/json. It removes nulls and the groups that
+// parquet puts around lists.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -106,9 +107,10 @@ func plain(v any) any {
 	return v
 }
 
-// TestParquetOrder checks the order of members, since chat templates print it.
+// TestParquetOrder checks the order of members, since chat templates print members in
+// order.
 func TestParquetOrder(t *testing.T) {
-	dir, _ := run(t, export.Options{Format: export.OpenAI, Parquet: true}, everything()...)
+	dir, _ := run(t, export.Options{Format: export.OpenAI, Parquet: true}, allAttempts()...)
 	f, err := os.Open(filepath.Join(dir, "train.parquet"))
 	if err != nil {
 		t.Fatal(err)
@@ -126,16 +128,16 @@ func TestParquetOrder(t *testing.T) {
 	for _, path := range file.Schema().Columns() {
 		names = append(names, fmt.Sprint(path))
 	}
-	at := func(name string) int { return slices.Index(names, name) }
+	indexOf := func(name string) int { return slices.Index(names, name) }
 	function := "[tools list element function "
-	if a, b, c := at(function+"name]"), at(function+"description]"), at(function+"parameters type]"); a < 0 || b < a || c < b {
+	if a, b, c := indexOf(function+"name]"), indexOf(function+"description]"), indexOf(function+"parameters type]"); a < 0 || b < a || c < b {
 		t.Errorf("columns %q", names)
 	}
 }
 
-// TestParquetRefuses checks rows that do not fit into one file.
+// TestParquetRefuses checks attempts that do not fit the columns of a file.
 func TestParquetRefuses(t *testing.T) {
-	mixed := calling()
+	mixed := callAttempt()
 	mixed.t.Entries[2].ToolCalls[0].Arguments = `{"command":"ls","timeout":5}`
 	dir := filepath.Join(t.TempDir(), "out")
 	tools, err := export.EncodeTools(mixed.t.Header.Tools)
@@ -148,11 +150,11 @@ func TestParquetRefuses(t *testing.T) {
 		t.Errorf("a call with an argument that the tool has not: %v, %v", err, r.Dropped)
 	}
 	cfg.Tools = append(cfg.Tools, json.RawMessage(`[{"type":"function","function":{"name":"edit","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]`))
-	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); !errors.Is(err, export.ErrOptions) {
+	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", callAttempt()))); !errors.Is(err, export.ErrOptions) {
 		t.Errorf("two sets of tools: %v", err)
 	}
 	cfg.ToolArguments = export.ArgumentsText
-	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); err != nil {
+	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", callAttempt()))); err != nil {
 		t.Errorf("two sets of tools, with arguments as text: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func realItems(t *testing.T) []*export.Item {
 		for attempt, verdict := range []string{"resolved", "unresolved"} {
 			for f, err := range formats.OpenAll(path) {
 				if err != nil || isBroken(t, f, path) {
-					continue // tested in convert
+					continue // package formats tests such files
 				}
 				tr, err := trajectories.BuildTranscript(f.Records)
 				if err != nil {
@@ -69,16 +69,16 @@ func isBroken(t *testing.T, f *formats.File, path string) bool {
 	return err != nil || len(atif.Check(data, atif.LatestSpec)) > 0
 }
 
-// TestRealAttempts checks the rows of every format for attempts of other agents with
-// the reader of the trainer.
+// TestRealAttempts checks the rows of every format for attempts of other agents, with the
+// readers that follow trainers.
 func TestRealAttempts(t *testing.T) {
 	items := realItems(t)
 	if len(items) < 100 {
 		t.Fatalf("%d attempts", len(items))
 	}
-	list := func(name string) func(map[string]any, export.Options) error {
+	readList := func(name string) func(map[string]any, export.Options) error {
 		return func(row map[string]any, o export.Options) error {
-			all, err := messages(row[name], o)
+			all, err := readMessages(row[name], o)
 			if err != nil {
 				return err
 			}
@@ -93,13 +93,13 @@ func TestRealAttempts(t *testing.T) {
 			return nil
 		}
 	}
-	parts := func(names ...string) func(map[string]any, export.Options) error {
+	readCompletions := func(names ...string) func(map[string]any, export.Options) error {
 		return func(row map[string]any, o export.Options) error {
 			var errs []error
 			for _, name := range names {
 				before, _ := row["prompt"].([]any)
 				after, _ := row[name].([]any)
-				all, err := messages(append(append([]any{}, before...), after...), o)
+				all, err := readMessages(append(append([]any{}, before...), after...), o)
 				if err == nil && (len(after) != 1 || all[len(all)-1]["role"] != "assistant") {
 					err = fmt.Errorf("%s: %v", name, after)
 				}
@@ -113,12 +113,12 @@ func TestRealAttempts(t *testing.T) {
 		rows   int // minimum
 		read   func(map[string]any, export.Options) error
 	}{
-		{export.OpenAI, 130, list("messages")},
-		{export.Axolotl, 130, list("messages")},
+		{export.OpenAI, 130, readList("messages")},
+		{export.Axolotl, 130, readList("messages")},
 		{export.ShareGPT, 130, readTurns},
-		{export.PromptCompletion, 700, parts("completion")},
-		{export.KTO, 700, parts("completion")},
-		{export.DPO, 65, parts("chosen", "rejected")},
+		{export.PromptCompletion, 700, readCompletions("completion")},
+		{export.KTO, 700, readCompletions("completion")},
+		{export.DPO, 65, readCompletions("chosen", "rejected")},
 	} {
 		t.Run(tt.format, func(t *testing.T) {
 			o, err := export.Options{Format: tt.format}.Validate()

@@ -10,10 +10,11 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// losses counts information that a format cannot represent, by description.
+// losses has the counts of Report.Losses.
 type losses map[string]int
 
-// The losses, and other notes about rows.
+// The descriptions in losses: of information that a format cannot represent, and of
+// other notes about rows.
 const (
 	lossImages             = "images, which the format cannot represent"
 	lossText               = "text besides a tool call, which the format cannot represent"
@@ -25,17 +26,18 @@ const (
 	noteTrainsObservations = "completions with observations, which a trainer without masks trains on"
 )
 
-// writer builds the rows of an attempt, or of the attempts on an instance.
+// writer makes the rows of an attempt, or for DPO of all attempts on an instance.
 type writer struct {
 	opts   Options
 	format format
 	losses losses
-	// unpaired has the attempts that are in no row, with the reason.
+	// unpaired has the attempts that are in no pair, with the reason.
 	unpaired map[*Item]SkipReason
 }
 
-// row returns the beginning of a row: the format's message lists, and the tools.
-func (w *writer) row(it *Item, lists ...[]turn) (object, error) {
+// newRow returns the beginning of a row: the message lists of the format and the tools.
+// lists are in the order of format.messageLists.
+func (w *writer) newRow(item *Item, lists ...[]turn) (object, error) {
 	var r object
 	for i, turns := range lists {
 		messages := []any{}
@@ -48,10 +50,10 @@ func (w *writer) row(it *Item, lists ...[]turn) (object, error) {
 		}
 		r = append(r, member{w.format.messageLists[i], messages})
 	}
-	if len(it.Header.Tools) == 0 {
+	if len(item.Header.Tools) == 0 {
 		return r, nil
 	}
-	tools, err := toolList(it.Header.Tools)
+	tools, err := toolList(item.Header.Tools)
 	return append(r, member{"tools", tools}), err
 }
 
@@ -77,8 +79,8 @@ func (w *writer) message(t *turn) (object, error) {
 	return m, nil
 }
 
-// content returns the text of a turn, or a list of parts if it has images and the
-// format allows them.
+// content returns the text of a turn. If the turn has images and the format can contain
+// them, it returns a list of parts.
 func (w *writer) content(t *turn) any {
 	if len(t.Images) == 0 {
 		return t.Content
@@ -98,6 +100,7 @@ func (w *writer) content(t *turn) any {
 	return parts
 }
 
+// calls converts tool calls to OpenAI's format.
 func (w *writer) calls(calls []model.ToolCall) ([]any, error) {
 	var list []any
 	for _, c := range calls {
@@ -118,7 +121,7 @@ func (w *writer) calls(calls []model.ToolCall) ([]any, error) {
 	return list, nil
 }
 
-// EncodeTools encodes tool definitions as in rows.
+// EncodeTools encodes tool definitions in the same way as in rows.
 func EncodeTools(defs []model.ToolDefinition) (json.RawMessage, error) {
 	list, err := toolList(defs)
 	if err != nil {
@@ -129,7 +132,7 @@ func EncodeTools(defs []model.ToolDefinition) (json.RawMessage, error) {
 
 // toolList converts tool definitions to OpenAI's format.
 func toolList(defs []model.ToolDefinition) ([]any, error) {
-	functions, err := definitions(defs)
+	functions, err := functionList(defs)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +142,8 @@ func toolList(defs []model.ToolDefinition) ([]any, error) {
 	return functions, nil
 }
 
-func definitions(defs []model.ToolDefinition) ([]any, error) {
+// functionList converts tool definitions to the "function" objects of OpenAI's format.
+func functionList(defs []model.ToolDefinition) ([]any, error) {
 	var list []any
 	for _, d := range defs {
 		parameters, ok := compact(d.Parameters)
@@ -151,13 +155,13 @@ func definitions(defs []model.ToolDefinition) ([]any, error) {
 	return list, nil
 }
 
-// wholeConversation returns the conversation of an attempt as one row.
-func (w *writer) wholeConversation(it *Item) ([]turn, error) {
-	turns, err := conversation(turnsOf(it.Transcript, w.opts))
+// wholeConversation returns the turns of an attempt for one row, and counts notes.
+func (w *writer) wholeConversation(item *Item) ([]turn, error) {
+	turns, err := conversation(markedTurns(item.Transcript, w.opts))
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range it.Entries {
+	for _, e := range item.Entries {
 		if e.Context != nil {
 			w.losses[noteFullHistory]++
 			break
@@ -171,7 +175,7 @@ func (w *writer) wholeConversation(it *Item) ([]turn, error) {
 		case t.Role != model.Assistant || t.trained:
 		case !t.isReply:
 			return nil, skipf("replies in the prompt that the model did not write, which %s cannot exclude from training; use axolotl or prompt-completion", w.format.name)
-		case it.Header.IsInherited(t.record):
+		case item.Header.IsInherited(t.record):
 			w.losses[noteTrainsInherited]++
 		default:
 			w.losses[noteTrainsRejected]++
@@ -180,52 +184,52 @@ func (w *writer) wholeConversation(it *Item) ([]turn, error) {
 	return turns, nil
 }
 
-// chat returns a row of messages, for OpenAI and Axolotl.
+// chat returns one row with all messages of an attempt, for OpenAI and Axolotl.
 func (w *writer) chat(items []*Item) ([]object, error) {
 	turns, err := w.wholeConversation(items[0])
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.row(items[0], turns)
+	r, err := w.newRow(items[0], turns)
 	return []object{append(r, metadata(items[0], "")...)}, err
 }
 
-// steps returns a row per trained reply. For KTO rows have the verdict as a label,
-// and there is only one row if the completion is everything after the first prompt.
+// steps returns a row per trained reply, for PromptCompletion and KTO. With
+// CompletionRest it returns only one row. For KTO, rows have a label.
 func (w *writer) steps(items []*Item) ([]object, error) {
-	it := items[0]
-	label, hasLabel := labelOf(it.Verdict)
-	if w.format.name == KTO && !hasLabel {
+	item := items[0]
+	label, valid := verdictLabel(item.Verdict)
+	if w.format.name == KTO && !valid {
 		return nil, SkipReason(skipNoVerdict)
 	}
-	completion := func(number int, prompt, rest []turn) (object, error) {
-		r, err := w.row(it, prompt, rest)
+	newRow := func(number int, prompt, rest []turn) (object, error) {
+		r, err := w.newRow(item, prompt, rest)
 		if w.format.name == KTO {
 			r = append(r, member{"label", label})
 		}
-		r = append(r, metadata(it, "")...)
+		r = append(r, metadata(item, "")...)
 		if number > 0 {
 			r = append(r, member{"step", int64(number)})
 		}
 		return r, err
 	}
 	if w.opts.Completion == CompletionRest {
-		turns, err := w.wholeConversation(it)
+		turns, err := w.wholeConversation(item)
 		if err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(turns, func(t turn) bool { return t.trained })
+		firstTrained := slices.IndexFunc(turns, func(t turn) bool { return t.trained })
 		w.losses[noteTrainsObservations]++
-		r, err := completion(0, turns[:at], turns[at:])
+		r, err := newRow(0, turns[:firstTrained], turns[firstTrained:])
 		return []object{r}, err
 	}
-	steps, err := stepsOf(it, w.opts)
+	steps, err := trainedSteps(item, w.opts)
 	if err != nil {
 		return nil, err
 	}
 	var rows []object
 	for _, s := range steps {
-		r, err := completion(s.number, s.prompt, []turn{s.reply})
+		r, err := newRow(s.number, s.prompt, []turn{s.reply})
 		if err != nil {
 			return nil, err
 		}
@@ -234,9 +238,9 @@ func (w *writer) steps(items []*Item) ([]object, error) {
 	return rows, nil
 }
 
-// labelOf returns whether a verdict is good, and whether it says anything about the
-// attempt.
-func labelOf(verdict string) (label, valid bool) {
+// verdictLabel returns the KTO label of a verdict. valid is false if the verdict shows
+// neither success nor failure of the attempt.
+func verdictLabel(verdict string) (label, valid bool) {
 	switch verdict {
 	case "resolved":
 		return true, true
@@ -258,29 +262,28 @@ type candidate struct {
 	turns []turn
 }
 
-// pairs returns rows of pairs of attempts on an instance. Each resolved attempt is
-// paired with an unresolved one in order, until each attempt is in a pair. The prompt
-// is the conversation up to the first different reply. Attempts in no pair are stored
-// in w.unpaired.
+// pairs returns a row for each pair of a resolved and an unresolved attempt on an
+// instance. It pairs them in order, and uses the attempts of the shorter list repeatedly,
+// so that each attempt is in a pair. Attempts in no pair are stored in w.unpaired.
 func (w *writer) pairs(items []*Item) ([]object, error) {
 	w.unpaired = map[*Item]SkipReason{}
 	var chosen, rejected []candidate
-	for _, it := range items {
-		label, hasLabel := labelOf(it.Verdict)
-		if !hasLabel {
-			w.unpaired[it] = skipNoVerdict
+	for _, item := range items {
+		isResolved, valid := verdictLabel(item.Verdict)
+		if !valid {
+			w.unpaired[item] = skipNoVerdict
 			continue
 		}
-		turns, err := w.wholeConversation(it)
+		turns, err := w.wholeConversation(item)
 		if skipped, ok := errors.AsType[SkipReason](err); ok {
-			w.unpaired[it] = skipped
+			w.unpaired[item] = skipped
 			continue
 		}
-		w.unpaired[it] = skipNoPair
-		if label {
-			chosen = append(chosen, candidate{it, turns})
+		w.unpaired[item] = skipNoPair
+		if isResolved {
+			chosen = append(chosen, candidate{item, turns})
 		} else {
-			rejected = append(rejected, candidate{it, turns})
+			rejected = append(rejected, candidate{item, turns})
 		}
 	}
 	if len(chosen) == 0 || len(rejected) == 0 {
@@ -289,54 +292,56 @@ func (w *writer) pairs(items []*Item) ([]object, error) {
 	var rows []object
 	paired := map[*Item]bool{}
 	for i := range max(len(chosen), len(rejected)) {
-		better, worse := chosen[i%len(chosen)], rejected[i%len(rejected)]
-		r, err := w.pair(better, worse)
+		resolved, unresolved := chosen[i%len(chosen)], rejected[i%len(rejected)]
+		r, err := w.pair(resolved, unresolved)
 		if skipped, ok := errors.AsType[SkipReason](err); ok {
 			w.losses[fmt.Sprintf("pairs skipped: %s", skipped)]++
-			w.unpaired[better.item], w.unpaired[worse.item] = skipUnpairable, skipUnpairable
+			w.unpaired[resolved.item], w.unpaired[unresolved.item] = skipUnpairable, skipUnpairable
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
-		paired[better.item], paired[worse.item] = true, true
+		paired[resolved.item], paired[unresolved.item] = true, true
 	}
-	for it := range paired {
-		delete(w.unpaired, it)
+	for item := range paired {
+		delete(w.unpaired, item)
 	}
 	return rows, nil
 }
 
+// pair returns the row for the pair of a resolved attempt a and an unresolved attempt b.
+// The prompt is the conversation before the first reply that differs.
 func (w *writer) pair(a, b candidate) (object, error) {
-	at := 0
-	for at < len(a.turns) && at < len(b.turns) && isSame(a.turns[at], b.turns[at]) {
-		at++
+	split := 0
+	for split < len(a.turns) && split < len(b.turns) && isEquivalent(a.turns[split], b.turns[split]) {
+		split++
 	}
 	switch {
-	case at == len(a.turns) || at == len(b.turns):
+	case split == len(a.turns) || split == len(b.turns):
 		return nil, SkipReason("one attempt is a prefix of the other")
-	case a.turns[at].Role != model.Assistant || b.turns[at].Role != model.Assistant:
+	case a.turns[split].Role != model.Assistant || b.turns[split].Role != model.Assistant:
 		return nil, SkipReason("the prompts differ")
-	case !a.turns[at].trained || !b.turns[at].trained:
+	case !a.turns[split].trained || !b.turns[split].trained:
 		return nil, SkipReason("one of the first different replies is not trained on")
 	case !slices.EqualFunc(a.item.Header.Tools, b.item.Header.Tools, func(x, y model.ToolDefinition) bool {
 		return x.Name == y.Name && string(x.Parameters) == string(y.Parameters)
 	}):
 		return nil, SkipReason("the tools differ")
 	}
-	better, worse := a.turns[at:at+1], b.turns[at:at+1]
+	chosen, rejected := a.turns[split:split+1], b.turns[split:split+1]
 	if w.opts.Completion == CompletionRest {
-		better, worse = a.turns[at:], b.turns[at:]
+		chosen, rejected = a.turns[split:], b.turns[split:]
 		w.losses[noteTrainsObservations] += 2
 	}
-	r, err := w.row(a.item, a.turns[:at], better, worse)
+	r, err := w.newRow(a.item, a.turns[:split], chosen, rejected)
 	return append(append(r, metadata(a.item, "")...), metadata(b.item, rejectedPrefix)...), err
 }
 
-// isSame reports whether two turns are the same to a model. Tool call IDs may differ,
-// since servers generate them.
-func isSame(a, b turn) bool {
+// isEquivalent reports whether two turns are the same for a model. It ignores tool call
+// IDs, since servers generate them.
+func isEquivalent(a, b turn) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Reasoning == b.Reasoning &&
 		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y model.ToolCall) bool { return x.Name == y.Name && x.Arguments == y.Arguments }) &&
 		slices.EqualFunc(a.Images, b.Images, func(x, y model.Image) bool {

@@ -9,20 +9,20 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// SelectRule selects attempts on an instance. Retries of a repetition replace each
-// other, as in a run: the newest one that counts is used, or else the newest. Rules
-// other than SelectEvery select among those.
+// SelectRule is a rule that selects attempts on an instance. SelectEvery selects all
+// attempts. The other rules first select one attempt of each repetition, as a run does:
+// the newest that counts, or else the newest.
 type SelectRule string
 
-// The rules.
+// The selection rules.
 const (
 	SelectAll      SelectRule = "all"      // every repetition
 	SelectFirst    SelectRule = "first"    // the first repetition, independent of verdicts
 	SelectEvery    SelectRule = "every"    // every attempt, including retries
 	SelectResolved SelectRule = "resolved" // the first resolved repetition, if any
-	SelectShortest SelectRule = "shortest" // the fewest steps among resolved ones, or else among all
-	SelectCheapest SelectRule = "cheapest" // the lowest cost among resolved ones, or else among all
-	SelectRandom   SelectRule = "random"   // one at random, by the seed
+	SelectShortest SelectRule = "shortest" // the repetition with the fewest steps, if possible a resolved one
+	SelectCheapest SelectRule = "cheapest" // the repetition with the lowest cost, if possible a resolved one
+	SelectRandom   SelectRule = "random"   // a repetition at random
 )
 
 // SelectRules returns all rules.
@@ -35,18 +35,19 @@ func (r SelectRule) NeedsVerdicts() bool {
 	return r == SelectResolved || r == SelectShortest || r == SelectCheapest
 }
 
-// AttemptInfo is the data about an attempt that rules use.
+// AttemptInfo is the data of an attempt that rules depend on.
 type AttemptInfo struct {
 	Number, Repetition int
-	Counts             bool // it is a result
+	IsResult           bool // the attempt is a result, see trajectories.Class.IsResult
 	Resolved           bool
 	Steps              int
 	Cost               model.Cost
 }
 
-// Select returns the indexes of the selected attempts in ascending order.
-// SelectRandom uses the instance ID and the seed.
-func (r SelectRule) Select(attempts []AttemptInfo, id string, seed uint64) []int {
+// Select returns the indexes of the selected attempts on an instance, in the order of
+// their repetitions; SelectEvery keeps the order of attempts. SelectRandom depends only
+// on the attempts, the instance ID and the seed.
+func (r SelectRule) Select(attempts []AttemptInfo, instanceID string, seed uint64) []int {
 	if r == SelectEvery {
 		indexes := make([]int, len(attempts))
 		for i := range indexes {
@@ -54,17 +55,17 @@ func (r SelectRule) Select(attempts []AttemptInfo, id string, seed uint64) []int
 		}
 		return indexes
 	}
-	newest := newestByRepetition(attempts)
-	if len(newest) == 0 || r == SelectAll {
-		return newest
+	current := currentAttempts(attempts)
+	if len(current) == 0 || r == SelectAll {
+		return current
 	}
-	best := func(from []int, less func(a, b AttemptInfo) int) []int {
-		return []int{slices.MinFunc(from, func(a, b int) int { return less(attempts[a], attempts[b]) })}
+	best := func(from []int, compare func(a, b AttemptInfo) int) []int {
+		return []int{slices.MinFunc(from, func(a, b int) int { return compare(attempts[a], attempts[b]) })}
 	}
-	resolved := slices.DeleteFunc(slices.Clone(newest), func(i int) bool { return !attempts[i].Resolved })
+	resolved := slices.DeleteFunc(slices.Clone(current), func(i int) bool { return !attempts[i].Resolved })
 	candidates := resolved
 	if len(candidates) == 0 {
-		candidates = newest
+		candidates = current
 	}
 	switch r {
 	case SelectResolved:
@@ -74,31 +75,32 @@ func (r SelectRule) Select(attempts []AttemptInfo, id string, seed uint64) []int
 	case SelectCheapest:
 		return best(candidates, func(a, b AttemptInfo) int { return cmp.Compare(a.Cost, b.Cost) })
 	case SelectRandom:
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(strconv.FormatUint(seed, 10) + "\x00" + id)) // never fails
-		return []int{newest[h.Sum64()%uint64(len(newest))]}
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(strconv.FormatUint(seed, 10) + "\x00" + instanceID)) // never fails
+		return []int{current[hash.Sum64()%uint64(len(current))]}
 	}
-	return newest[:1]
+	return current[:1]
 }
 
-// newestByRepetition returns the index of the attempt to use for each repetition.
-func newestByRepetition(attempts []AttemptInfo) []int {
-	byNumber := map[int]int{}
-	var numbers []int
-	for i, t := range attempts {
-		n := max(t.Repetition, 1)
-		old, ok := byNumber[n]
+// currentAttempts returns for each repetition the index of the newest attempt that
+// counts, or else of the newest attempt.
+func currentAttempts(attempts []AttemptInfo) []int {
+	byRepetition := map[int]int{}
+	var repetitions []int
+	for i, a := range attempts {
+		n := max(a.Repetition, 1)
+		old, ok := byRepetition[n]
 		if !ok {
-			numbers = append(numbers, n)
+			repetitions = append(repetitions, n)
 		}
-		if !ok || t.Counts || !attempts[old].Counts {
-			byNumber[n] = i
+		if !ok || a.IsResult || !attempts[old].IsResult {
+			byRepetition[n] = i
 		}
 	}
-	slices.Sort(numbers)
-	var newest []int
-	for _, n := range numbers {
-		newest = append(newest, byNumber[n])
+	slices.Sort(repetitions)
+	var current []int
+	for _, n := range repetitions {
+		current = append(current, byRepetition[n])
 	}
-	return newest
+	return current
 }

@@ -12,25 +12,26 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// shards are the files with rows: one per split, or several if their size is limited.
+// shards are the files with rows. A split has one file, or several if Options.ShardRows
+// or Options.ShardBytes is set.
 type shards struct {
 	opts       Options
 	dir        string
-	splits     []string
-	schema     *schema // of parquet files; nil for JSON lines
+	splits     []string // in the order of output files
+	schema     *schema  // of parquet files; nil for JSON lines
 	enc        *encoder
-	openShards map[string]*shard
-	counts     map[string]int // number of files by split
+	openShards map[string]*shard // by split
+	counts     map[string]int    // number of files by split
 	closed     []*shard
 }
 
 // shard is a file with rows.
 type shard struct {
 	File
-	number    int
+	number    int // within the split, from 1
 	f         *os.File
 	rows      rowWriter
-	jsonBytes int64 // size as JSON, in bytes
+	jsonBytes int64 // size of the rows as JSON
 }
 
 // jsonLines writes rows as JSON lines.
@@ -43,8 +44,7 @@ func (l *jsonLines) write(_ parquet.Row, line []byte) error {
 
 func (l *jsonLines) close() error { return l.Flush() }
 
-// put writes all rows of a batch, or none if one is invalid. It starts a new file
-// when the current one is full. A file has at least one row, and rows are not split.
+// put writes rows to a split. If a row does not fit the schema, put writes none of them.
 func (s *shards) put(split string, rows []object) error {
 	var converted []parquet.Row
 	for _, r := range rows {
@@ -60,7 +60,7 @@ func (s *shards) put(split string, rows []object) error {
 	split = cmp.Or(split, s.splits[0])
 	for i, r := range rows {
 		s.enc.buf.Reset()
-		if err := s.enc.value(r); err != nil {
+		if err := s.enc.encode(r); err != nil {
 			return err
 		}
 		s.enc.buf.WriteByte('\n')
@@ -71,6 +71,8 @@ func (s *shards) put(split string, rows []object) error {
 	return nil
 }
 
+// write writes a row to the open file of a split. It starts a new file if the row would
+// exceed the limits of the open one. A single row may exceed ShardBytes.
 func (s *shards) write(split string, row parquet.Row, line []byte) error {
 	sh, err := s.openShard(split)
 	if err != nil {
@@ -103,9 +105,9 @@ func (s *shards) openShard(split string) (*shard, error) {
 		return nil, err
 	}
 	if s.schema != nil {
-		sh.rows = s.schema.writer(sh.f)
+		sh.rows = s.schema.newWriter(sh.f)
 	} else {
-		sh.rows = &jsonLines{bufio.NewWriterSize(sh.f, 64<<10)} // longer rows are written directly
+		sh.rows = &jsonLines{bufio.NewWriterSize(sh.f, 64<<10)} // rows that are longer bypass the buffer
 	}
 	s.openShards[split] = sh
 	return sh, nil
@@ -123,11 +125,12 @@ func (s *shards) closeShard(split string) error {
 	return errors.Join(err, sh.f.Sync(), sh.f.Close())
 }
 
-// finish renames the files, since names contain the number of files.
+// finish closes all files and gives them their final names, which contain the number of
+// files.
 func (s *shards) finish() ([]File, error) {
 	var files []File
 	for _, split := range s.splits {
-		_, err := s.openShard(split) // create a file for splits without rows too
+		_, err := s.openShard(split) // creates an empty file for a split without rows
 		if err == nil {
 			err = s.closeShard(split)
 		}
@@ -155,9 +158,9 @@ func (s *shards) finish() ([]File, error) {
 	return files, nil
 }
 
-// abandon closes open files.
-func (s *shards) abandon() {
+// closeFiles closes open files after a failed export.
+func (s *shards) closeFiles() {
 	for _, sh := range s.openShards {
-		_ = sh.f.Close() // the folder will be removed
+		_ = sh.f.Close() // the exporter removes the folder
 	}
 }

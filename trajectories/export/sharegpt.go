@@ -12,18 +12,18 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// resultSeparator joins the results of several calls into the one observation that
-// LLaMA-Factory allows. LLaMA-Factory joins them the same way.
+// resultSeparator separates the results of several tool calls of a reply in the only
+// observation that LLaMA-Factory allows. LLaMA-Factory uses the same separator.
 const resultSeparator = "\n</tool_response>\n<tool_response>\n"
 
-// sharegptTurn is a turn of LLaMA-Factory's format. human or observation alternate
-// with gpt or function_call.
+// sharegptTurn is a message in LLaMA-Factory's format. from is alternately "human" or
+// "observation", and "gpt" or "function_call".
 type sharegptTurn struct{ from, value string }
 
-// sharegpt returns a row of conversations.
+// sharegpt returns one row with all messages of an attempt.
 func (w *writer) sharegpt(items []*Item) ([]object, error) {
-	it := items[0]
-	turns, err := w.wholeConversation(it)
+	item := items[0]
+	turns, err := w.wholeConversation(item)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func (w *writer) sharegpt(items []*Item) ([]object, error) {
 	for _, s := range sharegptTurns {
 		conversations = append(conversations, object{{"from", s.from}, {"value", s.value}})
 	}
-	var tools []byte // JSON in a string; empty if there are no tools
-	if len(it.Header.Tools) > 0 {
-		list, err := definitions(it.Header.Tools)
+	var tools []byte // written as a string; empty if there are no tools
+	if len(item.Header.Tools) > 0 {
+		list, err := functionList(item.Header.Tools)
 		if err != nil {
 			return nil, err
 		}
@@ -50,9 +50,10 @@ func (w *writer) sharegpt(items []*Item) ([]object, error) {
 		}
 	}
 	r := object{{"conversations", conversations}, {"system", system}, {"tools", string(tools)}}
-	return []object{append(r, metadata(it, "")...)}, nil
+	return []object{append(r, metadata(item, "")...)}, nil
 }
 
+// sharegptTurns converts turns and checks that they alternate.
 func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
 	var out []sharegptTurn
 	for i := range turns {
@@ -81,26 +82,27 @@ func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
 		}
 	}
 	for i, s := range out {
-		if prompts := s.from == "human" || s.from == "observation"; prompts != (i%2 == 0) {
+		if isPrompt := s.from == "human" || s.from == "observation"; isPrompt != (i%2 == 0) {
 			return nil, skipf("%s does not alternate, so LLaMA-Factory would skip the row", s.from)
 		}
 	}
 	return out, nil
 }
 
-// functionCall returns a reply with calls: a block of reasoning, then only JSON. Text
-// besides the calls is moved to the reasoning.
+// functionCall returns the value of a reply with tool calls: a block of reasoning,
+// followed by JSON. The format has no place for other text, so functionCall moves it to
+// the reasoning.
 func (w *writer) functionCall(t *turn) (string, error) {
 	reasoning, text := t.Reasoning, strings.TrimSpace(t.Content)
 	switch {
 	case text == "":
 	case w.opts.Reasoning == ReasoningDrop:
 		w.losses[lossText]++
-	case w.opts.Reasoning == ReasoningInline && strings.HasPrefix(text, "<think>"): // the content has the reasoning already
-		before, after, _ := strings.Cut(strings.TrimPrefix(text, "<think>"), "</think>")
-		reasoning = strings.TrimSpace(before)
-		if after = strings.TrimSpace(after); after != "" {
-			reasoning += "\n\n" + after
+	case w.opts.Reasoning == ReasoningInline && strings.HasPrefix(text, "<think>"): // text starts with reasoning
+		inlineReasoning, rest, _ := strings.Cut(strings.TrimPrefix(text, "<think>"), "</think>")
+		reasoning = strings.TrimSpace(inlineReasoning)
+		if rest = strings.TrimSpace(rest); rest != "" {
+			reasoning += "\n\n" + rest
 			w.losses[lossMovedText]++
 		}
 	default:
@@ -129,8 +131,8 @@ func (w *writer) functionCall(t *turn) (string, error) {
 	return string(data), err
 }
 
-// writeDatasetInfo writes LLaMA-Factory's dataset_info.json, which names the files
-// mini_train, mini_val and so on.
+// writeDatasetInfo writes LLaMA-Factory's dataset_info.json, which registers each file as
+// a dataset: mini_train, mini_val and so on.
 func writeDatasetInfo(dir string, files []File) error {
 	info := object{}
 	for _, f := range files {

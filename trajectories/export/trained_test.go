@@ -29,10 +29,10 @@ func summary(list any) string {
 	return strings.Join(words, " ")
 }
 
-// withDemonstration returns an attempt whose prompt has a reply with a call, and its
-// result.
-func withDemonstration() *script {
-	s := newScript("m", true)
+// withDemonstration returns an attempt whose prompt contains a reply with a tool call, and
+// the result of the call.
+func withDemonstration() *builder {
+	s := newAttempt("m", true)
 	s.t.Entries = nil
 	return s.message(trajectories.CausePrompt, "do").
 		add(trajectories.CausePrompt, model.Message{Role: model.Assistant, Content: "demo", ToolCalls: []model.ToolCall{call("d", "ls")}}).
@@ -42,22 +42,22 @@ func withDemonstration() *script {
 // TestTrained checks that only replies that the model wrote in this attempt, and that
 // were not rejected, are trained on, and that roles alternate.
 func TestTrained(t *testing.T) {
-	bare := func(tools bool) *script {
-		s := newScript("m", tools)
+	bare := func(tools bool) *builder {
+		s := newAttempt("m", tools)
 		s.t.Entries = nil
 		return s.message(trajectories.CausePrompt, "do")
 	}
 	branch := bare(false).reply("", "a").message(trajectories.CauseObservation, "1").reply("", "b").message(trajectories.CauseObservation, "2").reply("", "c")
 	branch.t.Header.Origin = &trajectories.Origin{Record: branch.t.Entries[3].Record + 1}
 	gaveUp := bare(false).reply("", "a").message(trajectories.CauseObservation, "1").reply("", "bad").withOutcome("RepeatedFormatError")
-	tool := func(id, text string, c trajectories.Cause) func(*script) *script {
-		return func(s *script) *script {
+	tool := func(id, text string, c trajectories.Cause) func(*builder) *builder {
+		return func(s *builder) *builder {
 			return s.add(c, model.Message{Role: model.Tool, ToolCallID: id, Content: text})
 		}
 	}
 	for _, tt := range []struct {
 		name string
-		s    *script
+		s    *builder
 		want string   // the row of Axolotl
 		each []string // the rows of prompt-completion
 	}{
@@ -112,10 +112,10 @@ func TestTrained(t *testing.T) {
 	}
 }
 
-// TestUnmasked checks that formats without masks refuse attempts with replies that
-// the model did not write, and count the others.
+// TestUnmasked checks that formats that cannot mask replies refuse attempts with replies
+// that the model did not write, and count other replies that should not be trained on.
 func TestUnmasked(t *testing.T) {
-	branch := textual()
+	branch := textAttempt()
 	branch.t.Header.Origin = &trajectories.Origin{Record: 4}
 	for _, format := range []string{export.OpenAI, export.ShareGPT} {
 		dir := filepath.Join(t.TempDir(), "out")
@@ -128,12 +128,11 @@ func TestUnmasked(t *testing.T) {
 	}
 }
 
-// TestPairsAreTrained checks that both sides of a pair start with a reply to train
-// on.
+// TestPairsAreTrained checks that both completions of a pair start with a trained reply.
 func TestPairsAreTrained(t *testing.T) {
-	branch := textual()
+	branch := textAttempt()
 	branch.t.Header.Origin = &trajectories.Origin{Record: 4}
-	other := newScript("model-a", false).reply("", "Another way.").withOutcome("Submitted")
+	other := newAttempt("model-a", false).reply("", "Another way.").withOutcome("Submitted")
 	dir := filepath.Join(t.TempDir(), "out")
 	r, err := export.Run(t.Context(), export.Config{Options: export.Options{Format: export.DPO}, Dir: dir},
 		attempts(item("a", 1, "resolved", branch), item("a", 2, "unresolved", other)))
@@ -147,18 +146,21 @@ func TestPairsAreTrained(t *testing.T) {
 	}
 }
 
-// TestPairsAreCounted: an attempt counts as exported where it is in a row, and
-// those beside it as left out, for their own reasons.
+// TestPairsAreCounted checks that the attempts of a pair count as exported, and that other
+// attempts on the instance count as dropped, each with its reason.
 func TestPairsAreCounted(t *testing.T) {
-	other := func() *script { return newScript("model-a", false).reply("", "Another way.").withOutcome("Submitted") }
-	told := map[string]int{}
+	other := func() *builder {
+		return newAttempt("model-a", false).reply("", "Another way.").withOutcome("Submitted")
+	}
+	rowCounts := map[string]int{}
 	dir := filepath.Join(t.TempDir(), "out")
 	r, err := export.Run(t.Context(), export.Config{
 		Options: export.Options{Format: export.DPO}, Dir: dir,
-		OnWritten: func(it *export.Item, _ string, rows int) { told[fmt.Sprint(it.Attempt)] = rows },
+		OnWritten: func(it *export.Item, _ string, rows int) { rowCounts[fmt.Sprint(it.Attempt)] = rows },
 	}, attempts(
-		item("a", 1, "resolved", textual()), item("a", 2, "unresolved", other()), item("a", 3, "", other()),
-		item("a", 4, "unresolved", withDemonstration().reply("", "a", call("x", "ls"))), item("b", 1, "resolved", textual()),
+		item("a", 1, "resolved", textAttempt()), item("a", 2, "unresolved", other()), item("a", 3, "", other()),
+		item("a", 4, "unresolved", withDemonstration().reply("", "a", call("x", "ls"))),
+		item("b", 1, "resolved", textAttempt()),
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +171,7 @@ func TestPairsAreCounted(t *testing.T) {
 	if diff := cmp.Diff(want, r.Dropped); diff != "" || r.Exported != 2 || r.Rows != 1 || r.FilteredOut != 0 {
 		t.Errorf("%+v; left out (-want +got):\n%s", r, diff)
 	}
-	if diff := cmp.Diff(map[string]int{"1": 1, "2": 0}, told); diff != "" {
+	if diff := cmp.Diff(map[string]int{"1": 1, "2": 0}, rowCounts); diff != "" {
 		t.Errorf("attempts in rows (-want +got):\n%s", diff)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// readATIF reads an ATIF document. A document that mini wrote becomes its original
-// journal, including the import record.
+// readATIF reads an ATIF document. From a document that mini wrote, it restores the
+// original journal, including the import record.
 func readATIF(src source, data []byte) (*File, error) {
 	doc, err := atif.Read("", data)
 	if err != nil {
@@ -34,15 +34,15 @@ func readATIF(src source, data []byte) (*File, error) {
 		case trajectories.TypeHeader:
 			records[i].Data, err = trajectories.EncodeJSON(f.Header)
 		case trajectories.TypeImport:
-			var from trajectories.Import
-			if err = json.Unmarshal(r.Data, &from); err != nil {
+			var imported trajectories.Import
+			if err = json.Unmarshal(r.Data, &imported); err != nil {
 				break
 			}
-			if from.Format == doc.Version { // otherwise the document's journal was itself imported
-				from.SHA256, from.Row, from.File = src.sha256, src.row, src.base()
-				records[i].Data, err = trajectories.EncodeJSON(from)
+			if imported.Format == doc.Version { // else the restored journal was itself imported
+				imported.SHA256, imported.Row, imported.File = src.sha256, src.row, src.base()
+				records[i].Data, err = trajectories.EncodeJSON(imported)
 			}
-			f.SHA256, f.Row, f.Losses = from.SHA256, from.Row, from.Losses
+			f.SHA256, f.Row, f.Losses = imported.SHA256, imported.Row, imported.Losses
 		}
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", r.ID, err)

@@ -11,21 +11,21 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// builder collects the records of an attempt. The header and the import record come
-// first, but are encoded last.
+// builder collects the records of an attempt. It encodes the header and the import record
+// last, since readers change them until the end.
 type builder struct {
 	src         source
 	header      trajectories.Header
 	imported    trajectories.Import
-	body        []trajectories.Record
+	body        []trajectories.Record // all records after the import record
 	losses      []Loss
 	otherFields map[string]any // fields that are not part of the format, such as a verdict
 
-	replies             int
+	replies             int         // number of replies
 	usage               model.Usage // total of the calls
-	cost                model.Cost
-	firstTime, lastTime time.Time // known times
-	err                 error
+	cost                model.Cost  // total of the calls
+	firstTime, lastTime time.Time   // of the records; zero if no time is known
+	err                 error       // first error
 }
 
 func newBuilder(src source, format string) *builder {
@@ -34,7 +34,7 @@ func newBuilder(src source, format string) *builder {
 	}}
 }
 
-// firstRecords is the number of records before the body.
+// firstRecords is the number of records before builder.body: header and import record.
 const firstRecords = 2
 
 // add adds a record and returns its ID.
@@ -49,6 +49,7 @@ func (b *builder) add(t trajectories.Type, at time.Time, data any) int {
 	return id
 }
 
+// addTime updates firstTime and lastTime.
 func (b *builder) addTime(at time.Time) {
 	if at.IsZero() {
 		return
@@ -61,12 +62,13 @@ func (b *builder) addTime(at time.Time) {
 	}
 }
 
-func (b *builder) message(m model.Message, cause trajectories.Cause, at time.Time) int {
+// addMessage adds a message other than a reply.
+func (b *builder) addMessage(m model.Message, cause trajectories.Cause, at time.Time) int {
 	return b.add(trajectories.TypeMessage, at, trajectories.Message{Message: m, Cause: cause})
 }
 
-// reply adds a reply, after its call if that is known.
-func (b *builder) reply(m model.Message, actions []string, c *trajectories.Call, at time.Time) int {
+// addReply adds the call of a reply, unless c is nil, and the reply.
+func (b *builder) addReply(m model.Message, actions []string, c *trajectories.Call, at time.Time) int {
 	b.replies++
 	if c != nil {
 		b.usage, b.cost = b.usage.Add(c.Usage), b.cost+c.Cost
@@ -77,12 +79,13 @@ func (b *builder) reply(m model.Message, actions []string, c *trajectories.Call,
 	})
 }
 
-func (b *builder) execution(x trajectories.Execution, at time.Time) int {
+// addExecution adds an execution and sets the size of its output.
+func (b *builder) addExecution(x trajectories.Execution, at time.Time) int {
 	x.Bytes, x.Chars = int64(len(x.Output)), int64(len([]rune(string(x.Output))))
 	return b.add(trajectories.TypeExecution, at, x)
 }
 
-// addLoss notes information that a journal cannot represent.
+// addLoss adds count to a kind of information that a journal cannot represent.
 func (b *builder) addLoss(description string, count int) {
 	if count <= 0 {
 		return
@@ -96,25 +99,25 @@ func (b *builder) addLoss(description string, count int) {
 	b.losses = append(b.losses, Loss{Description: description, Count: count})
 }
 
-// ending is the end of an attempt, as the file describes it.
+// ending describes the end of an attempt in the words of the file.
 type ending struct {
-	status        string
+	status        string // exit status
 	submission    string
-	partial       string // mini only: the patch of an attempt that does not count
-	autosubmitted bool   // the submission was not made by the agent
+	partial       string // patch of an attempt that does not count; only mini writes it
+	autosubmitted bool   // the agent did not submit the submission itself
 	fromWorktree  bool   // the submission is the working tree diff, even if the agent finished
 	err, stack    string
-	steps         int // model calls; 0 if unknown
-	cost          *model.Cost
-	usage         *model.Usage // total
+	steps         int          // number of model calls; 0 if unknown
+	cost          *model.Cost  // total; nil if unknown
+	usage         *model.Usage // total; nil if unknown
 }
 
-// end adds the outcome. If the file has no exit status, it adds none, so the attempt
-// has no result.
+// end adds the outcome. If the file has no exit status, end adds no outcome, so the
+// attempt does not count as a result.
 func (b *builder) end(e ending) {
 	e.steps, e.cost, e.usage = cmp.Or(e.steps, b.replies), cmp.Or(e.cost, &b.cost), cmp.Or(e.usage, &b.usage)
 	if *e.cost != 0 {
-		e.usage.Unpriced = 0 // the total is known
+		e.usage.Unpriced = 0 // a total in the file includes all calls
 	}
 	if e.status == "" {
 		b.addLoss("the file has no exit status, so the attempt has no outcome", 1)
@@ -123,15 +126,15 @@ func (b *builder) end(e ending) {
 		}
 		return
 	}
-	v := classify(e)
-	if v.guessed {
-		b.addLoss(fmt.Sprintf("unknown exit status %.60q, treated as class %s", e.status, v.class), 1)
+	classified := classify(e)
+	if classified.guessed {
+		b.addLoss(fmt.Sprintf("unknown exit status %.60q, treated as class %s", e.status, classified.class), 1)
 	}
-	b.add(trajectories.TypeOutcome, b.lastTime, v.outcome(e, b.firstTime, b.lastTime))
+	b.add(trajectories.TypeOutcome, b.lastTime, classified.outcome(e, b.firstTime, b.lastTime))
 }
 
-// done returns the file.
-func (b *builder) done() (*File, error) {
+// file completes the header and the import record, and returns the file.
+func (b *builder) file() (*File, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -143,8 +146,8 @@ func (b *builder) done() (*File, error) {
 			b.header.InstanceID += fmt.Sprintf("-%d", b.src.row)
 		}
 	}
-	for _, l := range b.losses {
-		b.imported.Losses = append(b.imported.Losses, l.String())
+	for _, loss := range b.losses {
+		b.imported.Losses = append(b.imported.Losses, loss.String())
 	}
 	records := make([]trajectories.Record, 0, firstRecords+len(b.body))
 	for i, data := range []any{b.header, b.imported} {
@@ -172,8 +175,9 @@ func iterate(records []trajectories.Record) func(func(trajectories.Record, error
 	}
 }
 
-// keepExtra keeps data about the attempt, except for the given fields and API keys.
-func (b *builder) keepExtra(object json.RawMessage, without ...string) {
+// setExtra sets Import.Extra to the fields of an object, except for omitted fields and
+// secrets. It adds otherFields as "file".
+func (b *builder) setExtra(object json.RawMessage, omitted ...string) {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	d.UseNumber()
@@ -183,10 +187,10 @@ func (b *builder) keepExtra(object json.RawMessage, without ...string) {
 	if len(b.otherFields) > 0 {
 		fields["file"] = b.otherFields
 	}
-	for _, name := range without {
+	for _, name := range omitted {
 		delete(fields, name)
 	}
-	b.addLoss("a setting that may be a secret was removed", removeKeys(fields))
+	b.addLoss("a setting that may be a secret was removed", removeSecrets(fields))
 	raw, err := trajectories.EncodeJSON(fields)
 	if err != nil && b.err == nil {
 		b.err = err
@@ -196,8 +200,9 @@ func (b *builder) keepExtra(object json.RawMessage, without ...string) {
 	}
 }
 
-// keepUnknownFields keeps fields that are not part of the format.
-func (b *builder) keepUnknownFields(document json.RawMessage, known ...string) {
+// setOtherFields sets otherFields to the fields of a document except for the known ones
+// and those with an empty value.
+func (b *builder) setOtherFields(document json.RawMessage, known ...string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(document, &fields) != nil {
 		return

@@ -10,50 +10,52 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// conversation converts messages to records. It finds out which messages are prompts
-// and replies, and which command each observation belongs to.
+// conversation converts messages to records. It determines the causes of messages, and
+// the command of each observation.
 type conversation struct {
 	b                 *builder
-	release1          bool   // of mini-swe-agent
-	formatErrorPrefix string // beginning of messages about a wrong format
+	release1          bool   // the file is from mini-swe-agent 1
+	formatErrorPrefix string // beginning of messages about format errors; empty if unknown
 	textCommands      bool   // replies may contain commands in their text
 
-	exit struct{ Status, Submission string }
+	exit struct{ Status, Submission string } // from the exit message
 
 	lastTime     time.Time // time of the newest message that has one
 	hasReply     bool      // there was a reply
-	unanswered   bool      // the newest reply has no answers except rejected calls
+	unanswered   bool      // no message followed the newest reply, except rejections of tool calls
 	pending      []action  // actions of the newest reply without a result so far
-	singleAction bool      // there is one action, so times give its duration
-	dropped      []int     // record IDs of replies that later calls did not send
+	singleAction bool      // the newest reply has one action, so the times of messages give its duration
+	dropped      []int     // record IDs of rejected replies that the agent did not send in later calls
 
-	missingReplies int // rejected replies that are not in the file
+	missingReplies int // number of rejected replies that are not in the file
 }
 
+// action is a command of a reply, and the ID of its tool call, if there is one.
 type action struct {
 	command, callID string
 }
 
-// maxDropped bounds the dropped replies for which each call gets a context record,
-// since these take quadratic space.
+// maxDropped bounds conversation.dropped. With more dropped replies, calls get no context
+// records, since the size of all context records is quadratic.
 const maxDropped = 256
 
+// read adds the records of all turns.
 func (c *conversation) read(turns []turn) error {
 	for i := range turns {
 		t := &turns[i]
 		c.b.addUnreadLosses(t.Raw, t.Role == model.Assistant)
 		switch {
 		case t.extra.Cause.set && t.Interrupt == "" && !t.extra.hasResult():
-			c.b.message(c.message(t), standaloneCause(t.extra.Cause.value), t.Time)
+			c.b.addMessage(c.message(t), standaloneCause(t.extra.Cause.value), t.Time)
 			c.unanswered = false
 		case t.Role == model.Assistant:
 			c.addReply(t)
 		case t.Role == "exit":
-			c.end(t)
+			c.readExit(t)
 		case t.Interrupt != "":
-			c.interrupt(t)
+			c.addInterrupt(t)
 		default:
-			c.userOrTool(t)
+			c.addUserOrTool(t)
 		}
 		if !t.Time.IsZero() {
 			c.lastTime = t.Time
@@ -62,7 +64,8 @@ func (c *conversation) read(turns []turn) error {
 	return c.b.err
 }
 
-// standaloneCause returns the causes of messages that belong to no reply.
+// standaloneCause returns the cause of a message that answers no reply in the file. It
+// returns "" unless the recorded cause is one that such a message can have.
 func standaloneCause(text string) trajectories.Cause {
 	switch cause := trajectories.Cause(text); cause {
 	case trajectories.CausePrompt, trajectories.CauseObservation, trajectories.CauseMalformedPatch:
@@ -74,7 +77,7 @@ func standaloneCause(text string) trajectories.Cause {
 func (c *conversation) message(t *turn) model.Message {
 	return model.Message{
 		Role: t.Role, Content: t.Content, Images: c.b.images(t.content), Reasoning: t.Reasoning,
-		ToolCalls: t.Calls, ToolCallID: t.CallID, ProviderData: t.kept,
+		ToolCalls: t.Calls, ToolCallID: t.CallID, ProviderData: t.provider,
 	}
 }
 
@@ -85,12 +88,12 @@ func (c *conversation) addReply(t *turn) {
 	}
 	raw := t.extra.Response
 	if t.response { // the message is the response
-		raw = without(t.Raw, "extra")
+		raw = withoutField(t.Raw, "extra")
 	}
 	m := c.message(t)
 	call := c.call(raw, t, t.Time)
 	c.addContext(call)
-	c.b.reply(m, commands, call, t.Time)
+	c.b.addReply(m, commands, call, t.Time)
 	c.hasReply, c.unanswered = true, true
 	c.pending = c.pending[:0]
 	for i, id := range trajectories.ActionCallIDs(trajectories.Message{Message: m, Actions: commands}) {
@@ -99,15 +102,16 @@ func (c *conversation) addReply(t *turn) {
 	c.singleAction = len(commands) == 1
 }
 
-// call returns what the file says about a model call; nil if nothing.
+// call returns the model call with the given response, or nil if the file has no data
+// about it. at is the time of its reply.
 func (c *conversation) call(raw json.RawMessage, t *turn, at time.Time) *trajectories.Call {
 	if len(raw) == 0 && !t.extra.Cost.set && t.extra.Model.value == "" {
 		return nil
 	}
-	a, usage := readResponse(raw)
-	call := &trajectories.Call{Usage: usage, Model: cmp.Or(t.extra.Model.value, a.Model), Raw: raw}
-	if len(a.Choices) > 0 {
-		call.Finish = a.Choices[0].Finish
+	resp, usage := readResponse(raw)
+	call := &trajectories.Call{Usage: usage, Model: cmp.Or(t.extra.Model.value, resp.Model), Raw: raw}
+	if len(resp.Choices) > 0 {
+		call.Finish = resp.Choices[0].Finish
 	}
 	if t.extra.Cost.set {
 		call.Cost = model.Cost(t.extra.Cost.value)
@@ -120,27 +124,27 @@ func (c *conversation) call(raw json.RawMessage, t *turn, at time.Time) *traject
 	return call
 }
 
-// addContext adds a context record for a call, if replies were dropped before it.
+// addContext adds a context record for a call if replies before it were dropped.
 func (c *conversation) addContext(call *trajectories.Call) {
 	if call == nil || len(c.dropped) == 0 || len(c.dropped) > maxDropped {
 		return
 	}
 	var sent []trajectories.ContextPart
-	from := firstRecords + 1
+	next := firstRecords + 1
 	for _, id := range c.dropped {
-		if id > from {
-			sent = append(sent, trajectories.ContextPart{From: from, To: id - 1})
+		if id > next {
+			sent = append(sent, trajectories.ContextPart{From: next, To: id - 1})
 		}
-		from = id + 1
+		next = id + 1
 	}
-	if last := firstRecords + len(c.b.body); last >= from {
-		sent = append(sent, trajectories.ContextPart{From: from, To: last})
+	if last := firstRecords + len(c.b.body); last >= next {
+		sent = append(sent, trajectories.ContextPart{From: next, To: last})
 	}
-	c.b.add(trajectories.TypeContext, time.Time{}, trajectories.Context{Sent: sent})
+	c.b.add(trajectories.TypeContext, time.Time{}, trajectories.PromptContext{Sent: sent})
 }
 
-// interrupt adds a message of the agent that is not a command's output.
-func (c *conversation) interrupt(t *turn) {
+// addInterrupt adds a message with an interrupt type, which is not a command's output.
+func (c *conversation) addInterrupt(t *turn) {
 	cause := trajectories.Cause("")
 	switch t.Interrupt {
 	case "FormatError":
@@ -156,22 +160,22 @@ func (c *conversation) interrupt(t *turn) {
 		cause = trajectories.CauseFollowUp
 	}
 	if len(c.pending) > 0 && t.Role == model.Tool {
-		c.take(t.CallID) // it did not run
+		c.takeAction(t.CallID) // the command did not run
 	}
-	c.b.message(c.message(t), cause, t.Time)
+	c.b.addMessage(c.message(t), cause, t.Time)
 	c.unanswered = c.unanswered && t.Role == model.Tool
 }
 
-// restoreReply adds a rejected reply that is not among the messages, if the message
-// about the rejection quotes it.
+// restoreReply adds the rejected reply that t quotes, unless the reply is among the
+// messages.
 func (c *conversation) restoreReply(t *turn) {
-	if c.unanswered || t.Role == model.Tool { // the reply is among the messages
+	if c.unanswered || t.Role == model.Tool { // the reply or its other calls are among the messages
 		return
 	}
 	var m model.Message
-	a, _ := readResponse(t.extra.Response)
+	resp, _ := readResponse(t.extra.Response)
 	switch {
-	case len(t.extra.Response) > 0 && messageOf(t.extra.Response, a, &m):
+	case len(t.extra.Response) > 0 && decodeReply(t.extra.Response, resp, &m):
 	case len(t.extra.ModelResponse) > 0:
 		m = model.Message{Content: asString(t.extra.ModelResponse)}
 	default:
@@ -182,24 +186,25 @@ func (c *conversation) restoreReply(t *turn) {
 	m.Role = model.Assistant
 	call := c.call(t.extra.Response, t, time.Time{})
 	c.addContext(call)
-	id := c.b.reply(m, nil, call, time.Time{})
+	id := c.b.addReply(m, nil, call, time.Time{})
 	c.hasReply, c.unanswered, c.pending = true, true, c.pending[:0]
 	if c.dropped = append(c.dropped, id); len(c.dropped) > maxDropped {
 		c.b.addLoss("later calls do not record that a reply with a format error was not sent", 1)
 	}
 }
 
-// messageOf decodes the reply in a provider's response.
-func messageOf(raw json.RawMessage, a response, m *model.Message) bool {
+// decodeReply decodes the reply in a provider's response into m. resp is the decoded
+// response. decodeReply returns false if the response has no reply.
+func decodeReply(raw json.RawMessage, resp response, m *model.Message) bool {
 	message := raw
-	if len(a.Choices) > 0 {
-		message = a.Choices[0].Message
+	if len(resp.Choices) > 0 {
+		message = resp.Choices[0].Message
 	}
 	list, err := json.Marshal([]json.RawMessage{message})
 	if err != nil {
 		return false
 	}
-	t, err := parse(list)
+	t, err := parseMessages(list)
 	if err != nil || len(t.turns) != 1 || t.turns[0].Role != model.Assistant {
 		return false
 	}
@@ -207,9 +212,9 @@ func messageOf(raw json.RawMessage, a response, m *model.Message) bool {
 	return true
 }
 
-// take removes the pending action that a message answers: the one with its call ID,
-// else the first.
-func (c *conversation) take(callID string) (action, bool) {
+// takeAction removes and returns the pending action that a message answers: the first
+// with its call ID, or the first if one of the two has no call ID.
+func (c *conversation) takeAction(callID string) (action, bool) {
 	for i, a := range c.pending {
 		if callID == "" || a.callID == callID || a.callID == "" {
 			c.pending = append(c.pending[:i], c.pending[i+1:]...)
@@ -219,18 +224,19 @@ func (c *conversation) take(callID string) (action, bool) {
 	return action{}, false
 }
 
-// userOrTool adds a user or tool message.
-func (c *conversation) userOrTool(t *turn) {
+// addUserOrTool adds a message that is neither a reply nor an interrupt: a prompt, an
+// observation, or a message of the user.
+func (c *conversation) addUserOrTool(t *turn) {
 	m := c.message(t)
 	switch {
 	case t.Role != model.User && t.Role != model.Tool:
-		c.b.message(m, trajectories.CausePrompt, t.Time)
+		c.b.addMessage(m, trajectories.CausePrompt, t.Time)
 		return
 	case !c.hasReply:
-		c.b.message(m, trajectories.CausePrompt, t.Time)
+		c.b.addMessage(m, trajectories.CausePrompt, t.Time)
 		return
 	case c.isFormatError(t):
-		c.b.message(m, trajectories.CauseFormatError, t.Time)
+		c.b.addMessage(m, trajectories.CauseFormatError, t.Time)
 		c.unanswered, c.pending = false, c.pending[:0]
 		return
 	}
@@ -241,31 +247,32 @@ func (c *conversation) userOrTool(t *turn) {
 		}
 	}
 	if len(t.extra.Actions) > 0 {
-		c.b.message(m, "", t.Time)
+		c.b.addMessage(m, "", t.Time)
 		return
 	}
-	c.observe(t, m)
+	c.addObservation(t, m)
 }
 
-// observe adds the answer to a command or to another tool call.
-func (c *conversation) observe(t *turn, m model.Message) {
-	a, ok := action{}, false
+// addObservation adds a message that answers a command or another tool call, or a plain
+// user message.
+func (c *conversation) addObservation(t *turn, m model.Message) {
+	a, found := action{}, false
 	if t.Role == model.Tool || t.Result != nil || c.unanswered {
-		a, ok = c.take(t.CallID)
+		a, found = c.takeAction(t.CallID)
 	}
 	c.unanswered = false
 	switch {
-	case !ok && t.Role == model.User && t.Result == nil: // a plain user message
-		c.b.message(m, "", t.Time)
+	case !found && t.Role == model.User && t.Result == nil: // a plain user message
+		c.b.addMessage(m, "", t.Time)
 		return
-	case !ok && t.Role == model.Tool && !t.extra.hasResult(): // not a shell command
-		c.b.message(m, trajectories.CauseObservation, t.Time)
+	case !found && t.Role == model.Tool && !t.extra.hasResult(): // the answer to a tool call without a shell command
+		c.b.addMessage(m, trajectories.CauseObservation, t.Time)
 		return
 	case t.Result != nil && t.Result.ExitCode == -1 && t.Result.Exception == notExecuted:
-		c.b.message(m, trajectories.CauseNotRun, t.Time)
+		c.b.addMessage(m, trajectories.CauseNotRun, t.Time)
 		return
 	}
-	if !ok {
+	if !found {
 		c.b.addLoss("the command of an output is not in the file, or its format is unknown", 1)
 	}
 	x := c.execution(a, t)
@@ -273,15 +280,15 @@ func (c *conversation) observe(t *turn, m model.Message) {
 	if !c.lastTime.IsZero() && t.Time.After(c.lastTime) && c.singleAction {
 		x.Start, x.Duration = c.lastTime, trajectories.Seconds(t.Time.Sub(c.lastTime))
 	}
-	c.b.execution(x, t.Time)
-	c.b.message(m, trajectories.CauseObservation, t.Time)
+	c.b.addExecution(x, t.Time)
+	c.b.addMessage(m, trajectories.CauseObservation, t.Time)
 }
 
-// notExecuted is the exception that mini-swe-agent records for calls after the last
-// one that ran.
+// notExecuted is the exception that mini-swe-agent records for tool calls that follow the
+// last executed one of a reply.
 const notExecuted = "action was not executed"
 
-// execution returns what the file says about a command.
+// execution returns the execution of action a with the result in t.
 func (c *conversation) execution(a action, t *turn) trajectories.Execution {
 	x := trajectories.Execution{Command: a.command, ExitCodeUnknown: true}
 	r := t.Result
@@ -300,13 +307,14 @@ func (c *conversation) execution(a action, t *turn) trajectories.Execution {
 		x.ExitCode, x.ExitCodeUnknown = r.ExitCode, false
 	}
 	if !r.Complete {
-		_, shown, _ := strings.Cut(t.Content, "</returncode>\n")
-		x.Output = trajectories.Bytes(shown)
+		_, output, _ := strings.Cut(t.Content, "</returncode>\n")
+		x.Output = trajectories.Bytes(output)
 		c.b.addLoss("an output was truncated in the file", 1)
 	}
 	return x
 }
 
+// textBetween returns the text between the first from and the last to, or "".
 func textBetween(text, from, to string) string {
 	_, rest, ok := strings.Cut(text, from)
 	if i := strings.LastIndex(rest, to); ok && i >= 0 {
@@ -315,8 +323,8 @@ func textBetween(text, from, to string) string {
 	return ""
 }
 
-// isFormatError reports whether a message of release 1 rejects a reply for its
-// format.
+// isFormatError reports whether a message rejects the newest reply because of a format
+// error. It is for files of release 1, which do not mark such messages.
 func (c *conversation) isFormatError(t *turn) bool {
 	if !c.release1 || !c.unanswered || t.Result != nil || t.Role != model.User {
 		return false
@@ -324,20 +332,20 @@ func (c *conversation) isFormatError(t *turn) bool {
 	return len(c.pending) == 0 || c.formatErrorPrefix != "" && strings.HasPrefix(strings.TrimSpace(t.Content), c.formatErrorPrefix)
 }
 
-// end reads the exit message of release 2. For imported attempts, mini adds the
-// output of the last command.
-func (c *conversation) end(t *turn) {
+// readExit reads the exit message of release 2. If mini wrote the file for an imported
+// attempt, the message has the output of the last command too.
+func (c *conversation) readExit(t *turn) {
 	c.exit.Status, c.exit.Submission = t.extra.Status.value, t.extra.Submission.value
 	if t.Result == nil {
 		return
 	}
-	if a, ok := c.take(""); ok {
-		c.b.execution(c.execution(a, t), t.Time)
+	if a, ok := c.takeAction(""); ok {
+		c.b.addExecution(c.execution(a, t), t.Time)
 	}
 }
 
-// without returns an object without one field.
-func without(object json.RawMessage, name string) json.RawMessage {
+// withoutField returns an object without one field, or nil if it is not an object.
+func withoutField(object json.RawMessage, name string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {
 		return nil

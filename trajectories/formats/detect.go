@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// format is the detected format of a JSON value.
+// format is the detected format of a JSON value: of a whole file, or of an element.
 type format string
 
 const (
@@ -21,22 +21,22 @@ const (
 	formatATIF     format = "ATIF"
 	formatEvents   format = "openhands"       // an object with a history of events
 	formatMessages format = "openai-messages" // an object with messages
-	formatMessage  format = "a message"
-	formatEvent    format = "an event"
-	formatRows     format = "a list" // of conversations
+	formatMessage  format = "a message"       // an element of a list of messages
+	formatEvent    format = "an event"        // an element of a list of OpenHands events
+	formatRows     format = "a list"          // a list of messages, events or conversations
 )
 
-// isJournal reports whether a line is the header of a journal, of any version.
-func isJournal(first []byte) bool {
+// isJournal reports whether a line is the header of a journal of any version.
+func isJournal(line []byte) bool {
 	var r struct {
 		ID   int               `json:"id"`
 		Type trajectories.Type `json:"type"`
 	}
-	return json.Unmarshal(first, &r) == nil && r.ID > 0 && r.Type == trajectories.TypeHeader
+	return json.Unmarshal(line, &r) == nil && r.ID > 0 && r.Type == trajectories.TypeHeader
 }
 
-// detectFormat detects the format by field names. It looks no deeper than necessary:
-// the reader of the format reports errors in nested values.
+// detectFormat detects the format of a value by its field names. It examines nested values
+// only if necessary, since the reader of the format reports errors in them.
 func detectFormat(data []byte) format {
 	data = bytes.TrimSpace(data)
 	if bytes.HasPrefix(data, []byte("[")) {
@@ -54,10 +54,10 @@ func detectFormat(data []byte) format {
 		return formatMini
 	case strings.HasPrefix(asString(fields["schema_version"]), "ATIF"), has("steps") && has("agent"):
 		return formatATIF
-	case has("trajectory") && !has("messages") && asString(fields["trajectory"]) == "": // otherwise it is a file name
+	case has("trajectory") && !has("messages") && asString(fields["trajectory"]) == "": // a string would be a file name
 		return formatSWE
 	case has("history"):
-		if itemFormat(fields["history"]) == formatMessage {
+		if firstElementFormat(fields["history"]) == formatMessage {
 			return formatSWE
 		}
 		return formatEvents
@@ -70,8 +70,8 @@ func detectFormat(data []byte) format {
 			list = fields["conversations"]
 		}
 		var items []map[string]json.RawMessage
-		if itemFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
-			return formatMessages // the reader reports what is wrong with the list
+		if firstElementFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
+			return formatMessages // the reader reports errors in the list
 		}
 	case has("role"), asString(fields["object"]) == "response", asString(fields["type"]) == "function_call_output":
 		return formatMessage
@@ -81,6 +81,7 @@ func detectFormat(data []byte) format {
 	return formatNone
 }
 
+// hasField reports whether an object has one of the fields.
 func hasField(object json.RawMessage, names ...string) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {
@@ -89,8 +90,8 @@ func hasField(object json.RawMessage, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := fields[name]; return ok })
 }
 
-// itemFormat returns the format of the first element of a list.
-func itemFormat(list json.RawMessage) format {
+// firstElementFormat returns the format of the first element of a list, or formatNone.
+func firstElementFormat(list json.RawMessage) format {
 	d := json.NewDecoder(bytes.NewReader(list))
 	if open, err := d.Token(); err != nil || open != json.Delim('[') || !d.More() {
 		return formatNone
@@ -102,13 +103,14 @@ func itemFormat(list json.RawMessage) format {
 	return detectFormat(item)
 }
 
+// asString returns the string in raw, or "" if raw is not a string.
 func asString(raw json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // empty if it is not a string
+	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// readDocument reads a file that is one JSON value.
+// readDocument reads a file that is one JSON value, and yields its attempts.
 func readDocument(src source, data []byte, yield func(*File, error) bool) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return
@@ -119,7 +121,7 @@ func readDocument(src source, data []byte, yield func(*File, error) bool) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
-		yield(nil, explain(err))
+		yield(nil, explainJSON(err))
 		return
 	}
 	if len(list) == 0 {
@@ -131,7 +133,7 @@ func readDocument(src source, data []byte, yield func(*File, error) bool) {
 		yield(readList(src, f, list))
 		return
 	case formatRows:
-		if itemFormat(list[0]) == formatEvent { // pairs of an action and its observation
+		if firstElementFormat(list[0]) == formatEvent { // each event is a pair of an action and its observation
 			yield(readList(src, formatEvent, list))
 			return
 		}
@@ -148,7 +150,7 @@ func readDocument(src source, data []byte, yield func(*File, error) bool) {
 	}
 }
 
-// readRow reads one of several conversations.
+// readRow reads a value that is one conversation.
 func readRow(src source, data []byte) (*File, error) {
 	f := detectFormat(data)
 	if f != formatRows {
@@ -156,12 +158,12 @@ func readRow(src source, data []byte) (*File, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, explain(err)
+		return nil, explainJSON(err)
 	}
-	return readList(src, itemFormat(data), list)
+	return readList(src, firstElementFormat(data), list)
 }
 
-// readObject calls the reader of a format.
+// readObject reads an object of format f.
 func readObject(src source, f format, data []byte) (*File, error) {
 	switch f {
 	case formatMini:
@@ -177,9 +179,10 @@ func readObject(src source, f format, data []byte) (*File, error) {
 	case formatMessage, formatEvent:
 		return readList(src, f, []json.RawMessage{data})
 	}
-	return nil, unknownFormat(data)
+	return nil, unknownFormatError(data)
 }
 
+// readList reads a list of messages or events. f is the format of its elements.
 func readList(src source, f format, list []json.RawMessage) (*File, error) {
 	switch f {
 	case formatMessage:
@@ -190,12 +193,12 @@ func readList(src source, f format, list []json.RawMessage) (*File, error) {
 	return nil, fmt.Errorf("%w: neither a list of messages nor of events", ErrUnknownFormat)
 }
 
-// unknownFormat describes the data of an unknown format.
-func unknownFormat(data []byte) error {
+// unknownFormatError returns an error with the field names of data in an unknown format.
+func unknownFormatError(data []byte) error {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(data, &fields)
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return explain(err)
+		return explainJSON(err)
 	}
 	var names []string
 	for name := range fields {
@@ -211,14 +214,14 @@ func unknownFormat(data []byte) error {
 	return fmt.Errorf("%w: an object with %s", ErrUnknownFormat, strings.Join(names, ", "))
 }
 
-// explain replaces an error of encoding/json by one without Go type names. It keeps
-// the text before it, such as the position.
-func explain(err error) error {
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return replaceError(err, t, fmt.Errorf("%s has the wrong type", strings.TrimPrefix(t.Field+": "+kindName(t.Value), ": ")))
+// explainJSON replaces an error of encoding/json in err by one without Go type names. It
+// keeps the text before that error, such as the position.
+func explainJSON(err error) error {
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return replaceError(err, typeErr, fmt.Errorf("%s has the wrong type", strings.TrimPrefix(typeErr.Field+": "+kindName(typeErr.Value), ": ")))
 	}
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return replaceError(err, s, fmt.Errorf("invalid or truncated JSON (byte %d): %w", s.Offset, s))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return replaceError(err, syntax, fmt.Errorf("invalid or truncated JSON (byte %d): %w", syntax.Offset, syntax))
 	}
 	return err
 }
@@ -232,6 +235,7 @@ func replaceError(err, inner, replacement error) error {
 	return fmt.Errorf("%s%w", prefix, replacement)
 }
 
+// kindName returns the kind of a JSON value, given UnmarshalTypeError.Value.
 func kindName(value string) string {
 	kind, _, _ := strings.Cut(value, " ") // numbers are followed by their value
 	switch kind {

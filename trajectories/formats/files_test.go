@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/trajectories/formats"
 )
 
-// rawFile is a file decoded without the packages under test.
+// rawFile is a file of mini-swe-agent or SWE-agent, decoded without the package under test.
 type rawFile struct {
 	Info struct {
 		Status     string `json:"exit_status"`
@@ -50,8 +50,8 @@ type rawFile struct {
 	} `json:"trajectory"`
 }
 
-// essence is the data that an import must not change.
-type essence struct {
+// fileData is the data of a file that an import must not change.
+type fileData struct {
 	Texts, Commands, Outputs, IDs []string
 	Codes                         []int
 	Costs                         []model.Cost
@@ -59,7 +59,8 @@ type essence struct {
 	Cost                          model.Cost
 }
 
-func essenceOf(t *testing.T, path string) essence {
+// readFileData returns the data of a file.
+func readFileData(t *testing.T, path string) fileData {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -69,13 +70,13 @@ func essenceOf(t *testing.T, path string) essence {
 	if err := json.Unmarshal(data, &f); err != nil {
 		t.Fatal(err)
 	}
-	e := essence{Status: f.Info.Status, Submission: f.Info.Submission, Cost: f.Info.Stats.Cost}
+	e := fileData{Status: f.Info.Status, Submission: f.Info.Submission, Cost: f.Info.Stats.Cost}
 	release1 := strings.Contains(path, "v1/")
 	for i, m := range f.Messages {
 		if m.Role == "exit" || release1 && i == len(f.Messages)-1 {
 			continue
 		}
-		e.Texts = append(e.Texts, joined(t, m.Content))
+		e.Texts = append(e.Texts, contentText(t, m.Content))
 		for _, c := range m.Calls {
 			e.IDs = append(e.IDs, c.ID)
 		}
@@ -88,7 +89,7 @@ func essenceOf(t *testing.T, path string) essence {
 		if m.Extra.Cost != nil {
 			e.Costs = append(e.Costs, *m.Extra.Cost)
 		}
-		if code := codeInText.FindStringSubmatch(joined(t, m.Content)); release1 && code != nil {
+		if code := codeInText.FindStringSubmatch(contentText(t, m.Content)); release1 && code != nil {
 			n, _ := strconv.Atoi(code[1]) // cannot fail for digits
 			e.Codes = append(e.Codes, n)
 		}
@@ -97,7 +98,7 @@ func essenceOf(t *testing.T, path string) essence {
 		}
 	}
 	for _, m := range f.History {
-		e.Texts = append(e.Texts, joined(t, m.Content))
+		e.Texts = append(e.Texts, contentText(t, m.Content))
 		if m.Action != "" {
 			e.Commands = append(e.Commands, m.Action)
 		}
@@ -108,9 +109,11 @@ func essenceOf(t *testing.T, path string) essence {
 	return e
 }
 
+// codeInText matches the exit code in an observation of release 1.
 var codeInText = regexp.MustCompile(`^<returncode>(\d+)</returncode>`)
 
-func joined(t *testing.T, content json.RawMessage) string {
+// contentText returns the text of a content.
+func contentText(t *testing.T, content json.RawMessage) string {
 	t.Helper()
 	var text *string
 	if json.Unmarshal(content, &text) == nil {
@@ -130,8 +133,7 @@ func joined(t *testing.T, content json.RawMessage) string {
 	return b.String()
 }
 
-// TestImportsMatchFiles compares journals with the files they were imported
-// from.
+// TestImportsMatchFiles compares imported attempts with their files.
 func TestImportsMatchFiles(t *testing.T) {
 	for _, path := range corpus(t) {
 		var release int
@@ -145,12 +147,12 @@ func TestImportsMatchFiles(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			want, got := essenceOf(t, path), essence{}
+			want, got := readFileData(t, path), fileData{}
 			f, err := formats.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := gather(t, f)
+			s := readData(t, f)
 			for _, m := range s.Messages {
 				got.Texts = append(got.Texts, m.Content)
 				for _, c := range m.Calls {
@@ -164,7 +166,7 @@ func TestImportsMatchFiles(t *testing.T) {
 					got.Costs = append(got.Costs, *m.Cost)
 				}
 			}
-			for _, r := range s.Ran {
+			for _, r := range s.Executions {
 				got.Outputs = append(got.Outputs, r.Output)
 				if !r.Unknown {
 					got.Codes = append(got.Codes, r.Code)
@@ -174,7 +176,7 @@ func TestImportsMatchFiles(t *testing.T) {
 				got.Status, got.Submission, got.Cost = s.Outcome.Status, s.Outcome.Submission, s.Cost
 			}
 			switch release {
-			case 1: // release 1 has commands and outputs only in texts
+			case 1: // release 1 has commands and outputs only in the text of messages
 				got.Commands, got.Outputs = nil, nil
 			case 0:
 				got.IDs = nil

@@ -13,21 +13,20 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Candidate is a file that may be a trajectory, judging by its name. Err is set if
-// Path could not be read.
+// Candidate is a file whose name is that of a trajectory, or an error.
 type Candidate struct {
 	Path string
-	Err  error
+	Err  error // set if Path could not be read
 }
 
-// FindFiles finds files in root and its subfolders that may be trajectories. enter
-// returns whether to search a folder; nil searches all. A folder that cannot be read
-// yields a Candidate with an error, and the search continues.
+// FindFiles yields the files in root and its subfolders that have names of trajectories.
+// enter reports whether to search a folder; if it is nil, FindFiles searches all. For a
+// folder that cannot be read, it yields a Candidate with an error and continues.
 func FindFiles(root string, enter func(dir string) bool) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		errStop := errors.New("stop")
 		if info, err := os.Lstat(root); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			root += string(filepath.Separator) // follow a link given by the user
+			root += string(filepath.Separator) // makes WalkDir follow a link that the user named
 		}
 		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			var candidate Candidate
@@ -36,7 +35,7 @@ func FindFiles(root string, enter func(dir string) bool) iter.Seq[Candidate] {
 				candidate = Candidate{path, fmt.Errorf("%s: %w", path, unwrapPath(err))}
 			case d.IsDir() && enter != nil && !enter(path):
 				return fs.SkipDir
-			case d.IsDir() && path != root && trajectories.IsChildrenFolder(path): // formats.Open reads them with their parent
+			case d.IsDir() && path != root && trajectories.IsChildrenFolder(path): // OpenAll reads children with their parent
 				return fs.SkipDir
 			case d.IsDir() || !isFile(path, d) || !mayBeTrajectory(path):
 				return nil
@@ -51,8 +50,9 @@ func FindFiles(root string, enter func(dir string) bool) iter.Seq[Candidate] {
 	}
 }
 
-// isFile follows symbolic links to files, since download caches consist of them. It
-// does not follow links to folders, which may form cycles.
+// isFile reports whether path is a file or a symbolic link to a file. Download caches
+// consist of such links. FindFiles does not follow links to folders, since they may form
+// cycles.
 func isFile(path string, d fs.DirEntry) bool {
 	if d.Type()&fs.ModeSymlink == 0 {
 		return d.Type().IsRegular()
@@ -61,16 +61,16 @@ func isFile(path string, d fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// mayBeTrajectory judges by the file name. In the folder of a run it selects the
-// journals and skips the files derived from them.
+// mayBeTrajectory reports whether the name of a file is that of a trajectory. In a run or
+// a session, it selects journals and no files that are derived from them.
 func mayBeTrajectory(path string) bool {
 	name := filepath.Base(path)
-	if !slices.ContainsFunc([]string{".json", ".jsonl", ".traj"}, func(end string) bool { return strings.HasSuffix(name, end) }) {
+	if !slices.ContainsFunc([]string{".json", ".jsonl", ".traj"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
 		return false
 	}
 	if stem, ok := strings.CutSuffix(name, ".traj.json"); ok {
-		// A run has journals in attempts; a session has NAME.journal.jsonl in the
-		// same folder.
+		// The journals of a run are in the folder "attempts"; that of a session is
+		// NAME.journal.jsonl in the same folder.
 		dir := filepath.Dir(path)
 		if _, err := os.Lstat(filepath.Join(dir, stem+".journal.jsonl")); err == nil || isDir(filepath.Join(dir, "attempts")) {
 			return false

@@ -1,8 +1,8 @@
 // Package formats reads trajectories of other agents as the records of a journal, so
 // that all commands can process them. It also reads journals.
 //
-// Nothing is made up: information that a file lacks stays empty, and information that
-// a journal cannot represent is listed in File.Losses. See docs/import.md.
+// Information that is missing in a file stays empty. File.Losses lists information that a
+// journal cannot represent. See docs/import.md.
 //
 //	f, err := formats.Open("django__django-11099.traj.json")
 //	t, err := trajectories.BuildTranscript(f.Records)
@@ -21,31 +21,32 @@ import (
 
 // File is a trajectory of any supported format.
 type File struct {
-	// Format is as named in the file ("mini-1", "mini-swe-agent-1.1", "ATIF-v1.7"),
-	// else mini's name for it ("swe-agent", "openhands", "openai-messages").
+	// Format is the name of the format in the file ("mini-1", "mini-swe-agent-1.1",
+	// "ATIF-v1.7"), or mini's name for a format that has none in its files
+	// ("swe-agent", "openhands", "openai-messages").
 	Format string
 	Header trajectories.Header
-	// SHA256 is the checksum of the file in hex. Row is the position of the attempt
-	// in a file of several, from 1; otherwise 0. For an imported journal they are
-	// those of the original file.
+	// SHA256 is the checksum of the file in hex. Row numbers the attempts of a file
+	// from 1; it is 0 if the file has only one. For the journal of an imported
+	// attempt, both are those of the original file.
 	SHA256 string
 	Row    int
 	// Losses are sentences about information that a journal cannot represent, as in
-	// the import record. ParseLoss splits them.
+	// the import record. ParseLoss splits such a sentence.
 	Losses []string
-	// Records are the records of a journal, starting with the header. They can be
-	// read repeatedly. Those of a journal are read from its file; other formats are
-	// kept in memory.
+	// Records are the records of the attempt, starting with the header. They can be
+	// iterated repeatedly. Each iteration over a journal reads its file; the records
+	// of other formats are in memory.
 	Records iter.Seq2[trajectories.Record, error]
 	// Children are the records of each child of the attempt, including children of
-	// children. Their headers name their parents.
+	// children. Header.Parent of a child identifies its parent.
 	Children []iter.Seq2[trajectories.Record, error]
 }
 
-// Loss is a kind of lost information, and how often it occurred.
+// Loss is a kind of lost information.
 type Loss struct {
 	Description string
-	Count       int
+	Count       int // number of occurrences
 }
 
 func (l Loss) String() string {
@@ -55,6 +56,7 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s (%d times)", l.Description, l.Count)
 }
 
+// lossPattern matches the result of Loss.String if Count is not 1.
 var lossPattern = lazyregexp.New(`^(.*) \((\d+) times\)$`)
 
 // ParseLoss parses the result of Loss.String.
@@ -67,12 +69,12 @@ func ParseLoss(text string) Loss {
 	return Loss{Description: text, Count: 1}
 }
 
-// ErrUnknownFormat is wrapped by the error for a file that is not a trajectory of a
+// ErrUnknownFormat is wrapped by errors about files that are not trajectories of a
 // supported format.
 var ErrUnknownFormat = errors.New("not a trajectory of a supported format")
 
-// Open reads a file with one attempt. The format is detected from the content. Errors
-// contain the file name and the position.
+// Open reads a file with one attempt. It detects the format from the content. Errors
+// contain the path and the position.
 func Open(path string) (*File, error) {
 	var only *File
 	for f, err := range OpenAll(path) {
@@ -87,13 +89,13 @@ func Open(path string) (*File, error) {
 	return only, nil
 }
 
-// Read reads an attempt of any format except a journal. If data has no instance ID,
-// the header gets one made from name.
+// Read reads an attempt of any format except a journal. If data has no instance ID, Read
+// makes one from name.
 func Read(name string, data []byte) (*File, error) { return readRow(source{path: name}, data) }
 
-// OpenAll reads all attempts in a file. Only lists of conversations have more than
-// one. After an error in one conversation it continues with the next. It yields at
-// least one attempt or error.
+// OpenAll reads all attempts in a file, which has several if it is a list of conversations
+// or JSON lines with a conversation each. After an error in a conversation, OpenAll
+// continues with the next. It yields at least one attempt or error.
 func OpenAll(path string) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		found := false
@@ -101,7 +103,7 @@ func OpenAll(path string) iter.Seq2[*File, error] {
 			found = true
 			if err != nil {
 				f = nil
-				if !strings.HasPrefix(err.Error(), path) { // errors of journals contain it, and the line
+				if !strings.HasPrefix(err.Error(), path) { // errors about journals contain the path and the line
 					err = fmt.Errorf("%s: %w", path, err)
 				}
 			}

@@ -81,12 +81,12 @@ func TestFixtureRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Run(fmt.Sprintf("%s,%d", filepath.Base(path), f.Row), func(t *testing.T) {
-				first := gather(t, f)
-				if diff := cmp.Diff(first, gather(t, viaTraj(t, f))); diff != "" {
+				first := readData(t, f)
+				if diff := cmp.Diff(first, readData(t, viaTraj(t, f))); diff != "" {
 					t.Errorf("by way of .traj.json (-first +again):\n%s", diff)
 				}
-				timeless := cmpopts.IgnoreFields(comparableMessage{}, "Time")
-				if diff := cmp.Diff(first, gather(t, viaATIF(t, f)), timeless); diff != "" {
+				timeless := cmpopts.IgnoreFields(messageData{}, "Time")
+				if diff := cmp.Diff(first, readData(t, viaATIF(t, f)), timeless); diff != "" {
 					t.Errorf("by way of ATIF (-first +again):\n%s", diff)
 				}
 			})
@@ -94,22 +94,21 @@ func TestFixtureRoundTrip(t *testing.T) {
 	}
 }
 
-// TestReadJournals checks that journals are read unchanged, including
-// imported ones.
+// TestReadJournals checks that the journal of an imported attempt is read unchanged.
 func TestReadJournals(t *testing.T) {
 	f := open(t, "testdata/release2-tools.traj.json")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	if err := trajectories.WriteJournal(path, f.Records); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, path)
-	if again.Format != trajectories.Format || again.SHA256 != f.SHA256 {
-		t.Errorf("format %q, hash %q", again.Format, again.SHA256)
+	reread := open(t, path)
+	if reread.Format != trajectories.Format || reread.SHA256 != f.SHA256 {
+		t.Errorf("format %q, hash %q", reread.Format, reread.SHA256)
 	}
-	if diff := cmp.Diff(f.Losses, again.Losses); diff != "" {
+	if diff := cmp.Diff(f.Losses, reread.Losses); diff != "" {
 		t.Errorf("losses (-first +again):\n%s", diff)
 	}
-	if diff := cmp.Diff(gather(t, f), gather(t, again)); diff != "" {
+	if diff := cmp.Diff(readData(t, f), readData(t, reread)); diff != "" {
 		t.Errorf("(-first +again):\n%s", diff)
 	}
 }
@@ -123,8 +122,8 @@ func open(t *testing.T, path string) *formats.File {
 	return f
 }
 
-// TestPromptsAfterDroppedReply checks prompts after replies that mini-swe-agent
-// dropped.
+// TestPromptsAfterDroppedReply checks that prompts do not contain an earlier reply that
+// mini-swe-agent dropped.
 func TestPromptsAfterDroppedReply(t *testing.T) {
 	f := open(t, "testdata/release2-text.traj.json")
 	var sizes []int
@@ -159,6 +158,7 @@ func TestKeysAreRemoved(t *testing.T) {
 	}
 }
 
+// header is the first line of a journal.
 const header = `{"id":1,"parent_id":0,"type":"header","time":"2026-01-01T00:00:00Z","data":{"format":"mini-1","instance_id":"a"}}` + "\n"
 
 func TestBadFiles(t *testing.T) {
@@ -258,8 +258,7 @@ func TestOpenSeveralAttempts(t *testing.T) {
 	}
 }
 
-// TestWithImportRecord adds an import record to a journal with references
-// between records.
+// TestWithImportRecord checks that WithImportRecord renumbers references between records.
 func TestWithImportRecord(t *testing.T) {
 	lines := header +
 		`{"id":2,"parent_id":1,"type":"message","time":"2026-01-01T00:00:00Z","data":{"role":"user","content":"x","cause":"prompt"}}` + "\n" +
@@ -271,12 +270,12 @@ func TestWithImportRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	adopted := filepath.Join(t.TempDir(), "adopted.jsonl")
-	if err := trajectories.WriteJournal(adopted, formats.WithImportRecord(open(t, path), path)); err != nil {
+	withImport := filepath.Join(t.TempDir(), "adopted.jsonl")
+	if err := trajectories.WriteJournal(withImport, formats.WithImportRecord(open(t, path), path)); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, adopted)
-	for r, err := range again.Records {
+	reread := open(t, withImport)
+	for r, err := range reread.Records {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,12 +22,13 @@ func FuzzJournal(f *testing.F) {
 	fuzz(f)
 }
 
-// fuzz fuzzes a reader with the fixtures of a format. Every file is refused, or
-// converted to a valid journal. Nothing is written with fsync, which would be slow.
-func fuzz(f *testing.F, names ...string) {
+// fuzz fuzzes a reader, starting with the fixtures whose names have one of the prefixes. It
+// checks that every file is refused or converted to a valid journal. It writes files
+// without fsync, which would be slow.
+func fuzz(f *testing.F, prefixes ...string) {
 	for _, path := range fixtures(f) {
-		for _, name := range names {
-			if !strings.HasPrefix(filepath.Base(path), name) {
+		for _, prefix := range prefixes {
+			if !strings.HasPrefix(filepath.Base(path), prefix) {
 				continue
 			}
 			data, err := os.ReadFile(path)

@@ -8,7 +8,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// images returns the images in a content. Only embedded images can be kept.
+// images returns the embedded images in the content of a message. It adds a loss for parts
+// that are neither text nor an embedded image.
 func (b *builder) images(content json.RawMessage) []model.Image {
 	var parts []struct {
 		Type string          `json:"type"`
@@ -32,7 +33,7 @@ func (b *builder) images(content json.RawMessage) []model.Image {
 		if json.Unmarshal(p.URL, &inner) == nil && inner.URL != "" {
 			url = inner.URL
 		}
-		if image, ok := dataURL(url); ok {
+		if image, ok := decodeDataURL(url); ok {
 			images = append(images, image)
 		} else {
 			b.addLoss("a message part that is neither text nor an embedded image", 1)
@@ -44,12 +45,13 @@ func (b *builder) images(content json.RawMessage) []model.Image {
 	return images
 }
 
-func dataURL(url string) (model.Image, bool) {
+// decodeDataURL decodes an image in a data URL.
+func decodeDataURL(url string) (model.Image, bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
-	kind, data, both := strings.Cut(rest, ";base64,")
-	if !ok || !both || !strings.HasPrefix(kind, "image/") {
+	mediaType, data, hasData := strings.Cut(rest, ";base64,")
+	if !ok || !hasData || !strings.HasPrefix(mediaType, "image/") {
 		return model.Image{}, false
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
-	return model.Image{MediaType: kind, Data: raw}, err == nil
+	return model.Image{MediaType: mediaType, Data: raw}, err == nil
 }

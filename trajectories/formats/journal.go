@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// openJournal reads the beginning of a journal. Its records are read from the file as
-// needed.
+// openJournal reads the header and the import record of a journal. Iterating over
+// File.Records reads the file again.
 func openJournal(src source) (*File, error) {
 	f := &File{Format: trajectories.Format, SHA256: src.sha256, Records: trajectories.CheckOrder(trajectories.Read(src.path))}
 	n := 0
@@ -25,11 +25,11 @@ func openJournal(src source) (*File, error) {
 				return nil, err
 			}
 		case trajectories.TypeImport:
-			var from trajectories.Import
-			if err := json.Unmarshal(r.Data, &from); err != nil {
-				return nil, fmt.Errorf("record %d: %w", r.ID, explain(err))
+			var imported trajectories.Import
+			if err := json.Unmarshal(r.Data, &imported); err != nil {
+				return nil, fmt.Errorf("record %d: %w", r.ID, explainJSON(err))
 			}
-			f.SHA256, f.Row, f.Losses = from.SHA256, from.Row, from.Losses
+			f.SHA256, f.Row, f.Losses = imported.SHA256, imported.Row, imported.Losses
 		}
 		if n == firstRecords {
 			break
@@ -42,29 +42,29 @@ func openJournal(src source) (*File, error) {
 	return f, nil
 }
 
-// WithImportRecord returns the records of a journal for use in another run. If there
-// is no import record after the header, one is added; the following records and
-// references to them are renumbered.
+// WithImportRecord returns the records of a journal for use in another run. If the second
+// record is not an import record, WithImportRecord inserts one and renumbers the records
+// after it, including references to them. path is the path of the journal.
 func WithImportRecord(f *File, path string) iter.Seq2[trajectories.Record, error] {
-	from := trajectories.Import{
+	imported := trajectories.Import{
 		Format: f.Format, File: source{path: path}.base(), SHA256: f.SHA256,
 		Agent: "mini", AgentVersion: f.Header.MiniVersion,
 	}
 	return func(yield func(trajectories.Record, error) bool) {
-		n, at := 0, 0 // at is the ID of the added import record
+		n, importID := 0, 0 // importID is the ID of the inserted import record; 0 if there is none
 		for r, err := range f.Records {
 			n++
 			if err == nil && n == firstRecords {
 				if r.Type != trajectories.TypeImport {
-					at = r.ID
-					raw, encErr := trajectories.EncodeJSON(from)
+					importID = r.ID
+					raw, encErr := trajectories.EncodeJSON(imported)
 					if !yield(trajectories.Record{ID: r.ID, Parent: r.Parent, Type: trajectories.TypeImport, Time: r.Time, Data: raw}, encErr) || encErr != nil {
 						return
 					}
 				}
 			}
-			if err == nil && at > 0 {
-				err = shiftRecord(&r, at)
+			if err == nil && importID > 0 {
+				err = shiftRecord(&r, importID)
 			}
 			if !yield(r, err) {
 				return
@@ -73,20 +73,20 @@ func WithImportRecord(f *File, path string) iter.Seq2[trajectories.Record, error
 	}
 }
 
-// shiftRecord adds one to the IDs of a record and of the records it refers to. Records that
-// followed the header now follow the import record.
-func shiftRecord(r *trajectories.Record, importRecord int) error {
+// shiftRecord adds one to the ID of a record and to the IDs to which it refers. If the
+// record followed the header, its parent becomes the import record.
+func shiftRecord(r *trajectories.Record, importID int) error {
 	if err := r.Renumber(shiftID); err != nil {
-		return explain(err)
+		return explainJSON(err)
 	}
 	r.ID, r.Parent = r.ID+1, shiftID(r.Parent)
 	if r.Parent < firstRecords {
-		r.Parent = importRecord
+		r.Parent = importID
 	}
 	return nil
 }
 
-// shiftID returns the new ID of a record.
+// shiftID returns the ID of a record after the insertion of the import record.
 func shiftID(id int) int {
 	if id < firstRecords {
 		return id

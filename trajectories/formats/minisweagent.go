@@ -10,11 +10,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// miniInfo is the info of a mini-swe-agent trajectory, in addition to trajInfo.
+// miniInfo has fields of "info" in a mini-swe-agent trajectory that are not in trajInfo.
 type miniInfo struct {
 	Exception string `json:"exception_str"`
 	Traceback string `json:"traceback"`
-	Partial   string `json:"partial_patch"` // mini only
+	Partial   string `json:"partial_patch"` // only in files that mini wrote
 	Stats     struct {
 		Cost *model.Cost `json:"instance_cost"`
 	} `json:"model_stats"`
@@ -30,26 +30,25 @@ type miniInfo struct {
 	} `json:"config"`
 }
 
-// readMini reads a .traj.json of mini-swe-agent, release 1 or 2, or one that mini
-// wrote.
+// readMini reads a .traj.json file of mini-swe-agent 1 or 2, or of mini.
 func readMini(src source, data []byte) (*File, error) {
-	t, err := parse(data)
+	t, err := parseMessages(data)
 	if err != nil {
 		return nil, err
 	}
 	if len(t.turns) == 0 {
 		return nil, errors.New("no messages")
 	}
-	format := cmp.Or(t.Format, trajectories.FormatV1) // releases before the field existed
+	format := cmp.Or(t.Format, trajectories.FormatV1) // early files of release 1 have no format field
 	b := newBuilder(src, format)
 	var info miniInfo
-	_ = json.Unmarshal(t.Info, &info) // parse has read the required fields; others are optional
+	_ = json.Unmarshal(t.Info, &info) // parseMessages checked the required fields; these are optional
 	b.header.InstanceID, b.header.ModelName = t.InstanceID, t.info.Config.Model.Name
 	b.header.ModelClass, b.header.EnvironmentClass = info.Config.ModelType, info.Config.EnvironmentType
 	b.header.Image = info.Config.Environment.Image
 	b.imported.Agent, b.imported.AgentVersion = "mini-swe-agent", t.info.MiniVersion
-	b.keepUnknownFields(data, "info", "messages", "trajectory_format", "instance_id")
-	b.keepExtra(t.Info, "submission", "exit_status", "exception_str", "traceback", "partial_patch", "mini_version")
+	b.setOtherFields(data, "info", "messages", "trajectory_format", "instance_id")
+	b.setExtra(t.Info, "submission", "exit_status", "exception_str", "traceback", "partial_patch", "mini_version")
 
 	e := ending{
 		status: t.info.ExitStatus, submission: t.info.Submission, partial: info.Partial,
@@ -57,7 +56,7 @@ func readMini(src source, data []byte) (*File, error) {
 	}
 	turns := t.turns
 	if format == trajectories.FormatV1 {
-		turns = e.release1(turns)
+		turns = e.cutExitMessage(turns)
 	}
 	c := conversation{b: b, release1: format == trajectories.FormatV1, formatErrorPrefix: info.formatErrorPrefix(), textCommands: true}
 	if err := c.read(turns); err != nil {
@@ -71,31 +70,31 @@ func readMini(src source, data []byte) (*File, error) {
 	}
 	b.addLoss("a call without a reply in the file, counted as a step", e.steps-b.replies-c.missingReplies)
 	b.end(e)
-	return b.done()
+	return b.file()
 }
 
-// release1 removes the last message, a user message with the exit status. If an
-// exception ended the attempt, release 1 wrote its text as the submission; release1
-// moves it to the error.
-func (e *ending) release1(turns []turn) []turn {
-	n := len(turns) - 1
-	if e.status == "" || n < 0 || turns[n].Role != model.User || turns[n].Content != e.submission {
+// cutExitMessage removes the last message of a file of release 1, which repeats the
+// submission. If an exception ended the attempt, release 1 wrote the text of the exception
+// as the submission; cutExitMessage moves it to e.err.
+func (e *ending) cutExitMessage(turns []turn) []turn {
+	last := len(turns) - 1
+	if e.status == "" || last < 0 || turns[last].Role != model.User || turns[last].Content != e.submission {
 		return turns
 	}
-	if v := classify(*e); !v.class.Counts() && e.err == "" {
+	if v := classify(*e); !v.class.IsResult() && e.err == "" {
 		e.err, e.submission = e.submission, ""
 	}
-	return turns[:n]
+	return turns[:last]
 }
 
-// formatErrorPrefix returns the beginning of messages about a format error: the fixed
-// text at the start of the template.
+// formatErrorPrefix returns the beginning of messages about format errors: the text of the
+// template before its first placeholder.
 func (i miniInfo) formatErrorPrefix() string {
-	fixed, _, _ := strings.Cut(i.Config.Agent.FormatError, "{")
-	return strings.TrimSpace(fixed)
+	prefix, _, _ := strings.Cut(i.Config.Agent.FormatError, "{")
+	return strings.TrimSpace(prefix)
 }
 
 func isClose(a, b model.Cost) bool {
-	d := a - b
-	return d < 1e-9 && d > -1e-9
+	difference := a - b
+	return difference < 1e-9 && difference > -1e-9
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// trajectory is a .traj.json file: the fields that all releases of mini-swe-agent
-// have, and the rest as raw JSON.
+// trajectory is a .traj.json file, with the fields that all releases of mini-swe-agent
+// have.
 type trajectory struct {
-	// Format is trajectories.FormatV1 or FormatV2, or empty.
-	Format     string             `json:"trajectory_format"`
+	Format     string             `json:"trajectory_format"` // trajectories.FormatV1, FormatV2, or empty
 	InstanceID string             `json:"instance_id"`
 	Info       json.RawMessage    `json:"info"`
 	Messages   *[]json.RawMessage `json:"messages"` // nil if missing
@@ -26,36 +25,35 @@ type trajectory struct {
 	turns []turn
 }
 
-// turn is a message. The role "exit" ends a trajectory of release 2.
+// turn is a message of a trajectory.
 type turn struct {
-	Role      model.Role
-	Content   string // text parts joined; Raw has the other parts
+	Role      model.Role // "exit" for the last message of release 2
+	Content   string     // the text parts; Raw has the other parts
 	Reasoning string
-	// Commands are the commands of a reply: of its tool calls, else of its recorded
-	// actions, else the code block in the text.
+	// Commands are the commands of a reply, see trajTurn.commands.
 	Commands []string
-	// Calls are the tool calls of a reply. CallID is the call that this message
-	// answers.
+	// Calls are the tool calls of a reply. CallID is the ID of the call that a tool
+	// message answers.
 	Calls  []model.ToolCall
 	CallID string
 	// Result is the result of a command; nil if the message has none.
 	Result *result
-	// Interrupt is the reason for a message that is not a command's output, such as
-	// "FormatError".
+	// Interrupt is the interrupt type of a message that is not a command's output, such
+	// as "FormatError".
 	Interrupt string
 	Time      time.Time       // zero if unknown
 	Raw       json.RawMessage // the message in the file
 
-	content  json.RawMessage
-	kept     json.RawMessage
-	response bool // the message is a provider's response
+	content  json.RawMessage // "content" in the file
+	provider json.RawMessage // model.Message.ProviderData
+	response bool            // Raw is a provider's response
 	extra    turnExtra
 }
 
 // result is the result of a command.
 type result struct {
-	// Output is the recorded output, or else the output in the observation. If that
-	// was truncated, Output is empty and Complete is false.
+	// Output is the recorded output, or else the output in the text of the message. If
+	// the text has only a part of the output, Output is empty and Complete is false.
 	Output      string
 	Complete    bool
 	ExitCode    int
@@ -63,7 +61,8 @@ type result struct {
 	Exception   string
 }
 
-// trajInfo describes the end and the configuration of an attempt.
+// trajInfo has the fields of "info" that all files may have: about the end and the
+// configuration of an attempt.
 type trajInfo struct {
 	ExitStatus  string `json:"exit_status"`
 	Submission  string `json:"submission"`
@@ -81,40 +80,41 @@ type trajInfo struct {
 	} `json:"config"`
 }
 
-// parse reads a trajectory of mini-swe-agent, release 1 or 2, an object with
-// messages, or a list of messages.
-func parse(data []byte) (*trajectory, error) {
+// parseMessages reads a trajectory of mini-swe-agent 1 or 2, an object with messages, or a
+// list of messages.
+func parseMessages(data []byte) (*trajectory, error) {
 	t, err := parseTrajectory(data)
-	return t, explain(err)
+	return t, explainJSON(err)
 }
 
+// parseTrajectory is parseMessages with errors that contain Go type names.
 func parseTrajectory(data []byte) (*trajectory, error) {
-	f := &trajectory{}
+	t := &trajectory{}
 	var err error
-	if list := bytes.TrimSpace(data); bytes.HasPrefix(list, []byte("[")) {
-		err = json.Unmarshal(data, &f.Messages)
+	if trimmed := bytes.TrimSpace(data); bytes.HasPrefix(trimmed, []byte("[")) {
+		err = json.Unmarshal(data, &t.Messages)
 	} else {
-		err = json.Unmarshal(data, f)
+		err = json.Unmarshal(data, t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if f.Format != "" && f.Format != trajectories.FormatV1 && f.Format != trajectories.FormatV2 {
-		return nil, fmt.Errorf("unknown trajectory_format %q, want %s or %s", f.Format, trajectories.FormatV1, trajectories.FormatV2)
+	if t.Format != "" && t.Format != trajectories.FormatV1 && t.Format != trajectories.FormatV2 {
+		return nil, fmt.Errorf("unknown trajectory_format %q, want %s or %s", t.Format, trajectories.FormatV1, trajectories.FormatV2)
 	}
-	if f.Messages == nil {
+	if t.Messages == nil {
 		return nil, errors.New("no messages: not a trajectory of mini-swe-agent")
 	}
-	if len(f.Info) > 0 {
-		if err := json.Unmarshal(f.Info, &f.info); err != nil {
+	if len(t.Info) > 0 {
+		if err := json.Unmarshal(t.Info, &t.info); err != nil {
 			return nil, fmt.Errorf("info: %w", err)
 		}
 	}
-	return f, f.addTurns(actionPattern(f.info.Config.Agent.ActionRegex))
+	return t, t.addTurns(actionPattern(t.info.Config.Agent.ActionRegex))
 }
 
-// actionPattern compiles the regular expression that release 1 uses to find actions.
-// If it is invalid in Go, or has no group, the default is used.
+// actionPattern compiles the regular expression by which release 1 finds actions. It
+// returns the default if the expression is not valid in Go or has no group.
 func actionPattern(expr string) *regexp.Regexp {
 	const defaultPattern = "(?s)```(?:bash|mswea_bash_command)\\s*\\n(.*?)\\n```"
 	if expr != "" {
@@ -139,11 +139,12 @@ func (t *trajectory) addTurns(actions *regexp.Regexp) error {
 	return nil
 }
 
-// resultFromText parses an observation in the format of release 1's template.
+// resultFromText returns the result in an observation that has the format of release 1's
+// template, or nil.
 func resultFromText(text string) *result {
-	head, rest, found := strings.Cut(text, "</returncode>")
-	code, tagged := strings.CutPrefix(strings.TrimSpace(head), "<returncode>")
-	if !found || !tagged {
+	beforeTag, rest, found := strings.Cut(text, "</returncode>")
+	code, hasTag := strings.CutPrefix(strings.TrimSpace(beforeTag), "<returncode>")
+	if !found || !hasTag {
 		return nil
 	}
 	r := &result{}

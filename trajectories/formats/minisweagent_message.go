@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// trajTurn is a message in the file. Errors begin with the position in the message
-// (".content: ..."); the caller adds the position of the message.
+// trajTurn is the JSON form of a message. Errors of its methods begin with the position in
+// the message (".content: ..."), to which the caller adds the position of the message.
 type trajTurn struct {
 	Role      *string         `json:"role"`
 	Content   json.RawMessage `json:"content"`
@@ -21,11 +21,13 @@ type trajTurn struct {
 	ToolCalls []turnCall      `json:"tool_calls"`
 	CallID    string          `json:"tool_call_id"`
 	responsesTurn
-	Timestamp *float64        `json:"timestamp"` // release 1
-	Kept      json.RawMessage `json:"kept"`
-	Extra     turnExtra       `json:"extra"`
+	Timestamp *float64 `json:"timestamp"` // release 1
+	// ProviderData is model.Message.ProviderData; only mini writes it.
+	ProviderData json.RawMessage `json:"kept"`
+	Extra        turnExtra       `json:"extra"`
 }
 
+// turnCall is the JSON form of a tool call.
 type turnCall struct {
 	ID       string `json:"id"`
 	Function struct {
@@ -34,6 +36,7 @@ type turnCall struct {
 	} `json:"function"`
 }
 
+// turnExtra is the JSON form of the extra data of a message.
 type turnExtra struct {
 	Actions []struct {
 		Command *string `json:"command"`
@@ -56,14 +59,13 @@ type turnExtra struct {
 	Submission    lenient[string]  `json:"submission"`
 }
 
-// hasResult reports whether the file has the result of a command in addition to the
-// message.
+// hasResult reports whether the extra data has the result of a command.
 func (e *turnExtra) hasResult() bool { return e.RawOutput != nil || e.ReturnCode != nil }
 
-// lenient is an optional value. A value of another type is ignored.
+// lenient is an optional value. Decoding ignores a value of another type.
 type lenient[T any] struct {
 	value T
-	set   bool
+	set   bool // the file has a value of type T
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -72,26 +74,27 @@ func (l *lenient[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// parseTurn decodes a message. actions finds the commands in the text of a reply.
 func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (turn, error) {
 	var m trajTurn
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return turn{}, fmt.Errorf(": %w", err)
 	}
-	t := turn{content: m.Content, kept: m.Kept, response: m.Object == "response", extra: m.Extra, Raw: raw}
+	t := turn{content: m.Content, provider: m.ProviderData, response: m.Object == "response", extra: m.Extra, Raw: raw}
 	if err := m.convertResponses(); err != nil {
 		return turn{}, err
 	}
 	if m.Role == nil || *m.Role == "" {
 		return turn{}, errors.New(": role is missing")
 	}
-	content, err := textOf(m.Content)
+	content, err := contentText(m.Content)
 	if err != nil {
 		return turn{}, fmt.Errorf(".content: %w", err)
 	}
 	t.Role, t.Content, t.Reasoning = model.Role(*m.Role), content, m.Reasoning
 	extra := &t.extra
 	t.Interrupt = extra.Interrupt
-	t.Time = timeOf(extra.Timestamp, m.Timestamp)
+	t.Time = firstTime(extra.Timestamp, m.Timestamp)
 	t.Result = extra.result()
 	t.CallID = m.CallID
 	if t.Role == model.Tool && t.Result == nil && t.Interrupt == "" {
@@ -104,9 +107,9 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (turn, error) {
 	return t, err
 }
 
-// textOf returns the text of a content: a string, null or a list of parts, as in chat
-// completions.
-func textOf(content json.RawMessage) (string, error) {
+// contentText returns the text of a content, which is a string, null or a list of parts, as
+// in chat completions.
+func contentText(content json.RawMessage) (string, error) {
 	if len(content) == 0 {
 		return "", nil
 	}
@@ -128,7 +131,7 @@ func textOf(content json.RawMessage) (string, error) {
 	return b.String(), nil
 }
 
-// calls returns the tool calls. Arguments may be a string or an object in the file.
+// calls returns the tool calls. Their arguments in the file are a string or an object.
 func (m *trajTurn) calls() []model.ToolCall {
 	var calls []model.ToolCall
 	for _, c := range m.ToolCalls {
@@ -141,13 +144,14 @@ func (m *trajTurn) calls() []model.ToolCall {
 	return calls
 }
 
-// commands returns the commands of a reply. Calls without a command are ignored.
-// Recorded actions take precedence if they are linked to the calls, since other
-// agents have tools that are not a shell.
+// commands returns the commands of a reply: those in its tool calls, or else its recorded
+// actions, or else the command in its text. Recorded actions take precedence over tool
+// calls if the agent parsed them from the calls, since a call with a command may be of a
+// tool that is not a shell.
 func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Regexp) ([]string, error) {
 	var commands []string
 	if !extra.replacesCalls() {
-		commands = m.commandsOfCalls()
+		commands = m.callCommands()
 		if len(m.ToolCalls) > 0 {
 			return commands, nil
 		}
@@ -161,14 +165,14 @@ func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Re
 	if len(commands) > 0 || extra.Actions != nil {
 		return commands, nil
 	}
-	if found := pattern.FindAllStringSubmatch(content, 2); len(found) == 1 {
-		commands = append(commands, strings.TrimSpace(found[0][1]))
+	if matches := pattern.FindAllStringSubmatch(content, 2); len(matches) == 1 {
+		commands = append(commands, strings.TrimSpace(matches[0][1]))
 	}
 	return commands, nil
 }
 
-// replacesCalls reports whether the actions were parsed from the tool calls: they
-// have call IDs, or the list is empty.
+// replacesCalls reports whether the agent parsed the recorded actions from tool calls: an
+// action has a call ID, or the list is empty.
 func (e *turnExtra) replacesCalls() bool {
 	for _, a := range e.Actions {
 		if a.CallID != "" {
@@ -178,7 +182,8 @@ func (e *turnExtra) replacesCalls() bool {
 	return e.Actions != nil && len(e.Actions) == 0
 }
 
-func (m *trajTurn) commandsOfCalls() []string {
+// callCommands returns the commands in the arguments of tool calls.
+func (m *trajTurn) callCommands() []string {
 	var commands []string
 	for _, call := range m.calls() {
 		var args struct {
@@ -191,6 +196,7 @@ func (m *trajTurn) commandsOfCalls() []string {
 	return commands
 }
 
+// result returns the result of a command, or nil.
 func (e *turnExtra) result() *result {
 	if !e.hasResult() {
 		return nil
@@ -208,8 +214,9 @@ func (e *turnExtra) result() *result {
 	return r
 }
 
-// timeOf returns the first timestamp that is set, in seconds since 1970.
-func timeOf(stamps ...*float64) time.Time {
+// firstTime returns the time of the first Unix timestamp, in seconds, that is set and
+// plausible, or the zero time.
+func firstTime(stamps ...*float64) time.Time {
 	for _, s := range stamps {
 		if s != nil && math.Abs(*s) < 1e11 {
 			return time.UnixMicro(int64(*s * 1e6)).UTC()

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// responsesTurn has the fields of OpenAI's Responses API. Release 2 stores a reply as
-// the whole response, and an observation as the output of a call.
+// responsesTurn has the fields of messages from OpenAI's Responses API. Release 2 stores a
+// reply as the whole response, and an observation as a "function_call_output" item.
 type responsesTurn struct {
 	Type       string          `json:"type"`
 	Object     string          `json:"object"`
@@ -18,6 +18,7 @@ type responsesTurn struct {
 	AnsweredID string          `json:"call_id"`
 }
 
+// responsesItem is an output item of a response.
 type responsesItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -28,8 +29,8 @@ type responsesItem struct {
 	Summary   json.RawMessage `json:"summary"`
 }
 
-// convertResponses converts an item of the Responses API to a chat message. It does
-// not change other messages.
+// convertResponses converts a message of the Responses API to a chat message. It does not
+// change other messages.
 func (m *trajTurn) convertResponses() error {
 	if m.Role != nil {
 		return nil
@@ -46,6 +47,7 @@ func (m *trajTurn) convertResponses() error {
 	return nil
 }
 
+// convertReply sets the text, reasoning and tool calls of m from the output items.
 func (m *trajTurn) convertReply() error {
 	var items []responsesItem
 	if len(m.Output) > 0 {
@@ -78,7 +80,7 @@ func (m *trajTurn) convertReply() error {
 }
 
 func appendText(b *strings.Builder, content json.RawMessage) error {
-	s, err := textOf(content)
+	s, err := contentText(content)
 	b.WriteString(s)
 	return err
 }

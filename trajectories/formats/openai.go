@@ -10,11 +10,11 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// readMessages reads an object with a list of messages or conversations.
+// readMessages reads an object with a list of messages in "messages" or "conversations".
 func readMessages(src source, data []byte) (*File, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, explain(err)
+		return nil, explainJSON(err)
 	}
 	name := "messages"
 	if _, ok := fields[name]; !ok {
@@ -33,36 +33,38 @@ func readMessages(src source, data []byte) (*File, error) {
 	b.header.ModelName = asString(fields["model"])
 	b.imported.Agent = asString(fields["agent"])
 	b.header.Tools = readTools(fields["tools"])
-	b.keepExtra(data, name, "instance_id", "tools")
+	b.setExtra(data, name, "instance_id", "tools")
 	return b.messages(list)
 }
 
+// readMessageList reads a list of messages.
 func readMessageList(src source, list []json.RawMessage) (*File, error) {
 	return newBuilder(src, string(formatMessages)).messages(list)
 }
 
+// messages adds the records of all messages and returns the file.
 func (b *builder) messages(list []json.RawMessage) (*File, error) {
 	if len(list) == 0 {
 		return nil, errors.New("no messages")
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainJSON(err)
 	}
-	t, err := parse(data)
+	t, err := parseMessages(data)
 	if err != nil {
 		return nil, err
 	}
-	// A code block is a command only if a message answers one.
-	text := slices.ContainsFunc(t.turns, func(turn turn) bool {
+	// Code blocks are commands only if there is a user message with the result of one.
+	textCommands := slices.ContainsFunc(t.turns, func(turn turn) bool {
 		return turn.Role == model.User && turn.Result != nil
 	})
-	c := conversation{b: b, textCommands: text}
+	c := conversation{b: b, textCommands: textCommands}
 	if err := c.read(t.turns); err != nil {
 		return nil, err
 	}
 	b.end(ending{status: c.exit.Status, submission: c.exit.Submission})
-	return b.done()
+	return b.file()
 }
 
 // readTools reads tool definitions in OpenAI's format.
@@ -86,7 +88,8 @@ func readTools(raw json.RawMessage) []model.ToolDefinition {
 	return tools
 }
 
-// Fields of messages that a journal represents, or that it does not need.
+// Fields that addUnreadLosses does not report: those that a journal represents or does not
+// need. knownFields are fields of messages, knownExtra of their extra data.
 var (
 	knownFields = []string{
 		"role", "content", "extra", "tool_calls", "tool_call_id", "timestamp", "reasoning_content", "kept", "type",
@@ -98,21 +101,24 @@ var (
 	}
 )
 
-// addUnreadLosses adds a loss for each field with data that is not read.
-func (b *builder) addUnreadLosses(raw json.RawMessage, reply bool) {
+// addUnreadLosses adds a loss for each field of a message that is not empty and that the
+// package does not read.
+func (b *builder) addUnreadLosses(raw json.RawMessage, isReply bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return
 	}
 	var extra map[string]json.RawMessage
-	_ = json.Unmarshal(fields["extra"], &extra) // it is optional
-	keptByCall := reply && (len(extra["response"]) > 0 || asString(fields["object"]) == "response")
-	if !keptByCall { // otherwise the call contains the whole message
+	_ = json.Unmarshal(fields["extra"], &extra) // extra is optional
+	inCall := isReply && (len(extra["response"]) > 0 || asString(fields["object"]) == "response")
+	if !inCall { // Call.Raw contains the message otherwise
 		b.addUnreadFields(fields, knownFields, "the field %q of a message")
 	}
 	b.addUnreadFields(extra, knownExtra, "the field \"extra.%s\" of a message")
 }
 
+// addUnreadFields adds a loss for each field that is not empty and not known. It replaces
+// %s and %q in text by the name of the field.
 func (b *builder) addUnreadFields(fields map[string]json.RawMessage, known []string, text string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) || isEmpty(fields[name]) {
@@ -126,7 +132,7 @@ func (b *builder) addUnreadFields(fields map[string]json.RawMessage, known []str
 	}
 }
 
-// printable replaces characters that are not printable ASCII.
+// printable replaces characters that are not printable ASCII by "?".
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r > 0x7e {
@@ -136,8 +142,8 @@ func printable(name string) string {
 	}, name)
 }
 
-// isEmpty reports whether a value is null, false or empty, or contains only such
-// values.
+// isEmpty reports whether a JSON value is missing, null, false, empty, or contains only
+// such values.
 func isEmpty(raw json.RawMessage) bool {
 	var v any
 	return len(raw) == 0 || json.Unmarshal(raw, &v) == nil && isEmptyValue(v)

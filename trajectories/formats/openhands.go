@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// readHistory reads a line of OpenHands' output.jsonl: an instance with its events.
+// readHistory reads a line of OpenHands' output.jsonl, which is an attempt with its events.
 func readHistory(src source, data []byte) (*File, error) {
 	var row struct {
 		ID       string            `json:"instance_id"`
@@ -33,7 +33,7 @@ func readHistory(src source, data []byte) (*File, error) {
 		Error string `json:"error"`
 	}
 	if err := json.Unmarshal(data, &row); err != nil {
-		return nil, explain(err)
+		return nil, explainJSON(err)
 	}
 	if len(row.History) == 0 {
 		return nil, errors.New("the history is empty")
@@ -41,31 +41,31 @@ func readHistory(src source, data []byte) (*File, error) {
 	b := newBuilder(src, string(formatEvents))
 	b.header.InstanceID, b.header.ModelName = row.ID, cmp.Or(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
 	b.addLoss("the dataset row and the instruction", boolInt(hasField(data, "instance", "instruction")))
-	b.keepExtra(data, "history", "instance_id", "instruction", "instance")
+	b.setExtra(data, "history", "instance_id", "instruction", "instance")
 	r := newEventReader(b)
 	if err := r.read(row.History); err != nil {
 		return nil, fmt.Errorf("history%w", err)
 	}
 	e := ending{status: r.status, submission: row.Result.Patch, cost: row.Metrics.Cost, fromWorktree: true, err: row.Error}
 	if e.err != "" {
-		e.status = statusOfError(e.err)
+		e.status = errorStatus(e.err)
 	} else if e.status == "" {
-		e.status = "unfinished" // lines are only written for attempts that ended
+		e.status = "unfinished" // OpenHands writes lines only for attempts that ended
 	}
 	return r.end(e)
 }
 
 // readEvents reads a list of events.
 func readEvents(src source, list []json.RawMessage) (*File, error) {
-	r := newEventReader(newBuilder(src, string(formatEvents)))
-	if err := r.read(list); err != nil {
+	reader := newEventReader(newBuilder(src, string(formatEvents)))
+	if err := reader.read(list); err != nil {
 		return nil, err
 	}
-	return r.end(ending{status: r.status})
+	return reader.end(ending{status: reader.status})
 }
 
-// statusOfError returns the exit status for an error message that ended an attempt.
-func statusOfError(text string) string {
+// errorStatus returns the exit status for the error message that ended an attempt.
+func errorStatus(text string) string {
 	lower := strings.ToLower(text)
 	for _, rule := range []struct{ word, status string }{
 		{"stuck", "stuck"},
@@ -87,7 +87,8 @@ func statusOfError(text string) string {
 	return "error"
 }
 
-// parseTime parses a time in Python's format. Without a time zone it assumes UTC.
+// parseTime parses a time in RFC 3339 or one of Python's formats, which have no time zone
+// and are taken as UTC. It returns the zero time for other text.
 func parseTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999"} {
 		if t, err := time.Parse(layout, text); err == nil {

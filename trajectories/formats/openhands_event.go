@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// event is an event of OpenHands before its SDK. Actions of the agent cause
-// observations.
+// event is an event of OpenHands without its SDK. An action of the agent causes an
+// observation.
 type event struct {
 	ID          json.RawMessage `json:"id"`
 	Time        string          `json:"timestamp"`
@@ -27,6 +27,7 @@ type event struct {
 	Metrics     *eventMetrics   `json:"llm_metrics"`
 }
 
+// eventArgs are the arguments of an action.
 type eventArgs struct {
 	Command string          `json:"command"`
 	Input   json.RawMessage `json:"is_input"`
@@ -38,6 +39,7 @@ type eventArgs struct {
 	Images  []string        `json:"image_urls"`
 }
 
+// eventExtras are the extras of an observation.
 type eventExtras struct {
 	ExitCode *int   `json:"exit_code"`
 	State    string `json:"agent_state"`
@@ -46,15 +48,15 @@ type eventExtras struct {
 	} `json:"metadata"`
 }
 
-// eventTool is the tool call of an action, with the provider's response that contains
-// it.
+// eventTool is the tool call of an action. Response is the provider's response that
+// contains the call.
 type eventTool struct {
 	ID       string          `json:"tool_call_id"`
 	Name     string          `json:"function_name"`
 	Response json.RawMessage `json:"model_response"`
 }
 
-// eventMetrics are the totals up to an event.
+// eventMetrics are the totals of the attempt up to an event.
 type eventMetrics struct {
 	Cost  float64 `json:"accumulated_cost"`
 	Usage *struct {
@@ -68,23 +70,23 @@ type eventMetrics struct {
 // eventReader converts events to records.
 type eventReader struct {
 	b      *builder
-	status string
+	status string // exit status so far
 
-	agentStarted bool                      // there was an event of the agent
+	agentStarted bool                      // there was a reply
 	responseID   string                    // ID of the response of the newest reply; "" if unknown
 	actions      map[string]*pendingAction // by event ID
 	calls        map[string]*pendingAction // by tool call ID
-	totals       eventMetrics              // totals at the newest call
+	totals       eventMetrics              // at the newest call
 
-	newestReply *trajectories.Message // the newest reply
-	newestIndex int                   // its index in the body
-	changed     bool                  // it has changed since it was encoded
+	newestReply *trajectories.Message
+	newestIndex int  // index of newestReply in builder.body
+	changed     bool // newestReply has changed since it was encoded
 }
 
 // pendingAction is an action without an observation so far.
 type pendingAction struct {
 	command, callID string
-	isShell         bool
+	isShell         bool // the action runs command
 }
 
 func newEventReader(b *builder) *eventReader {
@@ -92,12 +94,13 @@ func newEventReader(b *builder) *eventReader {
 	return &eventReader{b: b, actions: map[string]*pendingAction{}, calls: map[string]*pendingAction{}}
 }
 
+// read adds all events.
 func (r *eventReader) read(list []json.RawMessage) error {
 	for i := 0; i < len(list); i++ {
 		if bytes.HasPrefix(bytes.TrimSpace(list[i]), []byte("[")) { // an action and its observation
 			var pair []json.RawMessage
 			if err := json.Unmarshal(list[i], &pair); err != nil {
-				return fmt.Errorf("[%d]: %w", i, explain(err))
+				return fmt.Errorf("[%d]: %w", i, explainJSON(err))
 			}
 			for _, e := range pair {
 				if err := r.addEvent(e); err != nil {
@@ -113,29 +116,31 @@ func (r *eventReader) read(list []json.RawMessage) error {
 	return nil
 }
 
+// addEvent adds an event of either kind. Only events of the SDK have a kind field.
 func (r *eventReader) addEvent(raw json.RawMessage) error {
 	var kind struct {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(raw, &kind); err != nil {
-		return explain(err)
+		return explainJSON(err)
 	}
 	if kind.Kind != "" {
-		return r.sdk(kind.Kind, raw)
+		return r.addSDKEvent(kind.Kind, raw)
 	}
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return explain(err)
+		return explainJSON(err)
 	}
 	switch {
 	case e.Observation != "":
-		return r.observation(e)
+		return r.addObservation(e)
 	case e.Source == "agent" && e.Action != "" && e.Action != "system":
-		r.action(e)
+		r.addAction(e)
 	case e.Action == "system":
 		r.b.imported.AgentVersion = cmp.Or(e.Args.Version, r.b.imported.AgentVersion)
 		r.b.header.Tools = readTools(e.Args.Tools)
-		r.b.message(model.Message{Role: model.System, Content: e.Args.Content}, trajectories.CausePrompt, parseTime(e.Time))
+		r.b.addMessage(model.Message{Role: model.System, Content: e.Args.Content},
+			trajectories.CausePrompt, parseTime(e.Time))
 	case e.Action == "message":
 		r.addUser(model.Message{Role: model.User, Content: e.Args.Content}, parseTime(e.Time))
 		r.b.addLoss("an image that a message refers to", len(e.Args.Images))
@@ -145,7 +150,7 @@ func (r *eventReader) addEvent(raw json.RawMessage) error {
 	return nil
 }
 
-// skip notes an event that is not part of the conversation.
+// skip adds a loss for an event that is not part of the conversation.
 func (r *eventReader) skip(name string) {
 	if len(name) > 40 {
 		name = name[:40] + "..."
@@ -153,20 +158,22 @@ func (r *eventReader) skip(name string) {
 	r.b.addLoss("an event "+printable(name)+", which is not part of the conversation", 1)
 }
 
+// name returns the name of the event for losses.
 func (e event) name() string {
 	return cmp.Or(e.Observation, e.Action, "of unknown kind")
 }
 
+// addUser adds a message of the user. Before the first reply, it is a prompt.
 func (r *eventReader) addUser(m model.Message, at time.Time) {
 	cause := trajectories.CausePrompt
 	if r.agentStarted {
 		cause = ""
 	}
-	r.b.message(m, cause, at)
+	r.b.addMessage(m, cause, at)
 }
 
-// action adds an action of the agent. A reply may have several.
-func (r *eventReader) action(e event) {
+// addAction adds an action of the agent, and its reply unless an earlier action added it.
+func (r *eventReader) addAction(e event) {
 	at := parseTime(e.Time)
 	switch e.Action {
 	case "recall", "change_agent_state", "condensation", "condensation_request", "start", "null":
@@ -187,8 +194,8 @@ func (r *eventReader) action(e event) {
 	if id := string(e.ID); id != "" {
 		r.actions[id] = pending
 	}
-	m, a, same := r.message(e)
-	if same { // the reply was added before
+	m, resp, added := r.reply(e)
+	if added {
 		if pending.isShell {
 			r.appendAction(pending.command)
 		}
@@ -198,25 +205,25 @@ func (r *eventReader) action(e event) {
 	if pending.isShell {
 		actions = []string{pending.command}
 	}
-	r.addReply(m, actions, r.call(e, a), at)
+	r.addReply(m, actions, r.call(e, resp), at)
 }
 
-// message returns the reply that contains an action. same reports that it is the
-// newest reply.
-func (r *eventReader) message(e event) (m model.Message, a response, same bool) {
+// reply returns the reply that contains an action, and the provider's response. added
+// reports whether it is the newest reply; m and resp are then empty.
+func (r *eventReader) reply(e event) (m model.Message, resp response, added bool) {
 	if e.Tool != nil {
 		id := struct {
 			ID string `json:"id"`
 		}{}
-		_ = json.Unmarshal(e.Tool.Response, &id) // a missing ID is equivalent to ""
+		_ = json.Unmarshal(e.Tool.Response, &id) // without an ID it stays ""
 		if id.ID != "" && id.ID == r.responseID {
-			return m, a, true
+			return m, resp, true
 		}
 		r.responseID = id.ID
-		a, _ = readResponse(e.Tool.Response)
-		if len(a.Choices) > 0 && messageOf(e.Tool.Response, a, &m) {
+		resp, _ = readResponse(e.Tool.Response)
+		if len(resp.Choices) > 0 && decodeReply(e.Tool.Response, resp, &m) {
 			m.Role = model.Assistant
-			return m, a, false
+			return m, resp, false
 		}
 	}
 	r.responseID = ""
@@ -228,19 +235,19 @@ func (r *eventReader) message(e event) (m model.Message, a response, same bool) 
 	if e.Action != "message" {
 		r.b.addLoss("the text of a reply is not in the file, only its thought and action", 1)
 	}
-	return m, a, false
+	return m, resp, false
 }
 
-// addReply adds a reply. Its later actions are added by flush.
+// addReply adds a reply with its first actions. appendAction adds further ones.
 func (r *eventReader) addReply(m model.Message, actions []string, c *trajectories.Call, at time.Time) {
 	r.flush()
 	r.agentStarted = true
-	r.b.reply(m, actions, c, at)
+	r.b.addReply(m, actions, c, at)
 	r.newestReply = &trajectories.Message{Message: m, Cause: trajectories.CauseReply, Actions: actions}
 	r.newestIndex, r.changed = len(r.b.body)-1, false
 }
 
-// flush encodes the newest reply again if it has changed.
+// flush encodes the newest reply again if it has changed since addReply.
 func (r *eventReader) flush() {
 	if r.newestReply == nil || !r.changed {
 		return
@@ -260,18 +267,18 @@ func (r *eventReader) appendAction(command string) {
 	}
 }
 
-// call returns the call of a reply. Its cost and usage are the increase of the
-// totals.
-func (r *eventReader) call(e event, a response) *trajectories.Call {
+// call returns the call of a reply, or nil if the file has no data about it. The cost and,
+// if the response has no usage, the usage are the increase of the totals.
+func (r *eventReader) call(e event, resp response) *trajectories.Call {
 	if e.Tool == nil && e.Metrics == nil {
 		return nil
 	}
-	c := &trajectories.Call{Usage: a.usage(), Model: a.Model}
+	c := &trajectories.Call{Usage: resp.usage(), Model: resp.Model}
 	if e.Tool != nil {
 		c.Raw = e.Tool.Response
 	}
-	if len(a.Choices) > 0 {
-		c.Finish = a.Choices[0].Finish
+	if len(resp.Choices) > 0 {
+		c.Finish = resp.Choices[0].Finish
 	}
 	m := e.Metrics
 	if m == nil {
@@ -279,7 +286,7 @@ func (r *eventReader) call(e event, a response) *trajectories.Call {
 		return c
 	}
 	c.Cost = model.Cost(max(0, m.Cost-r.totals.Cost))
-	if u, previous := m.Usage, r.totals.Usage; u != nil && a.Usage == nil {
+	if u, previous := m.Usage, r.totals.Usage; u != nil && resp.Usage == nil {
 		c.Usage = model.Usage{Prompt: tokenCount(u.Prompt), Completion: tokenCount(u.Completion), CacheRead: tokenCount(u.CacheRead), CacheWrite: tokenCount(u.CacheWrite)}
 		if previous != nil {
 			c.Usage = model.Usage{
@@ -292,11 +299,11 @@ func (r *eventReader) call(e event, a response) *trajectories.Call {
 	return c
 }
 
-// observation adds an observation, or a message of the environment.
-func (r *eventReader) observation(e event) error {
-	content, err := textOf(e.Content)
+// addObservation adds an observation. An error that belongs to no action is a format error.
+func (r *eventReader) addObservation(e event) error {
+	content, err := contentText(e.Content)
 	if err != nil {
-		return fmt.Errorf("content: %w", explain(err))
+		return fmt.Errorf("content: %w", explainJSON(err))
 	}
 	switch e.Observation {
 	case "agent_state_changed":
@@ -310,13 +317,13 @@ func (r *eventReader) observation(e event) error {
 		r.skip(e.name())
 		return nil
 	}
-	pending := r.take(e)
+	pending := r.takeAction(e)
 	m := model.Message{Role: model.User, Content: content}
 	if pending != nil && pending.callID != "" {
 		m.Role, m.ToolCallID = model.Tool, pending.callID
 	}
 	if pending == nil && e.Observation == "error" {
-		r.b.message(m, trajectories.CauseFormatError, parseTime(e.Time))
+		r.b.addMessage(m, trajectories.CauseFormatError, parseTime(e.Time))
 		return nil
 	}
 	if pending != nil && pending.isShell {
@@ -326,15 +333,15 @@ func (r *eventReader) observation(e event) error {
 				x.ExitCode, x.ExitCodeUnknown = *code, false
 			}
 		}
-		r.b.execution(x, parseTime(e.Time))
+		r.b.addExecution(x, parseTime(e.Time))
 		r.b.addLoss("the text that OpenHands adds to an output for the model (folder, exit code) is not in the file", 1)
 	}
-	r.b.message(m, trajectories.CauseObservation, parseTime(e.Time))
+	r.b.addMessage(m, trajectories.CauseObservation, parseTime(e.Time))
 	return nil
 }
 
-// take returns and removes the action that an observation belongs to.
-func (r *eventReader) take(e event) *pendingAction {
+// takeAction removes and returns the action that caused an observation, or nil.
+func (r *eventReader) takeAction(e event) *pendingAction {
 	pending := r.actions[string(e.Cause)]
 	if e.Tool != nil && r.calls[e.Tool.ID] != nil {
 		pending = r.calls[e.Tool.ID]
@@ -347,7 +354,7 @@ func (r *eventReader) take(e event) *pendingAction {
 	return pending
 }
 
-// setState sets the exit status for states that end the attempt.
+// setState sets the exit status if a state of the agent ends the attempt.
 func (r *eventReader) setState(state string) {
 	switch state {
 	case "finished", "error", "rejected", "stopped", "paused":
@@ -355,8 +362,9 @@ func (r *eventReader) setState(state string) {
 	}
 }
 
+// end adds the outcome and returns the file.
 func (r *eventReader) end(e ending) (*File, error) {
 	r.flush()
 	r.b.end(e)
-	return r.b.done()
+	return r.b.file()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// sdkEvent has the fields of events of the OpenHands SDK, which have a kind.
+// sdkEvent has the fields of all kinds of events of the OpenHands SDK.
 type sdkEvent struct {
 	At       string          `json:"timestamp"`
 	System   json.RawMessage `json:"system_prompt"`
@@ -43,7 +43,8 @@ type sdkCall struct {
 	} `json:"function"`
 }
 
-func (c sdkCall) call() model.ToolCall {
+// toolCall converts c. The name and the arguments are in c or in c.Function.
+func (c sdkCall) toolCall() model.ToolCall {
 	call := model.ToolCall{ID: c.ID, Name: cmp.Or(c.Name, c.Function.Name)}
 	raw := c.Arguments
 	if len(raw) == 0 {
@@ -58,7 +59,7 @@ func (c sdkCall) call() model.ToolCall {
 // shellTools are the tools that run a bash command.
 var shellTools = []string{"terminal", "execute_bash", "bash", "BashTool", "TerminalTool"}
 
-// sdkContent returns the text of a string, of a part, or of a list of parts.
+// sdkContent returns the text of a content, which is a string, a part, or a list of parts.
 func sdkContent(raw json.RawMessage) string {
 	var part struct {
 		Text string `json:"text"`
@@ -66,12 +67,12 @@ func sdkContent(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &part) == nil && part.Text != "" {
 		return part.Text
 	}
-	text, _ := textOf(raw) // other forms have no text
+	text, _ := contentText(raw) // other forms have no text
 	return text
 }
 
-// sdk adds an SDK event.
-func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
+// addSDKEvent adds an event of the SDK.
+func (r *eventReader) addSDKEvent(kind string, raw json.RawMessage) error {
 	var e struct {
 		sdkEvent
 		Observation struct {
@@ -85,13 +86,13 @@ func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
 		} `json:"observation"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return explain(err)
+		return explainJSON(err)
 	}
 	at := parseTime(e.At)
 	switch kind {
 	case "SystemPromptEvent":
 		r.b.header.Tools = readTools(e.Tools)
-		r.b.message(model.Message{Role: model.System, Content: sdkContent(e.System)}, trajectories.CausePrompt, at)
+		r.b.addMessage(model.Message{Role: model.System, Content: sdkContent(e.System)}, trajectories.CausePrompt, at)
 	case "MessageEvent":
 		if e.LLM == nil {
 			return fmt.Errorf("llm_message is missing")
@@ -105,15 +106,15 @@ func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
 		}
 		r.addUser(m, at)
 	case "ActionEvent":
-		r.sdkAction(e.sdkEvent)
+		r.addSDKAction(e.sdkEvent)
 	case "ObservationEvent":
 		content := cmp.Or(sdkContent(e.Observation.Content), sdkContent(e.Observation.Output))
 		code := cmp.Or(e.Observation.ExitCode, e.Observation.Metadata.ExitCode)
-		r.sdkObservation(e.sdkEvent, content, code, e.Observation.TimedOut)
+		r.addSDKObservation(e.sdkEvent, content, code, e.Observation.TimedOut)
 	case "AgentErrorEvent":
-		r.sdkRejection(e.Error, e.CallID, trajectories.CauseFormatError, at)
+		r.addSDKRejection(e.Error, e.CallID, trajectories.CauseFormatError, at)
 	case "UserRejectObservation":
-		r.sdkRejection(e.Rejected, e.CallID, trajectories.CauseRejection, at)
+		r.addSDKRejection(e.Rejected, e.CallID, trajectories.CauseRejection, at)
 	case "ConversationErrorEvent":
 		r.status = "error"
 	default:
@@ -122,22 +123,23 @@ func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
 	return nil
 }
 
-// sdkRejection adds the answer to a tool call that was not executed. There is no
-// event for a call that could not be parsed; the answer is then a user message.
-func (r *eventReader) sdkRejection(text, id string, cause trajectories.Cause, at time.Time) {
+// addSDKRejection adds the message that rejects a tool call. If the SDK could not parse the
+// call, there is no event for the call, and the message is a user message.
+func (r *eventReader) addSDKRejection(text, id string, cause trajectories.Cause, at time.Time) {
 	m := model.Message{Role: model.User, Content: text}
 	if _, ok := r.calls[id]; ok {
 		m.Role, m.ToolCallID = model.Tool, id
 	}
-	r.b.message(m, cause, at)
+	r.b.addMessage(m, cause, at)
 	delete(r.calls, id)
 }
 
-// sdkAction adds a tool call. Calls of the same reply have the same response ID.
-func (r *eventReader) sdkAction(e sdkEvent) {
+// addSDKAction adds a tool call, and its reply unless an earlier call added it. Calls of
+// the same reply have the same response ID.
+func (r *eventReader) addSDKAction(e sdkEvent) {
 	call := model.ToolCall{ID: e.CallID, Name: e.ToolName, Arguments: "{}"}
 	if e.Call != nil {
-		call = e.Call.call()
+		call = e.Call.toolCall()
 		call.ID = cmp.Or(call.ID, e.CallID)
 	}
 	if call.Name == "finish" || strings.HasSuffix(call.Name, "FinishTool") {
@@ -175,7 +177,8 @@ func (r *eventReader) sdkAction(e sdkEvent) {
 	r.addReply(m, actions, nil, parseTime(e.At))
 }
 
-func (r *eventReader) sdkObservation(e sdkEvent, content string, code *int, timedOut bool) {
+// addSDKObservation adds the result of a tool call. code is the exit code, or nil.
+func (r *eventReader) addSDKObservation(e sdkEvent, content string, code *int, timedOut bool) {
 	pending := r.calls[e.CallID]
 	delete(r.calls, e.CallID)
 	if pending != nil && pending.isShell {
@@ -183,7 +186,7 @@ func (r *eventReader) sdkObservation(e sdkEvent, content string, code *int, time
 		if code != nil {
 			x.ExitCode = *code
 		}
-		r.b.execution(x, parseTime(e.At))
+		r.b.addExecution(x, parseTime(e.At))
 	}
-	r.b.message(model.Message{Role: model.Tool, Content: content, ToolCallID: e.CallID}, trajectories.CauseObservation, parseTime(e.At))
+	r.b.addMessage(model.Message{Role: model.Tool, Content: content, ToolCallID: e.CallID}, trajectories.CauseObservation, parseTime(e.At))
 }

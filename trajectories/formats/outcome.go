@@ -8,7 +8,7 @@ import (
 )
 
 // statuses maps outcome classes to the exit statuses of agents, in lower case. Other
-// names of Python exceptions are internal errors.
+// statuses that are names of Python exceptions are of class Internal, see classify.
 var statuses = map[trajectories.Class][]string{
 	trajectories.Submitted: {
 		"submitted", "completed", "complete", "finished", "finish", "success", "done", "resolved",
@@ -45,61 +45,62 @@ var statuses = map[trajectories.Class][]string{
 // classification is the class of an ending.
 type classification struct {
 	class         trajectories.Class
-	autosubmitted bool // the submission was taken from an agent that was stopped
+	autosubmitted bool // the agent was stopped and did not submit the submission itself
 	guessed       bool // the status is unknown
 }
 
-// classify returns the class of an ending. SWE-agent writes "submitted (REASON)" if
-// it submitted for an agent that was stopped; REASON determines the class.
+// classify classifies an ending by its exit status. SWE-agent writes "submitted (REASON)"
+// if it submitted for an agent that was stopped; REASON determines the class.
 func classify(e ending) classification {
 	status := strings.ToLower(strings.TrimSpace(e.status))
-	v := classification{autosubmitted: e.autosubmitted}
-	if why, ok := strings.CutPrefix(status, "submitted ("); ok {
-		status, v.autosubmitted = strings.TrimSuffix(why, ")"), true
+	c := classification{autosubmitted: e.autosubmitted}
+	if reason, ok := strings.CutPrefix(status, "submitted ("); ok {
+		status, c.autosubmitted = strings.TrimSuffix(reason, ")"), true
 	}
-	if strings.HasPrefix(e.err, "Global cost") { // mini-swe-agent's cost limit for a whole run
-		v.class = trajectories.Interrupted
-		return v
+	if strings.HasPrefix(e.err, "Global cost") { // the cost limit of mini-swe-agent for a whole run
+		c.class = trajectories.Interrupted
+		return c
 	}
 	for class, words := range statuses {
 		for _, word := range words {
 			if status == word {
-				v.class = class
-				v.autosubmitted = v.autosubmitted || class == trajectories.Limit
-				return v
+				c.class = class
+				c.autosubmitted = c.autosubmitted || class == trajectories.Limit
+				return c
 			}
 		}
 	}
-	v.guessed = true
+	c.guessed = true
 	switch {
 	case strings.HasSuffix(status, "error"), strings.HasSuffix(status, "exception"):
-		v.class, v.guessed = trajectories.Internal, false
+		c.class, c.guessed = trajectories.Internal, false
 	case e.submission != "":
-		v.class = trajectories.Submitted
+		c.class = trajectories.Submitted
 	default:
-		v.class = trajectories.Internal
+		c.class = trajectories.Internal
 	}
-	return v
+	return c
 }
 
-func (v classification) outcome(e ending, start, end time.Time) trajectories.Outcome {
+// outcome returns the outcome for the ending e.
+func (c classification) outcome(e ending, start, end time.Time) trajectories.Outcome {
 	o := trajectories.Outcome{
-		Class: v.class, ExitStatus: e.status, Error: e.err, Stack: e.stack,
+		Class: c.class, ExitStatus: e.status, Error: e.err, Stack: e.stack,
 		Steps: e.steps, Usage: *e.usage, Cost: *e.cost, Start: start, End: end,
 		PartialPatch: trajectories.Bytes(e.partial),
 	}
 	if e.submission == "" {
 		return o
 	}
-	if !v.class.Counts() {
+	if !c.class.IsResult() {
 		if e.partial == "" {
 			o.PartialPatch = trajectories.Bytes(e.submission)
 		}
 		return o
 	}
 	o.Submission, o.Source = trajectories.Bytes(e.submission), trajectories.SourceSubmitted
-	o.Autosubmitted = v.autosubmitted
-	if v.autosubmitted || e.fromWorktree {
+	o.Autosubmitted = c.autosubmitted
+	if c.autosubmitted || e.fromWorktree {
 		o.Source = trajectories.SourceWorktree
 	}
 	return o

@@ -20,28 +20,29 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// maxDocument bounds the data in memory, in bytes: a whole file, or one line of JSON
-// lines. Decoding takes up to five times as much.
+// maxDocument bounds the data that is read into memory, in bytes: a whole file, or one
+// line of JSON lines. Decoding needs up to five times as much memory.
 const maxDocument = 512 << 20
 
-// source identifies the origin of a trajectory.
+// source is the file of a trajectory, and the position in it.
 type source struct {
 	path   string
 	sha256 string
-	row    int
+	row    int // File.Row
 }
 
+// base returns the file name.
 func (s source) base() string { return filepath.Base(s.path) }
 
 // maxName bounds an instance ID made from a file name, in bytes.
 const maxName = 180
 
-// name returns the file name without extensions and without characters that an
-// instance ID may not have.
+// name returns an instance ID made from the file name, without extensions and without
+// characters that are not valid in an instance ID.
 func (s source) name() string {
 	name := s.base()
-	for _, ending := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
-		name = strings.TrimSuffix(name, ending)
+	for _, extension := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
+		name = strings.TrimSuffix(name, extension)
 	}
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r == '\\' || !unicode.IsPrint(r) {
@@ -53,8 +54,8 @@ func (s source) name() string {
 	return cmp.Or(strings.TrimSpace(strings.TrimLeft(name, ".- ")), "attempt")
 }
 
-// readAll detects whether a file is one document or JSON lines with a conversation
-// each.
+// readAll yields all attempts in a file. It detects whether the file is a journal, one JSON
+// document, or JSON lines.
 func readAll(path string) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		f, src, err := openFile(path)
@@ -63,7 +64,7 @@ func readAll(path string) iter.Seq2[*File, error] {
 			return
 		}
 		defer func() { _ = f.Close() }()
-		if src.sha256, err = hashOf(f); err != nil {
+		if src.sha256, err = hashFile(f); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -75,7 +76,7 @@ func readAll(path string) iter.Seq2[*File, error] {
 			yield(nil, err)
 		case isJournal(first):
 			yield(openJournal(src))
-		case !json.Valid(first) || !hasMore(in): // one document, on one or several lines
+		case !json.Valid(first) || !hasMore(in): // one document, on one line or several
 			rest, err := readLimited(in, maxDocument-len(first))
 			if err != nil {
 				yield(nil, err)
@@ -100,7 +101,7 @@ func openFile(path string) (*os.File, source, error) {
 	return f, source{path: path}, unwrapPath(err)
 }
 
-// unwrapPath removes the path from an error, since the caller adds it.
+// unwrapPath removes the path from an error, since OpenAll and FindFiles add it.
 func unwrapPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
@@ -108,7 +109,8 @@ func unwrapPath(err error) error {
 	return err
 }
 
-func hashOf(f *os.File) (string, error) {
+// hashFile returns the SHA-256 of a file in hex, and seeks to its start.
+func hashFile(f *os.File) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
@@ -123,13 +125,14 @@ func skipBOM(in *bufio.Reader) {
 	}
 }
 
-// nextLine returns the next non-empty line, or nothing at the end of the file.
+// nextLine returns the next line that is not empty. At the end of the file, it returns
+// white space or nothing.
 func nextLine(in *bufio.Reader) ([]byte, error) {
 	for {
-		text, err := trajectories.ReadLine(in, nil, maxDocument)
+		line, err := trajectories.ReadLine(in, nil, maxDocument)
 		switch {
-		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(text)) > 0:
-			return text, nil
+		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(line)) > 0:
+			return line, nil
 		case err != nil:
 			return nil, unwrapPath(err)
 		}
@@ -138,7 +141,7 @@ func nextLine(in *bufio.Reader) ([]byte, error) {
 
 var errTooLarge = fmt.Errorf("more than %d MB in one document or line", maxDocument>>20)
 
-// hasMore reports whether anything but white space follows.
+// hasMore reports whether more than white space follows.
 func hasMore(in *bufio.Reader) bool {
 	for {
 		c, err := in.ReadByte()
@@ -152,6 +155,7 @@ func hasMore(in *bufio.Reader) bool {
 	}
 }
 
+// readLimited reads the rest of in. It fails if that has more than limit bytes.
 func readLimited(in io.Reader, limit int) ([]byte, error) {
 	rest, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err != nil {
@@ -163,8 +167,8 @@ func readLimited(in io.Reader, limit int) ([]byte, error) {
 	return rest, nil
 }
 
-// readLines reads JSON lines: one conversation each, or one message or event of the
-// same conversation each.
+// readLines reads JSON lines and yields their attempts. Each line is a conversation, or all
+// lines are the messages or the events of one conversation.
 func readLines(src source, first []byte, in *bufio.Reader, yield func(*File, error) bool) {
 	if f := detectFormat(first); f == formatMessage || f == formatEvent {
 		list, err := collectLines(first, in)
@@ -175,9 +179,9 @@ func readLines(src source, first []byte, in *bufio.Reader, yield func(*File, err
 		yield(readList(src, f, list))
 		return
 	}
-	for text := first; ; {
+	for line := first; ; {
 		src.row++
-		if f, err := readRow(src, text); err != nil {
+		if f, err := readRow(src, line); err != nil {
 			err = fmt.Errorf("line %d: %w", src.row, err)
 			if !yield(nil, err) {
 				return
@@ -186,32 +190,33 @@ func readLines(src source, first []byte, in *bufio.Reader, yield func(*File, err
 			return
 		}
 		var err error
-		if text, err = nextLine(in); err != nil {
+		if line, err = nextLine(in); err != nil {
 			yield(nil, fmt.Errorf("line %d: %w", src.row+1, err))
 			return
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
+		if len(bytes.TrimSpace(line)) == 0 {
 			return
 		}
 	}
 }
 
+// collectLines returns all lines. It fails if one is not JSON.
 func collectLines(first []byte, in *bufio.Reader) ([]json.RawMessage, error) {
 	list := []json.RawMessage{first}
 	for size := len(first); ; {
-		text, err := nextLine(in)
+		line, err := nextLine(in)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
+		if len(bytes.TrimSpace(line)) == 0 {
 			return list, nil
 		}
-		if !json.Valid(text) {
-			return nil, fmt.Errorf("line %d: %w", len(list)+1, explain(json.Unmarshal(text, new(json.RawMessage))))
+		if !json.Valid(line) {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, explainJSON(json.Unmarshal(line, new(json.RawMessage))))
 		}
-		if size += len(text); size > maxDocument {
+		if size += len(line); size > maxDocument {
 			return nil, errTooLarge
 		}
-		list = append(list, text)
+		list = append(list, line)
 	}
 }

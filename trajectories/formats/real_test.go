@@ -19,18 +19,18 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// comparable is the part of an attempt that conversions must keep.
-type comparable struct {
-	Messages []comparableMessage
-	Ran      []saidRan
-	Cost     model.Cost
-	Steps    int
-	Outcome  *saidOutcome
-	Model    string
-	Instance string
+// attemptData is the part of an attempt that conversions must not change.
+type attemptData struct {
+	Messages   []messageData
+	Executions []executionData
+	Cost       model.Cost
+	Steps      int
+	Outcome    *outcomeData
+	Model      string
+	Instance   string
 }
 
-type comparableMessage struct {
+type messageData struct {
 	Role      model.Role
 	Cause     trajectories.Cause
 	Content   string
@@ -44,14 +44,14 @@ type comparableMessage struct {
 	Time      time.Time
 }
 
-type saidRan struct {
+type executionData struct {
 	Command, Output, Exception string
 	Code                       int
 	Unknown, TimedOut          bool
-	Told                       int
+	ObservationEntry           int
 }
 
-type saidOutcome struct {
+type outcomeData struct {
 	Class      trajectories.Class
 	Status     string
 	Submission string
@@ -59,24 +59,25 @@ type saidOutcome struct {
 	Error      string
 }
 
-func gather(t *testing.T, f *formats.File) comparable {
+// readData returns the data of an attempt.
+func readData(t *testing.T, f *formats.File) attemptData {
 	t.Helper()
 	tr, err := trajectories.BuildTranscript(f.Records)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := comparable{Model: tr.Header.ModelName, Instance: tr.Header.InstanceID}
-	run := func(all []trajectories.RecordedExecution) {
+	s := attemptData{Model: tr.Header.ModelName, Instance: tr.Header.InstanceID}
+	addExecutions := func(all []trajectories.RecordedExecution) {
 		for _, r := range all {
-			s.Ran = append(s.Ran, saidRan{
+			s.Executions = append(s.Executions, executionData{
 				Command: r.Command, Output: string(r.Output), Exception: r.Exception,
-				Code: r.ExitCode, Unknown: r.ExitCodeUnknown, TimedOut: r.TimedOut, Told: r.ObservationEntry,
+				Code: r.ExitCode, Unknown: r.ExitCodeUnknown, TimedOut: r.TimedOut, ObservationEntry: r.ObservationEntry,
 			})
 		}
 	}
-	run(tr.SetupExecutions)
+	addExecutions(tr.SetupExecutions)
 	for _, e := range tr.Entries {
-		m := comparableMessage{
+		m := messageData{
 			Role: e.Role, Cause: e.Cause, Content: e.Content, Reasoning: e.Reasoning, Calls: e.ToolCalls, CallID: e.ToolCallID,
 			Actions: e.Actions, Images: len(e.Images), Time: e.Time,
 		}
@@ -88,11 +89,11 @@ func gather(t *testing.T, f *formats.File) comparable {
 			}
 		}
 		s.Messages = append(s.Messages, m)
-		run(e.Executions)
+		addExecutions(e.Executions)
 	}
 	if o := tr.Outcome; o != nil {
 		s.Cost, s.Steps = o.Cost, o.Steps
-		s.Outcome = &saidOutcome{o.Class, o.ExitStatus, string(o.Submission), string(o.PartialPatch), o.Error}
+		s.Outcome = &outcomeData{o.Class, o.ExitStatus, string(o.Submission), string(o.PartialPatch), o.Error}
 	}
 	return s
 }
@@ -108,11 +109,11 @@ func viaTraj(t *testing.T, f *formats.File) *formats.File {
 	if err := trajectories.WriteTrajFile(journal, path); err != nil {
 		t.Fatal(err)
 	}
-	again, err := formats.Open(path)
+	reread, err := formats.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return again
+	return reread
 }
 
 // corpus returns the real trajectories, which are not part of the repository.
@@ -125,7 +126,7 @@ func corpus(t *testing.T) []string {
 		case err != nil:
 			return err
 		case d.IsDir() && (d.Name() == "cases" || d.Name() == "predictions"):
-			return fs.SkipDir // schemas of ATIF, and patches
+			return fs.SkipDir // test cases of ATIF, and predictions
 		case strings.HasSuffix(path, ".traj.json"), strings.HasSuffix(path, ".traj"), strings.HasSuffix(path, ".json"):
 			files = append(files, path)
 		}
@@ -155,11 +156,11 @@ func viaATIF(t *testing.T, f *formats.File) *formats.File {
 	if err := os.WriteFile(path, doc.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := formats.Open(path)
+	reread, err := formats.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return again
+	return reread
 }
 
 func TestRealFileRoundTrip(t *testing.T) {
@@ -174,16 +175,16 @@ func TestRealFileRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Log(f.Format, f.Header.InstanceID, f.Losses)
-				first := gather(t, f)
+				first := readData(t, f)
 				if len(first.Messages) == 0 {
 					t.Error("no messages")
 				}
-				if diff := cmp.Diff(first, gather(t, viaTraj(t, f))); diff != "" {
+				if diff := cmp.Diff(first, readData(t, viaTraj(t, f))); diff != "" {
 					t.Errorf("by way of .traj.json (-first +again):\n%s", diff)
 				}
-				// There, a message without a time gets that of the one before it.
-				timeless := cmpopts.IgnoreFields(comparableMessage{}, "Time")
-				if diff := cmp.Diff(first, gather(t, viaATIF(t, f)), timeless); diff != "" {
+				// In ATIF, a message without a time gets the time of its step.
+				timeless := cmpopts.IgnoreFields(messageData{}, "Time")
+				if diff := cmp.Diff(first, readData(t, viaATIF(t, f)), timeless); diff != "" {
 					t.Errorf("by way of ATIF (-first +again):\n%s", diff)
 				}
 			}

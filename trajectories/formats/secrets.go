@@ -6,37 +6,37 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// keyName matches the names of settings that contain secrets. Other agents write
-// their whole configuration into trajectories.
-var keyName = lazyregexp.New(`(?i)(api_?key|secret|password|passwd|credential|authorization|access_?token|auth_?token|_token$|_key$|^token$)`)
+// secretName matches the names of settings that contain secrets. Trajectories of other
+// agents contain their whole configuration.
+var secretName = lazyregexp.New(`(?i)(api_?key|secret|password|passwd|credential|authorization|access_?token|auth_?token|_token$|_key$|^token$)`)
 
-// leftOut replaces a secret.
-const leftOut = "(left out)"
+// removedSecret is the replacement for a secret.
+const removedSecret = "(left out)"
 
-// removeKeys replaces strings in fields with names of secrets. It returns their
-// number.
-func removeKeys(value any) int {
+// removeSecrets replaces the strings of settings whose names match secretName, at any
+// depth. It returns the number of replaced strings.
+func removeSecrets(value any) int {
 	n := 0
 	switch v := value.(type) {
 	case map[string]any:
 		for name, member := range v {
-			if s, ok := member.(string); ok && s != "" && keyName.MatchString(name) && !isPlaceholder(s) {
-				v[name] = leftOut
+			if s, ok := member.(string); ok && s != "" && secretName.MatchString(name) && !isPlaceholder(s) {
+				v[name] = removedSecret
 				n++
 				continue
 			}
-			n += removeKeys(member)
+			n += removeSecrets(member)
 		}
 	case []any:
 		for _, member := range v {
-			n += removeKeys(member)
+			n += removeSecrets(member)
 		}
 	}
 	return n
 }
 
-// isPlaceholder reports whether a string is not a secret: it was removed before, or
-// names a variable.
+// isPlaceholder reports whether a string is not a secret: the replacement of a secret, only
+// asterisks, or the name of a variable.
 func isPlaceholder(s string) bool {
-	return s == leftOut || strings.HasPrefix(s, "$") || strings.Trim(s, "*") == ""
+	return s == removedSecret || strings.HasPrefix(s, "$") || strings.Trim(s, "*") == ""
 }

@@ -20,8 +20,8 @@ type sweFile struct {
 	Replay      json.RawMessage `json:"replay_config"` // an object, or a string with JSON
 }
 
-// sweStep is a reply with the result of its action. Rejected replies are in steps but
-// not in the history.
+// sweStep is a reply with the result of its action. sweFile.Steps has rejected replies too,
+// but sweFile.History does not.
 type sweStep struct {
 	Action      string          `json:"action"`
 	Observation string          `json:"observation"`
@@ -53,6 +53,7 @@ type sweMessage struct {
 	Reason   string          `json:"reasoning_content"`
 }
 
+// sweInfo describes the end and the totals of an attempt.
 type sweInfo struct {
 	Status     string `json:"exit_status"`
 	Submission string `json:"submission"`
@@ -65,10 +66,11 @@ type sweInfo struct {
 	Version string `json:"swe_agent_version"`
 }
 
+// readSWE reads a .traj file of SWE-agent.
 func readSWE(src source, data []byte) (*File, error) {
 	var f sweFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, explain(err)
+		return nil, explainJSON(err)
 	}
 	if len(f.Steps) == 0 && len(f.History) == 0 {
 		return nil, fmt.Errorf("%w: no steps and no history", ErrUnknownFormat)
@@ -76,13 +78,13 @@ func readSWE(src source, data []byte) (*File, error) {
 	var info sweInfo
 	if len(f.Info) > 0 {
 		if err := json.Unmarshal(f.Info, &info); err != nil {
-			return nil, fmt.Errorf("info: %w", explain(err))
+			return nil, fmt.Errorf("info: %w", explainJSON(err))
 		}
 	}
 	b := newBuilder(src, string(formatSWE))
 	b.imported.Agent, b.imported.AgentVersion = "SWE-agent", info.Version
-	b.keepUnknownFields(data, "environment", "trajectory", "history", "info", "replay_config")
-	b.describe(f)
+	b.setOtherFields(data, "environment", "trajectory", "history", "info", "replay_config")
+	b.setSWEHeader(f)
 	r := sweReader{b: b, steps: f.Steps}
 	if err := r.read(f.History); err != nil {
 		return nil, err
@@ -95,9 +97,10 @@ func readSWE(src source, data []byte) (*File, error) {
 		b.addLoss("the total tokens are only in the import record", boolInt(u.Prompt > 0))
 	}
 	b.end(e)
-	return b.done()
+	return b.file()
 }
 
+// boolInt returns 1 for true and 0 for false, as the count of a loss.
 func boolInt(b bool) int {
 	if b {
 		return 1
@@ -105,9 +108,9 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// describe sets the model and the instance from the replay configuration, and keeps
-// other data about the attempt.
-func (b *builder) describe(f sweFile) {
+// setSWEHeader sets the model, the instance and the image from the replay configuration,
+// and the extra data of the import record.
+func (b *builder) setSWEHeader(f sweFile) {
 	replay := f.Replay
 	if text := asString(replay); text != "" {
 		replay = json.RawMessage(text)
@@ -127,13 +130,13 @@ func (b *builder) describe(f sweFile) {
 			} `json:"deployment"`
 		} `json:"env"`
 	}
-	_ = json.Unmarshal(replay, &config) // fields depend on the release
+	_ = json.Unmarshal(replay, &config) // releases differ in the fields
 	b.header.InstanceID, b.header.ModelName = config.Problem.ID, config.Agent.Model.Name
 	b.header.Image = config.Env.Deployment.Image
 
 	extra := map[string]json.RawMessage{}
 	if len(f.Info) > 0 {
-		extra["info"] = without(f.Info, "submission")
+		extra["info"] = withoutField(f.Info, "submission")
 	}
 	if f.Environment != "" {
 		extra["environment"], _ = json.Marshal(f.Environment)
@@ -142,7 +145,7 @@ func (b *builder) describe(f sweFile) {
 		extra["replay_config"] = replay
 	}
 	if raw, err := json.Marshal(extra); err == nil {
-		b.keepExtra(raw)
+		b.setExtra(raw)
 	}
 }
 
@@ -152,10 +155,11 @@ type sweReader struct {
 	steps    []sweStep
 	next     int      // index of the first step that was not added
 	step     *sweStep // step of the newest reply; nil if there is none
-	executed bool     // its execution was added
+	executed bool     // the execution of step was added
 	replied  bool     // there was a reply that is not a demonstration
 }
 
+// read adds the records of all messages and steps.
 func (r *sweReader) read(history []sweMessage) error {
 	states, queries, extras := 0, 0, 0
 	for _, s := range r.steps {
@@ -180,7 +184,8 @@ func (r *sweReader) read(history []sweMessage) error {
 	return nil
 }
 
-// addStep adds a step that is not in the history.
+// addStep adds a step whose reply is not in the history. noHistory is set if the file has
+// no history at all; the step is otherwise a rejected reply.
 func (r *sweReader) addStep(s sweStep, noHistory bool) {
 	r.next++
 	m := model.Message{Role: model.Assistant, Content: s.Response}
@@ -190,27 +195,28 @@ func (r *sweReader) addStep(s sweStep, noHistory bool) {
 	}
 	switch {
 	case noHistory:
-		r.b.reply(m, actions, nil, time.Time{})
+		r.b.addReply(m, actions, nil, time.Time{})
 		r.step, r.executed = &s, false
-		r.observed(model.Message{Role: model.User, Content: s.Observation})
-	case s.Action == "submit" || s.Action == "" && s.Response == "": // SWE-agent adds such a step when it gives up
+		r.addObservation(model.Message{Role: model.User, Content: s.Observation})
+	case s.Action == "submit" || s.Action == "" && s.Response == "": // added by SWE-agent when it stops the agent
 		r.b.addLoss("a step without a reply, added by SWE-agent when it submits for the model", 1)
 	default:
-		r.rejected(s)
+		r.addRejected(s)
 	}
 }
 
-// rejected adds a reply that was rejected, which the history does not have.
-func (r *sweReader) rejected(s sweStep) {
-	r.b.reply(model.Message{Role: model.Assistant, Content: s.Response}, nil, nil, time.Time{})
-	r.b.message(model.Message{Role: model.User, Content: s.Observation}, trajectories.CauseFormatError, time.Time{})
+// addRejected adds a rejected reply, and the message that rejects it.
+func (r *sweReader) addRejected(s sweStep) {
+	r.b.addReply(model.Message{Role: model.Assistant, Content: s.Response}, nil, nil, time.Time{})
+	r.b.addMessage(model.Message{Role: model.User, Content: s.Observation}, trajectories.CauseFormatError, time.Time{})
 	r.b.addLoss("a reply that SWE-agent requested again is treated as a format error; the file has no reason", 1)
 }
 
+// addMessage adds a message of the history.
 func (r *sweReader) addMessage(m sweMessage) error {
-	content, err := textOf(m.Content)
+	content, err := contentText(m.Content)
 	if err != nil {
-		return fmt.Errorf("content: %w", explain(err))
+		return fmt.Errorf("content: %w", explainJSON(err))
 	}
 	msg := model.Message{Role: model.Role(m.Role), Content: content, Images: r.b.images(m.Content), Reasoning: m.thinking()}
 	if msg.Role == "" {
@@ -229,18 +235,18 @@ func (r *sweReader) addMessage(m sweMessage) error {
 	}
 	switch {
 	case m.Demo, m.Role == string(model.System):
-		r.b.message(msg, trajectories.CausePrompt, time.Time{})
+		r.b.addMessage(msg, trajectories.CausePrompt, time.Time{})
 	case m.Role == string(model.Assistant):
 		r.addReply(m, msg)
 	case !r.replied:
-		r.b.message(msg, trajectories.CausePrompt, time.Time{})
+		r.b.addMessage(msg, trajectories.CausePrompt, time.Time{})
 	default:
-		r.observed(msg)
+		r.addObservation(msg)
 	}
 	return nil
 }
 
-// thinking returns the text of thinking blocks.
+// thinking returns the reasoning of a reply.
 func (m sweMessage) thinking() string {
 	if m.Reason != "" {
 		return m.Reason
@@ -256,21 +262,23 @@ func (m sweMessage) thinking() string {
 	return strings.Join(texts, "\n")
 }
 
+// addReply adds a reply of the history with its step, after the steps before that, whose
+// replies were rejected.
 func (r *sweReader) addReply(m sweMessage, msg model.Message) {
 	r.finishStep()
 	r.replied, r.step, r.executed = true, nil, false
 	if !strings.Contains(msg.Content, strings.TrimSpace(m.Thought)) {
 		r.b.addLoss("a thought that is not in the text of the reply", 1)
 	}
-	same := func(s sweStep) bool {
+	isStep := func(s sweStep) bool {
 		return s.Response == msg.Content && (m.Action == nil || s.Action == *m.Action)
 	}
-	i := slices.IndexFunc(r.steps[r.next:], same)
+	i := slices.IndexFunc(r.steps[r.next:], isStep)
 	if i < 0 && r.next < len(r.steps) && m.Action != nil && r.steps[r.next].Action == *m.Action {
-		i = 0 // one of the two was edited, as in demonstrations
+		i = 0 // the next step is that of the reply; the text of one of them was edited
 	}
 	if i >= 0 {
-		for range i { // not in the history
+		for range i {
 			r.addStep(r.steps[r.next], false)
 		}
 		r.step = &r.steps[r.next]
@@ -283,38 +291,40 @@ func (r *sweReader) addReply(m sweMessage, msg model.Message) {
 	case r.step != nil && r.step.Action != "":
 		actions = []string{r.step.Action}
 	}
-	r.b.reply(msg, actions, nil, time.Time{})
+	r.b.addReply(msg, actions, nil, time.Time{})
 	if r.step == nil && len(actions) == 1 {
-		r.step = &sweStep{Action: actions[0], Duration: -1} // only the message has its output
+		r.step = &sweStep{Action: actions[0], Duration: -1} // only the next message has the output
 	}
 }
 
-// observed adds the observation of the newest reply's action.
-func (r *sweReader) observed(m model.Message) {
+// addObservation adds a message after a reply: the observation of the reply's action with
+// its execution, or a message of the user.
+func (r *sweReader) addObservation(m model.Message) {
 	if r.step == nil || r.executed || r.step.Action == "" {
 		cause := trajectories.CauseObservation
 		if r.step == nil && r.replied {
 			cause = "" // a plain user message
 		}
-		r.b.message(m, cause, time.Time{})
+		r.b.addMessage(m, cause, time.Time{})
 		return
 	}
 	if r.step.Duration < 0 {
 		r.step.Observation = m.Content
 		r.b.addLoss("only the output shown to the model is in the file", 1)
 	}
-	r.execute()
-	r.b.message(m, trajectories.CauseObservation, time.Time{})
+	r.addExecution()
+	r.b.addMessage(m, trajectories.CauseObservation, time.Time{})
 }
 
-// finishStep adds the execution of an action that no message reports.
+// finishStep adds the execution of the newest reply's action if no message reported it.
 func (r *sweReader) finishStep() {
 	if r.step != nil && !r.executed && r.step.Action != "" && r.step.Duration >= 0 {
-		r.execute()
+		r.addExecution()
 	}
 }
 
-func (r *sweReader) execute() {
+// addExecution adds the execution of the newest reply's action.
+func (r *sweReader) addExecution() {
 	r.executed = true
 	x := trajectories.Execution{
 		Command: r.step.Action, Output: trajectories.Bytes(r.step.Observation), ExitCodeUnknown: true,
@@ -323,6 +333,6 @@ func (r *sweReader) execute() {
 	if s := r.step.Duration; s > 0 && s < 1e7 {
 		x.Duration = trajectories.Seconds(s * float64(time.Second))
 	}
-	r.b.execution(x, time.Time{})
+	r.b.addExecution(x, time.Time{})
 	r.b.addLoss("the exit code of a command is not in the file", 1)
 }

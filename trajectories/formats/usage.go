@@ -7,8 +7,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// response is the part of a provider's response that is read. Chat completions, the
-// Responses API and Anthropic name fields differently.
+// response has the fields of a provider's response that this package reads. OpenAI's chat
+// completions and Responses API and Anthropic's API use different names.
 type response struct {
 	Model string `json:"model"`
 	Usage *struct {
@@ -35,13 +35,14 @@ type tokenDetails struct {
 	Reasoning float64 `json:"reasoning_tokens"`
 }
 
-// readResponse decodes a response. It returns zero values for an unknown form.
+// readResponse decodes a response and returns its usage. It returns zero values if raw
+// cannot be decoded.
 func readResponse(raw json.RawMessage) (response, model.Usage) {
-	var a response
-	if json.Unmarshal(raw, &a) != nil {
+	var r response
+	if json.Unmarshal(raw, &r) != nil {
 		return response{}, model.Usage{}
 	}
-	return a, a.usage()
+	return r, r.usage()
 }
 
 func (r response) usage() model.Usage {
@@ -54,7 +55,7 @@ func (r response) usage() model.Usage {
 		CacheRead: tokenCount(u.CacheRead), CacheWrite: tokenCount(u.CacheWrite),
 	}
 	if u.Prompt == 0 && u.Input > 0 && u.InputDetails == nil {
-		usage.Prompt += usage.CacheRead + usage.CacheWrite // Anthropic does not include them in the input tokens
+		usage.Prompt += usage.CacheRead + usage.CacheWrite // Anthropic's input tokens do not include them
 	}
 	for _, d := range []*tokenDetails{u.PromptDetails, u.InputDetails} {
 		if d != nil && d.Cached > 0 {
@@ -69,7 +70,8 @@ func (r response) usage() model.Usage {
 	return usage
 }
 
-// tokenCount converts a number from a file, which may be invalid.
+// tokenCount converts a token count from a file. It returns 0 if the count is not
+// plausible.
 func tokenCount(n float64) int64 {
 	if !(n > 0) || n > math.MaxInt32*1e3 {
 		return 0

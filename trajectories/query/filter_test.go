@@ -9,13 +9,13 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-func money(c float64) *model.Cost { m := model.Cost(c); return &m }
+func cost(c float64) *model.Cost { m := model.Cost(c); return &m }
 
 func TestMatches(t *testing.T) {
 	rows := []query.Row{
-		{ID: "django-2", Status: []string{"Submitted", "ended", "submitted"}, Verdict: "resolved", Cost: money(0.5)},
-		{ID: "django-10", Status: []string{"LimitsExceeded", "ended", "limit"}, Verdict: "unresolved", Cost: money(3)},
-		{ID: "sympy-1", Status: []string{"running"}, Cost: money(0)},
+		{ID: "django-2", Status: []string{"Submitted", "ended", "submitted"}, Verdict: "resolved", Cost: cost(0.5)},
+		{ID: "django-10", Status: []string{"LimitsExceeded", "ended", "limit"}, Verdict: "unresolved", Cost: cost(3)},
+		{ID: "sympy-1", Status: []string{"running"}, Cost: cost(0)},
 		{ID: "theirs", Status: []string{"AuthenticationError", "ended", "provider"}},
 	}
 	for line, want := range map[string]string{

@@ -1,8 +1,9 @@
-// Package query filters lists of trajectories by a query such as
+// Package query filters lists of trajectories by queries such as
 //
 //	status:limit verdict:unresolved cost>1 text:"no such file" django
 //
-// All conditions must hold. A word without a field matches a part of the ID.
+// A trajectory matches if it meets all conditions. A word without a field must be a
+// part of its ID.
 package query
 
 import (
@@ -21,20 +22,20 @@ import (
 type Filter struct {
 	id, status, verdict []string
 	moreThan, lessThan  []float64
-	// Text must be contained in the trajectory, unless it is empty.
+	// Text is the text that a trajectory must contain, see MatchesText.
 	Text string
 }
 
-// Row is the data that is known without reading a trajectory.
+// Row is the data about a trajectory that can be matched without reading it.
 type Row struct {
 	ID      string
-	Status  []string // words about the outcome or the progress
+	Status  []string // words about the outcome or the progress; one must contain the query's word
 	Verdict string
-	Cost    *model.Cost // nil if unknown, which matches no cost condition
+	Cost    *model.Cost // nil if unknown; it then meets no cost condition
 }
 
-// fields are the conditions that Parse accepts.
-const fields = "status:WORD, verdict:WORD, cost>N, cost<N, text:WORDS"
+// validConditions lists the conditions that Parse accepts, for error messages.
+const validConditions = "status:WORD, verdict:WORD, cost>N, cost<N, text:WORDS"
 
 // Parse parses a query. Its errors list the valid conditions.
 func Parse(line string) (Filter, error) {
@@ -44,14 +45,14 @@ func Parse(line string) (Filter, error) {
 		return f, err
 	}
 	for _, word := range words {
-		at := strings.IndexAny(word, ":<>")
-		if at < 0 {
+		separator := strings.IndexAny(word, ":<>")
+		if separator < 0 {
 			f.id = append(f.id, strings.ToLower(word))
 			continue
 		}
-		field, value := strings.ToLower(word[:at+1]), word[at+1:]
+		field, value := strings.ToLower(word[:separator+1]), word[separator+1:]
 		if value == "" {
-			return f, fmt.Errorf("missing value after %s (%s)", word, fields)
+			return f, fmt.Errorf("missing value after %s (%s)", word, validConditions)
 		}
 		switch field {
 		case "status:":
@@ -74,13 +75,13 @@ func Parse(line string) (Filter, error) {
 				f.lessThan = append(f.lessThan, n)
 			}
 		default:
-			return f, fmt.Errorf("unknown filter %.30q (%s)", field, fields)
+			return f, fmt.Errorf("unknown filter %.30q (%s)", field, validConditions)
 		}
 	}
 	return f, nil
 }
 
-// split splits a line at spaces outside of quotes.
+// split splits a line at spaces outside of quotes, and removes the quotes.
 func split(line string) ([]string, error) {
 	var words []string
 	word, quote := "", rune(0)
@@ -105,7 +106,7 @@ func split(line string) ([]string, error) {
 	return words, nil
 }
 
-// Matches reports whether a row meets all conditions except Text.
+// Matches reports whether a row meets all conditions except Text. Case is ignored.
 func (f Filter) Matches(r Row) bool {
 	allMatch := func(words []string, matches func(string) bool) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !matches(w) })
@@ -121,15 +122,15 @@ func (f Filter) Matches(r Row) bool {
 		(costMatches || len(f.moreThan)+len(f.lessThan) == 0)
 }
 
-// MatchesText reports whether the text of a trajectory or its patch contains Text.
+// MatchesText reports whether a step or the patch of a trajectory contains Text.
 func (f Filter) MatchesText(t *timeline.Timeline) bool {
 	match := TextMatcher(f.Text)
 	patch, _ := t.Patch()
 	return match(patch) || slices.ContainsFunc(t.AllSteps(), func(s *timeline.Step) bool { return s.Contains(match) })
 }
 
-// TextMatcher returns a function that searches for text. The search ignores case
-// unless text has an upper-case letter.
+// TextMatcher returns a function that reports whether its argument contains text. The
+// function ignores case unless text contains an upper-case letter.
 func TextMatcher(text string) func(string) bool {
 	if strings.ContainsFunc(text, unicode.IsUpper) {
 		return func(s string) bool { return strings.Contains(s, text) }

@@ -1,5 +1,5 @@
-// Package scripts reads the replies of a scripted model from a file: a script, or
-// a recorded attempt of any agent whose replies are given again in order.
+// Package scripts reads the replies of a scripted model from a file. The file is a
+// script, or a recorded attempt of any agent, whose replies the model repeats in order.
 package scripts
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats"
 )
 
-// Load reads a script, a journal or a trajectory of at most 512 MB. Errors name
-// the file.
+// Load reads a script, a journal or a trajectory. It fails if the file has more than
+// 512 MiB. Errors name the file.
 func Load(path string) (*scripted.Script, error) {
 	data, err := scripted.ReadFile(path)
 	if err != nil {
@@ -26,25 +26,26 @@ func Load(path string) (*scripted.Script, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a file from memory. Its name is in errors, and its extension selects
-// the format: .jsonl is a journal, .json a script or a trajectory, and all else a
+// Parse is Load for data in memory. Errors contain path. Its extension selects the
+// format: .jsonl is a journal, .json a script or a trajectory, and any other extension a
 // script in YAML.
 func Parse(path string, data []byte) (*scripted.Script, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".jsonl":
-		return recorded(path, trajectories.Scan(path, bytes.NewReader(data)), false)
+		return newScript(path, trajectories.Scan(path, bytes.NewReader(data)), false)
 	case ext == ".json" && isTrajectory(data):
 		f, err := formats.Read(path, data)
 		if err != nil {
 			return nil, fmt.Errorf("load script %s: %w", path, err)
 		}
-		return recorded(path, f.Records, true)
+		return newScript(path, f.Records, true)
 	}
 	return scripted.Parse(path, data)
 }
 
-// isTrajectory reports whether JSON is a recorded attempt rather than a script:
-// an object with messages or a trajectory format, or a list of items with roles.
+// isTrajectory reports whether JSON data is a recorded attempt rather than a script. A
+// recorded attempt is an object with messages or a trajectory format, or a list whose
+// first element has a role.
 func isTrajectory(data []byte) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) == nil {
@@ -58,11 +59,11 @@ func isTrajectory(data []byte) bool {
 	return json.Unmarshal(list[0], &first) == nil && first["role"] != nil
 }
 
-// recorded returns the replies of a recorded attempt, for any instance. Calls
-// that got a format error are kept, to get it again. Other calls of a foreign
-// agent are replaced by the commands it ran, since agents accept different calls,
-// for example ones without a name.
-func recorded(name string, records iter.Seq2[trajectories.Record, error], foreign bool) (*scripted.Script, error) {
+// newScript returns a script with the replies of a recorded attempt, for any instance.
+// For the attempt of a foreign agent, it replaces tool calls by bash calls with the
+// commands that the agent ran, since agents accept different tool calls. It keeps tool
+// calls that caused a format error, so that they cause the error again.
+func newScript(name string, records iter.Seq2[trajectories.Record, error], foreign bool) (*scripted.Script, error) {
 	t, err := trajectories.BuildTranscript(records)
 	if err != nil {
 		return nil, fmt.Errorf("load script %s: %w", name, err)
@@ -72,8 +73,8 @@ func recorded(name string, records iter.Seq2[trajectories.Record, error], foreig
 		if e.Role != model.Assistant {
 			continue
 		}
-		refused := i+1 < len(t.Entries) && t.Entries[i+1].Cause == trajectories.CauseFormatError
-		if calls := e.ToolCalls; foreign && !refused && len(e.Actions) == len(calls) {
+		hasFormatError := i+1 < len(t.Entries) && t.Entries[i+1].Cause == trajectories.CauseFormatError
+		if calls := e.ToolCalls; foreign && !hasFormatError && len(e.Actions) == len(calls) {
 			for k := range calls {
 				id := calls[k].ID
 				calls[k] = scripted.BashCall(e.Actions[k])

@@ -126,14 +126,15 @@ func TestRealTrajectories(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := strings.Count(rolesOf(t, path), "assistant")
+		want := strings.Count(readRoles(t, path), "assistant")
 		if got := len(replies(t, s)); got != want {
 			t.Errorf("%s: %d replies, want %d", path, got, want)
 		}
 	}
 }
 
-func rolesOf(t *testing.T, path string) string {
+// readRoles returns the roles of the messages in a file, separated by spaces.
+func readRoles(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

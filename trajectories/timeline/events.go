@@ -8,15 +8,15 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// describeEvent describes a record that is not part of the conversation. The text is
-// empty if the record is not to be shown.
+// describeEvent describes a record that is not part of the conversation. The description
+// is empty for records that are not shown, including those that cannot be decoded.
 func describeEvent(r trajectories.Record) (kind Kind, description string) {
 	kind = Note
 	problem := func(s string) { kind, description = Problem, s }
 	note := func(s string) { description = s }
 	switch r.Type {
 	case trajectories.TypeImport:
-		_ = decode(r, func(_ trajectories.Record, i trajectories.Import) { note(importText(i)) }) // undecodable records are not shown
+		_ = decode(r, func(_ trajectories.Record, i trajectories.Import) { note(importText(i)) })
 	case trajectories.TypeScrub:
 		_ = decode(r, func(_ trajectories.Record, s trajectories.Scrub) {
 			note(fmt.Sprintf("scrub: the repository contains only HEAD and its history "+
@@ -102,16 +102,16 @@ func limitsText(l trajectories.Limits) string {
 	return steps + ", " + cost
 }
 
-// decisionText describes a decision about a command and the decisions before it.
+// decisionText describes a decision about a command and its previous decisions.
 func decisionText(d trajectories.Decision) string {
-	text := "decision: " + oneDecisionText(d)
-	for _, b := range d.Previous {
-		text += "; after " + oneDecisionText(b)
+	text := "decision: " + singleDecisionText(d)
+	for _, previous := range d.Previous {
+		text += "; after " + singleDecisionText(previous)
 	}
 	return text
 }
 
-func oneDecisionText(d trajectories.Decision) string {
+func singleDecisionText(d trajectories.Decision) string {
 	text := string(d.Action)
 	if by := strings.TrimSpace(d.By + " " + d.Rule); by != "" {
 		text += ", by " + by
@@ -122,15 +122,15 @@ func oneDecisionText(d trajectories.Decision) string {
 	return text
 }
 
-// addDiff adds the working tree diff.
+// addDiff adds notes about the working tree diff to the end.
 func (t *Timeline) addDiff(r trajectories.Record, d trajectories.Diff) {
 	t.Diff = &d
 	s := t.end()
 	switch {
 	case d.Error != "":
 		s.add(r.ID, Problem, "", "diff: not available: "+d.Error)
-	case d.Problem != "":
-		s.add(r.ID, Problem, "", "diff: does not reproduce the working tree: "+d.Problem)
+	case d.VerifyError != "":
+		s.add(r.ID, Problem, "", "diff: does not reproduce the working tree: "+d.VerifyError)
 	default:
 		verified := ""
 		if d.Exact {
@@ -150,20 +150,20 @@ func (t *Timeline) addDiff(r trajectories.Record, d trajectories.Diff) {
 	}
 }
 
-// addOutcome adds the outcome of the attempt.
+// addOutcome adds the outcome of the attempt to the end.
 func (t *Timeline) addOutcome(r trajectories.Record, o trajectories.Outcome) {
 	t.flushTools(r)
 	t.Outcome, t.call = &o, nil
 	s := t.end()
 	kind := Note
-	if !o.Class.Counts() {
+	if !o.Class.IsResult() {
 		kind = Problem
 	}
 	s.add(r.ID, kind, "", strings.TrimSuffix("outcome: "+string(o.Class)+", "+o.ExitStatus, ", "))
 	switch {
-	case o.Class.Counts() && len(o.Submission) == 0:
+	case o.Class.IsResult() && len(o.Submission) == 0:
 		s.add(r.ID, Problem, "", "the patch is empty")
-		s.Failed = false // it is still a result
+		s.Failed = false // an attempt with an empty patch is still a result
 	case len(o.Submission) > 0:
 		s.add(r.ID, Note, "", "a patch of "+text.Count(len(o.Submission), "byte"))
 	}
@@ -182,7 +182,7 @@ func (t *Timeline) addOutcome(r trajectories.Record, o trajectories.Outcome) {
 	}
 }
 
-// resultItems returns the items for the result and the output of a command.
+// resultItems returns the items about the result and the output of a command.
 func resultItems(x *trajectories.Execution) []*Item {
 	kind := Note
 	if x.ExitCode != 0 || x.TimedOut || x.Exception != "" {
@@ -204,19 +204,18 @@ func resultItems(x *trajectories.Execution) []*Item {
 	return items
 }
 
-// maxCall bounds the label of a tool request, in characters.
-const maxCall = 300
+// maxRequestLabel bounds the command line in the label of a tool request, in characters.
+const maxRequestLabel = 300
 
-// toolItems returns the items of a tool request. The label is limited to maxCall
-// characters.
+// toolItems returns the items about a tool request.
 func toolItems(c *trajectories.ToolCall) []*Item {
-	name := text.ClipRunes(strings.Join(append([]string{"mini-tool", c.Name}, c.Args...), " "), maxCall)
+	commandLine := text.ClipRunes(strings.Join(append([]string{"mini-tool", c.Name}, c.Args...), " "), maxRequestLabel)
 	kind := Note
 	if c.ExitCode != 0 {
 		kind = Problem
 	}
 	result := fmt.Sprintf("exit %d, %s, %s bytes", c.ExitCode, formatSeconds(c.Duration), FormatCount(int64(len(c.Output))))
-	items := []*Item{{Kind: kind, Label: "request: " + name, Text: result}}
+	items := []*Item{{Kind: kind, Label: "request: " + commandLine, Text: result}}
 	if len(c.Errors) > 0 {
 		items = append(items, &Item{Kind: Output, Text: string(c.Errors)})
 	}
@@ -230,19 +229,20 @@ func toolItems(c *trajectories.ToolCall) []*Item {
 	return items
 }
 
-// childItem returns an item for a child, which has its own journal.
+// childItem returns an item about a child. The steps of the child are in its own
+// journal.
 func childItem(c trajectories.ChildResult) *Item {
-	it := &Item{Kind: Note, Text: c.Task}
+	item := &Item{Kind: Note, Text: c.Task}
 	if c.Problem != "" {
-		it.Kind, it.Text = Problem, it.Text+"\n"+c.Problem
+		item.Kind, item.Text = Problem, item.Text+"\n"+c.Problem
 	}
 	cost := "-"
 	if c.Cost > 0 {
 		cost = FormatCost(float64(c.Cost))
 	}
-	it.Label = fmt.Sprintf("child %d: %s, %s, %s", c.Child, c.ExitStatus, text.Count(c.Steps, "step"), cost)
+	item.Label = fmt.Sprintf("child %d: %s, %s, %s", c.Child, c.ExitStatus, text.Count(c.Steps, "step"), cost)
 	if c.Journal != "" {
-		it.Label += ", " + c.Journal
+		item.Label += ", " + c.Journal
 	}
-	return it
+	return item
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ResultLine returns a line about a command: its exit code, signal or timeout,
-// duration, and output size.
+// ResultLine returns a line with the exit code, signal or timeout, duration and output
+// size of a command.
 func ResultLine(x *trajectories.Execution) string {
 	parts := []string{exitText(x)}
 	if x.Signal != 0 {
@@ -41,8 +41,8 @@ func exitText(x *trajectories.Execution) string {
 	return fmt.Sprintf("exit %d", x.ExitCode)
 }
 
-// StepStats returns statistics of a step: exit codes, cost and tokens so far, and the
-// model call. For the end they are the totals of the attempt.
+// StepStats returns statistics of a step: exit codes, cost and tokens up to this step,
+// and the model call. For t.End it returns the totals of the attempt.
 func (t *Timeline) StepStats(s *Step) []string {
 	if s == t.End {
 		return t.totals()
@@ -51,9 +51,9 @@ func (t *Timeline) StepStats(s *Step) []string {
 		return nil
 	}
 	var stats, exitCodes []string
-	for _, it := range s.Items {
-		if it.Execution != nil {
-			exitCodes = append(exitCodes, exitText(it.Execution))
+	for _, item := range s.Items {
+		if item.Execution != nil {
+			exitCodes = append(exitCodes, exitText(item.Execution))
 		}
 	}
 	if len(exitCodes) > 0 {
@@ -111,7 +111,7 @@ func (t *Timeline) totals() []string {
 	return stats
 }
 
-// FormatCount formats a number in at most five columns.
+// FormatCount formats a number below 10^13 in at most five columns.
 func FormatCount(n int64) string {
 	switch {
 	case n >= 10e9:
@@ -128,7 +128,7 @@ func FormatCount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// FormatCost formats a cost in dollars in at most seven columns.
+// FormatCost formats a cost in US dollars below 1,000,000 in at most seven columns.
 func FormatCost(c float64) string {
 	switch {
 	case c < 0.01 && c > 0:
@@ -141,11 +141,11 @@ func FormatCost(c float64) string {
 
 // FormatDuration formats a duration as 0:07, 59:59 or 1:02:03.
 func FormatDuration(d time.Duration) string {
-	s := int(max(d, 0) / time.Second)
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	seconds := int(max(d, 0) / time.Second)
+	if seconds >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
 func formatSeconds(s trajectories.Seconds) string {

@@ -1,8 +1,8 @@
-// Package timeline groups the records of an attempt into steps for display:
-// reasoning, text, commands, results and events. It does not render them.
+// Package timeline groups the records of an attempt into steps for display. A step has
+// reasoning, text, commands, results and events. The package does not render them.
 //
-// Records are added one at a time, so a growing journal can be followed. Texts are
-// unchanged; the caller must sanitize them for a terminal.
+// Records can be added one at a time, to follow a journal while it grows. The package
+// does not change texts; the caller must sanitize them for a terminal.
 package timeline
 
 import (
@@ -21,13 +21,13 @@ import (
 // Timeline is an attempt as a list of steps. The zero value is empty.
 type Timeline struct {
 	Header trajectories.Header
-	// Steps has everything before the first reply in its first element, then one
-	// element per reply. It is empty before the first record.
+	// Steps is empty before the first record. Its first element has everything before
+	// the first reply; each further element is a reply.
 	Steps []*Step
-	// End has the diff and the outcome; nil before both.
+	// End describes the diff and the outcome. It is nil before the first of them.
 	End *Step
-	// Usage and Cost are the totals of all calls, including those with abandoned
-	// replies.
+	// Usage and Cost are the totals of all calls, including calls whose replies were
+	// abandoned.
 	Usage model.Usage
 	Cost  model.Cost
 	// Start and Last are the times of the first and the newest record.
@@ -39,21 +39,22 @@ type Timeline struct {
 	tools []*Item // tool requests without an execution so far
 }
 
-// Step is a reply of the model with the results of its commands, or the items before
-// the first reply or after the last.
+// Step is a reply of the model with the results of its commands. The first and the last
+// step are no replies; they have the items before the first reply and about the end.
 type Step struct {
-	Number int // from 1; 0 before the first reply and at the end
-	Name   string
-	// Cost and Tokens are the totals of all calls up to this step.
+	Number int    // of the reply, from 1; 0 for other steps
+	Name   string // PromptsStep or EndStep; empty for a reply
+	// Cost and Tokens are the totals of all calls up to this step, including its own.
 	Cost   model.Cost
 	Tokens int64
 	Time   time.Time
-	// Failed is set if a command failed, or there was a format error or a rejection.
+	// Failed is set if a command failed, if the reply or the patch was rejected, or if
+	// the step has an item of kind Problem.
 	Failed bool
 	Items  []*Item
 
 	call   *call
-	record int
+	record int // record ID of the reply
 }
 
 // Kind is the kind of an item.
@@ -61,32 +62,32 @@ type Kind int
 
 // The kinds of items.
 const (
-	Message   Kind = iota // a message to the model: a prompt, a user message, an error
+	Message   Kind = iota // a message to the model, such as a prompt or a user message
 	Reply                 // the text of a reply, without its command
 	Reasoning             // the reasoning of a reply
-	Command
-	Output  // command output, including escape sequences
-	Note    // information from mini
-	Problem // an error reported by mini
-	Patch
+	Command               // a command, or a tool call that was not parsed as a command
+	Output                // output of a command, including escape sequences
+	Note                  // information from mini
+	Problem               // an error reported by mini
+	Patch                 // a diff
 )
 
 // Item is an element of a step.
 type Item struct {
 	Kind  Kind
-	Label string // title, empty if Kind is sufficient
+	Label string // title; may be empty
 	Text  string
 	// Execution is the result of a command; nil if there is none yet.
 	Execution *trajectories.Execution
-	// Results are the items about a command, in order: its result, its output and its
-	// tool requests.
+	// Results are items about a command: its result, its output and its tool requests,
+	// in this order.
 	Results []*Item
 
 	record     int // record ID of the message or the execution
-	reportedBy int // record ID of the message that reports the execution to the model
+	reportedBy int // record ID of the message that reports the execution to the model, or 0
 }
 
-// call is a model call without the provider's response.
+// call is the part of trajectories.Call that is shown.
 type call struct {
 	Usage        model.Usage          `json:"usage"`
 	Cost         model.Cost           `json:"cost"`
@@ -101,9 +102,9 @@ const (
 	EndStep     = "end"
 )
 
-// Read adds all records. On an error it returns the timeline of the records before
-// it, with an item about the error.
-func Read(records iter.Seq2[trajectories.Record, error]) (*Timeline, error) {
+// Build returns the timeline of records. With an error, it also returns the timeline of
+// the records before the error, with an item about the error in End.
+func Build(records iter.Seq2[trajectories.Record, error]) (*Timeline, error) {
 	t := &Timeline{}
 	for r, err := range records {
 		if err == nil {
@@ -117,7 +118,7 @@ func Read(records iter.Seq2[trajectories.Record, error]) (*Timeline, error) {
 	return t, nil
 }
 
-// IsEmpty reports whether the timeline has no steps with items.
+// IsEmpty reports whether Steps has no items.
 func (t *Timeline) IsEmpty() bool {
 	return len(t.Steps) == 0 || len(t.Steps) == 1 && len(t.Steps[0].Items) == 0
 }
@@ -125,7 +126,7 @@ func (t *Timeline) IsEmpty() bool {
 // ReplyCount returns the number of steps that are replies.
 func (t *Timeline) ReplyCount() int { return max(0, len(t.Steps)-1) }
 
-// AllSteps returns the steps, including End.
+// AllSteps returns Steps followed by End, if there is one.
 func (t *Timeline) AllSteps() []*Step {
 	if t.End == nil {
 		return t.Steps
@@ -136,12 +137,12 @@ func (t *Timeline) AllSteps() []*Step {
 // AllItems yields the items of a step, each followed by its results.
 func (s *Step) AllItems() iter.Seq[*Item] {
 	return func(yield func(*Item) bool) {
-		for _, it := range s.Items {
-			if !yield(it) {
+		for _, item := range s.Items {
+			if !yield(item) {
 				return
 			}
-			for _, part := range it.Results {
-				if !yield(part) {
+			for _, result := range item.Results {
+				if !yield(result) {
 					return
 				}
 			}
@@ -149,10 +150,10 @@ func (s *Step) AllItems() iter.Seq[*Item] {
 	}
 }
 
-// Contains reports whether a text or a label of the step matches.
+// Contains reports whether matches returns true for a text or a label of the step.
 func (s *Step) Contains(matches func(string) bool) bool {
-	for it := range s.AllItems() {
-		if matches(it.Text) || it.Label != "" && matches(it.Label) {
+	for item := range s.AllItems() {
+		if matches(item.Text) || item.Label != "" && matches(item.Label) {
 			return true
 		}
 	}
@@ -208,13 +209,15 @@ func decode[T any](r trajectories.Record, f func(trajectories.Record, T)) error 
 	return nil
 }
 
-func (t *Timeline) last() *Step { return t.Steps[len(t.Steps)-1] }
+// lastStep returns the newest step, except End.
+func (t *Timeline) lastStep() *Step { return t.Steps[len(t.Steps)-1] }
 
-// add adds an item to the newest step, unless it is empty.
+// add adds an item to the newest step, unless both label and text are empty.
 func (t *Timeline) add(r trajectories.Record, kind Kind, label, text string) {
-	t.last().add(r.ID, kind, label, text)
+	t.lastStep().add(r.ID, kind, label, text)
 }
 
+// add adds an item to the step, unless both label and text are empty.
 func (s *Step) add(record int, kind Kind, label, text string) {
 	if text == "" && label == "" {
 		return
@@ -237,35 +240,36 @@ func (t *Timeline) addMessage(r trajectories.Record, m trajectories.Message) {
 		t.addReply(r, m)
 		return
 	}
-	if t.markReported(r, m.Cause) { // the execution shows it
+	if t.markReported(r, m.Cause) { // resultItems already shows the output
 		return
 	}
-	kind, label, failed := describe(m)
+	kind, label, failed := describeMessage(m)
 	t.add(r, kind, label, m.Content)
-	t.last().Failed = t.last().Failed || failed
+	t.lastStep().Failed = t.lastStep().Failed || failed
 	if n := len(m.Images); n > 0 {
 		t.add(r, Note, "", text.Count(n, "image")+" not shown")
 	}
 }
 
-// markReported records which execution a message reports to the model. It returns
-// false if the execution is not shown.
-func (t *Timeline) markReported(r trajectories.Record, c trajectories.Cause) bool {
-	byUser := c == trajectories.CauseUserCommand
-	if !byUser && (c != trajectories.CauseObservation || len(t.Steps) == 1) {
+// markReported sets Item.reportedBy of the execution that a message with the given cause
+// reports to the model. It returns false if the newest step has no such execution.
+func (t *Timeline) markReported(r trajectories.Record, cause trajectories.Cause) bool {
+	byUser := cause == trajectories.CauseUserCommand
+	if !byUser && (cause != trajectories.CauseObservation || len(t.Steps) == 1) {
 		return false
 	}
-	for _, it := range t.last().Items {
-		if it.Execution != nil && it.reportedBy == 0 && it.Execution.ByUser == byUser {
-			it.reportedBy = r.ID
+	for _, item := range t.lastStep().Items {
+		if item.Execution != nil && item.reportedBy == 0 && item.Execution.ByUser == byUser {
+			item.reportedBy = r.ID
 			return true
 		}
 	}
 	return false
 }
 
-// describe returns the kind and the label of a message.
-func describe(m trajectories.Message) (kind Kind, label string, failed bool) {
+// describeMessage returns the kind and the label of a message. failed reports whether it
+// rejects a reply.
+func describeMessage(m trajectories.Message) (kind Kind, label string, failed bool) {
 	switch m.Cause {
 	case trajectories.CausePrompt:
 		return Message, string(m.Role) + " prompt", false
@@ -318,75 +322,77 @@ func (t *Timeline) addReply(r trajectories.Record, m trajectories.Message) {
 }
 
 // trimCommand removes the code block with the command from a reply, since the command
-// is shown separately.
+// is an item of its own. It returns the reply unchanged if there is no such block.
 func trimCommand(reply, command string) string {
 	const fence = "```"
-	at := strings.Index(reply, command)
-	if at < 0 || command == "" {
+	start := strings.Index(reply, command)
+	if start < 0 || command == "" {
 		return reply
 	}
-	before, after := strings.TrimRight(reply[:at], "\n"), strings.TrimLeft(reply[at+len(command):], "\n")
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	if !strings.HasPrefix(line, fence) || !strings.HasPrefix(after, fence) {
+	before, after := strings.TrimRight(reply[:start], "\n"), strings.TrimLeft(reply[start+len(command):], "\n")
+	fenceLine := before[strings.LastIndexByte(before, '\n')+1:]
+	if !strings.HasPrefix(fenceLine, fence) || !strings.HasPrefix(after, fence) {
 		return reply
 	}
-	return strings.TrimSpace(strings.TrimSuffix(before, line) + strings.TrimPrefix(after, fence))
+	return strings.TrimSpace(strings.TrimSuffix(before, fenceLine) + strings.TrimPrefix(after, fence))
 }
 
 // userCommandLabel is the label of user commands.
 const userCommandLabel = "command run by the user"
 
-// addExecution adds the result to the first command of the step that has none.
+// addExecution adds an execution to the first command of the newest step that has none.
+// A user command and the start-up command become new items.
 func (t *Timeline) addExecution(r trajectories.Record, x trajectories.Execution) {
-	s := t.last()
+	s := t.lastStep()
 	i := -1
 	if !x.ByUser {
-		i = slices.IndexFunc(s.Items, func(it *Item) bool { return it.Kind == Command && it.Execution == nil })
+		i = slices.IndexFunc(s.Items, func(item *Item) bool { return item.Kind == Command && item.Execution == nil })
 	}
 	if i < 0 {
 		i = len(s.Items)
 		s.Items = append(s.Items, &Item{Kind: Command})
 	}
-	it := s.Items[i]
-	it.Text, it.Label, it.Execution, it.record = x.Command, "", &x, r.ID
+	item := s.Items[i]
+	item.Text, item.Label, item.Execution, item.record = x.Command, "", &x, r.ID
 	switch {
 	case x.ByUser:
-		it.Label = userCommandLabel
+		item.Label = userCommandLabel
 	case s.Number == 0:
-		it.Label = "start-up command"
+		item.Label = "start-up command"
 	}
-	it.Results = append(resultItems(&x), t.tools...)
+	item.Results = append(resultItems(&x), t.tools...)
 	t.tools = nil
 	if n := len(x.Background); n > 0 {
-		it.Results = append(it.Results, &Item{Kind: Note, Text: fmt.Sprintf("%d processes were left running", n)})
+		item.Results = append(item.Results, &Item{Kind: Note, Text: fmt.Sprintf("%d processes were left running", n)})
 	}
 	s.Failed = s.Failed || x.ExitCode != 0 || x.TimedOut || x.Exception != ""
 }
 
-// resume removes the abandoned part of the conversation, except for problems.
+// resume removes abandoned items, except for problems. A command of the last reply that
+// remains loses an abandoned execution, since mini runs the command again.
 func (t *Timeline) resume(r trajectories.Record) {
 	t.call, t.End, t.Diff, t.Outcome = nil, nil, nil, nil
 	t.flushTools(r)
 	var problems []*Item
-	for len(t.Steps) > 1 && t.last().record > r.Parent {
-		for _, it := range slices.Backward(t.last().Items) {
-			if it.Kind == Problem {
-				problems = append(problems, it)
+	for len(t.Steps) > 1 && t.lastStep().record > r.Parent {
+		for _, item := range slices.Backward(t.lastStep().Items) {
+			if item.Kind == Problem {
+				problems = append(problems, item)
 			}
 		}
 		t.Steps = t.Steps[:len(t.Steps)-1]
 	}
-	s := t.last()
-	s.Items = slices.DeleteFunc(s.Items, func(it *Item) bool {
-		rerun := it.Execution != nil && !it.Execution.ByUser && s.Number > 0
-		return it.record > r.Parent && it.Kind != Problem && it.Kind != Note && !rerun
+	s := t.lastStep()
+	s.Items = slices.DeleteFunc(s.Items, func(item *Item) bool {
+		runsAgain := item.Execution != nil && !item.Execution.ByUser && s.Number > 0
+		return item.record > r.Parent && item.Kind != Problem && item.Kind != Note && !runsAgain
 	})
-	for _, it := range s.Items {
-		if it.Execution != nil && it.record > r.Parent {
-			it.Execution, it.Results, it.record = nil, nil, s.record
+	for _, item := range s.Items {
+		if item.Execution != nil && item.record > r.Parent {
+			item.Execution, item.Results, item.record = nil, nil, s.record
 		}
-		if it.reportedBy > r.Parent {
-			it.reportedBy = 0
+		if item.reportedBy > r.Parent {
+			item.reportedBy = 0
 		}
 	}
 	slices.Reverse(problems)
@@ -398,16 +404,16 @@ func (t *Timeline) addTool(_ trajectories.Record, c trajectories.ToolCall) {
 	t.tools = append(t.tools, toolItems(&c)...)
 }
 
-// flushTools adds tool requests whose command did not finish.
+// flushTools adds the requests of a command that did not finish to the newest step.
 func (t *Timeline) flushTools(r trajectories.Record) {
-	for _, it := range t.tools {
-		it.record = r.ID
+	for _, item := range t.tools {
+		item.record = r.ID
 	}
-	t.last().Items = append(t.last().Items, t.tools...)
+	t.lastStep().Items = append(t.lastStep().Items, t.tools...)
 	t.tools = nil
 }
 
-// end returns the step after the last reply.
+// end returns t.End and creates it if necessary.
 func (t *Timeline) end() *Step {
 	if t.End == nil {
 		t.End = &Step{Name: EndStep}
@@ -415,9 +421,9 @@ func (t *Timeline) end() *Step {
 	return t.End
 }
 
-// Patch returns the final patch and a description of it, or the reason why there is
-// none.
-func (t *Timeline) Patch() (patch, from string) {
+// Patch returns the final patch and describes its source. If there is no patch, the
+// description is the reason.
+func (t *Timeline) Patch() (patch, description string) {
 	o := t.Outcome
 	switch {
 	case o != nil && len(o.Submission) > 0 && o.Autosubmitted:

@@ -12,11 +12,11 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// attempt builds a timeline from records, numbered from 1.
+// attempt builds a timeline. Its methods add records, numbered from 1, and return IDs.
 type attempt struct {
 	t  *testing.T
 	tl timeline.Timeline
-	id int
+	id int // of the newest record
 }
 
 func (a *attempt) add(parent int, typ trajectories.Type, data any) int {
@@ -32,7 +32,7 @@ func (a *attempt) add(parent int, typ trajectories.Type, data any) int {
 	return a.id
 }
 
-func (a *attempt) say(c trajectories.Cause, text string, actions ...string) int {
+func (a *attempt) addMessage(c trajectories.Cause, text string, actions ...string) int {
 	a.t.Helper()
 	m := trajectories.Message{Cause: c, Actions: actions}
 	m.Role, m.Content = model.User, text
@@ -43,19 +43,19 @@ func (a *attempt) say(c trajectories.Cause, text string, actions ...string) int 
 	return a.add(0, trajectories.TypeMessage, m)
 }
 
-func (a *attempt) ran(x trajectories.Execution) int {
+func (a *attempt) addExecution(x trajectories.Execution) int {
 	a.t.Helper()
 	return a.add(0, trajectories.TypeExecution, x)
 }
 
-// text returns all steps, one item per line.
+// text returns the steps and their items, one per line.
 func (a *attempt) text() string {
 	var b strings.Builder
 	for _, s := range a.tl.AllSteps() {
 		b.WriteString(strings.Join(append([]string{"=", s.Name}, a.tl.StepStats(s)...), " ") + "\n")
-		for it := range s.AllItems() {
-			line := strings.TrimSpace(it.Label + " | " + it.Text)
-			if it.Kind == timeline.Command && it.Execution == nil {
+		for item := range s.AllItems() {
+			line := strings.TrimSpace(item.Label + " | " + item.Text)
+			if item.Kind == timeline.Command && item.Execution == nil {
 				line += " (no result)"
 			}
 			b.WriteString(line + "\n")
@@ -64,29 +64,30 @@ func (a *attempt) text() string {
 	return b.String()
 }
 
-func want(t *testing.T, got string, lines ...string) {
+// checkText checks that got consists of lines.
+func checkText(t *testing.T, got string, lines ...string) {
 	t.Helper()
 	if text := strings.Join(lines, "\n") + "\n"; got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
 }
 
-// Results belong to the commands of a reply in order. Tool requests are shown with
-// their command, and observations are not shown again.
+// TestCommands checks that results belong to the commands of a reply in order, that tool
+// requests are shown with their command, and that observations are not shown again.
 func TestCommands(t *testing.T) {
 	a := &attempt{t: t}
-	a.ran(trajectories.Execution{Command: "conda activate"})
-	a.say(trajectories.CausePrompt, "Do it.")
-	a.say(trajectories.CauseReply, "I look.", "ls", "cat x", "rm x")
+	a.addExecution(trajectories.Execution{Command: "conda activate"})
+	a.addMessage(trajectories.CausePrompt, "Do it.")
+	a.addMessage(trajectories.CauseReply, "I look.", "ls", "cat x", "rm x")
 	a.add(0, trajectories.TypeTool, trajectories.ToolCall{Name: "note", Args: []string{"a"}, ExitCode: 2, Errors: []byte("no")})
-	a.ran(trajectories.Execution{Command: "ls", Output: []byte("x\n")})
-	a.say(trajectories.CauseObservation, "x")
-	a.ran(trajectories.Execution{Command: "mine", ByUser: true})
-	a.ran(trajectories.Execution{Command: "cat x", Output: []byte("headtail"), Head: 4, Truncated: true, Bytes: 1008, ExitCode: 1, TimedOut: true})
-	a.say(trajectories.CauseUserCommand, "The user ran mine.")
-	a.say(trajectories.CauseObservation, "headtail")
-	a.say(trajectories.CauseObservation, "of another command")
-	want(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "user prompt | Do it.",
+	a.addExecution(trajectories.Execution{Command: "ls", Output: []byte("x\n")})
+	a.addMessage(trajectories.CauseObservation, "x")
+	a.addExecution(trajectories.Execution{Command: "mine", ByUser: true})
+	a.addExecution(trajectories.Execution{Command: "cat x", Output: []byte("headtail"), Head: 4, Truncated: true, Bytes: 1008, ExitCode: 1, TimedOut: true})
+	a.addMessage(trajectories.CauseUserCommand, "The user ran mine.")
+	a.addMessage(trajectories.CauseObservation, "headtail")
+	a.addMessage(trajectories.CauseObservation, "of another command")
+	checkText(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "user prompt | Do it.",
 		"=  exit 0, exit 1, exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| I look.",
 		"| ls", "| exit 0, 2 bytes", "| x", "request: mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
 		"| cat x", "| exit 1, timed out, 8 bytes of 1.0k, the middle left out", "| head", "| ... 1.0k bytes left out ...", "| tail",
@@ -96,15 +97,15 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Abandoned records are removed, except for problems and costs.
+// TestResume checks that abandoned records are removed, except for problems and costs.
 func TestResume(t *testing.T) {
 	a := &attempt{t: t}
-	a.say(trajectories.CausePrompt, "Do it.")
-	a.say(trajectories.CauseReply, "one", "ls")
-	a.ran(trajectories.Execution{Command: "ls", Output: []byte("old")})
-	first := a.say(trajectories.CauseObservation, "old")
-	a.say(trajectories.CauseReply, "two", "cat")
-	a.ran(trajectories.Execution{Command: "cat", Output: []byte("old")})
+	a.addMessage(trajectories.CausePrompt, "Do it.")
+	a.addMessage(trajectories.CauseReply, "one", "ls")
+	a.addExecution(trajectories.Execution{Command: "ls", Output: []byte("old")})
+	first := a.addMessage(trajectories.CauseObservation, "old")
+	a.addMessage(trajectories.CauseReply, "two", "cat")
+	a.addExecution(trajectories.Execution{Command: "cat", Output: []byte("old")})
 	a.add(0, trajectories.TypeCall, trajectories.Call{Error: "unreachable"})
 	a.add(0, trajectories.TypeTool, trajectories.ToolCall{Name: "late"})
 	a.add(0, trajectories.TypeDiff, trajectories.Diff{Patch: []byte("x")})
@@ -113,23 +114,23 @@ func TestResume(t *testing.T) {
 	if a.tl.Outcome != nil || a.tl.End != nil || a.tl.ReplyCount() != 1 {
 		t.Errorf("the end is kept: %s", a.text())
 	}
-	a.say(trajectories.CauseReply, "three", "cat")
+	a.addMessage(trajectories.CauseReply, "three", "cat")
 	a.add(0, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 3, Cost: 0.75, Submission: []byte("diff")})
-	want(t, a.text(), "= prompts", "user prompt | Do it.",
+	checkText(t, a.text(), "= prompts", "user prompt | Do it.",
 		"=  exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| one", "| ls", "| exit 0, 3 bytes", "| old",
 		"| model call failed: unreachable", "| the attempt was interrupted and resumed",
 		"=  $0.75 so far 30 tokens so far 10 in, 0 out", "| three", "| cat (no result)",
 		"= end 3 steps $0.75", "| outcome: submitted, Submitted", "| a patch of 4 bytes")
 
-	// A command whose result was abandoned is run again.
+	// If the result of a command was abandoned, its new result replaces it.
 	b := &attempt{t: t}
-	b.say(trajectories.CausePrompt, "Do it.")
-	reply := b.say(trajectories.CauseReply, "one", "ls")
-	b.ran(trajectories.Execution{Command: "ls", Output: []byte("old")})
-	b.say(trajectories.CauseObservation, "old")
+	b.addMessage(trajectories.CausePrompt, "Do it.")
+	reply := b.addMessage(trajectories.CauseReply, "one", "ls")
+	b.addExecution(trajectories.Execution{Command: "ls", Output: []byte("old")})
+	b.addMessage(trajectories.CauseObservation, "old")
 	b.add(reply, trajectories.TypeResume, trajectories.Resume{})
-	b.ran(trajectories.Execution{Command: "ls", Output: []byte("new")})
-	b.say(trajectories.CauseObservation, "new")
+	b.addExecution(trajectories.Execution{Command: "ls", Output: []byte("new")})
+	b.addMessage(trajectories.CauseObservation, "new")
 	if text := b.text(); strings.Contains(text, "old") || strings.Count(text, "new") != 1 {
 		t.Errorf("it is\n%s", text)
 	}
@@ -137,7 +138,7 @@ func TestResume(t *testing.T) {
 
 func TestPatch(t *testing.T) {
 	patch := []byte("diff")
-	for from, tl := range map[string]*timeline.Timeline{
+	for want, tl := range map[string]*timeline.Timeline{
 		"the submission": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceSubmitted}},
 		"the submission: the working tree diff, taken by mini at the end":                        {Outcome: &trajectories.Outcome{Submission: patch, Autosubmitted: true}},
 		"the submission: the working tree diff, since the agent submitted no patch that applies": {Outcome: &trajectories.Outcome{Submission: patch, Source: trajectories.SourceWorktree}},
@@ -146,22 +147,23 @@ func TestPatch(t *testing.T) {
 		"no patch yet: the attempt has not ended":                                                {},
 		"no patch: the attempt ended without one":                                                {Outcome: &trajectories.Outcome{}},
 	} {
-		if text, got := tl.Patch(); got != from || (text == "") != strings.HasPrefix(from, "no patch") {
-			t.Errorf("%q, %q, want %q", text, got, from)
+		if text, got := tl.Patch(); got != want || (text == "") != strings.HasPrefix(want, "no patch") {
+			t.Errorf("%q, %q, want %q", text, got, want)
 		}
 	}
 }
 
-// After a record that cannot be decoded, the timeline ends with an error.
+// TestDamaged checks that the timeline ends with an error at a record that cannot be
+// decoded.
 func TestDamaged(t *testing.T) {
 	good := trajectories.Record{ID: 1, Type: trajectories.TypeMessage, Data: []byte(`{"role":"user","content":"hi"}`)}
 	bad := trajectories.Record{ID: 2, Type: trajectories.TypeExecution, Data: []byte(`{"command":1}`)}
-	tl, err := timeline.Read(func(yield func(trajectories.Record, error) bool) { _ = yield(good, nil) && yield(bad, nil) })
+	tl, err := timeline.Build(func(yield func(trajectories.Record, error) bool) { _ = yield(good, nil) && yield(bad, nil) })
 	if err == nil || tl.IsEmpty() || !tl.End.Contains(func(s string) bool { return strings.HasPrefix(s, "the rest of the file is damaged") }) {
 		t.Errorf("%v, %v", tl.End, err)
 	}
 	broken := errors.New("broken")
-	tl, err = timeline.Read(func(yield func(trajectories.Record, error) bool) { yield(trajectories.Record{}, broken) })
+	tl, err = timeline.Build(func(yield func(trajectories.Record, error) bool) { yield(trajectories.Record{}, broken) })
 	if !errors.Is(err, broken) || !tl.IsEmpty() {
 		t.Errorf("%+v, %v", tl, err)
 	}

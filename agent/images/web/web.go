@@ -29,20 +29,20 @@ type Fetcher struct{ client *http.Client }
 var _ images.Fetcher = (*Fetcher)(nil)
 
 // New returns a Fetcher that uses the proxies of the environment (HTTP_PROXY
-// and others). It rejects non-public addresses unless private is true.
-func New(private bool) *Fetcher { return newFetcher(http.ProxyFromEnvironment, private) }
+// and others). It rejects non-public addresses unless allowPrivate is true.
+func New(allowPrivate bool) *Fetcher { return newFetcher(http.ProxyFromEnvironment, allowPrivate) }
 
 // proxyFunc returns the proxy of a request; nil for none.
 type proxyFunc func(*http.Request) (*url.URL, error)
 
-func newFetcher(p proxyFunc, private bool) *Fetcher {
-	direct := &net.Dialer{Timeout: timeout}
-	if !private {
-		direct.Control = checkPublicAddr
+func newFetcher(p proxyFunc, allowPrivate bool) *Fetcher {
+	dialer := &net.Dialer{Timeout: timeout}
+	if !allowPrivate {
+		dialer.Control = checkPublicAddr
 	}
 	t := &transport{
-		proxy: p, private: private,
-		direct:  &http.Transport{DialContext: direct.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
+		proxy: p, allowPrivate: allowPrivate,
+		direct:  &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
 		proxied: &http.Transport{Proxy: p, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
 	}
 	return &Fetcher{&http.Client{Timeout: timeout, Transport: t, CheckRedirect: checkRedirect}}
@@ -53,7 +53,7 @@ func newFetcher(p proxyFunc, private bool) *Fetcher {
 // the proxy itself may be private.
 type transport struct {
 	proxy           proxyFunc
-	private         bool
+	allowPrivate    bool
 	direct, proxied http.RoundTripper
 }
 
@@ -64,7 +64,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("invalid proxy address")
 	case proxy == nil:
 		return t.direct.RoundTrip(req)
-	case !t.private && !isPublicHost(req.Context(), req.URL.Hostname()):
+	case !t.allowPrivate && !isPublicHost(req.Context(), req.URL.Hostname()):
 		return nil, errPrivate
 	}
 	return t.proxied.RoundTrip(req)
@@ -106,7 +106,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 // errPrivate means that an address is not public.
 var errPrivate = errors.New("the address is not public")
 
-// checkPublicAddr checks the address of a connection after name resolution.
+// checkPublicAddr checks the resolved address of a connection, as
+// net.Dialer.Control.
 func checkPublicAddr(_, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(a.Addr()) {
@@ -115,15 +116,16 @@ func checkPublicAddr(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// isPublicHost reports whether a proxy may be asked for a host. Behind a proxy,
-// public names often cannot be resolved; such names are allowed.
+// isPublicHost reports whether a proxy may be asked for a host. It allows names
+// that this machine cannot resolve: behind a proxy, public names often cannot
+// be resolved.
 func isPublicHost(ctx context.Context, host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return isPublic(ip)
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
-	top := labels[len(labels)-1]
-	if len(labels) < 2 || strings.EqualFold(top, "localhost") || top == "" || top[0] >= '0' && top[0] <= '9' {
+	tld := labels[len(labels)-1]
+	if len(labels) < 2 || strings.EqualFold(tld, "localhost") || tld == "" || tld[0] >= '0' && tld[0] <= '9' {
 		return false // local names, and numeric addresses in unusual forms
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -141,7 +143,7 @@ func isPublic(ip netip.Addr) bool {
 // for internal services.
 var sharedPrefix = netip.MustParsePrefix("100.64.0.0/10")
 
-// rootCause returns the innermost error, without the URL.
+// rootCause returns the innermost error, which does not contain the URL.
 func rootCause(err error) error {
 	if errors.Is(err, errPrivate) {
 		return errPrivate

@@ -14,7 +14,7 @@ import (
 )
 
 // Command is a decider that is a local program. It runs once per question,
-// without a shell; processes that it leaves behind are killed.
+// without a shell; processes that it leaves running are killed.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
@@ -62,7 +62,7 @@ func (c Command) Ask(ctx context.Context, q policy.Question) (policy.Answer, err
 	case err != nil:
 		return policy.Answer{}, fmt.Errorf("run %s: %w", name, err)
 	}
-	a, err := parse(out.Data)
+	a, err := parseAnswer(out.Data)
 	if err != nil {
 		return policy.Answer{}, fmt.Errorf("%s: %w", name, err)
 	}

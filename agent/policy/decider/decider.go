@@ -3,8 +3,8 @@
 // receives it by POST.
 //
 // The answer is one word (allow, ask or deny) or a JSON object {"decision":
-// "deny", "reason": "..."}. Any other answer, or none in time, is an error,
-// which makes the policy deny by default.
+// "deny", "reason": "..."}. Any other answer, or a missing one, is an error. By
+// default the policy then denies the command.
 package decider
 
 import (
@@ -30,8 +30,8 @@ const (
 // DefaultTimeout bounds an answer if no timeout is set.
 const DefaultTimeout = 30 * time.Second
 
-// parse decodes an answer.
-func parse(data []byte) (policy.Answer, error) {
+// parseAnswer decodes an answer.
+func parseAnswer(data []byte) (policy.Answer, error) {
 	if len(data) > maxAnswer {
 		return policy.Answer{}, fmt.Errorf("the answer is longer than %d KB", maxAnswer>>10)
 	}

@@ -73,8 +73,8 @@ func check(t *testing.T, got policy.Answer, err error, want policy.Answer, text 
 	}
 }
 
-// TestCommandThatHangs checks that a timeout kills all processes of a command.
-func TestCommandThatHangs(t *testing.T) {
+// TestCommandTimeout checks that a timeout kills all processes of a command.
+func TestCommandTimeout(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("process groups are Linux's here")
 	}
@@ -83,15 +83,15 @@ func TestCommandThatHangs(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "within 500ms") {
 		t.Fatal(err)
 	}
-	gone(t, file)
-	// One that answers, and leaves something behind.
+	waitForExit(t, file)
+	// A program that answers and leaves a process running.
 	got, err := sh(t, `sleep 1000 > /dev/null 2>&1 & echo $! > '`+file+`'; echo allow`, 0).Ask(t.Context(), policy.Question{})
 	check(t, got, err, policy.Answer{Action: agent.Allow}, "")
-	gone(t, file)
+	waitForExit(t, file)
 }
 
-// gone waits until a process has exited.
-func gone(t *testing.T, file string) {
+// waitForExit waits until the process whose ID is in a file has exited.
+func waitForExit(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -113,9 +113,9 @@ func gone(t *testing.T, file string) {
 }
 
 func TestServer(t *testing.T) {
-	elsewhere := 0
+	redirected := 0
 	mux := http.NewServeMux()
-	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, _ *http.Request) { elsewhere++; _, _ = w.Write([]byte("allow")) })
+	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, _ *http.Request) { redirected++; _, _ = w.Write([]byte("allow")) })
 	mux.HandleFunc("/{what}", func(w http.ResponseWriter, r *http.Request) {
 		var q policy.Question
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Command != "ls" || r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer token-1" {
@@ -172,7 +172,7 @@ func TestServer(t *testing.T) {
 			}
 		})
 	}
-	if elsewhere > 0 {
+	if redirected > 0 {
 		t.Error("a redirection was followed")
 	}
 	down := decider.Server{URL: "http://127.0.0.1:1/"}

@@ -17,8 +17,8 @@ import (
 // Server is a decider at a URL.
 type Server struct {
 	URL string
-	// Header and Value are an additional header of each request, unless Header
-	// is empty. Value is a secret and does not appear in errors.
+	// Header and Value are the name and value of an additional header; an empty
+	// Header means none. Value is a secret and does not appear in errors.
 	Header, Value string
 	// Timeout bounds the answer; 0 means DefaultTimeout.
 	Timeout time.Duration
@@ -69,7 +69,7 @@ func (s Server) Ask(ctx context.Context, q policy.Question) (policy.Answer, erro
 	case resp.StatusCode != http.StatusOK:
 		return policy.Answer{}, fmt.Errorf("%s: HTTP status %d", s.URL, resp.StatusCode)
 	}
-	a, err := parse(data)
+	a, err := parseAnswer(data)
 	if err != nil {
 		return policy.Answer{}, fmt.Errorf("%s: %w", s.URL, err)
 	}

@@ -9,15 +9,15 @@ import (
 // parsedArguments are the options and operands of a program.
 type parsedArguments struct {
 	flags    map[string]bool
-	values   map[string][]value // values of options that take one
+	values   map[string][]value // values of the options that take a value
 	operands []value
-	// hasUnknown is set if some argument may be an option, but which one is
-	// known only at run time.
+	// hasUnknown is set if an argument that is known only at run time may be an
+	// option.
 	hasUnknown bool
 }
 
-// hasFlag reports whether one of the named options is given. Long options may
-// be abbreviated.
+// hasFlag reports whether one of the named options is given. A long option may
+// be given abbreviated.
 func (a parsedArguments) hasFlag(names ...string) Tristate {
 	if len(names) == 0 {
 		return No
@@ -39,18 +39,18 @@ func (a parsedArguments) hasFlag(names ...string) Tristate {
 }
 
 // argumentParser parses the arguments of one program and adds the paths among
-// them to its part.
+// them to the program's part.
 type argumentParser struct {
 	*analyzer
 	parsedArguments
-	part  *Part
-	known program
-	dirs  []string
+	part *Part
+	spec program
+	dirs []string
 }
 
-func (r *analyzer) parseArguments(p *Part, known program, args []value, s *scope) parsedArguments {
+func (r *analyzer) parseArguments(p *Part, spec program, args []value, s *scope) parsedArguments {
 	a := argumentParser{
-		analyzer: r, part: p, known: known, dirs: s.dirs,
+		analyzer: r, part: p, spec: spec, dirs: s.dirs,
 		parsedArguments: parsedArguments{flags: map[string]bool{}, values: map[string][]value{}},
 	}
 	onlyOperands := false // after "--"
@@ -61,7 +61,7 @@ func (r *analyzer) parseArguments(p *Part, known program, args []value, s *scope
 			// An option whose value is known only at run time, such as -j$(nproc).
 			name, _, _ := strings.Cut(strings.TrimLeft(v.text, "-"), "=")
 			a.flags[strings.TrimLeft(v.text, "-")] = true
-			if mode, isFile := known.files[name]; isFile {
+			if mode, isFile := spec.files[name]; isFile {
 				a.addPath(v, mode)
 			}
 		case onlyOperands || v.kind == unknown || !strings.HasPrefix(v.text, "-") || v.text == "-":
@@ -70,9 +70,9 @@ func (r *analyzer) parseArguments(p *Part, known program, args []value, s *scope
 		case v.text == "--":
 			onlyOperands = true
 		case strings.HasPrefix(v.text, "--"):
-			name, text, has := strings.Cut(v.text[2:], "=")
+			name, text, hasValue := strings.Cut(v.text[2:], "=")
 			a.flags[name] = true
-			if has {
+			if hasValue {
 				a.addOption(name, value{text: text, kind: v.kind})
 			} else if a.takesValue(name) && i+1 < len(args) {
 				i++
@@ -91,31 +91,32 @@ func (a *argumentParser) addPath(v value, mode Mode) {
 }
 
 func (a *argumentParser) takesValue(name string) bool {
-	_, isFile := a.known.files[name]
-	return isFile || slices.Contains(a.known.values, name)
+	_, isFile := a.spec.files[name]
+	return isFile || slices.Contains(a.spec.valueOptions, name)
 }
 
 // addOption records the value of an option.
 func (a *argumentParser) addOption(name string, v value) {
 	a.values[name] = append(a.values[name], v)
-	if mode, isFile := a.known.files[name]; isFile {
+	if mode, isFile := a.spec.files[name]; isFile {
 		a.addPath(v, mode)
-	} else if !a.known.noPaths && !slices.Contains(a.known.values, name) && looksLikePath(v) {
+	} else if !a.spec.noPaths && !slices.Contains(a.spec.valueOptions, name) && looksLikePath(v) {
 		a.addPath(v, Uses)
 	}
 }
 
-// parseShortOptions parses a cluster of short options. It returns how many of
-// the next arguments are values of them.
+// parseShortOptions parses an argument with short options, such as -xzf. It
+// returns the number of next arguments, 0 or 1, that are a value of these
+// options.
 func (a *argumentParser) parseShortOptions(v value, next []value) int {
 	letters := v.text[1:]
 	for at := range len(letters) {
 		name, rest := letters[at:at+1], value{text: letters[at+1:], kind: v.kind}
 		a.flags[name] = true
 		switch {
-		case strings.Contains(a.known.attached, name):
+		case strings.Contains(a.spec.attachedOptions, name):
 			return 0
-		case !a.takesValue(name) && !looksLikePath(rest): // a path, as in -I/usr/include
+		case !a.takesValue(name) && !looksLikePath(rest): // an attached path is a value, as in -I/usr/include
 			continue
 		case rest.text != "":
 			a.addOption(name, rest)
@@ -128,19 +129,19 @@ func (a *argumentParser) parseShortOptions(v value, next []value) int {
 	return 0
 }
 
-// addOperandPaths adds the operands that are paths.
+// addOperandPaths adds the operands that are or may be paths.
 func (a *argumentParser) addOperandPaths() {
-	known, rest := a.known, a.operands
-	if known.noPaths {
+	spec, rest := a.spec, a.operands
+	if spec.noPaths {
 		return
 	}
-	given := slices.ContainsFunc(known.skipUnless, func(name string) bool { return a.flags[name] })
-	if known.skip && !given && len(rest) > 0 {
+	hasSkipOption := slices.ContainsFunc(spec.skipUnless, func(name string) bool { return a.flags[name] })
+	if spec.skipFirst && !hasSkipOption && len(rest) > 0 {
 		rest = rest[1:]
 	}
 	for i, v := range rest {
-		mode := known.operands
-		if known.lastWritten && len(rest) > 1 && i == len(rest)-1 {
+		mode := spec.operands
+		if spec.lastWritten && len(rest) > 1 && i == len(rest)-1 {
 			mode = Writes
 		}
 		switch {
@@ -169,7 +170,9 @@ func looksLikePath(v value) bool {
 	return v.kind != unknown && (absolute || slices.Contains(strings.Split(v.text, "/"), ".."))
 }
 
-// hasSubcommand reports whether the first operands are one of names.
+// hasSubcommand reports whether the first operand, or the first two joined by a
+// space, are in names. The name "" stands for a call without options and
+// operands.
 func hasSubcommand(a parsedArguments, names []string) Tristate {
 	if len(names) == 0 {
 		return No

@@ -33,8 +33,8 @@ func (r *analyzer) walkCall(cmd *syntax.CallExpr, s *scope, c *cmdContext) {
 	r.walkProgram(words, s, c)
 }
 
-// walkProgram adds the parts of a program with its arguments, including the
-// programs that it runs itself.
+// walkProgram adds the parts of the program words[0] with its arguments,
+// including the programs that it runs.
 func (r *analyzer) walkProgram(words []value, s *scope, c *cmdContext) {
 	if len(words) == 0 {
 		return
@@ -67,7 +67,7 @@ func (r *analyzer) walkProgram(words []value, s *scope, c *cmdContext) {
 	if r.unwrap(&p, args, s, c) {
 		return
 	}
-	if known, ok := programs()[tableName(p.Program)]; !ok || known.runsAlways || known.runsOperands {
+	if spec, ok := programs()[tableName(p.Program)]; !ok || spec.runsAlways || spec.runsOperands {
 		r.walkEmbedded(&p, args, s, c)
 	}
 	r.addEffects(&p, args, s, c)
@@ -77,14 +77,15 @@ func (r *analyzer) walkProgram(words []value, s *scope, c *cmdContext) {
 func toWords(words []value) []Word {
 	var args []Word
 	for _, w := range words {
-		one := w.toWord()
-		one.Text = displayText(one.Text)
-		args = append(args, one)
+		word := w.toWord()
+		word.Text = displayText(word.Text)
+		args = append(args, word)
 	}
 	return args
 }
 
-// isSystemProgram reports whether the path of a program is in a bin directory.
+// isSystemProgram reports whether name is the absolute path of a program in a
+// bin or sbin directory.
 func isSystemProgram(name string) bool {
 	dir := path.Base(path.Dir(path.Clean(name)))
 	return path.IsAbs(name) && (dir == "bin" || dir == "sbin")
@@ -98,14 +99,15 @@ var commandVariables = []string{
 }
 
 // lookupVariables are environment variables that change which program a name
-// refers to, or that run something before it.
+// refers to, or run code before a program.
 var lookupVariables = []string{
 	"PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "LESSOPEN", "LD_AUDIT",
 	"DYLD_INSERT_LIBRARIES", "GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL",
 	"GIT_CONFIG_SYSTEM", "MINI_TOOL_LOCAL", "MINI_TOOL_SOCKET", "MINI_TOOL_TOKEN", "MINI_TOOL_PATH",
 }
 
-// checkAssignment adds a part for an assignment that affects other commands.
+// checkAssignment adds a part for an assignment that affects other commands;
+// see checkVariable.
 func (r *analyzer) checkAssignment(a *syntax.Assign, s *scope, c *cmdContext) {
 	if a.Name == nil || a.Naked {
 		return
@@ -119,8 +121,8 @@ func (r *analyzer) checkAssignment(a *syntax.Assign, s *scope, c *cmdContext) {
 	r.checkVariable(a.Name.Value, v, s, c)
 }
 
-// checkVariable adds a part if setting the variable, in an assignment or by
-// env, affects other commands.
+// checkVariable adds a part if setting the variable, in an assignment or with
+// env, affects what other commands run or access.
 func (r *analyzer) checkVariable(name string, v value, s *scope, c *cmdContext) {
 	inner := c.withWrapper(name + "=")
 	switch {
@@ -158,8 +160,8 @@ func (r *analyzer) walkNestedScript(program string, v value, s *scope, c *cmdCon
 	r.walkScript(v.text, child, &inner)
 }
 
-// addUndecided adds a part whose program is known, but not what that program
-// runs.
+// addUndecided adds p as a part whose program is known, but not what that
+// program runs.
 func (r *analyzer) addUndecided(p *Part, c *cmdContext) {
 	u := undecidedPart(c, p.Program, "what %s runs is known only when it does", p.Program)
 	u.Known, u.Args, u.Paths, u.dirs, u.Sudo = true, p.Args, p.Paths, p.dirs, u.Sudo.Or(p.Sudo)
@@ -184,8 +186,9 @@ var projectRunners = []string{"uv", "poetry", "pipenv", "pdm", "hatch", "rye", "
 
 const projectRunnerOptions = "n p C name prefix cwd with python project directory extra group env-file"
 
-// unwrap analyzes the command that a program runs. It returns false if there is
-// none, or if the program also does something itself.
+// unwrap analyzes the command that a program such as bash or sudo runs. It
+// reports whether the analysis of the program is complete; if not, the caller
+// adds p.
 func (r *analyzer) unwrap(p *Part, args []value, s *scope, c *cmdContext) bool {
 	name := tableName(p.Program)
 	switch name {
@@ -248,11 +251,11 @@ func (r *analyzer) unwrapWrapper(name, options string, p *Part, args []value, s 
 	from := len(r.parts)
 	if name == "xargs" {
 		inner.stdin, inner.input = stdinEmpty, ""
-		given := value{text: "...", kind: unknown}
+		argument := value{text: "...", kind: unknown}
 		if w.xargsInput == stdinFileNames {
-			given = value{text: placeholder, kind: workspaceName}
+			argument = value{text: placeholder, kind: workspaceName}
 		}
-		r.walkWithArgument(rest, w.xargsMark, given, w.scope, inner)
+		r.walkWithArgument(rest, w.xargsMark, argument, w.scope, inner)
 	} else {
 		r.walkProgram(rest, w.scope, inner)
 	}
@@ -309,35 +312,36 @@ func (w *wrapperOptions) add(wrapper, name string, v value) {
 	}
 }
 
-// walkWithArgument analyzes a program whose arguments come from another source
-// (xargs, find -exec): given replaces mark, or is appended if mark is empty.
-// Removing such arguments is a recursive delete.
-func (r *analyzer) walkWithArgument(words []value, mark string, given value, s *scope, c *cmdContext) {
+// walkWithArgument analyzes a program that xargs or find -exec runs with
+// further arguments. The value argument stands for them: it replaces mark, or
+// is appended if mark is empty. If the program removes them, that is a
+// recursive delete.
+func (r *analyzer) walkWithArgument(words []value, mark string, argument value, s *scope, c *cmdContext) {
 	var all []value
 	for _, w := range words {
 		if mark != "" && strings.Contains(w.text, mark) {
-			w = value{text: strings.ReplaceAll(w.text, mark, given.text), kind: max(w.kind, given.kind)}
+			w = value{text: strings.ReplaceAll(w.text, mark, argument.text), kind: max(w.kind, argument.kind)}
 		}
 		all = append(all, w)
 	}
 	if mark == "" {
-		all = append(all, given)
+		all = append(all, argument)
 	}
 	from := len(r.parts)
 	r.walkProgram(all, s, c)
 	for i := from; i < len(r.parts); i++ {
-		if q := &r.parts[i]; slices.Contains(removers, tableName(q.Program)) {
-			q.RecursiveDelete = Yes
+		if p := &r.parts[i]; slices.Contains(removers, tableName(p.Program)) {
+			p.RecursiveDelete = Yes
 		}
 	}
 }
 
-// skipOptions returns the arguments from the first operand on. withValue lists
-// the options that take a value; one-letter names are short options.
-// skipOptions calls each for every option. It returns nil if a word there is
-// known only at run time.
+// skipOptions calls each for every option before the first operand, and returns
+// the arguments from that operand on. withValue lists the options that take a
+// value; one-letter names are short options. skipOptions returns nil if an
+// argument before the first operand is known only at run time.
 func (r *analyzer) skipOptions(args []value, withValue string, each func(name string, v value)) []value {
-	takes := strings.Fields(withValue)
+	options := strings.Fields(withValue)
 	for i := 0; i < len(args); i++ {
 		v := args[i]
 		next := func() value {
@@ -354,28 +358,28 @@ func (r *analyzer) skipOptions(args []value, withValue string, each func(name st
 		case !strings.HasPrefix(v.text, "-") || v.text == "-":
 			return append([]value{}, args[i:]...)
 		case strings.HasPrefix(v.text, "--"):
-			name, text, has := strings.Cut(v.text[2:], "=")
-			at := slices.IndexFunc(takes, func(long string) bool { return len(long) > 1 && strings.HasPrefix(long, name) })
-			given := value{text: text, kind: v.kind}
-			if at >= 0 && !slices.Contains(takes, name) {
-				name = takes[at] // long options may be abbreviated
+			name, text, hasValue := strings.Cut(v.text[2:], "=")
+			at := slices.IndexFunc(options, func(long string) bool { return len(long) > 1 && strings.HasPrefix(long, name) })
+			optionValue := value{text: text, kind: v.kind}
+			if at >= 0 && !slices.Contains(options, name) {
+				name = options[at] // long options may be abbreviated
 			}
-			if !has && at >= 0 {
-				given = next()
+			if !hasValue && at >= 0 {
+				optionValue = next()
 			}
-			each(name, given)
+			each(name, optionValue)
 		default:
 			for at := 1; at < len(v.text); at++ {
 				name := v.text[at : at+1]
-				if !slices.Contains(takes, name) {
+				if !slices.Contains(options, name) {
 					each(name, value{})
 					continue
 				}
-				given := value{text: v.text[at+1:], kind: v.kind}
-				if given.text == "" {
-					given = next()
+				optionValue := value{text: v.text[at+1:], kind: v.kind}
+				if optionValue.text == "" {
+					optionValue = next()
 				}
-				each(name, given)
+				each(name, optionValue)
 				break
 			}
 		}
@@ -386,7 +390,7 @@ func (r *analyzer) skipOptions(args []value, withValue string, each func(name st
 // walkShell analyzes the script of a shell: the argument of -c or standard
 // input. Script files are not read.
 func (r *analyzer) walkShell(p *Part, args []value, s *scope, c *cmdContext) bool {
-	given, fromInput, i := false, false, 0
+	hasScriptOption, readsStdin, i := false, false, 0
 	for ; i < len(args); i++ {
 		text := args[i].text
 		if args[i].kind != known || len(text) < 2 || text[0] != '-' && text[0] != '+' {
@@ -399,17 +403,17 @@ func (r *analyzer) walkShell(p *Part, args []value, s *scope, c *cmdContext) boo
 			}
 			continue
 		}
-		given = given || text[0] == '-' && strings.Contains(text, "c")
-		fromInput = fromInput || strings.Contains(text, "s")
+		hasScriptOption = hasScriptOption || text[0] == '-' && strings.Contains(text, "c")
+		readsStdin = readsStdin || strings.Contains(text, "s")
 		if strings.HasSuffix(text, "o") || strings.HasSuffix(text, "O") {
 			i++
 		}
 	}
-	isFile := i < len(args) && !fromInput && args[i].text != "-"
+	isFile := i < len(args) && !readsStdin && args[i].text != "-"
 	switch {
-	case given && i < len(args):
+	case hasScriptOption && i < len(args):
 		r.walkNestedScript(p.Program, args[i], s, c.withWrapper(p.Program))
-	case given:
+	case hasScriptOption:
 		return false
 	case isFile && args[i].kind == known && !isInputPath(args[i].text):
 		p.Paths = append(p.Paths, r.locatePath(args[i], Reads, s.dirs))
@@ -428,13 +432,14 @@ func (r *analyzer) walkShell(p *Part, args []value, s *scope, c *cmdContext) boo
 }
 
 // isInputPath reports whether a path refers to an open file descriptor, such as
-// standard input.
+// standard input, whose content is unknown.
 func isInputPath(name string) bool {
 	open := strings.HasPrefix(name, "/proc/") && strings.Contains(name, "/fd/")
 	return open || name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/")
 }
 
-// walkSource handles source with a script that is not in a regular file.
+// walkSource handles source. It returns true if the script is not in a regular
+// file, so that its content is unknown.
 func (r *analyzer) walkSource(p *Part, args []value, c *cmdContext) bool {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
@@ -463,13 +468,13 @@ func (r *analyzer) walkEval(p *Part, args []value, s *scope, c *cmdContext) bool
 	return true
 }
 
-// walkFind analyzes find, which deletes, writes and runs programs.
+// walkFind analyzes find, which may delete and write files and run programs.
 func (r *analyzer) walkFind(p *Part, args []value, s *scope, c *cmdContext) bool {
 	var roots []value
 	i := 0
 	for ; i < len(args); i++ {
-		if t := args[i].text; t != "-H" && t != "-L" && t != "-P" && !strings.HasPrefix(t, "-O") {
-			if strings.HasPrefix(t, "-") || t == "(" || t == "!" {
+		if arg := args[i].text; arg != "-H" && arg != "-L" && arg != "-P" && !strings.HasPrefix(arg, "-O") {
+			if strings.HasPrefix(arg, "-") || arg == "(" || arg == "!" {
 				break
 			}
 			roots = append(roots, args[i])
@@ -481,13 +486,13 @@ func (r *analyzer) walkFind(p *Part, args []value, s *scope, c *cmdContext) bool
 	found := value{text: placeholder, kind: workspaceName}
 	mode := Reads
 	p.listing = true
-	var runs [][]value
+	var commands [][]value
 	for ; i < len(args); i++ {
-		t := args[i].text
+		arg := args[i].text
 		if args[i].kind == unknown {
 			continue // most likely a pattern: actions are rarely quoted
 		}
-		switch t {
+		switch arg {
 		case "-files0-from":
 			roots = append(roots, value{text: "what -files0-from names", kind: unknown})
 		case "-delete":
@@ -509,19 +514,19 @@ func (r *analyzer) walkFind(p *Part, args []value, s *scope, c *cmdContext) bool
 			for i++; i < len(args) && args[i].text != ";" && (args[i].text != "+" || args[i-1].text != "{}"); i++ {
 				continue
 			}
-			runs = append(runs, args[from:min(i, len(args))])
+			commands = append(commands, args[from:min(i, len(args))])
 		}
 	}
 	for _, root := range roots {
-		where := r.locatePath(root, mode, s.dirs)
-		p.Paths = append(p.Paths, where)
-		if where.Location != Inside {
+		location := r.locatePath(root, mode, s.dirs)
+		p.Paths = append(p.Paths, location)
+		if location.Location != Inside {
 			found, p.listing = root, false
 		}
 	}
 	p.listing = p.listing && mode == Reads
 	r.addPart(*p)
-	for _, words := range runs {
+	for _, words := range commands {
 		r.walkWithArgument(words, "{}", found, s, c.withWrapper(p.Program))
 	}
 	return true
@@ -534,8 +539,9 @@ var notablePrograms = []string{
 	"env", "xargs", "find", "git", "pip", "npm", "docker", "chmod", "chown", "nc", "kill", "killall", "pkill",
 }
 
-// walkEmbedded analyzes what an unknown program may run: the arguments from a
-// notable program on, or an argument that is a command line beginning with one.
+// walkEmbedded analyzes what an unknown program may run: the arguments from the
+// name of a notable program on, or an argument that is a command line beginning
+// with such a name.
 func (r *analyzer) walkEmbedded(p *Part, args []value, s *scope, c *cmdContext) {
 	if len(c.via) > maxShellDepth {
 		return

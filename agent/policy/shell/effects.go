@@ -8,25 +8,26 @@ import (
 	"sync"
 )
 
-// addEffects sets what a program does, as far as its arguments tell.
+// addEffects sets the properties of a program's part, as far as the arguments
+// determine them.
 func (r *analyzer) addEffects(p *Part, args []value, s *scope, c *cmdContext) {
 	name := tableName(p.Program)
-	known := programs()[name]
+	spec := programs()[name]
 	if p.Program == miniTool {
-		known, args = parseMiniTool(args)
+		spec, args = parseMiniTool(args)
 	}
-	a := r.parseArguments(p, known, args, s)
-	p.Network = max(p.Network, known.network, hasSubcommand(a, known.networkCommands))
-	p.System, p.Sudo = p.System.Or(known.system), p.Sudo.Or(known.sudo)
-	p.RecursiveDelete = p.RecursiveDelete.Or(a.hasFlag(known.deletesWith...))
-	if a.hasFlag(known.inPlaceWith...) != No {
+	a := r.parseArguments(p, spec, args, s)
+	p.Network = max(p.Network, spec.network, hasSubcommand(a, spec.networkCommands))
+	p.System, p.Sudo = p.System.Or(spec.system), p.Sudo.Or(spec.sudo)
+	p.RecursiveDelete = p.RecursiveDelete.Or(a.hasFlag(spec.deletesWith...))
+	if a.hasFlag(spec.inPlaceWith...) != No {
 		for i := range p.Paths {
 			p.Paths[i].Mode = Writes
 		}
 	}
-	with := a.hasFlag(known.runsWith...)
-	if known.runsAlways || with == Yes || with == Maybe && known.noPaths || r.scriptMayRun(known.script, a, args, c) {
-		p.Undecided = p.Program + " may run a command, or use a file, that is not read"
+	runs := a.hasFlag(spec.runsWith...)
+	if spec.runsAlways || runs == Yes || runs == Maybe && spec.noPaths || r.scriptMayRun(spec.scriptLanguage, a, args, c) {
+		p.UndecidedReason = p.Program + " may run a command, or use a file, that is not read"
 	}
 	switch name {
 	case "cd", "pushd", "popd":
@@ -39,7 +40,7 @@ func (r *analyzer) addEffects(p *Part, args []value, s *scope, c *cmdContext) {
 		r.addGitEffects(p, args, s)
 	case "cmake":
 		if len(args) > 0 && args[0].text == "-E" {
-			p.RecursiveDelete = Yes // some of its subcommands delete directories
+			p.RecursiveDelete = Yes // some cmake -E subcommands delete directories
 		}
 	case "kill":
 		p.System = killsEverything(args)
@@ -47,7 +48,7 @@ func (r *analyzer) addEffects(p *Part, args []value, s *scope, c *cmdContext) {
 		r.addModuleEffects(p, args)
 	case "set":
 		if slices.ContainsFunc(args, func(v value) bool { return v.text == "physical" }) {
-			p.Undecided = "it changes how cd follows links"
+			p.UndecidedReason = "it changes how cd follows links"
 		}
 	}
 	outside := false
@@ -57,7 +58,7 @@ func (r *analyzer) addEffects(p *Part, args []value, s *scope, c *cmdContext) {
 			p.System = Yes
 		}
 	}
-	p.listing = p.listing || known.listsFiles && !outside && p.Network == No && p.Undecided == "" && printsFileNames(name, a, c)
+	p.listing = p.listing || spec.listsFiles && !outside && p.Network == No && p.UndecidedReason == "" && printsFileNames(name, a, c)
 }
 
 // printsFileNames reports whether a program prints only file names, given its
@@ -79,7 +80,8 @@ func matchesEverything(v value) bool { return v.glob && wildcardsOnly().MatchStr
 
 var wildcardsOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`) })
 
-// killsEverything reports whether kill signals all processes or PID 1.
+// killsEverything reports whether the arguments of kill are all processes or
+// PID 1.
 func killsEverything(args []value) Tristate {
 	answer := No
 	for i, v := range args {
@@ -119,47 +121,47 @@ func (r *analyzer) addModuleEffects(p *Part, args []value) {
 // changeDir handles cd, pushd and popd. They remove ".." from the text of a
 // path before they follow symbolic links (as cd -L).
 func (r *analyzer) changeDir(p *Part, args []value, s *scope) {
-	to := value{text: r.workspace.Home}
+	target := value{text: r.workspace.Home}
 	if r.workspace.Home == "" {
-		to.kind = unknown
+		target.kind = unknown
 	}
 	for len(args) > 0 && slices.Contains([]string{"-L", "-e", "--"}, args[0].text) {
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		to = args[0]
+		target = args[0]
 	}
 	before := s.dirs
-	if p.Program == "popd" || p.Program == "pushd" && len(args) == 0 || to.text == "-" {
+	if p.Program == "popd" || p.Program == "pushd" && len(args) == 0 || target.text == "-" {
 		s.changeDirs() // the previous directory is unknown
 		return
 	}
-	if strings.HasPrefix(to.text, "-") {
-		to.kind = unknown // may be -P, which follows links first
+	if strings.HasPrefix(target.text, "-") {
+		target.kind = unknown // may be -P, which follows links first
 	}
-	if to.kind == unknown || len(before) == 0 && !path.IsAbs(to.text) {
-		p.Paths = append(p.Paths, r.locatePath(to, Reads, before))
+	if target.kind == unknown || len(before) == 0 && !path.IsAbs(target.text) {
+		p.Paths = append(p.Paths, r.locatePath(target, Reads, before))
 		s.changeDirs()
 		return
 	}
-	if path.IsAbs(to.text) {
+	if path.IsAbs(target.text) {
 		before = []string{"/"}
 	}
-	var dirs, shown []string
+	var dirs, displayed []string
 	for _, dir := range before {
-		dirs = append(dirs, path.Join(dir, to.text))
-		shown = append(shown, path.Join(dir, displayText(to.text)))
+		dirs = append(dirs, path.Join(dir, target.text))
+		displayed = append(displayed, path.Join(dir, displayText(target.text)))
 	}
-	s.changeDirs(shown...)
-	p.Paths = append(p.Paths, r.locatePath(value{text: ".", kind: to.kind, glob: to.glob}, Reads, dirs))
+	s.changeDirs(displayed...)
+	p.Paths = append(p.Paths, r.locatePath(value{text: ".", kind: target.kind, glob: target.glob}, Reads, dirs))
 }
 
 // miniTool is the program by which commands call mini's tools.
 const miniTool = "mini-tool"
 
-// parseMiniTool describes a call of mini-tool: its file tools read and write,
-// chain reads a file, and the other tools take texts. An unknown tool has no
-// known effects.
+// parseMiniTool returns the effects and the arguments of a mini-tool call. read
+// and chain read files, write and edit write them, and other tools take no
+// paths. If the tool's name is known only at run time, the effects are unknown.
 func parseMiniTool(args []value) (program, []value) {
 	if len(args) == 0 || !args[0].isLiteral() {
 		return program{}, args
@@ -167,8 +169,8 @@ func parseMiniTool(args []value) (program, []value) {
 	rest := args[1:]
 	switch args[0].text {
 	case "read", "chain":
-		return program{operands: Reads, values: []string{"offset", "limit"}}, rest
-	case "write", "edit": // the first operand is a file
+		return program{operands: Reads, valueOptions: []string{"offset", "limit"}}, rest
+	case "write", "edit": // only the first operand is a file
 		for i, v := range rest {
 			if v.kind == unknown || !strings.HasPrefix(v.text, "-") {
 				return program{operands: Writes}, rest[i : i+1]

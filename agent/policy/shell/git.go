@@ -26,7 +26,8 @@ var gitExecKeys = sync.OnceValue(func() *regexp.Regexp {
 		`|filter\..*|difftool\..*|mergetool\..*|gpg\.program)$`)
 })
 
-// addGitEffects sets what a git command does, by its subcommand.
+// addGitEffects sets the properties of a git command according to its
+// subcommand.
 func (r *analyzer) addGitEffects(p *Part, args []value, s *scope) {
 	p.Paths = nil // branches are not paths; addGitPaths adds paths that leave the workspace
 	const options = "c C git-dir work-tree namespace exec-path config-env super-prefix"
@@ -37,36 +38,36 @@ func (r *analyzer) addGitEffects(p *Part, args []value, s *scope) {
 		case "c":
 			key, text, _ := strings.Cut(v.text, "=")
 			if v.kind != known || gitExecKeys().MatchString(key) && !slices.Contains([]string{"cat", "true", ":"}, text) {
-				p.Undecided = "a setting of git's may run something"
+				p.UndecidedReason = "a setting of git's may run something"
 			}
 		case "exec-path", "config-env":
 			if v.text != "" {
-				p.Undecided = "it may change what git runs"
+				p.UndecidedReason = "it may change what git runs"
 			}
 		}
 	})
 	if rest == nil {
-		p.Undecided = "what git does is known only when it runs"
+		p.UndecidedReason = "what git does is known only when it runs"
 	}
 	if len(rest) == 0 {
 		return
 	}
-	name, more := rest[0].text, rest[1:]
-	a := r.parseArguments(&Part{}, program{noPaths: true, values: gitValueOptions[name]}, more, s)
-	first := ""
+	name, subArgs := rest[0].text, rest[1:]
+	a := r.parseArguments(&Part{}, program{noPaths: true, valueOptions: gitValueOptions[name]}, subArgs, s)
+	firstOperand := ""
 	if len(a.operands) > 0 {
-		first = a.operands[0].text
+		firstOperand = a.operands[0].text
 	}
-	both := name + " " + first
+	subcommand := name + " " + firstOperand
 	switch {
 	case !rest[0].isLiteral():
 		p.Network, p.RecursiveDelete = Maybe, Maybe
-	case slices.Contains(gitNetworkCommands, name) || slices.Contains(gitNetworkCommands, both) || name == "archive" && a.flags["remote"]:
+	case slices.Contains(gitNetworkCommands, name) || slices.Contains(gitNetworkCommands, subcommand) || name == "archive" && a.flags["remote"]:
 		p.Network = Yes
-	case slices.Contains(gitExecCommands, name), slices.Contains(gitExecCommands, both),
+	case slices.Contains(gitExecCommands, name), slices.Contains(gitExecCommands, subcommand),
 		name == "rebase" && a.hasFlag("x", "exec") == Yes, name == "difftool" && a.hasFlag("x", "extcmd") == Yes,
 		name == "grep" && a.hasFlag("O", "open-files-in-pager") == Yes:
-		p.Undecided = "git " + name + " runs a program"
+		p.UndecidedReason = "git " + name + " runs a program"
 	case name == "clean":
 		p.RecursiveDelete = a.hasFlag("n", "dry-run").Not()
 	case name == "rm":
@@ -74,14 +75,14 @@ func (r *analyzer) addGitEffects(p *Part, args []value, s *scope) {
 	case name == "reset":
 		p.RecursiveDelete = a.hasFlag("hard")
 	case name == "checkout" || name == "restore" || name == "switch":
-		p.RecursiveDelete = discardsChanges(name, a, more) // discards uncommitted changes
-	case both == "stash drop" || both == "stash clear" || both == "worktree remove":
+		p.RecursiveDelete = discardsChanges(name, a, subArgs)
+	case subcommand == "stash drop" || subcommand == "stash clear" || subcommand == "worktree remove":
 		p.RecursiveDelete = Yes
 	case name == "config":
 		addGitConfigEffects(p, a)
 	}
-	p.listing = p.Undecided == "" && (name == "ls-files" || (name == "diff" || name == "show") && a.flags["name-only"])
-	r.addGitPaths(p, name, more, s)
+	p.listing = p.UndecidedReason == "" && (name == "ls-files" || (name == "diff" || name == "show") && a.flags["name-only"])
+	r.addGitPaths(p, name, subArgs, s)
 }
 
 // gitValueOptions are the options of subcommands that take a value.
@@ -90,11 +91,11 @@ var gitValueOptions = map[string][]string{"restore": {"s", "source"}, "rebase": 
 // gitPathCommands are subcommands whose arguments may all be paths.
 var gitPathCommands = []string{"clone", "init", "worktree", "archive", "bundle", "apply", "am"}
 
-// addGitPaths adds paths that leave the workspace.
+// addGitPaths adds the arguments that may be paths outside the workspace.
 func (r *analyzer) addGitPaths(p *Part, name string, args []value, s *scope) {
-	texts := []string{"-m", "--message", "--author", "--grep", "--format", "--date", "-S", "-G", "-L", "--trailer"}
+	textOptions := []string{"-m", "--message", "--author", "--grep", "--format", "--date", "-S", "-G", "-L", "--trailer"}
 	for i, v := range args {
-		if i > 0 && slices.Contains(texts, args[i-1].text) {
+		if i > 0 && slices.Contains(textOptions, args[i-1].text) {
 			continue
 		}
 		option, text, _ := strings.Cut(v.text, "=")
@@ -108,8 +109,8 @@ func (r *analyzer) addGitPaths(p *Part, name string, args []value, s *scope) {
 	}
 }
 
-// addGitConfigEffects handles git config: settings that git runs later, and
-// settings of the user or the system.
+// addGitConfigEffects handles git config. A setting whose value git runs makes
+// the part undecided. --global and --system write outside the workspace.
 func addGitConfigEffects(p *Part, a parsedArguments) {
 	if a.flags["global"] || a.flags["system"] {
 		p.Paths = append(p.Paths, Path{Text: "~/.gitconfig", Mode: Writes, Location: Outside})
@@ -119,13 +120,13 @@ func addGitConfigEffects(p *Part, a parsedArguments) {
 		operands = operands[1:]
 	}
 	if len(operands) > 1 && (operands[0].kind == unknown || gitExecKeys().MatchString(operands[0].text)) {
-		p.Undecided = "it has git run something later"
+		p.UndecidedReason = "it has git run something later"
 	}
 }
 
 // discardsChanges reports whether git checkout, restore or switch overwrites
-// files that are not named one by one. A path without a file extension may be a
-// directory.
+// changed files that are not named one by one. A path without a file extension
+// may be a directory.
 func discardsChanges(name string, a parsedArguments, args []value) Tristate {
 	restores := name == "restore"
 	if restores && a.hasFlag("S", "staged") == Yes && a.hasFlag("W", "worktree") != Yes {

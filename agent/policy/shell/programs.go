@@ -7,33 +7,33 @@ import (
 	"sync"
 )
 
-// program describes a program's options and effects; see programs.txt.
+// program describes the options and effects of a program, from programs.txt.
 type program struct {
-	operands        Mode // how it accesses its operands; "" is Uses
+	operands        Mode // how it accesses its operands; "" means Uses
 	noPaths         bool
-	lastWritten     bool
-	skip            bool
+	lastWritten     bool // it writes to the last of several operands
+	skipFirst       bool // the first operand is not a path, unless an option in skipUnless is given
 	skipUnless      []string
-	values          []string
-	attached        string
+	valueOptions    []string        // options whose value is not a path
+	attachedOptions string          // letters of short options whose optional value is attached
 	files           map[string]Mode // options whose value is a file
 	network         Tristate
 	system          Tristate
 	sudo            Tristate
 	networkCommands []string
-	runsAlways      bool
-	runsWith        []string
-	deletesWith     []string
-	inPlaceWith     []string
-	runsOperands    bool
-	listsFiles      bool
-	script          string
+	runsAlways      bool     // it runs code that is not analyzed
+	runsWith        []string // options with which it runs such code
+	deletesWith     []string // options with which it deletes files that are not named one by one
+	inPlaceWith     []string // options with which it writes to the files that it reads
+	runsOperands    bool     // it may run operands that begin with a program name
+	listsFiles      bool     // it prints only file names if its input is file names
+	scriptLanguage  string
 }
 
 //go:embed programs.txt
 var programsText string
 
-// programs is the content of programs.txt, by name.
+// programs returns the content of programs.txt, by program name.
 var programs = sync.OnceValue(func() map[string]program {
 	all := map[string]program{}
 	for line := range strings.Lines(programsText) {
@@ -52,9 +52,9 @@ var programs = sync.OnceValue(func() map[string]program {
 func readProgram(attributes []string) program {
 	p := program{files: map[string]Mode{}}
 	for _, attribute := range attributes {
-		key, text, given := strings.Cut(attribute, "=")
+		key, text, hasValue := strings.Cut(attribute, "=")
 		var list []string
-		if given {
+		if hasValue {
 			list = strings.Split(text, ",")
 		}
 		switch key {
@@ -67,11 +67,11 @@ func readProgram(attributes []string) program {
 		case "last-written":
 			p.lastWritten = true
 		case "skip":
-			p.skip, p.skipUnless = true, list
+			p.skipFirst, p.skipUnless = true, list
 		case "values":
-			p.values = list
+			p.valueOptions = list
 		case "attached":
-			p.attached = text
+			p.attachedOptions = text
 		case "in", "out":
 			for _, name := range list {
 				p.files[name] = map[string]Mode{"in": Reads, "out": Writes}[key]
@@ -87,7 +87,7 @@ func readProgram(attributes []string) program {
 				p.networkCommands = append(p.networkCommands, strings.TrimSuffix(strings.ReplaceAll(name, "+", " "), "-"))
 			}
 		case "runs":
-			p.runsAlways, p.runsWith = !given, list
+			p.runsAlways, p.runsWith = !hasValue, list
 		case "deletes":
 			p.deletesWith = list
 		case "in-place":
@@ -97,7 +97,7 @@ func readProgram(attributes []string) program {
 		case "lists":
 			p.listsFiles = true
 		case "script":
-			p.script = text
+			p.scriptLanguage = text
 		default:
 			panic("shell: unknown attribute in programs.txt: " + key)
 		}
@@ -105,8 +105,8 @@ func readProgram(attributes []string) program {
 	return p
 }
 
-// tableName returns the name of a program in programs.txt: python3.11 is
-// python, and gsed (GNU sed on other systems) is sed.
+// tableName returns the name in programs.txt for a program: python for
+// python3.11, and sed for gsed (GNU sed on other systems).
 func tableName(name string) string {
 	name = path.Base(name)
 	if _, ok := programs()[name]; ok {

@@ -22,7 +22,9 @@ func (s *scope) clone() *scope {
 	return &scope{dirs: slices.Clone(s.dirs), visited: slices.Clone(s.visited), vars: maps.Clone(s.vars)}
 }
 
-// merge adds the directories that another path through the script may lead to.
+// merge adds the directories before and seen to those that a command may run
+// in, because a cd may fail or not run. The directories become unknown if one
+// of them is.
 func (s *scope) merge(before, seen []string) {
 	if len(seen) == 0 {
 		return
@@ -37,15 +39,16 @@ func (s *scope) merge(before, seen []string) {
 	}
 }
 
-// branch analyzes statements that may run any number of times, including zero.
-func (s *scope) branch(read func(*scope)) {
-	c := s.clone()
-	read(c)
-	s.visited = c.visited
-	s.merge(c.dirs, c.visited)
+// branch calls walk for statements that may run any number of times, including
+// zero.
+func (s *scope) branch(walk func(*scope)) {
+	child := s.clone()
+	walk(child)
+	s.visited = child.visited
+	s.merge(child.dirs, child.visited)
 }
 
-// changeDirs sets the directories that a cd leads to; no arguments means
+// changeDirs sets the directories that a cd may lead to; no arguments means
 // unknown.
 func (s *scope) changeDirs(dirs ...string) {
 	s.dirs = dirs
@@ -55,8 +58,8 @@ func (s *scope) changeDirs(dirs ...string) {
 	s.visited = append(slices.Clone(s.visited), dirs...)
 }
 
-// surveyVariables finds variables whose values are unpredictable: those that
-// are set more than once, or whose values are not in the text.
+// surveyVariables finds variables whose values are unpredictable, because they
+// are set more than once or their values are not in the text.
 func (r *analyzer) surveyVariables(f *syntax.File) {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -73,7 +76,7 @@ func (r *analyzer) surveyVariables(f *syntax.File) {
 		case *syntax.WordIter:
 			r.assignCounts[n.Name.Value]++
 			if slices.Contains(lookupVariables, n.Name.Value) {
-				r.volatile[n.Name.Value], r.assignCounts[n.Name.Value] = true, 0
+				r.volatile[n.Name.Value], r.assignCounts[n.Name.Value] = true, 0 // walkScript adds a part for it
 			}
 		case *syntax.ParamExp:
 			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
@@ -95,14 +98,14 @@ func (r *analyzer) surveyVariables(f *syntax.File) {
 		}
 		return true
 	})
-	for name, times := range r.assignCounts {
-		if times > 1 {
+	for name, count := range r.assignCounts {
+		if count > 1 {
 			r.volatile[name] = true
 		}
 	}
 }
 
-// surveyCall handles builtins that set variables.
+// surveyCall finds variables that builtins set.
 func (r *analyzer) surveyCall(c *syntax.CallExpr) {
 	words := c.Args
 	if len(words) == 0 {
@@ -129,14 +132,15 @@ func (r *analyzer) surveyCall(c *syntax.CallExpr) {
 		text := r.constantText(w)
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "-v"), "[")
 		if builtin == "unset" && name != "PATH" && slices.Contains(lookupVariables, name) {
-			continue // unsetting it restores the default
+			continue // unsetting such a variable restores the default
 		}
 		r.volatile[name] = true
 		r.allVolatile = r.allVolatile || text == "" // the name is known only at run time
 	}
 }
 
-// constantText returns the text of a word without expansions, or "".
+// constantText returns the text of a word if it is known without variables,
+// else "".
 func (r *analyzer) constantText(w *syntax.Word) string {
 	if v := r.expandWord(w, &scope{}); v.kind == known {
 		return v.text

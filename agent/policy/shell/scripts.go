@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// scriptMayRun reports whether the program's script, in the given language, may
-// run a command or use a file.
+// scriptMayRun reports whether the script that a program is given, in the given
+// language, may run a command or use a file.
 func (r *analyzer) scriptMayRun(language string, a parsedArguments, args []value, c *cmdContext) bool {
 	switch language {
 	case "sed":
 		return slices.ContainsFunc(a.inlineScripts(), func(v value) bool {
 			text := v.text
-			if v.kind == unknown { // such as "s/$old/$new/", which is common
+			if v.kind == unknown { // "s/$old/$new/" is common: assume harmless values
 				text = shellExpansions().ReplaceAllString(strings.Trim(text, `"`), "1")
 			}
 			return !safeSed().MatchString(text)
@@ -33,20 +33,20 @@ func (r *analyzer) scriptMayRun(language string, a parsedArguments, args []value
 	return false
 }
 
-// inlineScripts returns the scripts that sed or awk run: the values of options
-// or the first operand.
+// inlineScripts returns the scripts in the arguments of sed or awk: the values
+// of script options, or the first operand if there is no script option.
 func (a parsedArguments) inlineScripts() []value {
 	var all []value
-	named := false
+	hasScriptOption := false
 	for name, values := range a.values {
-		file := name == "f" || strings.HasPrefix("file", name)
-		code := name == "e" || strings.HasPrefix("expression", name) || strings.HasPrefix("source", name)
-		named = named || code || file
-		if code {
+		isFile := name == "f" || strings.HasPrefix("file", name)
+		isCode := name == "e" || strings.HasPrefix("expression", name) || strings.HasPrefix("source", name)
+		hasScriptOption = hasScriptOption || isCode || isFile
+		if isCode {
 			all = append(all, values...)
 		}
 	}
-	if !named && len(a.operands) > 0 {
+	if !hasScriptOption && len(a.operands) > 0 {
 		all = append(all, a.operands[0])
 	}
 	return all
@@ -80,9 +80,11 @@ var (
 	awkLiterals = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|(^|[({,;!~&|\n])(\s*)/(?:[^/\\\n[]|\\.|\[[^]\n]*\])+/`)
 	})
+	// awkRuns matches awk code that runs a command or uses a file.
 	awkRuns = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\bsystem\s*\(|(?:^|[^|])\|(?:$|[^|])|\|&|@|\bgetline\b|\bprintf?\b[^;}\n]*>`)
 	})
+	// sqlRuns matches SQL scripts that run a command or load or write a file.
 	sqlRuns = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(^|\n)\s*\.(shell|system|once|output|excel|import +['"]?\|)|\bedit\(|load_extension`)
 	})

@@ -5,8 +5,8 @@
 // Every simple command is a Part: commands in pipelines, lists, loops,
 // functions, substitutions and here-documents for a shell, and commands that
 // other programs run (env, sudo, xargs, find -exec, bash -c). Answers have
-// three values, because the text does not determine everything: in "$CMD x",
-// the program is unknown.
+// three values (Tristate), because the text does not determine everything: in
+// "$CMD x", the program is unknown.
 //
 // The analysis prevents accidents and is not a security boundary. A program
 // that runs can do anything. The package does not look into scripts of Python
@@ -49,7 +49,7 @@ func (a Tristate) MarshalText() ([]byte, error) { return []byte(a.String()), nil
 // Location says whether a path is in the workspace.
 type Location string
 
-// The sides.
+// The locations.
 const (
 	Inside  Location = "inside"
 	Outside Location = "outside"
@@ -63,7 +63,7 @@ type Mode string
 const (
 	Reads  Mode = "reads"
 	Writes Mode = "writes" // creates, changes or deletes
-	Uses   Mode = "uses"   // reads or writes: the program is not in programs.txt
+	Uses   Mode = "uses"   // reads or writes: it is unknown which
 )
 
 // Path is a file or directory that a part names.
@@ -81,33 +81,34 @@ type Word struct {
 	Known bool   `json:"known"`
 }
 
-// Part is one simple command, at any depth of the text.
+// Part is one simple command, at any nesting depth of the text.
 type Part struct {
 	// Program is the base name of the program. If it is not Known, it is the
 	// source text. It is empty for a redirection without a program.
 	Program string   `json:"program"`
 	Known   bool     `json:"known"`
 	Args    []Word   `json:"arguments,omitempty"`
-	Via     []string `json:"via,omitempty"` // the programs that run it, outermost first
+	Via     []string `json:"via,omitempty"` // the programs that run this one, outermost first
 	Paths   []Path   `json:"paths,omitempty"`
-	// PipesInto are the programs that read its output through a pipe.
+	// PipesInto are the programs that read the part's output through a pipe.
 	PipesInto []string `json:"pipes_into,omitempty"`
 
 	Network         Tristate `json:"network"`
 	Sudo            Tristate `json:"sudo"`             // it runs as another user
 	RecursiveDelete Tristate `json:"recursive_delete"` // it deletes files that are not named one by one
 	System          Tristate `json:"system"`           // it changes the machine: services, disks, users, other programs' processes
-	// Undecided says why it is unknown what this part runs; empty if it is
+	// UndecidedReason says why it is unknown what this part runs; empty if it is
 	// known.
-	Undecided string `json:"undecided,omitempty"`
-	// Start is the offset in bytes at which the outermost command of this part
-	// begins.
+	UndecidedReason string `json:"undecided,omitempty"`
+	// Start is the offset in bytes, in the analyzed text, of the command that
+	// this part belongs to. Parts of a nested script have the offset of the
+	// command that runs the script.
 	Start int `json:"-"`
 
-	byPath       bool
-	pipesUnknown bool
-	dirs         []string // directories that it may run in
-	listing      bool     // it prints only names of files in the workspace
+	byPath       bool     // the program was called by a path
+	pipesUnknown bool     // the part pipes into a program whose name is unknown
+	dirs         []string // directories that the program may run in
+	listing      bool     // the program prints only names of files in the workspace
 }
 
 // IsCalledByPath reports whether the program was called by a path. It may then
@@ -146,13 +147,14 @@ type Workspace struct {
 	Resolve func(path string) (resolved string, ok bool)
 }
 
-// Bounds of the analysis. A command beyond them is Undecided.
+// Bounds of the analysis. Beyond them, commands are Undecided and paths have an
+// Unknown location.
 const (
 	// MaxText is the longest command that is analyzed, in bytes.
 	MaxText = 256 << 10
-	// maxNesting bounds the tokens that can nest, maxDepth the depth of nested
-	// statements, maxParts the parts of a command, and maxPipe the commands of
-	// a pipeline.
+	// maxNesting bounds the tokens that may open a nested construct, maxDepth
+	// the depth of nested statements, maxParts the parts of a command, and
+	// maxPipe the commands of a pipeline.
 	maxNesting = 16_000
 	maxDepth   = 100
 	maxParts   = 5_000
@@ -163,21 +165,21 @@ const (
 	maxScripts    = 1 << 20
 	// maxFields bounds the words that braces expand to, maxWords the words of
 	// all commands, maxDirs the directories that a command may run in,
-	// maxResolved the paths passed to Workspace.Resolve, and maxNames the
+	// maxResolved the paths passed to Workspace.Resolve, and maxPathElements the
 	// elements of a path.
-	maxFields   = 256
-	maxWords    = 100_000
-	maxDirs     = 8
-	maxResolved = 2_000
-	maxNames    = 500
+	maxFields       = 256
+	maxWords        = 100_000
+	maxDirs         = 8
+	maxResolved     = 2_000
+	maxPathElements = 500
 	// maxShown bounds a text that is shown, in characters.
 	maxShown = 120
 )
 
 // Analyze returns the parts of a command. The result is empty only if the text
-// runs nothing.
-func Analyze(text string, at Workspace) []Part {
-	r := &analyzer{workspace: at.normalized(), work: &work{listings: map[*syntax.CmdSubst]bool{}}}
+// runs no program and opens no file.
+func Analyze(text string, workspace Workspace) []Part {
+	r := &analyzer{workspace: workspace.normalized(), shared: &shared{listings: map[*syntax.CmdSubst]bool{}}}
 	r.workspace.Resolve = memoize(r.workspace.Resolve)
 	s := &scope{vars: map[string]value{}}
 	if r.workspace.Dir != "" {
@@ -187,7 +189,7 @@ func Analyze(text string, at Workspace) []Part {
 	return r.parts
 }
 
-// Programs returns the names of all programs that parts run, without
+// Programs returns the names of the programs that parts run, without
 // duplicates.
 func Programs(parts []Part) []string {
 	var names []string
@@ -201,11 +203,11 @@ func Programs(parts []Part) []string {
 	return names
 }
 
-// undecidedPart returns a part for which nothing is known; format and args give
-// the reason.
+// undecidedPart returns a part with unknown properties. text is shown as its
+// program; format and args give the reason.
 func undecidedPart(c *cmdContext, text, format string, args ...any) Part {
 	return Part{
-		Program: shortened(text), Via: c.via, Start: c.start, Undecided: fmt.Sprintf(format, args...),
+		Program: shortened(text), Via: c.via, Start: c.start, UndecidedReason: fmt.Sprintf(format, args...),
 		Network: Maybe, Sudo: Maybe, RecursiveDelete: Maybe, System: Maybe,
 	}
 }

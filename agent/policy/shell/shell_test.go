@@ -85,7 +85,7 @@ func TestHostileTexts(t *testing.T) {
 			}
 			undecided := false
 			for _, p := range parts {
-				undecided = undecided || p.Undecided != ""
+				undecided = undecided || p.UndecidedReason != ""
 			}
 			if !undecided && name != "nested probes" && name != "wrappers" && name != "shells" {
 				t.Errorf("%d parts, all of them known", len(parts))
@@ -118,7 +118,7 @@ func FuzzRead(f *testing.F) {
 			if p.Start < 0 || p.Start > len(text) {
 				t.Fatalf("%q: a part begins at %d", text, p.Start)
 			}
-			if p.Known && p.Program == "" && p.Undecided == "" && len(p.Paths) == 0 && p.Network == shell.No {
+			if p.Known && p.Program == "" && p.UndecidedReason == "" && len(p.Paths) == 0 && p.Network == shell.No {
 				t.Fatalf("%q: a part that is nothing: %+v", text, p)
 			}
 		}

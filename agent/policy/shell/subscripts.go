@@ -15,13 +15,14 @@ var commandSubscript = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // hasHiddenCommand reports whether a script contains a quoted text that bash
-// may run: bash expands array subscripts when it evaluates arithmetic
-// expressions, and a variable can carry such a text there. Here-documents are
-// skipped, because most are the contents of files.
+// may run. Bash runs command substitutions in array subscripts when it
+// evaluates arithmetic expressions, and such a subscript may come from a quoted
+// text in a variable. Here-documents are skipped, because most of them are the
+// contents of files.
 func hasHiddenCommand(f *syntax.File) bool {
 	found := false
-	documents := map[syntax.Node]bool{}
-	evaluated := func(n syntax.Node) {
+	hereDocs := map[syntax.Node]bool{}
+	searchArithmetic := func(n syntax.Node) {
 		syntax.Walk(n, func(n syntax.Node) bool {
 			if w, ok := n.(*syntax.Word); ok {
 				text := literalText(w.Parts)
@@ -33,18 +34,18 @@ func hasHiddenCommand(f *syntax.File) bool {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Redirect:
-			documents[n.Hdoc] = true
+			hereDocs[n.Hdoc] = true
 		case *syntax.Word:
-			found = found || !documents[n] && commandSubscript().MatchString(literalText(n.Parts))
+			found = found || !hereDocs[n] && commandSubscript().MatchString(literalText(n.Parts))
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
-			evaluated(n)
+			searchArithmetic(n)
 		case *syntax.ParamExp:
 			if n.Index != nil || n.Slice != nil {
-				evaluated(n)
+				searchArithmetic(n)
 			}
 		case *syntax.Assign:
 			if n.Index != nil {
-				evaluated(n.Index)
+				searchArithmetic(n.Index)
 			}
 		}
 		return !found

@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// analyzer analyzes one script. Scripts within it have their own analyzers,
-// which share parts.
+// analyzer analyzes one script. Nested scripts have their own analyzers, which
+// add to the same parts.
 type analyzer struct {
 	workspace Workspace
 	text      string // source of the script
@@ -25,13 +25,15 @@ type analyzer struct {
 	// enclosingFuncs are the functions whose bodies contain the current
 	// statement, outermost first.
 	enclosingFuncs []string
-	depth          int
-	work           *work
+	depth          int // nesting depth of the current statement
+	shared         *shared
 }
 
-// work counts what was done for one command, including all nested scripts.
-type work struct {
-	bytes, fields int
+// shared is the state that the analyzers of one command and its nested scripts
+// share.
+type shared struct {
+	scriptBytes int // total size of the scripts
+	words       int // number of expanded words
 	// listings are command substitutions that print only names of files in the
 	// workspace.
 	listings map[*syntax.CmdSubst]bool
@@ -49,13 +51,13 @@ const (
 
 // cmdContext describes the surroundings of a command.
 type cmdContext struct {
-	start      int
-	topLevel   bool // offsets in the script are offsets in the whole text
-	via        []string
-	shellDepth int
+	start      int      // see Part.Start
+	topLevel   bool     // offsets in the script are offsets in the whole text
+	via        []string // see Part.Via
+	shellDepth int      // number of shells around the command
 	stdin      stdinKind
-	input      string
-	concurrent bool // in a pipeline or in the background
+	input      string // if stdin is stdinScript
+	concurrent bool   // in a pipeline or in the background
 }
 
 func (c *cmdContext) withWrapper(program string) *cmdContext {
@@ -69,7 +71,8 @@ var nestingKeywords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(if|elif|while|until|for|case|select|time|coproc|function)\b`)
 })
 
-// isTooDeep reports whether a text may nest too deep for a recursive parser.
+// isTooDeep reports whether the nesting of a text may be too deep for a
+// recursive parser.
 func isTooDeep(text string) bool {
 	n := 0
 	for i := range len(text) {
@@ -90,14 +93,14 @@ func (r *analyzer) walkScript(text string, s *scope, c *cmdContext) {
 	case strings.ContainsRune(text, 0):
 		r.addPart(undecidedPart(c, text, "there is a NUL byte in the script"))
 		return
-	case r.work.bytes > maxScripts:
+	case r.shared.scriptBytes > maxScripts:
 		r.addPart(undecidedPart(c, text, "there are too many scripts in it to be read"))
 		return
 	case c.shellDepth > maxShellDepth || isTooDeep(text):
 		r.addPart(undecidedPart(c, text, "the script is nested too deep to be read"))
 		return
 	}
-	r.work.bytes += len(text)
+	r.shared.scriptBytes += len(text)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.addPart(undecidedPart(c, text, "it cannot be parsed: %s", shortened(err.Error())))
@@ -105,11 +108,11 @@ func (r *analyzer) walkScript(text string, s *scope, c *cmdContext) {
 	}
 	inner := &analyzer{
 		workspace: r.workspace, text: text, parts: r.parts, truncated: r.truncated, depth: r.depth, enclosingFuncs: r.enclosingFuncs,
-		assignCounts: map[string]int{}, volatile: map[string]bool{}, allVolatile: r.allVolatile, work: r.work,
+		assignCounts: map[string]int{}, volatile: map[string]bool{}, allVolatile: r.allVolatile, shared: r.shared,
 	}
 	inner.surveyVariables(f)
 	if hasHiddenCommand(f) {
-		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // a rule that covers the last byte covers the whole text
+		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // a match that covers the last byte covers the whole text
 		hidden := cmdContext{start: c.start, via: c.via}
 		if c.topLevel {
 			hidden.start = last
@@ -145,11 +148,11 @@ func (r *analyzer) walkStmts(all []*syntax.Stmt, s *scope, c *cmdContext) {
 		}
 		before := s.dirs
 		r.walkStmt(st, s, c)
-		s.merge(before, s.visited) // cd may have failed
+		s.merge(before, s.visited) // the statement's cd may have failed
 	}
 }
 
-// walkStmt analyzes one statement and its redirections.
+// walkStmt analyzes one statement, including its redirections.
 func (r *analyzer) walkStmt(st *syntax.Stmt, s *scope, c *cmdContext) {
 	if r.depth++; r.depth > maxDepth {
 		r.addPart(undecidedPart(c, r.sourceText(st), "it is nested too deep to be read"))
@@ -241,7 +244,7 @@ func (r *analyzer) walkCommand(cmd syntax.Command, s *scope, c *cmdContext) {
 			r.recordAssignment(a, s)
 		}
 	default:
-		r.walkSubstitutions(cmd, s, c) // tests and arithmetic run nothing else
+		r.walkSubstitutions(cmd, s, c) // tests and arithmetic run only substitutions
 	}
 }
 
@@ -255,7 +258,7 @@ func (r *analyzer) checkDeclaration(v value, s *scope, c *cmdContext) {
 	}
 }
 
-// walkIf analyzes an if statement and its elif branches.
+// walkIf analyzes an if statement with its elif and else branches.
 func (r *analyzer) walkIf(cmd *syntax.IfClause, s *scope, c *cmdContext) {
 	s.branch(func(s *scope) {
 		for n := 0; cmd != nil; n++ {

@@ -38,10 +38,10 @@ func (r *analyzer) walkPipeline(cmd *syntax.BinaryCmd, s *scope, c *cmdContext) 
 		}
 	}
 	for i := range elements {
-		into := r.parts[ends[i+1]:]
+		readers := r.parts[ends[i+1]:]
 		for j := ends[i]; j < ends[i+1]; j++ {
 			p := &r.parts[j]
-			for _, next := range into {
+			for _, next := range readers {
 				switch {
 				case !next.Known:
 					p.pipesUnknown = true
@@ -62,7 +62,7 @@ func (r *analyzer) walkSubstitutions(n syntax.Node, s *scope, c *cmdContext) {
 			inner.concurrent = true
 			from := len(r.parts)
 			r.walkStmts(n.Stmts, s.clone(), &inner)
-			r.work.listings[n] = allListings(r.parts[from:])
+			r.shared.listings[n] = allListings(r.parts[from:])
 			return false
 		case *syntax.ParamExp:
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {

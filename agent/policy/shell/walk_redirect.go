@@ -7,7 +7,7 @@ import (
 )
 
 // walkRedirects returns the files that redirections open and whether they use
-// the network. It stores the standard input in c.
+// the network. It sets the standard input of c.
 func (r *analyzer) walkRedirects(all []*syntax.Redirect, s *scope, c *cmdContext) (paths []Path, network Tristate) {
 	for _, rd := range all {
 		for _, w := range []*syntax.Word{rd.Word, rd.Hdoc} {
@@ -59,8 +59,8 @@ func (r *analyzer) walkRedirects(all []*syntax.Redirect, s *scope, c *cmdContext
 
 // isDescriptor reports whether the target of a redirection is a file
 // descriptor, not a file.
-func isDescriptor(text string) bool {
-	return text == "-" || strings.Trim(strings.TrimSuffix(text, "-"), "0123456789") == "" && text != ""
+func isDescriptor(target string) bool {
+	return target == "-" || strings.Trim(strings.TrimSuffix(target, "-"), "0123456789") == "" && target != ""
 }
 
 // expandHereDoc returns the text of a here-document or here-string.
@@ -84,7 +84,7 @@ func (r *analyzer) expandHereDoc(rd *syntax.Redirect, s *scope) value {
 	}
 	v := r.expandParts(rd.Hdoc.Parts, s, true)
 	if v.kind == known && strings.Contains(r.sourceText(rd.Hdoc), `\"`) {
-		v.kind = unknown // the backslash is kept here, unlike in double quotes
+		v.kind = unknown // a here-document keeps this backslash, unlike double quotes, which expandParts assumes
 	}
 	return v
 }

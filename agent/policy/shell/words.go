@@ -10,15 +10,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// kind is how much is known of a value.
+// kind is how much of a value is known.
 type kind int8
 
 const (
-	known kind = iota
+	known kind = iota // the text is the value
 	// workspaceName is a number or the name of a file in the workspace, such as
 	// the values of f in "for f in *.py" or the output of find.
 	workspaceName
-	unknown
+	unknown // known only at run time
 )
 
 // value is a word after expansion.
@@ -30,7 +30,7 @@ type value struct {
 
 func (v value) toWord() Word { return Word{Text: shortened(v.text), Known: v.kind == known && !v.glob} }
 
-// isLiteral reports whether the value is exactly its text.
+// isLiteral reports whether the shell passes exactly the text to the program.
 func (v value) isLiteral() bool { return v.kind == known && !v.glob }
 
 // placeholder stands for the text of a workspaceName value.
@@ -42,10 +42,10 @@ func displayText(s string) string { return strings.ReplaceAll(s, placeholder, "*
 // singleWord matches values that are not split into words or expanded as globs.
 var singleWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]*$`) })
 
-// expandFields returns the words that a word expands to; braces make more than
-// one. The second result is false if there are too many.
+// expandFields returns the words that a word expands to; braces expand to
+// several. The second result is false if there are too many.
 func (r *analyzer) expandFields(w *syntax.Word, s *scope) ([]value, bool) {
-	if r.work.fields++; r.work.fields > maxWords {
+	if r.shared.words++; r.shared.words > maxWords {
 		return nil, false
 	}
 	split := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
@@ -53,16 +53,16 @@ func (r *analyzer) expandFields(w *syntax.Word, s *scope) ([]value, bool) {
 		return []value{r.expandWord(w, s)}, true
 	}
 	var all []value
-	for one, err := range expand.BracesSeq(nil, split) {
-		if r.work.fields++; err != nil || len(all) >= maxFields || r.work.fields > maxWords {
+	for expanded, err := range expand.BracesSeq(nil, split) {
+		if r.shared.words++; err != nil || len(all) >= maxFields || r.shared.words > maxWords {
 			return nil, false
 		}
-		all = append(all, r.expandWord(one, s))
+		all = append(all, r.expandWord(expanded, s))
 	}
 	return all, true
 }
 
-// expandWord expands one word as far as its text determines the value.
+// expandWord returns the value of one word, as far as the script determines it.
 func (r *analyzer) expandWord(w *syntax.Word, s *scope) value {
 	v := r.expandParts(w.Parts, s, false)
 	if v.kind == unknown {
@@ -120,7 +120,7 @@ func (r *analyzer) expandPart(p syntax.WordPart, s *scope, quoted, first bool) v
 	case *syntax.ArithmExp:
 		return value{text: placeholder, kind: workspaceName}
 	case *syntax.CmdSubst:
-		if r.work.listings[p] {
+		if r.shared.listings[p] {
 			return value{text: placeholder, kind: workspaceName}
 		}
 		return value{kind: unknown}
@@ -200,13 +200,14 @@ func (r *analyzer) expandParameter(p *syntax.ParamExp, s *scope, quoted bool) va
 		}
 	}
 	if !quoted && v.kind == known && !singleWord().MatchString(v.text) {
-		return value{kind: unknown} // it would be split or expanded as a glob
+		return value{kind: unknown} // the shell would split it or expand it as a glob
 	}
 	return v
 }
 
 // locatePath returns the path that a value names, for all directories that the
-// command may run in. The result is the least favorable location.
+// command may run in. If they lead to several locations, it returns a path that
+// is Outside, else one that is Unknown.
 func (r *analyzer) locatePath(v value, mode Mode, dirs []string) Path {
 	if v.kind == unknown {
 		return Path{Text: shortened(v.text), Mode: mode, Location: Unknown}
@@ -220,12 +221,12 @@ func (r *analyzer) locatePath(v value, mode Mode, dirs []string) Path {
 	out := Path{Mode: mode, Location: Inside}
 	for i, dir := range dirs {
 		abs, linked, ok := r.workspace.resolveDotDot(dir+"/"+v.text, v.glob || v.kind == workspaceName)
-		side := Unknown
+		location := Unknown
 		if ok {
-			side = r.locateAbsolute(v, abs, linked)
+			location = r.locateAbsolute(v, abs, linked)
 		}
-		if i == 0 || side == Outside && out.Location != Outside || side == Unknown && out.Location == Inside {
-			out.Text, out.Location = shortened(displayText(abs)), side
+		if i == 0 || location == Outside && out.Location != Outside || location == Unknown && out.Location == Inside {
+			out.Text, out.Location = shortened(displayText(abs)), location
 		}
 	}
 	return out

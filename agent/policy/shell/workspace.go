@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// normalized returns p with clean, absolute paths.
-func (p Workspace) normalized() Workspace {
-	folders := make([]string, 0, len(p.ExtraDirs))
-	for _, dir := range p.ExtraDirs {
-		if strings.HasPrefix(dir, "~") && p.Home != "" && (dir == "~" || dir[1] == '/') {
-			dir = p.Home + dir[1:]
+// normalized returns w with clean, absolute paths.
+func (w Workspace) normalized() Workspace {
+	dirs := make([]string, 0, len(w.ExtraDirs))
+	for _, dir := range w.ExtraDirs {
+		if strings.HasPrefix(dir, "~") && w.Home != "" && (dir == "~" || dir[1] == '/') {
+			dir = w.Home + dir[1:]
 		}
 		if path.IsAbs(dir) {
-			folders = append(folders, path.Clean(dir))
+			dirs = append(dirs, path.Clean(dir))
 		}
 	}
-	p.ExtraDirs = folders
-	if !path.IsAbs(p.Dir) {
-		p.Dir = ""
+	w.ExtraDirs = dirs
+	if !path.IsAbs(w.Dir) {
+		w.Dir = ""
 	} else {
-		p.Dir = path.Clean(p.Dir)
+		w.Dir = path.Clean(w.Dir)
 	}
-	if !path.IsAbs(p.Home) {
-		p.Home = ""
+	if !path.IsAbs(w.Home) {
+		w.Home = ""
 	}
-	return p
+	return w
 }
 
 // harmlessDevices are device files that any command may use.
@@ -37,67 +37,68 @@ var harmlessDevices = []string{
 // resolveDotDot returns an absolute path without "..". As in the kernel, ".."
 // after a symbolic link is the parent of the link's target. linked reports
 // whether there was such a link. ok is false if the result is unknown, for
-// example because a pattern may match a link. Without Resolve, the path is
+// example because a glob pattern may match a link. Without Resolve, the path is
 // cleaned as text.
-func (p Workspace) resolveDotDot(abs string, pattern bool) (walked string, linked, ok bool) {
-	if p.Resolve == nil || !slices.Contains(strings.Split(abs, "/"), "..") {
+func (w Workspace) resolveDotDot(abs string, isGlob bool) (resolved string, linked, ok bool) {
+	if w.Resolve == nil || !slices.Contains(strings.Split(abs, "/"), "..") {
 		return path.Clean(abs), false, true
 	}
-	if strings.Count(abs, "/") > maxNames {
+	if strings.Count(abs, "/") > maxPathElements {
 		return path.Clean(abs), false, false
 	}
-	walked = "/"
+	resolved = "/"
 	for name := range strings.SplitSeq(abs, "/") {
 		if name != ".." {
-			walked = path.Join(walked, name)
+			resolved = path.Join(resolved, name)
 			continue
 		}
-		parent := path.Dir(walked)
-		real, ok := p.Resolve(walked)
-		above, parentOK := p.Resolve(parent)
-		if !ok || !parentOK || pattern && strings.ContainsAny(path.Base(walked), "*?["+placeholder) {
+		parent := path.Dir(resolved)
+		target, ok := w.Resolve(resolved)
+		parentTarget, parentOK := w.Resolve(parent)
+		if !ok || !parentOK || isGlob && strings.ContainsAny(path.Base(resolved), "*?["+placeholder) {
 			return path.Clean(abs), false, false
 		}
-		if real != path.Join(above, path.Base(walked)) {
-			parent, linked = path.Dir(real), true
+		if target != path.Join(parentTarget, path.Base(resolved)) {
+			parent, linked = path.Dir(target), true
 		}
-		walked = parent
+		resolved = parent
 	}
-	return walked, linked, true
+	return resolved, linked, true
 }
 
-// locate returns the location of a clean absolute path. If linked, the text of
-// the path does not tell whether it is outside.
-func (p Workspace) locate(abs string, linked bool) Location {
+// locate returns the location of a clean absolute path. linked says that the
+// path was resolved through a link, so its text does not show whether it is
+// outside.
+func (w Workspace) locate(abs string, linked bool) Location {
 	if slices.Contains(harmlessDevices, abs) || strings.HasPrefix(abs, "/dev/fd/") {
 		return Inside
 	}
-	if p.Dir == "" {
+	if w.Dir == "" {
 		return Unknown
 	}
-	if !linked && !p.contains(abs) {
+	if !linked && !w.contains(abs) {
 		return Outside
 	}
-	if p.Resolve == nil || strings.ContainsAny(abs, "*?[") && p.locateGlob(abs) == Inside {
+	if w.Resolve == nil || strings.ContainsAny(abs, "*?[") && w.locateGlob(abs) == Inside {
 		return Inside
 	}
-	return p.locateResolved(abs)
+	return w.locateResolved(abs)
 }
 
 // locateGlob locates the directory before the first wildcard of a path.
-func (p Workspace) locateGlob(abs string) Location {
+func (w Workspace) locateGlob(abs string) Location {
 	dir := abs[:strings.LastIndexByte(abs[:strings.IndexAny(abs, "*?[")], '/')+1]
-	return p.locateResolved(dir)
+	return w.locateResolved(dir)
 }
 
 // locateResolved locates a path after following symbolic links.
-func (p Workspace) locateResolved(abs string) Location {
-	real, ok := p.Resolve(abs)
+func (w Workspace) locateResolved(abs string) Location {
+	target, ok := w.Resolve(abs)
 	if !ok {
 		return Unknown
 	}
-	for _, dir := range append([]string{p.Dir}, p.ExtraDirs...) {
-		if root, ok := p.Resolve(dir); ok && isBelow(real, root) {
+	for _, dir := range append([]string{w.Dir}, w.ExtraDirs...) {
+		if root, ok := w.Resolve(dir); ok && isBelow(target, root) {
 			return Inside
 		}
 	}
@@ -105,31 +106,31 @@ func (p Workspace) locateResolved(abs string) Location {
 }
 
 // contains reports whether a path is in the workspace, compared as text.
-func (p Workspace) contains(abs string) bool {
-	return isBelow(abs, p.Dir) || slices.ContainsFunc(p.ExtraDirs, func(dir string) bool { return isBelow(abs, dir) })
+func (w Workspace) contains(abs string) bool {
+	return isBelow(abs, w.Dir) || slices.ContainsFunc(w.ExtraDirs, func(dir string) bool { return isBelow(abs, dir) })
 }
 
 func isBelow(abs, dir string) bool {
 	return abs == dir || dir == "/" || strings.HasPrefix(abs, dir+"/")
 }
 
-// memoize caches the results of resolve and calls it for at most maxResolved
-// paths.
+// memoize returns a function that caches the results of resolve and calls it
+// for at most maxResolved paths; for further paths it returns false.
 func memoize(resolve func(string) (string, bool)) func(string) (string, bool) {
 	if resolve == nil {
 		return nil
 	}
-	type answer struct {
+	type result struct {
 		path string
 		ok   bool
 	}
-	known := map[string]answer{}
+	cache := map[string]result{}
 	return func(path string) (string, bool) {
-		a, ok := known[path]
-		if !ok && len(known) < maxResolved {
-			a.path, a.ok = resolve(path)
-			known[path] = a
+		res, ok := cache[path]
+		if !ok && len(cache) < maxResolved {
+			res.path, res.ok = resolve(path)
+			cache[path] = res
 		}
-		return a.path, a.ok
+		return res.path, res.ok
 	}
 }

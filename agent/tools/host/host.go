@@ -1,11 +1,11 @@
-// Package host makes tools out of programs on this machine. Each call runs the
-// program once, outside of the sandbox.
+// Package host makes programs on this machine available as tools. Each call
+// runs the program once, outside the sandbox.
 //
 // The program receives the call as a JSON object on standard input, with the
-// keys name, args, input, dir and instance. Its output is the answer. Its
-// standard error is recorded; the model sees the end of it only if the program
-// fails. At the timeout the program is killed with all processes that it
-// started.
+// keys name, args, input, dir and instance. Its standard output is the
+// response. Its standard error is recorded; the model sees its end only if the
+// program fails. At the timeout the program is killed with all processes that
+// it started.
 //
 //	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: environ})
 //
@@ -35,11 +35,11 @@ type Config struct {
 	Name string
 	// Command is the program and its arguments. No shell is involved.
 	Command []string
-	// Usage and Description are those of tools.Spec. Name is prepended to a
-	// Usage that does not begin with it.
+	// Usage and Description are those of tools.Spec. If Usage does not begin
+	// with Name, Name is prepended.
 	Usage, Description string
-	// Env is the program's entire environment. It should contain only the API
-	// keys that the user names.
+	// Env is the program's entire environment. Of API keys, it should contain
+	// only those that the user names.
 	Env []string
 	// Secrets are values to remove from the program's output.
 	Secrets []string
@@ -63,8 +63,8 @@ type Tool struct {
 
 // Bounds of the standard error, in bytes.
 const (
-	maxErrors    = 8 << 10 // recorded
-	maxErrorTail = 2 << 10 // shown to the model
+	maxStderr      = 8 << 10 // recorded
+	maxShownStderr = 2 << 10 // shown to the model
 )
 
 // waitDelay bounds how long the output may stay open after the program exits.
@@ -106,7 +106,7 @@ type request struct {
 	Instance string             `json:"instance,omitempty"`
 }
 
-// Details are recorded with the answer.
+// Details are recorded with a call.
 type Details struct {
 	ExitCode int    `json:"exit_code"`
 	Stderr   string `json:"stderr,omitempty"`
@@ -127,13 +127,13 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	}
 	cmd := exec.CommandContext(ctx, t.path, t.config.Command[1:]...) //nolint:gosec // the user's own program
 	cmd.Dir, cmd.Stdin = t.config.Dir, bytes.NewReader(append(requestJSON, '\n'))
-	stdout, stderr := &procgroup.HeadBuffer{Limit: env.MaxToolResponse}, &procgroup.TailBuffer{Limit: maxErrors}
+	stdout, stderr := &procgroup.HeadBuffer{Limit: env.MaxToolResponse}, &procgroup.TailBuffer{Limit: maxStderr}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = waitDelay
 	group := procgroup.New(cmd, t.config.Env)
 	cmd.Cancel = group.Kill
 	err = group.Run()
-	res := tools.Result{Output: t.redactedOutput(stdout), Details: Details{cmd.ProcessState.ExitCode(), t.redactedErrors(stderr), stdout.Size}}
+	res := tools.Result{Output: t.redactedOutput(stdout), Details: Details{cmd.ProcessState.ExitCode(), t.redactedStderr(stderr), stdout.Size}}
 	if int64(len(stdout.Data)) < stdout.Size {
 		res.Size = stdout.Size
 	}
@@ -142,7 +142,7 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	case ctx.Err() != nil:
 		return res, context.Cause(ctx)
 	case isExit:
-		return res, exitError(exit, t.redactedErrors(stderr))
+		return res, exitError(exit, t.redactedStderr(stderr))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return tools.Result{}, fmt.Errorf("run it: %w", err)
 	}
@@ -152,7 +152,7 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 // exitError returns the error for a failed program, with the end of its
 // standard error.
 func exitError(exit *exec.ExitError, stderr string) error {
-	text := strings.TrimSpace(strings.ToValidUTF8(stderr[max(0, len(stderr)-maxErrorTail):], "\uFFFD"))
+	text := strings.TrimSpace(strings.ToValidUTF8(stderr[max(0, len(stderr)-maxShownStderr):], "\uFFFD"))
 	if text == "" {
 		return fmt.Errorf("the program ended with %s", exit.ProcessState)
 	}

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask calls the tool x, which runs a script.
-func ask(t *testing.T, script string, change func(*host.Config), req env.ToolRequest) agent.ToolResponse {
+// callTool calls the tool x, which runs a script.
+func callTool(t *testing.T, script string, change func(*host.Config), req env.ToolRequest) agent.ToolResponse {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh here")
@@ -33,35 +33,35 @@ func ask(t *testing.T, script string, change func(*host.Config), req env.ToolReq
 	if change != nil {
 		change(&c)
 	}
-	one, err := host.New(c)
+	tool, err := host.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := tools.New(tools.Config{Tools: []tools.Tool{one}})
+	registry, err := tools.New(tools.Config{Tools: []tools.Tool{tool}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Args = append([]string{"x"}, req.Args...)
-	return box.Handle(t.Context(), agent.ToolRequest{ToolRequest: req})
+	return registry.Handle(t.Context(), agent.ToolRequest{ToolRequest: req})
 }
 
-// keyed gives the program a secret that JSON escapes.
-func keyed(c *host.Config) {
+// withSecret gives the program a secret that contains a character that JSON escapes.
+func withSecret(c *host.Config) {
 	c.Env, c.Secrets = append(c.Env, `KEY=x\y`), []string{`x\y`, ""}
 }
 
-// TestSecretsAtACut puts secrets at every offset around the end of an output.
-func TestSecretsAtACut(t *testing.T) {
+// TestTruncatedSecrets puts secrets at every offset around the end of an output.
+func TestTruncatedSecrets(t *testing.T) {
 	const secret = "q1w2e3r4t5"
 	for shift := range len(secret) + 1 {
 		script := fmt.Sprintf(`head -c %d /dev/zero | tr '\0' .; printf %%s "$KEY$KEY"; printf %%s "$KEY" >&2; head -c %d /dev/zero | tr '\0' . >&2`, env.MaxToolResponse-shift, 8<<10-shift)
-		one, err := host.New(host.Config{
+		tool, err := host.New(host.Config{
 			Name: "x", Command: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH"), "KEY=" + secret}, Secrets: []string{secret},
 		})
 		if err != nil {
 			t.Skip(err)
 		}
-		res, err := one.Call(t.Context(), tools.Call{})
+		res, err := tool.Call(t.Context(), tools.Call{})
 		d, ok := res.Details.(host.Details)
 		if err != nil || !ok || strings.ContainsAny(res.Output+d.Stderr, "qw12345") || len(res.Output) < env.MaxToolResponse/2 || len(d.Stderr) < 4<<10 {
 			t.Errorf("%d: %v: %q, %q", shift, err, res.Output[max(0, len(res.Output)-30):], d.Stderr[:min(30, len(d.Stderr))])
@@ -77,7 +77,7 @@ func TestCall(t *testing.T) {
 		change          func(*host.Config)
 		code            int
 		output, errors  string
-		stderr          string // on record
+		stderr          string // as recorded
 		bytes, exitCode int
 	}{
 		"the call": {
@@ -90,7 +90,7 @@ func TestCall(t *testing.T) {
 		"no keys":       {script: `echo "[$OPENAI_API_KEY]"`, output: "[]\n", bytes: 3},
 		"a key by name": {script: `echo "[$KEY]"`, change: func(c *host.Config) { c.Env = append(c.Env, "KEY=k") }, output: "[k]\n", bytes: 4},
 		"a secret": {
-			script: `echo "[$KEY] in \"x\\\\y\""; echo "say $KEY" >&2; exit 3`, change: keyed, code: 1, output: "[[secret]] in \"[secret]\"\n",
+			script: `echo "[$KEY] in \"x\\\\y\""; echo "say $KEY" >&2; exit 3`, change: withSecret, code: 1, output: "[[secret]] in \"[secret]\"\n",
 			errors: "mini-tool: x: the program ended with exit status 3:\nsay [secret]\n", stderr: "say [secret]\n", bytes: 15, exitCode: 3,
 		},
 		"it fails":         {script: "echo half; echo no index >&2; exit 3", code: 1, output: "half\n", errors: "mini-tool: x: the program ended with exit status 3:\nno index\n", stderr: "no index\n", bytes: 5, exitCode: 3},
@@ -109,7 +109,7 @@ func TestCall(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ask(t, test.script, test.change, req)
+			got := callTool(t, test.script, test.change, req)
 			if got.ExitCode != test.code || string(got.Stdout) != test.output || string(got.Stderr) != test.errors {
 				t.Errorf("%d %.300q %q, want %d %.300q %q", got.ExitCode, got.Stdout, got.Stderr, test.code, test.output, test.errors)
 			}
@@ -131,8 +131,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestHanging checks that a timeout kills all processes of a program.
-func TestHanging(t *testing.T) {
+// TestTimeout checks that a timeout kills all processes of a program.
+func TestTimeout(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what leaves its group is found on Linux")
 	}
@@ -150,7 +150,7 @@ func TestHanging(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			start := time.Now()
-			got := ask(t, test.script, func(c *host.Config) { c.Timeout, c.Dir = 700*time.Millisecond, dir }, env.ToolRequest{})
+			got := callTool(t, test.script, func(c *host.Config) { c.Timeout, c.Dir = 700*time.Millisecond, dir }, env.ToolRequest{})
 			if want := "mini-tool: x: it took longer than the 700ms that it may take, and was stopped\n"; string(got.Stderr) != want || got.ExitCode != 1 {
 				t.Errorf("%d %q, want %q", got.ExitCode, got.Stderr, want)
 			}
@@ -160,39 +160,40 @@ func TestHanging(t *testing.T) {
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			gone(t, filepath.Join(dir, "pid"))
+			waitForExit(t, filepath.Join(dir, "pid"))
 		})
 	}
 }
 
-// TestLeftBehind checks that processes left in the group are killed without delay.
-func TestLeftBehind(t *testing.T) {
+// TestLeftoverProcesses checks that processes that the program left in its group are
+// killed when it exits.
+func TestLeftoverProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are looked at in /proc")
 	}
 	dir := t.TempDir()
-	got := ask(t, `sleep 1000 & echo $! > pid; echo done`, func(c *host.Config) { c.Dir = dir }, env.ToolRequest{})
+	got := callTool(t, `sleep 1000 & echo $! > pid; echo done`, func(c *host.Config) { c.Dir = dir }, env.ToolRequest{})
 	if got.ExitCode != 0 || string(got.Stdout) != "done\n" {
 		t.Errorf("%d %q %q", got.ExitCode, got.Stdout, got.Stderr)
 	}
-	gone(t, filepath.Join(dir, "pid"))
+	waitForExit(t, filepath.Join(dir, "pid"))
 }
 
-// TestNobodyWaits checks that the program ends with the calling command.
-func TestNobodyWaits(t *testing.T) {
-	one, err := host.New(host.Config{Name: "x", Command: []string{"sleep", "1000"}})
+// TestContextEnds checks that the program is killed when the calling command ends.
+func TestContextEnds(t *testing.T) {
+	tool, err := host.New(host.Config{Name: "x", Command: []string{"sleep", "1000"}})
 	if err != nil {
 		t.Skip(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("the command is over")) })
-	if _, err := one.Call(ctx, tools.Call{}); err == nil || err.Error() != "the command is over" {
+	if _, err := tool.Call(ctx, tools.Call{}); err == nil || err.Error() != "the command is over" {
 		t.Error(err)
 	}
 }
 
-// gone waits until a process has exited.
-func gone(t *testing.T, file string) {
+// waitForExit waits until the process whose ID is in a file has exited.
+func waitForExit(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -227,19 +228,19 @@ func TestNew(t *testing.T) {
 		}
 	}
 	for usage, want := range map[string]string{"": "x ARGS...", "x A": "x A", "A B": "x A B", "xy": "x xy"} {
-		one, err := host.New(host.Config{Name: "x", Command: []string{"true"}, Usage: usage})
-		if err != nil || one.Spec().Usage != want {
-			t.Errorf("%q is %q (%v), want %q", usage, one.Spec().Usage, err, want)
+		tool, err := host.New(host.Config{Name: "x", Command: []string{"true"}, Usage: usage})
+		if err != nil || tool.Spec().Usage != want {
+			t.Errorf("%q is %q (%v), want %q", usage, tool.Spec().Usage, err, want)
 		}
 	}
 }
 
 func TestSearch(t *testing.T) {
-	one, err := host.NewSearch(host.Config{Command: []string{"cat"}})
+	tool, err := host.NewSearch(host.Config{Command: []string{"cat"}})
 	if err != nil {
 		t.Skip(err)
 	}
-	if got := one.Spec(); got.Name != "search" || got.Usage != "search [--limit N] QUERY" {
+	if got := tool.Spec(); got.Name != "search" || got.Usage != "search [--limit N] QUERY" {
 		t.Errorf("%+v", got)
 	}
 	for args, want := range map[string]string{
@@ -252,7 +253,7 @@ func TestSearch(t *testing.T) {
 		"-":                 "the query is missing",
 		"-- --limit really": `{"name":"search","args":["--","--limit","really"],"dir":""}` + "\n",
 	} {
-		res, err := one.Call(t.Context(), tools.Call{Args: strings.Fields(args)})
+		res, err := tool.Call(t.Context(), tools.Call{Args: strings.Fields(args)})
 		got := res.Output
 		if err != nil {
 			got = err.Error()

@@ -12,8 +12,7 @@ const SearchName = "search"
 // maxLimit bounds the number of results that a call may request.
 const maxLimit = 100
 
-// NewSearch returns the search tool. It replaces the name, usage and check of
-// c.
+// NewSearch returns the search tool. It ignores Name, Usage and Check of c.
 func NewSearch(c Config) (*Tool, error) {
 	c.Name, c.Usage, c.Check = SearchName, SearchName+" [--limit N] QUERY", checkQuery
 	if c.Description == "" {

@@ -8,11 +8,11 @@ import (
 	"github.com/minibench/mini/internal/procgroup"
 )
 
-// redacted replaces secrets.
+// redacted is the text that replaces a secret.
 const redacted = "[secret]"
 
-// redact removes secrets from a text, also in their JSON encoding. It replaces
-// the longest first, because one secret may contain another.
+// redact replaces the secrets in a text, also in their JSON encoding. It
+// replaces the longest first, because one secret may contain another.
 func (t *Tool) redact(text string) string {
 	for _, secret := range t.secrets {
 		text = strings.ReplaceAll(text, secret, redacted)
@@ -20,8 +20,8 @@ func (t *Tool) redact(text string) string {
 	return text
 }
 
-// redactedOutput returns the program's output without secrets. If the output
-// was truncated, it also removes the beginning of a secret at the cut.
+// redactedOutput returns the program's output without secrets. If the end of
+// the output was cut off, it also removes the beginning of a secret there.
 func (t *Tool) redactedOutput(stdout *procgroup.HeadBuffer) string {
 	text := t.redact(string(stdout.Data))
 	if int64(len(stdout.Data)) == stdout.Size {
@@ -38,11 +38,11 @@ func (t *Tool) redactedOutput(stdout *procgroup.HeadBuffer) string {
 	return text
 }
 
-// redactedErrors returns the program's standard error without secrets. If the
-// text was truncated, it also removes the end of a secret at the cut.
-func (t *Tool) redactedErrors(stderr *procgroup.TailBuffer) string {
-	text, cut := stderr.Text()
-	if text = t.redact(text); !cut {
+// redactedStderr returns the program's standard error without secrets. If the
+// beginning was cut off, it also removes the end of a secret there.
+func (t *Tool) redactedStderr(stderr *procgroup.TailBuffer) string {
+	text, truncated := stderr.Text()
+	if text = t.redact(text); !truncated {
 		return text
 	}
 	for _, secret := range t.secrets {

@@ -12,48 +12,48 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// parseArguments returns the arguments of a call after validation. Errors are
-// of type *tools.UsageError.
-func (o argumentSchema) parseArguments(c tools.Call) (map[string]any, error) {
+// parseArguments returns the arguments of a call after validation. An error is
+// a *tools.UsageError if the arguments are invalid.
+func (s argumentSchema) parseArguments(c tools.Call) (map[string]any, error) {
 	var flags []tools.Flag
-	for _, key := range o.keys {
-		if o.isFlag(key) {
+	for _, key := range s.keys {
+		if s.isFlag(key) {
 			flags = append(flags, tools.Flag{Name: key})
 		}
 	}
-	if o.hasJSONFlag() {
+	if s.hasJSONFlag() {
 		flags = append(flags, tools.Flag{Name: jsonFlag})
 	}
-	a, err := tools.ParseArgs(o.expandBooleans(c.Args), flags...)
+	a, err := tools.ParseArgs(s.expandBooleans(c.Args), flags...)
 	if err != nil {
 		return nil, err
 	}
-	values, isObject, err := o.parseObject(a, c)
+	values, isObject, err := s.parseObject(a, c)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range o.keys {
+	for _, key := range s.keys {
 		switch {
-		case !o.isFlag(key) || !a.Has(key):
+		case !s.isFlag(key) || !a.Has(key):
 			continue
 		case isObject:
 			return nil, tools.Usagef("--%s stands beside the object that has all arguments: put it in there", key)
 		}
-		if values[key], err = parseValue(o.Properties[key], key, a.Value(key)); err != nil {
+		if values[key], err = parseValue(s.Properties[key], key, a.Value(key)); err != nil {
 			return nil, err
 		}
 	}
-	return values, o.validate(values)
+	return values, s.validate(values)
 }
 
 // expandBooleans appends "=true" to boolean flags without a value.
-func (o argumentSchema) expandBooleans(args []string) []string {
+func (s argumentSchema) expandBooleans(args []string) []string {
 	var out []string
 	for i, arg := range args {
 		if arg == "--" {
 			return append(out, args[i:]...)
 		}
-		if key, ok := strings.CutPrefix(arg, "--"); ok && slices.Equal(types(o.Properties[key]), []string{"boolean"}) {
+		if key, ok := strings.CutPrefix(arg, "--"); ok && slices.Equal(schemaTypes(s.Properties[key]), []string{"boolean"}) {
 			if i+1 == len(args) || args[i+1] != "true" && args[i+1] != "false" {
 				arg += "=true"
 			}
@@ -63,16 +63,16 @@ func (o argumentSchema) expandBooleans(args []string) []string {
 	return out
 }
 
-// parseObject returns the arguments that a call passes as one object; given
-// reports whether it does.
-func (o argumentSchema) parseObject(a tools.Args, c tools.Call) (_ map[string]any, given bool, _ error) {
+// parseObject returns the arguments of a call that passes them as one object;
+// isObject reports whether it does.
+func (s argumentSchema) parseObject(a tools.Args, c tools.Call) (_ map[string]any, isObject bool, _ error) {
 	var text, source string
 	switch {
 	case len(a.Positional) == 1 && a.Positional[0] == "-":
 		text, source = string(c.Input), "the standard input"
 	case len(a.Positional) > 0:
 		return nil, false, tools.Usagef("%.80q belongs to no key: arguments are written as --key VALUE", a.Positional[0])
-	case o.hasJSONFlag() && a.Has(jsonFlag):
+	case s.hasJSONFlag() && a.Has(jsonFlag):
 		text, source = a.Value(jsonFlag), "--"+jsonFlag
 	default:
 		return map[string]any{}, false, nil
@@ -105,14 +105,15 @@ func decodeJSON(text string) (any, error) {
 	return v, nil
 }
 
-// parseValue converts the value of a flag: to a string if the schema allows
-// one, otherwise from JSON. validate checks the type.
+// parseValue converts the value of a flag. It returns the text itself if the
+// schema allows a string, else the decoded JSON. It does not check the type,
+// which validate does.
 func parseValue(s *jsonschema.Schema, key, text string) (any, error) {
 	if hasType(s, "string") || slices.Contains(s.Enum, any(text)) {
 		return text, nil
 	}
 	v, err := decodeJSON(text)
-	switch types := types(s); {
+	switch types := schemaTypes(s); {
 	case err == nil:
 		return v, nil
 	case len(types) > 0:
@@ -121,18 +122,19 @@ func parseValue(s *jsonschema.Schema, key, text string) (any, error) {
 	return text, nil
 }
 
-// validate reports missing arguments and values that the schema does not allow.
-func (o argumentSchema) validate(values map[string]any) error {
-	for _, key := range o.Required {
+// validate returns an error for a missing argument or a value that the schema
+// does not allow.
+func (s argumentSchema) validate(values map[string]any) error {
+	for _, key := range s.Required {
 		if _, ok := values[key]; ok {
 			continue
 		}
-		if o.isFlag(key) {
+		if s.isFlag(key) {
 			return tools.Usagef("--%s is missing", key)
 		}
 		return tools.Usagef("%.80q is missing", key)
 	}
-	if o.resolved == nil {
+	if s.resolved == nil {
 		return nil
 	}
 	data, err := json.Marshal(values)
@@ -143,11 +145,11 @@ func (o argumentSchema) validate(values map[string]any) error {
 	if err := json.Unmarshal(data, &plain); err != nil {
 		return err
 	}
-	if err := o.resolved.Validate(plain); err != nil {
+	if err := s.resolved.Validate(plain); err != nil {
 		return tools.Usagef("%s", oneLine(strings.TrimPrefix(err.Error(), "validating root: "), 300))
 	}
 	return nil
 }
 
-// typeNames describes the types of scalars.
+// typeNames replaces the names of scalar types by their descriptions.
 var typeNames = strings.NewReplacer("integer", "a whole number", "number", "a number", "boolean", "true or false")

@@ -23,23 +23,24 @@ func (s *Server) openHTTP(ctx context.Context) (*session, error) {
 	}
 	transport = transport.Clone()
 	client := &http.Client{Transport: &authTransport{next: transport, host: base.Host, token: s.config.Token}, CheckRedirect: sameHostOnly(base)}
-	l := &session{afterClose: transport.CloseIdleConnections}
+	sess := &session{afterClose: transport.CloseIdleConnections}
 	return s.handshake(ctx, &sdk.StreamableClientTransport{
 		Endpoint: s.config.URL, HTTPClient: client, MaxRetries: 1, DisableStandaloneSSE: true, MaxEventSize: maxFrame,
-	}, l)
+	}, sess)
 }
 
-// sameHostOnly returns a CheckRedirect function that refuses other hosts.
+// sameHostOnly returns a CheckRedirect function that allows up to 3 redirects
+// within the host and scheme of base.
 func sameHostOnly(base *url.URL) func(*http.Request, []*http.Request) error {
-	return func(r *http.Request, before []*http.Request) error {
-		if r.URL.Host != base.Host || r.URL.Scheme != base.Scheme || len(before) > 3 {
-			return fmt.Errorf("refuse redirect to %.80s: the host or scheme differs", r.URL.Host)
+	return func(req *http.Request, via []*http.Request) error {
+		if req.URL.Host != base.Host || req.URL.Scheme != base.Scheme || len(via) > 3 {
+			return fmt.Errorf("refuse redirect to %.80s: the host or scheme differs", req.URL.Host)
 		}
 		return nil
 	}
 }
 
-// authTransport adds the token to requests to the server and bounds the
+// authTransport adds the token to requests to the server's host and bounds all
 // responses.
 type authTransport struct {
 	next        http.RoundTripper
@@ -47,12 +48,12 @@ type authTransport struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *authTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.token != "" && r.URL.Host == c.host {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+c.token)
+func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.token != "" && req.URL.Host == t.host {
+		req = req.Clone(req.Context())
+		req.Header.Set("Authorization", "Bearer "+t.token)
 	}
-	resp, err := c.next.RoundTrip(r)
+	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // Tools returns the tools of servers, in the order of the servers and of their
-// lists. A name that two servers have, or for which taken returns true, is
-// prefixed with the server's name. Characters that a tool's name must not have
-// are replaced.
-func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
+// lists. A tool whose name occurs twice, or is taken, gets its server's name as
+// a prefix. Characters that a tool name must not have are replaced. isTaken
+// reports names of other tools.
+func Tools(isTaken func(name string) bool, servers ...*Server) []tools.Tool {
 	count := map[string]int{}
 	for _, s := range servers {
 		for _, t := range s.offered {
@@ -20,17 +20,17 @@ func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 		}
 	}
 	used := map[string]bool{}
-	free := func(name string) bool { return !used[name] && !taken(name) && tools.CheckName(name) == nil }
+	isFree := func(name string) bool { return !used[name] && !isTaken(name) && tools.CheckName(name) == nil }
 	var list []tools.Tool
 	for _, s := range servers {
 		for _, t := range s.offered {
 			name := safeName(t.Name)
-			if count[name] > 1 || !free(name) {
+			if count[name] > 1 || !isFree(name) {
 				name = safeName(s.config.Name + "_" + name)
 			}
-			for n, first := 2, name; !free(name); n++ {
+			for n, base := 2, name; !isFree(name); n++ {
 				number := fmt.Sprintf("_%d", n)
-				name = first[:min(len(first), tools.MaxName-len(number))] + number
+				name = base[:min(len(base), tools.MaxName-len(number))] + number
 			}
 			used[name] = true
 			list = append(list, newTool(s, t, name))
@@ -41,7 +41,7 @@ func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 
 var unsafeChars = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
-// safeName replaces the characters that a tool's name must not have.
+// safeName replaces the characters that a tool name must not have.
 func safeName(name string) string {
 	name = strings.TrimLeft(unsafeChars.ReplaceAllString(name[:min(len(name), 4*tools.MaxName)], "_"), "_-")
 	if name == "" {
@@ -50,22 +50,23 @@ func safeName(name string) string {
 	return name[:min(len(name), tools.MaxName)]
 }
 
-// shortLine sanitizes a text of the server and clips it to one short line.
+// shortLine sanitizes a text of the server and clips it to one line of 80
+// characters.
 func (s *Server) shortLine(text string) string {
 	return oneLine(s.sanitize(text), 80)
 }
 
-// oneLine returns at most most characters of a text, without line breaks,
-// control characters and characters that change the direction of text.
-func oneLine(text string, most int) string {
+// oneLine returns the first limit characters of a text, without line breaks,
+// control characters and characters that change the text direction.
+func oneLine(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return ' '
 		}
 		return r
 	}, text)), " ")
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most])) + "..."
+	if runes := []rune(text); len(runes) > limit {
+		return strings.TrimSpace(string(runes[:limit])) + "..."
 	}
 	return text
 }

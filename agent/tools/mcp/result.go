@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// toResult converts the server's answer to text.
+// toResult converts the server's answer to a result with text.
 func (t *tool) toResult(res *sdk.CallToolResult, d Details) tools.Result {
 	var parts []string
 	for _, c := range res.Content {
@@ -42,9 +42,9 @@ func contentText(c sdk.Content) string {
 	case *sdk.TextContent:
 		return strings.TrimRight(c.Text, "\n")
 	case *sdk.ImageContent:
-		return omitted("image", c.MIMEType, len(c.Data))
+		return omittedNote("image", c.MIMEType, len(c.Data))
 	case *sdk.AudioContent:
-		return omitted("audio", c.MIMEType, len(c.Data))
+		return omittedNote("audio", c.MIMEType, len(c.Data))
 	case *sdk.ResourceLink:
 		return oneLine(fmt.Sprintf("[resource %s: %s]", c.Name, c.URI), 500)
 	case *sdk.EmbeddedResource:
@@ -52,7 +52,7 @@ func contentText(c sdk.Content) string {
 		case r == nil:
 			return ""
 		case len(r.Blob) > 0:
-			return omitted("resource "+r.URI, r.MIMEType, len(r.Blob))
+			return omittedNote("resource "+r.URI, r.MIMEType, len(r.Blob))
 		default:
 			return strings.TrimRight(r.Text, "\n")
 		}
@@ -60,9 +60,9 @@ func contentText(c sdk.Content) string {
 	return "[a part of a kind that mini does not know was left out]"
 }
 
-// omitted describes a part that is not shown.
-func omitted(what, kind string, size int) string {
-	return oneLine(fmt.Sprintf("[%s, %s, %d bytes: not shown]", what, kind, size), 500)
+// omittedNote returns the note that replaces a part of an answer.
+func omittedNote(what, mediaType string, size int) string {
+	return oneLine(fmt.Sprintf("[%s, %s, %d bytes: not shown]", what, mediaType, size), 500)
 }
 
 // encodeDetails returns the details as JSON without secrets.
@@ -71,13 +71,13 @@ func (s *Server) encodeDetails(d Details) any {
 	if err != nil {
 		return Details{Server: d.Server, Tool: d.Tool}
 	}
-	if hidden := []byte(s.redact(string(data))); json.Valid(hidden) {
-		return json.RawMessage(hidden)
+	if redacted := []byte(s.redact(string(data))); json.Valid(redacted) {
+		return json.RawMessage(redacted)
 	}
 	return Details{Server: d.Server, Tool: d.Tool}
 }
 
-// redact removes secrets from a text, also in their JSON encoding.
+// redact replaces the secrets in a text, also in their JSON encoding.
 func (s *Server) redact(text string) string {
 	for _, secret := range append([]string{s.config.Token}, s.config.Secrets...) {
 		if secret == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Bounds of the usage: the number of keys, and the number of words of an
+// Bounds of a usage: maxShown for the keys, maxWords for the values of an
 // enumeration.
 const (
 	maxShown = 24
@@ -22,43 +22,44 @@ const (
 type argumentSchema struct {
 	jsonschema.Schema
 	keys []string // of the properties, required ones first
-	// resolved validates arguments; nil leaves the validation to the server.
+	// resolved validates arguments; nil means that only the server validates
+	// them.
 	resolved *jsonschema.Resolved
 }
 
-// newArgumentSchema decodes a server's schema; an invalid one allows
-// everything.
-func newArgumentSchema(given any) argumentSchema {
-	var o argumentSchema
-	data, err := json.Marshal(given)
-	if err != nil || json.Unmarshal(data, &o.Schema) != nil {
+// newArgumentSchema decodes a server's schema. An invalid schema allows all
+// arguments.
+func newArgumentSchema(schema any) argumentSchema {
+	var s argumentSchema
+	data, err := json.Marshal(schema)
+	if err != nil || json.Unmarshal(data, &s.Schema) != nil {
 		return argumentSchema{}
 	}
-	// A schema with references is not validated here: it may be recursive, and
-	// validation might not terminate.
+	// Leave validation with references to the server: such a schema may be
+	// recursive, and validation might not terminate.
 	if !bytes.Contains(bytes.ToLower(data), []byte(`ref"`)) {
-		if r, err := o.Resolve(nil); err == nil {
-			o.resolved = r
+		if r, err := s.Resolve(nil); err == nil {
+			s.resolved = r
 		}
 	}
-	maps.DeleteFunc(o.Properties, func(_ string, p *jsonschema.Schema) bool { return p == nil })
-	o.Required = slices.DeleteFunc(o.Required, func(key string) bool { return len(key) > 200 })
-	o.keys = slices.Sorted(maps.Keys(o.Properties))
-	slices.SortStableFunc(o.keys, func(a, b string) int { return o.keyOrder(a) - o.keyOrder(b) })
-	return o
+	maps.DeleteFunc(s.Properties, func(_ string, p *jsonschema.Schema) bool { return p == nil })
+	s.Required = slices.DeleteFunc(s.Required, func(key string) bool { return len(key) > 200 })
+	s.keys = slices.Sorted(maps.Keys(s.Properties))
+	slices.SortStableFunc(s.keys, func(a, b string) int { return s.keyOrder(a) - s.keyOrder(b) })
+	return s
 }
 
-// keyOrder is the sort key of a property: required ones in the listed order,
-// then the others.
-func (o argumentSchema) keyOrder(key string) int {
-	if i := slices.Index(o.Required, key); i >= 0 {
+// keyOrder returns the sort key of a property: required properties come first,
+// in the order of Required, then the others.
+func (s argumentSchema) keyOrder(key string) int {
+	if i := slices.Index(s.Required, key); i >= 0 {
 		return i
 	}
-	return len(o.Required)
+	return len(s.Required)
 }
 
-// types returns the types that a value may have; empty means any.
-func types(s *jsonschema.Schema) []string {
+// schemaTypes returns the types that a value may have; empty means any.
+func schemaTypes(s *jsonschema.Schema) []string {
 	switch {
 	case s == nil:
 		return nil
@@ -68,31 +69,31 @@ func types(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-func hasType(s *jsonschema.Schema, kind string) bool { return slices.Contains(types(s), kind) }
+func hasType(s *jsonschema.Schema, kind string) bool { return slices.Contains(schemaTypes(s), kind) }
 
 // isFlag reports whether a property can be given as a flag: its value is
 // neither a list nor an object.
-func (o argumentSchema) isFlag(key string) bool {
-	p, ok := o.Properties[key]
+func (s argumentSchema) isFlag(key string) bool {
+	p, ok := s.Properties[key]
 	return ok && !hasType(p, "array") && !hasType(p, "object") && key != "" && len(key) <= 64 &&
 		!unsafeChars.MatchString(key) && key[0] != '-'
 }
 
-// jsonFlag passes all arguments as one JSON object. A property of this name
-// takes precedence.
+// jsonFlag is the flag that passes all arguments as one JSON object. If the
+// schema has a property of this name, the flag sets that property.
 const jsonFlag = "json"
 
-func (o argumentSchema) hasJSONFlag() bool { _, ok := o.Properties[jsonFlag]; return !ok }
+func (s argumentSchema) hasJSONFlag() bool { _, ok := s.Properties[jsonFlag]; return !ok }
 
 // usage returns the forms of a call, one per line.
-func (o argumentSchema) usage(name string) string {
+func (s argumentSchema) usage(name string) string {
 	var b strings.Builder
 	b.WriteString(name)
 	shown, flagsSuffice := 0, true
-	for _, key := range o.keys {
-		required := slices.Contains(o.Required, key)
+	for _, key := range s.keys {
+		required := slices.Contains(s.Required, key)
 		switch {
-		case !o.isFlag(key):
+		case !s.isFlag(key):
 			flagsSuffice = flagsSuffice && !required
 			continue
 		case shown == maxShown:
@@ -101,7 +102,7 @@ func (o argumentSchema) usage(name string) string {
 		if shown++; shown > maxShown {
 			continue
 		}
-		p := o.Properties[key]
+		p := s.Properties[key]
 		form := "--" + key + " " + valuePlaceholder(p, key)
 		if !required {
 			form = "[" + form + "]"
@@ -112,8 +113,8 @@ func (o argumentSchema) usage(name string) string {
 	if flagsSuffice {
 		forms = append(forms, b.String())
 	}
-	if len(o.keys) > 0 || !flagsSuffice {
-		if o.hasJSONFlag() {
+	if len(s.keys) > 0 || !flagsSuffice {
+		if s.hasJSONFlag() {
 			forms = append(forms, name+" --"+jsonFlag+" OBJECT")
 		}
 		forms = append(forms, name+" -    (an object in JSON on standard input)")
@@ -143,22 +144,22 @@ func valuePlaceholder(s *jsonschema.Schema, key string) string {
 	return strings.ToUpper(key)
 }
 
-// help returns the full description of a tool and of its arguments.
-func (o argumentSchema) help(description string) string {
+// help returns a tool's description, followed by a line for each argument.
+func (s argumentSchema) help(description string) string {
 	var b strings.Builder
 	for line := range strings.Lines(description) {
 		if text := oneLine(line, 500); text != "" {
 			b.WriteString(text + "\n")
 		}
 	}
-	for i, key := range o.keys {
+	for i, key := range s.keys {
 		if i == maxShown {
-			fmt.Fprintf(&b, "(and %d more)\n", len(o.keys)-i)
+			fmt.Fprintf(&b, "(and %d more)\n", len(s.keys)-i)
 			break
 		}
-		p := o.Properties[key]
+		p := s.Properties[key]
 		text := oneLine(p.Description, 200)
-		if types := types(p); len(types) > 0 {
+		if types := schemaTypes(p); len(types) > 0 {
 			text = strings.TrimSpace("(" + strings.Join(types, " or ") + ") " + text)
 		}
 		fmt.Fprintf(&b, "  %s: %s\n", oneLine(key, 80), oneLine(text, 250))

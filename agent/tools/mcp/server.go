@@ -18,8 +18,8 @@ type Config struct {
 	// Command is a program and its arguments; Env is its entire environment.
 	Command []string
 	Env     []string
-	// URL is the server's address. Token, unless empty, is sent with every
-	// request to it as "Bearer TOKEN", and to no other host.
+	// URL is the server's address. Token, unless empty, is sent as "Bearer
+	// TOKEN" with every request to the host of URL, and to no other host.
 	URL   string
 	Token string
 	// Secrets are values to remove from the server's texts, in addition to
@@ -28,13 +28,12 @@ type Config struct {
 	// AllowedTools names the tools to offer, by the server's names; empty means
 	// all.
 	AllowedTools []string
-	// Timeout bounds a call; 0 means that only the caller's context does.
+	// Timeout bounds a call; 0 means that only the caller's context bounds it.
 	Timeout time.Duration
 	// Version is mini's version, which is sent to the server.
 	Version string
 }
 
-// Bounds of what a server has.
 // Bounds of a server's list of tools.
 const (
 	maxTools = 500
@@ -46,7 +45,7 @@ const connectTimeout = 30 * time.Second
 
 // Info describes a server. Its texts are bounded and have no line breaks.
 type Info struct {
-	Name     string   `json:"name"` // the user's name for it
+	Name     string   `json:"name"` // the user's name for the server
 	Server   string   `json:"server,omitempty"`
 	Version  string   `json:"version,omitempty"`
 	Protocol string   `json:"protocol,omitempty"`
@@ -56,15 +55,16 @@ type Info struct {
 // Server is a connected MCP server. It is safe for concurrent use.
 type Server struct {
 	config  Config
+	offered []*sdk.Tool // set by connect
+	info    Info        // set by connect
+
 	mu      sync.Mutex // guards the following fields; held while a session is opened
 	session *session   // nil if the next call must open one
 	closed  bool
-	offered []*sdk.Tool
-	info    Info
 }
 
 // Connect opens a session with a server and lists its tools. Errors name the
-// server and include the end of its standard error.
+// server and include the end of a program's standard error.
 func Connect(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{config: c}
 	if err := s.connect(ctx); err != nil {
@@ -76,9 +76,9 @@ func Connect(ctx context.Context, c Config) (*Server, error) {
 func (s *Server) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %v", connectTimeout))
 	defer cancel()
-	l, err := s.currentSession(ctx)
+	sess, err := s.currentSession(ctx)
 	if err == nil {
-		err = s.listTools(ctx, l)
+		err = s.listTools(ctx, sess)
 	}
 	if err != nil {
 		err = fmt.Errorf("MCP server %s: %s", s.config.Name, s.sanitize(contextError(ctx, err)))
@@ -97,12 +97,12 @@ func contextError(ctx context.Context, err error) string {
 }
 
 // listTools requests the list of tools, page by page.
-func (s *Server) listTools(ctx context.Context, l *session) error {
+func (s *Server) listTools(ctx context.Context, sess *session) error {
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
-		page, err := l.client.ListTools(ctx, params)
+		page, err := sess.client.ListTools(ctx, params)
 		if err != nil {
-			return l.explain(fmt.Errorf("list tools: %w", err))
+			return sess.explain(fmt.Errorf("list tools: %w", err))
 		}
 		for _, t := range page.Tools {
 			if t != nil && s.isAllowed(t.Name) {
@@ -113,15 +113,15 @@ func (s *Server) listTools(ctx context.Context, l *session) error {
 			return fmt.Errorf("the server has more than %d tools; name the ones to offer", maxTools)
 		}
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
-			return s.describe(l)
+			return s.describe(sess)
 		}
 	}
 	return fmt.Errorf("the list of tools has more than %d pages", maxPages)
 }
 
-func (s *Server) describe(l *session) error {
+func (s *Server) describe(sess *session) error {
 	s.info = Info{Name: s.config.Name, Tools: []string{}}
-	if r := l.client.InitializeResult(); r != nil {
+	if r := sess.client.InitializeResult(); r != nil {
 		s.info.Protocol = s.shortLine(r.ProtocolVersion)
 		if r.ServerInfo != nil {
 			s.info.Server, s.info.Version = s.shortLine(r.ServerInfo.Name), s.shortLine(r.ServerInfo.Version)
@@ -155,11 +155,11 @@ func (s *Server) currentSession(ctx context.Context) (_ *session, err error) {
 }
 
 // closeSession closes a failed session; the next call opens a new one.
-func (s *Server) closeSession(l *session) {
+func (s *Server) closeSession(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session == l {
-		l.close()
+	if s.session == sess {
+		sess.close()
 		s.session = nil
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// child returns the configuration of a server that is this test binary.
-func child(kind string) mcp.Config {
+// programConfig returns the configuration of a server that is this test binary.
+func programConfig(kind string) mcp.Config {
 	return mcp.Config{Name: "books", Command: []string{os.Args[0]}, Env: []string{asServer + "=" + kind}, Secrets: []string{"sk-secret"}, Timeout: 20 * time.Second}
 }
 
@@ -38,20 +38,20 @@ func connect(t *testing.T, c mcp.Config) *tools.Registry {
 			t.Error(err)
 		}
 	})
-	box, err := tools.New(tools.Config{Tools: mcp.Tools(func(string) bool { return false }, s)})
+	registry, err := tools.New(tools.Config{Tools: mcp.Tools(func(string) bool { return false }, s)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return box
+	return registry
 }
 
-func ask(ctx context.Context, box *tools.Registry, line string) agent.ToolResponse {
+func callTool(ctx context.Context, registry *tools.Registry, line string) agent.ToolResponse {
 	args, input, _ := strings.Cut(line, " < ")
-	return box.Handle(ctx, agent.ToolRequest{ToolRequest: env.ToolRequest{Args: strings.Split(args, " "), Stdin: []byte(input)}})
+	return registry.Handle(ctx, agent.ToolRequest{ToolRequest: env.ToolRequest{Args: strings.Split(args, " "), Stdin: []byte(input)}})
 }
 
-// over HTTP, behind a token.
-func web(t *testing.T) mcp.Config {
+// httpConfig returns the configuration of a server over HTTP that requires a token.
+func httpConfig(t *testing.T) mcp.Config {
 	t.Helper()
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return newServer() }, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,11 +67,11 @@ func web(t *testing.T) mcp.Config {
 
 func TestCalls(t *testing.T) {
 	for name, config := range map[string]func(t *testing.T) mcp.Config{
-		"a program": func(*testing.T) mcp.Config { return child("good") },
-		"a URL":     web,
+		"a program": func(*testing.T) mcp.Config { return programConfig("good") },
+		"a URL":     httpConfig,
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := connect(t, config(t))
+			registry := connect(t, config(t))
 			tests := map[string]struct {
 				line    string
 				code    int
@@ -112,7 +112,7 @@ func TestCalls(t *testing.T) {
 			}
 			for name, test := range tests {
 				t.Run(name, func(t *testing.T) {
-					got := ask(t.Context(), box, test.line)
+					got := callTool(t.Context(), registry, test.line)
 					out := string(got.Stdout)
 					if begin, rest, more := strings.Cut(test.output, "*"); more {
 						if !strings.HasPrefix(out, begin) || !strings.Contains(out, strings.TrimSuffix(rest, "*")) {
@@ -134,7 +134,7 @@ func TestCalls(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	s, err := mcp.Connect(t.Context(), child("good"))
+	s, err := mcp.Connect(t.Context(), programConfig("good"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,12 +150,12 @@ func TestList(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	taken := func(name string) bool { return name == "echo" }
-	if got, want := names(mcp.Tools(taken, s)), "die books_echo fail hang leak pid show_all structured wrong"; got != want {
+	isTaken := func(name string) bool { return name == "echo" }
+	if got, want := names(mcp.Tools(isTaken, s)), "die books_echo fail hang leak pid show_all structured wrong"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	two, err := mcp.Connect(t.Context(), func() mcp.Config {
-		c := child("good")
+		c := programConfig("good")
 		c.Name, c.AllowedTools = "shelf", []string{"pid", "echo"}
 		return c
 	}())
@@ -163,20 +163,20 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer two.Close()
-	if got, want := names(mcp.Tools(taken, s, two)), "die books_echo fail hang leak books_pid show_all structured wrong shelf_echo shelf_pid"; got != want {
+	if got, want := names(mcp.Tools(isTaken, s, two)), "die books_echo fail hang leak books_pid show_all structured wrong shelf_echo shelf_pid"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestTrouble checks that a failing server makes the call fail, and that the next
+// TestFailingServers checks that a failing server makes the call fail, and that the next
 // call opens a new session.
-func TestTrouble(t *testing.T) {
+func TestFailingServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, line string
 		limit      time.Duration
 		code       int
 		errors     string
-		again      string // a call after it, which is answered
+		nextLine   string // a later call, which succeeds
 	}{
 		"it dies in mid-call":            {"good", "die", 0, 1, "mini-tool: die: the MCP server books did not answer: ", "pid"},
 		"it hangs":                       {"good", "hang", time.Second, 1, "mini-tool: hang: the MCP server books did not answer: it took longer than the 1s that it may take, and was given up\n", "pid"},
@@ -190,14 +190,14 @@ func TestTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := child(test.kind)
+			c := programConfig(test.kind)
 			if test.limit > 0 {
 				c.Timeout = test.limit
 			}
-			box := connect(t, c)
-			before := string(ask(t.Context(), box, "pid").Stdout)
-			for range 2 { // the second has another server
-				got := ask(t.Context(), box, test.line)
+			registry := connect(t, c)
+			before := string(callTool(t.Context(), registry, "pid").Stdout)
+			for range 2 { // the second call has a new server
+				got := callTool(t.Context(), registry, test.line)
 				if got.ExitCode != test.code || !strings.Contains(string(got.Stderr), test.errors) || test.errors == "" && len(got.Stderr) > 0 {
 					t.Errorf("%d %q, want %d %q", got.ExitCode, got.Stderr, test.code, test.errors)
 				}
@@ -205,10 +205,10 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("%d bytes", len(got.Stdout))
 				}
 			}
-			if test.again == "" {
+			if test.nextLine == "" {
 				return
 			}
-			after := ask(t.Context(), box, test.again)
+			after := callTool(t.Context(), registry, test.nextLine)
 			if after.ExitCode != 0 || (string(after.Stdout) == before) != (test.line == "hang") {
 				t.Errorf("%d %q %q, before %q", after.ExitCode, after.Stdout, after.Stderr, before)
 			}
@@ -216,19 +216,19 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestDeathSaysWhy checks that errors include the end of standard error.
-func TestDeathSaysWhy(t *testing.T) {
-	box := connect(t, child("good"))
+// TestErrorsIncludeStderr checks that errors include the end of standard error.
+func TestErrorsIncludeStderr(t *testing.T) {
+	registry := connect(t, programConfig("good"))
 	var wg sync.WaitGroup
-	for range 4 { // all of those under way are answered
+	for range 4 { // all pending calls are answered
 		wg.Go(func() {
-			if got := ask(t.Context(), box, "die"); got.ExitCode != 1 || !strings.Contains(string(got.Stderr), "MCP server books") {
+			if got := callTool(t.Context(), registry, "die"); got.ExitCode != 1 || !strings.Contains(string(got.Stderr), "MCP server books") {
 				t.Errorf("%d %q", got.ExitCode, got.Stderr)
 			}
 		})
 	}
 	wg.Wait()
-	if got := ask(t.Context(), box, "die"); !strings.Contains(string(got.Stderr), "out of memory") {
+	if got := callTool(t.Context(), registry, "die"); !strings.Contains(string(got.Stderr), "out of memory") {
 		t.Errorf("%q", got.Stderr)
 	}
 }
@@ -246,14 +246,14 @@ func TestConnect(t *testing.T) {
 		err    string
 	}{
 		"no program":       {mcp.Config{Name: "books", Command: []string{"no-such-program-here"}}, `MCP server books: program not found: "no-such-program-here"`},
-		"it ends at once":  {child("refuses"), "standard error ends with: ready"},
-		"its list is none": {child("garbled list"), "MCP server books: list tools"},
-		"endless pages":    {child("endless"), "more than 100 pages"},
-		"too many tools":   {child("many"), "more than 500 tools"},
-		"no such tool":     {with(child("good"), func(c *mcp.Config) { c.AllowedTools = []string{"sing"} }), `the server has no tool "sing"`},
+		"it ends at once":  {programConfig("refuses"), "standard error ends with: ready"},
+		"its list is none": {programConfig("garbled list"), "MCP server books: list tools"},
+		"endless pages":    {programConfig("endless"), "more than 100 pages"},
+		"too many tools":   {programConfig("many"), "more than 500 tools"},
+		"no such tool":     {with(programConfig("good"), func(c *mcp.Config) { c.AllowedTools = []string{"sing"} }), `the server has no tool "sing"`},
 		"nobody listens":   {mcp.Config{Name: "books", URL: closed.URL}, "connection refused"},
 		"no URL":           {mcp.Config{Name: "books", URL: "books.example"}, "the URL must begin with http:"},
-		"the wrong token":  {with(web(t), func(c *mcp.Config) { c.Token = "sk-wrong" }), "MCP server books: "},
+		"the wrong token":  {with(httpConfig(t), func(c *mcp.Config) { c.Token = "sk-wrong" }), "MCP server books: "},
 		"sent elsewhere":   {mcp.Config{Name: "books", URL: moved.URL, Token: "sk-secret"}, "refuse redirect"},
 		"no MCP at all":    {mcp.Config{Name: "books", URL: text.URL}, "MCP server books: "},
 	} {
@@ -276,7 +276,7 @@ func TestConnect(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("the user has had enough")) })
-	if _, err := mcp.Connect(ctx, child("mute")); err == nil || !strings.Contains(err.Error(), "had enough") {
+	if _, err := mcp.Connect(ctx, programConfig("mute")); err == nil || !strings.Contains(err.Error(), "had enough") {
 		t.Error(err)
 	}
 }
@@ -285,7 +285,7 @@ func TestConnect(t *testing.T) {
 // input.
 func TestClose(t *testing.T) {
 	for _, kind := range []string{"good", "deaf"} {
-		c := child(kind)
+		c := programConfig(kind)
 		c.Timeout = 500 * time.Millisecond
 		s, err := mcp.Connect(t.Context(), c)
 		if err != nil {

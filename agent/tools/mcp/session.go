@@ -8,7 +8,8 @@ import (
 )
 
 // protocolVersion is the requested protocol version. Later versions have no
-// handshake; a server that does not know them may not answer the first request.
+// handshake, and a server that does not know them may not answer the first
+// request.
 const protocolVersion = "2025-11-25"
 
 // maxFrame bounds a message of a server, in bytes.
@@ -30,40 +31,41 @@ func (s *Server) openSession(ctx context.Context) (*session, error) {
 	return s.openHTTP(ctx)
 }
 
-// handshake connects a client over a transport.
-func (s *Server) handshake(ctx context.Context, t sdk.Transport, l *session) (*session, error) {
-	c := sdk.NewClient(&sdk.Implementation{Name: "mini", Version: s.config.Version}, &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // servers may not send requests to mini
+// handshake connects a client over a transport and returns sess with that
+// client.
+func (s *Server) handshake(ctx context.Context, t sdk.Transport, sess *session) (*session, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "mini", Version: s.config.Version}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{}, // mini offers no capabilities: servers may not send requests to it
 	})
-	session, err := c.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: protocolVersion})
+	clientSession, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err != nil {
-		err = l.explain(fmt.Errorf("connect: %w", err))
-		l.close()
+		err = sess.explain(fmt.Errorf("connect: %w", err))
+		sess.close()
 		return nil, err
 	}
-	l.client = session
-	return l, nil
+	sess.client = clientSession
+	return sess, nil
 }
 
 // explain adds the end of a program's standard error to an error.
-func (l *session) explain(err error) error {
-	if l.lastStderr == nil {
+func (s *session) explain(err error) error {
+	if s.lastStderr == nil {
 		return err
 	}
-	if text := l.lastStderr(); text != "" {
+	if text := s.lastStderr(); text != "" {
 		return fmt.Errorf("%w; standard error ends with: %s", err, text)
 	}
 	return err
 }
 
-func (l *session) close() {
-	if l.beforeClose != nil {
-		l.beforeClose()
+func (s *session) close() {
+	if s.beforeClose != nil {
+		s.beforeClose()
 	}
-	if l.client != nil {
-		l.client.Close() //nolint:errcheck // the session is discarded
+	if s.client != nil {
+		s.client.Close() //nolint:errcheck // the session is discarded
 	}
-	if l.afterClose != nil {
-		l.afterClose()
+	if s.afterClose != nil {
+		s.afterClose()
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/minibench/mini/internal/procgroup"
 )
 
-// exitTimeout bounds the time that a program has to exit after its input is
-// closed.
+// exitTimeout is how long a program may take to exit after its input is closed.
 const exitTimeout = time.Second
 
-// maxStderr bounds the kept end of a program's standard error, in bytes.
+// maxStderr is the number of bytes that are kept of the end of a program's
+// standard error.
 const maxStderr = 2 << 10
 
 // serverProcess is a server that runs as a program on this machine.
@@ -38,58 +38,58 @@ func (s *Server) openStdio(ctx context.Context) (*session, error) {
 		return nil, fmt.Errorf("program not found: %.80q", s.config.Command[0])
 	}
 	// The program outlives this call, so it has no context.
-	cmd := exec.Command(path, s.config.Command[1:]...) //nolint:gosec,noctx // the user's own program; as the comment says
-	c := &serverProcess{cmd: cmd, group: procgroup.New(cmd, s.config.Env), stderr: &procgroup.TailBuffer{Limit: maxStderr}, exited: make(chan struct{})}
-	cmd.Stderr, cmd.WaitDelay = c.stderr, exitTimeout
-	in, err := cmd.StdinPipe()
+	cmd := exec.Command(path, s.config.Command[1:]...) //nolint:gosec,noctx // the user's own program, which outlives ctx
+	process := &serverProcess{cmd: cmd, group: procgroup.New(cmd, s.config.Env), stderr: &procgroup.TailBuffer{Limit: maxStderr}, exited: make(chan struct{})}
+	cmd.Stderr, cmd.WaitDelay = process.stderr, exitTimeout
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the program: %w", err)
 	}
 	// Not StdoutPipe: Wait would close it while the session still reads.
-	out, stdoutWriter, err := os.Pipe()
+	stdout, stdoutWriter, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the program: %w", err)
 	}
-	cmd.Stdout, c.stdin, c.stdout = stdoutWriter, in, out
-	err = c.group.Start()
+	cmd.Stdout, process.stdin, process.stdout = stdoutWriter, stdin, stdout
+	err = process.group.Start()
 	stdoutWriter.Close() //nolint:errcheck // the program has its own copy
 	if err != nil {
-		out.Close() //nolint:errcheck // nothing was read
+		stdout.Close() //nolint:errcheck // nothing was read
 		return nil, fmt.Errorf("start the program: %w", err)
 	}
 	go func() {
-		defer close(c.exited)
-		_ = c.group.Wait() // the session reports why the program exited
+		defer close(process.exited)
+		_ = process.group.Wait() // the session reports why the program exited
 	}()
-	l := &session{beforeClose: c.stop, afterClose: func() { out.Close() }, lastStderr: c.lastStderr} //nolint:errcheck // read only
-	return s.handshake(ctx, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in, MaxLineLength: maxFrame}, l)
+	sess := &session{beforeClose: process.stop, afterClose: func() { stdout.Close() }, lastStderr: process.lastStderr} //nolint:errcheck // read only
+	return s.handshake(ctx, &sdk.IOTransport{Reader: io.NopCloser(stdout), Writer: stdin, MaxLineLength: maxFrame}, sess)
 }
 
 // stderrDelay is how long lastStderr waits for a program that may be exiting.
 const stderrDelay = 300 * time.Millisecond
 
 // lastStderr returns the end of the program's standard error.
-func (c *serverProcess) lastStderr() string {
+func (p *serverProcess) lastStderr() string {
 	timer := time.NewTimer(stderrDelay)
 	defer timer.Stop()
 	select {
-	case <-c.exited:
+	case <-p.exited:
 	case <-timer.C:
 	}
-	text, _ := c.stderr.Text()
+	text, _ := p.stderr.Text()
 	return strings.TrimSpace(text)
 }
 
-// stop closes the program's input, and kills what has not exited after
-// exitTimeout.
-func (c *serverProcess) stop() {
-	c.stdin.Close() //nolint:errcheck // asks the program to exit
+// stop closes the program's input, and kills the processes that have not exited
+// after exitTimeout.
+func (p *serverProcess) stop() {
+	p.stdin.Close() //nolint:errcheck // asks the program to exit
 	timer := time.NewTimer(exitTimeout)
 	defer timer.Stop()
 	select {
-	case <-c.exited:
+	case <-p.exited:
 	case <-timer.C:
 	}
-	_ = c.group.Kill() // also processes that left its group
-	<-c.exited
+	_ = p.group.Kill() // also processes that left its group
+	<-p.exited
 }

@@ -12,47 +12,47 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// tool is a tool of a server.
+// tool implements tools.Tool by calling a server.
 type tool struct {
 	server *Server
-	name   string // the server's name for it
+	name   string // the server's name for the tool
 	spec   tools.Spec
 	schema argumentSchema
 }
 
 func newTool(s *Server, t *sdk.Tool, name string) *tool {
-	o := newArgumentSchema(t.InputSchema)
-	limit := s.config.Timeout
-	if limit > 0 {
-		limit += timeoutMargin
+	schema := newArgumentSchema(t.InputSchema)
+	timeout := s.config.Timeout
+	if timeout > 0 {
+		timeout += timeoutMargin
 	}
 	return &tool{s, t.Name, tools.Spec{
-		Name: name, Usage: o.usage(name), Description: firstSentence(s.sanitize(t.Description)), Help: o.help(s.sanitize(t.Description)),
-		Timeout: limit,
-	}, o}
+		Name: name, Usage: schema.usage(name), Description: firstSentence(s.sanitize(t.Description)), Help: schema.help(s.sanitize(t.Description)),
+		Timeout: timeout,
+	}, schema}
 }
 
-// timeoutMargin is added to the registry's timeout, so that the timeout of
-// withTimeout expires first and its error is reported. The server may continue
-// the call.
+// timeoutMargin is added to the timeout that the registry enforces, so that the
+// timeout of withTimeout expires first and its error is reported. The server
+// may still continue the call.
 const timeoutMargin = 2 * time.Second
 
 // withTimeout returns ctx with the timeout of a call.
 func (s *Server) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := s.config.Timeout
-	if limit <= 0 {
+	timeout := s.config.Timeout
+	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than the %v that it may take, and was given up", limit))
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than the %v that it may take, and was given up", timeout))
 }
 
 // Spec implements tools.Tool.
 func (t *tool) Spec() tools.Spec { return t.spec }
 
-// Details are recorded with the answer.
+// Details are recorded with a call.
 type Details struct {
 	Server     string         `json:"server"`
-	Tool       string         `json:"tool"` // the server's name for it
+	Tool       string         `json:"tool"` // the server's name for the tool
 	Arguments  map[string]any `json:"arguments,omitempty"`
 	Structured any            `json:"structured,omitempty"`
 }
@@ -66,11 +66,11 @@ func (t *tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	ctx, cancel := t.server.withTimeout(ctx)
 	defer cancel()
 	d := Details{Server: t.server.config.Name, Tool: t.name, Arguments: args}
-	l, err := t.server.currentSession(ctx)
+	sess, err := t.server.currentSession(ctx)
 	if err != nil {
 		return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "cannot be reached", err)
 	}
-	res, err := l.client.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: args})
+	res, err := sess.client.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: args})
 	if err == nil {
 		return t.toResult(res, d), nil
 	}
@@ -81,15 +81,16 @@ func (t *tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "answers with an error", errors.New(rpcErr.Message))
 	}
 	if ctx.Err() == nil { // after a timeout the session stays open for other calls
-		err = l.explain(err)
-		t.server.closeSession(l)
+		err = sess.explain(err)
+		t.server.closeSession(sess)
 	}
 	return tools.Result{Details: t.server.encodeDetails(d)}, t.server.callError(ctx, "did not answer", err)
 }
 
-// callError returns the error of a call without a valid answer.
-func (s *Server) callError(ctx context.Context, how string, err error) error {
-	return fmt.Errorf("the MCP server %s %s: %s", s.config.Name, how, s.sanitize(contextError(ctx, err)))
+// callError returns the error of a call without a valid answer. failure says
+// what the server did.
+func (s *Server) callError(ctx context.Context, failure string, err error) error {
+	return fmt.Errorf("the MCP server %s %s: %s", s.config.Name, failure, s.sanitize(contextError(ctx, err)))
 }
 
 // serverError returns the JSON-RPC error that the server answered with, if any.

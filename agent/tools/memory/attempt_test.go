@@ -16,18 +16,18 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// asking is a sandbox whose commands only call tools: each line "mini-tool ..." is
+// toolSandbox is a sandbox whose commands only call tools: each line "mini-tool ..." is
 // a call, lines that end with & run concurrently, and other lines are output.
-type asking struct{}
+type toolSandbox struct{}
 
-func (asking) Info() env.Info              { return env.Info{Dir: "/", Tools: true} }
-func (asking) Close(context.Context) error { return nil }
-func (asking) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (toolSandbox) Info() env.Info              { return env.Info{Dir: "/", Tools: true} }
+func (toolSandbox) Close(context.Context) error { return nil }
+func (toolSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	var out strings.Builder
 	var mu sync.Mutex
 	var calls sync.WaitGroup
 	for line := range strings.Lines(c.Script) {
-		line, together := strings.CutSuffix(strings.TrimSpace(line), "&")
+		line, concurrent := strings.CutSuffix(strings.TrimSpace(line), "&")
 		args := strings.Fields(line)
 		if len(args) == 0 || args[0] != env.ToolProgram || c.Tools == nil {
 			out.WriteString(line + "\n")
@@ -39,7 +39,7 @@ func (asking) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 			defer mu.Unlock()
 			out.Write(append(a.Stdout, a.Stderr...))
 		})
-		if !together {
+		if !concurrent {
 			calls.Wait()
 		}
 	}
@@ -47,10 +47,10 @@ func (asking) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	return env.Result{Output: []byte(out.String()), Bytes: int64(out.Len()), Chars: int64(out.Len())}, nil
 }
 
-// saying is a model that replies with texts in order.
-type saying struct{ texts []string }
+// scriptedModel is a model that replies with texts in order.
+type scriptedModel struct{ texts []string }
 
-func (s *saying) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+func (s *scriptedModel) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
 	if len(s.texts) == 0 {
 		<-ctx.Done()
 		return model.Reply{}, ctx.Err()
@@ -60,8 +60,8 @@ func (s *saying) Query(ctx context.Context, _ []model.Message) (model.Reply, err
 	return model.Reply{Message: model.Message{Role: model.Assistant, Content: text}, FinishReason: model.FinishStop, Tries: 1}, nil
 }
 
-// runs returns a reply with a command.
-func runs(command string) string { return "I think.\n```bash\n" + command + "\n```" }
+// commandReply returns a reply with a command.
+func commandReply(command string) string { return "I think.\n```bash\n" + command + "\n```" }
 
 const submit = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
@@ -69,28 +69,29 @@ const submit = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 func config() agent.Config {
 	return agent.Config{
 		SystemTemplate: "system", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
-		MaxFormatErrors: 3, StepLimit: 10_000, Observation: agent.Observation{MaxChars: 1_000_000},
+		MaxFormatErrors: 3, StepLimit: 10_000, Observation: agent.ObservationConfig{MaxChars: 1_000_000},
 	}
 }
 
-// attempt runs one command per step and returns their outputs and the records.
-func attempt(t *testing.T, past *agent.ResumeState, rec *agent.MemoryRecorder, list []tools.Tool, commands ...string) []string {
+// runAttempt runs one command per step and returns the outputs. It adds the records to rec.
+func runAttempt(t *testing.T, state *agent.ResumeState, rec *agent.MemoryRecorder, list []tools.Tool, commands ...string) []string {
 	t.Helper()
-	return attemptBy(t, config(), past, rec, list, commands...)
+	return runAttemptWith(t, config(), state, rec, list, commands...)
 }
 
-func attemptBy(t *testing.T, cfg agent.Config, past *agent.ResumeState, rec *agent.MemoryRecorder, list []tools.Tool, commands ...string) []string {
+// runAttemptWith is runAttempt with a configuration.
+func runAttemptWith(t *testing.T, cfg agent.Config, state *agent.ResumeState, rec *agent.MemoryRecorder, list []tools.Tool, commands ...string) []string {
 	t.Helper()
 	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &saying{}
+	m := &scriptedModel{}
 	for _, c := range commands {
-		m.texts = append(m.texts, runs(c))
+		m.texts = append(m.texts, commandReply(c))
 	}
 	out := a.Run(t.Context(), agent.Session{
-		Model: m, Environment: asking{}, Recorder: rec, Resume: past, Task: agent.Task{Text: "the task"}, Tools: box(t, list...),
+		Model: m, Environment: toolSandbox{}, Recorder: rec, Resume: state, Task: agent.Task{Text: "the task"}, Tools: newRegistry(t, list...),
 	})
 	if out.Error != "" {
 		t.Fatalf("%+v", out)
@@ -110,7 +111,7 @@ func attemptBy(t *testing.T, cfg agent.Config, past *agent.ResumeState, rec *age
 }
 
 func TestGoals(t *testing.T) {
-	outputs := attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()},
+	outputs := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()},
 		"mini-tool goal list",
 		"mini-tool goal add reproduce  the bug",
 		"mini-tool goal add fix\x1b[2J it",
@@ -127,7 +128,7 @@ func TestGoals(t *testing.T) {
 		"goal 1 is done: reproduce the bug\n3 goals: 2 open, 1 done\ngoal 3 is dropped: write docs\n3 goals: 1 open, 1 done, 1 dropped\n",
 		"3 goals: 1 open, 1 done, 1 dropped\n  1 done     reproduce the bug\n  2 open     fix\uFFFD[2J it\n  3 dropped  write docs\n",
 	} {
-		same(t, want, outputs[i])
+		checkEqual(t, want, outputs[i])
 	}
 	for _, want := range []string{
 		`there is no goal "4"`, `there is no goal "x"`, "say the number of one goal", "the goal is missing", "say add, done, drop or list",
@@ -139,39 +140,39 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// Goals are bounded and separate for each attempt; concurrent calls lose none.
-func TestGoalsOfAttempts(t *testing.T) {
+// Goals are bounded and separate for each attempt; no goal of concurrent calls is lost.
+func TestGoalsPerAttempt(t *testing.T) {
 	goals := memory.NewGoals()
 	var script strings.Builder
 	for i := range memory.MaxGoals {
 		fmt.Fprintf(&script, "mini-tool goal add number %d &\n", i)
 	}
 	rec := agent.NewMemoryRecorder()
-	out := attempt(t, nil, rec, []tools.Tool{goals}, script.String(), "mini-tool goal list\nmini-tool goal add one more", submit)
+	out := runAttempt(t, nil, rec, []tools.Tool{goals}, script.String(), "mini-tool goal list\nmini-tool goal add one more", submit)
 	if !strings.HasPrefix(out[1], "100 goals: 100 open") || !strings.Contains(out[1], "100 open     number") || !strings.Contains(out[1], "there are 100 goals, and more are not kept") {
 		t.Error(out[1])
 	}
-	if out := attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal list", submit); out[0] != "there are no goals\n" {
+	if out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal list", submit); out[0] != "there are no goals\n" {
 		t.Error(out[0])
 	}
-	past, err := agent.ReadResumeState(rec.Records())
+	state, err := agent.ReadResumeState(rec.Records())
 	if err != nil {
 		t.Fatal(err)
 	}
-	past.Submitted, past.Entries = false, past.Entries[:len(past.Entries)-1]
-	again := attempt(t, past, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
-	same(t, strings.Split(out[1], "mini-tool:")[0], again[0])
+	state.Submitted, state.Entries = false, state.Entries[:len(state.Entries)-1]
+	resumed := runAttempt(t, state, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
+	checkEqual(t, strings.Split(out[1], "mini-tool:")[0], resumed[0])
 }
 
 // A resumed attempt has the goals of the step at which it resumes, not those of
 // later steps.
-func TestGoalsComeBack(t *testing.T) {
+func TestGoalsAfterResume(t *testing.T) {
 	rec := agent.NewMemoryRecorder()
-	attempt(t, nil, rec, []tools.Tool{memory.NewGoals()},
+	runAttempt(t, nil, rec, []tools.Tool{memory.NewGoals()},
 		"mini-tool goal add one\nmini-tool goal add two", "mini-tool goal done 1", "mini-tool goal add three\nmini-tool goal drop 2", submit)
-	var kept []trajectories.Record
+	var records []trajectories.Record
 	messages := 0
-	for r, err := range rec.Records() { // as if mini had died in the third command
+	for r, err := range rec.Records() { // as if mini was killed during the third command
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,13 +182,13 @@ func TestGoalsComeBack(t *testing.T) {
 		if r.Type == trajectories.TypeExecution && messages == 7 {
 			break
 		}
-		kept = append(kept, r)
+		records = append(records, r)
 	}
-	if last := kept[len(kept)-1]; last.Type != trajectories.TypeTool {
+	if last := records[len(records)-1]; last.Type != trajectories.TypeTool {
 		t.Fatalf("the last record is %s", last.Type)
 	}
-	past, err := agent.ReadResumeState(func(yield func(trajectories.Record, error) bool) {
-		for _, r := range kept {
+	state, err := agent.ReadResumeState(func(yield func(trajectories.Record, error) bool) {
+		for _, r := range records {
 			if !yield(r, nil) {
 				return
 			}
@@ -197,15 +198,16 @@ func TestGoalsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	goals := memory.NewGoals()
-	out := attempt(t, past, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal add four\nmini-tool goal list", submit)
-	// The third command was not told of, and is run again before anything is asked.
-	same(t, "goal 3 is open: three\n3 goals: 2 open, 1 done\ngoal 2 is dropped: two\n3 goals: 1 open, 1 done, 1 dropped\n", out[0])
-	same(t, "goal 4 is open: four\n4 goals: 2 open, 1 done, 1 dropped\n4 goals: 2 open, 1 done, 1 dropped\n"+
+	out := runAttempt(t, state, agent.NewMemoryRecorder(), []tools.Tool{goals}, "mini-tool goal add four\nmini-tool goal list", submit)
+	// The model has not seen the result of the third command, so the command runs
+	// again before the first model call.
+	checkEqual(t, "goal 3 is open: three\n3 goals: 2 open, 1 done\ngoal 2 is dropped: two\n3 goals: 1 open, 1 done, 1 dropped\n", out[0])
+	checkEqual(t, "goal 4 is open: four\n4 goals: 2 open, 1 done, 1 dropped\n4 goals: 2 open, 1 done, 1 dropped\n"+
 		"  1 done     one\n  2 dropped  two\n  3 open     three\n  4 open     four\n", out[1])
 }
 
 // Records are untrusted: changes that no call can have made are skipped.
-func TestGoalsOfStrangeRecords(t *testing.T) {
+func TestInvalidGoalRecords(t *testing.T) {
 	calls := []trajectories.ToolCall{
 		{Name: "goal", Details: []byte(`{"goal":{"id":1,"text":"new\u001b[2J","state":"done"},"revision":3}`)},
 		{Name: "goal", Details: []byte(`{"goal":{"id":1,"text":"old","state":"open"},"revision":1}`)},
@@ -217,29 +219,29 @@ func TestGoalsOfStrangeRecords(t *testing.T) {
 		{Name: "goal", Details: []byte(`{"goal":{"id":-1,"text":"x","state":"open"},"revision":9}`)},
 		{Name: "goal", Details: []byte(`{"goal":{"id":3,"text":"behind a gap","state":"open"},"revision":5}`)},
 	}
-	out := attempt(t, &agent.ResumeState{LastRecord: 1, ToolCalls: calls}, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
-	same(t, "1 goal: 0 open, 1 done\n  1 done     new\uFFFD[2J\n", out[0])
+	out := runAttempt(t, &agent.ResumeState{LastRecord: 1, ToolCalls: calls}, agent.NewMemoryRecorder(), []tools.Tool{memory.NewGoals()}, "mini-tool goal list", submit)
+	checkEqual(t, "1 goal: 0 open, 1 done\n  1 done     new\uFFFD[2J\n", out[0])
 }
 
-// tailed requests the tail variables, as the agent does between commands.
-type tailed struct {
+// tailCollector is the tool goal. It collects the tail variables after each call.
+type tailCollector struct {
 	*memory.Goals
 	got []map[string]any
 }
 
-func (p *tailed) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
+func (p *tailCollector) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	res, err := p.Goals.Call(ctx, c)
 	p.got = append(p.got, p.TailVariables(c.Attempt))
 	return res, err
 }
 
 func TestTail(t *testing.T) {
-	p := &tailed{Goals: memory.NewGoals()}
-	attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{p, memory.RecallTool{}}, "mini-tool goal list\nmini-tool goal add one\nmini-tool goal done 1", submit)
-	same(t, []map[string]any{
+	p := &tailCollector{Goals: memory.NewGoals()}
+	runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{p, memory.RecallTool{}}, "mini-tool goal list\nmini-tool goal add one\nmini-tool goal done 1", submit)
+	checkEqual(t, []map[string]any{
 		{"goals": []map[string]any{}},
 		{"goals": []map[string]any{{"id": 1, "text": "one", "state": "open"}}},
 		{"goals": []map[string]any{{"id": 1, "text": "one", "state": "done"}}},
 	}, p.got)
-	same(t, map[string]any{"goals": []map[string]any{}}, box(t, p, memory.RecallTool{}).TailVariables(nil))
+	checkEqual(t, map[string]any{"goals": []map[string]any{}}, newRegistry(t, p, memory.RecallTool{}).TailVariables(nil))
 }

@@ -13,7 +13,7 @@ import (
 // version is the version of the file format.
 const version = 1
 
-// storedNotes is the content of a file.
+// storedNotes is the content of a notes file.
 type storedNotes struct {
 	Version int `json:"version"`
 	// Next is the ID of the next note.
@@ -21,16 +21,16 @@ type storedNotes struct {
 	Notes []Note `json:"notes"`
 }
 
-// damagedError returns an error for an invalid file, which is not modified.
+// damagedError returns an error for an invalid file. The file is not modified.
 func damagedError(format string, args ...any) error {
 	return fmt.Errorf("read notes: %s; repair the file or move it away", fmt.Sprintf(format, args...))
 }
 
-// ErrNewer reports that the file was written by a newer version of mini. The
+// ErrNewerVersion reports that the file was written by a newer version of mini. The
 // file is not modified.
-var ErrNewer = errors.New("the notes were written by a newer version of mini; update mini")
+var ErrNewerVersion = errors.New("the notes were written by a newer version of mini; update mini")
 
-// readFile reads a file; a missing file has no notes.
+// readFile reads a notes file. If the file does not exist, it returns no notes.
 func readFile(path string) (*storedNotes, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -58,30 +58,30 @@ func parseNotes(data []byte) (*storedNotes, error) {
 	if len(data) > maxFile {
 		return nil, damagedError("the file is larger than %d MB", maxFile>>20)
 	}
-	var v struct{ Version int }
-	if err := json.Unmarshal(data, &v); err != nil {
+	var header struct{ Version int }
+	if err := json.Unmarshal(data, &header); err != nil {
 		return nil, damagedError("invalid JSON: %.100v", err)
 	}
-	if v.Version > version {
-		return nil, ErrNewer
+	if header.Version > version {
+		return nil, ErrNewerVersion
 	}
-	c := &storedNotes{}
-	if err := json.Unmarshal(data, c); err != nil {
+	stored := &storedNotes{}
+	if err := json.Unmarshal(data, stored); err != nil {
 		return nil, damagedError("invalid JSON: %.100v", err)
 	}
-	if c.Version != version {
+	if stored.Version != version {
 		return nil, damagedError("the version is missing")
 	}
-	for _, n := range c.Notes {
-		c.Next = max(c.Next, n.ID+1) // IDs are never reused
+	for _, n := range stored.Notes {
+		stored.Next = max(stored.Next, n.ID+1) // IDs are never reused
 	}
-	return c, nil
+	return stored, nil
 }
 
 // textSize returns the size of all texts in bytes.
-func (c *storedNotes) textSize() int {
+func (s *storedNotes) textSize() int {
 	n := 0
-	for _, note := range c.Notes {
+	for _, note := range s.Notes {
 		n += len(note.Text)
 	}
 	return n
@@ -89,15 +89,15 @@ func (c *storedNotes) textSize() int {
 
 // encode returns the content of the file, indented for human readers. Angle
 // brackets are not escaped.
-func (c *storedNotes) encode() ([]byte, error) {
-	if c.Notes == nil {
-		c.Notes = []Note{}
+func (s *storedNotes) encode() ([]byte, error) {
+	if s.Notes == nil {
+		s.Notes = []Note{}
 	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(c); err != nil {
+	if err := enc.Encode(s); err != nil {
 		return nil, fmt.Errorf("write notes: %w", err)
 	}
 	return []byte(b.String()), nil

@@ -14,31 +14,31 @@ import (
 const (
 	// DefaultListLimit is the default number of listed notes.
 	DefaultListLimit = 100
-	// maxListing bounds the texts of a listing, in bytes.
+	// maxListing bounds the texts and categories in a listing, in bytes.
 	maxListing = 48 << 10
 )
 
 // FormatNotes returns a text for the model: notes by category, each with its
-// time. It has the newest notes that fit, at most limit, and says how many are
-// omitted.
+// time. It contains the newest notes that fit, at most limit, and the number of
+// omitted ones.
 func FormatNotes(all []Note, limit int) string {
 	if len(all) == 0 {
 		return "there are no notes\n"
 	}
-	shown, size := len(all), 0
+	first, size := len(all), 0
 	for i, n := range slices.Backward(all) {
 		if size += len(n.Text) + len(n.Category); size > maxListing || len(all)-i > limit {
 			break
 		}
-		shown = i
+		first = i
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, times in UTC", text.Count(len(all)-shown, "note"))
-	if shown > 0 {
-		fmt.Fprintf(&b, "; %s left out, the oldest (--limit and --category choose)", text.Count(shown, "note"))
+	fmt.Fprintf(&b, "%s, times in UTC", text.Count(len(all)-first, "note"))
+	if first > 0 {
+		fmt.Fprintf(&b, "; %s left out, the oldest (--limit and --category choose)", text.Count(first, "note"))
 	}
 	b.WriteByte('\n')
-	for _, group := range GroupByCategory(all[shown:]) {
+	for _, group := range GroupByCategory(all[first:]) {
 		fmt.Fprintf(&b, "\n%s\n", oneLine(group[0].Category))
 		for _, n := range group {
 			fmt.Fprintf(&b, "  %d  %s  %s\n", n.ID, n.Time.UTC().Format("2006-01-02 15:04"), indentLines(sanitize(n.Text)))
@@ -48,7 +48,7 @@ func FormatNotes(all []Note, limit int) string {
 }
 
 // GroupByCategory groups notes by category, sorted by name. The order within a
-// category is kept.
+// category does not change.
 func GroupByCategory(all []Note) [][]Note {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b Note) int { return cmp.Compare(a.Category, b.Category) })

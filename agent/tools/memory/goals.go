@@ -18,41 +18,41 @@ import (
 // Bounds of goals.
 const (
 	MaxGoals     = 100
-	MaxGoalBytes = 1 << 10 // bytes of one
+	MaxGoalBytes = 1 << 10 // of one goal's text
 )
 
-// goalTool is the tool's name, also in the records that goals are restored
-// from.
-const goalTool = "goal"
+// goalToolName is the tool's name. Records of calls, from which goals are
+// restored, contain it.
+const goalToolName = "goal"
 
 // GoalState is the state of a goal.
 type GoalState string
 
 // The states of a goal.
 const (
-	Open    GoalState = "open"
-	Done    GoalState = "done"
-	Dropped GoalState = "dropped"
+	GoalOpen    GoalState = "open"
+	GoalDone    GoalState = "done"
+	GoalDropped GoalState = "dropped"
 )
 
-// Goal is a goal of the model. Its text has one line.
+// Goal is a goal of the model. Its text is one line.
 type Goal struct {
 	ID    int       `json:"id"`
 	Text  string    `json:"text"`
 	State GoalState `json:"state"`
 }
 
-// goalChange is recorded with each call that changes a goal: the goal's new
-// state. Concurrent calls may be recorded out of order; the highest revision is
-// the latest.
+// goalChange is a goal after a change. It is recorded with the call that made
+// the change. Concurrent calls may be recorded out of order; the highest
+// revision is the latest.
 type goalChange struct {
 	Goal     Goal `json:"goal"`
 	Revision int  `json:"revision"`
 }
 
 // Goals is the tool goal. Each attempt has its own list, and a resumed attempt
-// restores its list. The template for the end of prompts gets it as "goals", a
-// list of id, text and state.
+// restores its list. The tail template receives it as the variable "goals", a
+// list of items with id, text and state.
 type Goals struct {
 	mu    sync.Mutex
 	lists map[*agent.Attempt]*goalList
@@ -66,7 +66,7 @@ func NewGoals() *Goals { return &Goals{lists: map[*agent.Attempt]*goalList{}} }
 // Spec implements tools.Tool.
 func (*Goals) Spec() tools.Spec {
 	return tools.Spec{
-		Name:        goalTool,
+		Name:        goalToolName,
 		Usage:       "goal add TEXT\ngoal done N\ngoal drop N\ngoal list",
 		Description: "keeps a list of what is to be done, and what of it is",
 	}
@@ -110,9 +110,9 @@ func (g *Goals) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 		}
 		return l.add(text)
 	case "done":
-		return l.setState(args.Positional, Done)
+		return l.setState(args.Positional, GoalDone)
 	case "drop":
-		return l.setState(args.Positional, Dropped)
+		return l.setState(args.Positional, GoalDropped)
 	case "list":
 		if len(args.Positional) > 0 {
 			return tools.Result{}, tools.Usagef("list takes nothing")
@@ -145,7 +145,7 @@ func (l *goalList) add(text string) (tools.Result, error) {
 	if len(l.goals) >= MaxGoals {
 		return tools.Result{}, fmt.Errorf("there are %d goals, and more are not kept", MaxGoals)
 	}
-	l.goals = append(l.goals, Goal{ID: len(l.goals) + 1, Text: oneLine(text), State: Open})
+	l.goals = append(l.goals, Goal{ID: len(l.goals) + 1, Text: oneLine(text), State: GoalOpen})
 	return l.recordChange(len(l.goals) - 1), nil
 }
 
@@ -162,9 +162,9 @@ func (l *goalList) setState(rest []string, s GoalState) (tools.Result, error) {
 }
 
 // recordChange returns the output and the record of a changed goal.
-func (l *goalList) recordChange(at int) tools.Result {
+func (l *goalList) recordChange(index int) tools.Result {
 	l.revision++
-	g := l.goals[at]
+	g := l.goals[index]
 	return tools.Result{
 		Output:  fmt.Sprintf("goal %d is %s: %s\n%s\n", g.ID, g.State, g.Text, l.counts()),
 		Details: goalChange{g, l.revision},
@@ -177,9 +177,9 @@ func (l *goalList) counts() string {
 	for _, g := range l.goals {
 		n[g.State]++
 	}
-	s := fmt.Sprintf("%s: %d open, %d done", text.Count(len(l.goals), "goal"), n[Open], n[Done])
-	if n[Dropped] > 0 {
-		s += fmt.Sprintf(", %d dropped", n[Dropped])
+	s := fmt.Sprintf("%s: %d open, %d done", text.Count(len(l.goals), "goal"), n[GoalOpen], n[GoalDone])
+	if n[GoalDropped] > 0 {
+		s += fmt.Sprintf(", %d dropped", n[GoalDropped])
 	}
 	return s
 }
@@ -197,13 +197,13 @@ func (l *goalList) String() string {
 	return b.String()
 }
 
-// restore rebuilds the list from recorded calls. Records are untrusted: changes
-// that no call can have made are skipped.
+// restore rebuilds the list from recorded calls. Records are untrusted: it
+// skips changes that no call can have made.
 func (l *goalList) restore(calls []trajectories.ToolCall) {
 	newest := map[int]goalChange{}
 	for _, c := range calls {
 		var change goalChange
-		if c.Name != goalTool || c.ExitCode != 0 || json.Unmarshal(c.Details, &change) != nil {
+		if c.Name != goalToolName || c.ExitCode != 0 || json.Unmarshal(c.Details, &change) != nil {
 			continue
 		}
 		if g := change.Goal; g.ID >= 1 && g.ID <= MaxGoals && change.Revision > newest[g.ID].Revision {
@@ -213,7 +213,7 @@ func (l *goalList) restore(calls []trajectories.ToolCall) {
 	for id := 1; ; id++ {
 		change, ok := newest[id]
 		g := change.Goal
-		if !ok || len(g.Text) > MaxGoalBytes || !slices.Contains([]GoalState{Open, Done, Dropped}, g.State) {
+		if !ok || len(g.Text) > MaxGoalBytes || !slices.Contains([]GoalState{GoalOpen, GoalDone, GoalDropped}, g.State) {
 			return
 		}
 		g.Text = oneLine(g.Text)

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/agent/tools/memory"
 )
 
-// Tests that need other processes start the test binary again; the variable writer
-// selects what it does.
+// Tests that need other processes start the test binary again. If the
+// environment variable writerFile is set, the binary runs addNotes.
 const (
 	writerFile  = "MINI_TEST_NOTES"
 	writerName  = "MINI_TEST_WRITER"
@@ -22,13 +22,14 @@ const (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(writerFile); path != "" {
-		os.Exit(write(path))
+		os.Exit(addNotes(path))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// write adds notes and prints each one that is stored.
-func write(path string) int {
+// addNotes adds notes and prints the ID of each stored note. It returns the
+// exit code.
+func addNotes(path string) int {
 	store, n := memory.NewStore(path), 0
 	if s := os.Getenv(writerCount); s != "" {
 		n, _ = strconv.Atoi(s)

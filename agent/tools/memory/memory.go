@@ -1,5 +1,5 @@
-// Package memory implements the tools by which a model remembers: notes, which
-// can outlive a session, goals of one attempt, and recall, which shows earlier
+// Package memory implements the memory tools of a model: notes, which can
+// outlive a session, goals of one attempt, and recall, which shows earlier
 // steps.
 //
 // A Store keeps notes in one file on the host, outside of any repository, so
@@ -27,12 +27,12 @@ const (
 // NotesModes are the values of Config.Notes.
 var NotesModes = []string{NotesOff, NotesWorkspace, NotesAttempt}
 
-// Config is the section memory of a configuration.
+// Config is the memory section of a configuration.
 type Config struct {
-	// Notes says where notes are kept: "off", "workspace" (shared by all
-	// sessions in a directory) or "attempt". Without a user's directory, as in
-	// batches and containers, "workspace" means "attempt", so that instances
-	// share no notes.
+	// Notes is the scope of notes: "off", "workspace" (all sessions in a
+	// directory share them) or "attempt". If there is no directory of the user,
+	// as in batches and containers, "workspace" means "attempt", so that
+	// instances share no notes.
 	Notes string `yaml:"notes" json:"notes,omitempty"`
 	// Goals enables the tool goal.
 	Goals bool `yaml:"goals" json:"goals,omitempty"`

@@ -14,11 +14,11 @@ const (
 	MaxNoteBytes  = 4 << 10   // bytes of one text
 	MaxNotes      = 500       // notes in a file
 	MaxTotalBytes = 256 << 10 // bytes of all texts in a file
-	maxFile       = 2 << 20   // bytes; JSON may need six bytes for one
+	maxFile       = 2 << 20   // bytes; JSON may encode one byte as six
 	maxCategory   = 32        // characters
 )
 
-// DefaultCategory is the category of notes without one.
+// DefaultCategory is the category of notes that are added without one.
 const DefaultCategory = "general"
 
 // Note is a text to remember.
@@ -30,18 +30,18 @@ type Note struct {
 	Time     time.Time `json:"time"`
 }
 
-// ErrInvalid is wrapped by errors about invalid requests.
+// ErrInvalid is the target of errors.Is for errors about invalid requests.
 var ErrInvalid = errors.New("mistake")
 
-// invalidError is an ErrInvalid with its own text.
+// invalidError is an error with its own text that matches ErrInvalid.
 type invalidError struct{ text string }
 
 func invalidf(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
 
-func (m *invalidError) Error() string { return m.text }
+func (e *invalidError) Error() string { return e.text }
 
 // Is reports whether target is ErrInvalid.
-func (m *invalidError) Is(target error) bool { return target == ErrInvalid }
+func (e *invalidError) Is(target error) bool { return target == ErrInvalid }
 
 // isCategory reports whether a name is a valid category. It does not use a
 // regular expression, because compiling one with Unicode classes takes
@@ -55,7 +55,8 @@ func isCategory(name string) bool {
 	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxCategory
 }
 
-// normalizeCategory returns the stored form of a category, or ErrInvalid.
+// normalizeCategory returns the stored form of a category. The error for an
+// invalid category is an ErrInvalid.
 func normalizeCategory(name string) (string, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if name == "" {
@@ -67,7 +68,8 @@ func normalizeCategory(name string) (string, error) {
 	return name, nil
 }
 
-// normalizeText returns the stored form of a text, or ErrInvalid.
+// normalizeText returns the stored form of a text. The error for an invalid
+// text is an ErrInvalid.
 func normalizeText(s string) (string, error) {
 	s = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "\uFFFD"))
 	switch {

@@ -16,9 +16,9 @@ func NoteTools(s *Store) []tools.Tool { return []tools.Tool{noteTool{s}, notesTo
 
 // noteDetails are recorded with a call of note.
 type noteDetails struct {
-	Note    *Note `json:"note,omitempty"`
-	Known   bool  `json:"known,omitempty"`
-	Removed *Note `json:"removed,omitempty"`
+	Note      *Note `json:"note,omitempty"`
+	Duplicate bool  `json:"known,omitempty"`
+	Removed   *Note `json:"removed,omitempty"`
 }
 
 // listDetails are recorded with a call of notes.
@@ -68,15 +68,15 @@ func (t noteTool) add(ctx context.Context, c tools.Call, args tools.Args) (tools
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a, err := t.store.Add(ctx, args.Value("category"), text)
+	added, err := t.store.Add(ctx, args.Value("category"), text)
 	if err != nil {
 		return toolError(err)
 	}
-	output := fmt.Sprintf("noted as %d in %s\n", a.ID, a.Category)
-	if a.Duplicate {
-		output = fmt.Sprintf("note %d in %s says so already\n", a.ID, a.Category)
+	output := fmt.Sprintf("noted as %d in %s\n", added.ID, added.Category)
+	if added.Duplicate {
+		output = fmt.Sprintf("note %d in %s says so already\n", added.ID, added.Category)
 	}
-	return tools.Result{Output: output, Details: noteDetails{Note: &a.Note, Known: a.Duplicate}}, nil
+	return tools.Result{Output: output, Details: noteDetails{Note: &added.Note, Duplicate: added.Duplicate}}, nil
 }
 
 func (t noteTool) remove(ctx context.Context, args tools.Args) (tools.Result, error) {

@@ -17,10 +17,10 @@ const (
 	maxPage         = 32 << 10 // bytes of a page
 	maxLines        = 5000     // lines of a page
 	maxLine         = 2000     // bytes of a line; longer lines are split
-	maxQuery        = 200
-	maxMatches      = 30 // steps
-	maxLinesPerStep = 3  // matching lines
-	matchContext    = 160
+	maxQuery        = 200      // bytes
+	maxMatches      = 30       // steps
+	maxLinesPerStep = 3        // matching lines
+	matchContext    = 160      // bytes on each side of a match
 )
 
 // defaultLines is the number of lines of a page without --limit.
@@ -66,7 +66,7 @@ type recallDetails struct {
 	Found []int `json:"found,omitempty"`
 }
 
-// showStep shows a step or a page of it.
+// showStep returns an excerpt of a step or, with flags, a page of its lines.
 func showStep(args tools.Args, steps []agent.Step) (tools.Result, error) {
 	if len(args.Positional) != 1 {
 		return tools.Result{}, tools.Usagef("say the number of one step, or --search TEXT")
@@ -109,8 +109,8 @@ func showStep(args tools.Args, steps []agent.Step) (tools.Result, error) {
 	return tools.Result{Output: text, Details: details}, nil
 }
 
-// search finds steps that contain a text, ignoring case. The newest step is
-// skipped, because it contains the call itself.
+// search lists the steps that contain query, ignoring case. It skips the newest
+// step, which contains the call itself.
 func search(query string, steps []agent.Step) (tools.Result, error) {
 	query = strings.TrimSpace(query)
 	if query == "" || len(query) > maxQuery || strings.Contains(query, "\n") {
@@ -145,29 +145,30 @@ func search(query string, steps []agent.Step) (tools.Result, error) {
 	return tools.Result{Output: fmt.Sprintf("%q is in %s\n%s", query, text.Count(n, "step"), b.String()), Details: details}, nil
 }
 
-// matchingLines returns the lines that contain a text, cut to its context.
+// matchingLines returns the lines that contain query, ignoring case. A line is
+// cut to matchContext bytes before and after the match.
 func matchingLines(lines []string, query string) []string {
 	query = strings.ToLower(query)
-	var found []string
+	var matches []string
 	for _, line := range lines {
 		lower := strings.ToLower(line)
 		at := strings.Index(lower, query)
 		if at < 0 {
 			continue
 		}
-		if len(lower) != len(line) { // changing the case changed the length of a letter
+		if len(lower) != len(line) { // lower case changed the length of a letter, so at is an offset in lower only
 			line = lower
 		}
 		from, to := max(0, at-matchContext), min(len(line), at+len(query)+matchContext)
-		found = append(found, strings.TrimSpace(strings.ToValidUTF8(line[from:to], "")))
+		matches = append(matches, strings.TrimSpace(strings.ToValidUTF8(line[from:to], "")))
 	}
-	return found
+	return matches
 }
 
 // stepText returns the reply and the results of a step.
 func stepText(s agent.Step) (reply, answer string) {
 	reply = "--- your reply\n" + s.Reply.Content
-	if len(s.Reply.ToolCalls) > 0 { // commands of tool calls are not in the text
+	if len(s.Reply.ToolCalls) > 0 { // the text does not contain the commands of tool calls
 		for _, command := range s.Commands {
 			reply += "\n--- command\n" + command
 		}
@@ -201,14 +202,14 @@ func splitLines(text string) []string {
 	return list
 }
 
-// headAndTail returns the beginning and the end of a long text, with a note
-// about the omitted lines.
+// headAndTail shortens a text of more than maxExcerpt bytes to its first and
+// last lines, with a note about the omitted lines.
 func headAndTail(s string, step int) string {
 	if s = strings.TrimRight(s, "\n") + "\n"; len(s) <= maxExcerpt {
 		return s
 	}
 	lines := splitLines(s)
-	fits := func(from, by int) int {
+	countFitting := func(from, by int) int {
 		n, size := 0, 0
 		for at := from; at >= 0 && at < len(lines); at += by {
 			if size += len(lines[at]) + 1; size > maxExcerpt/2 {
@@ -218,12 +219,12 @@ func headAndTail(s string, step int) string {
 		}
 		return n
 	}
-	head, tail := fits(0, 1), fits(len(lines)-1, -1)
-	left := len(lines) - head - tail
-	if left <= 0 {
+	head, tail := countFitting(0, 1), countFitting(len(lines)-1, -1)
+	omitted := len(lines) - head - tail
+	if omitted <= 0 {
 		return s
 	}
 	return strings.Join(lines[:head], "\n") +
-		fmt.Sprintf("\n[%s left out; mini-tool recall %d --full shows them]\n", text.Count(left, "line"), step) +
+		fmt.Sprintf("\n[%s left out; mini-tool recall %d --full shows them]\n", text.Count(omitted, "line"), step) +
 		strings.Join(lines[len(lines)-tail:], "\n") + "\n"
 }

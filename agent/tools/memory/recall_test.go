@@ -17,7 +17,7 @@ func TestRecall(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&long, "line %d of the log\n", i+1)
 	}
-	out := attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}},
+	out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}},
 		"hello wide World",
 		long.String(),
 		"é"+strings.Repeat("ü", 9000),
@@ -33,7 +33,7 @@ func TestRecall(t *testing.T) {
 		"mini-tool recall 99\nmini-tool recall x\nmini-tool recall\nmini-tool recall 1 2\nmini-tool recall --search a b\nmini-tool recall --search\nmini-tool recall 1 --limit 0\nmini-tool recall 0",
 		submit)
 
-	same(t, "step 1 of 4\n--- your reply\nI think.\n```bash\nhello wide World\n```\n--- what came of it\nhello wide World\n", out[3])
+	checkEqual(t, "step 1 of 4\n--- your reply\nI think.\n```bash\nhello wide World\n```\n--- what came of it\nhello wide World\n", out[3])
 
 	if s := out[4]; len(s) > 14<<10 || !strings.HasPrefix(s, "step 2 of 5\n--- your reply\nI think.\n```bash\nline 1 of the log\n") ||
 		strings.Count(s, " lines left out; mini-tool recall 2 --full shows them]\n") != 2 || !strings.HasSuffix(s, "line 3000 of the log\n") {
@@ -42,14 +42,14 @@ func TestRecall(t *testing.T) {
 	if s := out[5]; !strings.HasPrefix(s, "step 2 of 6, lines 1 to 400 of 6006\n") || !strings.HasSuffix(s, "[mini-tool recall 2 --offset 401 goes on]\n") || strings.Count(s, "\n") != 402 {
 		t.Errorf("%d bytes: %.100s", len(s), s)
 	}
-	same(t, "step 2 of 7, lines 6005 to 6006 of 6006\nline 2999 of the log\nline 3000 of the log\n"+
+	checkEqual(t, "step 2 of 7, lines 6005 to 6006 of 6006\nline 2999 of the log\nline 3000 of the log\n"+
 		"mini-tool: recall: step 2 has 6006 lines\n", strings.SplitAfter(out[6], "6006 lines\n")[0])
-	if s := out[7]; strings.Count(s, "ü") < 4000 || strings.Contains(s, "\uFFFD") || len(linesLonger(s, 2000)) > 0 {
-		t.Errorf("%d bytes, %d letters, long lines: %v", len(s), strings.Count(s, "ü"), linesLonger(s, 2000))
+	if s := out[7]; strings.Count(s, "ü") < 4000 || strings.Contains(s, "\uFFFD") || len(longLines(s, 2000)) > 0 {
+		t.Errorf("%d bytes, %d letters, long lines: %v", len(s), strings.Count(s, "ü"), longLines(s, 2000))
 	}
-	same(t, "step 9 of 9\n--- your reply\nI think.\n```bash\nmini-tool recall 9\n```\n--- what came of it\nnothing yet\n", out[8])
-	same(t, "\"WORLD\" is in 2 steps\nstep 1\n  hello wide World\n  hello wide World\nstep 4\n  hello wide World\n  hello wide World\n", out[9])
-	same(t, "no step before this one has \"nowhere-to-be-found\"\n", out[10])
+	checkEqual(t, "step 9 of 9\n--- your reply\nI think.\n```bash\nmini-tool recall 9\n```\n--- what came of it\nnothing yet\n", out[8])
+	checkEqual(t, "\"WORLD\" is in 2 steps\nstep 1\n  hello wide World\n  hello wide World\nstep 4\n  hello wide World\n  hello wide World\n", out[9])
+	checkEqual(t, "no step before this one has \"nowhere-to-be-found\"\n", out[10])
 	if s := out[11]; !strings.Contains(s, "step 2\n  line 1 of the log\n  line 2 of the log\n  line 3 of the log\n  and 5997 lines more\n") || len(s) > 10<<10 {
 		t.Errorf("%d bytes: %.300s", len(s), s)
 	}
@@ -63,34 +63,35 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-func linesLonger(s string, than int) (list []int) {
+// longLines returns the lengths of the lines longer than limit.
+func longLines(s string, limit int) (lengths []int) {
 	for line := range strings.Lines(s) {
-		if len(line) > than+1 {
-			list = append(list, len(line))
+		if len(line) > limit+1 {
+			lengths = append(lengths, len(line))
 		}
 	}
-	return list
+	return lengths
 }
 
 // Steps that a compaction removed can be recalled, also in a resumed session.
-func TestRecallOfWhatIsNotSent(t *testing.T) {
+func TestRecallAfterCompaction(t *testing.T) {
 	cfg := config()
-	cfg.Compaction, cfg.CompactionTokens, cfg.CompactionKeep = agent.CompactElide, 1, 2
+	cfg.Compaction, cfg.CompactionTokens, cfg.CompactionKeep = agent.CompactionElide, 1, 2
 	rec := agent.NewMemoryRecorder()
 	const want = "step 1 of 4\n--- your reply\nI think.\n```bash\nfirst things\n```\n--- what came of it\nfirst things\n"
-	out := attemptBy(t, cfg, nil, rec, []tools.Tool{memory.RecallTool{}}, "first things", "second", "third", "mini-tool recall 1", submit)
-	same(t, want, out[3])
-	past, err := agent.ReadResumeState(rec.Records())
+	out := runAttemptWith(t, cfg, nil, rec, []tools.Tool{memory.RecallTool{}}, "first things", "second", "third", "mini-tool recall 1", submit)
+	checkEqual(t, want, out[3])
+	state, err := agent.ReadResumeState(rec.Records())
 	if err != nil {
 		t.Fatal(err)
 	}
-	past.Submitted, past.Entries = false, past.Entries[:len(past.Entries)-1]
-	again := attemptBy(t, cfg, past, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, "mini-tool recall 1", submit)
-	same(t, strings.Replace(want, "of 4", "of 5", 1), again[0])
+	state.Submitted, state.Entries = false, state.Entries[:len(state.Entries)-1]
+	resumed := runAttemptWith(t, cfg, state, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, "mini-tool recall 1", submit)
+	checkEqual(t, strings.Replace(want, "of 4", "of 5", 1), resumed[0])
 }
 
-// The pages of a step contain all of it.
-func TestPagesAreTheWhole(t *testing.T) {
+// The pages of a step together contain the whole step.
+func TestPagesContainTheWholeStep(t *testing.T) {
 	var text strings.Builder
 	for i := 1; i < 700; i++ {
 		fmt.Fprintf(&text, "%d %s\n", i, strings.Repeat("y", i))
@@ -98,7 +99,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 	next := regexp.MustCompile(`\[mini-tool recall 1 --offset (\d+) goes on\]\n$`)
 	var got strings.Builder
 	for offset := 1; offset > 0; {
-		out := attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, text.String(), fmt.Sprint("mini-tool recall 1 --offset ", offset), submit)[1]
+		out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, text.String(), fmt.Sprint("mini-tool recall 1 --offset ", offset), submit)[1]
 		if len(out) > 33<<10 {
 			t.Fatalf("a page of %d bytes", len(out))
 		}
@@ -125,7 +126,7 @@ func TestSearchIsBounded(t *testing.T) {
 	for i := range 60 {
 		commands = append(commands, fmt.Sprintf("%d the needle %s", i, strings.Repeat("z", 5000)))
 	}
-	out := attempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, append(commands, "mini-tool recall --search needle", submit)...)
+	out := runAttempt(t, nil, agent.NewMemoryRecorder(), []tools.Tool{memory.RecallTool{}}, append(commands, "mini-tool recall --search needle", submit)...)
 	s := out[60]
 	if !strings.HasPrefix(s, "\"needle\" is in 60 steps\nstep 1\n  0 the needle zzz") || !strings.HasSuffix(s, "and 30 steps more; search for something rarer\n") || len(s) > 20<<10 {
 		t.Errorf("%d bytes: %.200s", len(s), s)

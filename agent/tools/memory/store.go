@@ -17,20 +17,20 @@ import (
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
-	// lockTimeout bounds the wait for the lock of another process; lockPoll is
-	// the interval between tries.
+	// lockTimeout bounds the wait for a lock that another process holds;
+	// lockPoll is the interval between tries.
 	lockTimeout = 10 * time.Second
 	lockPoll    = 5 * time.Millisecond
 )
 
-// Store keeps notes in one file. A second file, with the suffix .lock, is its
+// Store keeps notes in one file. A second file, with the suffix .lock, is the
 // lock. Any number of goroutines and processes may use it concurrently.
 type Store struct {
 	path string
 }
 
-// NewStore returns a store in a file. The file and its directory are created
-// with the first note.
+// NewStore returns a store that keeps its notes in the file path. Add creates
+// the file and its directory.
 func NewStore(path string) *Store { return &Store{path: path} }
 
 // Path returns the path of the file.
@@ -45,25 +45,25 @@ func (s *Store) Notes() ([]Note, error) {
 	return c.Notes, nil
 }
 
-// Added is the result of Add.
-type Added struct {
+// AddResult is the result of Add.
+type AddResult struct {
 	Note
-	// Duplicate says that a note with this text and category already exists.
-	// Note is that note, and none was added.
+	// Duplicate says that no note was added, because Note, with the same text
+	// and category, already existed.
 	Duplicate bool
 }
 
-// Add stores a text. An empty category means DefaultCategory. The error is
-// ErrInvalid for an invalid text or category, and another one if there are too
-// many notes.
-func (s *Store) Add(ctx context.Context, category, text string) (Added, error) {
-	var a Added
+// Add stores a text. An empty category means DefaultCategory. The error is an
+// ErrInvalid if the text or category is invalid, but not if there are too many
+// notes.
+func (s *Store) Add(ctx context.Context, category, text string) (AddResult, error) {
+	var a AddResult
 	var err error
 	if a.Category, err = normalizeCategory(category); err == nil {
 		a.Text, err = normalizeText(text)
 	}
 	if err != nil {
-		return Added{}, err
+		return AddResult{}, err
 	}
 	err = s.change(ctx, func(c *storedNotes) (bool, error) {
 		same := func(n Note) bool { return n.Category == a.Category && n.Text == a.Text }
@@ -85,8 +85,8 @@ func (s *Store) Add(ctx context.Context, category, text string) (Added, error) {
 	return a, err
 }
 
-// Remove deletes a note and returns it. The error is ErrInvalid if there is
-// none.
+// Remove deletes the note with an ID and returns it. The error is an ErrInvalid
+// if there is no such note.
 func (s *Store) Remove(ctx context.Context, id int) (Note, error) {
 	var removed Note
 	err := s.change(ctx, func(c *storedNotes) (bool, error) {
@@ -101,27 +101,27 @@ func (s *Store) Remove(ctx context.Context, id int) (Note, error) {
 	return removed, err
 }
 
-// Clear deletes the notes of a category, or all notes if it is empty, and
-// returns their number.
-func (s *Store) Clear(ctx context.Context, cat string) (int, error) {
-	if cat != "" {
+// Clear deletes the notes of a category, or all notes if category is empty, and
+// returns the number of deleted notes.
+func (s *Store) Clear(ctx context.Context, category string) (int, error) {
+	if category != "" {
 		var err error
-		if cat, err = normalizeCategory(cat); err != nil {
+		if category, err = normalizeCategory(category); err != nil {
 			return 0, err
 		}
 	}
 	removed := 0
 	err := s.change(ctx, func(c *storedNotes) (bool, error) {
 		before := len(c.Notes)
-		c.Notes = slices.DeleteFunc(c.Notes, func(n Note) bool { return cat == "" || n.Category == cat })
+		c.Notes = slices.DeleteFunc(c.Notes, func(n Note) bool { return category == "" || n.Category == category })
 		removed = before - len(c.Notes)
 		return removed > 0, nil
 	})
 	return removed, err
 }
 
-// change calls f with the file's content while it holds the lock, and writes
-// the content if f returns true.
+// change holds the lock and calls f with the file's content. If f returns true,
+// it writes the content back.
 func (s *Store) change(ctx context.Context, f func(*storedNotes) (bool, error)) (err error) {
 	release, err := s.lock(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func texts(t *testing.T, s *memory.Store) []string {
 	return list
 }
 
-func same(t *testing.T, want, got any) {
+func checkEqual(t *testing.T, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -60,22 +60,22 @@ func same(t *testing.T, want, got any) {
 
 func TestStore(t *testing.T) {
 	s := newStore(t)
-	same(t, []string{}, texts(t, s))
+	checkEqual(t, []string{}, texts(t, s))
 	if _, err := os.Stat(filepath.Dir(s.Path())); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading made a folder: %v", err)
 	}
 	add(t, s, "", "  first\r\nline\n")
 	add(t, s, "Build", "<b> & \x1b[31m")
 	add(t, s, "build", "third")
-	again, err := s.Add(t.Context(), "BUILD", "third")
-	if err != nil || !again.Duplicate || again.ID != 3 {
-		t.Errorf("the same note again: %+v %v", again, err)
+	duplicate, err := s.Add(t.Context(), "BUILD", "third")
+	if err != nil || !duplicate.Duplicate || duplicate.ID != 3 {
+		t.Errorf("the same note again: %+v %v", duplicate, err)
 	}
-	same(t, []string{"1 general first\nline", "2 build <b> & \x1b[31m", "3 build third"}, texts(t, s))
+	checkEqual(t, []string{"1 general first\nline", "2 build <b> & \x1b[31m", "3 build third"}, texts(t, s))
 
-	gone, err := s.Remove(t.Context(), 3)
-	if err != nil || gone.Text != "third" {
-		t.Error(gone, err)
+	removed, err := s.Remove(t.Context(), 3)
+	if err != nil || removed.Text != "third" {
+		t.Error(removed, err)
 	}
 	if n := add(t, s, "build", "fourth"); n.ID != 4 {
 		t.Errorf("id %d was given again", n.ID)
@@ -86,7 +86,7 @@ func TestStore(t *testing.T) {
 	if n, err := s.Clear(t.Context(), "Build"); n != 2 || err != nil {
 		t.Error(n, err)
 	}
-	same(t, []string{"1 general first\nline"}, texts(t, s))
+	checkEqual(t, []string{"1 general first\nline"}, texts(t, s))
 	if n, err := s.Clear(t.Context(), ""); n != 1 || err != nil {
 		t.Error(n, err)
 	}
@@ -100,7 +100,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestInvalidNotes(t *testing.T) {
 	s := newStore(t)
 	for _, tt := range []struct{ name, category, text, want string }{
 		{"empty", "", " \n", "the note is empty"},
@@ -123,7 +123,7 @@ func TestMistakes(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	s := newStore(t)
-	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+long(memory.MaxTotalBytes/memory.MaxNoteBytes, memory.MaxNoteBytes)+"]}")
+	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+encodedNotes(memory.MaxTotalBytes/memory.MaxNoteBytes, memory.MaxNoteBytes)+"]}")
 	_, err := s.Add(t.Context(), "", "one more byte")
 	if err == nil || errors.Is(err, memory.ErrInvalid) || !strings.Contains(err.Error(), "at most 262144 can be kept") {
 		t.Error(err)
@@ -132,14 +132,14 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d notes", n)
 	}
 	s = newStore(t)
-	writeFile(t, s.Path(), full())
+	writeFile(t, s.Path(), fullFile())
 	if _, err := s.Add(t.Context(), "", "one more"); err == nil || !strings.Contains(err.Error(), "there are 500 notes") {
 		t.Error(err)
 	}
 }
 
-// full returns a file with the maximum number of notes.
-func full() string {
+// fullFile returns the content of a file with the maximum number of notes.
+func fullFile() string {
 	var b strings.Builder
 	b.WriteString(`{"version":1,"next":501,"notes":[`)
 	for i := range memory.MaxNotes {
@@ -158,40 +158,40 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// note returns a file with one note.
-func note(fields string) string { return `{"version":1,"next":2,"notes":[` + fields + `]}` }
+// fileWithNote returns the content of a file with one note.
+func fileWithNote(fields string) string { return `{"version":1,"next":2,"notes":[` + fields + `]}` }
 
 // Readers and writers leave an invalid file unchanged.
-func TestDamagedFilesStay(t *testing.T) {
+func TestDamagedFilesAreNotModified(t *testing.T) {
 	const ok = `{"id":1,"category":"a","text":"x","time":"2026-11-22T17:00:00Z"}`
-	tests := map[string]struct{ text, why string }{
+	tests := map[string]struct{ text, wantErr string }{
 		"empty":      {"", "invalid JSON: unexpected end"},
-		"half":       {full()[:2000], "invalid JSON"},
+		"half":       {fullFile()[:2000], "invalid JSON"},
 		"another's":  {`{"name":"package","version":"1.0.0"}`, "invalid JSON"},
-		"newer":      {`{"version":2,"notes":{"of":"another form"}}`, memory.ErrNewer.Error()},
+		"newer":      {`{"version":2,"notes":{"of":"another form"}}`, memory.ErrNewerVersion.Error()},
 		"no version": {`{"next":1,"notes":[]}`, "the version is missing"},
-		"huge":       {full() + strings.Repeat(" ", 3<<20), "larger than 2 MB"},
-		"wrong time": {note(strings.Replace(ok, "2026-11-22T17:00:00Z", "yesterday", 1)), "invalid JSON"},
+		"huge":       {fullFile() + strings.Repeat(" ", 3<<20), "larger than 2 MB"},
+		"wrong time": {fileWithNote(strings.Replace(ok, "2026-11-22T17:00:00Z", "yesterday", 1)), "invalid JSON"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			writeFile(t, s.Path(), tt.text)
-			if _, err := s.Notes(); err == nil || !strings.Contains(err.Error(), tt.why) {
-				t.Errorf("a reader gets %v, not %q", err, tt.why)
+			if _, err := s.Notes(); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+				t.Errorf("a reader gets %v, not %q", err, tt.wantErr)
 			}
-			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), tt.why) {
-				t.Errorf("a writer gets %v, not %q", err, tt.why)
+			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+				t.Errorf("a writer gets %v, not %q", err, tt.wantErr)
 			}
-			if kept, err := os.ReadFile(s.Path()); err != nil || string(kept) != tt.text {
+			if content, err := os.ReadFile(s.Path()); err != nil || string(content) != tt.text {
 				t.Errorf("it is not what it was: %v", err)
 			}
 		})
 	}
 }
 
-// long returns n notes of a given size, as in a file.
-func long(n, size int) string {
+// encodedNotes returns n notes with texts of the given size, as in a file.
+func encodedNotes(n, size int) string {
 	var all []string
 	for i := range n {
 		all = append(all, fmt.Sprintf(`{"id":%d,"category":"a","text":%q,"time":"2026-11-22T17:00:00Z"}`, i+1, strings.Repeat("x", size)))
@@ -199,9 +199,9 @@ func long(n, size int) string {
 	return strings.Join(all, ",")
 }
 
-// Links, directories and pipes are refused without blocking.
-func TestWhatIsNoFileIsRefused(t *testing.T) {
-	for name, make := range map[string]func(path string) error{
+// Links, directories and pipes are rejected without blocking.
+func TestIrregularFilesAreRejected(t *testing.T) {
+	for name, create := range map[string]func(path string) error{
 		"folder":        func(path string) error { return os.MkdirAll(filepath.Join(path, "sub"), 0o700) },
 		"pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"link":          func(path string) error { return os.Symlink(filepath.Join(filepath.Dir(path), "secret"), path) },
@@ -210,8 +210,8 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			secret := filepath.Join(filepath.Dir(s.Path()), "secret")
-			writeFile(t, secret, note(`{"id":1,"category":"a","text":"secret","time":"2026-11-22T17:00:00Z"}`))
-			if err := make(s.Path()); err != nil {
+			writeFile(t, secret, fileWithNote(`{"id":1,"category":"a","text":"secret","time":"2026-11-22T17:00:00Z"}`))
+			if err := create(s.Path()); err != nil {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(secret)
@@ -225,8 +225,8 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-// writer is another process that adds notes.
-func writer(t *testing.T, s *memory.Store, name string, n int, more ...string) *exec.Cmd {
+// newWriter returns a process that adds notes.
+func newWriter(t *testing.T, s *memory.Store, name string, n int, more ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), writerFile+"="+s.Path(), writerName+"="+name, writerCount+"="+strconv.Itoa(n))
@@ -242,7 +242,7 @@ func TestConcurrentWriters(t *testing.T) {
 	var writers sync.WaitGroup
 	for p := range processes {
 		writers.Go(func() {
-			if out, err := writer(t, s, fmt.Sprint("process", p), each).CombinedOutput(); err != nil {
+			if out, err := newWriter(t, s, fmt.Sprint("process", p), each).CombinedOutput(); err != nil {
 				t.Errorf("%v %s", err, out)
 			}
 		})
@@ -256,8 +256,8 @@ func TestConcurrentWriters(t *testing.T) {
 			}
 		})
 	}
-	over := make(chan struct{})
-	go func() { writers.Wait(); close(over) }()
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
 	for seen := 0; ; {
 		all, err := s.Notes()
 		if err != nil || len(all) < seen {
@@ -265,7 +265,7 @@ func TestConcurrentWriters(t *testing.T) {
 		}
 		seen = len(all)
 		select {
-		case <-over:
+		case <-done:
 		default:
 			continue
 		}
@@ -286,9 +286,9 @@ func TestConcurrentWriters(t *testing.T) {
 // block others.
 func TestKilledWriters(t *testing.T) {
 	s := newStore(t)
-	kept := 0
+	confirmed := 0
 	for round := range 5 {
-		cmd := writer(t, s, fmt.Sprint("round", round), 1000)
+		cmd := newWriter(t, s, fmt.Sprint("round", round), 1000)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -298,22 +298,22 @@ func TestKilledWriters(t *testing.T) {
 		}
 		lines := bufio.NewScanner(out)
 		for i := 0; i < 3+round && lines.Scan(); i++ {
-			kept++
+			confirmed++
 		}
-		_ = cmd.Process.Kill() // in whatever it does
+		_ = cmd.Process.Kill() // at any point of a write
 		for lines.Scan() {
-			kept++
+			confirmed++
 		}
 		if err := cmd.Wait(); err == nil {
 			t.Error("it was over before")
 		}
-		if n := len(texts(t, s)); n < kept {
-			t.Fatalf("%d notes are there, and %d were said to be kept", n, kept)
+		if n := len(texts(t, s)); n < confirmed {
+			t.Fatalf("%d notes are there, and %d were said to be kept", n, confirmed)
 		}
 	}
 }
 
-// Another process may hold the lock for a bounded time only.
+// The wait for a lock that another process holds is bounded.
 func TestBusyFile(t *testing.T) {
 	s := newStore(t)
 	add(t, s, "", "one")
@@ -334,5 +334,5 @@ func TestBusyFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	same(t, []string{"1 general one"}, texts(t, s)) // readers do not wait
+	checkEqual(t, []string{"1 general one"}, texts(t, s)) // readers do not wait
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// ask calls a tool as a command does.
-func ask(t *testing.T, box *tools.Registry, input string, args ...string) (said string, code int, details string) {
+// callTool calls a tool as a command does.
+func callTool(t *testing.T, registry *tools.Registry, input string, args ...string) (output string, code int, details string) {
 	t.Helper()
-	a := box.Handle(t.Context(), agent.ToolRequest{ToolRequest: env.ToolRequest{Args: args, Stdin: []byte(input)}})
+	a := registry.Handle(t.Context(), agent.ToolRequest{ToolRequest: env.ToolRequest{Args: args, Stdin: []byte(input)}})
 	data, err := json.Marshal(a.Details)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func ask(t *testing.T, box *tools.Registry, input string, args ...string) (said 
 	return string(a.Stdout) + string(a.Stderr), a.ExitCode, string(data)
 }
 
-func box(t *testing.T, list ...tools.Tool) *tools.Registry {
+func newRegistry(t *testing.T, list ...tools.Tool) *tools.Registry {
 	t.Helper()
 	r, err := tools.New(tools.Config{Tools: list})
 	if err != nil {
@@ -37,13 +37,13 @@ func box(t *testing.T, list ...tools.Tool) *tools.Registry {
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\dZ)?`)
 
 func TestNoteTools(t *testing.T) {
-	b := box(t, memory.NoteTools(newStore(t))...)
+	registry := newRegistry(t, memory.NoteTools(newStore(t))...)
 	for _, tt := range []struct {
-		args  string // with | between them
-		input string
-		code  int
-		said  string // its beginning
-		notes string // details
+		args    string // separated by |
+		input   string
+		code    int
+		output  string // its beginning
+		details string
 	}{
 		{"notes", "", 0, "there are no notes\n", `{"notes":0}`},
 		{"note|add|--category|Build|make helper|first", "", 0, "noted as 1 in build\n", `{"note":{"id":1,"category":"build","text":"make helper first","time":"TIME"}}`},
@@ -70,53 +70,53 @@ func TestNoteTools(t *testing.T) {
 		{"notes|--category|a/b", "", 2, `mini-tool: notes: "a/b" is no category`, "null"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
-			said, code, details := ask(t, b, tt.input, strings.Split(tt.args, "|")...)
-			said, details = times.ReplaceAllString(said, "TIME"), times.ReplaceAllString(details, "TIME")
-			if code != tt.code || !strings.HasPrefix(said, tt.said) {
-				t.Errorf("%d %q, not %q", code, said, tt.said)
+			output, code, details := callTool(t, registry, tt.input, strings.Split(tt.args, "|")...)
+			output, details = times.ReplaceAllString(output, "TIME"), times.ReplaceAllString(details, "TIME")
+			if code != tt.code || !strings.HasPrefix(output, tt.output) {
+				t.Errorf("%d %q, not %q", code, output, tt.output)
 			}
-			if tt.notes != "" && details != tt.notes {
-				t.Errorf("details %s, not %s", details, tt.notes)
+			if tt.details != "" && details != tt.details {
+				t.Errorf("details %s, not %s", details, tt.details)
 			}
-			if code == 2 && !strings.Contains(said, "mini-tool note") {
-				t.Errorf("there is no usage in %q", said)
+			if code == 2 && !strings.Contains(output, "mini-tool note") {
+				t.Errorf("there is no usage in %q", output)
 			}
 		})
 	}
 }
 
-// A listing has the newest notes that fit, whatever is in the file.
+// A listing has the newest notes that fit, even if the file has more.
 func TestListIsBounded(t *testing.T) {
 	s := newStore(t)
-	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+long(60, 4096)+"]}")
-	said, _, _ := ask(t, box(t, memory.NoteTools(s)...), "", "notes")
-	if !strings.HasPrefix(said, "11 notes, times in UTC; 49 notes left out, the oldest") || len(said) > 50<<10 {
-		t.Errorf("%d bytes: %.100s", len(said), said)
+	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+encodedNotes(60, 4096)+"]}")
+	output, _, _ := callTool(t, newRegistry(t, memory.NoteTools(s)...), "", "notes")
+	if !strings.HasPrefix(output, "11 notes, times in UTC; 49 notes left out, the oldest") || len(output) > 50<<10 {
+		t.Errorf("%d bytes: %.100s", len(output), output)
 	}
 }
 
-// The model sees what is wrong, but not the path of the file.
-func TestFailuresAreToldWithoutPaths(t *testing.T) {
+// The model sees the error, but not the path of the file.
+func TestErrorsHideHostPaths(t *testing.T) {
 	s := newStore(t)
 	writeFile(t, s.Path(), "no notes")
-	b := box(t, memory.NoteTools(s)...)
-	said, code, details := ask(t, b, "", "notes")
-	if code != 1 || !strings.Contains(said, "read notes: invalid JSON: invalid character") {
-		t.Errorf("%d %q %s", code, said, details)
+	registry := newRegistry(t, memory.NoteTools(s)...)
+	output, code, details := callTool(t, registry, "", "notes")
+	if code != 1 || !strings.Contains(output, "read notes: invalid JSON: invalid character") {
+		t.Errorf("%d %q %s", code, output, details)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, file, "")
-	b = box(t, memory.NoteTools(memory.NewStore(filepath.Join(file, "notes.json")))...)
+	registry = newRegistry(t, memory.NoteTools(memory.NewStore(filepath.Join(file, "notes.json")))...)
 	for _, args := range [][]string{{"note", "add", "x"}, {"notes"}} {
-		said, code, details = ask(t, b, "", args...)
-		if code != 1 || !strings.Contains(said, "notes cannot be kept: not a directory") || strings.Contains(said, "/") || !strings.Contains(details, file) {
-			t.Errorf("%d %q %s", code, said, details)
+		output, code, details = callTool(t, registry, "", args...)
+		if code != 1 || !strings.Contains(output, "notes cannot be kept: not a directory") || strings.Contains(output, "/") || !strings.Contains(details, file) {
+			t.Errorf("%d %q %s", code, output, details)
 		}
 	}
 }
 
 func FuzzFile(f *testing.F) {
-	for _, text := range []string{"", full(), note(`{"id":1,"category":"a","text":"x\u001b[0m","time":"2026-11-22T17:00:00Z"}`), `{"version":2}`, "[]"} {
+	for _, text := range []string{"", fullFile(), fileWithNote(`{"id":1,"category":"a","text":"x\u001b[0m","time":"2026-11-22T17:00:00Z"}`), `{"version":2}`, "[]"} {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
@@ -130,7 +130,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What can be read is written again as it was.
+		// Notes that can be read stay unchanged when a note is added.
 		if list := memory.FormatNotes(before, memory.MaxNotes); strings.ContainsAny(list, "\x1b\r\x00\u202e") || len(list) > 80<<10 {
 			t.Errorf("%d bytes: %q", len(list), list)
 		}

@@ -20,12 +20,12 @@ import (
 // fileName is the file that contains the text of a skill.
 const fileName = "SKILL.md"
 
-// Source is a directory to load skills from: one with a subdirectory for each
-// skill, or the directory of a single skill.
+// Source is a directory to load skills from. It has either a subdirectory for
+// each skill, or the files of a single skill.
 type Source struct {
-	// Name identifies the source in messages, as a path.
+	// Name is the path of the source in messages.
 	Name string
-	// Files is its content; nil for a DirSource.
+	// Files is the directory's content; nil for a DirSource.
 	Files fs.FS
 	// Optional says that the directory need not exist.
 	Optional bool
@@ -53,11 +53,11 @@ func ShippedSource() Source {
 }
 
 // Load finds and reads the skills of all sources. If two valid skills have the
-// same name, the one from the earlier source is used and a warning is added.
-// Errors are Problems.
-func Load(from ...Source) *Set {
-	l := &loader{set: &Set{}, sources: map[string]string{}}
-	for _, s := range from {
+// same name, Load uses the one from the earlier source and adds a warning. It
+// reports errors as Problems of the Set.
+func Load(sources ...Source) *Set {
+	l := &loader{set: &Set{}, sourceOf: map[string]string{}}
+	for _, s := range sources {
 		l.loadSource(s)
 	}
 	slices.SortFunc(l.set.Skills, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
@@ -66,9 +66,9 @@ func Load(from ...Source) *Set {
 
 // loader collects the skills of several sources.
 type loader struct {
-	set     *Set
-	sources map[string]string // source of each skill, by name
-	dir     string            // the current directory
+	set      *Set
+	sourceOf map[string]string // source of each loaded skill, by the skill's name
+	dir      string            // the current directory
 }
 
 func (l *loader) addProblem(p Problem) {
@@ -118,8 +118,8 @@ func (l *loader) loadSource(s Source) {
 	}
 }
 
-// loadDir loads the skill in one directory. On this machine, nothing outside of
-// the directory is read.
+// loadDir loads the skill in one directory. For a DirSource it reads nothing
+// outside the directory.
 func (l *loader) loadDir(s Source, root *os.Root, name string) {
 	l.dir = path.Join(s.Name, name)
 	var files fs.FS
@@ -140,8 +140,8 @@ func (l *loader) loadDir(s Source, root *os.Root, name string) {
 	l.loadSkill(s, files, name, l.dir)
 }
 
-// loadSkill loads one skill; folder is the name of its directory and dir its
-// path.
+// loadSkill loads one skill. folder is the name of the skill's directory, dir
+// the directory's path.
 func (l *loader) loadSkill(s Source, files fs.FS, folder, dir string) {
 	l.dir = path.Join(dir, "")
 	file := path.Join(dir, fileName)
@@ -168,11 +168,11 @@ func (l *loader) loadSkill(s Source, files fs.FS, folder, dir string) {
 	if slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning }) {
 		return
 	}
-	if first, exists := l.sources[skill.Name]; exists {
-		l.addProblem(Problem{Skill: folder, File: file, Text: "the skill of this name in " + first + " is used instead of this one", Warning: true})
+	if firstSource, exists := l.sourceOf[skill.Name]; exists {
+		l.addProblem(Problem{Skill: folder, File: file, Text: "the skill of this name in " + firstSource + " is used instead of this one", Warning: true})
 		return
 	}
-	l.sources[skill.Name] = s.Name
+	l.sourceOf[skill.Name] = s.Name
 	sum := sha256.Sum256(data)
 	skill.Source, skill.Path, skill.Files, skill.sum = s.Name, l.dir, skillFiles, sum[:]
 	l.set.Skills = append(l.set.Skills, skill)
@@ -194,9 +194,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// readFile returns at most most bytes of a regular file. It never opens pipes
-// or devices.
-func readFile(files fs.FS, name string, most int64) ([]byte, fs.FileInfo, error) {
+// readFile returns the first limit bytes of a regular file. It never opens
+// pipes or devices.
+func readFile(files fs.FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {
 		return nil, nil, err
@@ -209,7 +209,7 @@ func readFile(files fs.FS, name string, most int64) ([]byte, fs.FileInfo, error)
 		return nil, nil, err
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
-	data, err := io.ReadAll(io.LimitReader(f, most))
+	data, err := io.ReadAll(io.LimitReader(f, limit))
 	return data, info, err
 }
 
@@ -252,8 +252,8 @@ func readFiles(files fs.FS) (found []File, problems []Problem) {
 			addProblem(".", fmt.Sprintf("the files have more than %d MB in total", MaxBytes>>20))
 			return fs.SkipAll
 		}
-		script := strings.HasPrefix(name, "scripts/") || info.Mode()&0o111 != 0
-		found = append(found, File{Path: name, Size: int64(len(data)), Executable: script, data: data})
+		isExecutable := strings.HasPrefix(name, "scripts/") || info.Mode()&0o111 != 0
+		found = append(found, File{Path: name, Size: int64(len(data)), Executable: isExecutable, data: data})
 		return nil
 	}
 	_ = fs.WalkDir(files, ".", walk) // errors are reported as problems

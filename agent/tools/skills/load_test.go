@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/agent/tools/skills"
 )
 
-// put writes a file and creates its directories.
-func put(t *testing.T, path, content string) {
+// writeFile writes a file and creates its directories.
+func writeFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -23,20 +23,21 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-func named(name string) string {
+// skillText returns a valid SKILL.md with this name.
+func skillText(name string) string {
 	return "---\nname: " + name + "\ndescription: about " + name + "\n---\ntext of " + name + "\n"
 }
 
-// TestOrder checks that the first of two valid skills with the same name is used.
-func TestOrder(t *testing.T) {
+// TestSameName checks that the first of two valid skills with the same name is used.
+func TestSameName(t *testing.T) {
 	one, two, three := t.TempDir(), t.TempDir(), t.TempDir()
-	put(t, one+"/a/SKILL.md", named("a"))
-	put(t, one+"/b/SKILL.md", named("x"))
-	put(t, two+"/a/SKILL.md", named("a"))
-	put(t, two+"/b/SKILL.md", named("b"))
-	put(t, two+"/notes.txt", "no skill")
-	put(t, two+"/.git/config", "no skill")
-	put(t, three+"/a/SKILL.md", named("a")) // the folder of one
+	writeFile(t, one+"/a/SKILL.md", skillText("a"))
+	writeFile(t, one+"/b/SKILL.md", skillText("x"))
+	writeFile(t, two+"/a/SKILL.md", skillText("a"))
+	writeFile(t, two+"/b/SKILL.md", skillText("b"))
+	writeFile(t, two+"/notes.txt", "no skill")
+	writeFile(t, two+"/.git/config", "no skill")
+	writeFile(t, three+"/a/SKILL.md", skillText("a")) // the directory of a single skill
 	set := skills.Load(skills.DirSource(one), skills.DirSource(two), skills.DirSource(three+"/a"), skills.ShippedSource())
 	for name, source := range map[string]string{"a": one, "b": two, "large-repositories": "shipped"} {
 		if s, ok := set.Find(name); !ok || s.Source != source {
@@ -57,31 +58,31 @@ func TestOrder(t *testing.T) {
 
 func TestFilesOfSkills(t *testing.T) {
 	for name, tt := range map[string]struct {
-		make func(t *testing.T, dir string) // dir is the folder of the skill s
-		want string                         // of the problem; empty is none
-		has  string
+		create func(t *testing.T, dir string) // dir is the directory of the skill s
+		want   string                         // part of the problem; empty if there is none
+		has    string
 	}{
 		"all kinds": {func(t *testing.T, dir string) {
-			put(t, dir+"/scripts/run.sh", "x")
-			put(t, dir+"/references/deep/er/a b.md", "x")
-			put(t, dir+"/forms.md", "x")
-			put(t, dir+"/tool", "x")
+			writeFile(t, dir+"/scripts/run.sh", "x")
+			writeFile(t, dir+"/references/deep/er/a b.md", "x")
+			writeFile(t, dir+"/forms.md", "x")
+			writeFile(t, dir+"/tool", "x")
 			if err := os.Chmod(dir+"/tool", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			put(t, dir+"/.hidden", "x")
-			put(t, dir+"/scripts/__pycache__/x.pyc", "x")
+			writeFile(t, dir+"/.hidden", "x")
+			writeFile(t, dir+"/scripts/__pycache__/x.pyc", "x")
 		}, "", "forms.md references/deep/er/a b.md scripts/run.sh* tool*"},
 		"a link inside": {func(t *testing.T, dir string) {
-			put(t, dir+"/references/a.md", "x")
+			writeFile(t, dir+"/references/a.md", "x")
 			link(t, "a.md", dir+"/references/b.md")
 		}, "", "references/a.md references/b.md"},
 		"a link out":        {func(t *testing.T, dir string) { link(t, "/etc/passwd", dir+"/passwd") }, "passwd: the symbolic link leads", ""},
-		"a link upwards":    {func(t *testing.T, dir string) { put(t, dir+"/../x", "x"); link(t, "../x", dir+"/x") }, "x: the symbolic link leads", ""},
+		"a link upwards":    {func(t *testing.T, dir string) { writeFile(t, dir+"/../x", "x"); link(t, "../x", dir+"/x") }, "x: the symbolic link leads", ""},
 		"a link to nothing": {func(t *testing.T, dir string) { link(t, "nothing", dir+"/x") }, "x: cannot be read: no such file", ""},
-		"a link in a ring":  {func(t *testing.T, dir string) { put(t, dir+"/scripts/a", ""); link(t, ".", dir+"/scripts/b") }, "scripts/b: cannot be read: not a regular file", ""},
+		"a link in a ring":  {func(t *testing.T, dir string) { writeFile(t, dir+"/scripts/a", ""); link(t, ".", dir+"/scripts/b") }, "scripts/b: cannot be read: not a regular file", ""},
 		"the text is a link": {func(t *testing.T, dir string) {
-			put(t, dir+"/../SKILL.md.away", named("s"))
+			writeFile(t, dir+"/../SKILL.md.away", skillText("s"))
 			_ = os.Remove(dir + "/SKILL.md")
 			link(t, "../SKILL.md.away", dir+"/SKILL.md")
 		}, "SKILL.md: the symbolic link leads", ""},
@@ -90,27 +91,27 @@ func TestFilesOfSkills(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "pipe: cannot be read: not a regular file", ""},
-		"the text is a folder": {func(t *testing.T, dir string) { _ = os.Remove(dir + "/SKILL.md"); put(t, dir+"/SKILL.md/x", "") }, "SKILL.md: cannot be read: not a regular file", ""},
-		"a name that steers":   {func(t *testing.T, dir string) { put(t, dir+"/a\x1b[31m", "") }, "a\x1b[31m: the name has control characters", ""},
-		"a name of two lines":  {func(t *testing.T, dir string) { put(t, dir+"/a\nb", "") }, "a\nb: the name has control characters", ""},
-		"a name that is none":  {func(t *testing.T, dir string) { put(t, dir+"/\xff", "") }, "\xff: the name has control characters", ""},
+		"the text is a folder": {func(t *testing.T, dir string) { _ = os.Remove(dir + "/SKILL.md"); writeFile(t, dir+"/SKILL.md/x", "") }, "SKILL.md: cannot be read: not a regular file", ""},
+		"a name that steers":   {func(t *testing.T, dir string) { writeFile(t, dir+"/a\x1b[31m", "") }, "a\x1b[31m: the name has control characters", ""},
+		"a name of two lines":  {func(t *testing.T, dir string) { writeFile(t, dir+"/a\nb", "") }, "a\nb: the name has control characters", ""},
+		"a name that is none":  {func(t *testing.T, dir string) { writeFile(t, dir+"/\xff", "") }, "\xff: the name has control characters", ""},
 		"too many": {func(t *testing.T, dir string) {
 			for i := range skills.MaxFiles + 1 {
-				put(t, fmt.Sprintf("%s/%d", dir, i), "")
+				writeFile(t, fmt.Sprintf("%s/%d", dir, i), "")
 			}
 		}, ": the skill has more than 200 files", ""},
 		"too large": {func(t *testing.T, dir string) {
-			put(t, dir+"/large", "")
+			writeFile(t, dir+"/large", "")
 			if err := os.Truncate(dir+"/large", skills.MaxBytes+1); err != nil {
 				t.Fatal(err)
 			}
 		}, ": the files have more than 8 MB in total", ""},
-		"too deep": {func(t *testing.T, dir string) { put(t, dir+strings.Repeat("/d", skills.MaxDepth+1)+"/x", "") }, "nested more than 8 deep", ""},
+		"too deep": {func(t *testing.T, dir string) { writeFile(t, dir+strings.Repeat("/d", skills.MaxDepth+1)+"/x", "") }, "nested more than 8 deep", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir() + "/s"
-			put(t, dir+"/SKILL.md", named("s"))
-			tt.make(t, dir)
+			writeFile(t, dir+"/SKILL.md", skillText("s"))
+			tt.create(t, dir)
 			set := skills.Load(skills.DirSource(filepath.Dir(dir)))
 			s, ok := set.Find("s")
 			if tt.want == "" {
@@ -147,13 +148,13 @@ func link(t *testing.T, target, path string) {
 // TestFoldersOfSkills checks problems with whole directories.
 func TestFoldersOfSkills(t *testing.T) {
 	outside := t.TempDir()
-	put(t, outside+"/s/SKILL.md", named("s"))
+	writeFile(t, outside+"/s/SKILL.md", skillText("s"))
 	dir := t.TempDir()
 	link(t, outside+"/s", dir+"/s")
-	put(t, dir+"/empty/x", "")
-	put(t, dir+"/in/SKILL.md", named("in"))
+	writeFile(t, dir+"/empty/x", "")
+	writeFile(t, dir+"/in/SKILL.md", skillText("in"))
 	link(t, "in", dir+"/same")
-	put(t, dir+"/file", "")
+	writeFile(t, dir+"/file", "")
 	link(t, "file", dir+"/linked-file")
 	set := skills.Load(skills.DirSource(dir), skills.DirSource(dir+"/nowhere"))
 	var got []string
@@ -171,7 +172,7 @@ func TestFoldersOfSkills(t *testing.T) {
 	}
 	many := fstest.MapFS{}
 	for i := range skills.MaxSkills + 5 {
-		many[fmt.Sprintf("s%03d/SKILL.md", i)] = &fstest.MapFile{Data: []byte(named(fmt.Sprintf("s%03d", i)))}
+		many[fmt.Sprintf("s%03d/SKILL.md", i)] = &fstest.MapFile{Data: []byte(skillText(fmt.Sprintf("s%03d", i)))}
 	}
 	set = skills.Load(skills.Source{Name: "many", Files: many})
 	if len(set.Skills) != skills.MaxSkills || len(set.Problems) != 1 || !strings.Contains(set.Problems[0].Text, "more than 200 directories") {
@@ -179,7 +180,7 @@ func TestFoldersOfSkills(t *testing.T) {
 	}
 }
 
-func TestUse(t *testing.T) {
+func TestSelect(t *testing.T) {
 	set := skills.Load(skills.ShippedSource())
 	for name, want := range map[string]string{
 		"bisecting-regression": "; did you mean bisecting-regressions?",
@@ -193,17 +194,17 @@ func TestUse(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	use, err := set.Select([]string{"large-repositories", skills.All, "large-repositories"})
-	if err != nil || len(use) != len(set.Skills) {
-		t.Errorf("%d, %v", len(use), err)
+	selected, err := set.Select([]string{"large-repositories", skills.All, "large-repositories"})
+	if err != nil || len(selected) != len(set.Skills) {
+		t.Errorf("%d, %v", len(selected), err)
 	}
-	if use, err = set.Select(nil); err != nil || len(use) != 0 {
-		t.Errorf("%v, %v", use, err)
+	if selected, err = set.Select(nil); err != nil || len(selected) != 0 {
+		t.Errorf("%v, %v", selected, err)
 	}
 }
 
-// TestSum checks that the digest changes with each input.
-func TestSum(t *testing.T) {
+// TestDigest checks that the digest changes with each input.
+func TestDigest(t *testing.T) {
 	dir := t.TempDir() + "/s"
 	sums := map[string]bool{}
 	sum := func() {
@@ -214,12 +215,12 @@ func TestSum(t *testing.T) {
 		}
 		sums[text] = true
 	}
-	put(t, dir+"/SKILL.md", named("s"))
+	writeFile(t, dir+"/SKILL.md", skillText("s"))
 	sum()
-	put(t, dir+"/a", "1")
+	writeFile(t, dir+"/a", "1")
 	sum()
-	put(t, dir+"/a", "2")
+	writeFile(t, dir+"/a", "2")
 	sum()
-	put(t, dir+"/SKILL.md", named("s")+"more\n")
+	writeFile(t, dir+"/SKILL.md", skillText("s")+"more\n")
 	sum()
 }

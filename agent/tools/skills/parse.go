@@ -20,13 +20,13 @@ type parser struct {
 	problems []Problem // without File
 }
 
-// Parse parses the content of a SKILL.md in a directory with this name. The
-// problems of a valid skill are only warnings.
+// Parse parses the content of a SKILL.md. folder is the name of the skill's
+// directory. The problems of a valid skill are only warnings.
 func Parse(folder string, data []byte) (Skill, []Problem) {
 	p := &parser{}
-	if head, text, at, ok := p.split(data); ok {
+	if head, text, textLine, ok := p.split(data); ok {
 		p.skill.Text = text
-		p.checkText(text, at)
+		p.checkText(text, textLine)
 		p.parseFrontMatter(folder, head)
 	}
 	slices.SortStableFunc(p.problems, func(a, b Problem) int { return a.Line - b.Line })
@@ -44,9 +44,9 @@ func (p *parser) addWarning(line int, format string, args ...any) {
 	p.problems = append(p.problems, Problem{Line: line, Text: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// split separates the front matter, which begins in line 2 of the file, from
-// the text, which begins in line at.
-func (p *parser) split(data []byte) (head, text string, at int, ok bool) {
+// split separates the front matter (head), which begins in line 2 of the file,
+// from the text, which begins in line textLine.
+func (p *parser) split(data []byte) (head, text string, textLine int, ok bool) {
 	if len(data) > MaxText {
 		p.addError(0, "larger than %d KB; move parts of it to files in references/", MaxText>>10)
 		return "", "", 0, false
@@ -55,18 +55,18 @@ func (p *parser) split(data []byte) (head, text string, at int, ok bool) {
 		p.addError(0, "not valid UTF-8")
 		return "", "", 0, false
 	}
-	whole := strings.TrimPrefix(string(data), "\ufeff")
-	whole = strings.ReplaceAll(whole, "\r\n", "\n")
-	first, rest, _ := strings.Cut(whole, "\n")
+	content := strings.TrimPrefix(string(data), "\ufeff")
+	content = strings.ReplaceAll(content, "\r\n", "\n")
+	first, rest, _ := strings.Cut(content, "\n")
 	if strings.TrimRight(first, " \t") != "---" {
 		p.addError(1, "the first line must be ---, followed by front matter with name and description")
 		return "", "", 0, false
 	}
-	at = 2
+	textLine = 2
 	for line := range strings.Lines(rest) {
-		at++
+		textLine++
 		if strings.TrimRight(line, " \t\n") == "---" {
-			return head, rest[len(head)+len(line):], at, true
+			return head, rest[len(head)+len(line):], textLine, true
 		}
 		if head += line; len(head) > MaxFrontMatter {
 			p.addError(1, "the front matter is larger than %d KB, or the closing line --- is missing", MaxFrontMatter>>10)
@@ -84,13 +84,13 @@ func (p *parser) checkText(text string, at int) {
 	if line, char, found := findUnsafe(text); found {
 		p.addError(at+line-1, "the text contains the unsafe character %U", char)
 	}
-	const long = 500
-	if n := strings.Count(text, "\n"); n > long {
-		p.addWarning(at, "the text has %d lines; move parts of it to files in references/ to keep it below %d", n, long)
+	const maxLines = 500
+	if n := strings.Count(text, "\n"); n > maxLines {
+		p.addWarning(at, "the text has %d lines; move parts of it to files in references/ to keep it below %d", n, maxLines)
 	}
 }
 
-// yamlLine matches the beginning of yaml's error messages.
+// yamlLine matches the beginning of an error message of package yaml.
 var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
 func (p *parser) parseFrontMatter(folder, head string) {
@@ -120,13 +120,13 @@ func (p *parser) parseFrontMatter(folder, head string) {
 
 // decodeYAML calls yaml.Unmarshal and turns panics into errors, because the
 // file is untrusted.
-func decodeYAML(text string, into *yaml.Node) (err error) {
+func decodeYAML(text string, dest *yaml.Node) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = errors.New("invalid YAML")
 		}
 	}()
-	return yaml.Unmarshal([]byte(text), into)
+	return yaml.Unmarshal([]byte(text), dest)
 }
 
 func (p *parser) parseFields(folder string, n *yaml.Node) {
@@ -161,7 +161,7 @@ func (p *parser) parseField(folder, key string, line int, value *yaml.Node) {
 		"name": &s.Name, "description": &s.Description,
 		"version": &s.Version, "license": &s.License, "compatibility": &s.Compatibility,
 	}
-	into, isText := texts[key]
+	dest, isText := texts[key]
 	switch {
 	case key == "allowed-tools":
 		p.parseAllowedTools(line, value)
@@ -178,14 +178,14 @@ func (p *parser) parseField(folder, key string, line int, value *yaml.Node) {
 		return
 	}
 	text, ok := p.scalar(key, line, value)
-	if *into = oneLine(text); !ok {
+	if *dest = oneLine(text); !ok {
 		return
 	}
-	most := MaxCompatibility
+	limit := MaxCompatibility
 	if key == "description" {
-		most = MaxDescription
+		limit = MaxDescription
 	}
-	n := utf8.RuneCountInString(*into)
+	n := utf8.RuneCountInString(*dest)
 	switch problem := nameProblem(text); {
 	case key == "name" && problem != "":
 		p.addError(line, "name: %.80q %s", text, problem)
@@ -193,12 +193,13 @@ func (p *parser) parseField(folder, key string, line int, value *yaml.Node) {
 		p.addError(line, "name: %s differs from the name of its directory, %.80q", text, folder)
 	case key == "description" && n == 0:
 		p.addError(line, "description: empty; the model selects skills by their descriptions")
-	case n > most:
-		p.addError(line, "%s: %d characters exceed the maximum of %d", key, n, most)
+	case n > limit:
+		p.addError(line, "%s: %d characters exceed the maximum of %d", key, n, limit)
 	}
 }
 
-// scalar returns the text of a scalar value.
+// scalar returns the text of a scalar value of a key; false if there is an
+// error.
 func (p *parser) scalar(key string, line int, n *yaml.Node) (string, bool) {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -230,9 +231,9 @@ func (p *parser) parseMetadata(line int, n *yaml.Node) {
 			p.addWarning(key.Line+1, "metadata: ignored, because keys and values must be strings")
 			continue
 		}
-		name, ok := p.scalar("metadata", key.Line+1, key)
-		text, fine := p.scalar("metadata", value.Line+1, value)
-		if ok && fine {
+		name, nameOK := p.scalar("metadata", key.Line+1, key)
+		text, textOK := p.scalar("metadata", value.Line+1, value)
+		if nameOK && textOK {
 			p.skill.Metadata[oneLine(name)] = oneLine(text)
 		}
 	}
@@ -241,8 +242,9 @@ func (p *parser) parseMetadata(line int, n *yaml.Node) {
 	}
 }
 
-// parseAllowedTools accepts a list, or a string of names separated by spaces or
-// commas. Separators within parentheses do not count: Bash(git add:*).
+// parseAllowedTools parses a list of names, or a string of names separated by
+// spaces or commas. Spaces and commas within parentheses do not separate names:
+// Bash(git add:*).
 func (p *parser) parseAllowedTools(line int, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		p.addWarning(line, "allowed-tools: an empty value restricts nothing; write [] to allow no tool")
@@ -250,11 +252,11 @@ func (p *parser) parseAllowedTools(line int, n *yaml.Node) {
 	}
 	p.skill.AllowedTools = []string{}
 	add := func(line int, name string) {
-		const most = 100
+		const limit = 100
 		switch {
-		case len(p.skill.AllowedTools) == most:
-			p.addError(line, "allowed-tools: more than %d", most)
-		case len(p.skill.AllowedTools) > most:
+		case len(p.skill.AllowedTools) == limit:
+			p.addError(line, "allowed-tools: more than %d", limit)
+		case len(p.skill.AllowedTools) > limit:
 			return
 		case len(name) > MaxPath:
 			p.addError(line, "allowed-tools: %.60q is too long", name)

@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestGrant(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		allowed []string
 		want    skills.Permissions

@@ -10,17 +10,18 @@ import (
 
 // Permissions is the meaning of a skill's allowed-tools in mini.
 type Permissions struct {
-	// Unrestricted says that the skill restricts nothing; the other fields are
+	// Unrestricted says that everything is allowed; the other fields are then
 	// empty.
 	Unrestricted bool
 	// Bash says that shell commands are allowed. If Patterns is not empty, only
-	// those that begin with one of them, such as "git add:*" or "git *".
+	// commands that begin with one of the patterns are, such as "git add:*" or
+	// "git *".
 	Bash     bool
 	Patterns []string
 	// Tools are the allowed tools of mini-tool, sorted; some may not exist in a
 	// session.
 	Tools []string
-	// Warnings are sentences about names that have no effect, or may have none.
+	// Warnings say which names have no effect, or may have none.
 	Warnings []string
 }
 
@@ -29,7 +30,7 @@ var miniTools = []string{
 	"read", "write", "edit", "skill", "search", "note", "notes", "goal", "recall", "delegate", "chain", "board",
 }
 
-// otherNames maps the names of other systems, in lower case, to mini's tools.
+// otherNames maps tool names of other systems, in lower case, to mini's tools.
 var otherNames = map[string][]string{
 	"view": {"read"}, "notebookread": {"read"}, "read_file": {"read"}, "readfile": {"read"},
 	"create": {"write"}, "write_file": {"write"}, "writefile": {"write"},
@@ -40,15 +41,15 @@ var otherNames = map[string][]string{
 	"memory": {"note", "notes"},
 }
 
-// shellNames are names of the shell. shellOnlyTools are tools of other systems that
-// mini replaces by shell commands.
+// shellNames are the names that systems give their shell tool. shellOnlyTools
+// are tools of other systems whose work shell commands do in mini.
 var (
 	shellNames     = []string{"bash", "shell", "terminal", "run_command", "execute"}
 	shellOnlyTools = []string{"grep", "glob", "ls", "find", "webfetch", "web_fetch", "notebookedit", "bashoutput", "killshell", "killbash"}
 )
 
-// Permissions returns what the skill allows. For the main agent this is only
-// advice; for a subagent that runs under the skill it is enforced.
+// Permissions returns what the skill allows. For the main agent they are only
+// advice; for a subagent that runs under the skill they are enforced.
 func (s Skill) Permissions() Permissions {
 	if s.AllowedTools == nil {
 		return Permissions{Unrestricted: true}
@@ -56,56 +57,55 @@ func (s Skill) Permissions() Permissions {
 	return ParseAllowedTools(s.AllowedTools)
 }
 
-// ParseAllowedTools returns the permissions for a list of allowed tools, by
-// their names in mini or in other systems. The tool "skill" is always allowed.
-// "*" allows everything.
+// ParseAllowedTools returns the permissions for a list of tool names of mini or
+// other systems. The tool "skill" is always allowed. "*" allows everything.
 func ParseAllowedTools(allowed []string) Permissions {
-	g := Permissions{Tools: []string{ToolName}}
+	p := Permissions{Tools: []string{ToolName}}
 	allCommands := false // Bash is listed without a pattern
-	for _, given := range allowed {
-		if given == "*" {
+	for _, entry := range allowed {
+		if entry == "*" {
 			return Permissions{Unrestricted: true}
 		}
-		name, pattern, bracket := strings.Cut(given, "(")
+		name, pattern, hasPattern := strings.Cut(entry, "(")
 		pattern = strings.TrimSuffix(pattern, ")")
-		low := strings.ToLower(name)
+		lowerName := strings.ToLower(name)
 		switch {
-		case slices.Contains(shellNames, low):
-			g.Bash = true
-			if bracket && pattern != "" && pattern != "*" && pattern != ":*" {
-				g.Patterns = append(g.Patterns, pattern)
+		case slices.Contains(shellNames, lowerName):
+			p.Bash = true
+			if hasPattern && pattern != "" && pattern != "*" && pattern != ":*" {
+				p.Patterns = append(p.Patterns, pattern)
 			} else {
 				allCommands = true
 			}
 			continue
-		case slices.Contains(shellOnlyTools, low):
-			g.Warnings = append(g.Warnings, fmt.Sprintf("%.60q is not a tool of mini; allow bash for it", given))
+		case slices.Contains(shellOnlyTools, lowerName):
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%.60q is not a tool of mini; allow bash for it", entry))
 			continue
-		case slices.Contains(miniTools, low):
-			g.Tools = append(g.Tools, low)
-		case otherNames[low] != nil:
-			g.Tools = append(g.Tools, otherNames[low]...)
+		case slices.Contains(miniTools, lowerName):
+			p.Tools = append(p.Tools, lowerName)
+		case otherNames[lowerName] != nil:
+			p.Tools = append(p.Tools, otherNames[lowerName]...)
 		case !isToolName(name):
-			g.Warnings = append(g.Warnings, fmt.Sprintf("%.60q is not a tool name", given))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%.60q is not a tool name", entry))
 			continue
 		default:
-			g.Tools = append(g.Tools, name)
-			text := fmt.Sprintf("%.60q is not a tool of mini; it has an effect only if the configuration adds a tool of this name", given)
+			p.Tools = append(p.Tools, name)
+			text := fmt.Sprintf("%.60q is not a tool of mini; it has an effect only if the configuration adds a tool of this name", entry)
 			if near := tools.Nearest(name, miniTools); near != "" {
 				text += "; did you mean " + near + "?"
 			}
-			g.Warnings = append(g.Warnings, text)
+			p.Warnings = append(p.Warnings, text)
 		}
-		if bracket {
-			g.Warnings = append(g.Warnings, fmt.Sprintf("%.60q: patterns in parentheses apply to bash only", given))
+		if hasPattern {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%.60q: patterns in parentheses apply to bash only", entry))
 		}
 	}
 	if allCommands {
-		g.Patterns = nil
+		p.Patterns = nil
 	}
-	slices.Sort(g.Tools)
-	g.Tools = slices.Compact(g.Tools)
-	return g
+	slices.Sort(p.Tools)
+	p.Tools = slices.Compact(p.Tools)
+	return p
 }
 
 func isToolName(name string) bool {

@@ -20,7 +20,8 @@ func script(t *testing.T, skill, name string) string {
 	return path
 }
 
-func needs(t *testing.T, programs ...string) {
+// requirePrograms skips the test if a program is missing.
+func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
@@ -67,7 +68,7 @@ echo mine >> number.txt; echo new > untracked`)
 }
 
 func TestBisect(t *testing.T) {
-	needs(t, "bash", "git")
+	requirePrograms(t, "bash", "git")
 	bisect := script(t, "bisecting-regressions", "bisect.sh")
 	origin := history(t)
 	check := []string{"--", "bash", "-c", `out=$(bash program.sh) || exit $?; [ "$out" = right ]`}
@@ -115,7 +116,7 @@ func TestBisect(t *testing.T) {
 // TestBisectSkips checks that skipped commits which may be the first bad one are
 // listed.
 func TestBisectSkips(t *testing.T) {
-	needs(t, "bash", "git")
+	requirePrograms(t, "bash", "git")
 	dir := t.TempDir()
 	out, code := run(t, dir, "bash", "-c", `git init -q . && for i in 0 125 125 1; do echo "exit $i" > p.sh; git add -A; git commit -qm "ends with $i" --allow-empty; done`)
 	if code != 0 {
@@ -128,7 +129,7 @@ func TestBisectSkips(t *testing.T) {
 }
 
 func TestMap(t *testing.T) {
-	needs(t, "bash", "git", "awk", "xargs")
+	requirePrograms(t, "bash", "git", "awk", "xargs")
 	dir := history(t)
 	out, code := run(t, dir, "bash", "-c", `mkdir -p src/app tests && printf 'def main(): pass\n' > src/app/main.py && printf 'x\n' > tests/test_app.py &&
 printf '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n' > pyproject.toml && echo hi > README.md && echo 1 > 'sp ace.py' && git add -A && git commit -qm more`)

@@ -36,18 +36,18 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// Config is the section skills of a configuration.
+// Config is the skills section of a configuration.
 type Config struct {
 	// Use names the skills to list in the prompt; "*" means all, empty means
 	// none.
 	Use []string `yaml:"use" json:"use,omitempty"`
 	// Paths are directories of skills, in addition to mini's own skills and the
-	// user's directory. If two skills have the same name, the first one is
-	// used.
+	// user's directory. If two skills have the same name, the one from the
+	// first directory is used.
 	Paths []string `yaml:"paths" json:"paths,omitempty"`
 }
 
-// All in Config.Use stands for every skill.
+// All is the name in Config.Use that stands for every skill.
 const All = "*"
 
 // Bounds of what is loaded. Exceeding one is a Problem.
@@ -59,7 +59,7 @@ const (
 	MaxName          = 64
 	MaxDescription   = 1024
 	MaxCompatibility = 500
-	// MaxSkills bounds the skills in a directory.
+	// MaxSkills bounds the skills of a Source.
 	MaxSkills = 200
 	// MaxFiles, MaxBytes, MaxDepth and MaxPath bound the files of a skill other
 	// than SKILL.md: their number, their total size in bytes, their depth, and
@@ -95,7 +95,8 @@ type Skill struct {
 	sum []byte // of SKILL.md
 }
 
-// File is a file of a skill. Files in scripts/ are executable.
+// File is a file of a skill. Files in scripts/, and files that are executable
+// in their Source, are executable.
 type File struct {
 	Path       string `json:"path"` // slash-separated, relative to the skill's directory
 	Size       int64  `json:"size"`
@@ -133,11 +134,11 @@ type Set struct {
 
 // Problem is an error in a skill, which is then skipped, or a warning.
 type Problem struct {
-	// Skill is the name of its directory; empty if the whole Source is
+	// Skill is the name of the skill's directory; empty if the whole Source is
 	// affected.
 	Skill string `json:"skill,omitempty"`
-	// File is the affected path, with its Source. Line counts from 1; 0 means
-	// the whole file.
+	// File is the affected path, beginning with the Source's name. Line counts
+	// from 1; 0 means the whole file.
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`
 	Text    string `json:"text"`
@@ -158,10 +159,11 @@ func (p Problem) String() string {
 	return at + ": " + p.Text
 }
 
-// Dir returns the directory of the affected skill, with its Source.
+// Dir returns the directory of the affected skill; its path begins with the
+// Source's name.
 func (p Problem) Dir() string { return p.folder }
 
-// Find returns the skill with a name.
+// Find returns the skill with the given name.
 func (s *Set) Find(name string) (Skill, bool) {
 	i, ok := slices.BinarySearchFunc(s.Skills, name, func(a Skill, b string) int { return cmp.Compare(a.Name, b) })
 	if !ok {
@@ -170,12 +172,12 @@ func (s *Set) Find(name string) (Skill, bool) {
 	return s.Skills[i], true
 }
 
-// NotFoundError reports that there is no valid skill with a name.
+// NotFoundError reports that there is no valid skill named Name.
 type NotFoundError struct {
 	Name string
 	// Nearest is the most similar name; empty if none is similar.
 	Nearest string
-	// Problem is the error in the skill with this name, if it exists.
+	// Problem is the error in the skill of this name, if there is one.
 	Problem *Problem
 }
 
@@ -192,30 +194,31 @@ func (e *NotFoundError) Error() string {
 
 // Select returns the skills with the given names, sorted and without
 // duplicates; All selects every skill. The error for an unknown name is a
-// *NotFoundError. It is an error if the files exceed MaxSelectedBytes.
+// *NotFoundError. Select also fails if the skills' files exceed
+// MaxSelectedBytes.
 func (s *Set) Select(names []string) ([]Skill, error) {
-	var use []Skill
+	var selected []Skill
 	for _, name := range names {
 		if name == All {
-			use = append(use, s.Skills...)
+			selected = append(selected, s.Skills...)
 			continue
 		}
 		skill, ok := s.Find(name)
 		if !ok {
 			return nil, s.notFound(name)
 		}
-		use = append(use, skill)
+		selected = append(selected, skill)
 	}
-	slices.SortStableFunc(use, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
-	use = slices.CompactFunc(use, func(a, b Skill) bool { return a.Name == b.Name })
+	slices.SortStableFunc(selected, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	selected = slices.CompactFunc(selected, func(a, b Skill) bool { return a.Name == b.Name })
 	var bytes int64
-	for _, one := range use {
-		bytes += one.TotalSize()
+	for _, skill := range selected {
+		bytes += skill.TotalSize()
 	}
 	if bytes > MaxSelectedBytes {
-		return nil, fmt.Errorf("the files of %d skills have %d MB, more than the limit of %d MB", len(use), bytes>>20, MaxSelectedBytes>>20)
+		return nil, fmt.Errorf("the files of %d skills have %d MB, more than the limit of %d MB", len(selected), bytes>>20, MaxSelectedBytes>>20)
 	}
-	return use, nil
+	return selected, nil
 }
 
 func (s *Set) notFound(name string) error {
@@ -229,8 +232,8 @@ func (s *Set) notFound(name string) error {
 		return e
 	}
 	var names []string
-	for _, one := range s.Skills {
-		names = append(names, one.Name)
+	for _, skill := range s.Skills {
+		names = append(names, skill.Name)
 	}
 	e.Nearest = tools.Nearest(name, names)
 	return e

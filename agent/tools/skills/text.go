@@ -13,7 +13,7 @@ import (
 // rejects.
 var namePattern = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// CheckName returns an error if a name is not valid for a skill.
+// CheckName returns an error if a name is not a valid skill name.
 func CheckName(name string) error {
 	if problem := nameProblem(name); problem != "" {
 		return errors.New("the name of a skill " + strings.Replace(problem, "does not consist", "must consist", 1))
@@ -21,7 +21,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// nameProblem says what is wrong with a name; "" if it is valid.
+// nameProblem returns what is wrong with a name; "" if it is valid.
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -35,8 +35,9 @@ func nameProblem(name string) string {
 }
 
 // isUnsafe reports whether a character could control a terminal, change the
-// direction of text or hide in a prompt. Line breaks and tabs are left to the
-// caller. The two joiners are allowed, because scripts and emoji need them.
+// direction of text or hide in a prompt. Callers handle line breaks and tabs
+// before. The two zero-width joiners are allowed, because some scripts and
+// emoji need them.
 func isUnsafe(r rune) bool {
 	switch r {
 	case '\u200c', '\u200d':

@@ -22,15 +22,15 @@ import (
 const ToolName = "skill"
 
 // DefaultDir is the directory for the files of skills in a sandbox with its own
-// file system. It is always the same, so that recorded commands can be
-// replayed.
+// file system. It is the same in every attempt, so that recorded commands can
+// be replayed.
 const DefaultDir = "/tmp/mini-skills"
 
 // Options configure a Tool.
 type Options struct {
 	// Dir creates the directory for the files of skills and returns its
-	// absolute path in the sandbox. It is called once, when the sandbox has
-	// started, if a skill has files. Nil means DefaultDir. On the host it
+	// absolute path in the sandbox. If a skill has files, Dir is called once,
+	// after the sandbox has started. Nil means DefaultDir. On the host it
 	// should return a new directory per attempt, which the caller removes.
 	Dir func() (string, error)
 }
@@ -42,13 +42,13 @@ type Bundle struct {
 	archive []byte // a tar stream; nil if there are no files
 }
 
-// NewBundle packs the files of skills; see Set.Select.
-func NewBundle(use []Skill) (*Bundle, error) {
-	tree, err := packFiles(use)
+// NewBundle packs the files of selected skills; see Set.Select.
+func NewBundle(selected []Skill) (*Bundle, error) {
+	archive, err := packFiles(selected)
 	if err != nil {
 		return nil, err
 	}
-	return &Bundle{use, tree}, nil
+	return &Bundle{selected, archive}, nil
 }
 
 // Skills returns the selected skills, sorted by name. They must not be
@@ -75,7 +75,7 @@ type Tool struct {
 
 	mu         sync.Mutex
 	dir        string // empty until the files are copied
-	filesError string // why the files are not copied
+	filesError string // why the files could not be copied
 }
 
 var (
@@ -109,19 +109,19 @@ func (t *Tool) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, tools.Usagef("it takes one name, not %d arguments", len(c.Args))
 	}
 	name := strings.TrimSpace(c.Args[0])
-	one, ok := (&Set{Skills: t.skills}).Find(name)
+	skill, ok := (&Set{Skills: t.skills}).Find(name)
 	if !ok {
 		return tools.Result{}, tools.Usagef("%s", t.unknownSkill(name))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	dir := ""
-	if t.dir != "" && len(one.Files) > 0 {
-		dir = path.Join(t.dir, one.Name)
+	if t.dir != "" && len(skill.Files) > 0 {
+		dir = path.Join(t.dir, skill.Name)
 	}
 	return tools.Result{
-		Output:  t.format(one, dir),
-		Details: CallDetails{Skill: one.Name, Version: one.Version, Source: one.Source, Dir: dir},
+		Output:  t.format(skill, dir),
+		Details: CallDetails{Skill: skill.Name, Version: skill.Version, Source: skill.Source, Dir: dir},
 	}, nil
 }
 
@@ -153,7 +153,7 @@ func (t *Tool) unknownSkill(name string) string {
 }
 
 // format returns a skill as the model reads it. The list of files comes first,
-// because the end of a long output may be cut.
+// because the end of a long output may be cut off.
 func (t *Tool) format(s Skill, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "skill %s", s.Name)
@@ -186,8 +186,8 @@ func (t *Tool) format(s Skill, dir string) string {
 }
 
 // Prepare copies the files of the skills into the sandbox. If copying fails but
-// the sandbox still works, the skills remain readable and say why their files
-// are missing.
+// the sandbox still works, the tool still prints the skills, with the reason
+// why their files are missing.
 func (t *Tool) Prepare(ctx context.Context, sandbox env.Environment) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,11 +231,11 @@ func (t *Tool) copyFiles(ctx context.Context, sandbox env.Environment) error {
 var fileTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // packFiles returns a tar archive of all files, one directory per skill; nil if
-// there are none. The files are read-only. A .gitignore hides them from a git
-// working tree that contains their directory, such as a repository in /.
-func packFiles(use []Skill) ([]byte, error) {
+// there are none. The files are read-only. A .gitignore hides them from git if
+// their directory is in a working tree, such as a repository in /.
+func packFiles(selected []Skill) ([]byte, error) {
 	entries := map[string]*File{} // nil stands for a directory
-	for _, s := range use {
+	for _, s := range selected {
 		for _, f := range s.Files {
 			name := path.Join(s.Name, f.Path)
 			entries[name] = &f
@@ -248,19 +248,19 @@ func packFiles(use []Skill) ([]byte, error) {
 		return nil, nil
 	}
 	entries[".gitignore"] = &File{data: []byte("*\n")}
-	var tree bytes.Buffer
-	w := tar.NewWriter(&tree)
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
 	for _, name := range slices.Sorted(maps.Keys(entries)) { // a directory comes before its files
-		h := &tar.Header{Name: name + "/", Typeflag: tar.TypeDir, Mode: 0o555, ModTime: fileTime}
+		header := &tar.Header{Name: name + "/", Typeflag: tar.TypeDir, Mode: 0o555, ModTime: fileTime}
 		var data []byte
 		if f := entries[name]; f != nil {
 			data = f.data
-			h = &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o444, Size: int64(len(data)), ModTime: fileTime}
+			header = &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o444, Size: int64(len(data)), ModTime: fileTime}
 			if f.Executable {
-				h.Mode = 0o555
+				header.Mode = 0o555
 			}
 		}
-		if err := w.WriteHeader(h); err != nil {
+		if err := w.WriteHeader(header); err != nil {
 			return nil, fmt.Errorf("pack skills: %w", err)
 		}
 		if _, err := w.Write(data); err != nil {
@@ -270,5 +270,5 @@ func packFiles(use []Skill) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("pack skills: %w", err)
 	}
-	return tree.Bytes(), nil
+	return archive.Bytes(), nil
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// bundled returns a bundle of a skill with files and one without.
-func bundled(t *testing.T) (bundle *skills.Bundle, dir string) {
+// newBundle returns a bundle of a skill with files and one without.
+func newBundle(t *testing.T) (bundle *skills.Bundle, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	put(t, dir+"/with-files/SKILL.md", "---\nname: with-files\ndescription: has files\nversion: 3\nallowed-tools: Bash Read\n---\n# Do\n\nbash scripts/hello.sh\n")
-	put(t, dir+"/with-files/scripts/hello.sh", "#!/bin/sh\necho hello from \"$(dirname \"$0\")\"\n")
-	put(t, dir+"/with-files/references/deep/note.md", "a note\n")
-	put(t, dir+"/with-files/assets/blob", "\x00\xff")
-	put(t, dir+"/without/SKILL.md", named("without"))
+	writeFile(t, dir+"/with-files/SKILL.md", "---\nname: with-files\ndescription: has files\nversion: 3\nallowed-tools: Bash Read\n---\n# Do\n\nbash scripts/hello.sh\n")
+	writeFile(t, dir+"/with-files/scripts/hello.sh", "#!/bin/sh\necho hello from \"$(dirname \"$0\")\"\n")
+	writeFile(t, dir+"/with-files/references/deep/note.md", "a note\n")
+	writeFile(t, dir+"/with-files/assets/blob", "\x00\xff")
+	writeFile(t, dir+"/without/SKILL.md", skillText("without"))
 	use, err := skills.Load(skills.DirSource(dir)).Select([]string{skills.All})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func call(t *testing.T, tool tools.Tool, args ...string) tools.Result {
 }
 
 func TestTool(t *testing.T) {
-	bundle, _ := bundled(t)
+	bundle, _ := newBundle(t)
 	tool := bundle.Tool(skills.Options{})
 	if res := call(t, tool); res.Output != "with-files: has files\nwithout: about without\n\nmini-tool skill NAME prints the text of one.\n" {
 		t.Errorf("%q", res.Output)
@@ -77,16 +77,16 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// boxes are the sandboxes that receive the files of skills.
-func boxes(t *testing.T, dir string) map[string]func(t *testing.T) env.Environment {
+// sandboxes returns functions that start the sandboxes to test.
+func sandboxes(t *testing.T, dir string) map[string]func(t *testing.T) env.Environment {
 	t.Helper()
 	return map[string]func(t *testing.T) env.Environment{
 		"local": func(t *testing.T) env.Environment {
-			box, err := local.New(t.Context(), local.Config{Dir: dir})
+			sandbox, err := local.New(t.Context(), local.Config{Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return box
+			return sandbox
 		},
 		"docker":      func(t *testing.T) env.Environment { return container(t, "/tmp") },
 		"docker in /": func(t *testing.T) env.Environment { return container(t, "/") },
@@ -95,28 +95,28 @@ func boxes(t *testing.T, dir string) map[string]func(t *testing.T) env.Environme
 
 func container(t *testing.T, dir string) env.Environment {
 	t.Helper()
-	return dockerBox(t, docker.Config{Dir: dir})
+	return newContainer(t, docker.Config{Dir: dir})
 }
 
 // TestFilesInTheSandbox checks that the files are at the printed path, are
 // read-only copies, and are not part of the patch.
 func TestFilesInTheSandbox(t *testing.T) {
 	work := t.TempDir()
-	for name, open := range boxes(t, work) {
+	for name, open := range sandboxes(t, work) {
 		t.Run(name, func(t *testing.T) {
-			box := open(t)
+			sandbox := open(t)
 			t.Cleanup(func() {
-				if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+				if err := sandbox.Close(context.WithoutCancel(t.Context())); err != nil {
 					t.Error(err)
 				}
 			})
-			bundle, origin := bundled(t)
+			bundle, origin := newBundle(t)
 			o := skills.Options{}
 			if name == "local" {
-				o.Dir = func() (string, error) { return work + "/files of skills", nil } // in the repository, as it should not be
+				o.Dir = func() (string, error) { return work + "/files of skills", nil } // callers should avoid the repository
 			}
 			tool := bundle.Tool(o)
-			if err := tool.Prepare(t.Context(), box); err != nil {
+			if err := tool.Prepare(t.Context(), sandbox); err != nil {
 				t.Fatal(err)
 			}
 			res := call(t, tool, "with-files")
@@ -135,16 +135,16 @@ func TestFilesInTheSandbox(t *testing.T) {
 				"od -An -tx1 '" + at + "/with-files/assets/blob'":                                                                               " 00 ff\n",
 				"git init -q . && git status --porcelain | grep -i skill; git add -A 2>/dev/null; git ls-files | grep -c hello.sh; rm -rf .git": "0\n",
 			} {
-				if name == "docker in /" && strings.HasPrefix(script, "git") { // all of an image would be added
+				if name == "docker in /" && strings.HasPrefix(script, "git") { // git would add all files of the image
 					script = "git init -q . && git status --porcelain -uall tmp; rm -rf .git"
 					want = ""
 				}
-				got, err := box.Execute(t.Context(), env.Command{Script: script})
+				got, err := sandbox.Execute(t.Context(), env.Command{Script: script})
 				if err != nil || string(got.Output) != want {
 					t.Errorf("%s: %q, %v", script, got.Output, err)
 				}
 			}
-			if got, err := box.Execute(t.Context(), env.Command{
+			if got, err := sandbox.Execute(t.Context(), env.Command{
 				Script: "cd '" + at + "/with-files' && chmod -R u+w . && echo spoilt | tee scripts/hello.sh SKILL.md >/dev/null",
 			}); err != nil || got.ExitCode != 0 {
 				t.Errorf("%s, %v", got.Output, err)
@@ -152,47 +152,47 @@ func TestFilesInTheSandbox(t *testing.T) {
 			if own, err := os.ReadFile(filepath.Join(origin, "with-files/scripts/hello.sh")); err != nil || strings.Contains(string(own), "spoilt") {
 				t.Errorf("the user's own file: %q, %v", own, err)
 			}
-			if err := tool.Prepare(t.Context(), box); err != nil { // as for a child
+			if err := tool.Prepare(t.Context(), sandbox); err != nil { // as for a child
 				t.Error(err)
 			}
-			if other := bundle.Tool(o); other.Prepare(t.Context(), box) != nil || call(t, other, "with-files").Output != want {
+			if other := bundle.Tool(o); other.Prepare(t.Context(), sandbox) != nil || call(t, other, "with-files").Output != want {
 				t.Error("once more, over what is there")
 			}
 		})
 	}
 }
 
-// TestNobodyElseWrites checks that users other than root cannot write the files.
-func TestNobodyElseWrites(t *testing.T) {
-	box := dockerBox(t, docker.Config{User: "1000:1000", Dir: "/tmp"})
-	t.Cleanup(func() { _ = box.Close(context.WithoutCancel(t.Context())) }) // the test is over
-	bundle, _ := bundled(t)
-	if err := bundle.Tool(skills.Options{}).Prepare(t.Context(), box); err != nil {
+// TestFilesAreReadOnly checks that users other than root cannot write the files.
+func TestFilesAreReadOnly(t *testing.T) {
+	sandbox := newContainer(t, docker.Config{User: "1000:1000", Dir: "/tmp"})
+	t.Cleanup(func() { _ = sandbox.Close(context.WithoutCancel(t.Context())) }) // the test is over
+	bundle, _ := newBundle(t)
+	if err := bundle.Tool(skills.Options{}).Prepare(t.Context(), sandbox); err != nil {
 		t.Fatal(err)
 	}
-	got, err := box.Execute(t.Context(), env.Command{Script: "cd /tmp/mini-skills/with-files; for f in scripts/hello.sh scripts/new new; do echo x 2>&1 > $f || echo refused; done; scripts/hello.sh"})
+	got, err := sandbox.Execute(t.Context(), env.Command{Script: "cd /tmp/mini-skills/with-files; for f in scripts/hello.sh scripts/new new; do echo x 2>&1 > $f || echo refused; done; scripts/hello.sh"})
 	if err != nil || strings.Count(string(got.Output), "refused") != 3 || !strings.HasSuffix(string(got.Output), "hello from scripts\n") {
 		t.Errorf("%s, %v", got.Output, err)
 	}
 }
 
-// broken is a sandbox that cannot receive files or has failed.
-type broken struct {
+// failingSandbox is a sandbox that cannot receive files.
+type failingSandbox struct {
 	env.Environment
 	err error
 }
 
-func (b broken) Put(context.Context, string, io.Reader) error { return b.err }
-func (b broken) Get(context.Context, string, io.Writer) error { return b.err }
+func (b failingSandbox) Put(context.Context, string, io.Reader) error { return b.err }
+func (b failingSandbox) Get(context.Context, string, io.Writer) error { return b.err }
 
 func TestNoFiles(t *testing.T) {
-	bundle, _ := bundled(t)
-	for want, box := range map[string]env.Environment{
+	bundle, _ := newBundle(t)
+	for want, sandbox := range map[string]env.Environment{
 		"Its files are not here: this sandbox does not take files\n": struct{ env.Environment }{},
-		"Its files are not here: disk is \"full\"\n":                 broken{err: errors.New("disk is\n\"full\"")},
+		"Its files are not here: disk is \"full\"\n":                 failingSandbox{err: errors.New("disk is\n\"full\"")},
 	} {
 		tool := bundle.Tool(skills.Options{})
-		if err := tool.Prepare(t.Context(), box); err != nil {
+		if err := tool.Prepare(t.Context(), sandbox); err != nil {
 			t.Fatal(err)
 		}
 		if res := call(t, tool, "with-files"); !strings.Contains(res.Output, want) || !strings.Contains(res.Output, "# Do") {
@@ -200,7 +200,7 @@ func TestNoFiles(t *testing.T) {
 		}
 	}
 	lost := &env.Error{Status: env.ContainerDied, Op: "put", Err: errors.New("gone")}
-	if err := bundle.Tool(skills.Options{}).Prepare(t.Context(), broken{err: lost}); !errors.Is(err, lost) {
+	if err := bundle.Tool(skills.Options{}).Prepare(t.Context(), failingSandbox{err: lost}); !errors.Is(err, lost) {
 		t.Errorf("a lost sandbox: %v", err)
 	}
 	called := false
@@ -209,18 +209,18 @@ func TestNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := none.Tool(o).Prepare(t.Context(), broken{err: lost}); err != nil || called {
+	if err := none.Tool(o).Prepare(t.Context(), failingSandbox{err: lost}); err != nil || called {
 		t.Errorf("without files: %v, a folder was made: %t", err, called)
 	}
 }
 
-// dockerBox starts a container of the base image.
-func dockerBox(t *testing.T, c docker.Config) env.Environment {
+// newContainer starts a container of the base image.
+func newContainer(t *testing.T, c docker.Config) env.Environment {
 	t.Helper()
 	c.Image = dockertest.Image(t)
-	box, err := dockertest.Engine(t).Start(t.Context(), c)
+	sandbox, err := dockertest.Engine(t).Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return box
+	return sandbox
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// Bounds of the board: maxKeys is a number, the others are in bytes.
+// Bounds of the board. maxKeys is the number of keys; the others are in bytes.
 const (
 	maxKeys     = 100
 	maxKey      = 100
 	maxValue    = 16 << 10
 	maxBoard    = 256 << 10 // of all values
-	maxRecorded = 64 << 10  // of the values that are recorded with one call
+	maxRecorded = 64 << 10  // of the children's values that are recorded with one call
 )
 
-// board is a key-value store that an attempt and its children share.
+// board is a key-value store that an attempt shares with its children.
 type board struct {
 	mu         sync.Mutex
 	values     map[string]string
-	unrecorded map[string]change // changes by children that no call has recorded yet
-	once       sync.Once
+	unrecorded map[string]change // the children's changes that no call has recorded yet, by key
+	restored   sync.Once
 }
 
 // boardDetails is recorded with a call that changes the board.
@@ -48,7 +48,7 @@ type change struct {
 }
 
 // boardTool is the tool board.
-type boardTool struct{ f *Pool }
+type boardTool struct{ pool *Pool }
 
 // Spec implements tools.Tool.
 func (boardTool) Spec() tools.Spec {
@@ -69,7 +69,7 @@ func (t boardTool) Call(ctx context.Context, c tools.Call) (tools.Result, error)
 	if len(args.Positional) == 0 {
 		return tools.Result{}, tools.Usagef("get, set or list is missing")
 	}
-	b := &t.f.board
+	b := &t.pool.board
 	b.restore(c.Attempt)
 	verb, rest := args.Positional[0], args.Positional[1:]
 	switch {
@@ -102,14 +102,14 @@ func (b *board) get(key string) (string, bool) {
 	return v, ok
 }
 
-// list returns a line for each key, with its value if all is set.
-func (b *board) list(all bool) string {
+// list returns a line for each key, followed by the value if withValues is set.
+func (b *board) list(withValues bool) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var text strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(b.values)) {
-		if text.WriteString(k); all {
-			text.WriteString(": " + strings.ReplaceAll(b.values[k], "\n", "\n  "))
+	for _, key := range slices.Sorted(maps.Keys(b.values)) {
+		if text.WriteString(key); withValues {
+			text.WriteString(": " + strings.ReplaceAll(b.values[key], "\n", "\n  "))
 		}
 		text.WriteByte('\n')
 	}
@@ -126,15 +126,15 @@ func (b *board) set(key, value string, by int) (change, error) {
 		b.values, b.unrecorded = map[string]string{}, map[string]change{}
 	}
 	old, replaced := b.values[key]
-	sum := len(value) - len(old)
-	for _, v := range b.values {
-		sum += len(v)
+	total := len(value) - len(old)
+	for _, other := range b.values {
+		total += len(other)
 	}
 	switch {
 	case !replaced && len(b.values) >= maxKeys:
 		return change{}, fmt.Errorf("the board is full: it has %d keys; set one of them", maxKeys)
-	case sum > maxBoard:
-		return change{}, fmt.Errorf("the board is full: it would hold %d bytes, and %d are allowed", sum, maxBoard)
+	case total > maxBoard:
+		return change{}, fmt.Errorf("the board is full: it would hold %d bytes, and %d are allowed", total, maxBoard)
 	}
 	b.values[key] = value
 	if by > 0 {
@@ -143,9 +143,9 @@ func (b *board) set(key, value string, by int) (change, error) {
 	return change{Key: key, Value: value, By: by, Replaced: replaced, Before: old}, nil
 }
 
-// takeChanges returns the changes that children made since the last call, the
-// latest of each key. The attempt records them with the call that ran the
-// children.
+// takeChanges returns the changes that children made since the last call: the
+// latest change of each key, up to maxRecorded bytes. The attempt records them
+// with the call that ran the children. In a child it returns nothing.
 func (b *board) takeChanges(ctx context.Context) []change {
 	if positionFrom(ctx).depth > 0 {
 		return nil
@@ -163,18 +163,18 @@ func (b *board) takeChanges(ctx context.Context) []change {
 	return all
 }
 
-// restore rebuilds the board of a resumed attempt from its recorded calls. It
-// does this once.
+// restore rebuilds the board of a resumed attempt from the recorded calls. Only
+// the first call has an effect.
 func (b *board) restore(a *agent.Attempt) {
 	if a == nil {
 		return
 	}
-	b.once.Do(func() {
-		restored := a.Session().Resume
-		if restored == nil {
+	b.restored.Do(func() {
+		state := a.Session().Resume
+		if state == nil {
 			return
 		}
-		for _, call := range restored.ToolCalls {
+		for _, call := range state.ToolCalls {
 			var d struct {
 				Board   *change  `json:"board"`
 				Changed []change `json:"changed"`
@@ -186,7 +186,7 @@ func (b *board) restore(a *agent.Attempt) {
 				d.Changed = append(d.Changed, *d.Board)
 			}
 			for _, c := range d.Changed {
-				_, _ = b.set(c.Key, c.Value, 0) // values that do not fit were never stored
+				_, _ = b.set(c.Key, c.Value, 0) // ignore values that do not fit, which were never stored
 			}
 		}
 	})

@@ -28,8 +28,8 @@ type chainStep struct {
 	Pass    []string `yaml:"pass"`
 }
 
-// chainTool runs tasks in children, one after the other.
-type chainTool struct{ f *Pool }
+// chainTool is the tool chain. It runs tasks in children, one after the other.
+type chainTool struct{ pool *Pool }
 
 // Spec implements tools.Tool.
 func (chainTool) Spec() tools.Spec {
@@ -65,44 +65,44 @@ func (t chainTool) Call(ctx context.Context, c tools.Call) (tools.Result, error)
 			return tools.Result{}, tools.Usagef("there is no file %.200q", name)
 		}
 	}
-	tasks, err := t.f.parseChain(ctx, c, text)
+	tasks, err := t.pool.parseChain(ctx, c, text)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return t.runSteps(ctx, c, tasks)
 }
 
-// runSteps runs the steps up to the first that fails.
+// runSteps runs the steps in order, up to the first that fails.
 func (t chainTool) runSteps(ctx context.Context, c tools.Call, tasks []childTask) (tools.Result, error) {
-	var text strings.Builder
+	var output strings.Builder
 	var details callDetails
-	t.f.board.restore(c.Attempt)
+	t.pool.board.restore(c.Attempt)
 	result := func() tools.Result {
-		details.Changed = t.f.board.takeChanges(ctx)
-		return tools.Result{Output: text.String(), Details: details}
+		details.Changed = t.pool.board.takeChanges(ctx)
+		return tools.Result{Output: output.String(), Details: details}
 	}
 	reports := map[string]string{}
-	for i, o := range tasks {
-		if err := o.fillTemplates(reports); err != nil {
-			return result(), fmt.Errorf("step %q (%d of %d): %w", o.name, i+1, len(tasks), err)
+	for i, task := range tasks {
+		if err := task.fillTemplates(reports); err != nil {
+			return result(), fmt.Errorf("step %q (%d of %d): %w", task.name, i+1, len(tasks), err)
 		}
-		done, err := t.f.runChild(ctx, c, o)
-		if done.child.Child > 0 {
-			details.Children = append(details.Children, done.child)
+		report, err := t.pool.runChild(ctx, c, task)
+		if report.child.Child > 0 {
+			details.Children = append(details.Children, report.child)
 		}
-		if done.text != "" {
-			fmt.Fprintf(&text, "== %s ==\n%s", o.name, withNewline(done.text))
+		if report.text != "" {
+			fmt.Fprintf(&output, "== %s ==\n%s", task.name, withNewline(report.text))
 		}
 		if err != nil {
-			return result(), fmt.Errorf("step %q (%d of %d): %w", o.name, i+1, len(tasks), err)
+			return result(), fmt.Errorf("step %q (%d of %d): %w", task.name, i+1, len(tasks), err)
 		}
-		reports["previous"], reports["results."+o.name] = done.text, done.text
+		reports["previous"], reports["results."+task.name] = report.text, report.text
 	}
 	return result(), nil
 }
 
 // parseChain parses and checks all steps before the first one runs.
-func (f *Pool) parseChain(ctx context.Context, c tools.Call, text string) ([]childTask, error) {
+func (p *Pool) parseChain(ctx context.Context, c tools.Call, text string) ([]childTask, error) {
 	if len(text) > maxChain {
 		return nil, tools.Usagef("the chain has more than %d bytes", maxChain)
 	}
@@ -117,23 +117,24 @@ func (f *Pool) parseChain(ctx context.Context, c tools.Call, text string) ([]chi
 		return nil, tools.Usagef("there are no steps in the chain")
 	case len(steps) > maxSteps:
 		return nil, tools.Usagef("the chain has %d steps, and %d are allowed", len(steps), maxSteps)
-	case len(steps) > f.Config.MaxChildren:
-		return nil, tools.Usagef("the chain has %d steps, and %d children are allowed (agents.max)", len(steps), f.Config.MaxChildren)
+	case len(steps) > p.Config.MaxChildren:
+		return nil, tools.Usagef("the chain has %d steps, and %d children are allowed (agents.max)", len(steps), p.Config.MaxChildren)
 	}
 	var tasks []childTask
 	known := map[string]string{}
 	for i, step := range steps {
-		o, err := f.parseStep(ctx, c, step, i+1, known)
+		task, err := p.parseStep(ctx, c, step, i+1, known)
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, o)
-		known["previous"], known["results."+o.name] = "", ""
+		tasks = append(tasks, task)
+		known["previous"], known["results."+task.name] = "", ""
 	}
 	return tasks, nil
 }
 
-// yamlError returns the first error in a chain, without the names of Go types.
+// yamlError returns the text of the first error in a chain, without the names
+// of Go types.
 func yamlError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if all, ok := errors.AsType[*yaml.TypeError](err); ok && len(all.Errors) > 0 {
@@ -145,51 +146,52 @@ func yamlError(err error) string {
 
 var stepName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
-// parseStep checks a step; known are the names of the reports that it may use.
-func (f *Pool) parseStep(ctx context.Context, c tools.Call, l chainStep, n int, known map[string]string) (childTask, error) {
-	o := childTask{name: l.Name, task: strings.TrimSpace(l.Task), skill: l.Skill, profile: l.Profile}
-	if o.name == "" {
-		o.name = fmt.Sprint(n)
+// parseStep checks a step and reads its files. The keys of known are the names
+// of the reports that the step may use.
+func (p *Pool) parseStep(ctx context.Context, c tools.Call, step chainStep, number int, known map[string]string) (childTask, error) {
+	task := childTask{name: step.Name, text: strings.TrimSpace(step.Task), skill: step.Skill, profile: step.Profile}
+	if task.name == "" {
+		task.name = fmt.Sprint(number)
 	}
 	invalid := func(format string, args ...any) error {
-		return tools.Usagef("step %d: %s", n, fmt.Sprintf(format, args...))
+		return tools.Usagef("step %d: %s", number, fmt.Sprintf(format, args...))
 	}
-	if !stepName().MatchString(o.name) {
-		return o, invalid("%.80q is no name: letters, digits, - and _ are", o.name)
+	if !stepName().MatchString(task.name) {
+		return task, invalid("%.80q is no name: letters, digits, - and _ are", task.name)
 	}
-	if _, exists := known["results."+o.name]; exists {
-		return o, invalid("two steps are called %q", o.name)
+	if _, exists := known["results."+task.name]; exists {
+		return task, invalid("two steps are called %q", task.name)
 	}
-	if o.task == "" {
-		return o, invalid("the task is missing")
+	if task.text == "" {
+		return task, invalid("the task is missing")
 	}
-	for _, text := range append([]string{o.task}, l.Pass...) {
+	for _, text := range append([]string{task.text}, step.Pass...) {
 		if len(text) > maxTask {
-			return o, invalid("a text has %d bytes, and %d are allowed", len(text), maxTask)
+			return task, invalid("a text has %d bytes, and %d are allowed", len(text), maxTask)
 		}
 		if _, err := fillReports(text, known, maxTask); err != nil {
-			return o, invalid("%v", err)
+			return task, invalid("%v", err)
 		}
 	}
-	if err := f.resolve(c, &o); err != nil {
-		return o, invalid("%v", err)
+	if err := p.resolve(c, &task); err != nil {
+		return task, invalid("%v", err)
 	}
-	if l.JSON != nil {
-		text, err := schemaText(l.JSON)
+	if step.JSON != nil {
+		text, err := schemaText(step.JSON)
 		if err == nil {
-			o.schema, err = readSchema(ctx, c, text)
+			task.schema, err = readSchema(ctx, c, text)
 		}
 		if err != nil {
-			return o, invalid("%v", err)
+			return task, invalid("%v", err)
 		}
 	}
 	var err error
-	o.passed, err = readPassedTexts(ctx, c, l.Pass)
-	return o, err
+	task.passed, err = readPassedTexts(ctx, c, step.Pass)
+	return task, err
 }
 
-// schemaText returns a schema as text; the file may contain it as text or as
-// YAML.
+// schemaText returns the JSON text of a step's schema, which is a string or a
+// YAML value.
 func schemaText(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil

@@ -16,10 +16,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// childTask is the task of a child and its inputs.
+// childTask is the task of a child with all inputs.
 type childTask struct {
-	name           string // of a chain's step
-	task           string
+	name           string // name of the chain's step; empty for delegate
+	text           string
 	skill, profile string
 	definition     Definition
 	loadedSkill    Skill
@@ -29,23 +29,23 @@ type childTask struct {
 
 // childReport is the result of a child.
 type childReport struct {
-	child trajectories.ChildResult // its number is 0 if none was created
+	child trajectories.ChildResult // Child is 0 if no child was created
 	text  string                   // the report, or the last reply if there is an error
 }
 
-// runChild runs a task in a new child. The error says why there is no valid
-// report.
-func (f *Pool) runChild(ctx context.Context, c tools.Call, o childTask) (childReport, error) {
+// runChild runs a task in a new child and returns the child's report. The error
+// says why the report is missing or invalid.
+func (p *Pool) runChild(ctx context.Context, c tools.Call, task childTask) (childReport, error) {
 	parent := positionFrom(ctx)
 	remaining, err := c.Attempt.Remaining()
 	if err != nil {
 		return childReport{}, errors.New("nothing is left of the budget for a child to spend")
 	}
-	if err := f.reserveChild(parent); err != nil {
+	if err := p.reserveChild(parent); err != nil {
 		return childReport{}, err
 	}
-	journal, err := f.Journals.Create(trajectories.Header{Parent: &trajectories.Parent{
-		Step: c.Attempt.Step(), Depth: parent.depth + 1, ParentChild: parent.child, Task: o.task, Skill: o.skill, Profile: o.profile,
+	journal, err := p.Journals.Create(trajectories.Header{Parent: &trajectories.Parent{
+		Step: c.Attempt.Step(), Depth: parent.depth + 1, ParentChild: parent.child, Task: task.text, Skill: task.skill, Profile: task.profile,
 	}})
 	if err != nil {
 		return childReport{}, err
@@ -53,38 +53,38 @@ func (f *Pool) runChild(ctx context.Context, c tools.Call, o childTask) (childRe
 	self := position{child: journal.child, depth: parent.depth + 1}
 	childCtx, stop := interruptible(self.withContext(ctx))
 	defer stop()
-	rec := &childRecorder{Journal: journal, parent: c.Attempt, depth: self.depth}
-	collector := &reportCollector{schema: o.schema}
-	rec.publish(events.ChildProgress{Task: o.task})
-	out := o.definition.Agent.WithLimits(remaining).Run(childCtx, f.newSession(c, childSession{
-		childTask: o, recorder: rec, user: collector, depth: self.depth,
+	recorder := &childRecorder{Journal: journal, parent: c.Attempt, depth: self.depth}
+	collector := &reportCollector{schema: task.schema}
+	recorder.publish(events.ChildProgress{Task: task.text})
+	out := task.definition.Agent.WithLimits(remaining).Run(childCtx, p.newSession(c, childSession{
+		childTask: task, recorder: recorder, user: collector, depth: self.depth,
 	}))
-	rec.publish(events.ChildProgress{ExitStatus: out.ExitStatus, Steps: out.Steps, Cost: out.Cost})
-	done := childReport{child: trajectories.ChildResult{
-		Child: journal.child, Name: o.name, Task: tools.Clip(o.task, maxRecordedTask),
+	recorder.publish(events.ChildProgress{ExitStatus: out.ExitStatus, Steps: out.Steps, Cost: out.Cost})
+	report := childReport{child: trajectories.ChildResult{
+		Child: journal.child, Name: task.name, Task: tools.Clip(task.text, maxRecordedTask),
 		Class: out.Class, ExitStatus: out.ExitStatus, Steps: out.Steps, Usage: out.Usage, Cost: out.Cost,
 	}}
-	if done.child.Journal, done.child.SHA256, err = journal.Finish(); err != nil {
-		return done, err
+	if report.child.Journal, report.child.SHA256, err = journal.Finish(); err != nil {
+		return report, err
 	}
-	done.text, err = collector.result(out, rec.lastReply)
-	done.text = tools.Clip(strings.ToValidUTF8(done.text, "\ufffd"), maxReport)
+	report.text, err = collector.result(out, recorder.lastReply)
+	report.text = tools.Clip(strings.ToValidUTF8(report.text, "\ufffd"), maxReport)
 	if err != nil {
-		done.child.Problem = tools.Clip(err.Error(), 1<<10)
+		report.child.Problem = tools.Clip(err.Error(), 1<<10)
 	}
-	return done, err
+	return report, err
 }
 
-// interruptible returns a context that ends with ctx, but with a cause that can
-// end an attempt: if the parent's command is interrupted or times out, the
-// child is interrupted.
+// interruptible returns a context for a child that ends when ctx ends. Its
+// cause is always one that ends an attempt: agent.ErrInterrupted, unless ctx
+// ended because of the parent's time limit or the budget.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	child, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		cause := agent.ErrInterrupted
-		for _, known := range []error{agent.ErrTimeExceeded, agent.ErrBudgetExhausted} {
-			if errors.Is(context.Cause(ctx), known) {
-				cause = known
+		for _, candidate := range []error{agent.ErrTimeExceeded, agent.ErrBudgetExhausted} {
+			if errors.Is(context.Cause(ctx), candidate) {
+				cause = candidate
 			}
 		}
 		cancel(cause)
@@ -92,7 +92,7 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 	return child, func() { stop(); cancel(nil) }
 }
 
-// childSession is the part of a session that differs between children.
+// childSession contains what differs between the sessions of children.
 type childSession struct {
 	childTask
 	recorder agent.Recorder
@@ -101,33 +101,34 @@ type childSession struct {
 }
 
 // newSession derives the session of a child from its parent's.
-func (f *Pool) newSession(c tools.Call, s childSession) agent.Session {
-	parents := c.Attempt.Session()
-	own := agent.Session{
-		Model:        cmp.Or(s.definition.Model, parents.Model),
-		SummaryModel: parents.SummaryModel,
+func (p *Pool) newSession(c tools.Call, s childSession) agent.Session {
+	parentSession := c.Attempt.Session()
+	session := agent.Session{
+		Model:        cmp.Or(s.definition.Model, parentSession.Model),
+		SummaryModel: parentSession.SummaryModel,
 		Environment:  childEnvironment{c.Environment, c.Dir},
 		Recorder:     s.recorder,
 		Task:         agent.Task{Text: taskPrompt(s.childTask)},
 		ReserveCall:  c.Attempt.ReserveCall,
 		CheckBudget:  c.Attempt.CheckBudget,
-		Tools:        f.childTools(parents.Tools, s),
+		Tools:        p.childTools(parentSession.Tools, s),
 		User:         s.user,
 	}
-	approver := parents.Approver
+	approver := parentSession.Approver
 	if s.definition.Approver != nil {
 		approver = profileApprover{s.definition.Approver, approver}
 	}
 	if approver != nil {
-		own.Approver = serialApprover{approver, f}
+		session.Approver = serialApprover{approver, p}
 	}
 	if s.loadedSkill.Restricted {
-		own.Approver = skillApprover{s.loadedSkill, own.Approver}
+		session.Approver = skillApprover{s.loadedSkill, session.Approver}
 	}
-	return own
+	return session
 }
 
-// restrictor is implemented by tools.Registry.
+// restrictor is a tool server whose tools can be restricted. tools.Registry
+// implements it.
 type restrictor interface {
 	Names() []string
 	Restrict(names []string) *tools.Registry
@@ -136,26 +137,27 @@ type restrictor interface {
 // childTools returns the tools of a child: its parent's, without those that the
 // skill or the definition excludes. At the maximum depth, delegate and chain
 // are excluded.
-func (f *Pool) childTools(all agent.ToolServer, s childSession) agent.ToolServer {
-	r, ok := all.(restrictor)
+func (p *Pool) childTools(all agent.ToolServer, s childSession) agent.ToolServer {
+	registry, ok := all.(restrictor)
 	if !ok {
 		return nil
 	}
-	names := slices.DeleteFunc(r.Names(), func(name string) bool {
+	names := slices.DeleteFunc(registry.Names(), func(name string) bool {
 		createsChild := name == delegateTool{}.Spec().Name || name == chainTool{}.Spec().Name
-		return createsChild && s.depth >= f.Config.Depth || s.definition.AllowsTool != nil && !s.definition.AllowsTool(name) ||
+		return createsChild && s.depth >= p.Config.Depth || s.definition.AllowsTool != nil && !s.definition.AllowsTool(name) ||
 			s.loadedSkill.Restricted && !slices.Contains(s.loadedSkill.AllowedTools, name)
 	})
-	return r.Restrict(names)
+	return registry.Restrict(names)
 }
 
-// reportCollector receives a child's report. It takes the place of the user.
+// reportCollector implements agent.User for a child: it receives the child's
+// report and answers no other question.
 type reportCollector struct {
 	schema  *schema
 	retried bool
 	text    string // the latest submission
 	json    string // the JSON in it that satisfies the schema
-	invalid error  // why it does not satisfy the schema
+	invalid error  // why the submission does not satisfy the schema
 }
 
 // NextCommand implements agent.User.
@@ -166,38 +168,40 @@ func (*reportCollector) RaiseLimits(context.Context, agent.Limits) (agent.Limits
 	return agent.Limits{}, false, nil
 }
 
-// NextTask implements agent.User. It rejects an invalid report once.
-func (l *reportCollector) NextTask(_ context.Context, s *agent.Submitted) (string, error) {
-	l.text, l.invalid = cmp.Or(string(bytes.TrimSpace(s.Patch)), strings.TrimSpace(s.Reply)), nil
-	if l.schema == nil {
+// NextTask implements agent.User. The first time that a report is invalid, it
+// asks the child for another one.
+func (c *reportCollector) NextTask(_ context.Context, s *agent.Submitted) (string, error) {
+	c.text, c.invalid = cmp.Or(string(bytes.TrimSpace(s.Patch)), strings.TrimSpace(s.Reply)), nil
+	if c.schema == nil {
 		return "", nil
 	}
-	if l.json, l.invalid = l.schema.findReport(l.text); l.invalid == nil || l.retried {
+	if c.json, c.invalid = c.schema.findReport(c.text); c.invalid == nil || c.retried {
 		return "", nil
 	}
-	l.retried = true
+	c.retried = true
 	return fmt.Sprintf("The report does not serve: %v.\nHand in again, as before, with nothing but JSON that satisfies the schema:\n\n%s",
-		l.invalid, l.schema.text), nil
+		c.invalid, c.schema.text), nil
 }
 
-// result returns what the parent receives.
-func (l *reportCollector) result(out trajectories.Outcome, lastReply string) (string, error) {
+// result returns the report that the parent receives, or the last text of the
+// child and an error.
+func (c *reportCollector) result(out trajectories.Outcome, lastReply string) (string, error) {
 	if out.Class != trajectories.Submitted {
-		why := out.ExitStatus
+		reason := out.ExitStatus
 		if out.Error != "" {
-			why += ": " + tools.Clip(out.Error, 500)
+			reason += ": " + tools.Clip(out.Error, 500)
 		}
-		return lastReply, fmt.Errorf("the child ended without a report after %s: %s%s", text.Count(out.Steps, "step"), why, lastReplyHint(lastReply))
+		return lastReply, fmt.Errorf("the child ended without a report after %s: %s%s", text.Count(out.Steps, "step"), reason, lastReplyHint(lastReply))
 	}
 	switch {
-	case l.schema != nil && l.invalid != nil:
-		return l.text, fmt.Errorf("the child's report is not what was asked for, also when it was asked again: %w; above is what it said", l.invalid)
-	case l.schema != nil:
-		return l.json, nil
-	case l.text == "":
+	case c.schema != nil && c.invalid != nil:
+		return c.text, fmt.Errorf("the child's report is not what was asked for, also when it was asked again: %w; above is what it said", c.invalid)
+	case c.schema != nil:
+		return c.json, nil
+	case c.text == "":
 		return lastReply, errors.New("the child ended without a report; above is what it said last")
 	}
-	return l.text, nil
+	return c.text, nil
 }
 
 func lastReplyHint(lastReply string) string {

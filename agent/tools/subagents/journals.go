@@ -17,18 +17,18 @@ import (
 // JournalDir holds the journals of children next to that of their parent:
 // Name/1/journal.jsonl and so on.
 type JournalDir struct {
-	// Dir is the directory of the parent's journal, and Journal its file name.
+	// Dir is the directory of the parent's journal, and ParentJournal its file name.
 	// Name is the subdirectory for the children.
-	Dir, Journal, Name string
+	Dir, ParentJournal, Subdir string
 	// Header has the fields that are the same for all children.
 	Header trajectories.Header
 	Sync   trajectories.SyncPolicy
 }
 
-// LastNumber returns the highest number of a child, including earlier sessions;
-// 0 if there is none.
-func (f JournalDir) LastNumber() int {
-	list, err := os.ReadDir(filepath.Join(f.Dir, f.Name))
+// LastNumber returns the highest number of a child, including children of
+// earlier sessions; 0 if there are none.
+func (d JournalDir) LastNumber() int {
+	list, err := os.ReadDir(filepath.Join(d.Dir, d.Subdir))
 	if err != nil {
 		return 0
 	}
@@ -42,20 +42,20 @@ func (f JournalDir) LastNumber() int {
 }
 
 // Create creates the journal of a new child and sets its number in the header.
-func (f JournalDir) Create(h trajectories.Header) (*Journal, error) {
-	if f.Dir == "" {
+func (d JournalDir) Create(h trajectories.Header) (*Journal, error) {
+	if d.Dir == "" {
 		return nil, errors.New("the directory for the journals of children is not set")
 	}
-	root, err := os.OpenRoot(f.Dir) // a resumed attempt is untrusted: it may contain symbolic links
+	root, err := os.OpenRoot(d.Dir) // the folder of a resumed attempt is untrusted: it may contain symbolic links
 	if err != nil {
 		return nil, fmt.Errorf("create directory for children: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // the journal's file stays open
-	if err := root.MkdirAll(f.Name, 0o755); err != nil {
+	if err := root.MkdirAll(d.Subdir, 0o755); err != nil {
 		return nil, fmt.Errorf("create directory for children: %w", err)
 	}
-	for n := f.LastNumber() + 1; ; n++ {
-		dir := filepath.Join(f.Name, strconv.Itoa(n))
+	for n := d.LastNumber() + 1; ; n++ {
+		dir := filepath.Join(d.Subdir, strconv.Itoa(n))
 		err := root.Mkdir(dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
 			continue // created by a concurrent call
@@ -63,25 +63,25 @@ func (f JournalDir) Create(h trajectories.Header) (*Journal, error) {
 		if err != nil {
 			return nil, fmt.Errorf("create directory for a child: %w", err)
 		}
-		path := filepath.Join(dir, trajectories.ChildJournal)
+		path := filepath.Join(dir, trajectories.ChildJournalName)
 		file, err := root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
 			return nil, fmt.Errorf("create journal: %w", err)
 		}
-		j, err := trajectories.NewJournal(file, withNumber(f.baseHeader(h), n, filepath.ToSlash(filepath.Join("..", "..", f.Journal))))
+		j, err := trajectories.NewJournal(file, withNumber(d.baseHeader(h), n, filepath.ToSlash(filepath.Join("..", "..", d.ParentJournal))))
 		if err != nil {
 			return nil, errors.Join(err, root.Remove(path))
 		}
-		j.SetSyncPolicy(f.Sync)
-		return &Journal{j, filepath.Join(f.Dir, path), filepath.ToSlash(filepath.Join(f.Name, strconv.Itoa(n), trajectories.ChildJournal)), n}, nil
+		j.SetSyncPolicy(d.Sync)
+		return &Journal{j, filepath.Join(d.Dir, path), filepath.ToSlash(filepath.Join(d.Subdir, strconv.Itoa(n), trajectories.ChildJournalName)), n}, nil
 	}
 }
 
-// baseHeader returns Header with the parent of h.
-func (f JournalDir) baseHeader(h trajectories.Header) trajectories.Header {
-	all := f.Header
-	all.Parent, all.Origin = h.Parent, nil
-	return all
+// baseHeader returns d.Header with the parent of h.
+func (d JournalDir) baseHeader(h trajectories.Header) trajectories.Header {
+	header := d.Header
+	header.Parent, header.Origin = h.Parent, nil
+	return header
 }
 
 // withNumber returns a header with the child's number and the path of the parent's
@@ -102,11 +102,11 @@ type Journal struct {
 
 // Finish closes the journal and returns its path, relative to the parent's
 // directory, and its SHA-256 digest.
-func (w *Journal) Finish() (path, digest string, err error) {
-	if err := w.Close(); err != nil {
+func (j *Journal) Finish() (path, digest string, err error) {
+	if err := j.Close(); err != nil {
 		return "", "", err
 	}
-	f, err := os.Open(w.path)
+	f, err := os.Open(j.path)
 	if err != nil {
 		return "", "", fmt.Errorf("read journal of child: %w", err)
 	}
@@ -115,5 +115,5 @@ func (w *Journal) Finish() (path, digest string, err error) {
 	if _, err := io.Copy(hash, f); err != nil {
 		return "", "", fmt.Errorf("read journal of child: %w", err)
 	}
-	return w.name, hex.EncodeToString(hash.Sum(nil)), nil
+	return j.name, hex.EncodeToString(hash.Sum(nil)), nil
 }

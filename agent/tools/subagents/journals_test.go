@@ -9,11 +9,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// TestJournalsThroughALink checks that no journal is created through a symbolic
-// link of an untrusted attempt.
-func TestJournalsThroughALink(t *testing.T) {
+// TestJournalBehindSymlink checks that no journal is created through a symbolic
+// link in the folder of an untrusted attempt.
+func TestJournalBehindSymlink(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
-	f := subagents.JournalDir{Dir: dir, Journal: "journal.jsonl", Name: "children"}
+	f := subagents.JournalDir{Dir: dir, ParentJournal: "journal.jsonl", Subdir: "children"}
 	h := trajectories.Header{InstanceID: "a", Parent: &trajectories.Parent{}}
 	if err := os.Symlink(outside, filepath.Join(dir, "children")); err != nil {
 		t.Fatal(err)

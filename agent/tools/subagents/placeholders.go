@@ -8,38 +8,38 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// maxReports bounds the bytes that earlier reports add to the task of a step or
-// to its passed texts.
+// maxReports bounds the bytes that earlier reports add to the task of a step,
+// and to its passed texts together.
 const maxReports = 2 * maxReport
 
 var placeholderPattern = lazyregexp.New(`^\s*\.([A-Za-z0-9_.-]+)\s*$`)
 
-// fillReports replaces each {{.NAME}} in a text by a report. Reports are not
-// expanded themselves. The size is checked before each replacement, because a
-// report may be used more than once.
+// fillReports replaces each {{.NAME}} in a text by a report. It does not
+// replace placeholders inside reports. It checks the size before each
+// replacement, because a text may use a report more than once.
 func fillReports(text string, reports map[string]string, limit int) (string, error) {
 	var b strings.Builder
 	for {
-		before, rest, more := strings.Cut(text, "{{")
+		before, rest, found := strings.Cut(text, "{{")
 		name, after, closed := strings.Cut(rest, "}}")
-		add := before
+		addition := before
 		switch m := placeholderPattern.FindStringSubmatch(name); {
-		case !more:
+		case !found:
 		case !closed || strings.Contains(name, "{{"):
 			return "", errors.New("a {{ has no }}; {{.previous}} and {{.results.NAME}} stand for reports, and a text that has {{ in it is passed as a file")
 		case m == nil:
-			add += "{{" + name + "}}"
+			addition += "{{" + name + "}}"
 		default:
 			report, ok := reports[m[1]]
 			if !ok {
 				return "", fmt.Errorf("{{.%s}} is no report of a step before", m[1])
 			}
-			add += report
+			addition += report
 		}
-		if b.Len()+len(add) > limit {
+		if b.Len()+len(addition) > limit {
 			return "", fmt.Errorf("it has more than %d bytes with the reports in it", limit)
 		}
-		if b.WriteString(add); !more {
+		if b.WriteString(addition); !found {
 			return b.String(), nil
 		}
 		text = after
@@ -47,18 +47,18 @@ func fillReports(text string, reports map[string]string, limit int) (string, err
 }
 
 // fillTemplates inserts the earlier reports into the task and its passed texts.
-func (o *childTask) fillTemplates(known map[string]string) (err error) {
-	if o.task, err = fillReports(o.task, known, maxTask+maxReports); err != nil {
+func (t *childTask) fillTemplates(reports map[string]string) (err error) {
+	if t.text, err = fillReports(t.text, reports, maxTask+maxReports); err != nil {
 		return fmt.Errorf("the task: %w", err)
 	}
-	left := maxPassed + maxReports
-	for i, p := range o.passed {
+	remaining := maxPassed + maxReports
+	for i, p := range t.passed {
 		if p.file == "" {
-			if o.passed[i].text, err = fillReports(p.text, known, left); err != nil {
+			if t.passed[i].text, err = fillReports(p.text, reports, remaining); err != nil {
 				return fmt.Errorf("what is passed: %w", err)
 			}
 		}
-		left -= len(o.passed[i].text)
+		remaining -= len(t.passed[i].text)
 	}
 	return nil
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/minibench/mini/agent/tools"
 )
 
-// maxCandidates bounds the substrings of a report that are tried.
+// maxCandidates bounds the number of places in a report where jsonCandidates
+// tries to parse JSON.
 const maxCandidates = 64
 
 // findReport returns the first part of a report that is JSON and satisfies the
-// schema. The error is about the first part that is JSON.
+// schema. If there is none, the error says what is wrong with the first part
+// that is JSON.
 func (s *schema) findReport(report string) (string, error) {
 	if len(report) > maxReport {
 		return "", fmt.Errorf("it has more than %d bytes", maxReport)
@@ -41,8 +43,8 @@ func (s *schema) findReport(report string) (string, error) {
 	return "", firstErr
 }
 
-// jsonCandidates returns the parts of a report that may be JSON: all of it, and
-// each JSON value that begins with a brace or bracket.
+// jsonCandidates returns the parts of a report that may be JSON: the whole
+// report, and each object and array in it.
 func jsonCandidates(report string) []string {
 	all := []string{report}
 	for at, tries := 0, 0; at < len(report) && tries < maxCandidates; tries++ {

@@ -17,18 +17,18 @@ import (
 // write no files.
 var reportPrograms = []string{"echo", "printf", "cat", "true", ":"}
 
-// refusal says why a command may not run under the skill; "" if it may. Like a
-// policy, it analyzes the text of the command: it guides a model and is not a
-// security boundary.
-func (s Skill) refusal(command, dir string) string {
+// denialReason returns why a command may not run under the skill; "" if it may.
+// Like a policy, it analyzes the text of the command. It guides a model and is
+// not a security boundary.
+func (s Skill) denialReason(command, dir string) string {
 	if !s.Restricted || s.Bash && len(s.Commands) == 0 {
 		return ""
 	}
 	for _, p := range shell.Analyze(command, shell.Workspace{Dir: dir}) {
 		isKnown := p.Known && !p.IsCalledByPath() // a path may name any program
 		switch {
-		case p.Undecided != "":
-			return "the skill allows certain commands only, and this one cannot be told: " + p.Undecided
+		case p.UndecidedReason != "":
+			return "the skill allows certain commands only, and this one cannot be told: " + p.UndecidedReason
 		case isKnown && p.Program == env.ToolProgram && len(p.Via) == 0:
 		case isKnown && slices.Contains(reportPrograms, p.Program) && !writesFiles(p):
 		case isKnown && s.Bash && slices.ContainsFunc(s.Commands, func(pattern string) bool { return matchesPattern(p.Command(), pattern) }):
@@ -55,20 +55,20 @@ func matchesPattern(command, pattern string) bool {
 	return command == prefix || strings.HasPrefix(command, prefix+" ")
 }
 
-// skillApprover enforces a skill's restrictions before the next approver is
-// asked.
+// skillApprover denies commands that a skill does not allow, and asks the next
+// approver about the others.
 type skillApprover struct {
 	skill Skill
 	next  agent.Approver // may be nil
 }
 
 // Decide implements agent.Approver.
-func (u skillApprover) Decide(ctx context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
-	if why := u.skill.refusal(p.Command, p.Dir); why != "" {
-		return agent.Decision{Action: agent.Deny, Reason: why, By: "rule", Rule: "allowed-tools"}, nil
+func (a skillApprover) Decide(ctx context.Context, request agent.ApprovalRequest) (agent.Decision, error) {
+	if reason := a.skill.denialReason(request.Command, request.Dir); reason != "" {
+		return agent.Decision{Action: agent.Deny, Reason: reason, By: "rule", Rule: "allowed-tools"}, nil
 	}
-	if u.next == nil {
+	if a.next == nil {
 		return agent.Decision{Action: trajectories.Allow, By: "default"}, nil
 	}
-	return u.next.Decide(ctx, p)
+	return a.next.Decide(ctx, request)
 }

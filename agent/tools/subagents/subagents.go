@@ -19,13 +19,13 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Config is the section agents of a configuration.
+// Config is the agents section of a configuration.
 type Config struct {
 	// Enabled enables the tools delegate, chain and board.
 	Enabled bool `yaml:"enabled" json:"enabled,omitempty"`
-	// Depth is the maximum depth of children: with 1, children have no
-	// children. MaxChildren bounds the number of all children of an attempt. 0
-	// means DefaultDepth and DefaultMaxChildren.
+	// Depth is the maximum depth of children; with 1, children have no
+	// children. MaxChildren bounds the number of children of an attempt, of all
+	// depths together. 0 means DefaultDepth or DefaultMaxChildren.
 	Depth       int `yaml:"depth" json:"depth,omitempty"`
 	MaxChildren int `yaml:"max" json:"max,omitempty"`
 	// StepLimit and CostLimit bound each child, in addition to the parent's
@@ -54,7 +54,7 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("agents.%s: %v", e.Field, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// Validate reports values that are out of range, as a *FieldError.
+// Validate returns a *FieldError if a value is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Depth < 0 || c.Depth > MaxDepth:
@@ -83,16 +83,17 @@ type Options struct {
 
 // Definition describes a kind of child.
 type Definition struct {
-	// Agent has the limits of its own configuration; see ChildConfig and
-	// ProfileConfig.
+	// Agent is an agent made from ChildConfig or ProfileConfig. Its limits
+	// apply in addition to the parent's.
 	Agent *agent.Agent
-	// Model is nil for the parent's model.
+	// Model is the child's model; nil means the parent's.
 	Model model.Model
 	// AllowsTool reports whether the child may call a tool of its parent; nil
 	// allows all.
 	AllowsTool func(tool string) bool
-	// Approver decides before the parent's approver. It can deny a command;
-	// otherwise the parent's approver decides. Nil means only the parent's.
+	// Approver is asked before the parent's approver. If it does not deny the
+	// command, the parent's approver decides. Nil means that only the parent's
+	// approver is asked.
 	Approver agent.Approver
 }
 
@@ -110,8 +111,8 @@ type Skill struct {
 	Commands     []string
 }
 
-// Pool holds what the children of one attempt share. It is safe for concurrent
-// use.
+// Pool is the state that the children of one attempt share. It is safe for
+// concurrent use.
 type Pool struct {
 	Options
 	board    board
@@ -130,6 +131,6 @@ func New(o Options) *Pool {
 }
 
 // Tools returns the tools delegate, chain and board.
-func (f *Pool) Tools() []tools.Tool {
-	return []tools.Tool{delegateTool{f}, chainTool{f}, boardTool{f}}
+func (p *Pool) Tools() []tools.Tool {
+	return []tools.Tool{delegateTool{p}, chainTool{p}, boardTool{p}}
 }

@@ -29,22 +29,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// box is a sandbox in which each line "mini-tool [...]" of a script is a request; all
-// run concurrently, with the input after "<". bash runs other scripts.
-type box struct {
+// toolSandbox is a sandbox in which each line of a script "mini-tool [...]" is a
+// request with the arguments in JSON. All requests of a script run concurrently; the
+// standard input follows "<<<". bash runs other scripts.
+type toolSandbox struct {
 	env.Environment
-	timeout time.Duration // of commands that ask
+	timeout time.Duration // of commands that send requests
 }
 
-func (b box) Info() env.Info {
+func (b toolSandbox) Info() env.Info {
 	info := b.Environment.Info()
 	info.Tools = true
 	return info
 }
 
-func (b box) Close(context.Context) error { return nil }
+func (b toolSandbox) Close(context.Context) error { return nil }
 
-func (b box) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+func (b toolSandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if !strings.HasPrefix(c.Script, "mini-tool ") || c.Tools == nil {
 		return b.Environment.Execute(ctx, c)
 	}
@@ -84,33 +85,34 @@ func (b box) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	return res, nil
 }
 
-func asks(args ...string) string {
+// toolCall returns a command that calls a tool.
+func toolCall(args ...string) string {
 	list, _ := json.Marshal(args)
 	return "mini-tool " + string(list)
 }
 
-// brain is a model with a separate script for each task.
-type brain struct {
+// taskModel is a model with separate replies for each task.
+type taskModel struct {
 	mu      sync.Mutex
 	replies map[string][]string // by a word of the task
-	seen    map[string][]string // what came last, before each reply
+	prompts map[string][]string // the last message before each reply
 	fail    map[string]error
-	wait    map[string]bool // until the end of ctx
+	blocks  map[string]bool // whether a reply waits for the end of ctx
 }
 
-func (b *brain) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+func (b *taskModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for word, replies := range b.replies {
 		if !strings.Contains(messages[1].Content, word) {
 			continue
 		}
-		n := len(b.seen[word])
-		b.seen[word] = append(b.seen[word], messages[len(messages)-1].Content)
+		n := len(b.prompts[word])
+		b.prompts[word] = append(b.prompts[word], messages[len(messages)-1].Content)
 		if err := b.fail[word]; err != nil {
 			return model.Reply{}, err
 		}
-		if b.wait[word] {
+		if b.blocks[word] {
 			b.mu.Unlock()
 			<-ctx.Done()
 			b.mu.Lock()
@@ -129,11 +131,13 @@ func (b *brain) Query(ctx context.Context, messages []model.Message) (model.Repl
 
 func bash(command string) string { return "thought\n```bash\n" + command + "\n```" }
 
-func submits(report string) string {
+// submitReport returns a reply that submits a report.
+func submitReport(report string) string {
 	return bash("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; cat <<'E'\n" + report + "\nE")
 }
 
-var end = bash("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT")
+// submit is a reply that submits an empty report.
+var submit = bash("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT")
 
 func config() agent.Config {
 	return agent.Config{
@@ -143,38 +147,38 @@ func config() agent.Config {
 	}
 }
 
-// world is an attempt with a subagent pool, and its results.
-type world struct {
+// fixture is an attempt with subagents, and its results.
+type fixture struct {
 	t       *testing.T
 	cfg     agent.Config
-	family  subagents.Options
+	options subagents.Options
 	session agent.Session
 	timeout time.Duration
-	brain   *brain
+	model   *taskModel
 	dir     string
 
 	out    trajectories.Outcome
 	memory *agent.MemoryRecorder
 }
 
-func newWorld(t *testing.T, replies map[string][]string) *world {
+func newFixture(t *testing.T, replies map[string][]string) *fixture {
 	t.Helper()
-	w := &world{t: t, cfg: config(), dir: t.TempDir(), brain: &brain{replies: replies, seen: map[string][]string{}}}
-	w.family = subagents.Options{
+	w := &fixture{t: t, cfg: config(), dir: t.TempDir(), model: &taskModel{replies: replies, prompts: map[string][]string{}}}
+	w.options = subagents.Options{
 		Config: subagents.Config{Enabled: true},
 		Definition: func(profile string) (subagents.Definition, error) {
 			if profile != "" {
 				return subagents.Definition{}, errors.New("there is no such profile")
 			}
-			a, err := agent.New(subagents.ChildConfig(w.cfg, w.family.Config))
+			a, err := agent.New(subagents.ChildConfig(w.cfg, w.options.Config))
 			return subagents.Definition{Agent: a}, err
 		},
-		Journals: subagents.JournalDir{Dir: w.dir, Journal: "journal.jsonl", Name: "children"},
+		Journals: subagents.JournalDir{Dir: w.dir, ParentJournal: "journal.jsonl", Subdir: "children"},
 	}
 	return w
 }
 
-func (w *world) run(ctx context.Context) {
+func (w *fixture) run(ctx context.Context) {
 	w.t.Helper()
 	a, err := agent.New(w.cfg)
 	if err != nil {
@@ -185,9 +189,9 @@ func (w *world) run(ctx context.Context) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = inner.Close(context.WithoutCancel(ctx)) })
-	list := subagents.New(w.family).Tools()
+	list := subagents.New(w.options).Tools()
 	for _, name := range []string{"note", "search"} {
-		list = append(list, plain(name))
+		list = append(list, namedTool(name))
 	}
 	registry, err := tools.New(tools.Config{Tools: list})
 	if err != nil {
@@ -195,33 +199,34 @@ func (w *world) run(ctx context.Context) {
 	}
 	w.memory = agent.NewMemoryRecorder()
 	s := w.session
-	s.Model, s.Environment, s.Recorder, s.Tools, s.Task = w.brain, box{inner, w.timeout}, w.memory, registry, agent.Task{Text: "PARENT"}
+	s.Model, s.Environment, s.Recorder, s.Tools, s.Task = w.model, toolSandbox{inner, w.timeout}, w.memory, registry, agent.Task{Text: "PARENT"}
 	w.out = a.Run(ctx, s)
 }
 
-// plain is a tool that prints its name.
-type plain string
+// namedTool is a tool that prints its name.
+type namedTool string
 
-func (p plain) Spec() tools.Spec {
+func (p namedTool) Spec() tools.Spec {
 	return tools.Spec{Name: string(p), Usage: string(p), Description: "says so"}
 }
 
-func (p plain) Call(context.Context, tools.Call) (tools.Result, error) {
+func (p namedTool) Call(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Result{Output: string(p) + "\n"}, nil
 }
 
-// told returns what the parent saw after its n-th reply, from 0.
-func (w *world) told(who string, n int) string {
+// lastMessage returns the last message before the model call after the n-th reply of a
+// task, from 0.
+func (w *fixture) lastMessage(task string, n int) string {
 	w.t.Helper()
-	if seen := w.brain.seen[who]; n+1 < len(seen) {
-		return seen[n+1]
+	if prompts := w.model.prompts[task]; n+1 < len(prompts) {
+		return prompts[n+1]
 	}
-	w.t.Fatalf("%s was asked %d times", who, len(w.brain.seen[who]))
+	w.t.Fatalf("%s was asked %d times", task, len(w.model.prompts[task]))
 	return ""
 }
 
 // child returns the journal of a child.
-func (w *world) child(n string) *trajectories.Transcript {
+func (w *fixture) child(n string) *trajectories.Transcript {
 	w.t.Helper()
 	tr, err := trajectories.BuildTranscript(trajectories.Read(filepath.Join(w.dir, "children", n, "journal.jsonl")))
 	if err != nil {
@@ -234,7 +239,7 @@ func (w *world) child(n string) *trajectories.Transcript {
 }
 
 // calls returns the records of a tool's calls.
-func (w *world) calls(name string) []trajectories.ToolCall {
+func (w *fixture) calls(name string) []trajectories.ToolCall {
 	var all []trajectories.ToolCall
 	for r, err := range w.memory.Records() {
 		var c trajectories.ToolCall
@@ -255,14 +260,14 @@ func contains(t *testing.T, text string, parts ...string) {
 }
 
 func TestChildReports(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash("echo data > f.txt"), bash(asks("delegate", "--pass", "f.txt", "--pass", "a text", "CHILD work")), end},
-		"CHILD":  {bash("cat f.txt; echo more >> f.txt"), submits("all is well\n\nsecond line")},
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash("echo data > f.txt"), bash(toolCall("delegate", "--pass", "f.txt", "--pass", "a text", "CHILD work")), submit},
+		"CHILD":  {bash("cat f.txt; echo more >> f.txt"), submitReport("all is well\n\nsecond line")},
 	})
 	w.run(t.Context())
-	contains(t, w.told("PARENT", 1), "[0] all is well\n\nsecond line\n")
-	contains(t, w.brain.seen["CHILD"][0], "CHILD work", "<passed file=\"f.txt\">\ndata\n</passed>", "<passed>\na text\n</passed>")
-	contains(t, w.told("CHILD", 0), "[0] data")
+	contains(t, w.lastMessage("PARENT", 1), "[0] all is well\n\nsecond line\n")
+	contains(t, w.model.prompts["CHILD"][0], "CHILD work", "<passed file=\"f.txt\">\ndata\n</passed>", "<passed>\na text\n</passed>")
+	contains(t, w.lastMessage("CHILD", 0), "[0] data")
 	if w.out.Class != trajectories.Submitted || w.out.Steps != 5 || w.out.ChildSteps != 2 || w.out.Cost != 1.25 || w.out.Usage.Prompt != 50 {
 		t.Errorf("outcome: %+v", w.out)
 	}
@@ -273,39 +278,39 @@ func TestChildReports(t *testing.T) {
 	if p := c.Header.Parent; p == nil || p.Child != 1 || p.Step != 2 || p.Depth != 1 || p.Journal != "../../journal.jsonl" || p.Task != "CHILD work" {
 		t.Errorf("header: %+v", p)
 	}
-	made := w.calls("delegate")[0].Children()
-	if len(made) != 1 || made[0].Journal != "children/1/journal.jsonl" || len(made[0].SHA256) != 64 || made[0].Steps != 2 || made[0].Cost != 0.5 {
-		t.Errorf("details: %+v", made)
+	children := w.calls("delegate")[0].Children()
+	if len(children) != 1 || children[0].Journal != "children/1/journal.jsonl" || len(children[0].SHA256) != 64 || children[0].Steps != 2 || children[0].Cost != 0.5 {
+		t.Errorf("details: %+v", children)
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestJSONReports(t *testing.T) {
 	const schema = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`
 	tests := []struct {
 		name    string
 		replies []string
 		want    string
 	}{
-		{"directly", []string{submits(`{"n": 1}`)}, "[0] {\"n\":1}\n"},
+		{"directly", []string{submitReport(`{"n": 1}`)}, "[0] {\"n\":1}\n"},
 		{"in a fence", []string{"Here {it} is:\n```json\n{\"n\": 2}\n```\nand not {\"n\":\"9\"}"}, "[0] {\"n\":2}\n"},
-		{"by braces", []string{submits(`It {is} {"m":"}"} this: {"n": 3} as you see`)}, "[0] {\"n\":3}\n"},
-		{"again", []string{submits(`{"n": "x"}`), submits(`{"n": 4}`)}, "[0] {\"n\":4}\n"},
-		{"never", []string{submits(`{"n": "x"}`), submits("sorry")}, "[1] sorry\nmini-tool: delegate: the child's report is not what was asked for, also when it was asked again: there is no JSON in it"},
+		{"by braces", []string{submitReport(`It {is} {"m":"}"} this: {"n": 3} as you see`)}, "[0] {\"n\":3}\n"},
+		{"again", []string{submitReport(`{"n": "x"}`), submitReport(`{"n": 4}`)}, "[0] {\"n\":4}\n"},
+		{"never", []string{submitReport(`{"n": "x"}`), submitReport("sorry")}, "[1] sorry\nmini-tool: delegate: the child's report is not what was asked for, also when it was asked again: there is no JSON in it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "--json", schema, "CHILD")), end}, "CHILD": tt.replies})
+			w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "--json", schema, "CHILD")), submit}, "CHILD": tt.replies})
 			w.run(t.Context())
-			contains(t, w.told("PARENT", 0), tt.want)
-			contains(t, w.brain.seen["CHILD"][0], schema)
+			contains(t, w.lastMessage("PARENT", 0), tt.want)
+			contains(t, w.model.prompts["CHILD"][0], schema)
 			if len(tt.replies) > 1 {
-				contains(t, w.told("CHILD", 0), "The report does not serve", "does not satisfy the schema", schema)
+				contains(t, w.lastMessage("CHILD", 0), "The report does not serve", "does not satisfy the schema", schema)
 			}
 		})
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	tests := []struct {
 		args []string
 		want string
@@ -326,9 +331,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"chain"}, "one file is needed"},
 	}
 	for _, tt := range tests {
-		w := newWorld(t, map[string][]string{"PARENT": {bash(asks(tt.args...)), end}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall(tt.args...)), submit}})
 		w.run(t.Context())
-		contains(t, w.told("PARENT", 0), "[2] ", tt.want)
+		contains(t, w.lastMessage("PARENT", 0), "[2] ", tt.want)
 		if list, err := os.ReadDir(filepath.Join(w.dir, "children")); err == nil {
 			t.Errorf("%.60q made %d children", tt.args, len(list))
 		}
@@ -339,20 +344,20 @@ func TestLimits(t *testing.T) {
 	busy := []string{bash("true"), bash("true"), bash("true"), bash("true"), bash("true"), bash("true")}
 	tests := []struct {
 		name   string
-		change func(*world)
-		told   string // "" where the parent is told nothing any more
-		status string // the parent's
-		child  string // and the child's
-		steps  int    // all together
+		change func(*fixture)
+		want   string // part of the parent's next message; "" if there is none
+		status string // exit status of the parent
+		child  string // exit status of the child
+		steps  int    // of parent and child together
 	}{
 		{
-			"the child's own", func(w *world) { w.family.Config.StepLimit = 2 },
+			"the child's own", func(w *fixture) { w.options.Config.StepLimit = 2 },
 			"[1] thought\n```bash\ntrue\n```\nmini-tool: delegate: the child ended without a report after 2 steps: LimitsExceeded", "Submitted", "LimitsExceeded", 4,
 		},
-		{"the child's cost", func(w *world) { w.family.Config.CostLimit = 0.5 }, "[1] ", "Submitted", "LimitsExceeded", 4},
-		{"what the parent has left of steps", func(w *world) { w.cfg.StepLimit = 4 }, "", "LimitsExceeded", "LimitsExceeded", 4},
-		{"what the parent has left of money", func(w *world) { w.cfg.CostLimit = 1 }, "", "LimitsExceeded", "LimitsExceeded", 4},
-		{"the run's", func(w *world) {
+		{"the child's cost", func(w *fixture) { w.options.Config.CostLimit = 0.5 }, "[1] ", "Submitted", "LimitsExceeded", 4},
+		{"what the parent has left of steps", func(w *fixture) { w.cfg.StepLimit = 4 }, "", "LimitsExceeded", "LimitsExceeded", 4},
+		{"what the parent has left of money", func(w *fixture) { w.cfg.CostLimit = 1 }, "", "LimitsExceeded", "LimitsExceeded", 4},
+		{"the run's", func(w *fixture) {
 			n := 0
 			w.session.ReserveCall = func() error {
 				if n++; n > 3 {
@@ -361,17 +366,17 @@ func TestLimits(t *testing.T) {
 				return nil
 			}
 		}, "", "BudgetExhausted", "BudgetExhausted", 3},
-		{"the provider", func(w *world) {
-			w.brain.fail = map[string]error{"CHILD": &model.Error{Status: model.RateLimited, Err: errors.New("later")}}
+		{"the provider", func(w *fixture) {
+			w.model.fail = map[string]error{"CHILD": &model.Error{Status: model.RateLimited, Err: errors.New("later")}}
 		}, "[1] mini-tool: delegate: the child ended without a report after 1 step: RateLimited", "Submitted", "RateLimited", 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": busy})
+			w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": busy})
 			tt.change(w)
 			w.run(t.Context())
-			if tt.told != "" {
-				contains(t, w.told("PARENT", 0), tt.told)
+			if tt.want != "" {
+				contains(t, w.lastMessage("PARENT", 0), tt.want)
 			}
 			if w.out.ExitStatus != tt.status || w.out.Steps != tt.steps {
 				t.Errorf("%s after %d steps", w.out.ExitStatus, w.out.Steps)
@@ -383,13 +388,13 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestParallelChildrenShareWhatIsLeft(t *testing.T) {
+func TestParallelChildrenShareLimits(t *testing.T) {
 	var many []string
 	for range 20 {
 		many = append(many, bash("true"))
 	}
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("delegate", "ONE") + "\n" + asks("delegate", "TWO") + "\n" + asks("delegate", "THREE")), end}, "ONE": many, "TWO": many, "THREE": many,
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("delegate", "ONE") + "\n" + toolCall("delegate", "TWO") + "\n" + toolCall("delegate", "THREE")), submit}, "ONE": many, "TWO": many, "THREE": many,
 	})
 	w.cfg.StepLimit = 10
 	w.run(t.Context())
@@ -402,55 +407,55 @@ func TestParallelChildrenShareWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestDepthAndNumber(t *testing.T) {
+func TestDepthAndMaxChildren(t *testing.T) {
 	replies := map[string][]string{
-		"PARENT": {bash(asks("delegate", "CHILD")), bash(asks("delegate", "LATER")), bash(asks("delegate", "LAST")), end},
-		"CHILD":  {bash(asks("delegate", "GRANDSON")), submits("done")}, "GRANDSON": {bash(asks("delegate", "x")), submits("deep")}, "LATER": {submits("late")},
+		"PARENT": {bash(toolCall("delegate", "CHILD")), bash(toolCall("delegate", "LATER")), bash(toolCall("delegate", "LAST")), submit},
+		"CHILD":  {bash(toolCall("delegate", "GRANDSON")), submitReport("done")}, "GRANDSON": {bash(toolCall("delegate", "x")), submitReport("deep")}, "LATER": {submitReport("late")},
 	}
-	w := newWorld(t, replies)
-	w.family.Config.Depth, w.family.Config.MaxChildren = 2, 3
+	w := newFixture(t, replies)
+	w.options.Config.Depth, w.options.Config.MaxChildren = 2, 3
 	w.run(t.Context())
-	contains(t, w.told("CHILD", 0), "[0] deep")
-	contains(t, w.told("GRANDSON", 0), "[2] ", "there is no tool")
-	contains(t, w.told("PARENT", 0), "[0] done")
-	contains(t, w.told("PARENT", 1), "[0] late")
-	contains(t, w.told("PARENT", 2), "[1] mini-tool: delegate: there were 3 children, and no more are allowed (agents.max)")
+	contains(t, w.lastMessage("CHILD", 0), "[0] deep")
+	contains(t, w.lastMessage("GRANDSON", 0), "[2] ", "there is no tool")
+	contains(t, w.lastMessage("PARENT", 0), "[0] done")
+	contains(t, w.lastMessage("PARENT", 1), "[0] late")
+	contains(t, w.lastMessage("PARENT", 2), "[1] mini-tool: delegate: there were 3 children, and no more are allowed (agents.max)")
 	if p := w.child("2").Header.Parent; p.ParentChild != 1 || p.Depth != 2 {
 		t.Errorf("grandchild: %+v", p)
 	}
 	if c := w.child("1"); c.Outcome.Steps != 4 || c.Outcome.ChildSteps != 2 || w.out.Steps != 9 || w.out.ChildSteps != 5 {
 		t.Errorf("child: %+v, all: %+v", c.Outcome, w.out)
 	}
-	w = newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash(asks("delegate", "x")), submits("done")}})
+	w = newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash(toolCall("delegate", "x")), submitReport("done")}})
 	w.run(t.Context())
-	contains(t, w.told("CHILD", 0), "[2] ", "there is no tool")
+	contains(t, w.lastMessage("CHILD", 0), "[2] ", "there is no tool")
 }
 
 func TestProfile(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("delegate", "--profile", "keeper", "CHILD")), end},
-		"CHILD":  {bash(asks("note")), bash(asks("search")), bash("touch x"), bash("echo other"), submits("done")},
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("delegate", "--profile", "keeper", "CHILD")), submit},
+		"CHILD":  {bash(toolCall("note")), bash(toolCall("search")), bash("touch x"), bash("echo other"), submitReport("done")},
 	})
-	own := w.family.Definition
-	w.family.Definition = func(profile string) (subagents.Definition, error) {
+	own := w.options.Definition
+	w.options.Definition = func(profile string) (subagents.Definition, error) {
 		if profile == "" {
 			return own("")
 		}
 		cfg := config()
 		cfg.InstanceTemplate = "Keep it: {{.task}}"
-		a, err := agent.New(subagents.ProfileConfig(cfg, w.cfg, w.family.Config))
+		a, err := agent.New(subagents.ProfileConfig(cfg, w.cfg, w.options.Config))
 		return subagents.Definition{
-			Agent: a, AllowsTool: func(name string) bool { return name == "note" }, Approver: denies("touch x"),
+			Agent: a, AllowsTool: func(name string) bool { return name == "note" }, Approver: denyCommand("touch x"),
 		}, err
 	}
-	w.session.Approver = denies("echo other")
+	w.session.Approver = denyCommand("echo other")
 	w.run(t.Context())
-	contains(t, w.brain.seen["CHILD"][0], "Keep it: CHILD")
-	contains(t, w.told("CHILD", 0), "[0] note")
-	contains(t, w.told("CHILD", 1), "[2] ", "there is no tool")
-	contains(t, w.told("CHILD", 2), "not allowed here")
-	contains(t, w.told("CHILD", 3), "not allowed here")
-	contains(t, w.told("PARENT", 0), "[0] done")
+	contains(t, w.model.prompts["CHILD"][0], "Keep it: CHILD")
+	contains(t, w.lastMessage("CHILD", 0), "[0] note")
+	contains(t, w.lastMessage("CHILD", 1), "[2] ", "there is no tool")
+	contains(t, w.lastMessage("CHILD", 2), "not allowed here")
+	contains(t, w.lastMessage("CHILD", 3), "not allowed here")
+	contains(t, w.lastMessage("PARENT", 0), "[0] done")
 	system := ""
 	for _, e := range w.child("1").Entries[:1] {
 		system = e.Content
@@ -462,14 +467,14 @@ func TestProfile(t *testing.T) {
 
 func TestProfileKeepsItsPrompts(t *testing.T) {
 	parent := config()
-	plain := subagents.ProfileConfig(parent, parent, subagents.Config{StepLimit: 5})
-	if child := subagents.ChildConfig(parent, subagents.Config{StepLimit: 5}); plain.SystemTemplate != child.SystemTemplate || plain.InstanceTemplate != child.InstanceTemplate {
-		t.Errorf("a profile without prompts has others than a child: %q %q", plain.SystemTemplate, plain.InstanceTemplate)
+	defaults := subagents.ProfileConfig(parent, parent, subagents.Config{StepLimit: 5})
+	if child := subagents.ChildConfig(parent, subagents.Config{StepLimit: 5}); defaults.SystemTemplate != child.SystemTemplate || defaults.InstanceTemplate != child.InstanceTemplate {
+		t.Errorf("a profile without prompts has others than a child: %q %q", defaults.SystemTemplate, defaults.InstanceTemplate)
 	}
 	profile := parent
 	profile.SystemTemplate, profile.StepLimit = "own system", 3
 	got := subagents.ProfileConfig(profile, parent, subagents.Config{StepLimit: 5})
-	if got.SystemTemplate != "own system" || got.InstanceTemplate != plain.InstanceTemplate || got.StepLimit != 3 || plain.StepLimit != 5 {
+	if got.SystemTemplate != "own system" || got.InstanceTemplate != defaults.InstanceTemplate || got.StepLimit != 3 || defaults.StepLimit != 5 {
 		t.Errorf("%+v", got)
 	}
 	profile.InstanceTemplate = "own instance"
@@ -479,10 +484,10 @@ func TestProfileKeepsItsPrompts(t *testing.T) {
 	}
 }
 
-// denies is a command that may not run.
-type denies string
+// denyCommand is an approver that denies one command.
+type denyCommand string
 
-func (d denies) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
+func (d denyCommand) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
 	if p.Command == string(d) {
 		return agent.Decision{Action: agent.Deny, By: "rule"}, nil
 	}
@@ -490,30 +495,30 @@ func (d denies) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decisi
 }
 
 func TestSkillRestrictsTools(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("delegate", "--skill", "bisect", "CHILD")), end},
-		"CHILD":  {bash(asks("note")), bash(asks("search")), bash(asks("board", "list")), submits("done")},
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("delegate", "--skill", "bisect", "CHILD")), submit},
+		"CHILD":  {bash(toolCall("note")), bash(toolCall("search")), bash(toolCall("board", "list")), submitReport("done")},
 	})
-	w.family.Skill = func(string) (subagents.Skill, error) {
+	w.options.Skill = func(string) (subagents.Skill, error) {
 		return subagents.Skill{Body: "Halve it.", Restricted: true, AllowedTools: []string{"note"}}, nil
 	}
 	w.run(t.Context())
-	contains(t, w.brain.seen["CHILD"][0], "<skill name=\"bisect\">\nHalve it.\n</skill>", "mini-tool note")
-	contains(t, w.told("CHILD", 0), "[0] note")
-	contains(t, w.told("CHILD", 1), "[2] ")
-	contains(t, w.told("CHILD", 2), "[2] ")
+	contains(t, w.model.prompts["CHILD"][0], "<skill name=\"bisect\">\nHalve it.\n</skill>", "mini-tool note")
+	contains(t, w.lastMessage("CHILD", 0), "[0] note")
+	contains(t, w.lastMessage("CHILD", 1), "[2] ")
+	contains(t, w.lastMessage("CHILD", 2), "[2] ")
 }
 
 func TestSkillRestrictsCommands(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("delegate", "--skill", "look", "CHILD")), end},
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("delegate", "--skill", "look", "CHILD")), submit},
 		"CHILD": {
 			bash("touch x"), bash("ls -a | wc -l"), bash("ls -a; touch x"), bash("cat > x <<'E'\nx\nE"), bash("ls $(touch x)"), bash("$X x"),
-			bash(asks("note")), bash("MINI_TOOL_LOCAL=write mini-tool write x y"), bash("export MINI_TOOL_LOCAL=write; mini-tool write x y"),
-			bash("/tmp/mini-tool note"), bash("./cat x"), bash("/tmp/ls"), submits("done"),
+			bash(toolCall("note")), bash("MINI_TOOL_LOCAL=write mini-tool write x y"), bash("export MINI_TOOL_LOCAL=write; mini-tool write x y"),
+			bash("/tmp/mini-tool note"), bash("./cat x"), bash("/tmp/ls"), submitReport("done"),
 		},
 	})
-	w.family.Skill = func(string) (subagents.Skill, error) {
+	w.options.Skill = func(string) (subagents.Skill, error) {
 		return subagents.Skill{Body: "Look.", Restricted: true, AllowedTools: []string{"note"}, Bash: true, Commands: []string{"ls:*", "wc *"}}, nil
 	}
 	w.run(t.Context())
@@ -521,14 +526,14 @@ func TestSkillRestrictsCommands(t *testing.T) {
 		"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note",
 		"it sets MINI_TOOL_LOCAL", "it sets MINI_TOOL_LOCAL", "does not allow mini-tool note", "does not allow cat x", "does not allow ls",
 	} {
-		contains(t, w.told("CHILD", i), want)
+		contains(t, w.lastMessage("CHILD", i), want)
 	}
-	contains(t, w.told("PARENT", 0), "[0] done")
+	contains(t, w.lastMessage("PARENT", 0), "[0] done")
 }
 
-func TestEnds(t *testing.T) {
+func TestParentEndsChild(t *testing.T) {
 	t.Run("the command's timeout", func(t *testing.T) {
-		w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("sleep 600")}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash("sleep 600")}})
 		w.timeout = time.Second
 		w.run(t.Context())
 		if c := w.child("1").Outcome; c.Class != trajectories.Interrupted || w.out.ExitStatus != "Submitted" {
@@ -536,19 +541,19 @@ func TestEnds(t *testing.T) {
 		}
 	})
 	t.Run("the parent's time", func(t *testing.T) {
-		w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {""}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {""}})
 		w.cfg.WallTimeLimit = 1
-		w.brain.wait = map[string]bool{"CHILD": true}
+		w.model.blocks = map[string]bool{"CHILD": true}
 		w.run(t.Context())
 		if c := w.child("1").Outcome; c.ExitStatus != "TimeExceeded" || w.out.ExitStatus != "TimeExceeded" {
 			t.Errorf("child %s, parent %s", c.ExitStatus, w.out.ExitStatus)
 		}
 	})
 	t.Run("an interruption", func(t *testing.T) {
-		w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("touch started; sleep 600")}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash("touch started; sleep 600")}})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
-		w.session.Approver = supervisor(func(p agent.ApprovalRequest) {
+		w.session.Approver = observer(func(p agent.ApprovalRequest) {
 			if strings.Contains(p.Command, "sleep") {
 				cancel(agent.ErrInterrupted)
 			}
@@ -559,9 +564,9 @@ func TestEnds(t *testing.T) {
 		}
 	})
 	t.Run("a person's interruption of the command", func(t *testing.T) {
-		w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("touch started; sleep 600")}})
+		w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash("touch started; sleep 600")}})
 		w.session.Inbox = agent.NewInbox()
-		w.session.Approver = supervisor(func(p agent.ApprovalRequest) {
+		w.session.Approver = observer(func(p agent.ApprovalRequest) {
 			if strings.Contains(p.Command, "sleep") {
 				w.session.Inbox.Interrupt(func(context.Context) (string, error) { return "leave it", nil })
 			}
@@ -573,25 +578,25 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// A user who takes over ends the child, not its parent. A nested child is approved
-// after its parent's question.
-func TestSupervisorIsToldOfChildren(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("delegate", "CHILD")), end},
-		"CHILD":  {bash(asks("delegate", "GRANDSON")), bash("echo stop"), bash("echo never")}, "GRANDSON": {bash("echo deep"), "deep"},
+// An approver's ErrInterrupted ends the child, not its parent. Requests of children
+// have Child set.
+func TestApproverOfChildren(t *testing.T) {
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("delegate", "CHILD")), submit},
+		"CHILD":  {bash(toolCall("delegate", "GRANDSON")), bash("echo stop"), bash("echo never")}, "GRANDSON": {bash("echo deep"), "deep"},
 	})
-	w.family.Config.Depth = 2
+	w.options.Config.Depth = 2
 	var told []string
-	w.session.Approver = decides(func(p agent.ApprovalRequest) (agent.Decision, error) {
-		told = append(told, fmt.Sprint(p.Child))
+	w.session.Approver = approverFunc(func(p agent.ApprovalRequest) (agent.Decision, error) {
+		told = append(told, fmt.Sprint(p.FromChild))
 		if p.Command == "echo stop" {
 			return agent.Decision{}, agent.ErrInterrupted
 		}
 		return agent.Decision{Action: agent.Allow}, nil
 	})
 	w.run(t.Context())
-	contains(t, w.told("CHILD", 0), "[0] deep")
-	contains(t, w.told("PARENT", 0), "the child ended without a report after 4 steps: Interrupted")
+	contains(t, w.lastMessage("CHILD", 0), "[0] deep")
+	contains(t, w.lastMessage("PARENT", 0), "the child ended without a report after 4 steps: Interrupted")
 	if got := strings.Join(told, " "); got != "false true true true false" {
 		t.Errorf("children: %s", got)
 	}
@@ -600,9 +605,10 @@ func TestSupervisorIsToldOfChildren(t *testing.T) {
 	}
 }
 
-// Limits apply to the sum of the steps of parent and children.
-func TestLimitIsNamed(t *testing.T) {
-	w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("true"), bash("true"), bash("true")}})
+// The limit on steps applies to the sum of the steps of parent and children, and the
+// event names it.
+func TestLimitReachedEvent(t *testing.T) {
+	w := newFixture(t, map[string][]string{"PARENT": {bash(toolCall("delegate", "CHILD")), submit}, "CHILD": {bash("true"), bash("true"), bash("true")}})
 	w.cfg.StepLimit, w.cfg.CostLimit = 3, 10
 	w.session.Events = events.NewBus()
 	all := w.session.Events.Subscribe(0)
@@ -622,15 +628,17 @@ func TestLimitIsNamed(t *testing.T) {
 	}
 }
 
-type decides func(agent.ApprovalRequest) (agent.Decision, error)
+// approverFunc is an approver that is a function.
+type approverFunc func(agent.ApprovalRequest) (agent.Decision, error)
 
-func (s decides) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
+func (s approverFunc) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
 	return s(p)
 }
 
-type supervisor func(agent.ApprovalRequest)
+// observer is an approver that calls a function and allows every command.
+type observer func(agent.ApprovalRequest)
 
-func (s supervisor) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
+func (s observer) Decide(_ context.Context, p agent.ApprovalRequest) (agent.Decision, error) {
 	s(p)
 	return agent.Decision{Action: agent.Allow}, nil
 }
@@ -644,24 +652,24 @@ func TestChain(t *testing.T) {
 - name: tell
   task: "TELL of {{.results.find}} and {{ .results.2 }}"
 `
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash("cat > c.yaml <<'E'" + file + "E"), bash(asks("chain", "c.yaml")), end},
-		"FIND":   {submits("line 7 {{.previous}}")}, "MEND": {submits(`{"ok":true}`)}, "TELL": {"told"},
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash("cat > c.yaml <<'E'" + file + "E"), bash(toolCall("chain", "c.yaml")), submit},
+		"FIND":   {submitReport("line 7 {{.previous}}")}, "MEND": {submitReport(`{"ok":true}`)}, "TELL": {"told"},
 	})
 	w.run(t.Context())
-	contains(t, w.told("PARENT", 1), "[0] == find ==\nline 7 {{.previous}}\n== 2 ==\n{\"ok\":true}\n== tell ==\ntold\n")
-	contains(t, w.brain.seen["MEND"][0], "MEND what was found: line 7 {{.previous}}")
-	contains(t, w.brain.seen["TELL"][0], "TELL of line 7 {{.previous}} and {\"ok\":true}")
-	if made := w.calls("chain")[0].Children(); len(made) != 3 || made[1].Name != "2" {
-		t.Errorf("details: %+v", made)
+	contains(t, w.lastMessage("PARENT", 1), "[0] == find ==\nline 7 {{.previous}}\n== 2 ==\n{\"ok\":true}\n== tell ==\ntold\n")
+	contains(t, w.model.prompts["MEND"][0], "MEND what was found: line 7 {{.previous}}")
+	contains(t, w.model.prompts["TELL"][0], "TELL of line 7 {{.previous}} and {\"ok\":true}")
+	if children := w.calls("chain")[0].Children(); len(children) != 3 || children[1].Name != "2" {
+		t.Errorf("details: %+v", children)
 	}
-	w = newWorld(t, map[string][]string{
-		"PARENT": {asksWith("- {name: a, task: FIND}\n- {name: b, task: MEND}\n- {name: c, task: TELL}\n"), end},
-		"FIND":   {submits("found")}, "MEND": {}, "TELL": {"told"},
+	w = newFixture(t, map[string][]string{
+		"PARENT": {chainCall("- {name: a, task: FIND}\n- {name: b, task: MEND}\n- {name: c, task: TELL}\n"), submit},
+		"FIND":   {submitReport("found")}, "MEND": {}, "TELL": {"told"},
 	})
 	w.run(t.Context())
-	contains(t, w.told("PARENT", 0), "[1] == a ==\nfound\nmini-tool: chain: step \"b\" (2 of 3): the child ended without a report after 1 step: BadRequest")
-	if n := len(w.brain.seen["TELL"]); n != 0 {
+	contains(t, w.lastMessage("PARENT", 0), "[1] == a ==\nfound\nmini-tool: chain: step \"b\" (2 of 3): the child ended without a report after 1 step: BadRequest")
+	if n := len(w.model.prompts["TELL"]); n != 0 {
 		t.Errorf("the step after was asked %d times", n)
 	}
 	for text, want := range map[string]string{
@@ -683,24 +691,24 @@ func TestChain(t *testing.T) {
 		"- {task: FIND}\n- {task: x, profile: none}":     "there is no such profile",
 		"x": "no list of steps", "[]": "no steps",
 	} {
-		w := newWorld(t, map[string][]string{"PARENT": {asksWith(text), end}, "FIND": {submits("found")}})
+		w := newFixture(t, map[string][]string{"PARENT": {chainCall(text), submit}, "FIND": {submitReport("found")}})
 		w.run(t.Context())
-		contains(t, w.told("PARENT", 0), "[2] ", want)
-		if n := len(w.brain.seen["FIND"]); n != 0 {
+		contains(t, w.lastMessage("PARENT", 0), "[2] ", want)
+		if n := len(w.model.prompts["FIND"]); n != 0 {
 			t.Errorf("%q: a step was done", text)
 		}
 	}
 }
 
 // The size of repeated reports is checked before they are inserted.
-func TestChainIsMeasured(t *testing.T) {
+func TestChainReportSize(t *testing.T) {
 	many := strings.Repeat("{{.previous}}", 1200)
 	for step, want := range map[string]string{
 		"{task: MEND, pass: ['" + many + "']}": "step \"b\" (2 of 2): what is passed: it has more than 196608 bytes with the reports in it",
 		"{task: 'MEND " + many + "'}":          "step \"b\" (2 of 2): the task: it has more than 163840 bytes with the reports in it",
 	} {
-		w := newWorld(t, map[string][]string{
-			"PARENT": {asksWith("- {name: a, task: FIND}\n- {name: b, " + step[1:]), end},
+		w := newFixture(t, map[string][]string{
+			"PARENT": {chainCall("- {name: a, task: FIND}\n- {name: b, " + step[1:]), submit},
 			"FIND":   {strings.Repeat("x", 60<<10)}, "MEND": {"mended"},
 		})
 		var before, after runtime.MemStats
@@ -710,53 +718,54 @@ func TestChainIsMeasured(t *testing.T) {
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 			t.Errorf("it took %d MB", took>>20)
 		}
-		contains(t, w.told("PARENT", 0), want)
-		if n := len(w.brain.seen["MEND"]); n != 0 {
+		contains(t, w.lastMessage("PARENT", 0), want)
+		if n := len(w.model.prompts["MEND"]); n != 0 {
 			t.Errorf("the step was done")
 		}
 	}
 }
 
-func asksWith(input string) string {
-	return bash(asks("chain", "-") + " <<< " + strings.ReplaceAll(input, "\n", `\n`))
+// chainCall returns a reply that calls chain with a standard input.
+func chainCall(input string) string {
+	return bash(toolCall("chain", "-") + " <<< " + strings.ReplaceAll(input, "\n", `\n`))
 }
 
 func TestBoard(t *testing.T) {
-	w := newWorld(t, map[string][]string{
+	w := newFixture(t, map[string][]string{
 		"PARENT": {
-			bash(asks("board", "set", "plan", "first this")), bash(asks("delegate", "CHILD")),
-			bash(asks("board", "get", "plan")), bash(asks("board", "get")), bash(asks("board", "get", "nothing")), end,
+			bash(toolCall("board", "set", "plan", "first this")), bash(toolCall("delegate", "CHILD")),
+			bash(toolCall("board", "get", "plan")), bash(toolCall("board", "get")), bash(toolCall("board", "get", "nothing")), submit,
 		},
-		"CHILD": {bash(asks("board", "get", "plan")), bash(asks("board", "set", "plan", "then that")), "done"},
+		"CHILD": {bash(toolCall("board", "get", "plan")), bash(toolCall("board", "set", "plan", "then that")), "done"},
 	})
 	w.run(t.Context())
-	contains(t, w.told("CHILD", 0), "[0] first this\n")
-	contains(t, w.told("PARENT", 2), "[0] then that\n")
-	contains(t, w.told("PARENT", 3), "[0] plan: then that\n")
-	contains(t, w.told("PARENT", 4), "[1] mini-tool: board: there is no \"nothing\" on the board")
+	contains(t, w.lastMessage("CHILD", 0), "[0] first this\n")
+	contains(t, w.lastMessage("PARENT", 2), "[0] then that\n")
+	contains(t, w.lastMessage("PARENT", 3), "[0] plan: then that\n")
+	contains(t, w.lastMessage("PARENT", 4), "[1] mini-tool: board: there is no \"nothing\" on the board")
 	if d := string(w.calls("board")[0].Details); d != `{"board":{"key":"plan","value":"first this"}}` {
 		t.Errorf("details: %s", d)
 	}
 }
 
-func TestBoardIsRecalled(t *testing.T) {
-	w := newWorld(t, map[string][]string{
-		"PARENT": {bash(asks("board", "set", "a", "one")), bash(asks("board", "set", "b", "two")), bash(asks("delegate", "CHILD")), end},
-		"CHILD":  {bash(asks("board", "set", "b", "three")), "done"},
+func TestBoardAfterResume(t *testing.T) {
+	w := newFixture(t, map[string][]string{
+		"PARENT": {bash(toolCall("board", "set", "a", "one")), bash(toolCall("board", "set", "b", "two")), bash(toolCall("delegate", "CHILD")), submit},
+		"CHILD":  {bash(toolCall("board", "set", "b", "three")), "done"},
 	})
 	w.run(t.Context())
-	past, err := agent.ReadResumeState(w.memory.Records())
+	state, err := agent.ReadResumeState(w.memory.Records())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !past.UsedSubagents || past.Children.Steps != 2 || past.Total().Steps != 6 {
-		t.Errorf("past: %v, %+v, %+v", past.UsedSubagents, past.Children, past.Total())
+	if !state.UsedSubagents || state.ChildSpending.Steps != 2 || state.Total().Steps != 6 {
+		t.Errorf("past: %v, %+v, %+v", state.UsedSubagents, state.ChildSpending, state.Total())
 	}
-	w.brain.replies["PARENT"] = append(w.brain.replies["PARENT"], bash(asks("board", "get")), end)
-	past.Submitted, past.Entries, past.Executions = false, past.Entries[:len(past.Entries)-1], nil
-	w.session.Resume = past
+	w.model.replies["PARENT"] = append(w.model.replies["PARENT"], bash(toolCall("board", "get")), submit)
+	state.Submitted, state.Entries, state.Executions = false, state.Entries[:len(state.Entries)-1], nil
+	w.session.Resume = state
 	w.run(t.Context())
-	contains(t, w.told("PARENT", 4), "[0] a: one\nb: three\n")
+	contains(t, w.lastMessage("PARENT", 4), "[0] a: one\nb: three\n")
 	if w.out.ChildSteps != 2 || w.out.Steps != 8 {
 		t.Errorf("outcome: %+v", w.out)
 	}

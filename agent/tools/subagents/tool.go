@@ -15,11 +15,11 @@ const (
 	maxReport       = 64 << 10
 	maxSchema       = 32 << 10
 	maxChain        = 64 << 10 // of a chain's file
-	maxRecordedTask = 2 << 10  // of a task in details; the child's header has all of it
+	maxRecordedTask = 2 << 10  // of a task in call details; the child's header has the whole task
 )
 
-// delegateTool runs one task in one child.
-type delegateTool struct{ f *Pool }
+// delegateTool is the tool delegate. It runs one task in one child.
+type delegateTool struct{ pool *Pool }
 
 // Spec implements tools.Tool.
 func (delegateTool) Spec() tools.Spec {
@@ -39,26 +39,26 @@ func (t delegateTool) Call(ctx context.Context, c tools.Call) (tools.Result, err
 	if err != nil {
 		return tools.Result{}, err
 	}
-	o := childTask{skill: args.Value("skill"), profile: args.Value("profile")}
-	if o.task, err = args.Text(c, "task", maxTask); err != nil {
+	task := childTask{skill: args.Value("skill"), profile: args.Value("profile")}
+	if task.text, err = args.Text(c, "task", maxTask); err != nil {
 		return tools.Result{}, err
 	}
-	if err := t.f.resolve(c, &o); err != nil {
+	if err := t.pool.resolve(c, &task); err != nil {
 		return tools.Result{}, err
 	}
 	if args.Has("json") {
-		if o.schema, err = readSchema(ctx, c, args.Value("json")); err != nil {
+		if task.schema, err = readSchema(ctx, c, args.Value("json")); err != nil {
 			return tools.Result{}, err
 		}
 	}
-	if o.passed, err = readPassedTexts(ctx, c, args.Values("pass")); err != nil {
+	if task.passed, err = readPassedTexts(ctx, c, args.Values("pass")); err != nil {
 		return tools.Result{}, err
 	}
-	t.f.board.restore(c.Attempt)
-	done, err := t.f.runChild(ctx, c, o)
-	res := tools.Result{Output: withNewline(done.text)}
-	if done.child.Child > 0 {
-		res.Details = callDetails{[]trajectories.ChildResult{done.child}, t.f.board.takeChanges(ctx)}
+	t.pool.board.restore(c.Attempt)
+	report, err := t.pool.runChild(ctx, c, task)
+	res := tools.Result{Output: withNewline(report.text)}
+	if report.child.Child > 0 {
+		res.Details = callDetails{[]trajectories.ChildResult{report.child}, t.pool.board.takeChanges(ctx)}
 	}
 	return res, err
 }
@@ -73,20 +73,20 @@ type callDetails struct {
 
 // resolve sets the definition and the skill of a task before its child is
 // created.
-func (f *Pool) resolve(c tools.Call, o *childTask) (err error) {
+func (p *Pool) resolve(c tools.Call, task *childTask) (err error) {
 	if c.Environment == nil || c.Attempt == nil {
 		return errors.New("it works for the commands of an agent only")
 	}
-	if o.definition, err = f.Definition(o.profile); err != nil {
+	if task.definition, err = p.Definition(task.profile); err != nil {
 		return tools.Usagef("--profile: %v", err)
 	}
 	switch {
-	case o.skill == "":
+	case task.skill == "":
 		return nil
-	case f.Skill == nil:
+	case p.Skill == nil:
 		return tools.Usagef("--skill: there are no skills here")
 	}
-	if o.loadedSkill, err = f.Skill(o.skill); err != nil {
+	if task.loadedSkill, err = p.Skill(task.skill); err != nil {
 		return tools.Usagef("--skill: %v", err)
 	}
 	return nil

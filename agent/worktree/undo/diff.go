@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Diff is the changes of a working tree; Patch is empty if there are none.
+// Diff describes the changes of a working tree. If there are none, Summary and
+// Patch are empty.
 type Diff struct {
 	// Summary is the size of the changes, for example "3 files changed, 12 insertions, 1
 	// deletion".
@@ -55,8 +56,8 @@ func (s *Snapshot) diff(ctx context.Context) (Diff, error) {
 	return d, nil
 }
 
-// currentTree stores the current files and returns the id of their tree. It retries if
-// commands change files meanwhile.
+// currentTree stores the current files and returns the id of their tree. It
+// tries up to three times, because commands may change files meanwhile.
 func (s *Snapshot) currentTree(ctx context.Context) (tree string, err error) {
 	dir := filepath.Join(s.store, "git")
 	for range 3 {
@@ -71,7 +72,8 @@ func (s *Snapshot) currentTree(ctx context.Context) (tree string, err error) {
 	return tree, err
 }
 
-// diffTree runs git diff-tree on the store, without settings and external programs.
+// diffTree runs git diff-tree on the store, without diff settings and external
+// programs.
 func (s *Snapshot) diffTree(ctx context.Context, maxBytes int, from, to string, options ...string) ([]byte, error) {
 	args := append([]string{"diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"}, options...)
 	return runGit(ctx, s.git, gitCall{dir: s.meta.Top, env: s.shadowEnv(currentIndex), maxBytes: maxBytes}, append(args, from, to)...)

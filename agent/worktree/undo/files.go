@@ -11,20 +11,21 @@ import (
 	"strings"
 )
 
-// recordForeign records the existing paths that are not stored: ignored files, and nested
-// repositories that are not submodules.
-func (s *Snapshot) recordForeign(ctx context.Context) error {
+// recordUnstored records the existing paths that the snapshot does not store:
+// ignored files, and nested repositories that are not submodules.
+func (s *Snapshot) recordUnstored(ctx context.Context) error {
 	out, err := s.runShadow(ctx, startIndex, nil, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
 		return err
 	}
-	s.meta.Foreign = splitNul(out)
+	s.meta.Unstored = splitNul(out)
 	return nil
 }
 
-// writeTree stores the current files in an index and returns its tree. Files that cannot be
-// stored are foreign at the start; later, a placeholder replaces them.
-func (s *Snapshot) writeTree(ctx context.Context, index string, start bool) (string, error) {
+// writeTree stores the current files in an index and returns its tree. If
+// atStart is set, it records files that cannot be stored as unstored; otherwise
+// it stores a placeholder for each.
+func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (string, error) {
 	changed, err := s.runShadow(ctx, index, nil, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
 	if err != nil {
 		return "", err
@@ -35,24 +36,24 @@ func (s *Snapshot) writeTree(ctx context.Context, index string, start bool) (str
 	}
 	var removed, added bytes.Buffer
 	var placeholders []string
-	var room int64 = maxStore
-	foreign := s.foreignMatcher()
+	var remaining int64 = maxStore
+	isUnstored := s.unstoredMatcher()
 	names := slices.DeleteFunc(splitNul(others), func(name string) bool {
-		repository := strings.HasSuffix(name, "/")
-		if repository && start {
-			s.meta.Foreign = append(s.meta.Foreign, name)
+		isRepository := strings.HasSuffix(name, "/")
+		if isRepository && atStart {
+			s.meta.Unstored = append(s.meta.Unstored, name)
 		}
-		return repository || foreign(name)
+		return isRepository || isUnstored(name)
 	})
 	for _, name := range append(splitNul(changed), names...) {
-		switch result := s.checkFile(name, &room); {
+		switch result := s.checkFile(name, &remaining); {
 		case result == storable:
 			added.WriteString(name + "\x00")
 		case result == missing:
 			removed.WriteString(name + "\x00")
-		case start:
+		case atStart:
 			removed.WriteString(name + "\x00")
-			s.meta.Foreign = append(s.meta.Foreign, name)
+			s.meta.Unstored = append(s.meta.Unstored, name)
 		default:
 			placeholders = append(placeholders, name)
 		}
@@ -97,20 +98,21 @@ func (s *Snapshot) addPlaceholders(ctx context.Context, index string, names []st
 	return err
 }
 
-// placeholder is the content shown in diffs of files that cannot be stored.
+// placeholder is the content that diffs show for files that cannot be stored.
 const placeholder = "(too large, or cannot be read)\n"
 
-// fileFit says whether a file can be stored.
-type fileFit int
+// fileStatus is whether a file can be stored.
+type fileStatus int
 
 const (
-	storable fileFit = iota
+	storable fileStatus = iota
 	missing
 	unstorable // too large or unreadable
 )
 
-// checkFile says whether a file can be stored, and decrements the remaining room.
-func (s *Snapshot) checkFile(name string, room *int64) fileFit {
+// checkFile returns whether a file can be stored. If so, it subtracts the
+// file's size from remaining, the free space in bytes.
+func (s *Snapshot) checkFile(name string, remaining *int64) fileStatus {
 	path := filepath.Join(s.meta.Top, name)
 	info, err := os.Lstat(path)
 	switch {
@@ -118,18 +120,19 @@ func (s *Snapshot) checkFile(name string, room *int64) fileFit {
 		return missing
 	case info.Mode()&fs.ModeSymlink != 0:
 		return storable
-	case !info.Mode().IsRegular(), info.Size() > maxFile, info.Size() > *room:
+	case !info.Mode().IsRegular(), info.Size() > maxFile, info.Size() > *remaining:
 		return unstorable
 	}
 	f, err := os.Open(path) //nolint:gosec // in the user's repository
 	if err != nil || f.Close() != nil {
 		return unstorable
 	}
-	*room -= info.Size()
+	*remaining -= info.Size()
 	return storable
 }
 
-// recordModes records the permissions that differ from those that git sets.
+// recordModes records the files' permissions that differ from those that git
+// sets.
 func (s *Snapshot) recordModes(ctx context.Context) error {
 	out, err := s.runShadow(ctx, startIndex, nil, "ls-files", "-z")
 	if err != nil {

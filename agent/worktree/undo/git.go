@@ -25,8 +25,9 @@ func findGit() (string, error) {
 	return path, nil
 }
 
-// gitEnv returns the environment of git: this process's without secrets and GIT_ variables,
-// plus variables that keep git from starting programs and writing to the repository.
+// gitEnv returns the environment of git: this process's environment without
+// secrets and GIT_ variables, plus variables that keep git from starting
+// programs and writing to the repository, plus extra.
 func gitEnv(hidden []string, extra ...string) []string {
 	var vars []string
 	for _, v := range local.WithoutSecrets(os.Environ(), hidden) {
@@ -47,12 +48,13 @@ type gitCall struct {
 	dir      string
 	env      []string
 	in       io.Reader
-	maxBytes int // output is truncated after so many bytes; 0 is unlimited
+	maxBytes int // limit of the output; 0 means no limit
 }
 
 var errTruncated = errors.New("output truncated")
 
-// runGit runs git and returns its output. If that was truncated, the error is errTruncated.
+// runGit runs git and returns its output. If it was truncated, the error is
+// errTruncated.
 func runGit(ctx context.Context, git string, c gitCall, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -74,10 +76,12 @@ func runGit(ctx context.Context, git string, c gitCall, args ...string) ([]byte,
 	return out.buf.Bytes(), nil
 }
 
-// ownProcessGroup starts git in its own process group: Ctrl-C is for mini, and ctx ends git.
+// ownProcessGroup starts git in its own process group, so that Ctrl-C does not
+// reach it; mini ends it through ctx.
 func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// limitedBuffer keeps the beginning of the output.
+// limitedBuffer keeps the beginning of what is written to it, at most limit
+// bytes, and calls onFull for further bytes. A limit of 0 means no limit.
 type limitedBuffer struct {
 	buf       bytes.Buffer // not embedded: its ReadFrom would ignore the limit
 	limit     int
@@ -86,12 +90,12 @@ type limitedBuffer struct {
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	room := b.limit - b.buf.Len()
-	if b.limit == 0 || len(p) <= room {
+	remaining := b.limit - b.buf.Len()
+	if b.limit == 0 || len(p) <= remaining {
 		return b.buf.Write(p)
 	}
 	b.truncated = true
-	_, _ = b.buf.Write(p[:room]) // never fails
+	_, _ = b.buf.Write(p[:remaining]) // never fails
 	if b.onFull != nil {
 		b.onFull()
 	}
@@ -101,7 +105,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 // repository is the user's repository.
 type repository struct {
 	git         string
-	top, common string
+	top, common string // top of the working tree, and git directory shared by all worktrees
 	settings    map[string]string
 	hiddenEnv   []string // environment variables removed for git
 }
@@ -124,7 +128,8 @@ func findRepository(ctx context.Context, git, dir string, hidden []string) (*rep
 	if !filepath.IsAbs(r.common) {
 		r.common = filepath.Join(dir, r.common)
 	}
-	// core.worktree can name any folder, for example the root.
+	// The top must have a .git: core.worktree can name any folder, for example
+	// the root.
 	if _, err := os.Lstat(filepath.Join(r.top, ".git")); err != nil {
 		return nil, fmt.Errorf("%w: core.worktree is %s", ErrNoRepository, r.top)
 	}
@@ -141,7 +146,7 @@ func (r *repository) readSettings(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	r.settings = map[string]string{} // git fails if there is none
+	r.settings = map[string]string{} // git fails if there are no such settings
 	for _, entry := range splitNul(out) {
 		key, value, _ := strings.Cut(entry, "\n")
 		if slices.Contains(copiedSettings, key) {

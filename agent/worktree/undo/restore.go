@@ -17,16 +17,17 @@ import (
 type RestoreResult struct {
 	// Restored are files that were restored, Removed new files that were removed.
 	Restored, Removed []string
-	// Skipped are files left alone because they changed after the diff was shown.
+	// Skipped are files left unchanged because they changed after the diff was
+	// shown.
 	Skipped []string
 }
 
-// Restore restores the files of the snapshot and removes new ones. seen is the TreeID of the
-// diff that the user has seen: files changed since are skipped. If empty, the current state
-// counts as seen.
+// Restore restores the files of the snapshot and removes new ones. seen is the
+// TreeID of the diff that the user has seen: files that changed after that diff
+// are skipped. If seen is empty, no file is skipped.
 //
-// A second Restore completes the first one. The error names the files that could not be
-// restored.
+// The error names the files that could not be restored. Restore can then be
+// called again to restore the rest.
 func (s *Snapshot) Restore(ctx context.Context, seen string) (RestoreResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +77,7 @@ func (s *Snapshot) restore(ctx context.Context, seen string) (RestoreResult, err
 
 // change is a file that differs from the snapshot.
 type change struct {
-	path, mode, object string // of the snapshot
+	path, mode, object string // mode and object are those of the snapshot
 	added              bool   // not in the snapshot
 }
 
@@ -86,21 +87,21 @@ func (s *Snapshot) changes(ctx context.Context, from, to string) ([]change, erro
 		return nil, err
 	}
 	var all []change
-	for f := range slices.Chunk(splitNul(out), 2) {
-		head := strings.Fields(f[0])
-		if len(f) != 2 || len(head) != 5 {
+	for fields := range slices.Chunk(splitNul(out), 2) {
+		info := strings.Fields(fields[0])
+		if len(fields) != 2 || len(info) != 5 {
 			return nil, errors.New("git diff-tree: invalid output")
 		}
-		c := change{path: f[1], mode: strings.TrimPrefix(head[0], ":"), object: head[2], added: head[4] == "A"}
-		if c.mode != "160000" && head[1] != "160000" { // skip submodules
+		c := change{path: fields[1], mode: strings.TrimPrefix(info[0], ":"), object: info[2], added: info[4] == "A"}
+		if c.mode != "160000" && info[1] != "160000" { // skip submodules
 			all = append(all, c)
 		}
 	}
 	return all, nil
 }
 
-// apply removes new files, which may be in the way, and then restores the others. It continues
-// after errors of single files.
+// apply first removes new files, which may be in the way of others, and then
+// restores the other files. It continues after errors of single files.
 func (s *Snapshot) apply(ctx context.Context, root *os.Root, changes []change, result *RestoreResult) error {
 	missing, err := s.missingObjects(ctx, changes)
 	if err != nil {
@@ -153,8 +154,9 @@ func (s *Snapshot) apply(ctx context.Context, root *os.Root, changes []change, r
 	return errors.Join(failed...)
 }
 
-// missingObjects returns the objects of changes that neither the store nor the repository has,
-// so that no file is removed that cannot be restored.
+// missingObjects returns the objects of changes that neither the store nor the
+// repository has. Files with such objects cannot be restored and must not be
+// removed.
 func (s *Snapshot) missingObjects(ctx context.Context, changes []change) (map[string]bool, error) {
 	var list bytes.Buffer
 	for _, c := range changes {
@@ -166,17 +168,18 @@ func (s *Snapshot) missingObjects(ctx context.Context, changes []change) (map[st
 	if err != nil {
 		return nil, err
 	}
-	objects := map[string]bool{}
+	missingSet := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
-		if object, missing := strings.CutSuffix(line, " missing\n"); missing {
-			objects[object] = true
+		if object, isMissing := strings.CutSuffix(line, " missing\n"); isMissing {
+			missingSet[object] = true
 		}
 	}
-	return objects, nil
+	return missingSet, nil
 }
 
-// removePath removes a file or an empty folder before git writes it: git would remove a folder
-// with ignored files in it, and follow or replace a symbolic link above.
+// removePath removes a file or an empty folder, so that git can write a file
+// there. Git itself would remove a folder with ignored files in it, and follow
+// or replace a symbolic link among the parents.
 func removePath(root *os.Root, name string) error {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
@@ -191,12 +194,12 @@ func removePath(root *os.Root, name string) error {
 
 // chmod restores the permissions of a file.
 func (s *Snapshot) chmod(root *os.Root, c change) error {
-	perm, noted := s.meta.Modes[c.path]
+	perm, recorded := s.meta.Modes[c.path]
 	switch {
 	case c.mode == "120000":
 		_, err := root.Lstat(c.path)
 		return err
-	case noted:
+	case recorded:
 	case c.mode == "100755":
 		perm = executableMode
 	default:

@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// The indexes of the store: that of the snapshot, and a copy updated with the current files.
+// The git indexes in the store: startIndex is that of the snapshot,
+// currentIndex a copy updated with the current files.
 const (
 	startIndex   = "index"
 	currentIndex = "index.now"
 )
 
-// rawAttributes disables all conversions of git.
+// rawAttributes disables all conversions of file contents by git.
 const rawAttributes = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
 
 // makeShadow creates a git directory that reads the repository's objects, has its own objects,
@@ -50,8 +51,9 @@ func (s *Snapshot) makeShadow(r *repository) error {
 	return nil
 }
 
-// linkObjects links the repository's objects into the store, if possible, so that they survive
-// changes of the repository.
+// linkObjects makes hard links to the repository's objects in the store, if
+// possible, so that the snapshot does not depend on later changes of the
+// repository.
 func (s *Snapshot) linkObjects(from string) {
 	to := filepath.Join(s.store, "git", "objects")
 	for _, pattern := range []string{"pack/pack-*.pack", "pack/pack-*.idx", "pack/pack-*.rev", "[0-9a-f][0-9a-f]/*"} {
@@ -59,13 +61,14 @@ func (s *Snapshot) linkObjects(from string) {
 		for _, object := range found[:min(len(found), maxLinks)] {
 			name := strings.TrimPrefix(object, from)
 			if os.MkdirAll(filepath.Dir(to+name), 0o700) != nil || os.Link(object, to+name) != nil {
-				return // another disk or owner: read them in the repository
+				return // another disk or owner: git reads the objects in the repository
 			}
 		}
 	}
 }
 
-// maxLinks bounds the time for linking. Git packs objects long before.
+// maxLinks bounds the number of links, and so the time for linking. Git packs
+// loose objects before there are so many.
 const maxLinks = 20_000
 
 func shadowConfig(settings map[string]string) string {
@@ -88,9 +91,9 @@ func quoteConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s) + `"`
 }
 
-// readIndex copies the entries of the repository's index without their cached file states. All
-// files are read once: because of filters and line ends, a file can differ byte for byte from
-// its entry.
+// readIndex copies the entries of the repository's index without their cached
+// file states. Git then reads all files once, because filters and line ends can
+// make a file differ from its entry.
 func (s *Snapshot) readIndex(ctx context.Context, r *repository) error {
 	entries, err := r.run(ctx, "ls-files", "--stage", "-z")
 	if err != nil {
@@ -103,8 +106,9 @@ func (s *Snapshot) readIndex(ctx context.Context, r *repository) error {
 	return err
 }
 
-// copyFile copies a file with its modification time, by which git detects files changed while
-// an index was written. A missing file is skipped.
+// copyFile copies an index with its modification time, which git needs to
+// detect files that changed while the index was written. If the index does not
+// exist, copyFile does nothing.
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,19 +1,20 @@
-// Package undo takes snapshots of the working tree of a user's repository, shows what has
-// changed since, and restores the files.
+// Package undo takes snapshots of the working tree of a user's repository,
+// shows the changes since then, and restores the files.
 //
 //	s, err := undo.TakeSnapshot(ctx, dir, store)  // at the start of a session
 //	d, err := s.Diff(ctx)                         // at any time
 //	result, err := s.Restore(ctx, d.TreeID)       // restore the files
 //	s, err = undo.OpenSnapshot(store)             // after mini was killed
 //
-// It works on the host's files, next to running commands. (Package agent/worktree handles
-// changes in containers.) The repository is only read: indexes, objects and settings are in
-// the store, a folder of mini. Git runs without the repository's settings, so that it starts
-// no filters, hooks or monitors. Files are stored byte for byte, without conversion of line
-// ends.
+// It works on the host's files, next to running commands. (Package
+// agent/worktree handles changes in containers.) The repository is only read:
+// the indexes, objects and settings of a snapshot are in the store, a folder of
+// mini. Git runs without the repository's settings, so that it starts no
+// filters, hooks or monitors. Files are stored byte for byte, without
+// conversion of line ends.
 //
-// Ignored files, nested repositories and files too large to store are neither shown nor
-// changed.
+// Ignored files, nested repositories, and files that were too large to store at
+// the start are neither shown by Diff nor changed by Restore.
 package undo
 
 import (
@@ -30,7 +31,8 @@ import (
 	"github.com/minibench/mini/internal/atomicfile"
 )
 
-// Errors that disable diffs; the session continues without.
+// Errors that mean that there can be no snapshot. The session continues without
+// one.
 var (
 	// ErrGitNotFound means that git is not installed.
 	ErrGitNotFound = errors.New("git not found")
@@ -39,7 +41,8 @@ var (
 	ErrNoRepository = errors.New("no git repository")
 )
 
-// Limits of files that git has not stored already.
+// Limits on files that the repository's objects do not contain already: the
+// size of one file, and of all, in bytes.
 const (
 	maxFile  = 100 << 20
 	maxStore = 1 << 30
@@ -60,15 +63,16 @@ type metadata struct {
 	Tree string `json:"tree"` // id of the tree object
 	// Modes are the permissions that git does not store, by path.
 	Modes map[string]fs.FileMode `json:"modes,omitempty"`
-	// Foreign are existing paths that are not stored; folders end with a slash.
-	Foreign []string `json:"foreign,omitempty"`
+	// Unstored are paths that existed at the start and are not stored; folders
+	// end with a slash.
+	Unstored []string `json:"foreign,omitempty"`
 }
 
 const metadataFile = "snapshot.json"
 
-// TakeSnapshot stores the working tree around dir in store, a folder that it creates and the
-// caller removes. Git runs without environment variables that are hidden or named like
-// secrets.
+// TakeSnapshot stores the working tree around dir in store, a folder that it
+// creates and the caller removes. Git runs without the environment variables in
+// hidden and those named like secrets.
 func TakeSnapshot(ctx context.Context, dir, store string, hidden ...string) (*Snapshot, error) {
 	s := &Snapshot{store: store, hiddenEnv: hidden}
 	if err := s.take(ctx, dir); err != nil {
@@ -126,7 +130,7 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if err := s.readIndex(ctx, repo); err != nil {
 		return err
 	}
-	if err := s.recordForeign(ctx); err != nil {
+	if err := s.recordUnstored(ctx); err != nil {
 		return err
 	}
 	if s.meta.Tree, err = s.writeTree(ctx, startIndex, true); err != nil {
@@ -142,11 +146,11 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	return atomicfile.Write(filepath.Join(s.store, metadataFile), text, 0o600)
 }
 
-// foreignMatcher returns a function that reports whether a path existed at the start and is
+// unstoredMatcher returns a function that reports whether a path existed at the start and is
 // not stored.
-func (s *Snapshot) foreignMatcher() func(path string) bool {
-	set := make(map[string]bool, len(s.meta.Foreign))
-	for _, p := range s.meta.Foreign {
+func (s *Snapshot) unstoredMatcher() func(path string) bool {
+	set := make(map[string]bool, len(s.meta.Unstored))
+	for _, p := range s.meta.Unstored {
 		set[p] = true
 	}
 	return func(path string) bool {

@@ -35,7 +35,7 @@ func (s *Server) RateLimit(n, seconds int) {
 func (s *Server) Truncate(n int, after int64) {
 	s.set(func() {
 		for range n {
-			s.cuts = append(s.cuts, after)
+			s.truncations = append(s.truncations, after)
 		}
 	})
 }
@@ -49,11 +49,11 @@ func (s *Server) IgnoreRanges(on bool) { s.set(func() { s.noRanges = on }) }
 // PageSize sets the number of files per page of a listing; the default is 1000.
 func (s *Server) PageSize(n int) { s.set(func() { s.pageSize = n }) }
 
-// Throttle sends files in flushed chunks of so many bytes. After each chunk it calls each,
-// which may be nil and may block, with the number of bytes sent since Throttle was called.
-// A chunk of 0 turns it off.
-func (s *Server) Throttle(chunk int, each func(sent int64)) {
-	s.set(func() { s.chunk, s.each, s.sent = chunk, each, 0 })
+// Throttle sends files in flushed chunks of so many bytes; 0 turns it off. After each chunk
+// the server calls onChunk with the number of bytes sent since the call of Throttle.
+// onChunk may be nil and may block.
+func (s *Server) Throttle(chunk int, onChunk func(sent int64)) {
+	s.set(func() { s.chunk, s.onChunk, s.sent = chunk, onChunk, 0 })
 }
 
 // Requests returns the requests since the last ResetRequests, in the order of their
@@ -61,11 +61,11 @@ func (s *Server) Throttle(chunk int, each func(sent int64)) {
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.log)
+	return slices.Clone(s.requests)
 }
 
-// Files returns the downloads of files whose names have a suffix.
-func (s *Server) Files(suffix string) []Request {
+// Downloads returns the downloads of files whose names have a suffix.
+func (s *Server) Downloads(suffix string) []Request {
 	var found []Request
 	for _, r := range s.Requests() {
 		if strings.HasSuffix(r.Path, suffix) && r.Status/100 != 3 && strings.Contains(r.Path, "/resolve/") {
@@ -76,7 +76,7 @@ func (s *Server) Files(suffix string) []Request {
 }
 
 // ResetRequests empties the list of requests.
-func (s *Server) ResetRequests() { s.set(func() { s.log = nil }) }
+func (s *Server) ResetRequests() { s.set(func() { s.requests = nil }) }
 
 // pop removes the first element of a list. The caller holds the lock.
 func pop[E any](list *[]E) (first E, ok bool) {

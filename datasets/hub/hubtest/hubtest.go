@@ -29,34 +29,34 @@ type Server struct {
 	t        testing.TB
 	hub, cdn *httptest.Server
 
-	mu       sync.Mutex
-	repos    map[string]*repo
-	moved    map[string]string
-	token    string
-	log      []Request
-	refusals []refusal
-	cuts     []int64
-	corrupt  int
-	noRanges bool
-	pageSize int
-	chunk    int
-	each     func(sent int64)
-	sent     int64
+	mu          sync.Mutex
+	repos       map[string]*repo
+	renamed     map[string]string // new names of repositories by old ones
+	token       string
+	requests    []Request
+	refusals    []refusal // for the next requests
+	truncations []int64   // for the next downloads: bytes before the connection is closed
+	corrupt     int       // number of downloads to corrupt
+	noRanges    bool
+	pageSize    int
+	chunk       int // bytes; see Throttle
+	onChunk     func(sent int64)
+	sent        int64
 }
 
 type repo struct {
 	private, gated bool
 	revisions      map[string]string // name -> commit
-	commits        map[string][]*stored
+	commits        map[string][]*file
 }
 
-// stored is a file; a large one has a SHA-256 and is on the CDN.
-type stored struct {
+// file is a file of a repository. A large file has a SHA-256 and is on the CDN.
+type file struct {
 	name, sha1, sha256 string
 	data               []byte
 }
 
-func (f *stored) large() bool { return f.sha256 != "" }
+func (f *file) large() bool { return f.sha256 != "" }
 
 // Request is a request that was served.
 type Request struct {
@@ -72,7 +72,7 @@ type Request struct {
 // token.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, repos: map[string]*repo{}, moved: map[string]string{}, pageSize: 1000}
+	s := &Server{t: t, repos: map[string]*repo{}, renamed: map[string]string{}, pageSize: 1000}
 	s.hub, s.cdn = httptest.NewServer(http.HandlerFunc(s.serveHub)), httptest.NewServer(http.HandlerFunc(s.serveCDN))
 	s.URL, s.CDN = s.hub.URL, s.cdn.URL
 	t.Cleanup(s.Close)
@@ -98,20 +98,20 @@ func (s *Server) Add(name, commit string, files map[string][]byte) {
 	defer s.mu.Unlock()
 	r := s.repos[name]
 	if r == nil {
-		r = &repo{revisions: map[string]string{}, commits: map[string][]*stored{}}
+		r = &repo{revisions: map[string]string{}, commits: map[string][]*file{}}
 		s.repos[name] = r
 	}
 	r.revisions["main"] = commit
 	r.commits[commit] = nil
 	for path, data := range files {
-		f := &stored{name: path, data: data, sha1: GitSHA1(data)}
+		f := &file{name: path, data: data, sha1: GitSHA1(data)}
 		if strings.HasSuffix(path, ".parquet") || strings.HasSuffix(path, ".gz") {
 			sum := sha256.Sum256(data)
 			f.sha256 = hex.EncodeToString(sum[:])
 		}
 		r.commits[commit] = append(r.commits[commit], f)
 	}
-	slices.SortFunc(r.commits[commit], func(a, b *stored) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(r.commits[commit], func(a, b *file) int { return strings.Compare(a.name, b.name) })
 }
 
 // GitSHA1 returns the id of a Git blob.
@@ -126,11 +126,11 @@ func (s *Server) SetRevision(name, revision, commit string) {
 	s.edit(name, func(r *repo) { r.revisions[revision] = commit })
 }
 
-// Private hides a repository from clients without the token.
-func (s *Server) Private(name string) { s.edit(name, func(r *repo) { r.private = true }) }
+// SetPrivate hides a repository from clients without the token.
+func (s *Server) SetPrivate(name string) { s.edit(name, func(r *repo) { r.private = true }) }
 
-// Gated denies access to a repository's files and listing.
-func (s *Server) Gated(name string) { s.edit(name, func(r *repo) { r.gated = true }) }
+// SetGated denies access to a repository's files and listing.
+func (s *Server) SetGated(name string) { s.edit(name, func(r *repo) { r.gated = true }) }
 
 func (s *Server) edit(name string, change func(*repo)) {
 	s.mu.Lock()
@@ -142,14 +142,15 @@ func (s *Server) edit(name string, change func(*repo)) {
 	}
 }
 
-// Rename redirects from an old name of a repository.
+// Rename redirects requests for the old name of a repository to its new name.
 func (s *Server) Rename(from, to string) {
-	s.set(func() { s.moved[from] = to })
+	s.set(func() { s.renamed[from] = to })
 }
 
-// Token sets the valid token. By default every token is rejected.
-func (s *Server) Token(token string) { s.set(func() { s.token = token }) }
+// SetToken sets the valid token. By default every token is rejected.
+func (s *Server) SetToken(token string) { s.set(func() { s.token = token }) }
 
+// set calls change with the lock held.
 func (s *Server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,11 +15,11 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := segments(r.URL)
 	if len(parts) < 6 || r.URL.Query().Get("Signature") != "secret-signature" {
-		s.note(r, true, http.StatusForbidden)
+		s.record(r, true, http.StatusForbidden)
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	var found *stored
+	var found *file
 	s.set(func() {
 		for _, f := range s.repos[parts[1]+"/"+parts[2]].commits[parts[4]] {
 			if f.name == strings.Join(parts[5:], "/") {
@@ -28,7 +28,7 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if found == nil {
-		s.note(r, true, http.StatusNotFound)
+		s.record(r, true, http.StatusNotFound)
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
@@ -36,11 +36,11 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 }
 
 // send sends a file, or the requested range.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, f *stored, cdn bool) {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, f *file, cdn bool) {
 	data := f.data
-	out := &sending{ResponseWriter: w, s: s, r: r, cdn: cdn, left: math.MaxInt64}
+	out := &faultyWriter{ResponseWriter: w, s: s, r: r, cdn: cdn, left: math.MaxInt64}
 	s.set(func() {
-		if after, ok := pop(&s.cuts); ok {
+		if after, ok := pop(&s.truncations); ok {
 			out.left = after
 		}
 		if s.corrupt > 0 && len(data) > 0 {
@@ -56,8 +56,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, f *stored, cdn boo
 	http.ServeContent(out, r, f.name, time.Time{}, bytes.NewReader(data))
 }
 
-// sending is a ResponseWriter that sends a file in chunks and applies the faults.
-type sending struct {
+// faultyWriter is a ResponseWriter that sends a file in chunks and applies the faults.
+type faultyWriter struct {
 	http.ResponseWriter
 	s    *Server
 	r    *http.Request
@@ -66,25 +66,25 @@ type sending struct {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *sending) WriteHeader(status int) {
-	w.s.note(w.r, w.cdn, status)
+func (w *faultyWriter) WriteHeader(status int) {
+	w.s.record(w.r, w.cdn, status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (w *sending) Write(data []byte) (written int, err error) {
+func (w *faultyWriter) Write(data []byte) (written int, err error) {
 	for len(data) > 0 && err == nil {
 		if w.left == 0 {
 			panic(http.ErrAbortHandler) // closes the connection
 		}
 		n := int(min(int64(len(data)), w.left))
-		var each func(int64)
+		var onChunk func(int64)
 		var sent int64
 		w.s.set(func() {
 			if w.s.chunk > 0 {
 				n = min(n, w.s.chunk)
 			}
-			each = w.s.each
+			onChunk = w.s.onChunk
 			w.s.sent += int64(n)
 			sent = w.s.sent
 		})
@@ -92,8 +92,8 @@ func (w *sending) Write(data []byte) (written int, err error) {
 			err = http.NewResponseController(w.ResponseWriter).Flush()
 		}
 		data, written, w.left = data[n:], written+n, w.left-int64(n)
-		if each != nil && err == nil {
-			each(sent)
+		if onChunk != nil && err == nil {
+			onChunk(sent)
 		}
 	}
 	return written, err

@@ -25,7 +25,7 @@ func refuse(status int, code, message string) answer {
 	return answer{status, h, body}
 }
 
-func inJSON(v any) answer {
+func jsonAnswer(v any) answer {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return refuse(http.StatusInternalServerError, "", err.Error())
@@ -39,7 +39,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 		s.send(w, r, f, false)
 		return
 	}
-	s.note(r, false, a.status)
+	s.record(r, false, a.status)
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}
@@ -47,9 +47,10 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(a.body) // the client may be gone
 }
 
-func (s *Server) note(r *http.Request, cdn bool, status int) {
+// record adds a request to the list of requests.
+func (s *Server) record(r *http.Request, cdn bool, status int) {
 	s.set(func() {
-		s.log = append(s.log, Request{
+		s.requests = append(s.requests, Request{
 			CDN: cdn, Method: r.Method, Path: r.URL.EscapedPath(), Range: r.Header.Get("Range"),
 			Authorized: r.Header.Get("Authorization") != "", Status: status,
 		})
@@ -57,34 +58,34 @@ func (s *Server) note(r *http.Request, cdn bool, status int) {
 }
 
 // route returns a file to send, or another response.
-func (s *Server) route(r *http.Request) (*stored, answer) {
+func (s *Server) route(r *http.Request) (*file, answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, ok := pop(&s.refusals); ok {
 		return nil, answer{status: f.status, header: f.header}
 	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	known := token != "" && token == s.token
-	if token != "" && !known {
+	authorized := token != "" && token == s.token
+	if token != "" && !authorized {
 		return nil, refuse(http.StatusUnauthorized, "", "Invalid credentials in Authorization header")
 	}
 	parts := segments(r.URL)
 	switch {
 	case len(parts) == 2 && parts[0] == "api" && parts[1] == "datasets":
-		return nil, inJSON([]any{})
-	case len(parts) == 2 && parts[1] == "whoami-v2" && known:
-		return nil, inJSON(map[string]string{"type": "user", "name": "somebody"})
+		return nil, jsonAnswer([]any{})
+	case len(parts) == 2 && parts[1] == "whoami-v2" && authorized:
+		return nil, jsonAnswer(map[string]string{"type": "user", "name": "somebody"})
 	case len(parts) == 2 && parts[1] == "whoami-v2":
 		return nil, refuse(http.StatusUnauthorized, "", "Invalid username or password.")
 	case len(parts) > 5 && parts[0] == "api" && parts[1] == "datasets":
-		return nil, s.api(r, parts[2]+"/"+parts[3], parts[4], parts[5], known)
+		return nil, s.api(r, parts[2]+"/"+parts[3], parts[4], parts[5], authorized)
 	case len(parts) > 5 && parts[0] == "datasets" && parts[3] == "resolve":
-		return s.resolve(r, parts[1]+"/"+parts[2], parts[4], strings.Join(parts[5:], "/"), known)
+		return s.resolve(r, parts[1]+"/"+parts[2], parts[4], strings.Join(parts[5:], "/"), authorized)
 	}
 	return nil, refuse(http.StatusNotFound, "", "Sorry, we can't find the page you are looking for.")
 }
 
-// segments splits a path; escaped slashes do not separate.
+// segments splits a path at its slashes, except escaped ones.
 func segments(u *url.URL) []string {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for i, p := range parts {
@@ -95,21 +96,22 @@ func segments(u *url.URL) []string {
 	return parts
 }
 
-// find checks the access to a repository and returns a commit.
-func (s *Server) find(r *http.Request, name, revision string, known bool) (files []*stored, commit string, a answer) {
-	if to, ok := s.moved[name]; ok {
-		there := strings.Replace(r.URL.RequestURI(), name, to, 1)
-		return nil, "", answer{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {there}}}
+// find checks the access to a repository and returns the files of a commit. If the client
+// has no access, it returns an answer.
+func (s *Server) find(r *http.Request, name, revision string, authorized bool) (files []*file, commit string, a answer) {
+	if to, ok := s.renamed[name]; ok {
+		location := strings.Replace(r.URL.RequestURI(), name, to, 1)
+		return nil, "", answer{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {location}}}
 	}
 	repo := s.repos[name]
 	switch {
-	case repo == nil && known:
+	case repo == nil && authorized:
 		return nil, "", refuse(http.StatusNotFound, "RepoNotFound", "Repository not found")
-	case repo == nil, repo.private && !known:
+	case repo == nil, repo.private && !authorized:
 		return nil, "", refuse(http.StatusUnauthorized, "", "Invalid username or password.")
 	case repo.gated:
 		status := http.StatusUnauthorized
-		if known {
+		if authorized {
 			status = http.StatusForbidden
 		}
 		return nil, "", refuse(status, "GatedRepo", "Access to dataset "+name+" is restricted.")
@@ -125,20 +127,20 @@ func (s *Server) find(r *http.Request, name, revision string, known bool) (files
 	return files, commit, answer{}
 }
 
-func (s *Server) api(r *http.Request, name, what, revision string, known bool) answer {
-	files, commit, a := s.find(r, name, revision, known)
+func (s *Server) api(r *http.Request, name, what, revision string, authorized bool) answer {
+	files, commit, a := s.find(r, name, revision, authorized)
 	switch {
 	case a.status != 0:
 		return a
 	case what == "revision":
-		return inJSON(map[string]any{"id": name, "sha": commit, "private": s.repos[name].private})
+		return jsonAnswer(map[string]any{"id": name, "sha": commit, "private": s.repos[name].private})
 	case what == "tree":
 		return s.tree(r, files)
 	}
 	return refuse(http.StatusNotFound, "", "Not found")
 }
 
-func (s *Server) tree(r *http.Request, files []*stored) answer {
+func (s *Server) tree(r *http.Request, files []*file) answer {
 	type large struct {
 		OID         string `json:"oid"`
 		Size        int    `json:"size"`
@@ -165,15 +167,15 @@ func (s *Server) tree(r *http.Request, files []*stored) answer {
 		}
 		items = append(items, it)
 	}
-	a := inJSON(items)
+	a := jsonAnswer(items)
 	if end < len(files) {
 		a.header.Set("Link", fmt.Sprintf(`<%s%s?recursive=true&cursor=%d>; rel="next"`, s.URL, r.URL.EscapedPath(), end))
 	}
 	return a
 }
 
-func (s *Server) resolve(r *http.Request, name, revision, path string, known bool) (*stored, answer) {
-	files, commit, a := s.find(r, name, revision, known)
+func (s *Server) resolve(r *http.Request, name, revision, path string, authorized bool) (*file, answer) {
+	files, commit, a := s.find(r, name, revision, authorized)
 	if a.status != 0 {
 		return nil, a
 	}

@@ -38,16 +38,16 @@ const (
 	daemonStopTimeout  = 30 * time.Second
 )
 
-// StartDaemon starts a daemon and stops it after the test. It skips the test if that
-// is impossible: it takes root, dockerd and the right to create a network namespace.
+// StartDaemon starts a daemon and stops it after the test. It skips the test if that is
+// impossible: it requires root, dockerd and the right to create a network namespace.
 func StartDaemon(t testing.TB) *Daemon { return StartDaemonWithDisk(t, 0) }
 
-// StartDaemonWithDisk is StartDaemon with a data directory of so many bytes, in a
-// tmpfs; 0 means the machine's disk.
+// StartDaemonWithDisk is StartDaemon with the data directory in a tmpfs of disk bytes;
+// 0 means the machine's disk.
 func StartDaemonWithDisk(t testing.TB, disk int64) *Daemon {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a second container engine takes root") // never required, see missing
+		t.Skip("a second container engine takes root") // skip even with MINI_REQUIRE_DOCKER=1
 	}
 	if _, err := exec.LookPath("dockerd"); err != nil {
 		missing(t, "a second container engine takes dockerd: %v", err)
@@ -58,85 +58,85 @@ func StartDaemonWithDisk(t testing.TB, disk int64) *Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Daemon{t: t, dir: dir}
-	t.Cleanup(s.clean)
+	d := &Daemon{t: t, dir: dir}
+	t.Cleanup(d.clean)
 	// An empty configuration: dockerd rejects settings that are both in
 	// /etc/docker/daemon.json and on the command line.
-	if err := os.WriteFile(s.file("config.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(d.file("config.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if disk > 0 {
-		s.mountDisk(disk)
+		d.mountDisk(disk)
 	}
-	s.Start()
-	s.loadImage()
-	return s
+	d.Start()
+	d.loadImage()
+	return d
 }
 
-func (s *Daemon) mountDisk(bytes int64) {
-	s.t.Helper()
-	if err := os.MkdirAll(s.data(), 0o700); err != nil {
-		s.t.Fatal(err)
+func (d *Daemon) mountDisk(bytes int64) {
+	d.t.Helper()
+	if err := os.MkdirAll(d.data(), 0o700); err != nil {
+		d.t.Fatal(err)
 	}
-	if err := unix.Mount("mini-test", s.data(), "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		missing(s.t, "this user cannot mount a disk for a second engine: %v", err)
+	if err := unix.Mount("mini-test", d.data(), "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		missing(d.t, "this user cannot mount a disk for a second engine: %v", err)
 	}
 }
 
 // Engine connects to the daemon for the length of the test.
-func (s *Daemon) Engine(cfg docker.EngineConfig) *docker.Engine {
-	s.t.Helper()
-	cfg.Host = s.Host()
+func (d *Daemon) Engine(cfg docker.EngineConfig) *docker.Engine {
+	d.t.Helper()
+	cfg.Host = d.Host()
 	if cfg.HelperDir == "" {
-		cfg.HelperDir = HelperDir(s.t)
+		cfg.HelperDir = HelperDir(d.t)
 	}
-	e, err := docker.Open(s.t.Context(), cfg)
+	e, err := docker.Open(d.t.Context(), cfg)
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	d.t.Cleanup(func() {
 		if err := e.Close(); err != nil {
-			s.t.Error(err)
+			d.t.Error(err)
 		}
 	})
 	return e
 }
 
-func (s *Daemon) file(name string) string { return filepath.Join(s.dir, name) }
-func (s *Daemon) data() string            { return s.file("data") }
+func (d *Daemon) file(name string) string { return filepath.Join(d.dir, name) }
+func (d *Daemon) data() string            { return d.file("data") }
 
 // Socket is the path of the daemon's socket.
-func (s *Daemon) Socket() string { return s.file("sock") }
+func (d *Daemon) Socket() string { return d.file("sock") }
 
 // Host is the daemon's address.
-func (s *Daemon) Host() string { return "unix://" + s.Socket() }
+func (d *Daemon) Host() string { return "unix://" + d.Socket() }
 
 // Start starts the daemon, or restarts it, and waits until it answers.
-func (s *Daemon) Start() {
-	s.t.Helper()
-	log, err := os.OpenFile(s.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (d *Daemon) Start() {
+	d.t.Helper()
+	log, err := os.OpenFile(d.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	defer log.Close()                                            //nolint:errcheck // the process has its own descriptor
-	ctx := context.WithoutCancel(s.t.Context())                  // clean stops the process after the test
-	s.cmd = exec.CommandContext(ctx, "dockerd", "--config-file", //nolint:gosec // all paths are ours
-		s.file("config.json"), "--data-root", s.data(), "--exec-root", s.file("exec"),
-		"--pidfile", s.file("pid"), "--host", s.Host(), "--bridge", "none", "--iptables=false")
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET, Setpgid: true}
+	ctx := context.WithoutCancel(d.t.Context())                  // clean stops the process after the test
+	d.cmd = exec.CommandContext(ctx, "dockerd", "--config-file", //nolint:gosec // all paths are the test's
+		d.file("config.json"), "--data-root", d.data(), "--exec-root", d.file("exec"),
+		"--pidfile", d.file("pid"), "--host", d.Host(), "--bridge", "none", "--iptables=false")
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET, Setpgid: true}
 	// Remove the pid files of a killed daemon. Its containerd exits with it, but may
 	// be a zombie for a moment, which dockerd takes for a running process.
-	_, _ = os.Remove(s.file("pid")), os.Remove(s.file("exec/containerd/containerd.pid"))
-	if err := s.cmd.Start(); err != nil {
-		missing(s.t, "a second container engine does not start: %v", err)
+	_, _ = os.Remove(d.file("pid")), os.Remove(d.file("exec/containerd/containerd.pid"))
+	if err := d.cmd.Start(); err != nil {
+		missing(d.t, "a second container engine does not start: %v", err)
 	}
-	s.exited = make(chan struct{})
+	d.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, ended chan struct{}) { // Kill, Stop and clean wait for it
 		defer close(ended)
 		_ = cmd.Wait() // tests cause "signal: killed"
-	}(s.cmd, s.exited)
-	c := s.Client()
+	}(d.cmd, d.exited)
+	c := d.Client()
 	defer c.Close() //nolint:errcheck // nothing was written
 	deadline := time.Now().Add(daemonStartTimeout)
 	for {
@@ -147,68 +147,68 @@ func (s *Daemon) Start() {
 			return
 		}
 		select {
-		case <-s.exited:
-			missing(s.t, "a second container engine does not start here:\n%s", s.logTail())
+		case <-d.exited:
+			missing(d.t, "a second container engine does not start here:\n%s", d.logTail())
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the second engine does not answer after %s: %v\n%s", daemonStartTimeout, err, s.logTail())
+			d.t.Fatalf("the second engine does not answer after %s: %v\n%s", daemonStartTimeout, err, d.logTail())
 		}
 	}
 }
 
 // logTail returns the end of the daemon's log.
-func (s *Daemon) logTail() string {
-	b, _ := os.ReadFile(s.file("log")) // there may be none
+func (d *Daemon) logTail() string {
+	b, _ := os.ReadFile(d.file("log")) // there may be none
 	return string(b[max(0, len(b)-2000):])
 }
 
 // Client returns a plain Docker client, which the caller closes.
-func (s *Daemon) Client() *client.Client {
-	s.t.Helper()
-	c, err := client.NewClientWithOpts(client.WithHost(s.Host()), client.WithAPIVersionNegotiation())
+func (d *Daemon) Client() *client.Client {
+	d.t.Helper()
+	c, err := client.NewClientWithOpts(client.WithHost(d.Host()), client.WithAPIVersionNegotiation())
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return c
 }
 
 // Kill sends SIGKILL. The containers keep running until the daemon is started again.
-func (s *Daemon) Kill() { s.end(syscall.SIGKILL); s.killed = true }
+func (d *Daemon) Kill() { d.end(syscall.SIGKILL); d.killed = true }
 
 // Stop stops the containers, then the daemon.
-func (s *Daemon) Stop() { s.end(syscall.SIGTERM) }
+func (d *Daemon) Stop() { d.end(syscall.SIGTERM) }
 
 // Freeze suspends the daemon: it accepts connections but does not answer until Thaw.
-func (s *Daemon) Freeze() { s.signal(syscall.SIGSTOP); s.frozen = true }
+func (d *Daemon) Freeze() { d.signal(syscall.SIGSTOP); d.frozen = true }
 
 // Thaw resumes the daemon.
-func (s *Daemon) Thaw() { s.signal(syscall.SIGCONT); s.frozen = false }
+func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT); d.frozen = false }
 
-func (s *Daemon) signal(sig syscall.Signal) {
-	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatalf("signal the second engine: %v", err)
+func (d *Daemon) signal(sig syscall.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(sig); err != nil {
+		d.t.Fatalf("signal the second engine: %v", err)
 	}
 }
 
-func (s *Daemon) end(sig syscall.Signal) {
-	s.t.Helper()
-	s.signal(sig)
+func (d *Daemon) end(sig syscall.Signal) {
+	d.t.Helper()
+	d.signal(sig)
 	select {
-	case <-s.exited:
+	case <-d.exited:
 	case <-time.After(daemonStopTimeout):
-		_ = s.cmd.Process.Kill() // the test fails below
-		s.t.Fatalf("the second engine did not exit within %s of %s:\n%s", daemonStopTimeout, sig, s.logTail())
+		_ = d.cmd.Process.Kill() // the test fails below
+		d.t.Fatalf("the second engine did not exit within %s of %s:\n%s", daemonStopTimeout, sig, d.logTail())
 	}
 }
 
-func (s *Daemon) running() bool {
-	if s.cmd == nil || s.cmd.Process == nil {
+func (d *Daemon) running() bool {
+	if d.cmd == nil || d.cmd.Process == nil {
 		return false
 	}
 	select {
-	case <-s.exited:
+	case <-d.exited:
 		return false
 	default:
 		return true
@@ -216,33 +216,33 @@ func (s *Daemon) running() bool {
 }
 
 // clean stops the daemon and removes all its files.
-func (s *Daemon) clean() {
-	if s.frozen {
-		s.Thaw()
+func (d *Daemon) clean() {
+	if d.frozen {
+		d.Thaw()
 	}
-	if s.killed && !s.running() {
-		s.Start() // a restarted daemon removes the containers of the killed one
+	if d.killed && !d.running() {
+		d.Start() // a restarted daemon removes the containers of the killed one
 	}
-	if s.running() {
-		s.removeContainers()
-		s.end(syscall.SIGTERM)
+	if d.running() {
+		d.removeContainers()
+		d.end(syscall.SIGTERM)
 	}
-	for _, path := range s.mounts() {
+	for _, path := range d.mounts() {
 		_ = unix.Unmount(path, unix.MNT_DETACH) // RemoveAll reports a mount that remains
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.t.Errorf("remove files of the second engine: %v", err)
+	if err := os.RemoveAll(d.dir); err != nil {
+		d.t.Errorf("remove files of the second engine: %v", err)
 	}
 }
 
-func (s *Daemon) removeContainers() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), daemonStopTimeout)
+func (d *Daemon) removeContainers() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), daemonStopTimeout)
 	defer cancel()
-	c := s.Client()
+	c := d.Client()
 	defer c.Close() //nolint:errcheck // nothing was written
 	list, err := c.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		s.t.Errorf("list containers of the second engine: %v", err)
+		d.t.Errorf("list containers of the second engine: %v", err)
 	}
 	for _, ctr := range list {
 		_ = c.ContainerRemove(ctx, ctr.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}) // may have removed itself
@@ -250,14 +250,14 @@ func (s *Daemon) removeContainers() {
 }
 
 // mounts returns the mount points below the daemon's directory, innermost first.
-func (s *Daemon) mounts() []string {
+func (d *Daemon) mounts() []string {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.t.Error(err)
+		d.t.Error(err)
 	}
 	var paths []string
 	for line := range strings.Lines(string(b)) {
-		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], s.dir+"/") {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], d.dir+"/") {
 			paths = append([]string{fields[1]}, paths...)
 		}
 	}

@@ -23,32 +23,32 @@ const SmallImage = "mini-small:latest"
 var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
 
 // loadImage imports SmallImage into the daemon.
-func (s *Daemon) loadImage() {
-	s.t.Helper()
-	content, err := small()
+func (d *Daemon) loadImage() {
+	d.t.Helper()
+	content, err := smallImageTar()
 	if err != nil {
-		missing(s.t, "a small image cannot be made of this machine's programs: %v", err)
+		missing(d.t, "a small image cannot be made of this machine's programs: %v", err)
 	}
-	c := s.Client()
+	c := d.Client()
 	defer c.Close() //nolint:errcheck // the error of the import matters
-	progress, err := c.ImageImport(s.t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, SmallImage, image.ImportOptions{})
+	progress, err := c.ImageImport(d.t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, SmallImage, image.ImportOptions{})
 	if err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	defer progress.Close() //nolint:errcheck // it was read to its end
 	var output bytes.Buffer
 	if _, err := output.ReadFrom(progress); err != nil {
-		s.t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	if _, err := c.ImageInspect(s.t.Context(), SmallImage); err != nil {
-		s.t.Fatalf("the small image did not arrive: %v; %s", err, output.String())
+	if _, err := c.ImageInspect(d.t.Context(), SmallImage); err != nil {
+		d.t.Fatalf("the small image was not imported: %v; %s", err, output.String())
 	}
 }
 
-var absolute = regexp.MustCompile(`/[^ )]+`)
+var absolutePath = regexp.MustCompile(`/[^ )]+`)
 
-// small returns the content of SmallImage as a tar file.
-var small = sync.OnceValues(func() ([]byte, error) {
+// smallImageTar returns the content of SmallImage as a tar file.
+var smallImageTar = sync.OnceValues(func() ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	put := func(source, name string) error {
@@ -71,11 +71,11 @@ var small = sync.OnceValues(func() ([]byte, error) {
 		if err := put(program, "bin/"+name); err != nil {
 			return nil, err
 		}
-		needs, err := exec.Command("ldd", program).CombinedOutput() //nolint:gosec // found on the PATH, and quick
+		lddOutput, err := exec.Command("ldd", program).CombinedOutput() //nolint:gosec // found on the PATH, and quick
 		if err != nil {
-			return nil, fmt.Errorf("ldd %s: %w: %s", program, err, needs)
+			return nil, fmt.Errorf("ldd %s: %w: %s", program, err, lddOutput)
 		}
-		for _, library := range absolute.FindAllString(string(needs), -1) {
+		for _, library := range absolutePath.FindAllString(string(lddOutput), -1) {
 			if library != program {
 				libraries[library] = true
 			}

@@ -1,5 +1,5 @@
-// Package imagestore manages the images of a container engine. It pulls the images
-// that sandboxes need, in advance if configured, and keeps the disk from filling.
+// Package imagestore manages the images of a container engine. It pulls the images that
+// sandboxes need, in advance if configured, and prevents them from filling the disk.
 //
 // A Store pulls each image once for all waiting callers and respects the rate
 // limits of registries. It keeps the images within a budget of bytes: it removes

@@ -20,51 +20,52 @@ import (
 	"github.com/minibench/mini/env/docker/registrytest"
 )
 
-// notes collects what a store tells.
-type notes struct {
+// eventRecorder records the events of a store.
+type eventRecorder struct {
 	mu  sync.Mutex
 	all []imagestore.Event
 }
 
-func (n *notes) tell(note imagestore.Event) {
+func (n *eventRecorder) record(e imagestore.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.all = append(n.all, note)
+	n.all = append(n.all, e)
 }
 
-func (n *notes) of(kind imagestore.EventKind) (found []imagestore.Event) {
+func (n *eventRecorder) ofKind(kind imagestore.EventKind) (found []imagestore.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, note := range n.all {
-		if note.Kind == kind {
-			found = append(found, note)
+	for _, e := range n.all {
+		if e.Kind == kind {
+			found = append(found, e)
 		}
 	}
 	return found
 }
 
-// open is a store over the real engine, with a memory of its own.
-func open(t *testing.T, cfg imagestore.Config) (*imagestore.Store, *notes) {
+// open returns a store for the real engine, with its own state file unless cfg.Dir is
+// set, and a recorder of its events.
+func open(t *testing.T, cfg imagestore.Config) (*imagestore.Store, *eventRecorder) {
 	t.Helper()
-	said := &notes{}
+	events := &eventRecorder{}
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
-	keys, err := registry.New("mini-test", cfg.Budget > 0)
+	client, err := registry.New("mini-test", cfg.Budget > 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(keys.Close)
-	cfg.Registry, cfg.Notify = keys, said.tell
+	t.Cleanup(client.Close)
+	cfg.Registry, cfg.Notify = client, events.record
 	if cfg.InitialBackoff == 0 {
 		cfg.InitialBackoff = 20 * time.Millisecond
 	}
 	cfg.PollInterval = 50 * time.Millisecond
 	e := dockertest.EngineWith(t, docker.EngineConfig{Images: &cfg, PullTimeout: time.Minute})
-	return e.Images(), said
+	return e.Images(), events
 }
 
-// ensure brings an image and fails the test when that fails.
+// ensure calls Ensure and fails the test if that returns an error.
 func ensure(t *testing.T, s *imagestore.Store, ref string) (imagestore.Image, func()) {
 	t.Helper()
 	img, release, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref})
@@ -74,8 +75,8 @@ func ensure(t *testing.T, s *imagestore.Store, ref string) (imagestore.Image, fu
 	return img, release
 }
 
-// here says whether the engine has an image.
-func here(t *testing.T, c *client.Client, ref string) bool {
+// isPresent reports whether the engine has an image.
+func isPresent(t *testing.T, c *client.Client, ref string) bool {
 	t.Helper()
 	_, err := c.ImageInspect(context.WithoutCancel(t.Context()), ref)
 	return err == nil
@@ -88,8 +89,9 @@ func status(err error) env.Status {
 	return ""
 }
 
-// dozen pushes images that share a layer and have one of their own.
-func dozen(t *testing.T, r *registrytest.Registry, n, bytes int) []string {
+// pushImages pushes n images that share a layer and have one of their own, and returns
+// their names.
+func pushImages(t *testing.T, r *registrytest.Registry, n, bytes int) []string {
 	t.Helper()
 	shared := registrytest.Layer(t, bytes)
 	var refs []string
@@ -101,17 +103,17 @@ func dozen(t *testing.T, r *registrytest.Registry, n, bytes int) []string {
 	return refs
 }
 
-func needs(refs []string) (all []imagestore.Request) {
+func requests(refs []string) (all []imagestore.Request) {
 	for _, ref := range refs {
 		all = append(all, imagestore.Request{Ref: ref})
 	}
 	return all
 }
 
-// blobs counts requests for layers and configurations.
-func blobs(r *registrytest.Registry, method string) (n int) {
-	for _, asked := range r.Requests() {
-		if strings.HasPrefix(asked, method+" ") && strings.Contains(asked, "/blobs/") {
+// countBlobRequests counts the requests for layers and configurations.
+func countBlobRequests(r *registrytest.Registry, method string) (n int) {
+	for _, request := range r.Requests() {
+		if strings.HasPrefix(request, method+" ") && strings.Contains(request, "/blobs/") {
 			n++
 		}
 	}
@@ -123,7 +125,7 @@ func isManifest(q *http.Request) bool {
 	return strings.Contains(q.URL.Path, "/manifests/")
 }
 
-// eventually polls until f holds.
+// eventually polls until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -131,17 +133,17 @@ func eventually(t *testing.T, what string, f func() bool) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not after half a minute: %s", what)
+			t.Fatalf("timeout while waiting until %s", what)
 		}
 	}
 }
 
-// otherProcess is a store with the memory of another, and another owner that
-// lives.
+// otherProcess returns a store that shares a state file with others but has another
+// owner, as in another running process.
 func otherProcess(t *testing.T, dir string, cfg imagestore.Config) *imagestore.Store {
 	t.Helper()
 	cfg.Dir = dir
 	s, _ := open(t, cfg)
-	s.Rename("another")
+	s.SetOwner("another")
 	return s
 }

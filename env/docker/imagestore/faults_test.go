@@ -21,8 +21,9 @@ import (
 	"github.com/minibench/mini/env/docker/registrytest"
 )
 
-// times lets a fault happen so often, to requests that match.
-func times(n int32, match func(*http.Request) bool, f registrytest.Fault) func(*http.Request) *registrytest.Fault {
+// limitFault returns a function for Registry.Inject that applies a fault to the first n
+// matching requests.
+func limitFault(n int32, match func(*http.Request) bool, f registrytest.Fault) func(*http.Request) *registrytest.Fault {
 	var left atomic.Int32
 	left.Store(n)
 	return func(q *http.Request) *registrytest.Fault {
@@ -33,20 +34,20 @@ func times(n int32, match func(*http.Request) bool, f registrytest.Fault) func(*
 	}
 }
 
-func TestWhatPassesIsWaitedFor(t *testing.T) {
+func TestTransientFaults(t *testing.T) {
 	r := registrytest.Start(t)
 	for name, tt := range map[string]struct {
 		inject func(*http.Request) *registrytest.Fault
-		kind   imagestore.EventKind // that is told; empty for none
-		least  time.Duration        // it takes
+		kind   imagestore.EventKind // of an expected event; empty for none
+		least  time.Duration        // minimum duration
 	}{
 		"too many requests, with a time": {
-			times(1, isManifest, registrytest.Fault{Status: 429, Header: map[string]string{"Retry-After": "1"}}), imagestore.RateLimited, time.Second,
+			limitFault(1, isManifest, registrytest.Fault{Status: 429, Header: map[string]string{"Retry-After": "1"}}), imagestore.RateLimited, time.Second,
 		},
 		"too many requests, to the engine only": {
-			times(6, isBlob, registrytest.Fault{Status: 429}), imagestore.RateLimited, 0,
+			limitFault(6, isBlob, registrytest.Fault{Status: 429}), imagestore.RateLimited, 0,
 		},
-		"out of order": {times(2, isManifest, registrytest.Fault{Status: 500}), imagestore.Retry, 0},
+		"out of order": {limitFault(2, isManifest, registrytest.Fault{Status: 500}), imagestore.Retry, 0},
 		"slow": {
 			func(q *http.Request) *registrytest.Fault {
 				if isBlob(q) {
@@ -61,45 +62,45 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 			registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
 			r.Inject(tt.inject)
 			defer r.Inject(nil)
-			s, said := open(t, imagestore.Config{})
+			s, events := open(t, imagestore.Config{})
 			start := time.Now()
 			_, release := ensure(t, s, ref)
 			release()
 			if took := time.Since(start); took < tt.least {
-				t.Errorf("it took %s, the registry asked for %s", took, tt.least)
+				t.Errorf("Ensure took %s, but the registry asked for a delay of %s", took, tt.least)
 			}
-			if tt.kind != "" && len(said.of(tt.kind)) == 0 {
-				t.Errorf("nobody was told: %+v", said.all)
+			if tt.kind != "" && len(events.ofKind(tt.kind)) == 0 {
+				t.Errorf("nobody was told: %+v", events.all)
 			}
-			for _, n := range said.all {
+			for _, n := range events.all {
 				t.Logf("%s: %s", n.Kind, n.Text)
 			}
-			dropNow(t, ref)
+			removeImage(t, ref)
 		})
 	}
 }
 
-// dropNow makes room for the next case of the same name.
-func dropNow(t *testing.T, ref string) {
+// removeImage removes an image now, because the next test case uses the same name.
+func removeImage(t *testing.T, ref string) {
 	t.Helper()
 	registrytest.RemoveImages(dockertest.Client(t), ref)
 }
 
-func TestLimitIsWaitedForOnlySoLong(t *testing.T) {
+func TestMaxRetryTime(t *testing.T) {
 	r := registrytest.Start(t)
 	ref := r.Push(t, "mini-test/limited", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
 	r.Inject(func(*http.Request) *registrytest.Fault { return &registrytest.Fault{Status: 429} })
-	s, said := open(t, imagestore.Config{MaxRetryTime: 300 * time.Millisecond})
+	s, events := open(t, imagestore.Config{MaxRetryTime: 300 * time.Millisecond})
 	_, _, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref})
 	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "429") && !strings.Contains(err.Error(), "TOOMANYREQUESTS") {
 		t.Errorf("err = %v", err)
 	}
-	if len(said.of(imagestore.RateLimited)) == 0 {
-		t.Error("nobody was told of the wait")
+	if len(events.ofKind(imagestore.RateLimited)) == 0 {
+		t.Error("no event reports the wait")
 	}
 }
 
-func TestWhatDoesNotPassIsSaidAtOnce(t *testing.T) {
+func TestPermanentFaults(t *testing.T) {
 	r := registrytest.Start(t)
 	other := r.Push(t, "mini-test/foreign", registrytest.Image(t, "s390x", registrytest.Layer(t, 1<<10)))
 	both := r.PushIndex(t, "mini-test/foreigners", map[string]v1.Image{
@@ -115,16 +116,16 @@ func TestWhatDoesNotPassIsSaidAtOnce(t *testing.T) {
 		"none of several platforms": {imagestore.Request{Ref: both}, env.ImageNotFound, "linux/ppc64le"},
 		"unknown image":             {imagestore.Request{Ref: r.Host + "/mini-test/nothing"}, env.ImageNotFound, "nothing"},
 		"no name":                   {imagestore.Request{Ref: "Not An Image"}, env.ImageNotFound, "Not An Image"},
-		"nobody there":              {imagestore.Request{Ref: "127.0.0.1:1/nobody/there"}, env.PullFailed, "refused"},
+		"no registry":               {imagestore.Request{Ref: "127.0.0.1:1/nobody/there"}, env.PullFailed, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := open(t, imagestore.Config{})
-			before := blobs(r, "GET")
+			before := countBlobRequests(r, "GET")
 			_, _, err := s.Ensure(t.Context(), tt.need)
 			if status(err) != tt.want || !strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("err = %v, want %s and %q", err, tt.want, tt.text)
 			}
-			if n := blobs(r, "GET") - before; n > 1 { // the configuration, for the platform
+			if n := countBlobRequests(r, "GET") - before; n > 1 { // the configuration, for the platform
 				t.Errorf("%d blobs were fetched", n)
 			}
 			t.Log(err)
@@ -132,7 +133,7 @@ func TestWhatDoesNotPassIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestCredentialsComeFromTheDockerConfiguration(t *testing.T) {
+func TestCredentials(t *testing.T) {
 	r := registrytest.Start(t)
 	ref := r.Push(t, "mini-test/private", registrytest.Image(t, "", registrytest.Layer(t, 1<<10)))
 	registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
@@ -144,7 +145,7 @@ func TestCredentialsComeFromTheDockerConfiguration(t *testing.T) {
 	})
 	s, _ := open(t, imagestore.Config{})
 	if _, _, err := s.Ensure(t.Context(), imagestore.Request{Ref: ref}); err == nil {
-		t.Error("it was let in without credentials")
+		t.Error("the registry accepted a request without credentials")
 	} else {
 		t.Log(err)
 	}
@@ -162,21 +163,21 @@ func TestCredentialsComeFromTheDockerConfiguration(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, memory := t.TempDir(), t.TempDir()
+			dir, stateText := t.TempDir(), t.TempDir()
 			t.Setenv("DOCKER_CONFIG", dir)
 			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(write(t, dir)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, said := open(t, imagestore.Config{Dir: memory})
+			s, events := open(t, imagestore.Config{Dir: stateText})
 			_, release := ensure(t, s, ref)
 			release()
-			dropNow(t, ref)
-			for _, n := range said.all {
+			removeImage(t, ref)
+			for _, n := range events.all {
 				if strings.Contains(n.Text, "lovelace") {
 					t.Errorf("a password in a note: %s", n.Text)
 				}
 			}
-			for _, file := range glob(t, memory) {
+			for _, file := range glob(t, stateText) {
 				if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "lovelace") {
 					t.Errorf("%s: %v, or a password in it", file, err)
 				}
@@ -189,24 +190,25 @@ func glob(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("nothing was remembered in %s: %v", dir, err)
+		t.Fatalf("no state file in %s: %v", dir, err)
 	}
 	return files
 }
 
-// An interrupt ends a pull at once, and the engine's own work on it.
-func TestInterruptEndsAPull(t *testing.T) {
+// TestCancelPull: the end of the context ends a pull at once, and the engine's requests
+// for it.
+func TestCancelPull(t *testing.T) {
 	r := registrytest.Start(t)
 	ref := r.Push(t, "mini-test/interrupted", registrytest.Image(t, "", registrytest.Layer(t, 4<<20)))
 	registrytest.RemoveOnCleanup(t, dockertest.Client(t), ref)
-	var open1, ended atomic.Int32
+	var begun, ended atomic.Int32
 	started := make(chan struct{})
 	var once sync.Once
 	r.Inject(func(q *http.Request) *registrytest.Fault {
 		if !isBlob(q) || q.Method != http.MethodGet || !strings.Contains(q.UserAgent(), "docker/") {
 			return nil
 		}
-		open1.Add(1)
+		begun.Add(1)
 		context.AfterFunc(q.Context(), func() { ended.Add(1) })
 		once.Do(func() { close(started) })
 		return &registrytest.Fault{Throughput: 100 << 10}
@@ -223,9 +225,9 @@ func TestInterruptEndsAPull(t *testing.T) {
 	if !errors.Is(err, interrupted) {
 		t.Errorf("err = %v", err)
 	}
-	eventually(t, "the engine drops its requests", func() bool { return ended.Load() >= open1.Load() })
+	eventually(t, "the engine drops its requests", func() bool { return ended.Load() >= begun.Load() })
 	t.Logf("the engine dropped %d request(s) %s after the interrupt", ended.Load(), time.Since(stopped).Round(time.Millisecond))
-	if here(t, dockertest.Client(t), ref) {
-		t.Error("the image has arrived all the same")
+	if isPresent(t, dockertest.Client(t), ref) {
+		t.Error("the image is present although the pull was cancelled")
 	}
 }

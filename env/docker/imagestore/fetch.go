@@ -14,7 +14,8 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// errPrefetchSkipped ends a prefetch that would have to wait for space.
+// errPrefetchSkipped ends a prefetch that would have to wait for space, or that might
+// have to because the size of the image is unknown.
 var errPrefetchSkipped = errors.New("prefetch skipped")
 
 // maxBackoff limits the wait between two attempts, unless the registry asks for
@@ -27,27 +28,27 @@ const maxAttempts = 5
 // pullWithRetry pulls an image and retries transient errors. It waits for a
 // registry's rate limit for up to Config.MaxRetryTime. A prefetch that would have to
 // wait for space fails with errPrefetchSkipped.
-func (s *Store) pullWithRetry(ctx context.Context, n Request, name string, prefetch bool) error {
+func (s *Store) pullWithRetry(ctx context.Context, req Request, name string, prefetch bool) error {
 	backoffs := backoff.NewExponentialBackOff()
 	backoffs.InitialInterval, backoffs.MaxInterval, backoffs.Multiplier = s.cfg.InitialBackoff, maxBackoff, 2
-	start, failed := time.Now(), 0
+	start, failures := time.Now(), 0
 	for {
-		err := s.pullOnce(ctx, n, name, prefetch)
+		err := s.pullOnce(ctx, req, name, prefetch)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		wait := backoffs.NextBackOff() // with jitter: others failed at the same moment
-		refusal, _ := errors.AsType[*RegistryError](err)
+		regErr, _ := errors.AsType[*RegistryError](err)
 		switch diskFull := isDiskFull(err); {
-		case refusal != nil && refusal.IsRateLimited():
-			if asked := refusal.RetryAfter; asked > 0 {
+		case regErr != nil && regErr.IsRateLimited():
+			if asked := regErr.RetryAfter; asked > 0 {
 				wait = asked + rand.N(asked/10+time.Millisecond) //nolint:gosec // jitter, not a secret
 			}
 			if time.Since(start)+wait > s.cfg.MaxRetryTime {
-				return rateLimitError(n.Ref, time.Since(start), wait, err)
+				return rateLimitError(req.Ref, time.Since(start), wait, err)
 			}
 			s.cfg.Notify(Event{
-				Kind: RateLimited, Image: n.Ref, Requester: n.Requester, Wait: wait,
+				Kind: RateLimited, Image: req.Ref, Requester: req.Requester, Wait: wait,
 				Text: fmt.Sprintf("the registry limits pulls; trying again in %s", round(wait)),
 			})
 		case diskFull && !s.cfg.NoWait && time.Since(start)+wait <= s.cfg.MaxRetryTime:
@@ -56,14 +57,14 @@ func (s *Store) pullWithRetry(ctx context.Context, n Request, name string, prefe
 				break
 			}
 			s.cfg.Notify(Event{
-				Kind: WaitingForSpace, Image: n.Ref, Requester: n.Requester, Wait: wait,
+				Kind: WaitingForSpace, Image: req.Ref, Requester: req.Requester, Wait: wait,
 				Text: "the engine's disk is full; waiting until space is freed (docker system df shows what uses it)",
 			})
-		case refusal != nil && refusal.isTransient() && failed+1 < maxAttempts:
-			failed++
+		case regErr != nil && regErr.isTransient() && failures+1 < maxAttempts:
+			failures++
 			s.cfg.Notify(Event{
-				Kind: Retry, Image: n.Ref, Requester: n.Requester, Wait: wait,
-				Text: fmt.Sprintf("the pull failed (%s); trying again in %s", text.Clip(text.FirstLine(refusal.Err.Error()), 200), round(wait)),
+				Kind: Retry, Image: req.Ref, Requester: req.Requester, Wait: wait,
+				Text: fmt.Sprintf("the pull failed (%s); trying again in %s", text.Clip(text.FirstLine(regErr.Err.Error()), 200), round(wait)),
 			})
 		default:
 			return err
@@ -71,7 +72,7 @@ func (s *Store) pullWithRetry(ctx context.Context, n Request, name string, prefe
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
-		s.cfg.Notify(Event{Kind: Resumed, Image: n.Ref, Requester: n.Requester, Text: "trying again"})
+		s.cfg.Notify(Event{Kind: Resumed, Image: req.Ref, Requester: req.Requester, Text: "trying again"})
 	}
 }
 
@@ -90,88 +91,88 @@ func rateLimitError(ref string, waited, wait time.Duration, err error) error {
 }
 
 // pullOnce asks the registry, waits for space and lets the engine pull.
-func (s *Store) pullOnce(ctx context.Context, n Request, name string, prefetch bool) error {
+func (s *Store) pullOnce(ctx context.Context, req Request, name string, prefetch bool) error {
 	if s.limiter != nil {
 		if err := s.limiter.Wait(ctx); err != nil {
 			return err
 		}
 	}
-	offer, login, err := s.inspectRemote(ctx, n, name)
+	remote, login, err := s.inspectRemote(ctx, req, name)
 	if err != nil {
 		return err
 	}
-	bytes := s.missingBytes(offer)
-	if prefetch && s.cfg.Budget > 0 && len(offer.Layers) == 0 {
+	bytes := s.missingBytes(remote)
+	if prefetch && s.cfg.Budget > 0 && len(remote.Layers) == 0 {
 		return errPrefetchSkipped // the size is unknown
 	}
-	if err := s.waitForDisk(ctx, n, bytes, prefetch); err != nil {
+	if err := s.waitForDisk(ctx, req, bytes, prefetch); err != nil {
 		return err
 	}
-	if err := s.waitForBudget(ctx, n, offer.DownloadSize(), bytes, prefetch); err != nil {
+	if err := s.waitForBudget(ctx, req, remote.DownloadSize(), bytes, prefetch); err != nil {
 		return err
 	}
-	if err := s.engine.Pull(ctx, name, n.Platform, login); err != nil {
+	if err := s.engine.Pull(ctx, name, req.Platform, login); err != nil {
 		return err
 	}
-	return s.recordImage(context.WithoutCancel(ctx), n, name, "") // an image that is not recorded is never removed
+	return s.recordImage(context.WithoutCancel(ctx), req, name, "") // an image that is not recorded is never removed
 }
 
 // inspectRemote asks the registry about an image and returns it with the engine's
 // credentials. If mini cannot reach the registry, the engine may still be able to,
 // for example through a mirror; inspectRemote then returns no error.
-func (s *Store) inspectRemote(ctx context.Context, n Request, name string) (RemoteImage, string, error) {
+func (s *Store) inspectRemote(ctx context.Context, req Request, name string) (RemoteImage, string, error) {
 	if s.cfg.Registry == nil {
 		return RemoteImage{}, "", nil
 	}
-	op := "pull image " + n.Ref
-	offer, err := s.cfg.Registry.Inspect(ctx, name, s.platform(n))
-	login, lerr := s.cfg.Registry.RegistryAuth(ctx, name) // after Ask, which renews expired credentials
-	if lerr != nil && ctx.Err() == nil {
-		s.cfg.Notify(Event{Kind: Warning, Image: n.Ref, Text: lerr.Error()})
+	op := "pull image " + req.Ref
+	remote, err := s.cfg.Registry.Inspect(ctx, name, s.platform(req))
+	login, authErr := s.cfg.Registry.RegistryAuth(ctx, name) // after Inspect, which renews expired credentials
+	if authErr != nil && ctx.Err() == nil {
+		s.cfg.Notify(Event{Kind: Warning, Image: req.Ref, Text: authErr.Error()})
 	}
-	refusal, _ := errors.AsType[*RegistryError](err)
+	regErr, _ := errors.AsType[*RegistryError](err)
 	switch {
 	case ctx.Err() != nil:
 		return RemoteImage{}, "", context.Cause(ctx)
-	case refusal != nil && refusal.Status == 404:
+	case regErr != nil && regErr.Status == 404:
 		return RemoteImage{}, "", &env.Error{
 			Status: env.ImageNotFound, Op: op, Err: err,
 			Hint: "check the name; a private image needs docker login",
 		}
-	case refusal != nil && (refusal.IsRateLimited() || refusal.Status >= 500):
+	case regErr != nil && (regErr.IsRateLimited() || regErr.Status >= 500):
 		return RemoteImage{}, "", &env.Error{Status: env.PullFailed, Op: op, Err: err}
 	case err != nil:
 		return RemoteImage{}, login, nil //nolint:nilerr // the engine may succeed, or return a better error
 	}
-	return offer, login, s.checkPlatform(n, offer)
+	return remote, login, s.checkPlatform(req, remote)
 }
 
 // platform returns the platform of a request, or the engine's own.
-func (s *Store) platform(n Request) string {
-	if n.Platform != "" {
-		return n.Platform
+func (s *Store) platform(req Request) string {
+	if req.Platform != "" {
+		return req.Platform
 	}
 	return s.host.Platform
 }
 
 // checkPlatform returns an error if the image is not available for the platform.
-func (s *Store) checkPlatform(n Request, o RemoteImage) error {
-	want := s.platform(n)
-	if len(o.Platforms) == 0 || want == "" || matches(o.Platforms, want) {
+func (s *Store) checkPlatform(req Request, remote RemoteImage) error {
+	want := s.platform(req)
+	if len(remote.Platforms) == 0 || want == "" || matches(remote.Platforms, want) {
 		return nil
 	}
 	return &env.Error{
-		Status: env.ImageNotFound, Op: "pull image " + n.Ref,
-		Err:  fmt.Errorf("it is made for %s, and %s is needed", strings.Join(o.Platforms, ", "), want),
-		Hint: "choose another image, or -c environment.platform=" + o.Platforms[0] + " if the engine can run that",
+		Status: env.ImageNotFound, Op: "pull image " + req.Ref,
+		Err:  fmt.Errorf("it is made for %s, and %s is needed", strings.Join(remote.Platforms, ", "), want),
+		Hint: "choose another image, or -c environment.platform=" + remote.Platforms[0] + " if the engine can run that",
 	}
 }
 
 // missingBytes returns the size of the layers that the engine lacks, in bytes.
-func (s *Store) missingBytes(o RemoteImage) (n int64) {
+func (s *Store) missingBytes(remote RemoteImage) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range o.Layers {
+	for _, l := range remote.Layers {
 		if !s.layers[l.DiffID] {
 			n += l.Bytes
 		}
@@ -181,19 +182,19 @@ func (s *Store) missingBytes(o RemoteImage) (n int64) {
 
 // recordImage records an image that was pulled, or built from another one, and
 // applies the budget.
-func (s *Store) recordImage(ctx context.Context, n Request, name, of string) error {
-	img, here, err := s.find(ctx, name, n.Platform)
-	if err == nil && !here && of == "" {
+func (s *Store) recordImage(ctx context.Context, req Request, name, base string) error {
+	img, present, err := s.find(ctx, name, req.Platform)
+	if err == nil && !present && base == "" {
 		err = &env.Error{
-			Status: env.PullFailed, Op: "pull image " + n.Ref,
-			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", n.Platform),
+			Status: env.PullFailed, Op: "pull image " + req.Ref,
+			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", req.Platform),
 		}
 	}
-	if err != nil || !here {
+	if err != nil || !present {
 		return err
 	}
-	err = s.stateFile.update(ctx, func(r *state) (bool, error) {
-		r.add(name, img, s.host.Owner, of)
+	err = s.stateFile.update(ctx, func(st *state) (bool, error) {
+		st.add(name, img, s.host.Owner, base)
 		return true, nil
 	})
 	if err != nil || s.cfg.Budget == 0 {
@@ -202,15 +203,15 @@ func (s *Store) recordImage(ctx context.Context, n Request, name, of string) err
 	if img.Size <= s.cfg.Budget {
 		return s.enforceBudget(ctx)
 	}
-	err = s.stateFile.update(ctx, func(r *state) (bool, error) {
+	err = s.stateFile.update(ctx, func(st *state) (bool, error) {
 		if s.engine.Remove(ctx, name) != nil {
 			return false, nil //nolint:nilerr // it is in use; prune removes it later
 		}
-		delete(r.Pulled, name)
+		delete(st.Pulled, name)
 		return true, nil
 	})
 	s.clearLayers()
-	return errors.Join(s.tooLargeError(n.Ref, size(img.Size)), err)
+	return errors.Join(s.tooLargeError(req.Ref, size(img.Size)), err)
 }
 
 func round(d time.Duration) time.Duration {

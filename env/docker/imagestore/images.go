@@ -63,8 +63,8 @@ type Layer struct {
 }
 
 // DownloadSize is the compressed size of all layers; 0 if unknown.
-func (o RemoteImage) DownloadSize() (n int64) {
-	for _, l := range o.Layers {
+func (r RemoteImage) DownloadSize() (n int64) {
+	for _, l := range r.Layers {
 		n += l.Bytes
 	}
 	return n
@@ -105,7 +105,7 @@ func (r *RegistryError) isTransient() bool {
 type Request struct {
 	Ref       string
 	Platform  string // for example linux/arm64; empty for the engine's own
-	Requester string // who needs it, for events; may be empty
+	Requester string // instance that needs the image, for events; may be empty
 }
 
 // EngineInfo describes the engine and this process.

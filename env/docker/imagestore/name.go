@@ -33,8 +33,8 @@ func registryHost(name string) string {
 // compares variants only if both platforms have one.
 func matches(available []string, wanted string) bool {
 	want := strings.SplitN(wanted, "/", 3)
-	for _, o := range available {
-		have := strings.SplitN(o, "/", 3)
+	for _, p := range available {
+		have := strings.SplitN(p, "/", 3)
 		if len(have) < 2 || len(want) < 2 || have[0] != want[0] || have[1] != want[1] {
 			continue
 		}

@@ -15,9 +15,9 @@ import (
 
 // Plan lists the images that are present and those to pull.
 type Plan struct {
-	Images  []PlannedImage `json:"images"` // in the order of first use
-	Present int            `json:"here"`
-	Pull    int            `json:"pull"`
+	Images       []PlannedImage `json:"images"` // in the order of first use
+	PresentCount int            `json:"here"`
+	Pull         int            `json:"pull"`
 	// PresentBytes is the size on disk of the present images; shared layers count
 	// for each image. PullBytes is the compressed size of the layers to download, each
 	// counted once. Unknown is the number of images of unknown size.
@@ -53,74 +53,74 @@ func (s *Store) Plan(ctx context.Context, needs []Request) (Plan, error) {
 	p := Plan{Budget: s.cfg.Budget, MinFree: s.cfg.MinFree}
 	index := map[string]int{}
 	var distinct []Request
-	for _, n := range needs {
-		if i, ok := index[pullKey(n.Ref, n.Platform)]; ok {
+	for _, req := range needs {
+		if i, ok := index[pullKey(req.Ref, req.Platform)]; ok {
 			p.Images[i].Instances++
 			continue
 		}
-		index[pullKey(n.Ref, n.Platform)] = len(distinct)
-		distinct = append(distinct, n)
-		p.Images = append(p.Images, PlannedImage{Image: n.Ref, Instances: 1})
+		index[pullKey(req.Ref, req.Platform)] = len(distinct)
+		distinct = append(distinct, req)
+		p.Images = append(p.Images, PlannedImage{Image: req.Ref, Instances: 1})
 	}
-	offers := make([]RemoteImage, len(distinct))
-	var failed sync.Map // registries not to ask again
+	remotes := make([]RemoteImage, len(distinct))
+	var failedRegistries sync.Map // registries not to ask again
 	registryCtx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(planConcurrency)
-	for i, n := range distinct {
+	for i, req := range distinct {
 		g.Go(func() (err error) {
-			offers[i], err = s.inspect(ctx, registryCtx, n, &p.Images[i], &failed)
+			remotes[i], err = s.inspect(ctx, registryCtx, req, &p.Images[i], &failedRegistries)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return p, err
 	}
-	s.add(&p, offers)
+	s.addTotals(&p, remotes)
 	return p, nil
 }
 
 // inspect fills in the plan for one image.
-func (s *Store) inspect(ctx, registryCtx context.Context, n Request, item *PlannedImage, failed *sync.Map) (RemoteImage, error) {
-	name, err := NormalizeName(n.Ref)
+func (s *Store) inspect(ctx, registryCtx context.Context, req Request, item *PlannedImage, failedRegistries *sync.Map) (RemoteImage, error) {
+	name, err := NormalizeName(req.Ref)
 	if err != nil {
 		item.Problem = "not a valid image name"
 		return RemoteImage{}, nil //nolint:nilerr // item.Problem has it
 	}
-	img, here, err := s.find(ctx, name, n.Platform)
+	img, present, err := s.find(ctx, name, req.Platform)
 	if err != nil {
 		return RemoteImage{}, err
 	}
-	if here {
+	if present {
 		item.Present, item.Bytes, item.Digest = true, img.Size, img.Digest
 		item.Platforms = []string{"linux/" + img.Arch}
 		return RemoteImage{}, nil
 	}
 	registry := registryHost(name)
-	if _, skip := failed.Load(registry); skip || s.cfg.Registry == nil {
+	if _, skip := failedRegistries.Load(registry); skip || s.cfg.Registry == nil {
 		return RemoteImage{}, nil
 	}
-	offer, err := s.cfg.Registry.Inspect(registryCtx, name, s.platform(n))
-	refusal, _ := errors.AsType[*RegistryError](err)
+	remote, err := s.cfg.Registry.Inspect(registryCtx, name, s.platform(req))
+	regErr, _ := errors.AsType[*RegistryError](err)
 	switch {
 	case ctx.Err() != nil:
 		return RemoteImage{}, context.Cause(ctx)
-	case refusal != nil && (refusal.Status == 404 || refusal.Status == 401 || refusal.Status == 403):
+	case regErr != nil && (regErr.Status == 404 || regErr.Status == 401 || regErr.Status == 403):
 		item.Problem = "the registry has no such image, or requires docker login"
-	case refusal != nil && refusal.IsRateLimited():
-		failed.Store(registry, true)
+	case regErr != nil && regErr.IsRateLimited():
+		failedRegistries.Store(registry, true)
 		item.Problem = "the registry limits requests"
 	case err != nil:
-		failed.Store(registry, true)
+		failedRegistries.Store(registry, true)
 		item.Problem = "registry not checked: " + text.Clip(text.FirstLine(err.Error()), 200)
 	default:
-		if err := s.checkPlatform(n, offer); err != nil {
+		if err := s.checkPlatform(req, remote); err != nil {
 			item.Problem = cause(err)
 		}
 	}
-	item.Digest, item.Platforms = offer.Digest, offer.Platforms
-	return offer, nil
+	item.Digest, item.Platforms = remote.Digest, remote.Platforms
+	return remote, nil
 }
 
 // cause returns the text of an error without its operation.
@@ -131,28 +131,29 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// add computes the totals. A layer of several images counts for the first one.
-func (s *Store) add(p *Plan, offers []RemoteImage) {
+// addTotals computes the totals. A layer that several images share counts for the first
+// of them.
+func (s *Store) addTotals(p *Plan, remotes []RemoteImage) {
 	s.mu.Lock()
 	seen := make(map[string]bool, len(s.layers))
-	for content := range s.layers {
-		seen[content] = true
+	for diffID := range s.layers {
+		seen[diffID] = true
 	}
 	s.mu.Unlock()
 	for i := range p.Images {
 		item := &p.Images[i]
 		if item.Present {
-			p.Present++
+			p.PresentCount++
 			p.PresentBytes += item.Bytes
 			continue
 		}
 		p.Pull++
-		if len(offers[i].Layers) == 0 {
+		if len(remotes[i].Layers) == 0 {
 			p.Unknown++
 			continue
 		}
 		var n int64
-		for _, l := range offers[i].Layers {
+		for _, l := range remotes[i].Layers {
 			if !seen[l.DiffID] {
 				seen[l.DiffID] = true
 				n += l.Bytes
@@ -168,9 +169,8 @@ func (s *Store) add(p *Plan, offers []RemoteImage) {
 	}
 }
 
-// CheckBudget reports whether one of the images needed first is larger than the
-// budget, before anything starts. If the size is unknown, it returns nil; the pull
-// fails later.
+// CheckBudget returns an error if one of the images needed first is larger than the
+// budget. It ignores images of unknown size, whose pull fails later.
 func (s *Store) CheckBudget(ctx context.Context, needs []Request) error {
 	if s.cfg.Budget == 0 {
 		return nil

@@ -33,8 +33,8 @@ type PrunedImage struct {
 // only reports what it would remove.
 func (s *Store) Prune(ctx context.Context, needed []Request, dryRun bool) (PruneResult, error) {
 	keep := map[string]bool{}
-	for _, n := range needed {
-		if name, err := NormalizeName(n.Ref); err == nil {
+	for _, req := range needed {
+		if name, err := NormalizeName(req.Ref); err == nil {
 			keep[name] = true
 		}
 	}
@@ -53,11 +53,11 @@ func (s *Store) Prune(ctx context.Context, needed []Request, dryRun bool) (Prune
 			item.Removed = true
 			p.Freed += item.Bytes
 		default:
-			err := s.stateFile.update(ctx, func(r *state) (bool, error) {
-				if item.KeptReason = s.keepReason(o, keep, r); item.KeptReason != "" {
+			err := s.stateFile.update(ctx, func(st *state) (bool, error) {
+				if item.KeptReason = s.keepReason(o, keep, st); item.KeptReason != "" {
 					return false, nil
 				}
-				return true, s.removeNames(ctx, r, o)
+				return true, s.removeNames(ctx, st, o)
 			})
 			switch {
 			case errors.Is(err, errRetagged):
@@ -77,18 +77,18 @@ func (s *Store) Prune(ctx context.Context, needed []Request, dryRun bool) (Prune
 	}
 	s.clearLayers()
 	after, err := s.engine.DiskUsage(ctx)
-	p.Freed = max(before.stock.Bytes-after.Bytes, 0)
+	p.Freed = max(before.diskUsage.Bytes-after.Bytes, 0)
 	return p, err
 }
 
 // keepReason returns why Prune keeps an image; empty if it may be removed.
-func (s *Store) keepReason(o ownedImage, needed map[string]bool, r *state) string {
+func (s *Store) keepReason(o ownedImage, needed map[string]bool, st *state) string {
 	switch {
 	case needed[o.base], slices.ContainsFunc(o.refs, func(ref string) bool { return needed[ref] }):
 		return "it is needed"
 	case o.InUse:
 		return "a container uses it"
-	case r.isUsedByOthers(o, s.host):
+	case st.isUsedByOthers(o, s.host):
 		return "another mini process uses it"
 	}
 	return ""

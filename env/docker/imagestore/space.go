@@ -13,9 +13,9 @@ import (
 
 // waitForDisk waits until the engine's disk has Config.MinFree plus the given bytes
 // free. It first removes unused images that mini pulled. A prefetch does not wait.
-func (s *Store) waitForDisk(ctx context.Context, n Request, bytes int64, prefetch bool) error {
+func (s *Store) waitForDisk(ctx context.Context, req Request, bytes int64, prefetch bool) error {
 	want := s.cfg.MinFree + bytes
-	return s.waitUntil(ctx, n, prefetch, func() (ok, retryable bool, reason error) {
+	return s.waitUntil(ctx, req, prefetch, func() (ok, retryable bool, reason error) {
 		if s.cfg.MinFree == 0 || s.host.FreeDisk == nil {
 			return true, true, nil
 		}
@@ -26,7 +26,7 @@ func (s *Store) waitForDisk(ctx context.Context, n Request, bytes int64, prefetc
 		if !known || free >= want {
 			return true, true, nil
 		}
-		return false, true, &env.Error{Status: env.HostDiskFull, Op: "make room for " + n.Ref, Err: fmt.Errorf(
+		return false, true, &env.Error{Status: env.HostDiskFull, Op: "make room for " + req.Ref, Err: fmt.Errorf(
 			"%s are free on the engine's disk, and run.min_free_disk with this image needs %s; "+
 				"free space there (docker system df shows what uses it), or stop mini with Ctrl-C", size(free), size(want))}
 	})
@@ -35,13 +35,13 @@ func (s *Store) waitForDisk(ctx context.Context, n Request, bytes int64, prefetc
 // waitUntil calls check until it returns ok, and sends events about the wait.
 // reason is the error to return if the caller does not wait or retryable is false.
 func (s *Store) waitUntil(
-	ctx context.Context, n Request, prefetch bool, check func() (ok, retryable bool, reason error),
+	ctx context.Context, r Request, prefetch bool, check func() (ok, retryable bool, reason error),
 ) error {
 	for notified := false; ; notified = true {
 		ok, retryable, reason := check()
 		switch e, _ := errors.AsType[*env.Error](reason); {
 		case ok && notified:
-			s.cfg.Notify(Event{Kind: Resumed, Image: n.Ref, Requester: n.Requester, Text: "space is available again"})
+			s.cfg.Notify(Event{Kind: Resumed, Image: r.Ref, Requester: r.Requester, Text: "space is available again"})
 			return nil
 		case ok:
 			return nil
@@ -52,7 +52,7 @@ func (s *Store) waitUntil(
 		case s.cfg.NoWait, !retryable:
 			return reason
 		case !notified:
-			s.cfg.Notify(Event{Kind: WaitingForSpace, Image: n.Ref, Requester: n.Requester, Text: "waiting: " + e.Err.Error()})
+			s.cfg.Notify(Event{Kind: WaitingForSpace, Image: r.Ref, Requester: r.Requester, Text: "waiting: " + e.Err.Error()})
 		}
 		if err := sleep(ctx, s.cfg.PollInterval); err != nil {
 			return err
@@ -63,37 +63,37 @@ func (s *Store) waitUntil(
 // waitForBudget waits until an image fits the budget. total is its minimum size, and
 // missing the part that the engine lacks. Concurrent pulls may exceed the budget
 // together; recordImage applies it after each pull.
-func (s *Store) waitForBudget(ctx context.Context, n Request, total, missing int64, prefetch bool) error {
+func (s *Store) waitForBudget(ctx context.Context, req Request, total, missing int64, prefetch bool) error {
 	if s.cfg.Budget == 0 {
 		return nil
 	}
 	if total > s.cfg.Budget {
-		return s.tooLargeError(n.Ref, "at least "+size(total))
+		return s.tooLargeError(req.Ref, "at least "+size(total))
 	}
-	return s.waitUntil(ctx, n, prefetch, func() (ok, retryable bool, reason error) {
-		left, err := s.shrink(ctx, !prefetch, func(used int64) int64 { return used + missing - s.cfg.Budget })
-		if err != nil || left.excess <= 0 {
+	return s.waitUntil(ctx, req, prefetch, func() (ok, retryable bool, reason error) {
+		inv, err := s.shrink(ctx, !prefetch, func(used int64) int64 { return used + missing - s.cfg.Budget })
+		if err != nil || inv.excess <= 0 {
 			return err == nil, false, err
 		}
-		return false, s.canShrink(left), &env.Error{
-			Status: env.PullFailed, Op: "pull image " + n.Ref, Hint: "increase --image-budget, or run mini images prune",
-			Err: fmt.Errorf("the images that mini pulled use %s of the budget of %s, and the rest is in use", size(left.used), size(s.cfg.Budget)),
+		return false, s.canShrink(inv), &env.Error{
+			Status: env.PullFailed, Op: "pull image " + req.Ref, Hint: "increase --image-budget, or run mini images prune",
+			Err: fmt.Errorf("the images that mini pulled use %s of the budget of %s, and the rest is in use", size(inv.used), size(s.cfg.Budget)),
 		}
 	})
 }
 
 // canShrink reports whether images in use may be released later.
-func (s *Store) canShrink(v inventory) bool {
-	return slices.ContainsFunc(v.list, func(o ownedImage) bool {
+func (s *Store) canShrink(inv inventory) bool {
+	return slices.ContainsFunc(inv.list, func(o ownedImage) bool {
 		now, _ := s.needed(o)
-		return now || o.InUse || v.state.isUsedByOthers(o, s.host)
+		return now || o.InUse || inv.state.isUsedByOthers(o, s.host)
 	})
 }
 
-func (s *Store) tooLargeError(ref, takes string) error {
+func (s *Store) tooLargeError(ref, imageSize string) error {
 	return &env.Error{
 		Status: env.PullFailed, Op: "pull image " + ref,
-		Err:  fmt.Errorf("it takes %s, more than the budget of %s", takes, size(s.cfg.Budget)),
+		Err:  fmt.Errorf("it takes %s, more than the budget of %s", imageSize, size(s.cfg.Budget)),
 		Hint: "increase --image-budget (run.image_budget)",
 	}
 }
@@ -101,17 +101,18 @@ func (s *Store) tooLargeError(ref, takes string) error {
 // enforceBudget removes images until the rest fits the budget. If images in use
 // prevent that, release calls it again.
 func (s *Store) enforceBudget(ctx context.Context) error {
-	left, err := s.shrink(ctx, true, func(used int64) int64 { return used - s.cfg.Budget })
+	inv, err := s.shrink(ctx, true, func(used int64) int64 { return used - s.cfg.Budget })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.overBudget = err != nil || left.excess > 0
+	s.overBudget = err != nil || inv.excess > 0
 	return err
 }
 
-// freeSpace removes images of at least so many bytes and reports whether it removed any.
+// freeSpace removes images until at least the given number of bytes is free, or no more
+// may be removed. It reports whether it removed any.
 func (s *Store) freeSpace(ctx context.Context, bytes int64) bool {
 	before := int64(-1)
-	left, err := s.shrink(ctx, false, func(used int64) int64 {
+	inv, err := s.shrink(ctx, false, func(used int64) int64 {
 		if before < 0 {
 			before = used
 		}
@@ -120,37 +121,38 @@ func (s *Store) freeSpace(ctx context.Context, bytes int64) bool {
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Notify(Event{Kind: Warning, Text: err.Error()})
 	}
-	return err == nil && left.used < before
+	return err == nil && inv.used < before
 }
 
 // inventory lists the images that mini pulled and the engine has.
 type inventory struct {
-	stock  DiskUsage
-	list   []ownedImage
-	state  state
-	used   int64 // bytes of the list
-	excess int64 // bytes to remove; 0 or less for none
+	diskUsage DiskUsage
+	list      []ownedImage
+	state     state
+	used      int64 // bytes of the list
+	excess    int64 // bytes to remove; 0 or less for none
 }
 
-// measure asks the engine. That may take minutes, so it does not hold the lock.
-func (s *Store) measure(ctx context.Context) (v inventory, err error) {
+// measure returns the inventory. It does not hold the lock of the state file while it
+// queries the engine, which may take minutes.
+func (s *Store) measure(ctx context.Context) (inv inventory, err error) {
 	before, err := s.stateFile.load(ctx)
 	if err != nil {
-		return v, err
+		return inv, err
 	}
-	if v.stock, err = s.engine.DiskUsage(ctx); err != nil {
-		return v, err
+	if inv.diskUsage, err = s.engine.DiskUsage(ctx); err != nil {
+		return inv, err
 	}
-	err = s.stateFile.update(ctx, func(r *state) (bool, error) {
-		v.state = *r
-		return r.removeMissing(v.stock, before), nil
+	err = s.stateFile.update(ctx, func(st *state) (bool, error) {
+		inv.state = *st
+		return st.removeMissing(inv.diskUsage, before), nil
 	})
-	v.list = before.ownedImages(v.stock)
-	v.used = totalSize(v.list)
+	inv.list = before.ownedImages(inv.diskUsage)
+	inv.used = totalSize(inv.list)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = v.used
-	return v, err
+	s.used = inv.used
+	return inv, err
 }
 
 // shrink removes images, the least recently used first, until excess returns 0 or
@@ -166,14 +168,14 @@ func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used
 	}
 	tried := map[string]bool{} // removed, or failed to be removed
 	for {
-		left, err := s.measure(ctx)
+		inv, err := s.measure(ctx)
 		if err != nil {
-			return left, err
+			return inv, err
 		}
-		left.excess = excess(left.used)
+		inv.excess = excess(inv.used)
 		removed := false
-		for over := left.excess; over > 0; {
-			o, found := s.nextToRemove(left, includeQueued, tried)
+		for over := inv.excess; over > 0; {
+			o, found := s.nextToRemove(inv, includeQueued, tried)
 			if !found {
 				break
 			}
@@ -191,16 +193,17 @@ func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used
 			s.clearLayers()
 			continue
 		}
-		return left, nil
+		return inv, nil
 	}
 }
 
-// nextToRemove returns the image to remove next: first images that mini can build
-// again, then those that this run does not need, then the least recently used.
-func (s *Store) nextToRemove(v inventory, includeQueued bool, tried map[string]bool) (least ownedImage, found bool) {
+// nextToRemove returns the image to remove next. Images that mini can build again come
+// first, those that this run needs later come last. Among equals, the least recently
+// used comes first.
+func (s *Store) nextToRemove(inv inventory, includeQueued bool, tried map[string]bool) (least ownedImage, found bool) {
 	best := 0
-	for _, o := range v.list { // sorted by last use
-		if tried[o.ID] || o.InUse || v.state.isUsedByOthers(o, s.host) {
+	for _, o := range inv.list { // sorted by last use
+		if tried[o.ID] || o.InUse || inv.state.isUsedByOthers(o, s.host) {
 			continue
 		}
 		now, later := s.needed(o)
@@ -233,11 +236,11 @@ func (s *Store) needed(o ownedImage) (now, later bool) {
 // removeUnused removes an image if it is unchanged and still not in use. Callers that
 // start to use it wait for the lock.
 func (s *Store) removeUnused(ctx context.Context, o ownedImage, includeQueued bool) error {
-	return s.stateFile.update(ctx, func(r *state) (bool, error) {
-		if now, later := s.needed(o); now || later && !includeQueued || r.isUsedByOthers(o, s.host) {
+	return s.stateFile.update(ctx, func(st *state) (bool, error) {
+		if now, later := s.needed(o); now || later && !includeQueued || st.isUsedByOthers(o, s.host) {
 			return false, ErrInUse
 		}
-		return true, s.removeNames(ctx, r, o)
+		return true, s.removeNames(ctx, st, o)
 	})
 }
 
@@ -246,32 +249,34 @@ var errRetagged = fmt.Errorf("%w: its name refers to another image now", ErrInUs
 
 // removeNames removes all recorded names of an image. The caller holds the lock of
 // the state file.
-func (s *Store) removeNames(ctx context.Context, r *state, o ownedImage) error {
+func (s *Store) removeNames(ctx context.Context, st *state, o ownedImage) error {
 	for _, ref := range o.refs {
-		img, here, err := s.engine.Find(ctx, ref, "")
+		img, present, err := s.engine.Find(ctx, ref, "")
 		if err != nil {
 			return err
 		}
-		if r.Pulled[ref].ID != o.ID || here && img.ID != o.ID {
+		if st.Pulled[ref].ID != o.ID || present && img.ID != o.ID {
 			return errRetagged
 		}
 		if err := s.engine.Remove(ctx, ref); err != nil {
 			return err
 		}
-		delete(r.Pulled, ref)
+		delete(st.Pulled, ref)
 	}
 	return nil
 }
 
-// clearLayers is called after a removal, when the present layers are unknown.
+// clearLayers clears the set of present layers. It is called after a removal, which may
+// have removed some of them.
 func (s *Store) clearLayers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.layers)
 }
 
-// totalSize estimates the bytes that images use: the layers of each that no other
-// image has, plus the shared layers once. Their size is estimated by the maximum.
+// totalSize estimates the bytes that images use: the layers that only one image has,
+// plus the shared layers, whose size is estimated as that of the image that shares
+// most.
 func totalSize(list []ownedImage) (bytes int64) {
 	var shared int64
 	for _, o := range list {

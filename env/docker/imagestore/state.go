@@ -48,12 +48,12 @@ type pulledImage struct {
 	Digest string    `json:"digest,omitempty"`
 	Pulled time.Time `json:"pulled"`
 	Used   time.Time `json:"used"`
-	// User is the owner of the process that last used the image and still does;
-	// empty if none does.
+	// User is the owner of the process that most recently started to use the image;
+	// empty after a process has stopped using it.
 	User string `json:"user,omitempty"`
-	// Of is the name of the image that mini built this one from; empty for a pulled
+	// Base is the name of the image that mini built this one from; empty for a pulled
 	// image.
-	Of string `json:"of,omitempty"`
+	Base string `json:"of,omitempty"`
 }
 
 func openStateFile(dir, engine string) (*stateFile, error) {
@@ -67,81 +67,81 @@ func openStateFile(dir, engine string) (*stateFile, error) {
 // update calls f with the state under the lock, and writes the state if f returns
 // true. Other processes wait meanwhile, so f must be fast: its only engine requests
 // may look up or remove one image.
-func (m *stateFile) update(ctx context.Context, f func(*state) (bool, error)) error {
-	lock := flock.New(m.path + ".lock")
+func (sf *stateFile) update(ctx context.Context, f func(*state) (bool, error)) error {
+	lock := flock.New(sf.path + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockRetryInterval); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("lock %s: %w", m.path, err)
+		return fmt.Errorf("lock %s: %w", sf.path, err)
 	}
 	defer lock.Close() //nolint:errcheck // closing unlocks; nothing was written through it
-	r, err := m.read()
+	st, err := sf.read()
 	if err != nil {
 		return err
 	}
-	changed, err := f(&r)
+	changed, err := f(&st)
 	if !changed {
 		return err
 	}
-	text, jerr := json.MarshalIndent(r, "", " ")
-	if jerr == nil {
-		jerr = atomicfile.Write(m.path, append(text, '\n'), 0o600)
+	text, writeErr := json.MarshalIndent(st, "", " ")
+	if writeErr == nil {
+		writeErr = atomicfile.Write(sf.path, append(text, '\n'), 0o600)
 	}
-	if jerr != nil {
-		jerr = fmt.Errorf("write image state: %w", jerr)
+	if writeErr != nil {
+		writeErr = fmt.Errorf("write image state: %w", writeErr)
 	}
-	return errors.Join(err, jerr)
+	return errors.Join(err, writeErr)
 }
 
 // load returns the current state.
-func (m *stateFile) load(ctx context.Context) (loaded state, err error) {
-	err = m.update(ctx, func(r *state) (bool, error) {
-		loaded = *r
+func (sf *stateFile) load(ctx context.Context) (loaded state, err error) {
+	err = sf.update(ctx, func(st *state) (bool, error) {
+		loaded = *st
 		return false, nil
 	})
 	return loaded, err
 }
 
-func (m *stateFile) read() (state, error) {
-	r := state{Format: stateFormat}
-	text, err := os.ReadFile(m.path)
+func (sf *stateFile) read() (state, error) {
+	st := state{Format: stateFormat}
+	text, err := os.ReadFile(sf.path)
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = json.Unmarshal(text, &st)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return r, fmt.Errorf("read %s: %w", m.path, err)
-	case r.Format != stateFormat:
-		return r, fmt.Errorf("read %s: written by another version of mini (%q, not %q)", m.path, r.Format, stateFormat)
+		return st, fmt.Errorf("read %s: %w", sf.path, err)
+	case st.Format != stateFormat:
+		return st, fmt.Errorf("read %s: written by another version of mini (%q, not %q)", sf.path, st.Format, stateFormat)
 	}
-	if r.Pulled == nil {
-		r.Pulled = map[string]pulledImage{}
+	if st.Pulled == nil {
+		st.Pulled = map[string]pulledImage{}
 	}
-	return r, nil
+	return st, nil
 }
 
-// add records that mini pulled an image. If the name referred to another image, that
-// one is kept by its id.
-func (r *state) add(name string, img Image, user, of string) {
-	if old, ok := r.Pulled[name]; ok && old.ID != img.ID {
-		r.Pulled[old.ID] = old
+// add records that mini pulled an image. If the name referred to another image, the
+// record of that image is kept under its id.
+func (st *state) add(name string, img Image, user, base string) {
+	if old, ok := st.Pulled[name]; ok && old.ID != img.ID {
+		st.Pulled[old.ID] = old
 	}
 	now := time.Now()
-	r.Pulled[name] = pulledImage{ID: img.ID, Digest: img.Digest, Pulled: now, Used: now, User: user, Of: of}
+	st.Pulled[name] = pulledImage{ID: img.ID, Digest: img.Digest, Pulled: now, Used: now, User: user, Base: base}
 }
 
 // removeMissing removes the images that were recorded before the engine was measured
 // and that the engine does not have.
-func (r *state) removeMissing(stock DiskUsage, before state) (changed bool) {
+func (st *state) removeMissing(diskUsage DiskUsage, before state) (changed bool) {
 	present := map[string]bool{}
-	for _, h := range stock.Images {
-		present[h.ID] = true
+	for _, img := range diskUsage.Images {
+		present[img.ID] = true
 	}
-	for name, p := range r.Pulled {
+	for name, p := range st.Pulled {
 		if old := before.Pulled[name]; !present[p.ID] && old.ID == p.ID && old.Pulled.Equal(p.Pulled) {
-			delete(r.Pulled, name)
+			delete(st.Pulled, name)
 			changed = true
 		}
 	}
@@ -159,24 +159,24 @@ type ownedImage struct {
 // ownedImages lists the images that mini pulled and that are unchanged: the recorded
 // name still refers to the image, and the image has no other names. The least
 // recently used image comes first.
-func (r *state) ownedImages(s DiskUsage) []ownedImage {
+func (st *state) ownedImages(s DiskUsage) []ownedImage {
 	names := map[string][]string{}
-	for name, p := range r.Pulled {
+	for name, p := range st.Pulled {
 		names[p.ID] = append(names[p.ID], name)
 	}
 	var list []ownedImage
-	for _, h := range s.Images {
-		refs := names[h.ID]
-		if len(refs) == 0 || slices.ContainsFunc(h.Names, func(n string) bool { return !slices.Contains(refs, n) }) {
+	for _, usage := range s.Images {
+		refs := names[usage.ID]
+		if len(refs) == 0 || slices.ContainsFunc(usage.Names, func(n string) bool { return !slices.Contains(refs, n) }) {
 			continue
 		}
 		slices.Sort(refs)
-		o := ownedImage{ImageUsage: h, refs: refs}
+		o := ownedImage{ImageUsage: usage, refs: refs}
 		for _, name := range refs {
-			if used := r.Pulled[name].Used; used.After(o.lastUsed) {
+			if used := st.Pulled[name].Used; used.After(o.lastUsed) {
 				o.lastUsed = used
 			}
-			o.base = r.Pulled[name].Of
+			o.base = st.Pulled[name].Base
 		}
 		list = append(list, o)
 	}
@@ -185,13 +185,13 @@ func (r *state) ownedImages(s DiskUsage) []ownedImage {
 }
 
 // isUsedByOthers reports whether another mini process uses an image.
-func (r *state) isUsedByOthers(o ownedImage, h EngineInfo) bool {
+func (st *state) isUsedByOthers(o ownedImage, info EngineInfo) bool {
 	return slices.ContainsFunc(o.refs, func(ref string) bool {
-		p := r.Pulled[ref]
-		if p.User == "" || p.User == h.Owner {
+		p := st.Pulled[ref]
+		if p.User == "" || p.User == info.Owner {
 			return false
 		}
-		alive, known := h.OwnerAlive(p.User)
+		alive, known := info.OwnerAlive(p.User)
 		return alive || !known && time.Since(p.Used) < userExpiry
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// storeIn is a store over an engine, with the memory in dir.
+// storeIn returns a store for an engine, with its state file in dir.
 func storeIn(t *testing.T, e imagestore.Engine, dir string, cfg imagestore.Config) *imagestore.Store {
 	t.Helper()
 	cfg.Dir = dir
@@ -26,10 +26,10 @@ func storeIn(t *testing.T, e imagestore.Engine, dir string, cfg imagestore.Confi
 	return s
 }
 
-// ledgerFile is where a store in dir remembers.
-func ledgerFile(t *testing.T, dir string) string {
+// createStateFile creates the state file of a store in dir and returns its path.
+func createStateFile(t *testing.T, dir string) string {
 	t.Helper()
-	_, release := ensure(t, storeIn(t, &small{room: 1}, dir, imagestore.Config{}), "first:1")
+	_, release := ensure(t, storeIn(t, &smallEngine{maxImages: 1}, dir, imagestore.Config{}), "first:1")
 	release()
 	files, err := filepath.Glob(dir + "/*.json")
 	if err != nil || len(files) != 1 {
@@ -38,8 +38,9 @@ func ledgerFile(t *testing.T, dir string) string {
 	return files[0]
 }
 
-// What this machine cannot read or lock is no mistake of mini's or the attempt.
-func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
+// TestStateFileErrors: an unusable state file is an *env.Error with a hint, so that the
+// attempt may be retried.
+func TestStateFileErrors(t *testing.T) {
 	for name, damage := range map[string]func(file string) error{
 		"cannot be read":   func(f string) error { return errors.Join(os.Remove(f), os.Mkdir(f, 0o700)) },
 		"cannot be locked": func(f string) error { return errors.Join(os.Remove(f+".lock"), os.Mkdir(f+".lock", 0o700)) },
@@ -48,11 +49,11 @@ func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := ledgerFile(t, dir)
+			file := createStateFile(t, dir)
 			if err := damage(file); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := storeIn(t, &small{room: 1}, dir, imagestore.Config{}).Ensure(t.Context(), imagestore.Request{Ref: "a:1"})
+			_, _, err := storeIn(t, &smallEngine{maxImages: 1}, dir, imagestore.Config{}).Ensure(t.Context(), imagestore.Request{Ref: "a:1"})
 			e, ok := errors.AsType[*env.Error](err)
 			if !ok || e.Status != env.StartFailed || !strings.Contains(e.Hint, file) {
 				t.Errorf("err = %v", err)
@@ -61,23 +62,24 @@ func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
 	}
 }
 
-// interrupting is an engine in which something happens in mid-request.
-type interrupting struct {
-	*small
-	stock func()
+// hookedEngine is a smallEngine that calls a function during the next DiskUsage.
+type hookedEngine struct {
+	*smallEngine
+	onDiskUsage func()
 }
 
-func (e *interrupting) DiskUsage(ctx context.Context) (imagestore.DiskUsage, error) {
-	if f := e.stock; f != nil {
-		e.stock = nil
+func (e *hookedEngine) DiskUsage(ctx context.Context) (imagestore.DiskUsage, error) {
+	if f := e.onDiskUsage; f != nil {
+		e.onDiskUsage = nil
 		f()
 	}
-	return e.small.DiskUsage(ctx)
+	return e.smallEngine.DiskUsage(ctx)
 }
 
-// While an engine measures, which may take minutes, others go on; and what they
-// bring and need meanwhile is neither forgotten nor removed.
-func TestMeasuringLocksNobodyOut(t *testing.T) {
+// TestMeasureWithoutLock: while an engine measures its images, which may take minutes,
+// other processes can pull images. Those images are neither removed nor deleted from
+// the state file.
+func TestMeasureWithoutLock(t *testing.T) {
 	for name, measure := range map[string]func(ctx context.Context, s *imagestore.Store) error{
 		"prune": func(ctx context.Context, s *imagestore.Store) error { _, err := s.Prune(ctx, nil, false); return err },
 		"room": func(ctx context.Context, s *imagestore.Store) error {
@@ -90,28 +92,28 @@ func TestMeasuringLocksNobodyOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			shared := &small{room: 9}
-			e := &interrupting{small: shared}
+			shared := &smallEngine{maxImages: 9}
+			e := &hookedEngine{smallEngine: shared}
 			s := storeIn(t, e, dir, imagestore.Config{Budget: 150})
 			_, release := ensure(t, s, "old:1")
 			release()
 			other := storeIn(t, shared, dir, imagestore.Config{})
-			other.Rename("another")
-			e.stock = func() {
+			other.SetOwner("another")
+			e.onDiskUsage = func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
 				for _, ref := range []string{"old:1", "new:1"} {
-					if _, _, err := other.Ensure(ctx, imagestore.Request{Ref: ref}); err != nil { // and keeps it
+					if _, _, err := other.Ensure(ctx, imagestore.Request{Ref: ref}); err != nil { // without releasing it
 						t.Errorf("%s: %v", ref, err)
 					}
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			_ = measure(ctx, s) // it may find no room: the other needs it all
+			_ = measure(ctx, s) // it may fail, because the other store uses all images
 			for _, ref := range []string{"old:1", "new:1"} {
-				if _, here, _ := shared.Find(t.Context(), ref, ""); !here || !strings.Contains(memory(t, dir), `"`+ref+`": {`) {
-					t.Errorf("%s is here: %t, remembered: %s", ref, here, memory(t, dir))
+				if _, ok, _ := shared.Find(t.Context(), ref, ""); !ok || !strings.Contains(stateText(t, dir), `"`+ref+`": {`) {
+					t.Errorf("%s is present: %t, state: %s", ref, ok, stateText(t, dir))
 				}
 			}
 		})

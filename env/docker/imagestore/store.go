@@ -41,21 +41,21 @@ type queuedImage struct {
 }
 
 // New returns a store. It does not write the state file before the first pull.
-func New(e Engine, h EngineInfo, c Config) (*Store, error) {
-	if err := c.validate(); err != nil {
+func New(engine Engine, info EngineInfo, cfg Config) (*Store, error) {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open image store: %w", err)
 	}
-	m, err := openStateFile(c.Dir, h.ID)
+	sf, err := openStateFile(cfg.Dir, info.ID)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		engine: e, host: h, cfg: c.withDefaults(), stateFile: m,
+		engine: engine, host: info, cfg: cfg.withDefaults(), stateFile: sf,
 		shrinking: make(chan struct{}, 1), queueChanged: make(chan struct{}, 1),
 		inUse: map[string]int{}, layers: map[string]bool{}, used: -1,
 	}
-	if c.PullsPerMinute > 0 {
-		s.limiter = rate.NewLimiter(rate.Limit(c.PullsPerMinute/60), 1)
+	if cfg.PullsPerMinute > 0 {
+		s.limiter = rate.NewLimiter(rate.Limit(cfg.PullsPerMinute/60), 1)
 	}
 	return s, nil
 }
@@ -75,35 +75,36 @@ func sleep(ctx context.Context, d time.Duration) error {
 // pullKey identifies a pull.
 func pullKey(name, platform string) string { return name + " " + platform }
 
-// Ensure makes the engine have an image and keeps it until release is called, which
-// is safe to call more than once. It waits while the engine's disk has no space for
-// another sandbox. The error is an *env.Error, or the cause of ctx.
-func (s *Store) Ensure(ctx context.Context, n Request) (img Image, release func(), err error) {
-	name, err := NormalizeName(n.Ref)
+// Ensure pulls an image if the engine lacks it, and keeps it from being removed until
+// release is called, which is safe to call more than once. It waits while the engine's
+// disk has no space for another sandbox. The error is an *env.Error, or the cause of
+// ctx.
+func (s *Store) Ensure(ctx context.Context, req Request) (img Image, release func(), err error) {
+	name, err := NormalizeName(req.Ref)
 	if err != nil {
 		return Image{}, nil, err
 	}
-	s.markInUse(name, n.Platform)
-	done := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
+	s.markInUse(name, req.Platform)
+	releaseOnce := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
 	defer func() {
 		if err != nil {
-			err = s.wrapError(ctx, n, err)
-			done()
+			err = s.wrapError(ctx, req, err)
+			releaseOnce()
 		}
 	}()
 	// Record the use before looking: another process may be about to remove the image.
 	if err := s.recordUser(ctx, name, s.host.Owner); err != nil {
 		return Image{}, nil, err
 	}
-	if err := s.waitForDisk(ctx, n, 0, false); err != nil {
+	if err := s.waitForDisk(ctx, req, 0, false); err != nil {
 		return Image{}, nil, err
 	}
 	for {
-		img, here, err := s.find(ctx, name, n.Platform)
-		if err != nil || here {
-			return img, done, err
+		img, present, err := s.find(ctx, name, req.Platform)
+		if err != nil || present {
+			return img, releaseOnce, err
 		}
-		err = s.pulls.Do(ctx, pullKey(name, n.Platform), func(ctx context.Context) error { return s.pullWithRetry(ctx, n, name, false) })
+		err = s.pulls.Do(ctx, pullKey(name, req.Platform), func(ctx context.Context) error { return s.pullWithRetry(ctx, req, name, false) })
 		if err != nil && !errors.Is(err, errPrefetchSkipped) { // after a skipped prefetch, pull again
 			return Image{}, nil, err
 		}
@@ -112,12 +113,12 @@ func (s *Store) Ensure(ctx context.Context, n Request) (img Image, release func(
 
 // wrapError returns an *env.Error with a hint for an error of the state file: a
 // problem of this machine, not of the attempt.
-func (s *Store) wrapError(ctx context.Context, n Request, err error) error {
+func (s *Store) wrapError(ctx context.Context, req Request, err error) error {
 	if _, named := errors.AsType[*env.Error](err); named || ctx.Err() != nil {
 		return err
 	}
 	e := &env.Error{
-		Status: env.StartFailed, Op: "prepare image " + n.Ref, Err: err,
+		Status: env.StartFailed, Op: "prepare image " + req.Ref, Err: err,
 		Hint: "check that mini can read, write and lock " + s.stateFile.path + ", the list of images that it pulled",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -128,15 +129,15 @@ func (s *Store) wrapError(ctx context.Context, n Request, err error) error {
 
 // find looks up an image in the engine and records its layers.
 func (s *Store) find(ctx context.Context, name, platform string) (Image, bool, error) {
-	img, here, err := s.engine.Find(ctx, name, platform)
-	if here {
+	img, present, err := s.engine.Find(ctx, name, platform)
+	if present {
 		s.mu.Lock()
-		for _, content := range img.Layers {
-			s.layers[content] = true
+		for _, diffID := range img.Layers {
+			s.layers[diffID] = true
 		}
 		s.mu.Unlock()
 	}
-	return img, here, err
+	return img, present, err
 }
 
 // markInUse records that a sandbox uses an image.
@@ -182,66 +183,66 @@ func (s *Store) release(ctx context.Context, name string) {
 
 // recordUser writes the user of a pulled image to the state file, for other processes.
 func (s *Store) recordUser(ctx context.Context, name, user string) error {
-	return s.stateFile.update(ctx, func(r *state) (bool, error) {
-		p, ok := r.Pulled[name]
+	return s.stateFile.update(ctx, func(st *state) (bool, error) {
+		p, ok := st.Pulled[name]
 		if ok {
 			p.Used, p.User = time.Now(), user
-			r.Pulled[name] = p
+			st.Pulled[name] = p
 		}
 		return ok, nil
 	})
 }
 
 // Lookup returns an image if the engine has it. It does not pull.
-func (s *Store) Lookup(ctx context.Context, n Request) (Image, bool, error) {
-	name, err := NormalizeName(n.Ref)
+func (s *Store) Lookup(ctx context.Context, req Request) (Image, bool, error) {
+	name, err := NormalizeName(req.Ref)
 	if err != nil {
 		return Image{}, false, err
 	}
-	return s.find(ctx, name, n.Platform)
+	return s.find(ctx, name, req.Platform)
 }
 
 // Lease keeps an image from being removed until release is called, which is safe to
 // call more than once. It pulls nothing and waits only for the file lock.
-func (s *Store) Lease(ctx context.Context, n Request) (release func(), err error) {
-	name, err := NormalizeName(n.Ref)
+func (s *Store) Lease(ctx context.Context, req Request) (release func(), err error) {
+	name, err := NormalizeName(req.Ref)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	s.inUse[name]++
 	s.mu.Unlock()
-	done := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
+	releaseOnce := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
 	if err := s.recordUser(ctx, name, s.host.Owner); err != nil {
-		done()
+		releaseOnce()
 		return nil, err
 	}
-	return done, nil
+	return releaseOnce, nil
 }
 
 // AddBuilt records that mini built an image from another one. Such images count
 // towards the budget and are removed before pulled ones. The error says that the
 // image exceeded the budget and was removed.
-func (s *Store) AddBuilt(ctx context.Context, name, of string) error {
+func (s *Store) AddBuilt(ctx context.Context, name, base string) error {
 	name, err := NormalizeName(name)
 	if err != nil {
 		return err
 	}
-	if of, err = NormalizeName(of); err != nil {
+	if base, err = NormalizeName(base); err != nil {
 		return err
 	}
-	return s.recordImage(ctx, Request{Ref: name}, name, of)
+	return s.recordImage(ctx, Request{Ref: name}, name, base)
 }
 
-// Prefetch sets the images needed later, in order, and pulls the first few in
-// advance. It pulls one at a time, and only if that needs no removal of images
-// needed sooner. Images in this list are removed last. stop ends the prefetch and
-// clears the list.
+// Prefetch sets the images needed later, in order, and pulls the first few in advance.
+// It pulls one at a time, and only if no image that is needed sooner has to be removed
+// for it. Images in this list are removed last. stop ends the prefetch and clears the
+// list.
 func (s *Store) Prefetch(ctx context.Context, needs []Request) (stop func()) {
 	queue := make([]queuedImage, 0, len(needs))
-	for _, n := range needs {
-		if name, err := NormalizeName(n.Ref); err == nil { // Ensure reports invalid names
-			queue = append(queue, queuedImage{name: name, platform: n.Platform})
+	for _, req := range needs {
+		if name, err := NormalizeName(req.Ref); err == nil { // Ensure reports invalid names
+			queue = append(queue, queuedImage{name: name, platform: req.Platform})
 		}
 	}
 	s.setQueue(queue)
@@ -265,9 +266,9 @@ func (s *Store) setQueue(queue []queuedImage) {
 
 // runPrefetch runs until ctx ends. It ignores errors; Ensure reports them.
 func (s *Store) runPrefetch(ctx context.Context) {
-	done := map[string]bool{} // present, pulled or failed
+	finished := map[string]bool{} // present, pulled or failed
 	for ctx.Err() == nil {
-		n, found := s.nextPrefetch(done)
+		req, found := s.nextPrefetch(finished)
 		if !found {
 			select {
 			case <-ctx.Done():
@@ -275,36 +276,37 @@ func (s *Store) runPrefetch(ctx context.Context) {
 			}
 			continue
 		}
-		_, here, err := s.find(ctx, n.Ref, n.Platform)
-		if !here && err == nil {
-			err = s.pulls.Do(ctx, pullKey(n.Ref, n.Platform), func(ctx context.Context) error { return s.pullWithRetry(ctx, n, n.Ref, true) })
+		_, present, err := s.find(ctx, req.Ref, req.Platform)
+		if !present && err == nil {
+			err = s.pulls.Do(ctx, pullKey(req.Ref, req.Platform), func(ctx context.Context) error { return s.pullWithRetry(ctx, req, req.Ref, true) })
 		}
 		if errors.Is(err, errPrefetchSkipped) {
 			_ = sleep(ctx, 5*s.cfg.PollInterval) // the loop sees the end of ctx
 		} else {
-			done[pullKey(n.Ref, n.Platform)] = true
+			finished[pullKey(req.Ref, req.Platform)] = true
 		}
 	}
 }
 
-// nextPrefetch returns the first of the next few images that is not in done.
-func (s *Store) nextPrefetch(done map[string]bool) (n Request, found bool) {
+// nextPrefetch returns the first of the next Config.Prefetch images that is not in
+// finished.
+func (s *Store) nextPrefetch(finished map[string]bool) (req Request, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	window := map[string]bool{}
 	for _, q := range s.queue {
-		k := pullKey(q.name, q.platform)
-		if q.started || window[k] {
+		key := pullKey(q.name, q.platform)
+		if q.started || window[key] {
 			continue
 		}
-		if window[k] = true; len(window) > s.cfg.Prefetch {
+		if window[key] = true; len(window) > s.cfg.Prefetch {
 			break
 		}
-		if !done[k] {
+		if !finished[key] {
 			return Request{Ref: q.name, Platform: q.platform}, true
 		}
 	}
-	return n, false
+	return req, false
 }
 
 // Status is the space that a store has and uses, in bytes.
@@ -316,7 +318,8 @@ type Status struct {
 	Budget, Used int64
 }
 
-// Status measures the free space of the disk, but does not ask the engine.
+// Status returns the current free space of the disk, and the size of the images as last
+// measured. It sends no request to the engine.
 func (s *Store) Status() Status {
 	st := Status{Budget: s.cfg.Budget}
 	if s.host.FreeDisk != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Layer returns a unique layer with one incompressible file of so many bytes.
+// Layer returns a unique layer with one incompressible file of the given size.
 func Layer(t testing.TB, bytes int) v1.Layer {
 	t.Helper()
 	content := make([]byte, bytes)

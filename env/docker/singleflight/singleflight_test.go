@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 )
 
-func TestFlightOutlivesItsFirstCaller(t *testing.T) {
+func TestFirstCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f Group
+		var g Group
 		var runs atomic.Int32
 		release := make(chan struct{})
 		work := func(ctx context.Context) error {
@@ -26,15 +26,15 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 		first, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := f.Do(first, "k", work); !errors.Is(err, context.Canceled) {
-				t.Errorf("who left got %v", err)
+			if err := g.Do(first, "k", work); !errors.Is(err, context.Canceled) {
+				t.Errorf("the caller that left got %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 3 {
 			wg.Go(func() {
-				if err := f.Do(t.Context(), "k", work); err != nil {
-					t.Errorf("who stayed got %v", err)
+				if err := g.Do(t.Context(), "k", work); err != nil {
+					t.Errorf("a waiting caller got %v", err)
 				}
 			})
 		}
@@ -46,21 +46,21 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 		if n := runs.Load(); n != 1 {
 			t.Errorf("the work ran %d times", n)
 		}
-		if err := f.Do(t.Context(), "k", func(context.Context) error { return errors.New("again") }); err == nil {
-			t.Error("a finished flight was joined")
+		if err := g.Do(t.Context(), "k", func(context.Context) error { return errors.New("again") }); err == nil {
+			t.Error("a call joined a finished run")
 		}
 	})
 }
 
-func TestFlightEndsWithItsLastCaller(t *testing.T) {
+func TestLastCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f Group
+		var g Group
 		ended := false
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				err := f.Do(ctx, "k", func(ctx context.Context) error {
+				err := g.Do(ctx, "k", func(ctx context.Context) error {
 					<-ctx.Done()
 					ended = true
 					return ctx.Err()
@@ -74,7 +74,7 @@ func TestFlightEndsWithItsLastCaller(t *testing.T) {
 		cancel()
 		wg.Wait()
 		if !ended {
-			t.Error("the work outlived those who wanted it")
+			t.Error("the work was not cancelled with its last caller")
 		}
 	})
 }

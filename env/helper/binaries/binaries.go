@@ -38,9 +38,10 @@ func Name(arch string) string { return "mini-helper-linux-" + arch }
 // checksumSuffix is the suffix of the files with the hashes, in the format of sha256sum.
 const checksumSuffix = ".sha256"
 
-// Hash returns the hash of the helper. It does not read the binary if
-// scripts/helper.sh has written a checksum file: most runs find the helper in the
-// engine already and do not need its content.
+// Hash returns the SHA-256 of the helper in dir, in hex, or of the embedded one if dir
+// is empty. If scripts/helper.sh has written a checksum file, Hash does not read the
+// binary: most runs do not need it, because the container engine has the helper
+// already.
 func Hash(dir, arch string) (string, error) {
 	if slices.Contains(architectures, arch) {
 		line, err := fs.ReadFile(files(dir), Name(arch)+checksumSuffix)

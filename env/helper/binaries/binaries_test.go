@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-func TestForDir(t *testing.T) {
+func TestLoadFromDir(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")), []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
@@ -22,18 +22,18 @@ func TestForDir(t *testing.T) {
 	}
 	const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if string(b) != "abc" || hash != sumOfABC {
-		t.Errorf("For = %q, %s; want abc, %s", b, hash, sumOfABC)
+		t.Errorf("Load = %q, %s; want abc, %s", b, hash, sumOfABC)
 	}
 
 	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != sumOfABC {
-		t.Errorf("without a checksum beside it: %q, %v", got, err)
+		t.Errorf("without a checksum file: %q, %v", got, err)
 	}
-	noted := strings.Repeat("7", 64)
-	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(noted+"  mini-helper\n"), 0o600); err != nil {
+	recorded := strings.Repeat("7", 64)
+	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(recorded+"  mini-helper\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != noted {
-		t.Errorf("with a checksum beside it: %q, %v", got, err)
+	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != recorded {
+		t.Errorf("with a checksum file: %q, %v", got, err)
 	}
 
 	if _, _, err := binaries.Load(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
@@ -44,15 +44,15 @@ func TestForDir(t *testing.T) {
 	}
 }
 
-// A fresh clone has no binaries; the test must pass with and without them.
-func TestForIsBuiltOrSaysWhatToDo(t *testing.T) {
+// TestLoadEmbedded must pass with and without binaries, because a fresh clone has none.
+func TestLoadEmbedded(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		b, hash, err := binaries.Load("", arch)
 		switch {
 		case err == nil && (string(b[:4]) != "\x7fELF" || len(hash) != 64):
-			t.Errorf("For(%s) = %q..., %q; want an ELF file and its hash", arch, b[:4], hash)
+			t.Errorf("Load(%s) = %q..., %q; want an ELF file and its hash", arch, b[:4], hash)
 		case err != nil && !errors.Is(err, binaries.ErrNotBuilt):
-			t.Errorf("For(%s): %v, want ErrNotBuilt", arch, err)
+			t.Errorf("Load(%s): %v, want ErrNotBuilt", arch, err)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func start(t *testing.T, p *child.Program) *child.Environment {
 	return sandbox
 }
 
-// TestLostHelper: a command kills the helper. The sandbox is lost, the error says why,
-// and all its processes are killed. Another sandbox is not affected.
+// TestLostHelper: if a command kills the helper, the sandbox is lost, the error says
+// why, and all processes of the sandbox are killed. Another sandbox is not affected.
 func TestLostHelper(t *testing.T) {
 	p := childtest.Program(t)
 	for name, script := range map[string]string{
@@ -46,27 +46,27 @@ func TestLostHelper(t *testing.T) {
 		"forking all over": `while :; do (setsid bash -c 'exec -a $W sleep 300' &); sleep 0.01; done`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			word, beside := "mini-lost-"+rand.Text(), "mini-beside-"+rand.Text()
+			marker, otherMarker := "mini-lost-"+rand.Text(), "mini-beside-"+rand.Text()
 			other := start(t, p)
 			if _, err := other.Execute(t.Context(), env.Command{
-				Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": beside},
+				Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": otherMarker},
 			}); err != nil {
 				t.Fatal(err)
 			}
 			sandbox := start(t, p)
 			_, err := sandbox.Execute(t.Context(), env.Command{
-				Script: `(sleep 0.3; kill -9 $PPID) & ` + script, Env: map[string]string{"W": word}, Timeout: time.Minute,
+				Script: `(sleep 0.3; kill -9 $PPID) & ` + script, Env: map[string]string{"W": marker}, Timeout: time.Minute,
 			})
 			e, ok := errors.AsType[*env.Error](err)
 			if !ok || e.Status != env.ContainerDied || !strings.Contains(err.Error(), "signal 9") || e.Hint == "" {
 				t.Errorf("error is %v", err)
 			}
-			childtest.RequireExit(t, word, 10*time.Second)
-			if _, again := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(again, e) {
-				t.Errorf("afterwards: %v, want the same error", again)
+			childtest.RequireExit(t, marker, 10*time.Second)
+			if _, nextErr := sandbox.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(nextErr, e) {
+				t.Errorf("afterwards: %v, want the same error", nextErr)
 			}
-			if n := len(childtest.Running(t, beside)); n != 1 {
-				t.Errorf("of the other sandbox %d processes live, want 1", n)
+			if n := len(childtest.Running(t, otherMarker)); n != 1 {
+				t.Errorf("%d processes of the other sandbox are running, want 1", n)
 			}
 			if r, err := other.Execute(t.Context(), env.Command{Script: "echo well"}); err != nil || string(r.Output) != "well\n" {
 				t.Errorf("the other sandbox: %q, %v", r.Output, err)
@@ -78,9 +78,9 @@ func TestLostHelper(t *testing.T) {
 // TestStoppedHelper: Close works if a command has stopped the helper with SIGSTOP.
 func TestStoppedHelper(t *testing.T) {
 	sandbox := start(t, childtest.Program(t))
-	word := "mini-stopped-" + rand.Text()
+	marker := "mini-stopped-" + rand.Text()
 	if _, err := sandbox.Execute(t.Context(), env.Command{
-		Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": word},
+		Script: `setsid bash -c 'exec -a $W sleep 300' >/dev/null 2>&1 &`, Env: map[string]string{"W": marker},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,23 +90,23 @@ func TestStoppedHelper(t *testing.T) {
 	if err := sandbox.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	childtest.RequireExit(t, word, time.Second)
+	childtest.RequireExit(t, marker, time.Second)
 }
 
 // TestNoHelper: if the process does not become a helper, the error says why, and no
 // process is left.
 func TestNoHelper(t *testing.T) {
 	p := childtest.Program(t)
-	word := "mini-none-" + rand.Text()
+	marker := "mini-none-" + rand.Text()
 	for name, c := range map[string]struct {
 		wrapper []string
-		says    string
+		wantErr string
 	}{
 		"no such program":  {[]string{"/no/such/program"}, "no such file"},
 		"fails at once":    {[]string{"sh", "-c", "echo because >&2; exit 3"}, "because"},
 		"status":           {[]string{"sh", "-c", "exit 3"}, "status 3"},
 		"says other words": {[]string{"sh", "-c", "echo hello there, general; cat >/dev/null"}, "frame"},
-		"killed":           {[]string{"sh", "-c", "setsid -f bash -c 'exec -a " + word + " sleep 300'; kill -9 $$"}, "signal 9"},
+		"killed":           {[]string{"sh", "-c", "setsid -f bash -c 'exec -a " + marker + " sleep 300'; kill -9 $$"}, "signal 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox, err := child.Start(t.Context(), child.Config{Name: "test", Program: p, Wrapper: c.wrapper})
@@ -114,16 +114,16 @@ func TestNoHelper(t *testing.T) {
 				t.Fatal(errors.Join(errors.New("it started"), sandbox.Close(t.Context())))
 			}
 			var failed *child.StartError
-			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error is %v, want one that says %q", err, c.says)
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.wantErr) {
+				t.Errorf("error is %v, want one that says %q", err, c.wantErr)
 			}
 		})
 	}
-	childtest.RequireExit(t, word, 10*time.Second)
+	childtest.RequireExit(t, marker, 10*time.Second)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gaveUp := errors.New("gave up")
-	time.AfterFunc(50*time.Millisecond, func() { cancel(gaveUp) })
-	if _, err := child.Start(ctx, child.Config{Name: "test", Program: p, Wrapper: []string{"sh", "-c", "cat >/dev/null"}}); !errors.Is(err, gaveUp) {
+	cause := errors.New("gave up")
+	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
+	if _, err := child.Start(ctx, child.Config{Name: "test", Program: p, Wrapper: []string{"sh", "-c", "cat >/dev/null"}}); !errors.Is(err, cause) {
 		t.Errorf("after a cancel: %v", err)
 	}
 }

@@ -16,8 +16,8 @@ type Config struct {
 	Name string
 	// Program is the helper to start.
 	Program *Program
-	// Wrapper is a complete command line that finally executes ProgramPath. Empty
-	// means that the helper is started directly.
+	// Wrapper is a command line that builds a sandbox and then executes ProgramPath.
+	// Empty means that the helper is started directly.
 	Wrapper []string
 	// NoTrace prevents commands that run as root from tracing processes outside the
 	// sandbox, such as this program. It is for helpers without a Wrapper.
@@ -26,7 +26,7 @@ type Config struct {
 	Env []string
 	// Setup holds the settings for commands.
 	Setup helper.Setup
-	// Info returns the Info of ToolRequest.Nested; nil means the helper's description.
+	// Info returns the Info of ToolRequest.Nested; nil means an empty Info.
 	Info func(helper.Hello) env.Info
 	// Timeout is the timeout of commands that set none; zero means
 	// helper.DefaultTimeout.

@@ -7,7 +7,9 @@
 // end of its input, kills all its processes and exits. If the helper is killed, this
 // program adopts its orphans and kills them (see process.Child).
 //
-// The helper's binary is held in memory and not written to disk. Linux only; on other
+// The helper's binary is held in a memory file, or in an unnamed file on disk if the
+// kernel does not permit executing memory files. Commands that may call tools need a
+// named copy on disk (see Program.ToolDir). The package works on Linux only; on other
 // systems Load returns an error.
 //
 //	program, err := child.Load(binary, hash)

@@ -9,9 +9,9 @@ import (
 // the user does.
 var plainVars = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR"}
 
-// PlainEnv returns the variables of environ, as NAME=value, that are PATH, HOME, USER,
+// FilterEnv returns the variables of environ, as NAME=value, that are PATH, HOME, USER,
 // LOGNAME, SHELL, LANG, LC_*, TERM, TZ or TMPDIR.
-func PlainEnv(environ []string) []string {
+func FilterEnv(environ []string) []string {
 	var kept []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")

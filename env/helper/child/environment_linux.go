@@ -29,47 +29,47 @@ type Environment struct {
 }
 
 // Hello returns the helper's description of itself and its sandbox.
-func (b *Environment) Hello() helper.Hello { return b.client.Hello() }
+func (e *Environment) Hello() helper.Hello { return e.client.Hello() }
 
 // PID returns the id of the started process: the helper or its wrapper.
-func (b *Environment) PID() int { return b.proc.cmd.Process.Pid }
+func (e *Environment) PID() int { return e.proc.cmd.Process.Pid }
 
-// Execute runs one command (see env.Environment). If the helper is lost the error is
-// an *env.Error, all its processes are killed, and all later calls return the same
-// error.
-func (b *Environment) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	if failure := b.installTool(cmd); failure != "" {
+// Execute runs one command (see env.Environment). If the helper is lost, the error is
+// an *env.Error, all processes of the helper are killed, and all later calls return the
+// same error.
+func (e *Environment) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	if failure := e.installTool(cmd); failure != "" {
 		return env.Result{ExitCode: -1, OOMKilled: -1, Failure: failure}, nil
 	}
-	cmd.Tools = helper.WrapTools(cmd.Tools, b.info, b.executeNested)
-	return b.run(ctx, func() (env.Result, error) { return b.client.Execute(ctx, cmd) })
+	cmd.Tools = helper.WrapTools(cmd.Tools, e.info, e.executeNested)
+	return e.run(ctx, func() (env.Result, error) { return e.client.Execute(ctx, cmd) })
 }
 
 // executeNested is Execute for nested commands.
-func (b *Environment) executeNested(ctx context.Context, nested env.Environment, cmd env.Command) (env.Result, error) {
-	return b.run(ctx, func() (env.Result, error) { return nested.Execute(ctx, cmd) })
+func (e *Environment) executeNested(ctx context.Context, nested env.Environment, cmd env.Command) (env.Result, error) {
+	return e.run(ctx, func() (env.Result, error) { return nested.Execute(ctx, cmd) })
 }
 
-// run calls execute and maps its error to an env.Error.
-func (b *Environment) run(ctx context.Context, execute func() (env.Result, error)) (env.Result, error) {
-	only := b.proc.child.IsOnly()
+// run calls execute. If the helper is lost, it returns an *env.Error.
+func (e *Environment) run(ctx context.Context, execute func() (env.Result, error)) (env.Result, error) {
+	wasOnly := e.proc.child.IsOnlyOpen()
 	res, err := execute()
-	if !only || !b.proc.child.IsOnly() {
+	if !wasOnly || !e.proc.child.IsOnlyOpen() {
 		res.OOMKilled = -1 // the kernel's counter includes other sandboxes
 	}
-	if err != nil && b.client.Err() == nil { // ctx ended; the sandbox is still usable
+	if err != nil && e.client.Err() == nil { // the sandbox is still usable: ctx ended, or the sink failed
 		return res, fmt.Errorf("execute command: %w", err)
 	}
-	return res, b.client.MapError(ctx, err, b.lost)
+	return res, e.client.MapError(ctx, err, e.lost)
 }
 
-// installTool makes mini-tool available if the command may call it. If that fails it
-// returns a sentence that says why.
-func (b *Environment) installTool(cmd env.Command) string {
-	if cmd.Tools == nil || b.config.Setup.ToolDir == "" {
+// installTool makes mini-tool available if the command may call it. If that fails, it
+// returns a sentence for Result.Failure; else "".
+func (e *Environment) installTool(cmd env.Command) string {
+	if cmd.Tools == nil || e.config.Setup.ToolDir == "" {
 		return ""
 	}
-	if err := b.config.Program.tool.install(); err != nil {
+	if err := e.config.Program.tool.install(); err != nil {
 		return fmt.Sprintf("The tools that it may ask for cannot be made ready: %v.", err)
 	}
 	return ""
@@ -78,48 +78,49 @@ func (b *Environment) installTool(cmd env.Command) string {
 // exitWait is how long the process may take to exit after its stream has ended.
 const exitWait = 2 * time.Second
 
-// lost finds out why the helper was lost, once, and stops its processes.
-func (b *Environment) lost(reason error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.lostErr != nil {
-		return b.lostErr
+// lost finds out why the helper was lost and kills its processes. Later calls return
+// the error of the first.
+func (e *Environment) lost(reason error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lostErr != nil {
+		return e.lostErr
 	}
-	e := &env.Error{Status: env.ContainerDied, Op: "execute command in " + b.config.Name, Err: reason}
+	failure := &env.Error{Status: env.ContainerDied, Op: "execute command in " + e.config.Name, Err: reason}
 	switch {
 	case errors.Is(reason, helper.ErrFrame):
-		e.Status = env.ProtocolViolation
-		e.Hint = "a process may be forging the helper's output; do not trust the results"
+		failure.Status = env.ProtocolViolation
+		failure.Hint = "a process may be forging the helper's output; do not trust the results"
 	case errors.Is(reason, helper.ErrNoResponse):
-		e.Hint = "a command stopped the helper, or the machine is overloaded or was paused"
+		failure.Hint = "a command stopped the helper, or the machine is overloaded or was paused"
 	default:
-		if b.proc.waitExit(exitWait) {
-			e.Err = fmt.Errorf("%w: %s", reason, b.proc.exitStatus())
-			e.Hint = "a command may have killed it, or the machine ran out of memory"
+		if e.proc.waitExit(exitWait) {
+			failure.Err = fmt.Errorf("%w: %s", reason, e.proc.exitStatus())
+			failure.Hint = "a command may have killed it, or the machine ran out of memory"
 		}
 	}
-	if text := strings.TrimSpace(b.proc.stderr.String()); text != "" {
-		e.Err = fmt.Errorf("%w: %s", e.Err, text)
+	if text := strings.TrimSpace(e.proc.stderr.String()); text != "" {
+		failure.Err = fmt.Errorf("%w: %s", failure.Err, text)
 	}
-	b.lostErr = e
-	_ = b.stop() // Close returns the error
-	return b.lostErr
+	e.lostErr = failure
+	_ = e.stop() // Close returns the error
+	return e.lostErr
 }
 
 // Close stops the helper, which kills all its processes first. A running command
 // returns env.ErrClosed. Close waits until all processes are gone, for some seconds at
 // most, even if ctx has ended. A second call waits for the first and returns nil.
-func (b *Environment) Close(context.Context) error {
-	_ = b.client.Close() // never fails
-	err := b.stop()
-	if b.closed.Swap(true) || err == nil {
+func (e *Environment) Close(context.Context) error {
+	_ = e.client.Close() // never fails
+	err := e.stop()
+	if e.closed.Swap(true) || err == nil {
 		return nil
 	}
-	return fmt.Errorf("close %s: %w", b.config.Name, err)
+	return fmt.Errorf("close %s: %w", e.config.Name, err)
 }
 
 // stop stops the process, once.
-func (b *Environment) stop() error {
-	b.stopOnce.Do(func() { b.stopErr = b.proc.stop() })
-	return b.stopErr
+func (e *Environment) stop() error {
+	e.stopOnce.Do(func() { e.stopErr = e.proc.stop() })
+	return e.stopErr
 }

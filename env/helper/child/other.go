@@ -41,21 +41,21 @@ func Start(context.Context, Config) (*Environment, error) {
 }
 
 // Hello returns an empty message.
-func (b *Environment) Hello() helper.Hello { return helper.Hello{} }
+func (e *Environment) Hello() helper.Hello { return helper.Hello{} }
 
 // PID returns 0.
-func (b *Environment) PID() int { return 0 }
+func (e *Environment) PID() int { return 0 }
 
 // Execute returns an error.
-func (b *Environment) Execute(context.Context, env.Command) (env.Result, error) {
+func (e *Environment) Execute(context.Context, env.Command) (env.Result, error) {
 	return env.Result{ExitCode: -1, OOMKilled: -1}, env.ErrClosed
 }
 
 // Put returns an error.
-func (b *Environment) Put(context.Context, string, io.Reader) error { return env.ErrClosed }
+func (e *Environment) Put(context.Context, string, io.Reader) error { return env.ErrClosed }
 
 // Get returns an error.
-func (b *Environment) Get(context.Context, string, io.Writer) error { return env.ErrClosed }
+func (e *Environment) Get(context.Context, string, io.Writer) error { return env.ErrClosed }
 
 // Close does nothing.
-func (b *Environment) Close(context.Context) error { return nil }
+func (e *Environment) Close(context.Context) error { return nil }

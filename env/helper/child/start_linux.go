@@ -36,11 +36,11 @@ func Start(ctx context.Context, c Config) (*Environment, error) {
 	}
 	client, err := p.dial(ctx, helper.ClientConfig{Setup: c.Setup, Hash: c.Program.hash, Timeout: c.Timeout})
 	if err == nil {
-		b := &Environment{config: c, proc: p, client: client}
+		e := &Environment{config: c, proc: p, client: client}
 		if c.Info != nil {
-			b.info = c.Info(client.Hello())
+			e.info = c.Info(client.Hello())
 		}
-		return b, nil
+		return e, nil
 	}
 	err = errors.Join(err, p.stop())
 	if ctx.Err() != nil {
@@ -52,8 +52,8 @@ func Start(ctx context.Context, c Config) (*Environment, error) {
 // errExited is the cause when the process exits during the handshake.
 var errExited = errors.New("process has exited")
 
-// dial connects to the helper. The stream does not end when the child exits, because a
-// process that it started may hold the other end, so dial waits for the exit, too.
+// dial connects to the helper. It also waits for the exit of the child: the stream may
+// stay open then, because a process that the child started holds the other end.
 func (p *childProcess) dial(ctx context.Context, c helper.ClientConfig) (*helper.Client, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,7 +73,7 @@ type childProcess struct {
 	stream *stream
 	stderr *helper.StderrBuffer
 	child  *process.Child
-	exited chan struct{} // closed once it has been waited for
+	exited chan struct{} // closed when the process has exited and was waited for
 }
 
 func launch(c Config) (_ *childProcess, err error) {
@@ -127,9 +127,9 @@ func launch(c Config) (_ *childProcess, err error) {
 	return p, nil
 }
 
-// start starts the child, and a goroutine that waits for its exit. The thread is the
-// child's parent with respect to PR_SET_PDEATHSIG, which bubblewrap uses, so it must
-// live as long as the child.
+// start starts the child, and a goroutine that waits for its exit. The goroutine's
+// thread is the child's parent with respect to PR_SET_PDEATHSIG, which bubblewrap uses,
+// so the thread must live as long as the child.
 func (p *childProcess) start() error {
 	started := make(chan error)
 	go func() {
@@ -145,8 +145,8 @@ func (p *childProcess) start() error {
 	return <-started
 }
 
-// How long the helper may take to kill its processes after the end of its input, and
-// the kernel after SIGKILL.
+// exitTimeout is how long the helper may take to kill its processes and exit after the
+// end of its input; killTimeout is how long the kernel may take after SIGKILL.
 const (
 	exitTimeout = 8 * time.Second
 	killTimeout = 3 * time.Second

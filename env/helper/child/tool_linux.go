@@ -13,9 +13,9 @@ import (
 	"github.com/minibench/mini/env/scratch"
 )
 
-// tool is mini-tool in its own directory: a copy of the helper's program under the
-// name by which commands call it. A name requires a file on disk; it is created for
-// the first command that may call tools.
+// tool is mini-tool in its own directory: a copy of the helper's program under the name
+// by which commands call it. The name requires a file on disk, which is created for the
+// first command that may call tools.
 type tool struct {
 	program *os.File // see Program
 	dir     string

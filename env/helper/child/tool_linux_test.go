@@ -44,25 +44,25 @@ func TestToolDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := func(when string) {
+	requireMissing := func(when string) {
 		t.Helper()
 		if _, err := os.Stat(p.ToolDir()); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	var boxes []*child.Environment
+	var sandboxes []*child.Environment
 	for range 4 {
-		boxes = append(boxes, startWithTool(t, p))
+		sandboxes = append(sandboxes, startWithTool(t, p))
 	}
-	if r, err := boxes[0].Execute(t.Context(), env.Command{Script: "echo $PATH; mini-tool"}); err != nil || r.ExitCode != 127 || !strings.HasPrefix(string(r.Output), "/usr/bin:/bin\n") {
+	if r, err := sandboxes[0].Execute(t.Context(), env.Command{Script: "echo $PATH; mini-tool"}); err != nil || r.ExitCode != 127 || !strings.HasPrefix(string(r.Output), "/usr/bin:/bin\n") {
 		t.Errorf("%+v, %v", r, err)
 	}
-	gone("without tools")
+	requireMissing("without tools")
 
 	var wg sync.WaitGroup
-	for _, sandbox := range boxes {
+	for _, sandbox := range sandboxes {
 		wg.Go(func() {
-			r, err := sandbox.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{Local: []string{"write"}}})
+			r, err := sandbox.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{InSandbox: []string{"write"}}})
 			if err != nil || !strings.HasPrefix(string(r.Output), "created f") || !strings.Contains(string(r.Output), "/usr/bin:/bin:"+p.ToolDir()+"\n") {
 				t.Errorf("%s, %v", r.Output, err)
 			}
@@ -75,16 +75,16 @@ func TestToolDir(t *testing.T) {
 		}
 	}
 	if left := scratch.Abandoned(); len(left) > 0 {
-		t.Errorf("a sweep would take %q", left)
+		t.Errorf("a sweep would remove %q", left)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	gone("after Close")
+	requireMissing("after Close")
 }
 
 // TestToolDirError: if the directory cannot be created, commands with tools are not
-// run and say why; others run.
+// run, and their results say why. Other commands run.
 func TestToolDirError(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	file, err := os.ReadFile(childtest.File(t))

@@ -51,16 +51,16 @@ func Main() int {
 	if err != nil {
 		return printError(exitUsage, "arguments and standard input together are more than %d KB; put what is long into a file and name that", env.MaxToolRequest>>10)
 	}
-	answer, err := request(socket, body)
+	response, err := request(socket, body)
 	if err != nil {
 		return printError(exitFailure, "%v", err)
 	}
-	_, outErr := os.Stdout.Write(answer.Stdout)
-	_, errErr := os.Stderr.Write(answer.Stderr)
-	if err := errors.Join(outErr, errErr); err != nil && answer.ExitCode == 0 {
+	_, outErr := os.Stdout.Write(response.Stdout)
+	_, errErr := os.Stderr.Write(response.Stderr)
+	if err := errors.Join(outErr, errErr); err != nil && response.ExitCode == 0 {
 		return printError(exitFailure, "the answer cannot be written: %v", err)
 	}
-	return answer.ExitCode
+	return response.ExitCode
 }
 
 func printError(code int, format string, args ...any) int {
@@ -70,13 +70,13 @@ func printError(code int, format string, args ...any) int {
 
 // request sends a request to the helper and waits for the response, without a timeout:
 // the helper responds or closes the connection.
-func request(socket string, req []byte) (helper.ToolResponse, error) {
+func request(socket string, body []byte) (helper.ToolResponse, error) {
 	conn, err := connect(socket)
 	if err != nil {
 		return helper.ToolResponse{}, fmt.Errorf("nobody is there to ask: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // the response has been read
-	if err := helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolRequest, Body: req}); err != nil {
+	if err := helper.WriteFrame(conn, helper.Frame{Kind: helper.KindToolRequest, Body: body}); err != nil {
 		return helper.ToolResponse{}, fmt.Errorf("ask: %w", err)
 	}
 	f, err := helper.ReadFrame(bufio.NewReader(conn), helper.MaxToolResponseFrame)

@@ -35,16 +35,16 @@ func program(t testing.TB) string {
 	return name
 }
 
-// toolServer accepts one request, as the helper does, and calls answer; the channel
-// receives the request.
-func toolServer(t *testing.T, answer func(net.Conn, helper.ToolRequest)) (socket string, asked <-chan helper.ToolRequest) {
+// toolServer accepts one request, as the helper does, and calls respond. It sends the
+// request to the channel.
+func toolServer(t *testing.T, respond func(net.Conn, helper.ToolRequest)) (socket string, asked <-chan helper.ToolRequest) {
 	t.Helper()
 	socket = "mini-tool-test-" + strings.ReplaceAll(t.Name(), "/", "-")
 	l, err := net.Listen("unix", "@"+socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := make(chan helper.ToolRequest, 1)
+	requests := make(chan helper.ToolRequest, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -58,18 +58,18 @@ func toolServer(t *testing.T, answer func(net.Conn, helper.ToolRequest)) (socket
 			t.Errorf("frame %q, %v", f.Kind, err)
 			return
 		}
-		ask, err := helper.DecodeToolRequest(f.Body)
+		req, err := helper.DecodeToolRequest(f.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		asks <- ask
-		answer(conn, ask)
+		requests <- req
+		respond(conn, req)
 	}()
 	t.Cleanup(func() {
 		_ = l.Close() // nothing was written
 		<-done
 	})
-	return socket, asks
+	return socket, requests
 }
 
 // respondWith returns a function that sends a response.
@@ -119,16 +119,16 @@ func command(t *testing.T, socket string, args ...string) *exec.Cmd {
 	return c
 }
 
-func TestAnswer(t *testing.T) {
+func TestResponse(t *testing.T) {
 	socket, asked := toolServer(t, respondWith(t, helper.ToolResponse{Stdout: []byte("out\x00\xff"), Stderr: []byte("err\n"), ExitCode: 7}))
 	c := command(t, socket, "note", "add", "a b", "", "\xff")
 	c.Stdin = strings.NewReader("not asked for")
 	if got := run(t, c); got != (call{7, "out\x00\xff", "err\n"}) {
 		t.Errorf("%+v", got)
 	}
-	ask := <-asked
-	if ask.Token != "secret" || strings.Join(ask.Args, "|") != "note|add|a b||\xff" || ask.Dir != c.Dir || len(ask.Stdin) != 0 {
-		t.Errorf("asked was %+v", ask)
+	req := <-asked
+	if req.Token != "secret" || strings.Join(req.Args, "|") != "note|add|a b||\xff" || req.Dir != c.Dir || len(req.Stdin) != 0 {
+		t.Errorf("asked was %+v", req)
 	}
 }
 
@@ -139,12 +139,13 @@ func TestInput(t *testing.T) {
 	if got := run(t, c); got != (call{}) {
 		t.Errorf("%+v", got)
 	}
-	if ask := <-asked; string(ask.Stdin) != "line\x00\n" {
-		t.Errorf("input was %q", ask.Stdin)
+	if req := <-asked; string(req.Stdin) != "line\x00\n" {
+		t.Errorf("input was %q", req.Stdin)
 	}
 }
 
-// Without arguments, and for help, mini-tool asks the host.
+// TestWithoutArguments: without arguments, and for help, mini-tool sends a request to
+// the host.
 func TestWithoutArguments(t *testing.T) {
 	for _, args := range [][]string{{}, {"help"}, {"--help"}, {"read"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -152,8 +153,8 @@ func TestWithoutArguments(t *testing.T) {
 			if got := run(t, command(t, socket, args...)); got != (call{0, "list\n", ""}) {
 				t.Errorf("%+v", got)
 			}
-			if ask := <-asked; len(ask.Args) != len(args) {
-				t.Errorf("asked was %+v", ask)
+			if req := <-asked; len(req.Args) != len(args) {
+				t.Errorf("asked was %+v", req)
 			}
 		})
 	}
@@ -171,7 +172,7 @@ func TestNoServer(t *testing.T) {
 	if got := run(t, command(t, strings.Repeat("x", 200), "note")); got.code != 1 || got.out != "" || got.err == "" {
 		t.Errorf("%+v", got)
 	}
-	for name, answer := range map[string]func(net.Conn, helper.ToolRequest){
+	for name, respond := range map[string]func(net.Conn, helper.ToolRequest){
 		"hung up":  func(net.Conn, helper.ToolRequest) {},
 		"cut":      func(conn net.Conn, _ helper.ToolRequest) { _, _ = conn.Write([]byte{0, 0, 1, 0, 'A'}) },
 		"too long": func(conn net.Conn, _ helper.ToolRequest) { _, _ = conn.Write([]byte{0xff, 0, 0, 0, 'A', 0, 0, 0, 0}) },
@@ -183,7 +184,7 @@ func TestNoServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			socket, _ := toolServer(t, answer)
+			socket, _ := toolServer(t, respond)
 			if got := run(t, command(t, socket, "note")); got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, "mini-tool: ") {
 				t.Errorf("%+v", got)
 			}
@@ -191,7 +192,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-func TestTooMuch(t *testing.T) {
+func TestTooLarge(t *testing.T) {
 	c := command(t, "never-asked", "note", "-")
 	c.Stdin = strings.NewReader(strings.Repeat("x", env.MaxToolRequest))
 	if got := run(t, c); got.code != 2 || !strings.Contains(got.err, "more than 128 KB; put what is long into a file") {
@@ -208,14 +209,14 @@ func TestLocalTools(t *testing.T) {
 	if got := run(t, c); got.code != 0 || got.out != "created f: 1 line, 4 bytes, no line end at the end\n" {
 		t.Errorf("%+v", got)
 	}
-	not := command(t, "mini-tool-nobody", "edit", "f", "--old", "a", "--new", "b")
-	not.Env = append(not.Env, helper.LocalVariable+"=read,write")
-	if got := run(t, not); got.code != 1 || !strings.Contains(got.err, "nobody is there to ask") {
+	notLocal := command(t, "mini-tool-nobody", "edit", "f", "--old", "a", "--new", "b")
+	notLocal.Env = append(notLocal.Env, helper.LocalVariable+"=read,write")
+	if got := run(t, notLocal); got.code != 1 || !strings.Contains(got.err, "nobody is there to ask") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Signals kill mini-tool, as any other program.
+// TestSignals: signals kill mini-tool like any other program.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestSignals(t *testing.T) {
 			if err := c.Process.Signal(s); err != nil {
 				t.Error(err)
 			}
-			_ = c.Wait() // the state says it
+			_ = c.Wait() // ProcessState has the result
 			close(ended)
 			if exitSignal(c) != s {
 				t.Errorf("it ended with %v", c.ProcessState)
@@ -246,7 +247,7 @@ func TestSignals(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := in.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil { // more than a pipe holds: some was read
+		if _, err := in.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil { // does not fit into a pipe: some was read
 			t.Error(err)
 		}
 		if err := c.Process.Kill(); err != nil {
@@ -264,20 +265,20 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = r.Close() // nobody reads
+		_ = r.Close() // no process reads
 		c.Stdout = w
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Wait()  // the state says it
-		_ = w.Close() // nor writes
+		_ = c.Wait()  // ProcessState has the result
+		_ = w.Close() // nothing was written
 		if exitSignal(c) != syscall.SIGPIPE {
 			t.Errorf("it ended with %v", c.ProcessState)
 		}
 	})
 }
 
-func TestCalled(t *testing.T) {
+func TestIsToolName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"mini-tool": true, "/.mini/bin/mini-tool": true, "./mini-tool": true,
 		"mini-helper": false, "/.mini/h": false, "mini-tool/x": false, "xmini-tool": false, "": false,

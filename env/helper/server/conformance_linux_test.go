@@ -32,7 +32,7 @@ type stream struct{ *helperProcess }
 
 func (s stream) Read(p []byte) (int, error)  { return s.out.Read(p) }
 func (s stream) Write(p []byte) (int, error) { return s.in.Write(p) }
-func (s stream) Close() error                { return s.in.Close() } // the helper then exits and closes the other pipes output
+func (s stream) Close() error                { return s.in.Close() } // the helper then exits and closes its output
 
 func dial(t *testing.T, b *helperProcess) env.Environment {
 	t.Helper()
@@ -60,7 +60,7 @@ func TestConformanceAsPID1(t *testing.T) {
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
 		return dial(t, launch(t, append(append(slices.Clone(unshare), capabilities...), binary)...))
-	}, envtest.Lacks(envtest.ProcessLimit, "a pid namespace alone has none"))
+	}, envtest.WithoutCapability(envtest.ProcessLimit, "a pid namespace alone has none"))
 }
 
 var (
@@ -80,6 +80,6 @@ func pid1(t *testing.T) *helperProcess {
 func requireNamespaces(t *testing.T) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "unshare", "--pid", "--fork", "--mount-proc", "true").CombinedOutput(); err != nil {
-		t.Skipf("no pid namespace can be made here: %v: %s", err, out)
+		t.Skipf("cannot create a PID namespace: %v: %s", err, out)
 	}
 }

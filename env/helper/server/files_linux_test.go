@@ -19,11 +19,11 @@ import (
 func TestFileTransferMemory(t *testing.T) {
 	const size = 100_000_000
 	b := start(t)
-	helperProcess, ok := dial(t, b).(env.Files)
+	files, ok := dial(t, b).(env.Files)
 	if !ok {
 		t.Fatal("no files")
 	}
-	defer helperProcess.(env.Environment).Close(t.Context()) // it is one, and its Close cannot fail
+	defer files.(env.Environment).Close(t.Context()) // Close cannot fail
 	dir := t.TempDir()
 	r, w := io.Pipe()
 	go func() {
@@ -34,37 +34,37 @@ func TestFileTransferMemory(t *testing.T) {
 		}
 		w.CloseWithError(errors.Join(err, tree.Close()))
 	}()
-	if err := helperProcess.Put(t.Context(), dir, r); err != nil {
+	if err := files.Put(t.Context(), dir, r); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "large")); err != nil || info.Size() != size {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	sink := &heapSampler{}
-	if err := helperProcess.Get(t.Context(), filepath.Join(dir, "large"), sink); err != nil || sink.bytes < size {
+	if err := files.Get(t.Context(), filepath.Join(dir, "large"), sink); err != nil || sink.bytes < size {
 		t.Fatalf("%d bytes, %v", sink.bytes, err)
 	}
 	peak := memory(t, b.cmd.Process.Pid)
-	t.Logf("helper's peak: %d KiB; at most %d KiB alive here", peak, sink.alive>>10)
-	if peak > 12<<10 || sink.alive > 16<<20 {
-		t.Error("that is too much")
+	t.Logf("peak memory of the helper: %d KiB; largest heap of the client: %d KiB", peak, sink.maxHeap>>10)
+	if peak > 12<<10 || sink.maxHeap > 16<<20 {
+		t.Error("the transfer uses too much memory")
 	}
 }
 
 // heapSampler discards a stream and samples the heap size of this process.
 type heapSampler struct {
-	bytes int
-	looks int
-	alive uint64
+	bytes   int
+	samples int
+	maxHeap uint64
 }
 
 func (h *heapSampler) Write(p []byte) (int, error) {
-	if h.bytes += len(p); h.bytes > h.looks*10_000_000 {
-		h.looks++
+	if h.bytes += len(p); h.bytes > h.samples*10_000_000 {
+		h.samples++
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		h.alive = max(h.alive, m.HeapAlloc)
+		h.maxHeap = max(h.maxHeap, m.HeapAlloc)
 	}
 	return len(p), nil
 }
@@ -84,7 +84,7 @@ func TestWindow(t *testing.T) {
 	b.send(helper.KindData, 1, head.Bytes())
 	for range 500 {
 		if helper.WriteFrame(b.in, helper.Frame{Kind: helper.KindData, ID: 1, Body: make([]byte, helper.MaxChunk)}) != nil {
-			break // it has given up
+			break // the helper has ended the connection
 		}
 	}
 	b.in.Close() //nolint:errcheck // the helper may be gone

@@ -11,10 +11,10 @@ import (
 
 // frameWriter writes complete frames, one at a time.
 type frameWriter struct {
-	mu   sync.Mutex
-	w    io.Writer
-	last uint32 // the command or transfer whose report was sent last
-	sent bool   // a report was sent
+	mu         sync.Mutex
+	w          io.Writer
+	lastReport uint32 // id of the command or transfer whose report was sent last
+	hasReport  bool   // whether a report was sent
 }
 
 // redirect sends all later frames to another writer.
@@ -27,14 +27,7 @@ func (f *frameWriter) redirect(w io.Writer) {
 func (f *frameWriter) send(frame helper.Frame) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.write(frame)
-}
-
-func (f *frameWriter) write(frame helper.Frame) error {
-	if err := helper.WriteFrame(f.w, frame); err != nil {
-		return fmt.Errorf("write frame: %w", err)
-	}
-	return nil
+	return helper.WriteFrame(f.w, frame)
 }
 
 func (f *frameWriter) sendJSON(kind helper.Kind, id uint32, v any) error {
@@ -54,15 +47,16 @@ func (f *frameWriter) sendReport(id uint32, kind helper.Kind, report any) error 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.last, f.sent = id, true
-	return f.write(helper.Frame{Kind: kind, ID: id, Body: body})
+	f.lastReport, f.hasReport = id, true
+	return helper.WriteFrame(f.w, helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// reportSent reports whether the report of id was sent. It waits for a running write.
+// reportSent reports whether the last report sent is that of id. If a report is being
+// written, it waits for the end of the write.
 func (f *frameWriter) reportSent(id uint32) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.sent && f.last == id
+	return f.hasReport && f.lastReport == id
 }
 
 // outputWriter sends the output of one command as Output frames.

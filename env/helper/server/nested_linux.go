@@ -29,7 +29,7 @@ func (s *server) runWithTools(ctx context.Context, id uint32, settings helper.Ru
 	variables, err := s.tools.add(cmd, settings.AllowTools, settings.LocalTools, c.Timeout)
 	if err != nil {
 		failure := env.Result{ExitCode: -1, OOMKilled: -1, Failure: fmt.Sprintf("The tools of the command cannot be offered: %v.", err)}
-		go func() { // awaited as in the goroutine below
+		go func() { // newJob, close or the outer command waits for it
 			defer close(j.done)
 			defer s.notifyOuter(cmd)
 			defer j.cancel(nil)
@@ -42,7 +42,7 @@ func (s *server) runWithTools(ctx context.Context, id uint32, settings helper.Ru
 		c.Script, c.Env = withTool(s.setup.ToolDir, c.Shell, c.Script, c.Env)
 	}
 	c.Scope, c.Expired = cmd.scope, cmd.timer.C()
-	go func() { // awaited by newJob, close or the outer command
+	go func() { // newJob, close or the outer command waits for it
 		defer close(j.done)
 		defer s.notifyOuter(cmd)
 		defer j.cancel(nil)
@@ -62,10 +62,10 @@ func (s *server) newJobFor(ctx context.Context, c *command) (*job, context.Conte
 		return nil, nil, fmt.Errorf("%w: nesting depth of %d", helper.ErrFrame, c.depth)
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	outer := c.outer.job.cause
+	outerCause := c.outer.job.cause
 	j := &job{id: c.id, cancel: cancel, done: make(chan struct{}), nested: true}
 	j.cause = func() error { // the end of the connection is recorded in the outermost job
-		if err := outer(); errors.Is(err, errDisconnected) {
+		if err := outerCause(); errors.Is(err, errDisconnected) {
 			return err
 		}
 		return context.Cause(ctx)
@@ -81,8 +81,8 @@ func (s *server) notifyOuter(c *command) {
 	}
 }
 
-// withoutTools removes the variables for tool calls, which the helper inherits if it
-// runs inside another sandbox: its commands must not call the tools of that one.
+// withoutTools removes the variables for tool calls. The helper inherits them if it
+// runs inside another sandbox, whose tools its commands must not call.
 func withoutTools(environ []string) []string {
 	names := []string{helper.SocketVariable, helper.TokenVariable, helper.LocalVariable, pathVariable, functionVariable}
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {

@@ -41,15 +41,15 @@ func withTool(dir string, shell []string, script string, environ []string) (stri
 	if dir == "" || strings.ContainsAny(dir, ":'\x00\n") {
 		return script, environ
 	}
-	before, ok := value(environ, "PATH")
+	oldPath, ok := value(environ, "PATH")
 	if !ok {
-		before = defaultPath
+		oldPath = defaultPath
 	}
 	added := map[string]string{
-		"PATH":           before + ":" + dir,
+		"PATH":           oldPath + ":" + dir,
 		functionVariable: `() { '` + dir + "/" + env.ToolProgram + `' "$@"; }`,
 	}
-	if export := exportCommand(shell, environ); export != "" && process.ValidScript(scriptPrefix+script) {
+	if export := exportCommand(shell, environ); export != "" && process.IsValidScript(scriptPrefix+script) {
 		added[pathVariable] = `case ":${PATH-}:" in *':` + dir + `:'*);;*)` + export + ` PATH="${PATH:+$PATH:}"'` + dir + `' 2>/dev/null||:;;esac`
 		script = scriptPrefix + script
 	}
@@ -63,20 +63,20 @@ func exportCommand(shell, environ []string) (export string) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}
 	}
-	at := slices.IndexFunc(shell, isShell) // not always the first: it may follow env, for example
-	if flags := shell[len(shell)-1]; at < 0 || !strings.HasPrefix(flags, "-") || !strings.HasSuffix(flags, "c") {
+	shellIndex := slices.IndexFunc(shell, isShell) // not always the first: it may follow env, for example
+	if flags := shell[len(shell)-1]; shellIndex < 0 || !strings.HasPrefix(flags, "-") || !strings.HasSuffix(flags, "c") {
 		return "" // the script is not shell code
 	}
-	set := func(name string) bool {
+	isSet := func(name string) bool {
 		text, _ := value(environ, name)
 		return text != ""
 	}
-	switch name := path.Base(shell[at]); {
+	switch name := path.Base(shell[shellIndex]); {
 	case name == "zsh":
-		return "export" // its "command" knows no builtins
-	case slices.ContainsFunc(shell[at+1:], isLoginFlag), at > 0:
-	case name == "bash" && (set("BASH_ENV") || set("SSH_CLIENT") || set("SSH2_CLIENT")):
-	case name == "ksh" && set("ENV"):
+		return "export" // the "command" of zsh does not run builtins
+	case slices.ContainsFunc(shell[shellIndex+1:], isLoginFlag), shellIndex > 0:
+	case name == "bash" && (isSet("BASH_ENV") || isSet("SSH_CLIENT") || isSet("SSH2_CLIENT")):
+	case name == "ksh" && isSet("ENV"):
 	default:
 		return ""
 	}

@@ -58,7 +58,7 @@ func (p toolSetup) run(t *testing.T, shell []string, script string, environ ...s
 	return res, out.String()
 }
 
-func TestProgramIsFound(t *testing.T) {
+func TestMiniToolOnPath(t *testing.T) {
 	p := newToolSetup(t)
 	const path = "PATH=/usr/local/bin:/usr/bin:/bin"
 	long := "mini-tool a\n#" + strings.Repeat(" ", 200<<10)
@@ -104,9 +104,9 @@ func TestProgramIsFound(t *testing.T) {
 	}
 }
 
-// A script behaves as it does without tools, except that bash may show its first line
-// in error messages.
-func TestScriptIsWhatItWas(t *testing.T) {
+// TestScriptUnchanged: a script behaves as it does without tools, except that bash may
+// show the prefix in error messages.
+func TestScriptUnchanged(t *testing.T) {
 	p := newToolSetup(t)
 	for _, shell := range [][]string{{"bash", "-c"}, {"bash", "-lc"}, {"bash", "-euc"}, {"dash", "-lc"}, {"sh", "-c"}, {"busybox", "ash", "-lc"}} {
 		if _, err := exec.LookPath(shell[0]); err != nil {
@@ -130,7 +130,7 @@ func TestScriptIsWhatItWas(t *testing.T) {
 	}
 }
 
-func TestScriptThatNeedsNothing(t *testing.T) {
+func TestPrefixOnlyIfNeeded(t *testing.T) {
 	environ := []string{"PATH=/bin"}
 	for _, tt := range []struct {
 		shell   []string
@@ -151,17 +151,17 @@ func TestScriptThatNeedsNothing(t *testing.T) {
 		{[]string{"sudo", "bash", "-c"}, environ, true},
 		{[]string{"ksh", "-c"}, append(environ, "ENV=/x"), true},
 	} {
-		script, with := withTool("/.mini/bin", tt.shell, "true", tt.environ)
+		script, changed := withTool("/.mini/bin", tt.shell, "true", tt.environ)
 		if got := script != "true"; got != tt.prefix {
 			t.Errorf("%q with %q: %q", tt.shell, tt.environ, script)
 		}
-		if path, _ := value(with, "PATH"); path != "/bin:/.mini/bin" {
+		if path, _ := value(changed, "PATH"); path != "/bin:/.mini/bin" {
 			t.Errorf("PATH is %q", path)
 		}
 	}
 	for _, script := range []string{"a\x00b", strings.Repeat("x", env.MaxScript-3)} {
 		if got, _ := withTool("/.mini/bin", []string{"bash", "-lc"}, script, environ); got != script {
-			t.Error("a script that cannot be run, or only just, was made longer")
+			t.Error("a script that is invalid, or would be too long with the prefix, was changed")
 		}
 	}
 }

@@ -88,10 +88,11 @@ type job struct {
 	done   chan struct{}
 	in     chan []byte   // the data of a Put; capacity helper.Window
 	credit helper.Credit // for the data of a Get
-	nested bool          // of a nested command
+	nested bool          // whether this is the job of a nested command
 }
 
-// readBufferSize fits the frame of a usual command, so that one read gets it.
+// readBufferSize is large enough for the frame of a usual command, so that one read
+// gets it.
 const readBufferSize = 4 << 10
 
 // receive reads and handles frames. It does not wait for the jobs that they start, so
@@ -100,7 +101,7 @@ const readBufferSize = 4 << 10
 func (s *server) receive(ctx context.Context, in io.Reader) {
 	buffered := bufio.NewReaderSize(in, readBufferSize)
 	for {
-		f, err := helper.ReadFrame(buffered, helper.MaxRequest)
+		f, err := helper.ReadFrame(buffered, helper.MaxClientFrame)
 		if !s.accept(ctx, f, err) {
 			return
 		}
@@ -145,7 +146,7 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	}
 	switch f.Kind {
 	case helper.KindSetup:
-		return s.greet(ctx, f)
+		return s.handleSetup(ctx, f)
 	case helper.KindRun:
 		return s.run(ctx, f)
 	case helper.KindPut:
@@ -172,7 +173,7 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	}
 }
 
-func (s *server) greet(ctx context.Context, f helper.Frame) error {
+func (s *server) handleSetup(ctx context.Context, f helper.Frame) error {
 	if err := json.Unmarshal(f.Body, &s.setup); err != nil {
 		return fmt.Errorf("%w: setup: %w", helper.ErrFrame, err)
 	}
@@ -209,18 +210,18 @@ func (s *server) greet(ctx context.Context, f helper.Frame) error {
 // directory returns the working directory of commands: dir, or the current directory
 // if dir does not exist.
 func directory(dir string) (path string, missing bool) {
-	here, err := os.Getwd()
+	cwd, err := os.Getwd()
 	if err != nil {
-		here = "/"
+		cwd = "/"
 	}
 	if dir == "" {
-		return here, false
+		return cwd, false
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(here, dir)
+		dir = filepath.Join(cwd, dir)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return here, true
+		return cwd, true
 	}
 	return dir, false
 }
@@ -228,7 +229,8 @@ func directory(dir string) (path string, missing bool) {
 // newJob creates the job of a command or transfer, after the previous one has ended.
 func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, error) {
 	if s.job != nil {
-		// Its report may have been sent just before its end was recorded.
+		// The client may have received the report of the previous job before that job's
+		// done channel is closed.
 		select {
 		case <-s.job.done:
 		default:
@@ -283,7 +285,7 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if err != nil {
 		return err
 	}
-	go func() { // awaited by newJob or close
+	go func() { // newJob or close waits for it
 		defer close(j.done)
 		defer j.cancel(nil)
 		res, err := s.runner.Run(ctx, c, &outputWriter{s.out, j.id})
@@ -292,9 +294,9 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	return nil
 }
 
-// sendReport sends the report of a command or transfer, unless the end of the
-// connection ended it: one direction of the connection may still be open, and the
-// client must not take a killed command for one that ended by itself.
+// sendReport sends the report of a command or transfer, except for one that was
+// cancelled because the connection ended: one direction of the connection may still be
+// open, and the client must not take a killed command for one that ended by itself.
 func (s *server) sendReport(j *job, kind helper.Kind, report any) {
 	if errors.Is(j.cause(), errDisconnected) {
 		return
@@ -312,7 +314,7 @@ func report(r env.Result, err error) helper.Exit {
 	return helper.Exit{Result: r, Cancelled: err != nil && !outerEnded, OuterEnded: outerEnded}
 }
 
-// sendError sends the client the error because of which the helper exits.
+// sendError sends the client the error that makes the helper exit.
 func (s *server) sendError(err error) error {
 	return s.out.send(helper.Frame{Kind: helper.KindError, Body: []byte(err.Error())})
 }
@@ -331,7 +333,7 @@ func (s *server) close(ctx context.Context) error {
 		j.cancel(errDisconnected)
 		select {
 		case <-j.done:
-		case <-time.After(time.Second): // it is blocked because the client does not read its output
+		case <-time.After(time.Second): // the job is blocked because the client does not read its output
 		}
 	}
 	return s.runner.Close(ctx)

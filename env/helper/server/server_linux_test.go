@@ -43,12 +43,12 @@ func buildAndRun(m *testing.M) int {
 
 // helperProcess is a helper running as a child process.
 type helperProcess struct {
-	t    testing.TB
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  io.Reader
-	err  *bytes.Buffer
-	last uint32
+	t      testing.TB
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.Reader
+	err    *bytes.Buffer
+	lastID uint32
 }
 
 func start(t testing.TB) *helperProcess {
@@ -74,7 +74,7 @@ func launch(t testing.TB, line ...string) *helperProcess {
 	}
 	t.Cleanup(func() {
 		b.in.Close() //nolint:errcheck // a test may have closed it
-		b.cmd.Wait() //nolint:errcheck // a test may have waited; how it ends is not this one's matter
+		b.cmd.Wait() //nolint:errcheck // a test may have waited already; the exit status does not matter here
 		if b.err.Len() > 0 {
 			t.Errorf("helper wrote to its standard error: %s", b.err)
 		}
@@ -91,7 +91,7 @@ func (b *helperProcess) send(kind helper.Kind, id uint32, body []byte) {
 
 func (b *helperProcess) next() helper.Frame {
 	b.t.Helper()
-	f, err := helper.ReadFrame(b.out, helper.MaxReply)
+	f, err := helper.ReadFrame(b.out, helper.MaxHelperFrame)
 	if err != nil {
 		b.t.Fatalf("read frame: %v", err)
 	}
@@ -123,9 +123,9 @@ func (b *helperProcess) startCommand(r helper.Run, script string) uint32 {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.last++
-	b.send(helper.KindRun, b.last, body)
-	return b.last
+	b.lastID++
+	b.send(helper.KindRun, b.lastID, body)
+	return b.lastID
 }
 
 // waitExit collects the frames of a command until its Exit.
@@ -182,14 +182,14 @@ func TestHello(t *testing.T) {
 
 func TestMissingDirectory(t *testing.T) {
 	b := start(t)
-	here, err := os.Getwd()
+	cwd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := b.setup(helper.Setup{Dir: "/no/such/place"}); !h.DirMissing || h.Dir != here {
-		t.Errorf("hello is %+v, want the directory it was started in, %s", h, here)
+	if h := b.setup(helper.Setup{Dir: "/no/such/place"}); !h.DirMissing || h.Dir != cwd {
+		t.Errorf("hello is %+v, want the directory it was started in, %s", h, cwd)
 	}
-	if _, out := b.run("pwd"); out != here+"\n" {
+	if _, out := b.run("pwd"); out != cwd+"\n" {
 		t.Errorf("command ran in %q", out)
 	}
 	e, _ := b.waitExit(b.startCommand(helper.Run{Dir: "/no/such/place"}, "pwd"))
@@ -238,7 +238,7 @@ func TestCancel(t *testing.T) {
 	if f := b.next(); string(f.Body) != "begun\n" {
 		t.Fatalf("first frame %q: %q", f.Kind, f.Body)
 	}
-	b.send(helper.KindCancel, id+5, nil) // not this one
+	b.send(helper.KindCancel, id+5, nil) // an id that does not exist: ignored
 	b.send(helper.KindCancel, id, nil)
 	e, _ := b.waitExit(id)
 	if !e.Cancelled || e.TimedOut || e.ExitCode != -1 || e.Killed != 3 || e.Survivors != 0 {
@@ -262,9 +262,9 @@ func TestEndOfInput(t *testing.T) {
 	if err := b.in.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The command is killed and did not end by itself, so there must be no report.
+	// The helper killed the command, so it must not send a report.
 	if rest, err := io.ReadAll(b.out); err != nil || len(rest) > 0 {
-		t.Errorf("after the end of the input the helper said %q (%v), want nothing", rest, err)
+		t.Errorf("after the end of the input the helper sent %q (%v), want nothing", rest, err)
 	}
 	if err := b.cmd.Wait(); err != nil {
 		t.Errorf("helper ended with %v, want success", err)
@@ -277,11 +277,11 @@ func TestEndOfInput(t *testing.T) {
 func TestLease(t *testing.T) {
 	b := start(t)
 	b.setup(helper.Setup{LeaseSeconds: 1})
-	began := time.Now()
-	if _, err := helper.ReadFrame(b.out, helper.MaxReply); !errors.Is(err, io.EOF) {
+	started := time.Now()
+	if _, err := helper.ReadFrame(b.out, helper.MaxHelperFrame); !errors.Is(err, io.EOF) {
 		t.Errorf("after the lease: %v, want io.EOF", err)
 	}
-	if took := time.Since(began); took < 900*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(started); took < 900*time.Millisecond || took > 10*time.Second {
 		t.Errorf("lease of a second took %v", took)
 	}
 }
@@ -346,7 +346,7 @@ func TestMalformedInput(t *testing.T) {
 			}
 			var last helper.Frame
 			for {
-				f, err := helper.ReadFrame(b.out, helper.MaxReply)
+				f, err := helper.ReadFrame(b.out, helper.MaxHelperFrame)
 				if errors.Is(err, io.EOF) {
 					break
 				}
@@ -358,7 +358,7 @@ func TestMalformedInput(t *testing.T) {
 				}
 			}
 			if last.Kind != helper.KindError || len(last.Body) == 0 {
-				t.Errorf("last frame is %q %q, want a fault with its reason", last.Kind, last.Body)
+				t.Errorf("last frame is %q %q, want an Error frame with a message", last.Kind, last.Body)
 			}
 			if err := b.cmd.Wait(); err == nil {
 				t.Error("helper ended with success")

@@ -16,7 +16,7 @@ import (
 // Limits of connections to the socket.
 const (
 	// maxPending is the maximum number of connections that have not sent a token yet.
-	// A further one replaces the oldest.
+	// Another connection replaces the oldest one.
 	maxPending = 32
 	// requestTimeout limits the arrival of a request, responseTimeout the write of a
 	// response.
@@ -64,15 +64,16 @@ func (s *toolServer) open() (name string, err error) {
 	return s.name, nil
 }
 
-// close closes the socket and the pending connections. The commands have ended.
+// close closes the socket and the pending connections. It is called after all commands
+// have ended.
 func (s *toolServer) close() {
 	s.mu.Lock()
 	s.closed = true
 	if s.listener != nil {
 		s.listener.Close() //nolint:errcheck // nothing was written
 	}
-	for _, a := range s.pending {
-		a.conn.Close() //nolint:errcheck // likewise
+	for _, p := range s.pending {
+		p.conn.Close() //nolint:errcheck // likewise
 	}
 	s.mu.Unlock()
 }
@@ -84,79 +85,79 @@ func (s *toolServer) accept(listener *os.File) {
 		return
 	}
 	for {
-		conn := -1
-		var failed error
+		connFD := -1
+		var acceptErr error
 		err := raw.Read(func(fd uintptr) bool {
-			conn, _, failed = syscall.Accept4(int(fd), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
-			return !errors.Is(failed, syscall.EAGAIN)
+			connFD, _, acceptErr = syscall.Accept4(int(fd), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
+			return !errors.Is(acceptErr, syscall.EAGAIN)
 		})
 		switch {
 		case err != nil:
 			return
-		case failed == nil:
-			a := &pendingConn{os.NewFile(uintptr(conn), "request")}
-			if !s.addPending(a) {
+		case acceptErr == nil:
+			p := &pendingConn{os.NewFile(uintptr(connFD), "request")}
+			if !s.addPending(p) {
 				return
 			}
-			s.workers.Go(func() { s.serve(a) })
-		case errors.Is(failed, syscall.EMFILE), errors.Is(failed, syscall.ENFILE), errors.Is(failed, syscall.ENOMEM):
-			time.Sleep(10 * time.Millisecond) // wait until one is closed
+			s.workers.Go(func() { s.serve(p) })
+		case errors.Is(acceptErr, syscall.EMFILE), errors.Is(acceptErr, syscall.ENFILE), errors.Is(acceptErr, syscall.ENOMEM):
+			time.Sleep(10 * time.Millisecond) // wait until another connection is closed
 		}
 	}
 }
 
-// addPending registers a connection, instead of the oldest if there are too many. It
-// returns false if the server is closed.
-func (s *toolServer) addPending(a *pendingConn) bool {
+// addPending registers a connection. If there are too many, it closes the oldest one.
+// If the server is closed, it closes the connection and returns false.
+func (s *toolServer) addPending(p *pendingConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		a.conn.Close() //nolint:errcheck // nothing was written
+		p.conn.Close() //nolint:errcheck // nothing was written
 		return false
 	}
 	if len(s.pending) >= maxPending {
 		s.pending[0].conn.Close() //nolint:errcheck // likewise
 		s.pending = slices.Delete(s.pending, 0, 1)
 	}
-	s.pending = append(s.pending, a)
+	s.pending = append(s.pending, p)
 	return true
 }
 
-func (s *toolServer) removePending(a *pendingConn) {
+func (s *toolServer) removePending(p *pendingConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending = slices.DeleteFunc(s.pending, func(other *pendingConn) bool { return other == a })
+	s.pending = slices.DeleteFunc(s.pending, func(other *pendingConn) bool { return other == p })
 }
 
 // serve handles one request.
-func (s *toolServer) serve(a *pendingConn) {
-	defer a.conn.Close() //nolint:errcheck // the caller has exited or has the response
-	cmd, req, refusal := s.receive(a)
-	s.removePending(a)
+func (s *toolServer) serve(p *pendingConn) {
+	defer p.conn.Close() //nolint:errcheck // the caller has exited or has the response
+	cmd, req, refusal := s.receive(p)
+	s.removePending(p)
 	if refusal != "" {
-		refuse(a.conn, refusal)
+		refuse(p.conn, refusal)
 		return
 	}
 	n, r, refusal := s.forward(cmd, req)
 	if refusal != "" {
-		refuse(a.conn, refusal)
+		refuse(p.conn, refusal)
 		return
 	}
-	defer r.resume() // also if the command has ended
+	defer r.resume() // needed if no response arrives
 	closed := make(chan struct{})
 	s.workers.Go(func() { // returns when the connection is closed, at the latest
 		defer close(closed)
-		a.conn.Read(make([]byte, 1)) //nolint:errcheck // further data and the end of the stream both cancel the request
+		p.conn.Read(make([]byte, 1)) //nolint:errcheck // further data and the end of the stream both cancel the request
 	})
 	select {
 	case body := <-r.response:
-		reply(a.conn, body)
+		reply(p.conn, body)
 	case <-cmd.ending:
 		select {
 		case body := <-r.response: // both are ready
-			reply(a.conn, body)
+			reply(p.conn, body)
 		default:
-			refuse(a.conn, refusalEnded)
+			refuse(p.conn, refusalEnded)
 		}
 	case <-closed:
 		s.cancelRequest(cmd, n, r)
@@ -164,12 +165,12 @@ func (s *toolServer) serve(a *pendingConn) {
 }
 
 // receive reads a request and returns the command that it belongs to, or a refusal.
-func (s *toolServer) receive(a *pendingConn) (*command, helper.ToolRequest, string) {
-	if err := a.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+func (s *toolServer) receive(p *pendingConn) (*command, helper.ToolRequest, string) {
+	if err := p.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return nil, helper.ToolRequest{}, refusalFrame
 	}
-	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readBufferSize), helper.MaxToolRequestFrame)
-	if !isFromSandbox(a.conn) { // checked after the request is read, so that the caller reads the refusal
+	f, err := helper.ReadFrame(bufio.NewReaderSize(p.conn, readBufferSize), helper.MaxToolRequestFrame)
+	if !isFromSandbox(p.conn) { // checked after the request is read, so that the caller reads the refusal
 		return nil, helper.ToolRequest{}, refusalForeign
 	}
 	if err != nil || f.Kind != helper.KindToolRequest {
@@ -183,7 +184,7 @@ func (s *toolServer) receive(a *pendingConn) (*command, helper.ToolRequest, stri
 	if c == nil {
 		return nil, helper.ToolRequest{}, refusalToken
 	}
-	if err := a.conn.SetDeadline(time.Time{}); err != nil {
+	if err := p.conn.SetDeadline(time.Time{}); err != nil {
 		return nil, helper.ToolRequest{}, refusalFrame
 	}
 	return c, req, ""
@@ -199,11 +200,11 @@ func isFromSandbox(conn *os.File) bool {
 		return false
 	}
 	var peer *syscall.Ucred
-	var failed error
+	var sockErr error
 	err = raw.Control(func(fd uintptr) {
-		peer, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		peer, sockErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
-	if err != nil || failed != nil || peer.Pid <= 0 {
+	if err != nil || sockErr != nil || peer.Pid <= 0 {
 		return false
 	}
 	self := uint32(os.Geteuid())

@@ -46,8 +46,8 @@ type command struct {
 	ended   bool
 
 	// Guarded by toolServer.mu.
-	last    uint32
-	waiting map[uint32]*request
+	lastNumber uint32
+	waiting    map[uint32]*request
 }
 
 // request is a tool request that waits for the client's response.
@@ -58,7 +58,7 @@ type request struct {
 
 // add registers a command. It returns the environment variables that the command needs
 // to call tools.
-func (s *toolServer) add(c *command, allowTools bool, local []string, timeout time.Duration) (variables map[string]string, err error) {
+func (s *toolServer) add(c *command, allowTools bool, localTools []string, timeout time.Duration) (variables map[string]string, err error) {
 	if allowTools {
 		name, err := s.open()
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *toolServer) add(c *command, allowTools bool, local []string, timeout ti
 		variables = map[string]string{
 			helper.SocketVariable: name,
 			helper.TokenVariable:  c.token,
-			helper.LocalVariable:  strings.Join(local, ","),
+			helper.LocalVariable:  strings.Join(localTools, ","),
 		}
 	}
 	envMarker := ""
@@ -87,8 +87,8 @@ func (s *toolServer) add(c *command, allowTools bool, local []string, timeout ti
 	return variables, nil
 }
 
-// outerCommand returns the command with an id for a new nested command, and makes it
-// wait for the nested one. It returns nil if the outer command has ended.
+// outerCommand returns the command with an id, and makes it wait for one more nested
+// command. It returns nil if the command has ended or may not call tools.
 func (s *toolServer) outerCommand(id uint32) *command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,7 @@ func (s *toolServer) find(token string) *command {
 	return found
 }
 
-// forward sends a request to the client. If it cannot, refusal is a sentence that says
-// why.
+// forward sends a request to the client. If it cannot, refusal says why.
 func (s *toolServer) forward(c *command, req helper.ToolRequest) (n uint32, r *request, refusal string) {
 	req.Token = ""
 	body, err := req.Encode()
@@ -177,8 +176,8 @@ func (s *toolServer) forward(c *command, req helper.ToolRequest) (n uint32, r *r
 		s.mu.Unlock()
 		return 0, nil, fmt.Sprintf("%d requests of this command are under way, and no more can be; try again when one has been answered", helper.MaxToolRequests)
 	}
-	c.last++
-	n, r = c.last, &request{response: make(chan []byte, 1), resume: c.timer.Pause()}
+	c.lastNumber++
+	n, r = c.lastNumber, &request{response: make(chan []byte, 1), resume: c.timer.Pause()}
 	c.waiting[n] = r
 	s.mu.Unlock()
 	if err := s.out.send(helper.Frame{Kind: helper.KindToolRequest, ID: c.id, Body: helper.WithRequestNumber(n, body)}); err != nil {

@@ -40,12 +40,12 @@ func (a toolCommand) connect() net.Conn {
 	a.t.Helper()
 	conn, err := net.Dial("unix", "@"+a.socket)
 	for deadline := time.Now().Add(20 * time.Second); errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline); {
-		conn, err = net.Dial("unix", "@"+a.socket) // too many were in line
+		conn, err = net.Dial("unix", "@"+a.socket) // too many connections were waiting
 	}
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.t.Cleanup(func() { conn.Close() }) //nolint:errcheck // the helper may have
+	a.t.Cleanup(func() { conn.Close() }) //nolint:errcheck // the helper may have closed it
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		a.t.Fatal(err)
 	}
@@ -53,9 +53,9 @@ func (a toolCommand) connect() net.Conn {
 }
 
 // sendRequest sends a tool request.
-func (a toolCommand) sendRequest(conn net.Conn, ask helper.ToolRequest) {
+func (a toolCommand) sendRequest(conn net.Conn, req helper.ToolRequest) {
 	a.t.Helper()
-	body, err := ask.Encode()
+	body, err := req.Encode()
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -86,9 +86,9 @@ func (a toolCommand) reply(n uint32, want ...string) {
 	if err != nil || f.Kind != helper.KindToolRequest || f.ID != a.id || got != n {
 		a.t.Fatalf("frame %q of %d, number %d, %v; want request %d of %d", f.Kind, f.ID, got, err, n, a.id)
 	}
-	ask, err := helper.DecodeToolRequest(body)
-	if err != nil || ask.Token != "" || !slices.Equal(ask.Args, want) {
-		a.t.Fatalf("request %+v, %v; want %q, and no token", ask, err, want)
+	req, err := helper.DecodeToolRequest(body)
+	if err != nil || req.Token != "" || !slices.Equal(req.Args, want) {
+		a.t.Fatalf("request %+v, %v; want %q, and no token", req, err, want)
 	}
 	reply, err := helper.ToolResponse{Stdout: []byte("for " + want[0])}.Encode()
 	if err != nil {
@@ -141,7 +141,7 @@ func TestInvalidToolClients(t *testing.T) {
 			t.Errorf("%s: answer %+v", name, got)
 		}
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("%s: the connection goes on", name)
+			t.Errorf("%s: the connection is still open", name)
 		}
 	}
 	a.ping(2)
@@ -155,10 +155,10 @@ func TestInvalidToolClients(t *testing.T) {
 			}
 		}
 	}
-	began := time.Now()
+	started := time.Now()
 	a.ping(3)
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("beside silent clients a request took %v", took)
+	if took := time.Since(started); took > 3*time.Second {
+		t.Errorf("with silent clients connected, a request took %v", took)
 	}
 	conn := a.connect()
 	a.sendRequest(conn, helper.ToolRequest{Token: a.token, Args: []string{"wait"}})
@@ -169,10 +169,10 @@ func TestInvalidToolClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := a.next(); f.Kind != helper.KindToolCancel || string(f.Body) != string(helper.WithRequestNumber(4, nil)) {
-		t.Errorf("frame %q with %q, want that request 4 is gone", f.Kind, f.Body)
+		t.Errorf("frame %q with %q, want the cancellation of request 4", f.Kind, f.Body)
 	}
 	a.send(helper.KindToolResponse, a.id, helper.WithRequestNumber(4, make([]byte, 8)))
-	a.send(helper.KindToolResponse, a.id, helper.WithRequestNumber(4, make([]byte, 8))) // again: ignored
+	a.send(helper.KindToolResponse, a.id, helper.WithRequestNumber(4, make([]byte, 8))) // a second response: ignored
 	a.send(helper.KindToolResponse, a.id+9, helper.WithRequestNumber(1, make([]byte, 8)))
 	a.ping(5)
 	// At the end of the command, callers get an error, and further requests are
@@ -226,7 +226,7 @@ func TestTokensDiffer(t *testing.T) {
 	for range 5 {
 		a := startToolCommand(b)
 		if seen[a.token] {
-			t.Fatal("the token is an earlier command's")
+			t.Fatal("the token is that of an earlier command")
 		}
 		seen[a.token] = true
 		b.send(helper.KindCancel, a.id, nil)
@@ -239,7 +239,7 @@ func TestTokensDiffer(t *testing.T) {
 func TestForeignCallers(t *testing.T) {
 	t.Run("outside", func(t *testing.T) {
 		requireNamespaces(t)
-		a := startToolCommand(pid1(t)) // in the network of this test, as a container may be
+		a := startToolCommand(pid1(t)) // in the network namespace of this test, as a container may be
 		conn := a.connect()
 		a.sendRequest(conn, helper.ToolRequest{Token: a.token, Args: []string{"x"}})
 		if got := readResponse(t, conn); got.ExitCode != 1 || !strings.Contains(string(got.Stderr), "no process of this sandbox") {
@@ -248,7 +248,7 @@ func TestForeignCallers(t *testing.T) {
 	})
 	t.Run("another user", func(t *testing.T) {
 		if os.Getuid() != 0 {
-			t.Skip("only root can be two users")
+			t.Skip("only root can run processes as two users")
 		}
 		if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { // the other users must reach the binary
 			t.Fatal(err)
@@ -266,7 +266,7 @@ func TestForeignCallers(t *testing.T) {
 		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != 1 || !strings.Contains(string(out), "no process of this sandbox") {
 			t.Errorf("%q, %v", out, err)
 		}
-		a.ping(1) // root may
+		a.ping(1) // root may call tools
 	})
 }
 
@@ -287,7 +287,7 @@ func TestNestedTooLate(t *testing.T) {
 // TestNestedEndsFirst: the report of a command is sent after those of its nested
 // commands.
 func TestNestedEndsFirst(t *testing.T) {
-	for name, how := range map[string]func(b *helperProcess, outer uint32){
+	for name, end := range map[string]func(b *helperProcess, outer uint32){
 		"timeout": func(*helperProcess, uint32) {},
 		"cancel":  func(b *helperProcess, outer uint32) { b.send(helper.KindCancel, outer, nil) },
 	} {
@@ -303,7 +303,7 @@ func TestNestedEndsFirst(t *testing.T) {
 			if f := b.next(); f.ID != innermost {
 				t.Fatalf("frame %q of %d: %q", f.Kind, f.ID, f.Body)
 			}
-			how(b, outer)
+			end(b, outer)
 			for _, id := range []uint32{innermost, inner} {
 				if e, _ := b.waitExit(id); !e.OuterEnded || e.Cancelled || e.TimedOut || e.ExitCode != -1 {
 					t.Errorf("exit of %d is %+v", id, e)

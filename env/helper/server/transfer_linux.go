@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// put starts to unpack the stream of the Data frames that follow.
+// put starts a job that unpacks the stream of the Data frames that follow.
 func (s *server) put(ctx context.Context, f helper.Frame) error {
 	dir, err := s.path(f)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *server) put(ctx context.Context, f helper.Frame) error {
 	return nil
 }
 
-// get starts to send the files at a path.
+// get starts a job that sends the files at a path.
 func (s *server) get(ctx context.Context, f helper.Frame) error {
 	path, err := s.path(f)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *server) path(f helper.Frame) (string, error) {
 
 // runTransfer runs a transfer in a new goroutine and sends its report.
 func (s *server) runTransfer(j *job, work func() error) {
-	go func() { // awaited by newJob or close
+	go func() { // newJob or close waits for it
 		defer close(j.done)
 		defer j.cancel(nil)
 		s.sendReport(j, helper.KindDone, doneReport(work()))
@@ -82,8 +82,9 @@ func doneReport(err error) helper.Done {
 	return helper.Done{Missing: errors.Is(err, fs.ErrNotExist), Failure: failure[:min(len(failure), maxFailure)]}
 }
 
-// maxFailure keeps a Done frame within its size limit: it may contain any file name,
-// and JSON takes up to six bytes for one.
+// maxFailure is the maximum length of Done.Failure, in bytes. It keeps a Done frame
+// within its size limit: the message may contain any file name, and JSON may need six
+// bytes for one byte.
 const maxFailure = 32 << 10
 
 // data passes a chunk to the running Put. It does not block, so that the end of the
@@ -123,7 +124,7 @@ type putReader struct {
 	job  *job
 	out  *frameWriter
 	rest []byte
-	used helper.WindowUsage
+	used helper.ReceivedChunks
 	eof  bool
 }
 

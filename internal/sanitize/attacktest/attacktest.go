@@ -2,8 +2,8 @@
 // a check of sanitized output.
 //
 //	for _, attack := range attacktest.Attacks() {
-//		if trouble := attacktest.FindControl(show(attack.Text), 0); trouble != "" {
-//			t.Errorf("%s: %s", attack.Name, trouble)
+//		if problem := attacktest.FindControl(show(attack.Text), 0); problem != "" {
+//			t.Errorf("%s: %s", attack.Name, problem)
 //		}
 //	}
 package attacktest
@@ -15,18 +15,18 @@ import (
 	"strings"
 )
 
-// Attack is a text that affects some terminal.
+// Attack is a text that controls some terminal.
 type Attack struct {
 	Name, Text string
 }
 
-// Prefix and Suffix surround each attack, so that tests can check that other text is kept.
+// Prefix and Suffix surround each attack, so that tests can check that other text stays.
 const (
 	Prefix = "before "
 	Suffix = " after"
 )
 
-// Payload is in every attack that would run, write or paste something.
+// Payload is a part of every attack that makes a terminal run, write or paste something.
 const Payload = "touch /tmp/owned"
 
 // corpus has one attack per line: its name, a tab, and the text as a Go string literal.
@@ -37,10 +37,10 @@ var corpus string
 // Attacks returns the attacks one by one, and all of them in one text.
 func Attacks() []Attack {
 	var all []Attack
-	var together strings.Builder
+	var combined strings.Builder
 	add := func(name, text string) {
 		all = append(all, Attack{name, Prefix + text + Suffix})
-		together.WriteString(text)
+		combined.WriteString(text)
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(corpus), "\n") {
 		if strings.HasPrefix(line, "#") {
@@ -56,7 +56,7 @@ func Attacks() []Attack {
 	for _, f := range floods {
 		add(f.name, f.begin+strings.Repeat(f.text, f.times)+f.end)
 	}
-	return append(all, Attack{"all of them, one after another", Prefix + together.String() + "\x1b\\\n" + Suffix})
+	return append(all, Attack{"all of them, one after another", Prefix + combined.String() + "\x1b\\\n" + Suffix})
 }
 
 // floods are repetitions of a text.

@@ -19,19 +19,20 @@ const (
 	Colours                      // SGR, reset in each line
 )
 
-// FindControl describes what in a text would control a terminal or display other text; empty
-// if nothing does. It uses the parser of x/ansi, independently of the sanitizer.
+// FindControl describes the first parts of a text that would control a terminal or make it
+// display other text; it returns "" if there are none. It uses the parser of x/ansi,
+// independently of the sanitizer.
 func FindControl(s string, allowed Allowed) string {
 	if !utf8.ValidString(s) {
 		return "it is not UTF-8"
 	}
-	if trouble := invalidRune(s, allowed); trouble != "" {
-		return trouble
+	if problem := invalidRune(s, allowed); problem != "" {
+		return problem
 	}
-	var trouble []string
-	say := func(format string, args ...any) {
-		if len(trouble) < 5 {
-			trouble = append(trouble, fmt.Sprintf(format, args...))
+	var problems []string
+	report := func(format string, args ...any) {
+		if len(problems) < 5 {
+			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
 	styled, printed := false, 0
@@ -43,40 +44,40 @@ func FindControl(s string, allowed Allowed) string {
 		Execute: func(c byte) {
 			switch {
 			case c != '\n' || allowed&LineEnds == 0:
-				say("control %#x", c)
+				report("control %#x", c)
 			case styled:
-				say("a line that does not end its colours")
+				report("a line that does not end its colours")
 			}
 		},
 		HandleCsi: func(cmd ansi.Cmd, params ansi.Params) {
 			styled = len(params) > 0
 			if cmd != 'm' || allowed&Colours == 0 || len(params) > 16 {
-				say("CSI %v %q with %d parameters", params, rune(cmd.Final()), len(params))
-			} else if bad := unknownSGR(params); bad >= 0 {
-				say("SGR %d", bad)
+				report("CSI %v %q with %d parameters", params, rune(cmd.Final()), len(params))
+			} else if param := unknownSGR(params); param >= 0 {
+				report("SGR %d", param)
 			}
 		},
-		HandleEsc: func(cmd ansi.Cmd) { say("ESC %q", rune(cmd.Final())) },
-		HandleDcs: func(ansi.Cmd, ansi.Params, []byte) { say("DCS") },
-		HandleOsc: func(cmd int, _ []byte) { say("OSC %d", cmd) },
-		HandlePm:  func([]byte) { say("PM") },
-		HandleApc: func([]byte) { say("APC") },
-		HandleSos: func([]byte) { say("SOS") },
+		HandleEsc: func(cmd ansi.Cmd) { report("ESC %q", rune(cmd.Final())) },
+		HandleDcs: func(ansi.Cmd, ansi.Params, []byte) { report("DCS") },
+		HandleOsc: func(cmd int, _ []byte) { report("OSC %d", cmd) },
+		HandlePm:  func([]byte) { report("PM") },
+		HandleApc: func([]byte) { report("APC") },
+		HandleSos: func([]byte) { report("SOS") },
 	})
 	// An unfinished sequence would swallow the character after it.
 	p.Parse([]byte(s + "|"))
 	switch {
 	case printed == 0 || p.State() != 0:
-		say("a sequence without an end")
+		report("a sequence without an end")
 	case styled:
-		say("colours without an end")
+		report("colours without an end")
 	}
-	return strings.Join(trouble, ", ")
+	return strings.Join(problems, ", ")
 }
 
 // unknownSGR returns a parameter that is not a supported style, or -1.
 func unknownSGR(params ansi.Params) int {
-	fit := []int{0, 1, 2, 3, 4, 7, 22, 23, 24, 27, 39, 49}
+	supported := []int{0, 1, 2, 3, 4, 7, 22, 23, 24, 27, 39, 49}
 	for i := 0; i < len(params); i++ {
 		n := params[i].Param(0)
 		switch {
@@ -89,7 +90,8 @@ func unknownSGR(params ansi.Params) int {
 				return n
 			}
 			i += skip
-		case n >= 30 && n <= 37, n >= 40 && n <= 47, n >= 90 && n <= 97, n >= 100 && n <= 107, slices.Contains(fit, n):
+		case n >= 30 && n <= 37, n >= 40 && n <= 47, n >= 90 && n <= 97, n >= 100 && n <= 107,
+			slices.Contains(supported, n):
 		default:
 			return n
 		}
@@ -97,7 +99,8 @@ func unknownSGR(params ansi.Params) int {
 	return -1
 }
 
-// invalidRune finds characters that are not parts of sequences but affect terminals.
+// invalidRune describes the first character that affects terminals outside of a sequence; it
+// returns "" if there is none.
 func invalidRune(s string, allowed Allowed) string {
 	marks, hasBase := 0, false
 	for _, r := range s {

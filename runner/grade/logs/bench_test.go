@@ -13,8 +13,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// BenchmarkRealLogs reads the real logs, each by the parser of its row, from
-// the file's bytes to the tests.
+// BenchmarkRealLogs decodes and parses the real logs, each with the parser of its row.
 func BenchmarkRealLogs(b *testing.B) {
 	texts, total := realLogs(b)
 	b.SetBytes(int64(total))
@@ -33,7 +32,7 @@ func BenchmarkRealLogs(b *testing.B) {
 	}
 }
 
-// realLogs are the stored logs of evaluations, by parser.
+// realLogs returns the stored logs of evaluations, by parser.
 func realLogs(b *testing.B) (texts map[string][][]byte, total int) {
 	b.Helper()
 	parsers := map[string]string{}

@@ -17,8 +17,8 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// conformanceCase is a case of the corpus: what the official parser made of the
-// log beside it.
+// conformanceCase is a case of the corpus: the result of the official parser for the log
+// beside it.
 type conformanceCase struct {
 	Parser       string      `json:"parser"`
 	InstanceID   string      `json:"instance_id"`
@@ -28,8 +28,8 @@ type conformanceCase struct {
 	Entries      [][2]string `json:"entries"`
 }
 
-// TestConformance holds every parser against the corpus: names, statuses, their
-// order, and crashes.
+// TestConformance compares every parser with the corpus: names, statuses, their order, and
+// crashes.
 func TestConformance(t *testing.T) {
 	root := corpustest.Subdir(t, "parsers")
 	files := corpustest.Glob(t, root, "*/*.json")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used of the processors so far: unlike the
-// clock's, it says nothing of what else the machine does.
+// cpuTime returns the processor time of this process. Unlike wall time, it does not depend on
+// other processes of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -11,13 +11,13 @@ import (
 // ErrNotUTF8 reports a log that is not valid UTF-8.
 var ErrNotUTF8 = errors.New("the log is not valid UTF-8")
 
-// Decode returns a log as the parsers expect it: with universal newlines, so
-// that CRLF and a lone CR become \n. For invalid UTF-8 it returns ErrNotUTF8.
-// The result is a copy; for large logs see DecodeReader.
+// Decode converts a log to the form that the parsers expect: with universal newlines,
+// so that CRLF and a lone CR become \n. It returns ErrNotUTF8 for invalid UTF-8. It
+// copies the log; use DecodeReader for large logs.
 func Decode(raw []byte) (string, error) { return DecodeReader(bytes.NewReader(raw), int64(len(raw))) }
 
-// DecodeLossy is Decode for any bytes. It replaces invalid UTF-8 with U+FFFD,
-// as ToValidUTF8 does.
+// DecodeLossy decodes a log like Decode, but replaces invalid UTF-8 with U+FFFD as
+// ToValidUTF8 does.
 func DecodeLossy(raw []byte) string {
 	var d newlineConverter
 	d.b.Grow(len(raw))
@@ -25,8 +25,8 @@ func DecodeLossy(raw []byte) string {
 	return d.b.String()
 }
 
-// DecodeReader is Decode for a reader; it needs less memory. size is the
-// expected number of bytes, or 0 if it is unknown. The error is that of r, or
+// DecodeReader decodes the log in r like Decode, with less memory. size is the expected
+// number of bytes, or 0 if it is unknown. DecodeReader returns the error of r, or
 // ErrNotUTF8.
 func DecodeReader(r io.Reader, size int64) (string, error) {
 	const block = 64 << 10
@@ -50,14 +50,13 @@ func DecodeReader(r io.Reader, size int64) (string, error) {
 	return text, nil
 }
 
-// maxGrow bounds the memory that DecodeReader allocates before it has read
-// anything.
+// maxGrow is the maximum memory that DecodeReader allocates before it reads, in bytes.
 const maxGrow = 1 << 30
 
 // newlineConverter converts text to universal newlines.
 type newlineConverter struct {
 	b       strings.Builder
-	afterCR bool // the last byte was a CR, which was written as \n: skip a following LF
+	afterCR bool // whether the last byte was a CR, so that write skips a following LF
 }
 
 func (d *newlineConverter) write(p []byte) {
@@ -78,9 +77,9 @@ func (d *newlineConverter) write(p []byte) {
 	}
 }
 
-// ToValidUTF8 replaces invalid UTF-8 in raw with U+FFFD: one for each invalid
-// byte, and one for each truncated sequence, as Unicode recommends (chapter
-// 3.9, "maximal subpart") and Python does. It returns valid input unchanged.
+// ToValidUTF8 replaces each invalid byte and each truncated sequence in raw with one
+// U+FFFD, as Unicode recommends (chapter 3.9, "maximal subpart") and Python does. It
+// returns valid input unchanged.
 func ToValidUTF8(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw
@@ -103,14 +102,14 @@ func ToValidUTF8(raw []byte) []byte {
 // start of p, at least 1.
 func invalidPrefix(p []byte) int {
 	low, high := byte(0x80), byte(0xbf) // range of the second byte
-	need := 0                           // number of bytes after the first
+	following := 0                      // expected number of bytes after the first
 	switch c := p[0]; {
 	case 0xc2 <= c && c <= 0xdf:
-		need = 1
+		following = 1
 	case 0xe0 <= c && c <= 0xef:
-		need = 2
+		following = 2
 	case 0xf0 <= c && c <= 0xf4:
-		need = 3
+		following = 3
 	}
 	switch p[0] {
 	case 0xe0:
@@ -123,7 +122,7 @@ func invalidPrefix(p []byte) int {
 		high = 0x8f
 	}
 	n := 1
-	for n <= need && n < len(p) && low <= p[n] && p[n] <= high {
+	for n <= following && n < len(p) && low <= p[n] && p[n] <= high {
 		n++
 		low, high = 0x80, 0xbf
 	}

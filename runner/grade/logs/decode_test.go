@@ -23,7 +23,7 @@ func TestText(t *testing.T) {
 			if err != nil || got != c.want {
 				t.Errorf("the text is %q, %v; want %q", got, err, c.want)
 			}
-			// A CR and its LF, and a character, in different reads.
+			// A CR and its LF, and the bytes of a character, come from different reads.
 			got, err = logs.DecodeReader(iotest.OneByteReader(strings.NewReader(c.raw)), 0)
 			if err != nil || got != c.want {
 				t.Errorf("byte by byte the text is %q, %v; want %q", got, err, c.want)
@@ -47,8 +47,8 @@ func TestReadPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// TestValid has the examples of Unicode's chapter 3.9 (tables 3-8 to 3-11) among
-// others; bytes.decode("utf-8", "replace") gives the same.
+// TestValid has examples such as those of Unicode's chapter 3.9 (tables 3-8 to 3-11). Python's
+// bytes.decode("utf-8", "replace") has the same results.
 func TestValid(t *testing.T) {
 	for raw, want := range map[string]string{
 		"plain é": "plain é",

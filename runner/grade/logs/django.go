@@ -9,8 +9,8 @@ import (
 
 var errNoName = errors.New("a FAIL: or ERROR: line has no test name")
 
-// django parses the output of Django's test runner, "test_x (app.Tests) ...
-// ok". Output of a test may push its result to a later line.
+// django parses the output of Django's test runner, such as "test_x (app.Tests) ...
+// ok". The result may be on a later line, after output of the test.
 func django(t *Tests, text string, _ InstanceInfo) error {
 	d := djangoLog{tests: t}
 	for line := range lines(text) {
@@ -18,8 +18,8 @@ func django(t *Tests, text string, _ InstanceInfo) error {
 			return err
 		}
 	}
-	// Some messages separate a test's name from its "ok". These tests passed,
-	// whatever status they have so far.
+	// Some messages separate a test's name from its "ok". Set these tests to Passed, even
+	// if the rules above have set another status.
 	for _, interrupted := range [...]*lazyregexp.Regexp{djangoTesting, djangoServerError, djangoCheck} {
 		for name := range matchLineGroups(interrupted, text) {
 			t.Set(name, Passed)
@@ -34,18 +34,18 @@ var (
 	djangoCheck       = PythonPattern(`(?m)^(.*?)\s\.\.\.\sSystem check identified no issues \(0 silenced\)\nok$`)
 )
 
-// djangoLog is the parser state between lines: the last test with dots after
-// its name.
+// djangoLog is the parser state between lines.
 type djangoLog struct {
 	tests     *Tests
-	last      string
-	hasLast   bool // there was such a test
-	lastIndex int  // its index in tests, or -1
+	last      string // name of the last test with dots after its name
+	hasLast   bool   // whether last is set
+	lastIndex int    // index of last in tests, or -1
 }
 
 const dots = " ... "
 
-// The line of test_no_migrations begins with the output of a migration.
+// djangoVersion is the name of a test without dots. djangoMigration is the start of the
+// line of test_no_migrations, which begins with the output of a migration.
 const (
 	djangoVersion   = "--version is equivalent to version"
 	djangoMigration = "Applying sites.0002_alter_domain_unique...test_no_migrations"
@@ -73,7 +73,8 @@ func (d *djangoLog) addLine(line string) error {
 	return nil
 }
 
-// parseResult parses a line with dots. It returns the line for the remaining rules.
+// parseResult parses a line with dots and returns it for the remaining rules, without
+// the output of a migration.
 func (d *djangoLog) parseResult(line string) string {
 	if name, _, ok := strings.Cut(line, dots); ok {
 		d.last, d.hasLast, d.lastIndex = name, true, -1
@@ -98,8 +99,8 @@ func (d *djangoLog) parseResult(line string) string {
 	return line
 }
 
-// passLast records the last test as passed. A log may have many "ok" lines, so the
-// test is looked up once.
+// passLast sets the last test to Passed. It looks up the test only once, because a log
+// may have many "ok" lines.
 func (d *djangoLog) passLast() {
 	if d.lastIndex < 0 {
 		d.lastIndex = d.tests.index(d.last)
@@ -107,8 +108,8 @@ func (d *djangoLog) passLast() {
 	d.tests.entries[d.lastIndex].status = Passed
 }
 
-// parseTraceback parses the first line of a traceback. Its second word is the method
-// name.
+// parseTraceback parses the first line of a traceback if it starts with head. The second
+// word of the line is the name of the method.
 func (d *djangoLog) parseTraceback(line, head string, s Status) error {
 	if !strings.HasPrefix(line, head) {
 		return nil
@@ -122,7 +123,7 @@ func (d *djangoLog) parseTraceback(line, head string, s Status) error {
 	return nil
 }
 
-// cutAtEnd returns the text before the first occurrence of suffix, if line ends
+// cutAtEnd returns the text before the first occurrence of suffix, and true, if line ends
 // with suffix.
 func cutAtEnd(line, suffix string) (string, bool) {
 	if !strings.HasSuffix(line, suffix) {

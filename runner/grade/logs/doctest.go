@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// doctest parses the XML of the C++ framework doctest. A subcase passes if all
-// its expressions succeed. XML that encoding/xml rejects is a crash.
+// doctest parses the XML of the C++ framework doctest. A subcase passes if all its
+// expressions succeed. doctest returns an error for XML that encoding/xml rejects.
 func doctest(t *Tests, text string, _ InstanceInfo) error {
 	const end = "</doctest>"
 	start := strings.Index(text, "<doctest")
@@ -28,18 +28,18 @@ func doctest(t *Tests, text string, _ InstanceInfo) error {
 	return d.record()
 }
 
-// doctestReport is the parsed XML, in document order.
+// doctestReport is the parsed XML.
 type doctestReport struct {
 	tests    *Tests
-	cases    []doctestCase
-	subcases []doctestSubcase
-	open     []doctestElement // open elements
-	failed   int              // failed expressions so far
+	cases    []doctestCase    // in document order
+	subcases []doctestSubcase // in document order
+	open     []doctestElement // elements whose end tag has not been read
+	failed   int              // number of failed expressions read so far
 }
 
 type doctestCase struct {
 	name     string
-	from, to int // range of its subcases, at any depth
+	from, to int // range of the case's subcases of any depth, in doctestReport.subcases
 }
 
 type doctestSubcase struct {
@@ -47,11 +47,11 @@ type doctestSubcase struct {
 	failed bool
 }
 
-// doctestElement is an open element.
+// doctestElement is an element whose end tag has not been read.
 type doctestElement struct {
-	index  int // in cases or subcases
-	kind   string
-	failed int // number of failed expressions at its start
+	index  int    // in doctestReport.cases or subcases
+	kind   string // name of the tag
+	failed int    // doctestReport.failed at the start of the element
 }
 
 func (d *doctestReport) read(text string) error {
@@ -75,7 +75,7 @@ func (d *doctestReport) read(text string) error {
 
 func (d *doctestReport) start(el xml.StartElement) {
 	open := doctestElement{failed: d.failed}
-	// The root is not a test case, whatever its name.
+	// The root is never a test case.
 	if el.Name.Space == "" && len(d.open) > 0 {
 		open.kind = el.Name.Local
 	}
@@ -89,13 +89,13 @@ func (d *doctestReport) start(el xml.StartElement) {
 	case "Expression":
 		if attribute(el, "success") != "true" {
 			d.failed++
-			open.failed++ // it fails its ancestors, not itself
+			open.failed++ // a failure counts for the ancestors of the expression
 		}
 	}
 	d.open = append(d.open, open)
 }
 
-// attribute returns an attribute, or "None" as Python prints a missing one.
+// attribute returns an attribute. A missing one is "None", as Python prints it.
 func attribute(el xml.StartElement, name string) string {
 	for _, a := range el.Attr {
 		if a.Name == (xml.Name{Local: name}) {
@@ -105,8 +105,8 @@ func attribute(el xml.StartElement, name string) string {
 	return "None"
 }
 
-// xmlSpaces normalizes the white space in attribute values, as XML requires.
-// Elsewhere white space does not matter.
+// xmlSpaces normalizes white space as XML requires in the values of attributes. doctest
+// applies it to the whole text, because white space does not matter elsewhere.
 var xmlSpaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 func (d *doctestReport) end() {

@@ -8,7 +8,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// subjects reach every branch of the parsers that ask.
+// subjects select every branch of the parsers that depend on the instance.
 var subjects = []logs.InstanceInfo{
 	{InstanceID: "x__x-1", Version: "1.0"},
 	{InstanceID: "x__x-9141", Version: "1.27"},
@@ -17,8 +17,8 @@ var subjects = []logs.InstanceInfo{
 	{InstanceID: "x__x-2005", Version: ""},
 }
 
-// hostile are texts that make a parser read one place again and again, if it
-// can be made to. A repeated part, and what is around it.
+// hostile are texts that make a parser with quadratic time slow. Each has a repeated part and
+// the text around it.
 var hostile = []struct{ before, part, after string }{
 	{"", "[", ""},
 	{"", "]", ""},
@@ -103,11 +103,10 @@ var hostile = []struct{ before, part, after string }{
 	{"", "\n", ""},
 }
 
-// TestHostileLogs reads what could be slow. A parser that takes the square of
-// the length would take hours.
+// TestHostileLogs parses hostile texts. A parser with quadratic time would take hours.
 func TestHostileLogs(t *testing.T) {
 	const size = 1 << 17
-	const limit = 10 * time.Second // of the processors' time, where a tenth of a second is needed
+	const limit = 10 * time.Second // of processor time; a tenth of a second is needed
 	for _, h := range hostile {
 		text := h.before + strings.Repeat(h.part, size/len(h.part)) + h.after
 		for _, name := range logs.Names() {
@@ -125,7 +124,7 @@ func TestHostileLogs(t *testing.T) {
 		for _, of := range subjects[1:] {
 			for _, name := range []string{"parse_log_jekyll", "parse_log_immutable_js", "parse_log_next", "parse_log_lighthouse"} {
 				begin := cpuTime(t)
-				_, _ = logs.Parse(name, text, of) // a crash is as good
+				_, _ = logs.Parse(name, text, of) // an error is fine too
 				if d := cpuTime(t) - begin; d > limit {
 					t.Errorf("%s takes %v for %.20q and many %q", name, d, h.before, h.part)
 				}
@@ -134,7 +133,8 @@ func TestHostileLogs(t *testing.T) {
 	}
 }
 
-// TestNamesAreBounded has a heading that a terabyte of names would begin with.
+// TestNamesAreBounded parses a log with a long heading above many tests, whose names would need
+// a terabyte.
 func TestNamesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(strings.Repeat("S", 1<<20) + " (x)\n")

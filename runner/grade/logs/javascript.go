@@ -14,7 +14,7 @@ var (
 	jestJSON = parserFor(`^\[(PASSED|FAILED)\]\s(.+)$`, 2, 1)
 )
 
-// jest parses "✓ name (5 ms)", the verbose output.
+// jest parses a line of the verbose output, such as "✓ name (5 ms)".
 func jest(line string) (string, Status, bool) {
 	m := jestLine.FindStringSubmatch(line)
 	if m == nil {
@@ -23,20 +23,20 @@ func jest(line string) (string, Status, bool) {
 	return strip(m[2]), statusWords[m[1]], true
 }
 
-// immutableJS parses one of two formats, depending on the pull request number.
-func immutableJS(t *Tests, text string, of InstanceInfo) error {
-	switch afterLast(of.InstanceID, "-") {
+// immutableJS parses one of two formats. The pull request number selects the format.
+func immutableJS(t *Tests, text string, info InstanceInfo) error {
+	switch afterLast(info.InstanceID, "-") {
 	case "2006":
-		return perStripped(jest)(t, text, of)
+		return perStripped(jest)(t, text, info)
 	case "2005":
-		return jestJSON(t, text, of)
+		return jestJSON(t, text, info)
 	}
-	return fmt.Errorf("unknown log format for instance %.100q", of.InstanceID)
+	return fmt.Errorf("unknown log format for instance %.100q", info.InstanceID)
 }
 
 var markedFailure = PythonPattern(`^\d+\)\s(.*)`)
 
-// markedJS parses "1) name" at the start of a line: failures only.
+// markedJS parses failures, which are lines such as "1) name". The output has no passes.
 func markedJS(line string) (string, Status, bool) {
 	m := markedFailure.FindStringSubmatch(line)
 	if m == nil {
@@ -47,8 +47,8 @@ func markedJS(line string) (string, Status, bool) {
 
 var carbonLine = PythonPattern(`^(PASS|FAIL)\s(?:(.*)\s\([\d.]+ms\)|(.*)\s\([\d.]+\ss\)|(.*)\s\([\d.]+s\)|(.*))`)
 
-// carbon parses "PASS path/to/test.js (5.3 s)": files, not tests. The name ends
-// at the first matching time format.
+// carbon parses lines such as "PASS path/to/test.js (5.3 s)", which report files instead of
+// tests. Of the formats of the time, the first that matches ends the name.
 func carbon(line string) (string, Status, bool) {
 	m := carbonLine.FindStringSubmatch(line)
 	if m == nil {
@@ -63,9 +63,9 @@ var (
 	grommetTiming  = PythonPattern(`\s\([\d.]+\s?(?:ms|s)\)$`)
 )
 
-// grommet parses the same lines as carbon: first failures, then passes, which
-// win. The white space after FAIL or PASS may be a newline; then the name is
-// the next line.
+// grommet parses the same lines as carbon. If a file has failures and passes, the pass
+// counts. The white space after FAIL or PASS may be a newline; the name is then on the next
+// line.
 func grommet(t *Tests, text string, _ InstanceInfo) error {
 	for name := range matchLineGroups(grommetFailure, text) {
 		t.Set(grommetTiming.ReplaceAllString(strip(name), ""), Failed)
@@ -76,11 +76,11 @@ func grommet(t *Tests, text string, _ InstanceInfo) error {
 	return nil
 }
 
-// chromeFailure matches a failure. The name keeps its trailing space, as in the
+// chromeFailure matches a failure. The name includes its trailing space, as it does in the
 // datasets.
 var chromeFailure = PythonPattern(`(?m)Chrome\s[\d.]+[^\S\r\n]\(.+?\)[^\S\r\n](.*)FAILED$`)
 
-// chartJS parses failures only.
+// chartJS parses failures. It ignores passes.
 func chartJS(t *Tests, text string, _ InstanceInfo) error {
 	for name := range matchGroups(chromeFailure, 1, dropANSI(text)) {
 		t.Set(name, Failed)
@@ -95,7 +95,7 @@ var (
 	headlessFailure = PythonPattern(`HeadlessChrome\s[\d.]+\s\(Linux\s[\d.]+\)\s(.*)FAILED\n`)
 )
 
-// bpmnJS parses failures only.
+// bpmnJS parses failures. It ignores passes.
 func bpmnJS(t *Tests, text string, _ InstanceInfo) error {
 	for _, failure := range [...]*lazyregexp.Regexp{phantomFailure, phantom64, headless64, headlessFailure} {
 		for name := range matchGroups(failure, 1, text) {
@@ -112,7 +112,8 @@ var (
 	openLayersCase     = PythonPattern(`(?m)^case\s(.*):\smismatch`)
 )
 
-// openLayers parses failures only: of browsers, mocha and image comparisons.
+// openLayers parses the failures of browsers, of mocha and of image comparisons. It ignores
+// passes.
 func openLayers(t *Tests, text string, _ InstanceInfo) error {
 	for _, names := range [...]iter.Seq[string]{
 		matchGroups(openLayersHeadless, 1, text), matchGroups(openLayersChrome, 1, text),
@@ -127,9 +128,8 @@ func openLayers(t *Tests, text string, _ InstanceInfo) error {
 
 var eslintFailure = PythonPattern(`\s{2}\d+\)((?s:.*?))\s+.*Error`)
 
-// eslint parses mocha's list of failures, "  1) suite name: Error ...". The
-// name ends at the first white space that is followed by "Error" on the same
-// line.
+// eslint parses mocha's list of failures, such as "  1) suite name: Error ...". The name
+// ends at the first white space that is followed by "Error" on the same line.
 func eslint(t *Tests, text string, _ InstanceInfo) error {
 	for name := range matchGroups(eslintFailure, 1, text) {
 		t.Set(collapse(name), Failed)
@@ -143,8 +143,8 @@ var (
 	mochaTime    = PythonPattern(`\(\d+ms\)`)
 )
 
-// highlightJS parses mocha's marks up to its summary. A test name has only its
-// nearest heading.
+// highlightJS parses the lines with mocha's marks before its summary. The name of a test
+// includes only the nearest heading.
 func highlightJS(t *Tests, text string, _ InstanceInfo) error {
 	var above []string
 	for line := range lines(beforeMatch(text, mochaSummary)) {
@@ -169,35 +169,36 @@ func highlightJS(t *Tests, text string, _ InstanceInfo) error {
 	return nil
 }
 
-// headings is the stack of headings above a test. A line with a larger indent is
-// below the line before it.
+// headings is the stack of headings above a test. A heading is nested in the heading before
+// it if its indent is larger.
 type headings struct {
 	names   []string
 	indents []int
 }
 
 // add pushes a line as a heading, if it is indented.
-func (s *headings) add(line string) {
-	in := indent(line)
-	if in == 0 {
+func (h *headings) add(line string) {
+	depth := indent(line)
+	if depth == 0 {
 		return
 	}
-	n := len(s.names)
-	for n > 0 && s.indents[n-1] >= in {
+	n := len(h.names)
+	for n > 0 && h.indents[n-1] >= depth {
 		n--
 	}
-	s.names = append(s.names[:n], strip(line))
-	s.indents = append(s.indents[:n], in)
+	h.names = append(h.names[:n], strip(line))
+	h.indents = append(h.indents[:n], depth)
 }
 
 // with returns the headings followed by the test.
-func (s *headings) with(test string) []string {
-	return append(s.names[:len(s.names):len(s.names)], test)
+func (h *headings) with(test string) []string {
+	return append(h.names[:len(h.names):len(h.names)], test)
 }
 
 const dash = " - "
 
-// errMark replaces Python's AttributeError for a pattern that must match.
+// errMark corresponds to an AttributeError in the official parser, which fails if its pattern
+// does not match.
 var errMark = errors.New("a line with a mark has no space around the mark, or has a time that is not at the end")
 
 var (
@@ -205,8 +206,8 @@ var (
 	calypsoTimed = PythonPattern(`^\s+([✓✕])\s(.*)\(\d+ms\)$`)
 )
 
-// calypso parses jest's verbose output after each run of its command. As in the
-// official parser, the headings carry over to the next run.
+// calypso parses jest's verbose output after each run of jest's command. As in the official
+// parser, the headings of a run apply to the next run too.
 func calypso(t *Tests, text string, _ InstanceInfo) error {
 	var above headings
 	for run := range partsAfter(text, " ./node_modules/.bin/jest ") {

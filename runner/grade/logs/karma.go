@@ -10,8 +10,8 @@ var errNoSuite = errors.New("a suite ends without a start")
 
 var karmaLine = PythonPattern(`^(\s*)?([✔✖])?\s(.*)$`)
 
-// karma parses karma's mocha reporter, from the start of the browser to the
-// summary: marks with names, in suites by indent.
+// karma parses the output of karma's mocha reporter from the start of the browser to the
+// summary. A line with a mark is a test; other lines are suites, nested by indent.
 func karma(t *Tests, text string, _ InstanceInfo) error {
 	k := karmaLog{tests: t, indent: -1}
 	started := false
@@ -41,19 +41,19 @@ func (k *karmaLog) read(line string) error {
 	if m == nil {
 		return nil
 	}
-	in, mark, name := utf8.RuneCountInString(m[1]), m[2], m[3]
+	depth, mark, name := utf8.RuneCountInString(m[1]), m[2], m[3]
 	switch {
 	case mark != "":
 		return k.tests.join(statusWords[mark], " > ", append(k.suites[:len(k.suites):len(k.suites)], name)...)
-	case in > max(k.indent, 0):
+	case depth > max(k.indent, 0):
 		k.suites = append(k.suites, name)
-	case in == 0, in == k.indent:
+	case depth == 0, depth == k.indent:
 		return nil
 	case len(k.suites) == 0:
 		return errNoSuite
 	default:
 		k.suites = k.suites[:len(k.suites)-1]
 	}
-	k.indent = in
+	k.indent = depth
 	return nil
 }

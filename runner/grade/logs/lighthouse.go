@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// lighthouse parses one of three formats, depending on the version.
-func lighthouse(t *Tests, text string, of InstanceInfo) error {
-	switch of.Version {
+// lighthouse parses one of three formats. The version selects the format.
+func lighthouse(t *Tests, text string, info InstanceInfo) error {
+	switch info.Version {
 	case "9.5", "10.0", "10.2":
 		return lighthouseMocha(t, text)
 	}
-	version, err := pythonFloat(of.Version)
+	version, err := pythonFloat(info.Version)
 	if err != nil {
-		return fmt.Errorf("version %.100q is not a number", of.Version)
+		return fmt.Errorf("version %.100q is not a number", info.Version)
 	}
 	if version >= 3 {
-		return perLine(carbon)(t, text, of)
+		return perLine(carbon)(t, text, info)
 	}
 	return lighthouseJSON(t, text)
 }
 
-// pythonFloat converts as Python's float(): it rejects hexadecimal and returns
-// infinity for a large number.
+// pythonFloat converts a number as Python's float() does: it rejects hexadecimal numbers and
+// returns infinity for a large number.
 func pythonFloat(s string) (float64, error) {
 	s = strip(s)
 	if strings.ContainsAny(s, "xX") {
@@ -39,8 +39,8 @@ func pythonFloat(s string) (float64, error) {
 
 var fullTitle = PythonPattern(`"fullTitle":\s"(.*)",\n`)
 
-// lighthouseJSON extracts the titles from mocha's JSON as text: first those of
-// the last list of passes, then those of the last list of failures.
+// lighthouseJSON extracts the titles from the text of mocha's JSON. In each run it uses the
+// last list of passes and the last list of failures.
 func lighthouseJSON(t *Tests, text string) error {
 	for run := range partsAfter(text, "./node_modules/.bin/mocha --reporter json") {
 		for name := range matchGroups(fullTitle, 1, beforeLast(afterLast(run, `"passes": [`), "]")) {
@@ -59,10 +59,10 @@ var (
 	lighthouseTest    = PythonPattern(`^(✔|\d+\))\s(?:(.*)\s\(\d+m+s\)|(.*))`)
 )
 
-// lighthouseMocha parses mocha's marks in each run, up to its summary.
+// lighthouseMocha parses the lines with mocha's marks before the summary of each run.
 func lighthouseMocha(t *Tests, text string) error {
-	for at := lighthouseRun.FindStringIndex(text); at != nil; at = lighthouseRun.FindStringIndex(text) {
-		text = text[at[1]:]
+	for loc := lighthouseRun.FindStringIndex(text); loc != nil; loc = lighthouseRun.FindStringIndex(text) {
+		text = text[loc[1]:]
 		run := beforeMatch(text, lighthouseRun)
 		if err := lighthouseSuites(t, strip(beforeMatch(run, lighthousePassing))); err != nil {
 			return err
@@ -71,7 +71,7 @@ func lighthouseMocha(t *Tests, text string) error {
 	return nil
 }
 
-// lighthouseSuites parses "✔ name (12ms)" and "1) name".
+// lighthouseSuites parses tests such as "✔ name (12ms)" and "1) name" below their headings.
 func lighthouseSuites(t *Tests, run string) error {
 	var above headings
 	for line := range lines(run) {

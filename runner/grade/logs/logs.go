@@ -3,8 +3,8 @@
 // (github.com/SWE-bench/SWE-bench, release 5.0.2) exactly, including their
 // quirks, so that verdicts are equal.
 //
-// A parser is a pure function. If the official parser raises an exception, the
-// port returns an error, never an empty result: a crash means no verdict.
+// A parser is a pure function. If the official parser raises an exception, the port returns
+// an error instead of an empty result, because there is no verdict after an exception.
 //
 //	tests, err := logs.Parse("parse_log_pytest", text, logs.InstanceInfo{})
 //	status, ok := tests.Get("tests/test_x.py::test_y")
@@ -16,12 +16,12 @@ import (
 	"slices"
 )
 
-// HarnessRelease is the release of the official harness whose parsers are
-// ported. It is recorded with each verdict.
+// HarnessRelease is the release of the official harness from which the parsers are ported.
+// Verdict records contain it.
 const HarnessRelease = "5.0.2"
 
-// Status is the status of a test in a log. Some parsers use words of the log,
-// so other values occur; these count neither as a pass nor as a failure.
+// Status is the status of a test in a log. Some parsers use words of the log as statuses, so
+// values other than the constants occur. They count neither as a pass nor as a failure.
 type Status string
 
 // The statuses that count for a verdict.
@@ -33,16 +33,16 @@ const (
 	XFail   Status = "XFAIL"
 )
 
-// statuses has the order of the official harness.
+// statuses lists the statuses in the order of the official harness.
 var statuses = [...]Status{Failed, Passed, Skipped, Error, XFail}
 
-// InstanceInfo is what some parsers need to know about the instance.
+// InstanceInfo is the data of an instance that some parsers need.
 type InstanceInfo struct {
 	InstanceID string
 	Version    string
 }
 
-// ErrUnknownParser is wrapped by the error for an unknown parser name.
+// ErrUnknownParser reports an unknown parser name.
 var ErrUnknownParser = errors.New("unknown log parser")
 
 // CrashError reports that the official parser raises an exception on a log.
@@ -55,8 +55,8 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("parse log with %s: %s", e.Parser, e.Reason)
 }
 
-// parser adds the tests of a log to t. An error is the reason of a CrashError.
-type parser func(t *Tests, text string, of InstanceInfo) error
+// parser adds the tests of a log to t. Its error becomes the reason of a CrashError.
+type parser func(t *Tests, text string, info InstanceInfo) error
 
 // IsKnown reports whether a parser with this name exists.
 func IsKnown(name string) bool { return registry[name] != nil }
@@ -71,27 +71,27 @@ func Names() []string {
 	return names
 }
 
-// Parse parses a log, or the part between the markers of the evaluation script.
-// The text has universal newlines (see Decode). The error wraps
-// ErrUnknownParser or is a *CrashError. Time and memory are linear in the
-// length of the text.
-func Parse(name, text string, of InstanceInfo) (*Tests, error) {
-	return parse(name, text, of, new(Tests))
+// Parse parses a log, or the part between the markers of the evaluation script. name is the
+// name of the parser. The text must have universal newlines (see Decode). The error wraps
+// ErrUnknownParser or is a *CrashError. Time and memory are linear in the length of the
+// text.
+func Parse(name, text string, info InstanceInfo) (*Tests, error) {
+	return parse(name, text, info, new(Tests))
 }
 
-// ParseOnly is Parse for callers that need some tests only. It does not keep
-// the other tests, so a log with millions of tests needs little memory; they
-// count for Any and AnyFailed only.
-func ParseOnly(name, text string, of InstanceInfo, wanted func(test string) bool) (*Tests, error) {
-	return parse(name, text, of, &Tests{others: newOthers(wanted)})
+// ParseOnly parses a log like Parse, for callers that need only the wanted tests. It does not
+// store the other tests, so that a log with millions of tests needs little memory. The other
+// tests count only for Tests.Any and Tests.AnyFailed.
+func ParseOnly(name, text string, info InstanceInfo, wanted func(test string) bool) (*Tests, error) {
+	return parse(name, text, info, &Tests{others: newOthers(wanted)})
 }
 
-func parse(name, text string, of InstanceInfo, tests *Tests) (*Tests, error) {
+func parse(name, text string, info InstanceInfo, tests *Tests) (*Tests, error) {
 	p := registry[name]
 	if p == nil {
 		return nil, fmt.Errorf("%w: %.100q", ErrUnknownParser, name)
 	}
-	if err := p(tests, text, of); err != nil {
+	if err := p(tests, text, info); err != nil {
 		return nil, &CrashError{Parser: name, Reason: err.Error()}
 	}
 	return tests, nil

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// next parses one of two formats, depending on the version.
-func next(t *Tests, text string, of InstanceInfo) error {
-	if of.Version == "1.27" {
+// next parses one of two formats. The version selects the format.
+func next(t *Tests, text string, info InstanceInfo) error {
+	if info.Version == "1.27" {
 		return nextCypress(t, text)
 	}
 	return nextKarma(t, text)
@@ -15,8 +15,8 @@ func next(t *Tests, text string, of InstanceInfo) error {
 
 var nextSkipped = [...]string{"ERROR", "LOG", "WARN", "Check", "in"}
 
-// nextKarma parses karma's mocha reporter, after the last browser start in each
-// run. As in the official parser, the headings carry over to the next run.
+// nextKarma parses the output of karma's mocha reporter after the last browser start in each
+// run. As in the official parser, the headings of a run apply to the next run too.
 func nextKarma(t *Tests, text string) error {
 	var above headings
 	for run := range partsAfter(nextAssertion.ReplaceAllString(dropANSI(text), ""), " xvfb-run ") {
@@ -61,12 +61,12 @@ var (
 	nextPass    = PythonPattern(`(?m)^\s{4}✓\s(.*)\(`)
 )
 
-// nextCypress parses Cypress specs: for each, first failures, then passes. Only
-// the first heading of a spec counts.
+// nextCypress parses the failures and then the passes of each Cypress spec. Only the first
+// heading of a spec is part of test names.
 func nextCypress(t *Tests, text string) error {
-	for at := nextSuite.FindStringSubmatchIndex(text); at != nil; at = nextSuite.FindStringSubmatchIndex(text) {
-		suite := text[at[2]:at[3]]
-		text = text[at[1]:]
+	for loc := nextSuite.FindStringSubmatchIndex(text); loc != nil; loc = nextSuite.FindStringSubmatchIndex(text) {
+		suite := text[loc[2]:loc[3]]
+		text = text[loc[1]:]
 		spec := beforeMatch(text, nextSuite)
 		for _, list := range [...]struct {
 			names iter.Seq[string]

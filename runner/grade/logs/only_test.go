@@ -15,14 +15,14 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// some picks every third test, whatever the order.
+// some selects every third test, independently of the order.
 func some(name string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
 	return h.Sum32()%3 == 0
 }
 
-// picked are the tests that are wanted, as "name: status".
+// picked returns the wanted tests as "name: status".
 func picked(tests *logs.Tests, wanted func(string) bool) (list []string) {
 	for name, status := range tests.All() {
 		if wanted(name) {
@@ -32,7 +32,7 @@ func picked(tests *logs.Tests, wanted func(string) bool) (list []string) {
 	return list
 }
 
-// sameOnly holds ParseOnly against Parse, for a parser and a text.
+// sameOnly compares ParseOnly with Parse, for a parser and a text.
 func sameOnly(t *testing.T, parser, text string) {
 	t.Helper()
 	for of, wanted := range map[string]func(string) bool{
@@ -72,7 +72,7 @@ func TestParseOnly(t *testing.T) {
 	}
 }
 
-// What comes of a test that nobody wants may change from line to line.
+// The status of an unwanted test may change from line to line.
 func TestParseOnlyChanges(t *testing.T) {
 	none := func(string) bool { return false }
 	for text, want := range map[string]bool{
@@ -87,14 +87,14 @@ func TestParseOnlyChanges(t *testing.T) {
 			t.Errorf("%q: failed %t, any %t, %d kept, error %v", text, tests.AnyFailed(), tests.Any(), tests.Len(), err)
 		}
 	}
-	// Django's "ok" on a line of its own takes back a failure.
+	// Django's "ok" on its own line replaces a failure.
 	tests, err := logs.ParseOnly("parse_log_django", "a ... FAIL\nok", logs.InstanceInfo{}, none)
 	if err != nil || tests.AnyFailed() || !tests.Any() {
 		t.Errorf("failed %t, any %t, error %v", tests.AnyFailed(), tests.Any(), err)
 	}
 }
 
-// A million tests that nobody wants take next to no memory.
+// A million unwanted tests need little memory.
 func TestParseOnlyIsSmall(t *testing.T) {
 	var s strings.Builder
 	for i := range 1_000_000 {

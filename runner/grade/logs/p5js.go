@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// p5js parses mocha's list of failures, "  1) suite\n       name:", in the
-// output of a browser. It removes JSON and XML first.
+// p5js parses mocha's list of failures, such as "  1) suite\n       name:", in the output of a
+// browser. It first removes JSON and XML.
 func p5js(t *Tests, text string, _ InstanceInfo) error {
 	scanned, err := withoutXML(withoutJSON(dropANSI(text)))
 	if err != nil {
@@ -26,26 +26,26 @@ func p5js(t *Tests, text string, _ InstanceInfo) error {
 	return nil
 }
 
-// withoutJSON removes lines of JSON: blocks from a line that ends with a
-// bracket to a line with the closing bracket, and lines enclosed in brackets.
-// Blocks do not nest.
+// withoutJSON removes lines of JSON. These are lines enclosed in brackets, and blocks from a
+// line that ends with an opening bracket to a line with only the closing bracket. Blocks do
+// not nest.
 func withoutJSON(text string) string {
 	var scanned strings.Builder
 	var object, list bool
 	for line := range lines(text) {
-		bare := stripRight(line)
+		trimmed := stripRight(line)
 		switch {
-		case strings.HasSuffix(bare, "{"):
+		case strings.HasSuffix(trimmed, "{"):
 			object = true
-		case strings.HasSuffix(bare, "["):
+		case strings.HasSuffix(trimmed, "["):
 			list = true
-		case bare == "}" && object:
+		case trimmed == "}" && object:
 			object = false
-		case bare == "]" && list:
+		case trimmed == "]" && list:
 			list = false
 		case object || list:
-		case strings.HasPrefix(bare, "{") && strings.HasSuffix(bare, "}"):
-		case strings.HasPrefix(bare, "[") && strings.HasSuffix(bare, "]"):
+		case strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}"):
+		case strings.HasPrefix(trimmed, "[") && strings.HasSuffix(trimmed, "]"):
 		default:
 			scanned.WriteString(line + "\n")
 		}
@@ -53,10 +53,9 @@ func withoutJSON(text string) string {
 	return strings.TrimSuffix(scanned.String(), "\n")
 }
 
-// Bounds of withoutXML, whose worst case is quadratic. Real logs do not come
-// close to them.
+// Limits of withoutXML, whose worst case is quadratic. Real logs are far below them.
 const (
-	maxWork = 1 << 29 // bytes
+	maxWork = 1 << 29 // processed bytes
 	maxSeam = 256     // bytes of a tag on either side of a removed element
 )
 
@@ -65,14 +64,13 @@ var errXML = errors.New("removing its XML elements takes too long")
 // xmlTag matches <name> and </name> at the start of a text.
 var xmlTag = PythonPattern(`^<(/?)(\w+)>`)
 
-// withoutXML removes elements without attributes, <tag>...</tag>, until none is
-// left. It removes the leftmost element first, from its start tag to the
-// nearest end tag of that name. Further start tags of that name within the
-// element are put back, so that equal elements nest. Text on both sides of a
-// removed element may join to a new tag.
+// withoutXML removes elements without attributes, <tag>...</tag>, until none is left. It
+// removes the leftmost element first, from its start tag to the nearest end tag of that name.
+// It keeps further start tags of that name within the element, so that elements of the same
+// name can nest. The texts on both sides of a removed element may form a new tag.
 func withoutXML(text string) (string, error) {
-	var scanned []byte           // scanned text: none of its start tags has an end tag after it
-	endless := map[string]bool{} // names without an end tag in text
+	var scanned []byte              // text in which no start tag has an end tag after it
+	withoutEnd := map[string]bool{} // names without an end tag in text
 	work := 0
 	for {
 		i := strings.IndexByte(text, '<')
@@ -82,9 +80,9 @@ func withoutXML(text string) (string, error) {
 		scanned, text = append(scanned, text[:i]...), text[i:]
 		m := xmlTag.FindStringSubmatch(text)
 		end := -1
-		if m != nil && m[1] == "" && !endless[m[2]] {
+		if m != nil && m[1] == "" && !withoutEnd[m[2]] {
 			end = strings.Index(text, "</"+m[2]+">")
-			if endless[m[2]] = end < 0; end < 0 {
+			if withoutEnd[m[2]] = end < 0; end < 0 {
 				work += len(text)
 			}
 		}
@@ -96,11 +94,11 @@ func withoutXML(text string) (string, error) {
 			continue
 		}
 		tag := m[0]
-		more := strings.Count(text[len(tag):end], tag)
+		nested := strings.Count(text[len(tag):end], tag)
 		text = text[end+len(tag)+1:]
-		work += len(text) * more
-		text = strings.Repeat(tag, more) + text
-		// A tag may have formed at the seam. After a new end tag, scan everything again.
+		work += len(text) * nested
+		text = strings.Repeat(tag, nested) + text
+		// A tag may have formed where the element was. If it is an end tag, scan everything again.
 		if seam := bytes.LastIndexByte(scanned, '<'); seam >= 0 && len(scanned)-seam < maxSeam {
 			switch m := xmlTag.FindStringSubmatch(string(scanned[seam:]) + text[:min(len(text), maxSeam)]); {
 			case m == nil:
@@ -108,7 +106,7 @@ func withoutXML(text string) (string, error) {
 			case m[1] != "":
 				work += 16 * len(scanned) // scanning for tags is slower than copying
 				seam = 0
-				clear(endless)
+				clear(withoutEnd)
 			}
 			scanned, text = scanned[:seam], string(scanned[seam:])+text
 			work += len(text)
@@ -117,18 +115,18 @@ func withoutXML(text string) (string, error) {
 }
 
 // p5Name is the maximum length of a failure's name, in characters.
-const p5Name = 1000
+const p5MaxName = 1000
 
 var p5Number = PythonPattern(`(?m)^\s*\d+\)`)
 
-// p5Failures returns the texts between a number with a parenthesis at the start
-// of a line and the next colon.
+// p5Failures yields the texts between a number such as "1)" at the start of a line and the
+// next colon.
 func p5Failures(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for at := p5Number.FindStringIndex(text); at != nil; at = p5Number.FindStringIndex(text) {
-			text = text[at[1]:]
-			end := strings.IndexByte(text[:min(len(text), utf8.UTFMax*p5Name+1)], ':')
-			if end >= 0 && utf8.RuneCountInString(text[:end]) <= p5Name {
+		for loc := p5Number.FindStringIndex(text); loc != nil; loc = p5Number.FindStringIndex(text) {
+			text = text[loc[1]:]
+			end := strings.IndexByte(text[:min(len(text), utf8.UTFMax*p5MaxName+1)], ':')
+			if end >= 0 && utf8.RuneCountInString(text[:end]) <= p5MaxName {
 				if !yield(text[:end]) {
 					return
 				}
@@ -139,16 +137,16 @@ func p5Failures(text string) iter.Seq[string] {
 	}
 }
 
-// isDeepening reports whether the first part is indented and each further part
-// more than the one before it.
+// isDeepening reports whether the first part is indented and each further part is indented
+// more than the part before it.
 func isDeepening(parts []string) bool {
 	last := 0
 	for _, part := range parts {
-		in := indent(part)
-		if in <= last {
+		depth := indent(part)
+		if depth <= last {
 			return false
 		}
-		last = in
+		last = depth
 	}
 	return true
 }

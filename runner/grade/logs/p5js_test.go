@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// withoutXMLSlowly is the rule, word by word: the leftmost tag that has an end, and
-// then from the start again.
+// withoutXMLSlowly is a simple implementation of withoutXML. It removes the leftmost element and
+// then starts again.
 func withoutXMLSlowly(text string) string {
 	for at := 0; at < len(text); at++ {
 		m := xmlTag.FindStringSubmatch(text[at:])
@@ -29,8 +29,7 @@ func withoutXMLSlowly(text string) string {
 	return text
 }
 
-// TestWithoutXML holds the one pass against the rule, on texts that are all tags
-// and parts of tags.
+// TestWithoutXML compares withoutXML with withoutXMLSlowly, on texts of tags and parts of tags.
 func TestWithoutXML(t *testing.T) {
 	parts := []string{"<a>", "</a>", "<b>", "</b>", "<ab>", "</ab>", "<é>", "</é>", "<", "</", "/", "a", "b", "é", ">", " ", "\n"}
 	rng := rand.New(rand.NewPCG(1, 2))

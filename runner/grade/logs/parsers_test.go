@@ -10,8 +10,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
-// A case is a log and what it says: "name=STATUS" in order. A nil want is a
-// crash.
+// A case is a log and its expected tests, as "name=STATUS" in order. A nil want means a crash.
 type parserCase struct {
 	parser string
 	text   string
@@ -20,8 +19,8 @@ type parserCase struct {
 
 var none = []string{}
 
-// The forms and oddities of each parser, one line of the specification after the
-// other. TestConformance has real logs.
+// The formats and quirks of each parser, in the order of the specification. TestConformance has
+// real logs.
 var parserCases = map[string]parserCase{
 	"pytest": {"pytest", "PASSED a::b\nFAILED a::c - why - not\n PASSED indented\nSKIPPED [2] x.py:3: no\nXFAIL\nERROR: x\nXFAILED y\nPASSED [100%]", []string{"a::b=PASSED", "a::c=FAILED", "x=ERROR:", "y=XFAILED", "[100%]=PASSED"}},
 	"pytest cuts ids at any space of Unicode": {"pytest", "PASSED a\u2003b\nPASSED\u00a0c\nPASSED d\x1ce\nPASSED f\x00g\n", []string{"a=PASSED", "c=PASSED", "d=PASSED", "f\x00g=PASSED"}},
@@ -92,7 +91,7 @@ func TestParsers(t *testing.T) {
 	}
 }
 
-// subjectCases are of parsers that ask what the log is of.
+// subjectCases are cases of parsers that depend on the instance.
 var subjectCases = map[string]struct {
 	of logs.InstanceInfo
 	parserCase
@@ -152,8 +151,8 @@ func TestUnknownParser(t *testing.T) {
 	}
 }
 
-// TestEveryParserHasCases keeps the tables complete. Names that share a function
-// are one parser.
+// TestEveryParserHasCases checks that the tables have cases for every parser. Names that share a
+// function count as one parser.
 func TestEveryParserHasCases(t *testing.T) {
 	var have strings.Builder
 	for _, c := range parserCases {

@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// PythonPattern returns a pattern of the official harness with Python's meaning
-// of \s, \S, \d and \w.
+// PythonPattern compiles a pattern of the official harness. \s, \S, \d and \w have the same
+// meaning as in Python.
 func PythonPattern(pattern string) *lazyregexp.Regexp {
 	return lazyregexp.NewFunc(func() string { return pythonClasses().Replace(pattern) })
 }
@@ -22,14 +22,14 @@ var pythonClasses = sync.OnceValue(func() *strings.Replacer {
 	)
 })
 
-// matchGroups returns a group of every match. The pattern does not begin with ^, so
-// that matching the rest of the text equals matching the whole.
+// matchGroups yields a group of every match. The pattern must not begin with ^, because
+// matchGroups searches the rest of the text after each match.
 func matchGroups(pattern *lazyregexp.Regexp, group int, text string) iter.Seq[string] {
 	return matches(pattern, group, text, func(_ string, end int) int { return end })
 }
 
-// matchLineGroups is groups for patterns that begin with (?m)^: it continues in the
-// line after a match.
+// matchLineGroups yields the first group of every match of a pattern that begins with (?m)^.
+// It continues in the line after a match.
 func matchLineGroups(pattern *lazyregexp.Regexp, text string) iter.Seq[string] {
 	return matches(pattern, 1, text, func(text string, end int) int {
 		if text[end-1] == '\n' {
@@ -39,8 +39,8 @@ func matchLineGroups(pattern *lazyregexp.Regexp, text string) iter.Seq[string] {
 	})
 }
 
-// matches yields a group of each match. next returns the offset at which the
-// search continues, given the end of a match.
+// matches yields a group of every match. next returns the offset at which the search
+// continues, given the end of a match.
 func matches(pattern *lazyregexp.Regexp, group int, text string, next func(text string, end int) int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -62,16 +62,16 @@ var statusWords = map[string]Status{
 	"skip": Skipped, "SKIP": Skipped, "ignore": Skipped, "O": Skipped, "○": Skipped, "↓": Skipped, "↩": Skipped,
 }
 
-// parserFor returns a parser of lines: the two given groups of a pattern are the
-// name of a test and one of statusWords. White space around lines is dropped.
-func parserFor(pattern string, name, word int) parser {
+// parserFor returns a parser that matches each line, without the white space around it, with
+// a pattern. Two groups of the pattern are the name of a test and one of statusWords.
+func parserFor(pattern string, nameGroup, statusGroup int) parser {
 	re := PythonPattern(pattern)
 	return perStripped(func(line string) (string, Status, bool) {
 		m := re.FindStringSubmatch(line)
 		if m == nil {
 			return noTest()
 		}
-		return m[name], statusWords[m[word]], true
+		return m[nameGroup], statusWords[m[statusGroup]], true
 	})
 }
 
@@ -80,8 +80,7 @@ var ansi = lazyregexp.New(`\x1B(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])`)
 
 func dropANSI(s string) string { return ansi.ReplaceAllString(s, "") }
 
-// partsAfter returns the parts of a text after each occurrence of command, up to the
-// next one.
+// partsAfter yields the text after each occurrence of command, up to the next occurrence.
 func partsAfter(text, command string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		first := true
@@ -94,7 +93,8 @@ func partsAfter(text, command string) iter.Seq[string] {
 	}
 }
 
-// afterLast returns the text after the last occurrence of sep, or all of it.
+// afterLast returns the text after the last occurrence of sep, or the whole text if there is
+// none.
 func afterLast(text, sep string) string {
 	if i := strings.LastIndex(text, sep); i >= 0 {
 		return text[i+len(sep):]
@@ -102,7 +102,8 @@ func afterLast(text, sep string) string {
 	return text
 }
 
-// beforeLast returns the text before the last occurrence of sep, or all of it.
+// beforeLast returns the text before the last occurrence of sep, or the whole text if there is
+// none.
 func beforeLast(text, sep string) string {
 	if i := strings.LastIndex(text, sep); i >= 0 {
 		return text[:i]
@@ -110,11 +111,11 @@ func beforeLast(text, sep string) string {
 	return text
 }
 
-// beforeMatch returns the text before the first match of a pattern, or all of
-// it.
+// beforeMatch returns the text before the first match of a pattern, or the whole text if there
+// is none.
 func beforeMatch(text string, pattern *lazyregexp.Regexp) string {
-	if at := pattern.FindStringIndex(text); at != nil {
-		return text[:at[0]]
+	if loc := pattern.FindStringIndex(text); loc != nil {
+		return text[:loc[0]]
 	}
 	return text
 }

@@ -9,13 +9,13 @@ import (
 
 const prismCommand = "./node_modules/.bin/mocha tests/run.js --reporter json"
 
-// prismJS parses mocha's JSON after each run of its command.
+// prismJS parses mocha's JSON after each run of mocha's command.
 func prismJS(t *Tests, text string, _ InstanceInfo) error {
 	for run := range partsAfter(text, prismCommand) {
 		if i := strings.IndexByte(run, '{'); i >= 0 {
 			run = run[i+1:]
 		}
-		var report map[string]json.RawMessage // a struct would match "Passes" too
+		var report map[string]json.RawMessage // not a struct, which would also match "Passes"
 		if err := json.Unmarshal([]byte("{"+beforeLast(run, "}")+"}"), &report); err != nil {
 			return fmt.Errorf("no JSON after a run of mocha: %w", err)
 		}

@@ -2,8 +2,8 @@ package logs
 
 import "strings"
 
-// startsWithStatus reports whether a line begins with the letters of a status,
-// which includes "XFAILED" and "ERROR:".
+// startsWithStatus reports whether a line begins with the letters of a status. This is also
+// true for words such as "XFAILED" and "ERROR:".
 func startsWithStatus(line string) bool {
 	for _, s := range statuses {
 		if strings.HasPrefix(line, string(s)) {
@@ -13,14 +13,16 @@ func startsWithStatus(line string) bool {
 	return false
 }
 
-// pytest parses the short summary, "PASSED tests/test_x.py::test_y[a b] - why".
-// The first word is the status, unmodified; the id ends at the first space.
+// pytest parses a line of the short summary, such as "PASSED tests/test_x.py::test_y - reason".
+// The first word is the unmodified status, the second the name. A name with spaces is thus
+// truncated.
 func pytest(line string) (string, Status, bool) {
 	word, id := summaryLine(line)
 	return id, Status(word), id != "" && !isSkipCount(word, id)
 }
 
-// summaryLine returns the first two words of a line of the summary, or nothing.
+// summaryLine returns the first two words of a line of the summary. It returns empty words for
+// other lines.
 func summaryLine(line string) (word, id string) {
 	if !startsWithStatus(line) {
 		return "", ""
@@ -35,14 +37,14 @@ func summaryLine(line string) (word, id string) {
 
 var skipCount = PythonPattern(`^\[\d+\]$`)
 
-// isSkipCount matches "SKIPPED [2] path:7: reason", which has a count instead
-// of a test name.
+// isSkipCount reports whether the words are from a line such as "SKIPPED [2] path:7: reason",
+// which has a count instead of a test name.
 func isSkipCount(word, id string) bool {
 	return word == string(Skipped) && skipCount.MatchString(id)
 }
 
-// pytestOptions is pytest with parameters that are absolute paths reduced to
-// their last element, because the path depends on the checkout.
+// pytestOptions parses a line like pytest. If a test's parameter is an absolute path, which
+// depends on the checkout, it reduces the path to the last element.
 func pytestOptions(line string) (string, Status, bool) {
 	id, s, ok := pytest(line)
 	if !ok {
@@ -59,8 +61,8 @@ func pytestOptions(line string) (string, Status, bool) {
 	return id[:open] + "[" + option + "]", s, true
 }
 
-// mouseButtons replaces the enumeration members that newer Python versions print by
-// name and older ones by value.
+// mouseButtons replaces the names of enumeration members by their values. Newer Python versions
+// print the names, older ones the values.
 var mouseButtons = strings.NewReplacer("MouseButton.LEFT", "1", "MouseButton.RIGHT", "3")
 
 func matplotlib(line string) (string, Status, bool) {
@@ -73,8 +75,8 @@ func matplotlib(line string) (string, Status, bool) {
 
 var pytestColour = PythonPattern(`\[\d+m`)
 
-// pytestV2 parses the summary, and the older format with the status at the end.
-// Ids keep their spaces. Colors and control characters are dropped first.
+// pytestV2 parses lines of the short summary, and lines of the older format with the status at
+// the end. Names keep their spaces. It first removes colors and control characters.
 func pytestV2(line string) (string, Status, bool) {
 	line = dropControls(pytestColour.ReplaceAllString(line, ""))
 	switch {

@@ -2,8 +2,8 @@ package logs
 
 import "strings"
 
-// seaborn parses passes and failures only, and the "PASSED" in the middle of a
-// line of the verbose output.
+// seaborn parses passes and failures in the short summary, and passes in the verbose output,
+// where "PASSED" is in the middle of a line.
 func seaborn(line string) (string, Status, bool) {
 	failed, passed := strings.HasPrefix(line, string(Failed)), strings.HasPrefix(line, string(Passed))
 	middle := strings.Contains(line, " "+string(Passed)+" ")
@@ -23,8 +23,8 @@ func seaborn(line string) (string, Status, bool) {
 	return second, Passed, true
 }
 
-// sympy parses first the headings of failures, "___ sympy/x.py:test_y ___",
-// then the results of sympy's own runner, "test_y ok".
+// sympy parses first the headings of failures, such as "___ sympy/x.py:test_y ___", and then
+// the results of sympy's own test runner, such as "test_y ok".
 func sympy(t *Tests, text string, _ InstanceInfo) error {
 	for line := range lines(text) {
 		first, last := strings.IndexByte(line, ' '), strings.LastIndexByte(line, ' ')

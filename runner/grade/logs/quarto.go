@@ -12,9 +12,8 @@ var (
 	quartoFolder = PythonPattern(`/tmp/\w+/`)
 )
 
-// quarto parses the colored output of Deno's tests, up to its errors. Random
-// names of temporary files are replaced by numbers, so that test names are the
-// same in each log.
+// quarto parses the colored output of Deno's tests, up to the list of errors. It replaces the
+// random names of temporary files by numbers, so that test names are the same in each log.
 func quarto(t *Tests, text string, _ InstanceInfo) error {
 	t.others = nil // quartoLine looks up earlier tests
 	numbers := map[string]string{}

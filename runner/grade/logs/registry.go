@@ -1,6 +1,6 @@
 package logs
 
-// registry maps the parser names of rows to parsers.
+// registry maps the parser names in rows to parsers.
 var registry = map[string]parser{
 	// Python
 	"parse_log_pytest":         perLine(pytest),
@@ -72,14 +72,14 @@ var registry = map[string]parser{
 	"parse_log_quarto_cli":   quarto,
 }
 
-// lineRule parses one line. ok reports whether the line has a test.
+// lineRule parses one line. ok reports whether the line is the result of a test.
 type lineRule func(line string) (name string, s Status, ok bool)
 
 // perLine returns a parser that applies a rule to each line.
-func perLine(read lineRule) parser {
+func perLine(rule lineRule) parser {
 	return func(t *Tests, text string, _ InstanceInfo) error {
 		for line := range lines(text) {
-			if name, s, ok := read(line); ok {
+			if name, s, ok := rule(line); ok {
 				t.Set(name, s)
 			}
 		}
@@ -87,17 +87,17 @@ func perLine(read lineRule) parser {
 	}
 }
 
-// perStripped is perLine with white space around lines removed. It skips empty
-// lines.
-func perStripped(read lineRule) parser {
+// perStripped returns a parser that applies a rule to each line without the white space around
+// it. It skips empty lines.
+func perStripped(rule lineRule) parser {
 	return perLine(func(line string) (string, Status, bool) {
 		line = strip(line)
 		if line == "" {
 			return "", "", false
 		}
-		return read(line)
+		return rule(line)
 	})
 }
 
-// noTest is the result of a rule for a line without a test.
+// noTest returns the values that a lineRule returns for a line without a test.
 func noTest() (string, Status, bool) { return "", "", false }

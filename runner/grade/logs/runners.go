@@ -6,12 +6,12 @@ import (
 )
 
 var (
-	redisLine  = PythonPattern(`^\[(ok|err|skip|ignore)\]:\s(.+?)(?:\s\((\d+\s*m?s)\))?$`)
-	redisPlace = PythonPattern(`\s+in\s+\S+$`)
+	redisLine     = PythonPattern(`^\[(ok|err|skip|ignore)\]:\s(.+?)(?:\s\((\d+\s*m?s)\))?$`)
+	redisLocation = PythonPattern(`\s+in\s+\S+$`)
 )
 
-// redis parses "[ok]: name (3 ms)". A failure has a location, "name in
-// tests/unit/x.tcl".
+// redis parses a line such as "[ok]: name (3 ms)". It removes the location from a failure such
+// as "[err]: name in tests/unit/x.tcl".
 func redis(line string) (string, Status, bool) {
 	m := redisLine.FindStringSubmatch(line)
 	if m == nil {
@@ -20,7 +20,7 @@ func redis(line string) (string, Status, bool) {
 	if s := statusWords[m[1]]; s != Failed {
 		return m[2], s, true
 	}
-	return redisPlace.ReplaceAllString(m[2], ""), Failed, true
+	return redisLocation.ReplaceAllString(m[2], ""), Failed, true
 }
 
 var (
@@ -28,12 +28,12 @@ var (
 	mavenResult = PythonPattern(`^.*BUILD (SUCCESS|FAILURE)$`)
 )
 
-// maven parses the trace of the script's commands, one for each test, and the
-// results of the builds. The results have the same order, but may come later or
-// earlier than their commands.
+// maven parses the trace of the script's commands, each of which runs one test, and the results
+// of the builds. The results have the order of the commands, but a result may precede or follow
+// its command.
 func maven(t *Tests, text string, _ InstanceInfo) error {
-	var tests []string   // without a result
-	var results []Status // without a test
+	var tests []string   // whose results have not been read
+	var results []Status // whose tests have not been read
 	for line := range lines(text) {
 		line = strip(line)
 		if m := mavenTest.FindStringSubmatch(line); m != nil {
@@ -60,9 +60,8 @@ var (
 	gradleTest   = PythonPattern(`^[^>]\S*\s+>\s+\S+$`)
 )
 
-// gradle parses the output of a test listener that the images add to the build,
-// "Class > test PASSED". Output of other processes may push the result to a
-// later line.
+// gradle parses lines such as "Class > test PASSED", which a test listener prints that the
+// images add to the build. The result may be on a later line, after output of other processes.
 func gradle(t *Tests, text string, _ InstanceInfo) error {
 	pending := ""
 	for line := range lines(text) {
@@ -87,10 +86,9 @@ var (
 	phpTest  = PythonPattern(`^\s*([✔✘↩])\s*(.*)$`)
 )
 
-// phpunit parses PHPUnit's testdox: a suite, "Name (Namespace\Name)", followed
-// by lines with a mark and a test name. Other lines may look like a suite, for
-// example "OK (3 tests, 3 assertions)". A test before any suite belongs to
-// "None".
+// phpunit parses PHPUnit's testdox output: a suite such as "Name (Namespace\Name)", followed by
+// lines with a mark and a test name. A test before the first suite belongs to "None". As in the
+// official parser, other lines such as "OK (3 tests, 3 assertions)" may count as suites.
 func phpunit(t *Tests, text string, _ InstanceInfo) error {
 	suite := "None"
 	for line := range lines(text) {
@@ -112,7 +110,7 @@ var (
 
 var rubyOutcome = PythonPattern(`^(?:test: )?(.+):\s+(\.|[EFO](?:[^\p{L}\p{N}_]|$))`)
 
-// rubyUnit parses "test: name:    .: (0.001)", where "test: " is optional.
+// rubyUnit parses a line such as "test: name:    .: (0.001)". The prefix "test: " is optional.
 func rubyUnit(line string) (string, Status, bool) {
 	m := rubyOutcome.FindStringSubmatch(line)
 	if m == nil {
@@ -121,17 +119,17 @@ func rubyUnit(line string) (string, Status, bool) {
 	return m[1], statusWords[m[2][:1]], true
 }
 
-// jekyll parses one of two formats, depending on the pull request number.
-func jekyll(t *Tests, text string, of InstanceInfo) error {
-	parts := strings.SplitN(of.InstanceID, "-", 3)
+// jekyll parses one of two formats. The pull request number selects the format.
+func jekyll(t *Tests, text string, info InstanceInfo) error {
+	parts := strings.SplitN(info.InstanceID, "-", 3)
 	if len(parts) < 2 {
-		return fmt.Errorf("no pull request number in instance id %.100q", of.InstanceID)
+		return fmt.Errorf("no pull request number in instance id %.100q", info.InstanceID)
 	}
 	switch parts[1] {
 	case "9141", "8047", "8167":
-		return minitest(t, text, of)
+		return minitest(t, text, info)
 	case "8761", "8771":
-		return cucumber(t, text, of)
+		return cucumber(t, text, info)
 	}
-	return fmt.Errorf("unknown log format for instance %.100q", of.InstanceID)
+	return fmt.Errorf("unknown log format for instance %.100q", info.InstanceID)
 }

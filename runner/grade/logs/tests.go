@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Tests maps test names to statuses, in the order in which the tests were first
-// set. Setting a test again changes its status, not its position. The zero
-// value is ready to use. Tests keeps no reference to the text that was parsed.
+// Tests maps test names to statuses, in the order in which the tests were first set. Setting a
+// test again changes its status, but not its position. The zero value is ready to use. Tests
+// has no reference to the parsed text, so that the text can be freed.
 type Tests struct {
 	entries     []entry
 	indexes     map[string]int // index of each name in entries
-	builtBytes  int            // bytes of all names built by join
-	storedBytes int            // bytes of the names that were kept
-	others      *otherTests    // nil: all tests are kept
+	builtBytes  int            // size of all names that build has joined
+	storedBytes int            // size of the joined names that are stored
+	others      *otherTests    // tests that are not stored; nil if all tests are stored
 }
 
 type entry struct {
@@ -33,8 +33,8 @@ func (t *Tests) Set(name string, s Status) {
 	t.entries[t.index(name)].status = s.detached()
 }
 
-// index returns the index of a test. It appends a new test, whose status the
-// caller sets.
+// index returns the index of a test in entries. It appends an unknown test; the caller then sets
+// the status.
 func (t *Tests) index(name string) int {
 	if i, seen := t.indexes[name]; seen {
 		return i
@@ -51,7 +51,7 @@ func (t *Tests) index(name string) int {
 	return len(t.entries) - 1
 }
 
-// detached returns the status without a reference to the log.
+// detached returns a copy of the status that does not refer to the log's memory.
 func (s Status) detached() Status {
 	for _, known := range statuses {
 		if s == known {
@@ -61,8 +61,8 @@ func (s Status) detached() Status {
 	return Status(strings.Clone(string(s)))
 }
 
-// Limits for names built from headings. A heading is part of the names of all
-// tests below it, so a malicious log of some megabytes could need terabytes.
+// Limits for names joined from headings, in bytes. A heading is part of the names of all tests
+// below it, so that a malicious log of a few megabytes could need terabytes.
 const (
 	maxBuilt  = 4 << 30
 	maxStored = 256 << 20
@@ -80,7 +80,7 @@ func (t *Tests) join(s Status, sep string, parts ...string) error {
 	return t.setBuilt(name, s)
 }
 
-// build joins a name, within the limits.
+// build joins the parts of a name. It returns errTooLong if all names together exceed maxBuilt.
 func (t *Tests) build(sep string, parts []string) (string, error) {
 	for _, p := range parts {
 		t.builtBytes += joinCost + len(p) + len(sep)
@@ -91,7 +91,8 @@ func (t *Tests) build(sep string, parts []string) (string, error) {
 	return strings.Join(parts, sep), nil
 }
 
-// setBuilt sets the status of a test whose name build returned.
+// setBuilt sets the status of a test; build must have joined the name. It returns errTooLong if
+// all stored names together exceed maxStored.
 func (t *Tests) setBuilt(name string, s Status) error {
 	if _, seen := t.indexes[name]; !seen && !t.isSkipped(name) {
 		if t.storedBytes += len(name); t.storedBytes > maxStored {
@@ -102,7 +103,7 @@ func (t *Tests) setBuilt(name string, s Status) error {
 	return nil
 }
 
-// Get returns the status of a test, and whether the log has the test.
+// Get returns the status of a test, or false if the log does not have the test.
 func (t *Tests) Get(name string) (Status, bool) {
 	i, ok := t.indexes[name]
 	if !ok {
@@ -111,14 +112,14 @@ func (t *Tests) Get(name string) (Status, bool) {
 	return t.entries[i].status, true
 }
 
-// Len returns the number of kept tests.
+// Len returns the number of stored tests.
 func (t *Tests) Len() int { return len(t.entries) }
 
-// Any reports whether the log has a test, including tests that were not kept.
+// Any reports whether the log has a test, including tests that are not stored.
 func (t *Tests) Any() bool { return len(t.entries) > 0 || t.others != nil && t.others.seen }
 
-// AnyFailed reports whether a test has the status Failed or Error, including
-// tests that were not kept.
+// AnyFailed reports whether a test has the status Failed or Error, including tests that are not
+// stored.
 func (t *Tests) AnyFailed() bool {
 	failing := func(e entry) bool { return isFailure(e.status) }
 	return slices.ContainsFunc(t.entries, failing) || t.others != nil && len(t.others.failing) > 0
@@ -137,11 +138,11 @@ func (t *Tests) All() iter.Seq2[string, Status] {
 	}
 }
 
-// otherTests tracks the tests that ParseOnly does not keep. It stores hashes of the
-// failed ones only.
+// otherTests tracks the tests that ParseOnly does not store. It stores only hashes of the failing
+// ones.
 type otherTests struct {
 	isWanted func(name string) bool
-	seen     bool
+	seen     bool // whether the log has such a test
 	seed     maphash.Seed
 	failing  map[uint64]struct{} // hashes of names
 }
@@ -150,7 +151,7 @@ func newOthers(wanted func(name string) bool) *otherTests {
 	return &otherTests{isWanted: wanted, seed: maphash.MakeSeed(), failing: map[uint64]struct{}{}}
 }
 
-// isSkipped reports whether a test is not kept.
+// isSkipped reports whether a test is not stored.
 func (t *Tests) isSkipped(name string) bool {
 	if t.others == nil {
 		return false
@@ -159,7 +160,7 @@ func (t *Tests) isSkipped(name string) bool {
 	return !kept && !t.others.isWanted(name)
 }
 
-// set records the current status of a test that is not kept.
+// set records the status of a test that is not stored.
 func (o *otherTests) set(name string, s Status) {
 	o.seen = true
 	if isFailure(s) {
@@ -169,7 +170,7 @@ func (o *otherTests) set(name string, s Status) {
 	o.forget(name)
 }
 
-// forget drops a test that no longer fails, or is now kept.
+// forget removes a test that no longer fails, or is now stored.
 func (o *otherTests) forget(name string) {
 	if len(o.failing) > 0 {
 		delete(o.failing, maphash.String(o.seed, name))

@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Parsers use the functions in this file instead of those of package strings,
-// because Python's definition of white space differs from Go's. For patterns see
-// [PythonPattern].
+// Parsers use the functions in this file instead of those of package strings, because
+// Python's definition of white space differs from Go's. PythonPattern does the same for patterns.
 
-// isSpace reports whether Python's str.isspace and \s match r. U+001C to U+001F
-// are white space in Python only.
+// isSpace reports whether r is white space for Python's str.isspace and \s. Unlike in Go, this
+// includes U+001C to U+001F.
 func isSpace(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == ' ' || '\t' <= r && r <= '\r' || 0x1c <= r && r <= 0x1f
@@ -20,10 +19,11 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// lines splits at \n only. A text has one more line than it has \n.
+// lines splits a text at each \n, but not at other line endings. A text with n of them has n+1
+// lines.
 func lines(text string) iter.Seq[string] { return strings.SplitSeq(text, "\n") }
 
-// strip is Python's str.strip.
+// strip trims white space like Python's str.strip.
 func strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
 func stripLeft(s string) string  { return strings.TrimLeftFunc(s, isSpace) }
@@ -34,8 +34,8 @@ func indent(line string) int {
 	return utf8.RuneCountInString(line[:len(line)-len(stripLeft(line))])
 }
 
-// cutField returns the first word of s and the rest, as Python's str.split. The
-// word is empty if there is none.
+// cutField returns the first word of s and the rest, like Python's str.split(None, 1). The word
+// is empty if s has none.
 func cutField(s string) (field, rest string) {
 	s = stripLeft(s)
 	end := strings.IndexFunc(s, isSpace)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Python's own words, for the characters below U+FFFF where it and Go differ.
+// The results of Python for the characters below U+FFFF on which it and Go differ.
 func TestPythonSpaces(t *testing.T) {
 	space, other := PythonPattern(`^\s$`), PythonPattern(`^\S$`)
 	var got []rune
@@ -14,7 +14,7 @@ func TestPythonSpaces(t *testing.T) {
 			got = append(got, r)
 		}
 		if 0xd800 <= r && r <= 0xdfff {
-			continue // no characters
+			continue // surrogates are no characters
 		}
 		if is, not := space.MatchString(string(r)), other.MatchString(string(r)); is != isSpace(r) || not == is {
 			t.Errorf("%U: the pattern says %t and %t", r, is, !not)

@@ -25,12 +25,13 @@ var logNames = []string{"test_output.txt", "test_output.txt.gz"}
 // patchName is the name of the model's patch beside a log.
 const patchName = "patch.diff"
 
-// otherFiles are files that indicate an evaluation without a log.
+// otherFiles are the other files of an evaluation. A folder with one of them but no log
+// is an evaluation without a log.
 var otherFiles = []string{patchName, "run_instance.log", "eval.sh", "report.json"}
 
 // Folder is a folder with the log of one evaluation.
 type Folder struct {
-	Path       string // a path given by the user, or below one
+	Path       string // a path given by the user, or a path below one
 	InstanceID string // name of the folder
 	logName    string // file name of the log
 	realPath   string // path without symbolic links
@@ -39,11 +40,11 @@ type Folder struct {
 // SearchResult is the result of FindLogs.
 type SearchResult struct {
 	Folders []Folder // in natural order of their paths
-	// WithoutLog lists folders of evaluations without a log: the patch did not
-	// apply, or the evaluation was interrupted.
+	// WithoutLog lists the folders of evaluations without a log, for example
+	// because the patch did not apply or the evaluation was interrupted.
 	WithoutLog []string
-	// Skipped lists paths that are unreadable or outside the folder given by
-	// the user.
+	// Skipped lists paths that cannot be read, and links to paths outside the
+	// folder given by the user.
 	Skipped []Skipped
 }
 
@@ -60,16 +61,16 @@ func (f SearchResult) IDs() []string {
 	return slices.Compact(ids)
 }
 
-// ErrNoLogs is wrapped by the error for a path without logs.
+// ErrNoLogs reports a path without logs.
 var ErrNoLogs = errors.New("no test_output.txt and no test_output.txt.gz")
 
 // FindLogs searches paths and all folders below them for logs. It returns each
-// folder once, even if several paths lead to it. It skips unreadable folders
-// and does not follow links to folders below a path: their targets are found
-// anyway, or outside the path. Every path must have a log or something skipped;
-// otherwise the error wraps ErrNoLogs.
+// folder once, even if several paths lead to it. It skips unreadable folders.
+// Below a path it does not follow links to folders: FindLogs finds a target below
+// the same path anyway, and skips one outside. The error wraps ErrNoLogs if a
+// path has no log and nothing was skipped in it.
 func FindLogs(paths []string) (SearchResult, error) {
-	s := search{seen: map[string]bool{}}
+	s := searcher{seen: map[string]bool{}}
 	for _, path := range paths {
 		if err := s.searchPath(path); err != nil {
 			return SearchResult{}, err
@@ -86,14 +87,14 @@ func FindLogs(paths []string) (SearchResult, error) {
 	return s.found, nil
 }
 
-type search struct {
+type searcher struct {
 	found   SearchResult
 	topPath string          // the path given by the user, without symbolic links
 	seen    map[string]bool // folders, by path without symbolic links
 }
 
 // searchPath searches one path given by the user.
-func (s *search) searchPath(path string) error {
+func (s *searcher) searchPath(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -125,48 +126,48 @@ func resolveLinks(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-func (s *search) skip(path, reason string) {
+func (s *searcher) skip(path, reason string) {
 	s.found.Skipped = append(s.found.Skipped, Skipped{path, reason})
 }
 
-// skipUnreadable skips a path because of an error.
-func (s *search) skipUnreadable(path string, err error) {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err
+// skipUnreadable skips a path that cannot be read, with the error as the reason.
+func (s *searcher) skipUnreadable(path string, err error) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
 	}
 	s.skip(path, err.Error())
 }
 
-// staysInside reports whether a link points below the path given by the user,
-// and skips it if not. A broken link counts as inside, so that reading it
-// reports the error.
-func (s *search) staysInside(link string) bool {
-	real, err := resolveLinks(link)
-	if err != nil || isBelow(s.topPath, real) {
+// staysInside reports whether a link points below the path given by the user. If
+// not, it skips the link. A broken link counts as inside, so that reading the
+// link reports the error.
+func (s *searcher) staysInside(link string) bool {
+	realPath, err := resolveLinks(link)
+	if err != nil || isBelow(s.topPath, realPath) {
 		return true
 	}
 	s.skip(link, "the link points outside the given folder; name its target instead")
 	return false
 }
 
-// isBelow reports whether path equals top or is below it. Both have no symbolic
-// links.
+// isBelow reports whether path equals top or is below it. Neither may contain
+// symbolic links.
 func isBelow(top, path string) bool {
 	const separator = string(filepath.Separator)
 	return path == top || strings.HasPrefix(path, strings.TrimSuffix(top, separator)+separator)
 }
 
-// hasLogBelow reports whether a log was found in a folder or below it.
-func (s *search) hasLogBelow(real string) bool {
-	return slices.ContainsFunc(s.found.Folders, func(f Folder) bool { return isBelow(real, f.realPath) })
+// hasLogBelow reports whether the search has found a log in a folder or below it.
+func (s *searcher) hasLogBelow(realPath string) bool {
+	return slices.ContainsFunc(s.found.Folders, func(f Folder) bool { return isBelow(realPath, f.realPath) })
 }
 
 // walk searches a folder. real is its path without symbolic links.
-func (s *search) walk(path, real string) {
-	if s.seen[real] {
+func (s *searcher) walk(path, realPath string) {
+	if s.seen[realPath] {
 		return
 	}
-	s.seen[real] = true
+	s.seen[realPath] = true
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		s.skipUnreadable(path, err)
@@ -175,30 +176,31 @@ func (s *search) walk(path, real string) {
 	present := map[string]bool{}
 	for _, e := range entries {
 		name := e.Name()
-		at, isLink := filepath.Join(path, name), e.Type()&fs.ModeSymlink != 0
+		entryPath, isLink := filepath.Join(path, name), e.Type()&fs.ModeSymlink != 0
 		switch {
 		case e.IsDir():
-			s.walk(at, filepath.Join(real, name))
+			s.walk(entryPath, filepath.Join(realPath, name))
 		case slices.Contains(logNames, name) || slices.Contains(otherFiles, name):
-			present[name] = !isLink || s.staysInside(at)
+			present[name] = !isLink || s.staysInside(entryPath)
 		case isLink:
-			if info, err := os.Stat(at); err == nil && info.IsDir() { // other links are irrelevant
-				s.staysInside(at)
+			if info, err := os.Stat(entryPath); err == nil && info.IsDir() { // other links are irrelevant
+				s.staysInside(entryPath)
 			}
 		}
 	}
-	s.addFolder(path, real, present)
+	s.addFolder(path, realPath, present)
 }
 
-// addFolder adds a folder with files of an evaluation.
-func (s *search) addFolder(path, real string, present map[string]bool) {
+// addFolder adds a folder to the result if it has files of an evaluation. present
+// are the names of these files.
+func (s *searcher) addFolder(path, realPath string, present map[string]bool) {
 	for _, name := range logNames {
 		if present[name] {
 			id := filepath.Base(path)
 			if strings.Trim(id, ".") == "" { // "." or ".."
-				id = filepath.Base(real)
+				id = filepath.Base(realPath)
 			}
-			s.found.Folders = append(s.found.Folders, Folder{Path: path, InstanceID: id, logName: name, realPath: real})
+			s.found.Folders = append(s.found.Folders, Folder{Path: path, InstanceID: id, logName: name, realPath: realPath})
 			return
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
 
-// tree makes files, with their names for content, and links ("a -> b").
+// tree creates files, whose contents are their names, and links ("a -> b").
 func tree(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files []string
 		paths string
-		want  string // paths, with the id where the path does not end with it
+		want  string // paths, followed by the id if the path does not end with it
 	}{
 		"the folder itself":        {[]string{"a/test_output.txt"}, "a", "a"},
 		"packed":                   {[]string{"a/test_output.txt.gz"}, "a", "a"},
@@ -89,8 +89,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindUnreadable: a folder that cannot be read, here for the length of its
-// path, is skipped, and the search goes on.
+// TestFindUnreadable checks that the search skips a folder that cannot be read, here because its
+// path is too long.
 func TestFindUnreadable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tree(t, "x/b/test_output.txt", "x/z/test_output.txt")

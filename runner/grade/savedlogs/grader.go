@@ -23,29 +23,29 @@ type Result struct {
 	Folder
 	Bytes   int64 // size of the decompressed log; 0 if it was not read
 	Verdict grade.Verdict
-	// Err is the reason for a missing verdict: the log is unreadable, or its
-	// parser crashed.
+	// Err is set if there is no verdict: the log cannot be read, or its parser
+	// crashed.
 	Err error
 }
 
 // Grader grades logs in parallel. The zero value is ready to use.
 type Grader struct {
-	Workers    int   // logs graded in parallel; 0: one for each CPU
-	MaxMemory  int64 // bytes of logs in memory; 0: 192 MiB. A larger log is read alone.
-	MaxLogSize int64 // maximum bytes of one log; 0: logfile.MaxSize
+	Workers    int   // number of logs graded in parallel; 0: one for each CPU
+	MaxMemory  int64 // bytes of logs in memory; 0: 192 MiB. A larger log is graded alone.
+	MaxLogSize int64 // maximum size of one log, in bytes; 0: logfile.MaxSize
 }
 
 // defaultMemory is the default of Grader.MaxMemory, in bytes.
 const defaultMemory = 192 << 20
 
-// queuedPerWorker is the number of results for each worker that may wait for an
-// earlier result.
+// queuedPerWorker is the number of results per worker that may wait until earlier
+// results have been yielded.
 const queuedPerWorker = 64
 
-// Grade grades the log of each folder and yields the results in order. rubrics
-// has the TestSpec of every instance. If ctx ends, Grade stops early, and the
-// last results have its error.
-func (g Grader) Grade(ctx context.Context, folders []Folder, rubrics map[string]grade.TestSpec) iter.Seq[Result] {
+// Grade grades the log of each folder and yields the results in order. specs has
+// the TestSpec of every instance. If ctx ends, Grade stops early; the error of ctx
+// is in the last results.
+func (g Grader) Grade(ctx context.Context, folders []Folder, specs map[string]grade.TestSpec) iter.Seq[Result] {
 	if g.Workers <= 0 {
 		g.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -57,14 +57,14 @@ func (g Grader) Grade(ctx context.Context, folders []Folder, rubrics map[string]
 	}
 	return func(yield func(Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		var all errgroup.Group
+		var dispatcher errgroup.Group
 		defer func() {
 			cancel()
-			_ = all.Wait() // the functions never fail
+			_ = dispatcher.Wait() // the functions never fail
 		}()
 		sem := semaphore.NewWeighted(g.MaxMemory)
 		queue := make(chan chan Result, queuedPerWorker*g.Workers)
-		all.Go(func() error {
+		dispatcher.Go(func() error {
 			defer close(queue)
 			var workers errgroup.Group
 			workers.SetLimit(g.Workers)
@@ -76,7 +76,7 @@ func (g Grader) Grade(ctx context.Context, folders []Folder, rubrics map[string]
 					return workers.Wait()
 				}
 				workers.Go(func() error {
-					slot <- g.gradeOne(ctx, f, rubrics[f.InstanceID], sem)
+					slot <- g.gradeOne(ctx, f, specs[f.InstanceID], sem)
 					return nil
 				})
 			}
@@ -91,26 +91,26 @@ func (g Grader) Grade(ctx context.Context, folders []Folder, rubrics map[string]
 }
 
 // gradeOne grades the log of one folder.
-func (g Grader) gradeOne(ctx context.Context, f Folder, rubric grade.TestSpec, sem *semaphore.Weighted) Result {
-	r := Result{Folder: f}
+func (g Grader) gradeOne(ctx context.Context, f Folder, spec grade.TestSpec, sem *semaphore.Weighted) Result {
+	result := Result{Folder: f}
 	patched, err := hasPatch(f.Path)
 	switch {
 	case err != nil:
-		r.Err = err
+		result.Err = err
 	case !patched:
-		r.Verdict = rubric.GradeEmptyPatch()
+		result.Verdict = spec.GradeEmptyPatch()
 	default:
-		r.Err = g.readLog(ctx, filepath.Join(f.Path, f.logName), sem, func(text string) (err error) {
-			r.Bytes = int64(len(text))
-			r.Verdict, err = rubric.Grade(text)
+		result.Err = g.readLog(ctx, filepath.Join(f.Path, f.logName), sem, func(text string) (err error) {
+			result.Bytes = int64(len(text))
+			result.Verdict, err = spec.Grade(text)
 			return err
 		})
 	}
-	return r
+	return result
 }
 
-// hasPatch reports whether the evaluation had a patch: an empty patch.diff
-// means none. If the file is missing there was a patch, because there is a log.
+// hasPatch reports whether an evaluation with a log had a patch. An empty patch.diff
+// means that it had none. A missing one does not, because there is a log.
 func hasPatch(dir string) (bool, error) {
 	info, err := os.Stat(filepath.Join(dir, patchName))
 	switch {
@@ -122,7 +122,7 @@ func hasPatch(dir string) (bool, error) {
 	return info.Size() > 0, nil
 }
 
-// readLog calls use with a log when enough memory is available.
+// readLog waits until enough memory is available, reads a log and calls use.
 func (g Grader) readLog(ctx context.Context, path string, sem *semaphore.Weighted, use func(text string) error) error {
 	l, err := logfile.Open(path, g.MaxLogSize)
 	if err != nil {

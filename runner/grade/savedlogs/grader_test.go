@@ -33,7 +33,7 @@ var pytest = grade.TestSpec{
 	FailToPass: []string{"t::a"}, PassToPass: []string{"t::b"},
 }
 
-// rubrics gives every folder the same rubric, under its own id.
+// rubrics returns the same TestSpec for every folder, with the folder's id.
 func rubrics(found savedlogs.SearchResult, like grade.TestSpec) map[string]grade.TestSpec {
 	all := map[string]grade.TestSpec{}
 	for _, id := range found.IDs() {
@@ -106,7 +106,7 @@ func TestGrade(t *testing.T) {
 			for file, text := range tt.files {
 				put(t, text, dir, "a", filepath.FromSlash(file))
 			}
-			if name == "not packed" { // a folder in place of the log
+			if name == "not packed" { // a folder instead of the log
 				put(t, "x", dir, "a", "test_output.txt")
 				if err := os.Remove(filepath.Join(dir, "a", "test_output.txt")); err != nil {
 					t.Fatal(err)
@@ -135,7 +135,7 @@ func TestGrade(t *testing.T) {
 	}
 }
 
-// many makes a tree of logs in which every third one is unresolved.
+// many creates a tree of logs in which every third one is unresolved.
 func many(t testing.TB, n int) savedlogs.SearchResult {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,8 +166,8 @@ func TestGradeKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Whoever stops listening, or is interrupted, leaves nothing at work: goleak
-// looks at the end.
+// If the caller stops the iteration or ctx ends, no goroutine is left, which goleak checks at the
+// end.
 func TestGradeStops(t *testing.T) {
 	found := many(t, 300)
 	for range (savedlogs.Grader{Workers: 4}).Grade(t.Context(), found.Folders, rubrics(found, pytest)) {
@@ -185,7 +185,7 @@ func TestGradeStops(t *testing.T) {
 	}
 }
 
-// Logs wait for room, one that is larger than all of it too.
+// Logs wait for free memory. A log larger than MaxMemory is graded too.
 func TestGradeBoundsMemory(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
@@ -204,30 +204,30 @@ func TestGradeBoundsMemory(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
+func TestTotals(t *testing.T) {
 	yes, no, memory, module := true, false, "out_of_memory", "missing_module"
-	var tally savedlogs.Totals
+	var totals savedlogs.Totals
 	for _, l := range []savedlogs.Line{
-		{Class: savedlogs.Resolved, Resolved: &yes, Applied: true, Resolution: grade.Full},
-		{Class: savedlogs.Unresolved, Resolved: &no, Applied: true, Resolution: grade.Partial},
+		{Class: savedlogs.Resolved, Resolved: &yes, Applied: true, Resolution: grade.ResolvedFull},
+		{Class: savedlogs.Unresolved, Resolved: &no, Applied: true, Resolution: grade.ResolvedPartial},
 		{Class: savedlogs.Unresolved, Resolved: &no, InfraReason: &module},
 		{Class: savedlogs.Infrastructure, Resolved: &no, InfraReason: &memory},
 		{Class: savedlogs.Errored},
 		{Class: savedlogs.Empty, Resolved: &no},
 	} {
-		tally.Add(l, 10)
+		totals.Add(l, 10)
 	}
 	want := savedlogs.Totals{
 		Logs: 6, Bytes: 60, Partial: 1, WithoutResults: 1,
 		Classes: map[savedlogs.Class]int{savedlogs.Resolved: 1, savedlogs.Unresolved: 2, savedlogs.Infrastructure: 1, savedlogs.Errored: 1, savedlogs.Empty: 1},
 		Reasons: map[string]int{memory: 1, module: 1},
 	}
-	if diff := cmp.Diff(want, tally); diff != "" || tally.Graded() != 4 {
-		t.Errorf("%d judged; tally (-want +got):\n%s", tally.Graded(), diff)
+	if diff := cmp.Diff(want, totals); diff != "" || totals.Graded() != 4 {
+		t.Errorf("%d judged; tally (-want +got):\n%s", totals.Graded(), diff)
 	}
 }
 
-// A log is in memory once, and what its tests say of themselves is not.
+// A log is in memory only once, and the statuses of its tests are not copied.
 func TestLargeLog(t *testing.T) {
 	var s strings.Builder
 	s.WriteString("+ : '>>>>> Start Test Output'\nPASSED t::a\nPASSED t::b\n")

@@ -13,7 +13,7 @@ type Class string
 const (
 	Resolved       Class = "resolved"
 	Unresolved     Class = "unresolved"
-	Empty          Class = "empty"          // there was no patch
+	Empty          Class = "empty"          // the evaluation had no patch
 	Infrastructure Class = "infrastructure" // no verdict: the machine failed
 	Errored        Class = "error"          // no verdict: the log is unreadable, or its parser crashed
 )
@@ -45,16 +45,16 @@ type Line struct {
 	Path       string `json:"path"` // of the folder
 	InstanceID string `json:"instance_id"`
 	Class      Class  `json:"class"`
-	// Resolved is nil if there is no report; the official harness would not
-	// write one either.
+	// Resolved is nil if the log could not be graded. The official harness would
+	// not write a report either.
 	Resolved   *bool            `json:"resolved"`
-	Applied    bool             `json:"applied"` // as in report.json: the log has usable results
+	Applied    bool             `json:"applied"` // patch_successfully_applied of report.json: the log has usable results
 	Resolution grade.Resolution `json:"resolution,omitempty"`
 	Counts     Counts           `json:"counts"`
 	ExitCode   *int64           `json:"exit_code"` // of the tests, according to the log
 	Infra      bool             `json:"infra_failure"`
-	// InfraReason is one of grade.FailureReasons. If Infra is false, the patch
-	// may be the cause.
+	// InfraReason is one of grade.FailureReasons, or nil. If Infra is false, the
+	// patch may be the cause of the problem.
 	InfraReason *string `json:"infra_failure_reason"`
 	Error       *string `json:"error"`
 
@@ -63,14 +63,14 @@ type Line struct {
 	Editions []string `json:"editions"` // SHA-256 of each dataset
 }
 
-// Counts counts the row's tests by result.
+// Counts counts the tests that the row names, by result.
 type Counts struct {
 	FailToPass Count `json:"fail_to_pass"`
 	PassToPass Count `json:"pass_to_pass"`
 }
 
-// Count counts the tests of one list. A test with an unknown status counts for
-// Total only, as do all tests if the log has no usable results.
+// Count counts the tests of one list. A test with an unknown status counts only in
+// Total. If the log has no usable results, all tests have an unknown status.
 type Count struct {
 	Success int `json:"success"`
 	Failure int `json:"failure"`
@@ -79,33 +79,33 @@ type Count struct {
 
 // Line returns the JSON form of the result. rows are the rows used for grading.
 func (r Result) Line(rows Rows) Line {
-	rubric := rows.TestSpecs[r.InstanceID]
+	spec := rows.TestSpecs[r.InstanceID]
 	report := r.Verdict.Report
-	l := Line{
+	line := Line{
 		Path: r.Path, InstanceID: r.InstanceID, Class: r.Class(), Applied: report.Applied,
-		Resolution: r.Verdict.Resolution, Counts: r.counts(rubric), ExitCode: r.Verdict.ExitCode,
-		Infra: report.Failure.Tier == grade.TierEnvironment, Parser: rubric.Parser, Harness: logs.HarnessRelease,
+		Resolution: r.Verdict.Resolution, Counts: r.counts(spec), ExitCode: r.Verdict.ExitCode,
+		Infra: report.Failure.Tier == grade.TierEnvironment, Parser: spec.Parser, Harness: logs.HarnessRelease,
 		Editions: hashes(rows.Editions),
 	}
 	if r.Err == nil {
-		l.Resolved = &report.Resolved
+		line.Resolved = &report.Resolved
 	} else {
 		text := r.Err.Error()
-		l.Error = &text
+		line.Error = &text
 	}
 	if reason := report.Failure.Reason; reason != "" {
-		l.InfraReason = &reason
+		line.InfraReason = &reason
 	}
-	return l
+	return line
 }
 
-func (r Result) counts(rubric grade.TestSpec) Counts {
-	c := Counts{FailToPass: Count{Total: len(rubric.FailToPass)}, PassToPass: Count{Total: len(rubric.PassToPass)}}
+func (r Result) counts(spec grade.TestSpec) Counts {
+	counts := Counts{FailToPass: Count{Total: len(spec.FailToPass)}, PassToPass: Count{Total: len(spec.PassToPass)}}
 	if tests := r.Verdict.Report.Tests; tests != nil {
-		c.FailToPass.Success, c.FailToPass.Failure = len(tests.FailToPass.Success), len(tests.FailToPass.Failure)
-		c.PassToPass.Success, c.PassToPass.Failure = len(tests.PassToPass.Success), len(tests.PassToPass.Failure)
+		counts.FailToPass.Success, counts.FailToPass.Failure = len(tests.FailToPass.Success), len(tests.FailToPass.Failure)
+		counts.PassToPass.Success, counts.PassToPass.Failure = len(tests.PassToPass.Success), len(tests.PassToPass.Failure)
 	}
-	return c
+	return counts
 }
 
 func hashes(editions []datasets.SourceInfo) []string {

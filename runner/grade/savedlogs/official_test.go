@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
 
-// official opens all official sets that are at hand.
+// official opens all official datasets that are present on this machine.
 func official(t testing.TB) (all []datasets.Source) {
 	t.Helper()
 	dir := corpustest.RealData(t, "swebench")
@@ -25,8 +25,7 @@ func official(t testing.TB) (all []datasets.Source) {
 	return all
 }
 
-// TestOfficialLogs holds verdicts against those that the official harness gave
-// when it wrote the logs.
+// TestOfficialLogs compares verdicts with those of the official harness, which wrote the logs.
 func TestOfficialLogs(t *testing.T) {
 	dir := corpustest.RealData(t, "eval-logs")
 	found := find(t, dir)
@@ -61,7 +60,7 @@ func TestOfficialLogs(t *testing.T) {
 	}
 }
 
-// BenchmarkGrade reads the real logs, packed as they are, again and again.
+// BenchmarkGrade grades the compressed real logs.
 func BenchmarkGrade(b *testing.B) {
 	dir := corpustest.RealData(b, "eval-logs")
 	found := find(b, dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/runner/grade/savedlogs"
 )
 
-// sources are embedded sets of one row each, called 1, 2 ...; the columns are
-// those after the id.
+// sources returns embedded datasets of one row each, with the names 1, 2 and so on. The arguments
+// are the columns after the id.
 func sources(columns ...string) (all []datasets.Source) {
 	for i, c := range columns {
 		row := `{"instance_id":"a","problem_statement":"p",` + c + "}\n"
@@ -27,7 +27,7 @@ func TestReadRows(t *testing.T) {
 	with := func(old, now string) string { return strings.Replace(full, old, now, 1) }
 	for name, tt := range map[string]struct {
 		sets []string
-		want string // an error; "" for none
+		want string // error; "" for none
 	}{
 		"one":                 {[]string{full}, ""},
 		"equal":               {[]string{full, full}, ""},

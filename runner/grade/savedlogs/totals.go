@@ -15,8 +15,8 @@ type Totals struct {
 	Partial        int            // unresolved logs with the resolution RESOLVED_PARTIAL
 	WithoutResults int            // unresolved logs without usable results
 	Reasons        map[string]int // by failure reason, for WithoutResults and Infrastructure
-	// Sets holds the counts of several sets of predictions, in order; empty if
-	// there is one set.
+	// Sets holds the counts of each set of predictions, in order of their first
+	// log. It is empty if there is only one set.
 	Sets []SetTotals
 }
 
@@ -27,59 +27,59 @@ type SetTotals struct {
 }
 
 // AddToSet adds a result to a set of predictions.
-func (t *Totals) AddToSet(name string, l Line) {
+func (t *Totals) AddToSet(name string, line Line) {
 	i := slices.IndexFunc(t.Sets, func(s SetTotals) bool { return s.Name == name })
 	if i < 0 {
 		i = len(t.Sets)
 		t.Sets = append(t.Sets, SetTotals{Name: name})
 	}
-	if l.Class.HasVerdict() {
+	if line.Class.HasVerdict() {
 		t.Sets[i].Graded++
 	}
-	if l.Class == Resolved {
+	if line.Class == Resolved {
 		t.Sets[i].Resolved++
 	}
 }
 
-// GroupByPredictions returns the set of predictions of each log, keyed by the
-// folder's path. A set is named after the parent folder. The result is empty if
-// all logs seem to be of one set: no instance occurs twice, and the official
-// layout (run_evaluation/RUN/MODEL/INSTANCE) has at most one model.
+// GroupByPredictions returns the name of each log's set of predictions, keyed by the
+// folder's path. The name is the path of the parent folder. GroupByPredictions returns
+// nil if all logs seem to belong to one set: no instance occurs twice, and at most one
+// model occurs in the official layout (run_evaluation/RUN/MODEL/INSTANCE).
 func GroupByPredictions(folders []Folder) map[string]string {
 	sets := map[string]string{}
-	several := false
+	repeated := false
 	seen, models := map[string]bool{}, map[string]bool{}
 	for _, f := range folders {
 		sets[f.Path] = filepath.Dir(f.Path)
-		several = several || seen[f.InstanceID]
+		repeated = repeated || seen[f.InstanceID]
 		seen[f.InstanceID] = true
 		model := filepath.Dir(f.realPath)
 		if filepath.Base(filepath.Dir(filepath.Dir(model))) == "run_evaluation" {
 			models[model] = true
 		}
 	}
-	if !several && len(models) < 2 {
+	if !repeated && len(models) < 2 {
 		return nil
 	}
 	return sets
 }
 
 // Add counts a result.
-func (t *Totals) Add(l Line, bytes int64) {
+func (t *Totals) Add(line Line, bytes int64) {
 	if t.Classes == nil {
 		t.Classes, t.Reasons = map[Class]int{}, map[string]int{}
 	}
 	t.Logs++
 	t.Bytes += bytes
-	t.Classes[l.Class]++
-	if l.Class == Unresolved && !l.Applied {
+	t.Classes[line.Class]++
+	if line.Class == Unresolved && !line.Applied {
 		t.WithoutResults++
 	}
-	if l.Resolution == grade.Partial {
+	if line.Resolution == grade.ResolvedPartial {
 		t.Partial++
 	}
-	if l.InfraReason != nil {
-		t.Reasons[*l.InfraReason]++
+	if line.InfraReason != nil {
+		t.Reasons[*line.InfraReason]++
 	}
 }
 

@@ -8,19 +8,19 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// Asset is a file that a text patch cannot contain, usually an image. Rows of
-// the Multimodal dataset list them.
+// Asset is a file that a text patch cannot contain, usually an image. Rows of the
+// Multimodal dataset list such files in the column image_assets.
 type Asset struct {
-	Path     string // its path in the container, below /image_assets
-	URL      string // its source according to the row; may be empty
-	repoPath string // its path in the repository, to which the script copies it
+	Path     string // path in the container, below /image_assets
+	URL      string // source according to the row; may be empty
+	repoPath string // path in the repository, to which the script copies the file
 }
 
 const assetsFolder = "/image_assets/"
 
-// assetsFor parses the column image_assets: an object, or a string that holds
-// one. It returns the files of the two patches that have a path. The images of
-// the problem statement are for the model only.
+// assetsFor parses the column image_assets, which is a JSON object or a string that
+// contains one. It returns the files of the two patches that have a path. The object
+// also lists the images of the problem statement, which the script does not need.
 func assetsFor(in datasets.Instance) ([]Asset, error) {
 	raw := in.Row["image_assets"]
 	var inner string
@@ -30,22 +30,22 @@ func assetsFor(in datasets.Instance) ([]Asset, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return nil, nil
 	}
-	var columns map[string]json.RawMessage // other columns may have any type
+	var columns map[string]json.RawMessage // keys that are not used may have any type
 	if err := json.Unmarshal(raw, &columns); err != nil {
 		return nil, fmt.Errorf("image_assets must be an object of lists: %w", err)
 	}
 	var assets []Asset
 	for _, key := range []string{"test_patch", "patch"} {
 		var list []json.RawMessage
-		if given := columns[key]; given != nil && string(given) != `""` {
-			if err := json.Unmarshal(given, &list); err != nil {
+		if column := columns[key]; column != nil && string(column) != `""` {
+			if err := json.Unmarshal(column, &list); err != nil {
 				return nil, fmt.Errorf("image_assets: %s must be a list: %w", key, err)
 			}
 		}
 		for i, item := range list {
 			var a struct{ Path, URL string }
 			if err := json.Unmarshal(item, &a); err != nil || a.Path == "" {
-				continue // a URL without a path in the repository
+				continue // it has only a URL, but no path in the repository
 			}
 			name := strings.ReplaceAll(a.Path, "/", "__")
 			if name == "." || name == ".." || strings.ContainsAny(name, "\x00\n") {
@@ -57,9 +57,9 @@ func assetsFor(in datasets.Instance) ([]Asset, error) {
 	return assets, nil
 }
 
-// withAssets inserts the commands that copy the assets before the tests, or
-// appends them after a blank line if there is no start marker. Paths are not
-// quoted, as in the official script; a row can run any command anyway.
+// withAssets adds commands that copy the assets to a script. It inserts them before the
+// start marker, or appends them after a blank line if there is none. As in the official
+// script, paths are not quoted; this is safe because a row can run any command anyway.
 func withAssets(text string, assets []Asset) string {
 	if len(assets) == 0 {
 		return text
@@ -73,6 +73,6 @@ func withAssets(text string, assets []Asset) string {
 	if marker < 0 {
 		return text + "\n" + commands
 	}
-	at := strings.LastIndex(text[:marker], "\n") + 1
-	return text[:at] + commands + "\n" + text[at:]
+	insertAt := strings.LastIndex(text[:marker], "\n") + 1
+	return text[:insertAt] + commands + "\n" + text[insertAt:]
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/minibench/mini/runner/grade/script"
 )
 
-// scriptCase is <instance>.json of the corpus.
+// scriptCase is the content of <instance>.json in the corpus.
 type scriptCase struct {
 	Dataset     string          `json:"dataset"`
 	ID          string          `json:"instance_id"`
@@ -47,7 +47,7 @@ func (c scriptCase) instance(evalScript string) datasets.Instance {
 	return in
 }
 
-// TestCorpusScripts holds what runs against what the official harness ran.
+// TestCorpusScripts compares scripts with those that the official harness ran.
 func TestCorpusScripts(t *testing.T) {
 	dir := corpustest.Subdir(t, "evalscripts")
 	for _, path := range corpustest.Glob(t, dir, "[^_]*.json") {
@@ -81,10 +81,10 @@ func TestCorpusScripts(t *testing.T) {
 	}
 }
 
-// generated makes the script without the row's own. Two Python rows and two
-// Multilingual ones are exceptions to their generators; the tables of specs
-// set them apart, so that these scripts too are equal. What is not made is a
-// script of the Multimodal set: there the official ones are written by hand.
+// generated returns the script that is generated if the row's own script is removed. The tables of
+// package specs have the exceptions for two Python rows and two Multilingual rows, so that these
+// scripts are equal too. Scripts of the Multimodal dataset are not generated, because the official
+// ones are hand-written.
 func generated(t *testing.T, c scriptCase, want string) {
 	if c.LogParser != specs.LogParser(c.Repo) || c.EvalType != specs.EvalType(c.Repo) {
 		t.Errorf("parser and type are %s, %s; want %s, %s", specs.LogParser(c.Repo), specs.EvalType(c.Repo), c.LogParser, c.EvalType)
@@ -115,8 +115,8 @@ func generated(t *testing.T, c scriptCase, want string) {
 	}
 }
 
-// listed is an entry of a list: what the official harness found in a test patch.
-// Where the list does not bring the patch, it is that of an official row.
+// listed is an entry of a list: the names that the official harness finds in a test patch. If the
+// entry has no patch, it is that of an official row.
 type listed struct {
 	Repo       string      `json:"repo"`
 	TestPatch  *string     `json:"test_patch"`
@@ -125,8 +125,8 @@ type listed struct {
 	Files      [][3]string `json:"unidiff_files"` // old name, new name, path
 }
 
-// TestCorpusLists holds the files and directives of many patches against what
-// the official harness finds.
+// TestCorpusLists compares the files and directives of many patches with those that the official
+// harness finds.
 func TestCorpusLists(t *testing.T) {
 	dir := corpustest.Subdir(t, "evalscripts")
 	for _, path := range corpustest.Glob(t, dir, "_*.json") {
@@ -139,7 +139,7 @@ func TestCorpusLists(t *testing.T) {
 }
 
 func checkList(t *testing.T, list map[string]listed) {
-	var rows map[string]datasets.Instance // read once a patch is missing
+	var rows map[string]datasets.Instance // read when the first patch is missing
 	compared := 0
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		c := list[name]

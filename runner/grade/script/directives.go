@@ -7,12 +7,13 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// gitHeader matches the new name of a file. As in the official harness, it
-// matches anywhere in a line, and the last " b/" wins.
+// gitHeader matches the header of a file in a git patch and captures the new name. As
+// in the official harness, the match may start anywhere in a line, and the name follows
+// the last " b/".
 var gitHeader = lazyregexp.New(`diff --git a/.* b/(.*)`)
 
-// newNames returns the file names in a Python test patch, in order, with
-// duplicates.
+// newNames returns the new names of the files in a Python test patch, in order. It does
+// not remove duplicates.
 func newNames(patch string) []string {
 	var names []string
 	for _, m := range gitHeader.FindAllStringSubmatch(patch, -1) {
@@ -21,8 +22,8 @@ func newNames(patch string) []string {
 	return names
 }
 
-// nonTestSuffixes lists suffixes of files that are not tests. As in the official
-// harness, "csv" has no dot.
+// nonTestSuffixes lists suffixes of files that are not tests. "csv" has no dot, as in
+// the official harness.
 var nonTestSuffixes = []string{
 	".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml",
 }

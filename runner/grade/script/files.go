@@ -12,9 +12,9 @@ var (
 	oldName = lazyregexp.New(`(?m)^--- a/([^\t\n]+)`)
 )
 
-// PatchFiles returns the names of the files that a git patch changes or
-// deletes, and of those that it adds, in order. A name in quotes keeps them in
-// added and is omitted from changed, as in the official harness.
+// PatchFiles returns the names of the files that a git patch changes or deletes
+// (changed), and of those that it adds (added), in order. As in the official harness,
+// quoted names keep their quotes in added and are omitted from changed.
 func PatchFiles(patch string) (changed, added []string) {
 	for section := range strings.SplitSeq("\n"+patch, "\ndiff --git ") {
 		m := gitFile.FindStringSubmatch("diff --git " + section)
@@ -27,7 +27,7 @@ func PatchFiles(patch string) (changed, added []string) {
 			added = append(added, strings.Replace(m[2], "b/", "", 1))
 		case plain:
 			changed = append(changed, name)
-			// A header with several " b/" is ambiguous: add both names.
+			// A header with several " b/" is ambiguous, so add both possible names.
 			if m := oldName.FindStringSubmatch(head); m != nil && m[1] != name {
 				changed = append(changed, m[1])
 			}

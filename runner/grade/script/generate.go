@@ -9,15 +9,16 @@ import (
 	"github.com/minibench/mini/datasets/specs"
 )
 
-// handWritten lists repositories of the tables for which the official harness
-// has hand-written scripts: their commands depend on the test patch.
+// handWritten lists repositories of the tables whose scripts in the official harness
+// are hand-written, because their commands depend on the test patch.
 var handWritten = []string{
 	"Automattic/wp-calypso", "chartjs/Chart.js", "diegomura/react-pdf", "markedjs/marked", "processing/p5.js",
 }
 
-// generate returns an evaluation script for a row without one.
+// generate returns the evaluation script for a row that has none. The error wraps
+// ErrNoScript.
 func generate(in datasets.Instance) (string, error) {
-	fail := func(why string) error { return fmt.Errorf("%w: the row has none, and %s", ErrNoScript, why) }
+	fail := func(reason string) error { return fmt.Errorf("%w: the row has none, and %s", ErrNoScript, reason) }
 	if slices.Contains(handWritten, in.Repo) {
 		return "", fail("the scripts of " + in.Repo + " are hand-written")
 	}
@@ -33,20 +34,20 @@ func generate(in datasets.Instance) (string, error) {
 		return "", fail("no test_patch")
 	}
 	if spec.Language == specs.Python {
-		return scriptOf(pythonLines(in, spec)), nil
+		return joinScript(pythonLines(in, spec)), nil
 	}
-	return scriptOf(commonLines(in, spec)), nil
+	return joinScript(standardLines(in, spec)), nil
 }
 
 const (
 	enterRepo = "cd /testbed"
-	trustRepo = "git config --global --add safe.directory /testbed" // needed if root does not own it
+	trustRepo = "git config --global --add safe.directory /testbed" // needed if root does not own the repository
 	heredoc   = "EOF_114329324912"                                  // delimiter of the test patch
 )
 
-// pythonLines returns the script of a Python repository. As in the official
-// script, new files are arguments of git checkout too; git then rejects the
-// whole command and resets nothing.
+// pythonLines returns the lines of the script for a Python repository. As in the
+// official script, the arguments of git checkout include files that the test patch
+// adds. git then rejects the whole command and resets no file.
 func pythonLines(in datasets.Instance, spec specs.Spec) []string {
 	activate := []string{"source /opt/miniconda3/bin/activate", "conda activate testbed"}
 	reset := "git checkout " + in.BaseCommit + " " + strings.Join(newNames(in.TestPatch), " ")
@@ -63,8 +64,9 @@ func pythonLines(in datasets.Instance, spec specs.Spec) []string {
 	return append(lines, traceMarker(StartMarker), test, traceMarker(EndMarker), reset)
 }
 
-// commonLines returns the script of a repository in another language.
-func commonLines(in datasets.Instance, spec specs.Spec) []string {
+// standardLines returns the lines of the script for a repository in another language
+// than Python.
+func standardLines(in datasets.Instance, spec specs.Spec) []string {
 	changed, added := PatchFiles(in.TestPatch)
 	var parts []string
 	if len(changed) > 0 {
@@ -92,18 +94,18 @@ func showState(in datasets.Instance) []string {
 	return []string{"git status", "git show", "git -c core.fileMode=false diff " + in.BaseCommit}
 }
 
-// applyTestPatch returns the command that applies the test patch. The patch
-// ends with a newline, so a blank line follows it.
+// applyTestPatch returns the command that applies the test patch. A blank line follows
+// the patch, which already ends with a newline.
 func applyTestPatch(in datasets.Instance) string {
 	return "git apply -v - <<'" + heredoc + "'\n" + in.TestPatch + "\n" + heredoc
 }
 
-// traceMarker returns a command without effect, which prints the marker in the
-// shell's trace.
+// traceMarker returns a null command with the marker as its argument. Only the shell's
+// trace prints the marker.
 func traceMarker(marker string) string { return ": '" + marker + "'" }
 
-// isolatedTest returns commands that run the tests with stderr, and with it the
-// shell's trace, redirected to a file.
+// isolatedTest returns commands that run the tests with stderr redirected to a file, so
+// that it does not mix with the test output. They print the file after the end marker.
 func isolatedTest(test string) []string {
 	const stderr = "/tmp/swebench_test_stderr.log"
 	return []string{

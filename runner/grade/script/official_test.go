@@ -8,14 +8,13 @@ import (
 	"github.com/minibench/mini/runner/grade/script"
 )
 
-// TestOfficialRows makes every script twice: from the row's own, and from the
-// tables. How many of the latter are the former is worth knowing: it says what
-// to expect for rows without one.
+// TestOfficialRows compares the script of every row with the one generated from the tables. The
+// number of equal scripts shows how good the generated scripts of rows without one are.
 func TestOfficialRows(t *testing.T) {
 	for _, set := range []struct {
 		file string
 		rows int
-		same int // expected of the generators as specified; the tables' exceptions may add to it
+		same int // minimum number of equal scripts; exceptions in the tables may add more
 	}{
 		{"verified.jsonl.gz", 500, 498},
 		{"lite.jsonl.gz", 300, 300},
@@ -55,7 +54,7 @@ func TestOfficialRows(t *testing.T) {
 	}
 }
 
-// officialRows reads one of the official sets, where they are at hand.
+// officialRows reads one of the official datasets, if present on this machine.
 func officialRows(t *testing.T, file string) []datasets.Instance {
 	t.Helper()
 	src, err := datasets.Local(corpustest.RealData(t, "swebench/"+file), "")

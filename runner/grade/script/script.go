@@ -1,8 +1,8 @@
-// Package script returns the evaluation script of an instance. The script
-// resets the test files, applies the test patch and runs the tests, with
-// markers around their output. It equals the script of the official SWE-bench
-// harness (github.com/SWE-bench/SWE-bench, release 5.0.2) byte for byte. It
-// comes from the row, or from the tables of package specs if the row has none.
+// Package script returns the evaluation script of an instance. The script resets the
+// test files, applies the test patch and runs the tests, with markers around their
+// output. It equals the script of the official SWE-bench harness
+// (github.com/SWE-bench/SWE-bench, release 5.0.2) byte for byte. If the row has no
+// script, the package generates it from the tables of package specs.
 //
 //	s, err := script.For(instance)
 //	write(s.Text, "/eval.sh")
@@ -20,8 +20,8 @@ import (
 	"github.com/minibench/mini/datasets"
 )
 
-// Markers in the output of the script. The first two are arguments of a command
-// without effect: the shell's trace prints them.
+// Markers in the output of the script. Usually the shell's trace prints the first two
+// (see traceMarker).
 const (
 	StartMarker    = ">>>>> Start Test Output"
 	EndMarker      = ">>>>> End Test Output"
@@ -33,8 +33,7 @@ type Script struct {
 	// Text is the script. Run it with /bin/bash as root in the working
 	// directory of the image.
 	Text string
-	// Generated reports that the row has no script, so that this one was
-	// generated.
+	// Generated reports whether the script was generated because the row has none.
 	Generated bool
 	// Assets lists the files that must be in the container before the script
 	// runs. The script copies them into the repository.
@@ -47,12 +46,12 @@ func (s Script) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ErrNoScript is wrapped by the error for a row without a script for which none
-// can be generated. Such an instance can be run but not graded.
+// ErrNoScript reports a row that has no script and for which none can be generated.
+// The agent can work on such an instance, but its patch cannot be evaluated.
 var ErrNoScript = errors.New("no evaluation script")
 
-// For returns the script of an instance. The error wraps ErrNoScript, or
-// describes an invalid column image_assets.
+// For returns the script of an instance. The error wraps ErrNoScript, unless the column
+// image_assets is invalid.
 func For(in datasets.Instance) (Script, error) {
 	assets, err := assetsFor(in)
 	if err != nil {
@@ -68,26 +67,26 @@ func For(in datasets.Instance) (Script, error) {
 	return Script{Text: withAssets(finishScript(text), assets), Generated: generated, Assets: assets}, nil
 }
 
-// preamble is the start of every script. It does not set -e: after a failed
-// command, such as an install without network, the tests still run.
+// preamble is the start of every script. It does not set -e, so that the tests run even
+// if an earlier command fails, such as an installation without network.
 var preamble = []string{"#!/bin/bash", "set -uxo pipefail"}
 
-// finishScript turns the script of a row into the one that runs. As in the official
-// harness, it deletes lines that equal a line of the preamble everywhere, even
+// finishScript adds the preamble to a script and records the exit code of the tests. As
+// in the official harness, it deletes all lines that equal a line of the preamble, even
 // inside a patch.
 func finishScript(text string) string {
 	lines := strings.Split(strip(text), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { return slices.Contains(preamble, line) })
-	return scriptOf(recordExitCode(lines))
+	return joinScript(recordExitCode(lines))
 }
 
-// scriptOf returns the script with these lines.
-func scriptOf(lines []string) string {
+// joinScript returns the preamble followed by lines, as one text.
+func joinScript(lines []string) string {
 	return strings.Join(slices.Concat(preamble, lines), "\n") + "\n"
 }
 
-// recordExitCode adds commands that print the exit code of the tests: that of
-// the command before the first line with the end marker.
+// recordExitCode adds commands that print the exit code of the tests. This is the exit
+// code of the command before the first line with the end marker.
 func recordExitCode(lines []string) []string {
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, EndMarker) })
 	if i < 0 {
@@ -100,8 +99,7 @@ func recordExitCode(lines []string) []string {
 	)
 }
 
-// strip trims what Python considers white space: Unicode white space and U+001C
-// to U+001F.
+// strip trims white space as Python does: Unicode white space and U+001C to U+001F.
 func strip(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 }

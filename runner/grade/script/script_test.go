@@ -145,7 +145,7 @@ git checkout b4c0 tests/a/test_x.py && rm -f tests/data.json
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.in.BaseCommit, test.in.TestPatch = "b4c0", testPatch
-			for _, row := range []string{"", " \n"} { // both say nothing
+			for _, row := range []string{"", " \n"} { // both mean no script
 				test.in.EvalScript = row
 				s, err := script.For(test.in)
 				if err != nil {

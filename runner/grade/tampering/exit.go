@@ -12,37 +12,37 @@ import (
 // exitVariable precedes the exit code of the tests in the shell's trace.
 const exitVariable = "+ SWEBENCH_TEST_EXIT_CODE="
 
-// exitContradictions describes contradictions between the test results in a log and
-// the exit code of the tests.
-func exitContradictions(text, evalScript string, o LogResult) (found []string) {
-	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+// exitContradictions describes the contradictions between the test results in a log
+// and the exit code of the tests.
+func exitContradictions(text, evalScript string, result LogResult) (details []string) {
+	add := func(format string, args ...any) { details = append(details, fmt.Sprintf(format, args...)) }
 	codes := exitCodes(text)
-	if o.ExitCode != nil && !slices.Contains(codes, strconv.Itoa(*o.ExitCode)) {
-		codes = append(codes, strconv.Itoa(*o.ExitCode))
+	if result.ExitCode != nil && !slices.Contains(codes, strconv.Itoa(*result.ExitCode)) {
+		codes = append(codes, strconv.Itoa(*result.ExitCode))
 	}
 	if len(codes) > 1 {
 		add("the log has different exit codes of the tests: %s", strings.Join(codes[:min(len(codes), 5)], ", "))
 	}
 	switch {
-	case o.ExitCode == nil:
+	case result.ExitCode == nil:
 		// A truncated log has no end marker either.
-		if countPrinted(evalScript, script.ExitCodeMarker).all() > 0 && strings.Contains(text, script.EndMarker) {
+		if countPrinted(evalScript, script.ExitCodeMarker).total() > 0 && strings.Contains(text, script.EndMarker) {
 			add("the script prints the exit code of the tests, but the log does not have it")
 		}
-	case *o.ExitCode != 0 && o.Passed > 0 && !o.AnyFailed:
-		add("%d tests passed and none failed, but the tests exited with %d", o.Passed, *o.ExitCode)
-	case *o.ExitCode == 0 && o.Failed > 0 && exitCodeShowsFailures(evalScript):
-		add("%d tests failed, but the tests exited with 0", o.Failed)
+	case *result.ExitCode != 0 && result.Passed > 0 && !result.AnyFailed:
+		add("%d tests passed and none failed, but the tests exited with %d", result.Passed, *result.ExitCode)
+	case *result.ExitCode == 0 && result.Failed > 0 && exitCodeShowsFailures(evalScript):
+		add("%d tests failed, but the tests exited with 0", result.Failed)
 	}
-	return found
+	return details
 }
 
 // exitCodes returns the distinct exit codes of the tests in a log, in order.
 func exitCodes(text string) (codes []string) {
-	for _, before := range []string{script.ExitCodeMarker, exitVariable} {
+	for _, prefix := range []string{script.ExitCodeMarker, exitVariable} {
 		for rest := text; ; {
 			var ok bool
-			if _, rest, ok = strings.Cut(rest, before); !ok {
+			if _, rest, ok = strings.Cut(rest, prefix); !ok {
 				break
 			}
 			number := strings.TrimLeft(rest[:min(len(rest), 32)], " \t\r\n")
@@ -56,17 +56,17 @@ func exitCodes(text string) (codes []string) {
 	return codes
 }
 
-// exitCodeShowsFailures reports whether the exit code of the script's tests is
-// zero only if all pass. The exit code of a command list is that of the last
-// command, and some test runners have options to ignore failures.
+// exitCodeShowsFailures reports whether a failed test makes the exit code of the
+// script's tests non-zero. It is false if there are several commands, because the
+// exit code is that of the last one, or if an option ignores failures.
 func exitCodeShowsFailures(evalScript string) bool {
 	commands := testCommands(evalScript)
 	return len(commands) == 1 && !strings.ContainsAny(commands[0], ";") &&
 		!strings.Contains(commands[0], "||") && !strings.Contains(commands[0], "--force")
 }
 
-// testCommands returns the lines of a script between its markers, without the
-// one that saves the exit code.
+// testCommands returns the lines between the markers of a script, without the line
+// that saves the exit code.
 func testCommands(evalScript string) []string {
 	var commands []string
 	started := false

@@ -9,11 +9,10 @@ import (
 	"github.com/minibench/mini/runner/grade/script"
 )
 
-// LogResult holds the test results in a log, even if the verdict does not use
-// them.
+// LogResult holds the test results in a log. The verdict may not use them.
 type LogResult struct {
-	// Passed counts the row's tests that passed or failed as expected, Failed
-	// those with the status failed or error.
+	// Passed counts the row's tests that count as a success, Failed those with
+	// the status failed or error.
 	Passed, Failed int
 	// AnyFailed reports whether any test failed, including tests that are not
 	// in the row.
@@ -25,49 +24,49 @@ type LogResult struct {
 
 // CheckLog finds suspicious parts of an evaluation log. text is the output of
 // evalScript.
-func CheckLog(text, evalScript string, o LogResult) []Finding {
-	var found []Finding
+func CheckLog(text, evalScript string, result LogResult) []Finding {
+	var findings []Finding
 	add := func(flag Flag, format string, args ...any) {
-		found = append(found, Finding{Flag: flag, Detail: fmt.Sprintf(format, args...)})
+		findings = append(findings, Finding{Flag: flag, Detail: fmt.Sprintf(format, args...)})
 	}
 	for _, marker := range []string{script.StartMarker, script.EndMarker, script.ExitCodeMarker} {
 		want, got := countPrinted(evalScript, marker), countInLog(text, marker)
-		if got.all() > want.all() {
-			add(MarkerRepeated, "the log has %q %d times; the script prints it %d times", marker, got.all(), want.all())
+		if got.total() > want.total() {
+			add(MarkerRepeated, "the log has %q %d times; the script prints it %d times", marker, got.total(), want.total())
 		}
-		if got.plain > want.plain {
+		if got.untraced > want.untraced {
 			add(MarkerPrinted, "the log has %q %d times outside the shell trace; the script prints it there %d times",
-				marker, got.plain, want.plain)
+				marker, got.untraced, want.untraced)
 		}
 	}
-	for _, why := range exitContradictions(text, evalScript, o) {
-		add(ExitDisagrees, "%s", why)
+	for _, detail := range exitContradictions(text, evalScript, result) {
+		add(ExitDisagrees, "%s", detail)
 	}
-	return found
+	return findings
 }
 
-// markerCount counts the occurrences of a marker in the shell's trace and
-// elsewhere.
-type markerCount struct{ traced, plain int }
+// markerCount counts the occurrences of a marker inside and outside the shell's
+// trace.
+type markerCount struct{ traced, untraced int }
 
-func (c markerCount) all() int { return c.traced + c.plain }
+func (c markerCount) total() int { return c.traced + c.untraced }
 
-// countInLog counts a marker in a log. It ignores lines, because the output of
-// tests need not end with a newline.
+// countInLog counts a marker in a log. A marker need not start a line, because the
+// output of tests may not end with a newline.
 func countInLog(text, marker string) markerCount {
 	var c markerCount
 	for _, command := range []string{"+ : '", "+ echo '"} {
 		c.traced += strings.Count(text, command+marker)
 	}
-	c.plain = strings.Count(text, marker) - c.traced
+	c.untraced = strings.Count(text, marker) - c.traced
 	return c
 }
 
 // heredoc matches the start of a here-document and its delimiter.
 var heredoc = lazyregexp.New(`<<-?\s*['"]?(\w+)['"]?\s*$`)
 
-// codeLines yields the lines of a script without its here-documents, which hold
-// a patch.
+// codeLines yields the lines of a script without the contents of its here-documents,
+// which are patches.
 func codeLines(evalScript string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		end := ""
@@ -88,9 +87,8 @@ func codeLines(evalScript string) iter.Seq[string] {
 	}
 }
 
-// countPrinted returns how often a script prints a marker. A command without
-// effect prints it in the trace only; echo prints it, and also in the trace
-// unless tracing is off.
+// countPrinted counts how often a script prints a marker. The null command (:) prints
+// it only in the trace. echo prints it, and also in the trace if tracing is on.
 func countPrinted(evalScript, marker string) markerCount {
 	var c markerCount
 	trace := false
@@ -108,7 +106,7 @@ func countPrinted(evalScript, marker string) markerCount {
 			c.traced++
 		}
 		if !strings.HasPrefix(line, ": ") {
-			c.plain++
+			c.untraced++
 		}
 	}
 	return c

@@ -49,7 +49,7 @@ ok
 `
 
 func TestLog(t *testing.T) {
-	// What tests would print is put in place of this.
+	// The cases replace this by the output of tests.
 	put := func(log, text string) string { return strings.Replace(log, "1 passed", "1 passed\n"+text, 1) }
 	tests := map[string]struct {
 		row, log string
@@ -69,7 +69,7 @@ func TestLog(t *testing.T) {
 		"forged trace":   {ordinaryRow, put(ordinaryLog, "+ : '>>>>> End Test Output'\n"), []string{"marker_repeated"}},
 		"nested shell":   {ordinaryRow, put(ordinaryLog, "++ : '>>>>> Start Test Output'\n"), []string{"marker_repeated"}},
 		"isolated twice": {isolatedRow, isolatedLog + ">>>>> End Test Output\n", []string{"marker_repeated", "marker_printed"}},
-		"killed the shell": { // and printed what it would have
+		"killed the shell": { // and printed its remaining output
 			ordinaryRow, strings.Replace(ordinaryLog, "+ : '>>>>> End Test Output'", ">>>>> End Test Output", 1), []string{"marker_printed"},
 		},
 		"in the diff of the patch": {
@@ -111,7 +111,7 @@ func TestExitDisagrees(t *testing.T) {
 		"nothing ran":     {ordinaryRow, with("4"), tampering.LogResult{ExitCode: code(4)}, ""},
 		"passed, killed":  {ordinaryRow, with("137"), tampering.LogResult{Passed: 3, ExitCode: code(137)}, "3 tests passed and none failed, but the tests exited with 137"},
 		"failed, zero":    {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, Failed: 1, AnyFailed: true, ExitCode: code(0)}, "1 tests failed, but the tests exited with 0"},
-		"noise, zero":     {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, AnyFailed: true, ExitCode: code(0)}, ""}, // what tests print may look so
+		"noise, zero":     {ordinaryRow, ordinaryLog, tampering.LogResult{Passed: 3, AnyFailed: true, ExitCode: code(0)}, ""}, // the output of passing tests may look like this
 		"of a list, zero": {list, ordinaryLog, tampering.LogResult{Failed: 1, AnyFailed: true, ExitCode: code(0)}, ""},
 		"of a list, one":  {list, with("1"), tampering.LogResult{Passed: 1, ExitCode: code(1)}, "1 tests passed and none failed, but the tests exited with 1"},
 		"trace denies": {

@@ -9,7 +9,7 @@ import (
 // maxName is the maximum length of a path on Linux, in bytes.
 const maxName = 4096
 
-// headerNames returns the file names in a header line of a patch.
+// headerNames returns the possible file names in a header line of a patch.
 func headerNames(line []byte) []string {
 	if rest, ok := bytes.CutPrefix(line, []byte("Index: ")); ok {
 		return fileNames(rest)
@@ -21,8 +21,8 @@ func headerNames(line []byte) []string {
 	if old, after, ok := unquote(string(rest)); ok {
 		return append(stripPrefix(old), fileNames([]byte(strings.TrimLeft(after, " ")))...)
 	}
-	// Names with spaces are split in the middle if both halves are equal except
-	// for the first element; otherwise git prints the names on separate lines.
+	// Here git prints names with spaces only if they differ in nothing but the first
+	// element: split the line in the middle. Other such names are on separate lines.
 	text := string(rest)
 	half := len(text) / 2
 	if text[half:] != "" && text[half] == ' ' && dropFirstElement(text[:half]) == dropFirstElement(text[half+1:]) {
@@ -40,8 +40,8 @@ func headerNames(line []byte) []string {
 	return names
 }
 
-// extendedNames returns the file names in git's extended header lines, which
-// have no a/ or b/ prefix.
+// extendedNames returns the file name in an extended header line of git, which has no
+// a/ or b/ prefix.
 func extendedNames(line []byte) []string {
 	for _, word := range []string{"rename from ", "rename to ", "copy from ", "copy to "} {
 		rest, ok := bytes.CutPrefix(line, []byte(word))
@@ -56,8 +56,8 @@ func extendedNames(line []byte) []string {
 	return nil
 }
 
-// fileNames returns the possible names in a line with one file name. A
-// timestamp may follow the name, after a tab or a space.
+// fileNames returns the possible names in a line with one file name. The name may be
+// followed by a tab or a space and a timestamp.
 func fileNames(rest []byte) []string {
 	if len(rest) > maxName {
 		rest = rest[:maxName]
@@ -74,8 +74,8 @@ func fileNames(rest []byte) []string {
 	return names
 }
 
-// stripPrefix returns a name without its first element, as patch -p1 does. A name
-// without an a/ or b/ prefix may also be meant as it is.
+// stripPrefix returns a name without its first element, as patch -p1 removes it. It also
+// returns the whole name if that has no a/ or b/ prefix.
 func stripPrefix(name string) []string {
 	if name == "/dev/null" {
 		return nil
@@ -102,9 +102,8 @@ func cleanPath(name string) []string {
 	return []string{path.Clean(name)}
 }
 
-// unquote decodes a name in double quotes with C escapes, including octal
-// numbers, as git prints special characters. It also returns the text after the
-// name.
+// unquote decodes a name that git printed in double quotes with C escapes, including
+// octal numbers. It also returns the text after the name.
 func unquote(text string) (name, after string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		return "", text, false

@@ -7,7 +7,7 @@ import (
 )
 
 // scriptKeys matches the keys of package.json and composer.json that configure
-// what runs with the tests.
+// code that runs with the tests.
 var scriptKeys = lazyregexp.New(`^(?:scripts|(?:pre|post)?test[\w:.-]*|(?:pre|post)?install|jest|mocha|karma|vitest|ava|jasmine|nyc|` +
 	`setupFiles\w*|global(?:Setup|Teardown)|reporters|runner|preset|transform|moduleNameMapper|` +
 	`autoload(?:-dev)?)$`)
@@ -16,57 +16,57 @@ var scriptKeys = lazyregexp.New(`^(?:scripts|(?:pre|post)?test[\w:.-]*|(?:pre|po
 var harmlessKeys = lazyregexp.New(`^(?:keywords|workspaces|browserslist|contributors|authors|maintainers|os|cpu|` +
 	`engines|repository|\w*[dD]ependencies|require(?:-dev)?)$`)
 
-// affectsScripts reports whether the changes of a package.json or composer.json
-// may affect the tests: through the changed key or a key above it. An item of a
-// list counts if the patch does not show the list's key.
+// affectsScripts reports whether the changes of a package.json or composer.json may
+// affect the tests, through the changed key or a key above it. It also reports a
+// changed item of a list whose key the patch does not show.
 func affectsScripts(s section) bool {
-	var oldKeys, newKeys nesting // the old and the new file have different brackets
-	about, any := false, false
+	var oldKeys, newKeys nesting // of the old and the new file, whose brackets differ
+	relevant, hasLines := false, false
 	s.eachLine(func(sign byte, line []byte) bool {
 		switch sign {
 		case hunkStart:
 			oldKeys, newKeys = nil, nil
 		case '-':
-			any = true
-			about = oldKeys.changedLine(line)
+			hasLines = true
+			relevant = oldKeys.changedLine(line)
 		case '+':
-			any = true
-			about = newKeys.changedLine(line)
+			hasLines = true
+			relevant = newKeys.changedLine(line)
 		case ' ':
 			oldKeys.addLine(line)
 			newKeys.addLine(line)
 		}
-		return !about
+		return !relevant
 	})
-	return about || !any
+	return relevant || !hasLines
 }
 
-// nesting holds the keys of the open objects and lists, as far as the patch
-// shows them.
+// nesting holds the keys of the enclosing objects and lists, outermost first. It lacks
+// those whose start the patch does not show.
 type nesting []string
 
 // token matches a key, a string or a bracket in JSON.
 var token = lazyregexp.New(`"((?:[^"\\]|\\.)*)"(\s*:)?|[\[{]|[\]}]`)
 
-// changedLine parses a changed line and reports whether it may affect the
-// tests.
+// changedLine reports whether a changed line may affect the tests, and updates the
+// nesting.
 func (n *nesting) changedLine(line []byte) bool {
-	found := slices.ContainsFunc(*n, scriptKeys.MatchString)
-	keyed, item := false, false
+	relevant := slices.ContainsFunc(*n, scriptKeys.MatchString)
+	hasKey, hasValue := false, false
 	for _, m := range token.FindAllSubmatch(line, -1) {
 		switch {
 		case m[2] != nil:
-			keyed = true
-			found = found || scriptKeys.MatchString(string(m[1]))
+			hasKey = true
+			relevant = relevant || scriptKeys.MatchString(string(m[1]))
 		case m[0][0] == '"':
-			item = true
+			hasValue = true
 		}
 	}
-	if item && !keyed {
-		found = found || len(*n) == 0 || !slices.ContainsFunc(*n, harmlessKeys.MatchString)
+	if hasValue && !hasKey {
+		relevant = relevant || len(*n) == 0 || !slices.ContainsFunc(*n, harmlessKeys.MatchString)
 	}
 	n.addLine(line)
-	return found
+	return relevant
 }
 
 // addLine updates the nesting with the brackets of a line.

@@ -18,21 +18,20 @@ import (
 	"github.com/minibench/mini/runner/grade/tampering"
 )
 
-// TestRealLogs looks at logs of honest runs: their markers are the script's, and
-// their claims agree with what the tests exited with. The logs are of a release
-// that did not print that, so that it is put in, as the runner's own last words
-// have it.
+// TestRealLogs checks that logs of honest runs have no findings: all markers are from the script,
+// and the results agree with the exit code. The logs are from a release that did not print the
+// exit code, so that the test adds the exit code that the last line of the test runner implies.
 func TestRealLogs(t *testing.T) {
 	paths := corpustest.Glob(t, corpustest.RealData(t, "eval-logs"), "*/*/test_output.txt.gz")
 	rows := officialRows(t)
-	looked, coded := 0, 0
-	fired, zero, one := map[tampering.Flag]int{}, 0, 0
+	checked, implied := 0, 0
+	flagCounts, flagsWithZero, flagsWithOne := map[tampering.Flag]int{}, 0, 0
 	for _, path := range paths {
 		in, ok := rows[filepath.Base(filepath.Dir(path))]
 		if !ok {
 			continue
 		}
-		looked++
+		checked++
 		s, err := script.For(in)
 		if err != nil {
 			t.Fatal(err)
@@ -41,34 +40,34 @@ func TestRealLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		silent := exitLines.ReplaceAllString(s.Text, "")
-		for _, f := range look(t, in, text, silent) {
-			fired[f.Flag]++
+		scriptWithoutCode := exitLines.ReplaceAllString(s.Text, "")
+		for _, f := range checkLog(t, in, text, scriptWithoutCode) {
+			flagCounts[f.Flag]++
 			t.Errorf("%s: %+v", path, f)
 		}
-		zero += len(look(t, in, withCode(text, 0), s.Text))
-		one += len(look(t, in, withCode(text, 1), s.Text))
-		code, ok := lastWords(text)
+		flagsWithZero += len(checkLog(t, in, withCode(text, 0), s.Text))
+		flagsWithOne += len(checkLog(t, in, withCode(text, 1), s.Text))
+		code, ok := impliedExitCode(text)
 		if !ok {
 			continue
 		}
-		coded++
-		for _, f := range look(t, in, withCode(text, code), s.Text) {
-			fired[f.Flag]++
+		implied++
+		for _, f := range checkLog(t, in, withCode(text, code), s.Text) {
+			flagCounts[f.Flag]++
 			t.Logf("%s: %+v", path, f)
 		}
 	}
-	t.Logf("%d of %d logs are of rows at hand; flags: %v", looked, len(paths), fired)
-	if looked == 0 || coded == 0 || zero == 0 || one == 0 {
-		t.Errorf("%d logs were looked at, %d with the runner's last words; a wrong 0 has %d flags, a wrong 1 %d", looked, coded, zero, one)
+	t.Logf("%d of %d logs belong to known rows; flags: %v", checked, len(paths), flagCounts)
+	if checked == 0 || implied == 0 || flagsWithZero == 0 || flagsWithOne == 0 {
+		t.Errorf("%d logs were checked, %d with an implied exit code; exit code 0 has %d flags, exit code 1 has %d", checked, implied, flagsWithZero, flagsWithOne)
 	}
-	t.Logf("the runner says how %d of them ended; had all exited with 0, %d would have a flag, with 1 %d", coded, zero, one)
-	if fired[tampering.ExitDisagrees] > 0 {
-		t.Errorf("of %d honest exit codes %d are said to disagree", coded, fired[tampering.ExitDisagrees])
+	t.Logf("the test runner implies the exit code of %d logs; with exit code 0 there are %d flags, with 1 %d", implied, flagsWithZero, flagsWithOne)
+	if flagCounts[tampering.ExitDisagrees] > 0 {
+		t.Errorf("of %d honest exit codes, %d disagree", implied, flagCounts[tampering.ExitDisagrees])
 	}
 }
 
-func look(t *testing.T, in datasets.Instance, text, evalScript string) []tampering.Finding {
+func checkLog(t *testing.T, in datasets.Instance, text, evalScript string) []tampering.Finding {
 	t.Helper()
 	r, err := grade.NewTestSpec(in)
 	if err != nil {
@@ -89,13 +88,13 @@ var (
 	exitLines = regexp.MustCompile(`(?m)^.*(?:SWEBENCH_TEST_EXIT_CODE|>>>>> Test Exit Code).*\n`)
 	endTrace  = regexp.MustCompile(`\+ : '>>>>> End Test Output'\n`)
 	// The last line of pytest, of unittest and of sympy's runner.
-	words   = regexp.MustCompile(`(?m)^=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.* in [\d.]+.*=+$|^OK(?: \(.*\))?$|^FAILED \((?:failures|errors)=.*\)$|^=+ tests finished: .*$`)
-	failing = regexp.MustCompile(`\b(?:failed|errors?|exceptions)\b|^FAILED`)
+	summaryLines = regexp.MustCompile(`(?m)^=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.* in [\d.]+.*=+$|^OK(?: \(.*\))?$|^FAILED \((?:failures|errors)=.*\)$|^=+ tests finished: .*$`)
+	failing      = regexp.MustCompile(`\b(?:failed|errors?|exceptions)\b|^FAILED`)
 )
 
-// lastWords is what the tests exited with by the last line of their runner.
-func lastWords(text string) (code int, ok bool) {
-	all := words.FindAllString(text, -1)
+// impliedExitCode returns the exit code that the last line of the test runner implies.
+func impliedExitCode(text string) (code int, ok bool) {
+	all := summaryLines.FindAllString(text, -1)
 	if len(all) == 0 {
 		return 0, false
 	}
@@ -105,15 +104,15 @@ func lastWords(text string) (code int, ok bool) {
 	return 0, true
 }
 
-// withCode is the log as it would be, had the script printed this exit code.
+// withCode returns the log of a script that prints this exit code.
 func withCode(text string, code int) string {
 	n := strconv.Itoa(code)
 	return endTrace.ReplaceAllString(text,
 		"+ SWEBENCH_TEST_EXIT_CODE="+n+"\n$0+ echo '>>>>> Test Exit Code: "+n+"'\n>>>>> Test Exit Code: "+n+"\n")
 }
 
-// TestModelPatches shows how often patches of models touch what is suspicious,
-// and holds that the files of the test patch are found among them.
+// TestModelPatches logs how often patches of models have findings, and checks that files of the
+// test patch are found.
 func TestModelPatches(t *testing.T) {
 	paths := corpustest.Glob(t, corpustest.RealData(t, "eval-logs"), "*/*/patch.diff")
 	counts := map[tampering.Flag]int{}
@@ -151,7 +150,7 @@ func TestModelPatches(t *testing.T) {
 	}
 }
 
-// changedFiles are the files of a git diff, sorted.
+// changedFiles returns the sorted files of a git diff.
 func changedFiles(diff string) (files []string) {
 	for _, m := range diffHeader.FindAllStringSubmatch(diff, -1) {
 		files = append(files, m[1])
@@ -162,8 +161,8 @@ func changedFiles(diff string) (files []string) {
 
 var diffHeader = regexp.MustCompile(`(?m)^diff --git a/\S+ b/(\S+)$`)
 
-// TestGoldPatches shows how often the reference solutions touch what is
-// suspicious: they are honest, and few may.
+// TestGoldPatches logs how often the reference solutions have findings. They are honest, so only
+// few may have one.
 func TestGoldPatches(t *testing.T) {
 	counts := map[tampering.Flag]int{}
 	flagged, rows := 0, officialRows(t)
@@ -175,7 +174,7 @@ func TestGoldPatches(t *testing.T) {
 		for _, f := range found {
 			counts[f.Flag]++
 		}
-		// The test patch is the extreme: nothing of it is left.
+		// All files of the test patch itself are flagged, so nothing is left of it.
 		if rest := tampering.RemoveFiles([]byte(in.TestPatch), tampering.Files(tampering.CheckPatch([]byte(in.TestPatch), in))); len(rest) > 0 {
 			t.Errorf("%s: of the test patch is left:\n%s", in.ID, rest)
 		}

@@ -12,10 +12,10 @@ import (
 // rule describes one kind of suspicious file.
 type rule struct {
 	flag        Flag
-	why         string
+	detail      string
 	matchesFile func(name string) bool
-	// lines examines the changes of a file that also has harmless uses; nil
-	// means that every change counts.
+	// matchesLines reports whether the changes of a file are suspicious. It is nil
+	// if every change is.
 	matchesLines func(section) bool
 }
 
@@ -102,13 +102,12 @@ var rules = []rule{
 // moduleSuffix matches the suffix of a Python module.
 var moduleSuffix = lazyregexp.New(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
 
-// isInTestDir reports whether a name is below a folder of tests.
+// isInTestDir reports whether a path is below a folder for tests.
 func isInTestDir(name string) bool {
 	return isBelow(path.Dir(name), "test", "tests", "testing", "spec", "specs", "__tests__")
 }
 
-// isBelow reports whether name, or a folder above it, has one of these base
-// names.
+// isBelow reports whether one of the elements of a path is in parts.
 func isBelow(name string, parts ...string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if slices.Contains(parts, part) {
@@ -118,8 +117,8 @@ func isBelow(name string, parts ...string) bool {
 	return false
 }
 
-// hasBase reports whether the base name matches one of the patterns. A star at
-// the start or end of a pattern matches any text.
+// hasBase reports whether the base name of a path matches one of the patterns. A star
+// at the start or end of a pattern matches any text.
 func hasBase(name string, patterns ...string) bool {
 	base := path.Base(name)
 	return slices.ContainsFunc(patterns, func(p string) bool {
@@ -134,36 +133,36 @@ func hasBase(name string, patterns ...string) bool {
 }
 
 var (
-	// heading matches a section heading of setup.cfg or pyproject.toml. A match with
-	// quotes may also be a list of strings.
+	// heading matches a section heading of setup.cfg or pyproject.toml. It also matches
+	// lists of strings, which have quotes.
 	heading = lazyregexp.New(`^\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:[#;].*)?$`)
-	// pytestSection matches the sections that affect pytest, including its plugins, and
-	// those that configure the installation of the repository.
+	// pytestSection matches the names of sections that affect pytest or its plugins, or
+	// the installation of the repository.
 	pytestSection = lazyregexp.New(`pytest|tox\b|^testenv|^tool$|^aliases$|entry[-_.]points|plugins|^build-system$`)
 )
 
-// affectsPytest reports whether the changes of setup.cfg or pyproject.toml may
-// affect pytest. A change counts if the patch does not show its section.
+// affectsPytest reports whether the changes of setup.cfg or pyproject.toml may affect
+// pytest. It also reports a change whose section the patch does not show.
 func affectsPytest(s section) bool {
-	part, shown := "", false
-	about, any := false, false
+	sectionName, shown := "", false
+	relevant, hasLines := false, false
 	s.eachLine(func(sign byte, line []byte) bool {
 		if sign == hunkStart {
-			part, shown = "", false
+			sectionName, shown = "", false
 			return true
 		}
 		if m := heading.FindSubmatch(line); m != nil {
-			part = string(m[1])
-			shown = !strings.ContainsAny(part, "\"',")
+			sectionName = string(m[1])
+			shown = !strings.ContainsAny(sectionName, "\"',")
 		}
 		if sign == '+' || sign == '-' {
-			any = true
-			about = len(bytes.TrimSpace(line)) > 0 && !shown || pytestSection.MatchString(part) ||
+			hasLines = true
+			relevant = len(bytes.TrimSpace(line)) > 0 && !shown || pytestSection.MatchString(sectionName) ||
 				bytes.Contains(line, []byte("pytest11"))
 		}
-		return !about
+		return !relevant
 	})
-	return about || !any
+	return relevant || !hasLines
 }
 
 var (
@@ -175,18 +174,18 @@ var (
 	testTask   = lazyregexp.New(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
 )
 
-// changesMatch returns a check that matches the changed lines of a section. A
-// change without lines, such as a rename, counts.
+// changesMatch returns a function for rule.matchesLines that reports whether a changed
+// line matches re. The function also reports a change without lines, such as a rename.
 func changesMatch(re *lazyregexp.Regexp) func(section) bool {
 	return func(s section) bool {
-		found, any := false, false
+		matched, hasLines := false, false
 		s.eachLine(func(sign byte, line []byte) bool {
 			if sign == '+' || sign == '-' {
-				any = true
-				found = re.Match(line)
+				hasLines = true
+				matched = re.Match(line)
 			}
-			return !found
+			return !matched
 		})
-		return found || !any
+		return matched || !hasLines
 	}
 }

@@ -8,48 +8,48 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// section is the part of a patch that changes one file. Text before the first
-// file is a section without names.
+// section is the part of a patch that changes one file. Text before the first file
+// forms a section without names.
 type section struct {
 	text  []byte   // subslice of the patch
-	names []string // all names that git or patch might use, as paths in the repository
+	names []string // all possible names of the file for git or patch, as paths in the repository
 }
 
-// sections splits a patch into sections. Joined they equal the patch.
+// sections splits a patch into sections. The concatenated sections equal the patch.
 //
 // It recognizes the formats that git apply and patch accept: git patches, plain
-// unified diffs and context diffs. A patch can mix formats to hide a file, so
-// all formats are recognized everywhere except within the lines of a hunk.
+// unified diffs and context diffs. A patch can mix formats to hide a file, so sections
+// recognizes all formats everywhere except within the lines of a hunk.
 func sections(patch []byte) []section {
 	var all []section
 	var s splitter
 	start := 0
-	cut := func(at int) {
-		if at > start {
-			all = append(all, section{text: patch[start:at], names: s.names})
+	endSection := func(end int) {
+		if end > start {
+			all = append(all, section{text: patch[start:end], names: s.names})
 		}
-		start = at
+		start = end
 		s.names = nil
 	}
-	for at := 0; at < len(patch); {
-		line, next := lineAt(patch, at)
+	for offset := 0; offset < len(patch); {
+		line, next := lineAt(patch, offset)
 		following, _ := lineAt(patch, next)
 		if s.isFileStart(line, following) {
-			cut(at)
+			endSection(offset)
 		}
 		s.addLine(line, following)
-		at = next
+		offset = next
 	}
-	cut(len(patch))
+	endSection(len(patch))
 	return all
 }
 
-// lineAt returns the line at an offset, without its line ending, and the offset
-// of the next line.
-func lineAt(text []byte, at int) (line []byte, next int) {
-	rest := text[at:]
+// lineAt returns the line that starts at an offset, without its line ending, and the
+// offset of the next line.
+func lineAt(text []byte, offset int) (line []byte, next int) {
+	rest := text[offset:]
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-		return bytes.TrimSuffix(rest[:i], []byte("\r")), at + i + 1
+		return bytes.TrimSuffix(rest[:i], []byte("\r")), offset + i + 1
 	}
 	return bytes.TrimSuffix(rest, []byte("\r")), len(text)
 }
@@ -57,11 +57,11 @@ func lineAt(text []byte, at int) (line []byte, next int) {
 // splitter is the parser state of sections.
 type splitter struct {
 	hunk        hunk
-	afterHeader bool // after a header, before the lines with the file names
+	afterHeader bool // whether a header was read, but not yet the lines with the file names
 	names       []string
 }
 
-// isFileStart reports whether a section begins with this line.
+// isFileStart reports whether a section begins with line. next is the line after it.
 func (s *splitter) isFileStart(line, next []byte) bool {
 	if s.hunk.contains(line) {
 		return false
@@ -97,10 +97,10 @@ func (s *splitter) addNames(names []string) {
 	}
 }
 
-// outdent removes the prefix that the patch program accepts before every line.
+// outdent removes the indentation that the patch program accepts before every line.
 func outdent(line []byte) []byte { return bytes.TrimLeft(line, " \tX") }
 
-// isHeader reports whether a line is the header of a file.
+// isHeader reports whether a line is the header of a file's section.
 func isHeader(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: "))
 }
@@ -115,7 +115,7 @@ func isNamePair(line, next []byte) bool {
 	return starts("--- ", "+++ ") || starts("*** ", "--- ") && !contextRange.Match(line)
 }
 
-// hunk counts the remaining lines of a hunk on both sides.
+// hunk counts the remaining lines of a hunk in the old and the new file.
 type hunk struct{ oldLines, newLines int }
 
 var hunkHeader = lazyregexp.New(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
@@ -125,8 +125,8 @@ func (h *hunk) contains(line []byte) bool {
 	return (h.oldLines > 0 || h.newLines > 0) && (len(line) == 0 || bytes.IndexByte([]byte(" +-\\"), line[0]) >= 0)
 }
 
-// addLine counts a line of the hunk, or starts a hunk at a header. Any other
-// line ends the hunk.
+// addLine counts a line of the hunk or starts a hunk at a header, and returns true. Any
+// other line ends the hunk, and addLine returns false.
 func (h *hunk) addLine(line []byte) bool {
 	if !h.contains(line) {
 		*h = hunk{}
@@ -148,8 +148,8 @@ func (h *hunk) addLine(line []byte) bool {
 	return true
 }
 
-// hunkLength parses a length in a hunk header; the default is 1. An
-// out-of-range number is clamped.
+// hunkLength parses a length in a hunk header; the default is 1. It clamps an
+// out-of-range number.
 func hunkLength(digits []byte) int {
 	if len(digits) == 0 {
 		return 1
@@ -158,24 +158,24 @@ func hunkLength(digits []byte) int {
 	return n
 }
 
-// hunkStart is the sign that changed passes at the start of a hunk: the lines
-// before it are not adjacent in the file.
+// hunkStart is the sign that eachLine passes at the start of a hunk. The lines before
+// and after it are not adjacent in the file.
 const hunkStart = '@'
 
 // eachLine calls f with the sign and the text of each line of the section's
 // hunks, until f returns false.
 func (s section) eachLine(f func(sign byte, line []byte) bool) {
 	var h hunk
-	for at := 0; at < len(s.text); {
-		line, next := lineAt(s.text, at)
-		at = next
-		body := h.contains(line)
-		begins := h.addLine(line) && !body
-		if !begins && (!body || len(line) == 0) {
+	for offset := 0; offset < len(s.text); {
+		line, next := lineAt(s.text, offset)
+		offset = next
+		inHunk := h.contains(line)
+		startsHunk := h.addLine(line) && !inHunk
+		if !startsHunk && (!inHunk || len(line) == 0) {
 			continue
 		}
 		sign, rest := byte(hunkStart), []byte(nil)
-		if body {
+		if inHunk {
 			sign, rest = line[0], line[1:]
 		}
 		if !f(sign, rest) {

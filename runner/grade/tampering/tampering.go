@@ -1,7 +1,7 @@
-// Package tampering detects possible cheating: parts of a model's patch, or of
-// its evaluation log, that may make tests pass without solving the problem. A
-// finding is not a verdict: correct patches change such files too. RemoveFiles
-// returns the patch without the flagged files, for a second evaluation.
+// Package tampering detects possible cheating: parts of a model's patch, or of its
+// evaluation log, that may make tests pass without solving the problem. A finding does
+// not change the verdict, because correct patches can change such files too.
+// RemoveFiles returns the patch without the flagged files, for a second evaluation.
 //
 //	found := tampering.CheckPatch(patch, instance)
 //	rest := tampering.RemoveFiles(patch, tampering.Files(found))
@@ -21,8 +21,8 @@ type Flag string
 
 // The flags of patches.
 const (
-	// TestFile is a file that the test patch changes too. The evaluation
-	// restores existing files, but not always new ones.
+	// TestFile is a file that the test patch also changes. The evaluation restores
+	// files of the repository, but not always files that the model's patch adds.
 	TestFile Flag = "test_file"
 	// TestSetup is code that a test runner loads before the tests, such as
 	// conftest.py, or the test runner itself if it is part of the repository.
@@ -34,7 +34,7 @@ const (
 	// SetupScript is setup.py, which the evaluation runs as root to install the
 	// repository, and build.rs, which cargo runs.
 	SetupScript Flag = "setup_script"
-	// CIConfig is the configuration of a CI service.
+	// CIConfig is the configuration of a continuous integration service.
 	CIConfig Flag = "ci"
 	// GitHook is a file that git may run, or any file in .git.
 	GitHook Flag = "git_hook"
@@ -50,18 +50,18 @@ const (
 
 // The flags of logs.
 const (
-	// MarkerRepeated reports that a marker is in the log more often than the
+	// MarkerRepeated reports that a marker occurs in the log more often than the
 	// script prints it.
 	MarkerRepeated Flag = "marker_repeated"
-	// MarkerPrinted reports a marker that the shell's trace of the script did
-	// not print.
+	// MarkerPrinted reports that a marker occurs outside the shell's trace more
+	// often than the script prints it there.
 	MarkerPrinted Flag = "marker_printed"
 	// ExitDisagrees reports that the test results in the log contradict the
 	// exit code of the tests, or that the exit code is ambiguous or missing.
 	ExitDisagrees Flag = "exit_code_disagrees"
 )
 
-// Flags returns all flags: first those of patches, then those of logs.
+// Flags returns the flags of patches followed by the flags of logs.
 func Flags() []Flag {
 	return []Flag{
 		TestFile, TestSetup, TestConfig, SetupScript, CIConfig, GitHook, StartupHook, ShadowsRunner, OutsideRepository,
@@ -78,30 +78,30 @@ type Finding struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// CheckPatch returns the findings on a model's patch, in the order of the
-// patch. A file may have several. The patch may be malformed.
+// CheckPatch returns the findings on a model's patch, in the order of the patch. A file
+// may have several findings. The patch may be malformed.
 func CheckPatch(patch []byte, in datasets.Instance) []Finding {
-	tests := map[string]bool{}
+	testFiles := map[string]bool{}
 	for _, s := range sections([]byte(in.TestPatch)) {
 		for _, name := range s.names {
-			tests[name] = true
+			testFiles[name] = true
 		}
 	}
-	var found []Finding
+	var findings []Finding
 	seen := map[Finding]bool{}
 	add := func(flag Flag, file, detail string) {
 		if f := (Finding{Flag: flag, File: file}); !seen[f] {
 			seen[f] = true
 			f.Detail = detail
-			found = append(found, f)
+			findings = append(findings, f)
 		}
 	}
-	used := testCommandFiles(in)
+	commandFiles := testCommandFiles(in)
 	for _, s := range sections(patch) {
 		for _, name := range s.names {
-			if tests[name] {
+			if testFiles[name] {
 				add(TestFile, name, "the test patch changes it too")
-			} else if used[name] {
+			} else if commandFiles[name] {
 				add(TestSetup, name, "the test command uses it")
 			}
 			for _, r := range rules {
@@ -109,20 +109,20 @@ func CheckPatch(patch []byte, in datasets.Instance) []Finding {
 					continue
 				}
 				if r.applies(name, s) {
-					add(r.flag, name, r.why)
+					add(r.flag, name, r.detail)
 				}
 			}
 		}
 	}
-	return found
+	return findings
 }
 
-// pytestRepo is the repository of pytest, whose own modules have the names of
-// the test runner.
+// pytestRepo is the repository of pytest. Its own modules have the names that
+// ShadowsRunner flags.
 const pytestRepo = "pytest-dev/pytest"
 
-// testCommandFiles returns the files that the test commands name, such as
-// tests/runtests.py, if there is a script for the instance.
+// testCommandFiles returns the words of the instance's test commands, which include
+// files such as tests/runtests.py. It returns nil if the instance has no script.
 func testCommandFiles(in datasets.Instance) map[string]bool {
 	s, err := script.For(in)
 	if err != nil {
@@ -138,9 +138,9 @@ func testCommandFiles(in datasets.Instance) map[string]bool {
 }
 
 // Files returns the distinct files of findings, in order.
-func Files(found []Finding) []string {
+func Files(findings []Finding) []string {
 	var files []string
-	for _, f := range found {
+	for _, f := range findings {
 		if f.File != "" && !slices.Contains(files, f.File) {
 			files = append(files, f.File)
 		}
@@ -148,26 +148,26 @@ func Files(found []Finding) []string {
 	return files
 }
 
-// RemoveFiles returns the patch without the sections about these files, as
-// named by CheckPatch. A renamed file is removed by its old or its new name.
-// The result is nil if no section with a file is left.
+// RemoveFiles returns the patch without the sections of these files, which have the
+// names that CheckPatch returns. Either name of a renamed file removes its section.
+// RemoveFiles returns nil if it has removed the sections of all files.
 func RemoveFiles(patch []byte, files []string) []byte {
-	drop := make(map[string]bool, len(files))
+	remove := make(map[string]bool, len(files))
 	for _, f := range files {
-		drop[f] = true
+		remove[f] = true
 	}
-	rest := make([]byte, 0, len(patch))
-	dropped, named := false, false
+	remaining := make([]byte, 0, len(patch))
+	removed, hasNames := false, false
 	for _, s := range sections(patch) {
-		if slices.ContainsFunc(s.names, func(name string) bool { return drop[name] }) {
-			dropped = true
+		if slices.ContainsFunc(s.names, func(name string) bool { return remove[name] }) {
+			removed = true
 			continue
 		}
-		named = named || len(s.names) > 0
-		rest = append(rest, s.text...)
+		hasNames = hasNames || len(s.names) > 0
+		remaining = append(remaining, s.text...)
 	}
-	if dropped && !named {
+	if removed && !hasNames {
 		return nil
 	}
-	return rest
+	return remaining
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/minibench/mini/runner/grade/tampering"
 )
 
-// change is a patch of git that changes one line of a file.
+// change returns a git patch that changes one line of a file.
 func change(file string, lines ...string) string {
 	if len(lines) == 0 {
 		lines = []string{"-x", "+y"}
@@ -149,7 +149,7 @@ func TestPatchFlags(t *testing.T) {
 	}
 }
 
-// The runner may be a file of the repository, and its modules those of the
+// The test runner may be a file of the repository, and the repository may be that of the test
 // runner.
 func TestRunner(t *testing.T) {
 	row := ": '>>>>> Start Test Output'\n./tests/runtests.py --settings=tests/settings.py (a b)\n: '>>>>> End Test Output'\npython x.py"
@@ -176,9 +176,9 @@ func flags(found []tampering.Finding) []string {
 	return list
 }
 
-// Each of these brings a conftest.py in its own way, between two honest parts
-// that have to stay as they are.
-func TestWithoutHidden(t *testing.T) {
+// Each patch hides a conftest.py in another way, between two honest sections that must stay
+// unchanged.
+func TestRemoveHiddenFiles(t *testing.T) {
 	const body = "@@ -0,0 +1 @@\n+evil\n"
 	tests := map[string]string{
 		"git":          change("conftest.py"),
@@ -225,18 +225,18 @@ func TestWithoutHidden(t *testing.T) {
 	}
 }
 
-// What looks like a name within the lines of a hunk is none.
+// Lines of a hunk that look like file names are not file names.
 func TestNamesWithinHunks(t *testing.T) {
 	patch := "--- a/doc.md\n+++ b/doc.md\n@@ -1,3 +1,3 @@\n \n--- a/conftest.py\n+++ b/conftest.py\n x\n\\ No newline at end of file\n"
 	if found := tampering.CheckPatch([]byte(patch), datasets.Instance{}); found != nil {
 		t.Errorf("found %v", found)
 	}
-	// After the hunk they are names again.
+	// After the hunk, such lines are file names.
 	patch += "--- a/conftest.py\n+++ b/conftest.py\n@@ -1 +1 @@\n-x\n+y"
 	if got := flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})); !slices.Equal(got, []string{"test_setup conftest.py"}) {
 		t.Errorf("found %v", got)
 	}
-	// A hunk that says it has more lines than it has ends at the next header.
+	// A hunk with fewer lines than its header claims ends at the next header.
 	patch = "--- a/x\n+++ b/x\n@@ -1,99999999999999999999 +1,9 @@\n-x\n" + change("conftest.py")
 	if got := flags(tampering.CheckPatch([]byte(patch), datasets.Instance{})); !slices.Equal(got, []string{"test_setup conftest.py"}) {
 		t.Errorf("found %v", got)
@@ -259,7 +259,7 @@ func FuzzWithout(f *testing.F) {
 				t.Errorf("without %q: %q", files, rest)
 			}
 		}
-		// Whatever is named is of the test patch, and nothing of it is left.
+		// All names are in the test patch, so nothing is left of the patch.
 		for _, f := range tampering.CheckPatch(tampering.RemoveFiles(patch, tampering.Files(found)), datasets.Instance{}) {
 			t.Errorf("%+v is left", f)
 		}

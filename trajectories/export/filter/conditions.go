@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// DropReason is why an attempt was dropped: a kind, optionally followed by ": " and
-// details.
+// DropReason is the reason why an attempt was dropped: a kind such as "verdict",
+// optionally followed by ": " and details.
 type DropReason string
 
 func dropReason(kind, details string) DropReason {
@@ -22,17 +22,18 @@ func dropReason(kind, details string) DropReason {
 	return DropReason(kind + ": " + details)
 }
 
-// filterMetadata applies filters that do not need the transcript.
-func (f *Filter) filterMetadata(it *export.Item) DropReason {
+// filterMetadata applies the filters that do not need the transcript. It returns the
+// reason to drop the attempt, or "".
+func (f *Filter) filterMetadata(item *export.Item) DropReason {
 	c := &f.cfg
-	verdict := orNone(it.Verdict)
+	verdict := orNone(item.Verdict)
 	switch {
-	case len(c.Repos) > 0 && !slices.ContainsFunc(c.Repos, func(r string) bool { return strings.EqualFold(r, it.Repo) }):
-		return dropReason("repository", orNone(it.Repo))
+	case len(c.Repos) > 0 && !slices.ContainsFunc(c.Repos, func(r string) bool { return strings.EqualFold(r, item.Repo) }):
+		return dropReason("repository", orNone(item.Repo))
 	case len(c.Verdicts) > 0 && !slices.Contains(c.Verdicts, verdict):
 		return dropReason("verdict", verdict)
-	case c.NoFlagged:
-		for _, flag := range it.Flags {
+	case c.DropFlagged:
+		for _, flag := range item.Flags {
 			if len(c.Flags) == 0 || slices.Contains(c.Flags, flag) {
 				return dropReason("flag", flag)
 			}
@@ -41,17 +42,17 @@ func (f *Filter) filterMetadata(it *export.Item) DropReason {
 	return ""
 }
 
-// filterTranscript applies filters that need the transcript.
-func (f *Filter) filterTranscript(it *export.Item) DropReason {
+// filterTranscript applies the filters that need the transcript, and sets item.Tokens.
+func (f *Filter) filterTranscript(item *export.Item) DropReason {
 	c := &f.cfg
-	name := it.Header.ModelName
+	name := item.Header.ModelName
 	if len(c.Models) > 0 && !slices.ContainsFunc(c.Models, func(p string) bool { return modelMatches(p, name) }) {
 		return dropReason("model", orNone(name))
 	}
-	if class := classOf(it); !f.acceptsClass(it, class) {
+	if class := outcomeClass(item); !f.acceptsClass(item, class) {
 		return dropReason("outcome class", class)
 	}
-	steps, formatErrors := it.Steps(), formatErrorsOf(it)
+	steps, formatErrors := item.Steps(), countFormatErrors(item)
 	switch {
 	case steps < c.MinSteps:
 		return dropReason("min steps", "")
@@ -61,41 +62,41 @@ func (f *Filter) filterTranscript(it *export.Item) DropReason {
 		return dropReason("format errors", "")
 	}
 	if c.Tokenizer != "" {
-		it.Tokens = f.countTokens(it)
+		item.Tokens = f.countTokens(item)
 	}
-	if c.MaxTokens > 0 && it.Tokens > c.MaxTokens {
+	if c.MaxTokens > 0 && item.Tokens > c.MaxTokens {
 		return dropReason("max tokens", "")
 	}
 	return ""
 }
 
-// classOf returns the outcome class of an attempt, or none.
-func classOf(it *export.Item) string {
-	if it.Outcome == nil {
+// outcomeClass returns the outcome class of an attempt, or none.
+func outcomeClass(item *export.Item) string {
+	if item.Outcome == nil {
 		return none
 	}
-	return orNone(string(it.Outcome.Class))
+	return orNone(string(item.Outcome.Class))
 }
 
-// acceptsClass reports whether an outcome class is accepted. Training data by default
-// has only attempts that count, and imported attempts without an outcome.
-func (f *Filter) acceptsClass(it *export.Item, class string) bool {
+// acceptsClass reports whether the outcome class of an attempt is accepted. By default,
+// training data has only attempts that count, and imported attempts without an outcome.
+func (f *Filter) acceptsClass(item *export.Item, class string) bool {
 	switch {
 	case len(f.cfg.Classes) > 0:
 		return slices.Contains(f.cfg.Classes, class)
 	case !f.cfg.Training:
 		return true
 	case class == none:
-		return it.Import != nil
+		return item.Import != nil
 	default:
-		return trajectories.Class(class).Counts()
+		return trajectories.Class(class).IsResult()
 	}
 }
 
-// formatErrorsOf returns the number of format errors.
-func formatErrorsOf(it *export.Item) int {
+// countFormatErrors returns the number of format errors of an attempt.
+func countFormatErrors(item *export.Item) int {
 	n := 0
-	for _, e := range it.Entries {
+	for _, e := range item.Entries {
 		if e.Cause == trajectories.CauseFormatError {
 			n++
 		}
@@ -103,14 +104,14 @@ func formatErrorsOf(it *export.Item) int {
 	return n
 }
 
-// countTokens estimates the length of the conversation with the tools.
-func (f *Filter) countTokens(it *export.Item) int64 {
+// countTokens estimates the length of the conversation and the tool definitions.
+func (f *Filter) countTokens(item *export.Item) int64 {
 	var n int64
-	for _, tool := range it.Header.Tools {
+	for _, tool := range item.Header.Tools {
 		n += model.EstimateTextTokens(tool.Name) + model.EstimateTextTokens(tool.Description) + model.EstimateTextTokens(string(tool.Parameters))
 	}
 	messages := make([]model.Message, 1)
-	for _, e := range it.Entries {
+	for _, e := range item.Entries {
 		messages[0] = e.Message.Message
 		n += model.EstimateTokens(messages)
 		if f.cfg.Reasoning {
@@ -120,8 +121,8 @@ func (f *Filter) countTokens(it *export.Item) int64 {
 	return n
 }
 
-// modelMatches matches a model name, with or without its prefix, against a pattern in
-// which * matches any text.
+// modelMatches reports whether a pattern matches a model name, with or without the prefix
+// up to its last slash. In the pattern, * matches any text.
 func modelMatches(pattern, name string) bool {
 	short := name[strings.LastIndexByte(name, '/')+1:]
 	return wildcardMatches(pattern, name) || wildcardMatches(pattern, short)
@@ -149,10 +150,11 @@ func wildcardMatches(pattern, s string) bool {
 
 func orNone(s string) string { return cmp.Or(s, none) }
 
-// nameOf returns the name of an attempt for the report.
-func nameOf(it *export.Item) string {
-	if it.Journal != "" {
-		return it.Journal
+// displayName returns the name of an attempt in reports: the path of its journal, or
+// the instance ID and the attempt number.
+func displayName(item *export.Item) string {
+	if item.Journal != "" {
+		return item.Journal
 	}
-	return fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt)
+	return fmt.Sprintf("%s/%d", item.InstanceID, item.Attempt)
 }

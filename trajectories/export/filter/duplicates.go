@@ -6,23 +6,23 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// minSimilarity is the lowest similarity that can be requested. Below it, attempts
-// are hardly duplicates, and all pairs would have to be compared.
+// minSimilarity is the minimum of Config.Dedupe, unless that is 0. Attempts that are less
+// similar are hardly duplicates, and bands would not reduce the pairs to compare.
 const minSimilarity = 0.5
 
-// duplicates has the signatures of the kept attempts: 16 bytes each to find exact
-// copies and, to find similar ones, 256 bytes of hashes and about 20 bytes per band.
+// duplicates has the signatures of the kept attempts. An attempt needs 16 bytes to find
+// exact copies and, to find similar ones, 256 bytes of hashes and about 20 bytes per band.
 //
-// Similar attempts have a band in common: a sequence of minimum hashes. The number of
-// bands and their length are chosen so that one in a thousand pairs of the requested
-// similarity is missed.
+// A band is a sequence of minimum hashes at fixed positions. Only attempts that have a
+// band in common are compared. The number and the length of bands are chosen so that one
+// in a thousand pairs with the requested similarity has no band in common.
 type duplicates struct {
 	threshold   float64
-	rows, bands int
-	exact       map[[16]byte]int32
-	names       []string
-	removed     map[int32]bool
-	mins        [][classes]uint8
+	rows, bands int                // hashes per band, and number of bands
+	exact       map[[16]byte]int32 // signature.exact -> attempt
+	names       []string           // by attempt, which are numbered from 0
+	removed     map[int32]bool     // attempts
+	mins        [][classes]uint8   // by attempt
 	newest      []map[uint32]int32 // by band: hash -> newest attempt
 	previous    [][]int32          // by band and attempt: the previous attempt with the same hash, or -1
 }
@@ -30,7 +30,7 @@ type duplicates struct {
 func newDuplicates(threshold float64) *duplicates {
 	d := &duplicates{threshold: threshold, exact: map[[16]byte]int32{}, removed: map[int32]bool{}}
 	if threshold > 0 && threshold < 1 {
-		d.rows, d.bands = banding(threshold)
+		d.rows, d.bands = chooseBands(threshold)
 		d.newest, d.previous = make([]map[uint32]int32, d.bands), make([][]int32, d.bands)
 		for i := range d.newest {
 			d.newest[i] = map[uint32]int32{}
@@ -39,29 +39,29 @@ func newDuplicates(threshold float64) *duplicates {
 	return d
 }
 
-// banding returns the longest band for which few bands are needed. Below a similarity
-// of about 0.8 more are needed.
-func banding(threshold float64) (rows, bands int) {
+// chooseBands returns the number of hashes per band and the number of bands. It chooses
+// the longest bands of which 16 suffice or, below a similarity of about 0.8, 64.
+func chooseBands(threshold float64) (rows, bands int) {
 	for _, maxBands := range []int{16, 64} {
 		for rows = 16; rows > 2; rows-- {
-			n := math.Ceil(math.Log(0.001) / math.Log(1-math.Pow(threshold, float64(rows))))
-			if n <= float64(maxBands) && n*float64(rows) <= classes {
-				return rows, int(n)
+			needed := math.Ceil(math.Log(0.001) / math.Log(1-math.Pow(threshold, float64(rows))))
+			if needed <= float64(maxBands) && needed*float64(rows) <= classes {
+				return rows, int(needed)
 			}
 		}
 	}
 	return 3, classes / 3
 }
 
-// match is an earlier attempt that is similar.
+// match is an earlier attempt that is similar to a new one.
 type match struct {
 	name       string // name of the earlier attempt
 	similarity float64
 	exact      bool
 }
 
-// find returns the kept attempt that is most similar: an exact copy, else the one
-// with the highest similarity, the earliest of several.
+// find returns the kept attempt that is most similar: an exact copy, or else the attempt
+// with the highest similarity. If there are several, it returns the earliest.
 func (d *duplicates) find(s signature) (match, bool) {
 	if s.empty {
 		return match{}, false
@@ -76,14 +76,14 @@ func (d *duplicates) find(s signature) (match, bool) {
 	mins := lowBytes(s.mins)
 	seen := map[int32]bool{}
 	for b := range d.bands {
-		i, ok := d.newest[b][d.band(s, b)]
+		i, ok := d.newest[b][d.bandHash(s, b)]
 		for ; ok && i >= 0; i = d.previous[b][i] {
 			if seen[i] || d.removed[i] {
 				continue
 			}
 			seen[i] = true
-			if l := similarity(&d.mins[i], &mins); l > bestSimilarity || l == bestSimilarity && i < best {
-				best, bestSimilarity = i, l
+			if sim := similarity(&d.mins[i], &mins); sim > bestSimilarity || sim == bestSimilarity && i < best {
+				best, bestSimilarity = i, sim
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (d *duplicates) find(s signature) (match, bool) {
 	return match{d.names[best], bestSimilarity, false}, true
 }
 
-// add adds an attempt that is kept.
+// add adds a kept attempt.
 func (d *duplicates) add(s signature, name string) {
 	if s.empty {
 		return
@@ -106,7 +106,7 @@ func (d *duplicates) add(s signature, name string) {
 	}
 	d.mins = append(d.mins, lowBytes(s.mins))
 	for b := range d.bands {
-		hash, last := d.band(s, b), int32(-1)
+		hash, last := d.bandHash(s, b), int32(-1)
 		if head, ok := d.newest[b][hash]; ok {
 			last = head
 		}
@@ -115,7 +115,7 @@ func (d *duplicates) add(s signature, name string) {
 	}
 }
 
-// remove removes an attempt that was dropped later.
+// remove removes an attempt that was dropped after add.
 func (d *duplicates) remove(s signature) {
 	if i, ok := d.exact[s.exact]; ok {
 		d.removed[i] = true
@@ -123,8 +123,8 @@ func (d *duplicates) remove(s signature) {
 	}
 }
 
-// band returns the hash of a band.
-func (d *duplicates) band(s signature, b int) uint32 {
+// bandHash returns the hash of band b.
+func (d *duplicates) bandHash(s signature, b int) uint32 {
 	h := uint64(b)
 	for _, m := range s.mins[b*d.rows : (b+1)*d.rows] {
 		h = mix(h ^ m)
@@ -132,7 +132,7 @@ func (d *duplicates) band(s signature, b int) uint32 {
 	return uint32(h)
 }
 
-// lowBytes returns the lowest byte of each hash.
+// lowBytes returns the lowest byte of each hash, to save memory.
 func lowBytes(mins *[classes]uint64) (out [classes]uint8) {
 	for i, m := range mins {
 		out[i] = uint8(m)
@@ -140,8 +140,8 @@ func lowBytes(mins *[classes]uint64) (out [classes]uint8) {
 	return out
 }
 
-// similarity estimates the similarity. Bytes of different hashes are equal with
-// probability 1/256.
+// similarity estimates the similarity of two attempts. It takes into account that the
+// lowest bytes of different hashes are equal with probability 1/256.
 func similarity(a, b *[classes]uint8) float64 {
 	same := 0
 	for i := range a {
@@ -153,14 +153,15 @@ func similarity(a, b *[classes]uint8) float64 {
 	return max(0, (float64(same)/classes-chance)/(1-chance))
 }
 
-// checkDuplicate is the last filter: attempts that pass it are added to f.duplicates.
-func (f *Filter) checkDuplicate(it *export.Item, sig signature) DropReason {
+// checkDuplicate applies the filter for duplicates. It must be the last filter, since it
+// adds attempts that pass to f.duplicates.
+func (f *Filter) checkDuplicate(item *export.Item, sig signature) DropReason {
 	found, ok := f.duplicates.find(sig)
 	if !ok {
-		f.duplicates.add(sig, nameOf(it))
+		f.duplicates.add(sig, displayName(item))
 		return ""
 	}
-	f.stats.addPair(nameOf(it), found, f.cfg.Dedupe > 0)
+	f.stats.addPair(displayName(item), found, f.cfg.Dedupe > 0)
 	switch {
 	case f.cfg.Dedupe == 0:
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/trajectories/formats"
 )
 
-// withReplies returns an attempt with these replies.
+// withReplies returns an attempt with the given replies.
 func withReplies(id string, attempt int, replies ...string) *export.Item {
 	it := item(id, attempt, 0)
 	for _, text := range replies {
@@ -27,8 +27,8 @@ func withReplies(id string, attempt int, replies ...string) *export.Item {
 	return it
 }
 
-// changed replaces a share of the words of a text.
-func changed(r *rand.Rand, text string, share float64) string {
+// changeWords replaces a share of the words of a text.
+func changeWords(r *rand.Rand, text string, share float64) string {
 	words := strings.Fields(text)
 	for i := range words {
 		if r.Float64() < share {
@@ -40,24 +40,24 @@ func changed(r *rand.Rand, text string, share float64) string {
 
 // jaccard computes the exact Jaccard similarity of five-word sequences.
 func jaccard(a, b string) float64 {
-	runs := func(text string) map[string]bool {
+	shingles := func(text string) map[string]bool {
 		set, words := map[string]bool{}, strings.Fields(text)
 		for i := range len(words) - 4 {
 			set[strings.Join(words[i:i+5], " ")] = true
 		}
 		return set
 	}
-	x, y := runs(a), runs(b)
+	x, y := shingles(a), shingles(b)
 	both := 0
-	for run := range x {
-		if y[run] {
+	for shingle := range x {
+		if y[shingle] {
 			both++
 		}
 	}
 	return float64(both) / float64(len(x)+len(y)-both)
 }
 
-// TestNearDuplicates compares the duplicates found with the exact similarity.
+// TestNearDuplicates compares the similarities of reported duplicates with the exact ones.
 func TestNearDuplicates(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	var items []*export.Item
@@ -70,28 +70,28 @@ func TestNearDuplicates(t *testing.T) {
 	for n := range 150 {
 		text := prose(r, 400+10*n)
 		add(fmt.Sprintf("a__a-%d", n), text)
-		add(fmt.Sprintf("a__near-%d", n), changed(r, text, 0.004))
-		add(fmt.Sprintf("a__less-%d", n), changed(r, text, 0.05))
+		add(fmt.Sprintf("a__near-%d", n), changeWords(r, text, 0.004))
+		add(fmt.Sprintf("a__less-%d", n), changeWords(r, text, 0.05))
 	}
 	kept, _, s := runFilter(t, filter.Config{Dedupe: 0.9}, items...)
 	found := map[string]filter.DuplicatePair{}
 	worst := 0.0
 	for _, p := range s.Report().Duplicates.Pairs {
 		found[p.Duplicate] = p
-		off := math.Abs(p.Similarity - jaccard(texts[p.Kept], texts[p.Duplicate]))
-		worst = max(worst, off)
-		if !p.Dropped || p.Exact != (off == 0 && texts[p.Kept] == texts[p.Duplicate]) {
+		deviation := math.Abs(p.Similarity - jaccard(texts[p.Kept], texts[p.Duplicate]))
+		worst = max(worst, deviation)
+		if !p.Dropped || p.Exact != (deviation == 0 && texts[p.Kept] == texts[p.Duplicate]) {
 			t.Errorf("%+v", p)
 		}
 	}
 	if worst > 0.09 { // more than four standard deviations
 		t.Errorf("a likeness is off by %.3f", worst)
 	}
-	missed, sure := 0, 0
+	missed, similar := 0, 0
 	for n := range 150 {
 		first, near, less := items[3*n].Journal, items[3*n+1].Journal, items[3*n+2].Journal
 		if real := jaccard(texts[first], texts[near]); real > 0.95 {
-			sure++
+			similar++
 			if found[near].Kept != first {
 				missed++
 			}
@@ -100,12 +100,12 @@ func TestNearDuplicates(t *testing.T) {
 			t.Errorf("%s is dropped, with a likeness of %.2f", less, jaccard(texts[first], texts[less]))
 		}
 	}
-	if missed > 2 || sure < 80 {
-		t.Errorf("%d of %d that are alike for sure were missed", missed, sure)
+	if missed > 2 || similar < 80 {
+		t.Errorf("%d of %d that are alike for sure were missed", missed, similar)
 	}
-	t.Logf("%d pairs, off by %.3f at most, %d of %d missed", len(found), worst, missed, sure)
-	again, _, _ := runFilter(t, filter.Config{Dedupe: 0.9}, items...)
-	if strings.Join(kept, " ") != strings.Join(again, " ") {
+	t.Logf("%d pairs, off by %.3f at most, %d of %d missed", len(found), worst, missed, similar)
+	keptAgain, _, _ := runFilter(t, filter.Config{Dedupe: 0.9}, items...)
+	if strings.Join(kept, " ") != strings.Join(keptAgain, " ") {
 		t.Error("a second pass keeps others")
 	}
 }
@@ -144,8 +144,8 @@ func TestExactCopies(t *testing.T) {
 	}
 }
 
-// TestPromptsAreNotCompared: attempts on an instance have the same prompts, and
-// attempts of a batch the same tool output.
+// TestPromptsAreNotCompared checks that attempts with the same prompts and observations,
+// but different replies, are not duplicates.
 func TestPromptsAreNotCompared(t *testing.T) {
 	same := strings.Repeat("a long prompt that all of them have ", 200)
 	items := make([]*export.Item, 3)
@@ -168,13 +168,14 @@ func TestPromptsAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestRealConversations finds slightly changed copies of real conversations.
+// TestRealConversations checks that slightly changed copies of real conversations are
+// duplicates.
 func TestRealConversations(t *testing.T) {
 	dir := corpustest.RealData(t, "trajectories")
 	r := rand.New(rand.NewPCG(23, 24))
 	var items []*export.Item
-	for _, form := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
-		for _, file := range corpustest.Glob(t, dir, form+"/*.traj.json") {
+	for _, format := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
+		for _, file := range corpustest.Glob(t, dir, format+"/*.traj.json") {
 			f, err := formats.Open(file)
 			if err != nil {
 				t.Fatal(err)
@@ -187,11 +188,11 @@ func TestRealConversations(t *testing.T) {
 			for _, e := range traj.Entries {
 				if e.Role == model.Assistant {
 					text := e.Content + "\n" + strings.Join(e.Actions, "\n")
-					replies, near = append(replies, text), append(near, changed(r, text, 0.003))
+					replies, near = append(replies, text), append(near, changeWords(r, text, 0.003))
 				}
 			}
 			id := "r__" + strings.TrimSuffix(filepath.Base(file), ".traj.json")
-			items = append(items, withReplies(form+id, 1, replies...), withReplies(form+id, 2, near...))
+			items = append(items, withReplies(format+id, 1, replies...), withReplies(format+id, 2, near...))
 		}
 	}
 	kept, _, s := runFilter(t, filter.Config{Dedupe: 0.9}, items...)

@@ -20,9 +20,9 @@ func Scanner(known ...KnownSecret) (func(text []byte) (clean []byte, kinds []str
 	}, err
 }
 
-// TestSet is the test set of an instance ID, or of a dataset.
+// Functions for tests.
 var (
-	TestID      = testSetOfID
-	TestDataset = testSetOfDataset
-	NewHist     = newHistogram
+	TestSetOfID      = testSetOfID
+	TestSetOfDataset = testSetOfDataset
+	NewHistogram     = newHistogram
 )

@@ -14,39 +14,39 @@ import (
 // Config configures a filter. The zero value accepts everything and redacts secrets
 // of known formats.
 type Config struct {
-	// Training is set if the export trains models. Then test sets are refused, and
-	// unless Classes is set, only attempts that count are accepted.
+	// Training is set if the export is for training models. The filter then drops
+	// instances of test sets and, unless Classes is set, attempts that do not count.
 	Training bool
-	// AllowTestSets accepts instances of test sets.
+	// AllowTestSets accepts instances of test sets for training.
 	AllowTestSets bool
 
 	// Verdicts, Classes (of outcomes), Repos ("owner/name", ignoring case) and Models
-	// (the prefix up to the last slash may be left out; * matches any text) are
-	// accepted values. Empty lists accept all. "none" is a missing verdict or
-	// outcome.
+	// are the accepted values; an empty list accepts all. "none" is a missing verdict
+	// or outcome. In Models, * matches any text, and a model's prefix up to the last
+	// slash may be omitted.
 	Verdicts, Classes, Repos, Models []string
-	// NoFlagged drops attempts that the evaluation flagged. If Flags is set, only
-	// these flags count.
-	NoFlagged bool
-	Flags     []string
+	// DropFlagged drops attempts that the evaluation flagged. If Flags is set, it drops
+	// only attempts with one of these flags.
+	DropFlagged bool
+	Flags       []string
 
-	// Tokenizer estimates tokens. If it is empty, the provider's counts are used, or
-	// TokenizerEstimate if MaxTokens is set.
+	// Tokenizer names the tokenizer that estimates tokens. If it and MaxTokens are
+	// empty, the filter uses the provider's counts.
 	Tokenizer string
-	MaxTokens int64 // 0 means no limit, as below
-	// Reasoning is set if rows contain reasoning, which is then counted and compared
-	// too.
+	MaxTokens int64 // 0 means no limit, as for the limits below
+	// Reasoning is set if rows contain reasoning. The filter then also counts and
+	// compares reasoning.
 	Reasoning          bool
 	MinSteps, MaxSteps int
-	// MaxFormatErrors is a limit unless it is nil.
+	// MaxFormatErrors is the maximum number of format errors; nil means no limit.
 	MaxFormatErrors                *int
 	MinPerInstance, MaxPerInstance int
 
-	// Dedupe is the similarity (0 to 1) from which the later of two attempts is
-	// dropped; 0 drops none. Exact copies are reported in any case.
+	// Dedupe is the similarity, from 0.5 to 1, at which the filter drops the later of
+	// two attempts; 0 drops none. Exact copies are always reported.
 	Dedupe float64
 
-	// Secrets is what to do with secrets; the default is SecretsRedact.
+	// Secrets determines how secrets are treated; the default is SecretsRedact.
 	Secrets SecretPolicy
 	// KnownSecrets are secret values, such as the API keys of this machine.
 	KnownSecrets []KnownSecret
@@ -58,37 +58,37 @@ type Config struct {
 	Seed    uint64
 }
 
-// TokenizerEstimate is the tokenizer that estimates tokens from the length of text.
+// TokenizerEstimate is the tokenizer that estimates tokens from the length of texts.
 const TokenizerEstimate = "estimate"
 
-// none is the name of a missing verdict or outcome.
+// none stands for a missing value, such as a missing verdict or outcome.
 const none = "none"
 
-// Filter filters the attempts of an export. Inspect and SplitOf are safe for
-// concurrent use; other methods are not.
+// Filter filters the attempts of an export. Only Inspect and SplitOf are safe for
+// concurrent use.
 type Filter struct {
 	cfg        Config
 	scanner    *scanner
 	duplicates *duplicates
 	group      group
-	testSets   testCounts // attempts of test sets
+	testSets   testCounts // attempts of test sets that Inspect accepted
 	stats      *stats
 }
 
-// New returns a filter. Errors about the configuration name the flags of mini export,
-// and are one line.
+// New returns a filter. Errors about the configuration contain the names of flags of mini
+// export, and are one line.
 func New(cfg Config) (*Filter, error) {
-	s := &Filter{cfg: cfg}
-	if err := s.validate(); err != nil {
+	f := &Filter{cfg: cfg}
+	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.scanner, err = newScanner(cfg.KnownSecrets); err != nil {
+	if f.scanner, err = newScanner(cfg.KnownSecrets); err != nil {
 		return nil, err
 	}
-	s.duplicates = newDuplicates(cfg.Dedupe)
-	s.stats = newStats(cfg, s.scanner.skippedNames)
-	return s, nil
+	f.duplicates = newDuplicates(cfg.Dedupe)
+	f.stats = newStats(cfg, f.scanner.skippedNames)
+	return f, nil
 }
 
 func (f *Filter) validate() error {
@@ -113,12 +113,12 @@ func (f *Filter) validate() error {
 		return fmt.Errorf("--dedupe %v must be a similarity from 0 to 1, such as 0.9", c.Dedupe)
 	case c.Dedupe > 0 && c.Dedupe < minSimilarity:
 		return fmt.Errorf("--dedupe %v must be at least %v, or attempts that are hardly similar would be dropped", c.Dedupe, minSimilarity)
-	case !slices.Contains(append(secretModes(), ""), string(c.Secrets)):
-		return fmt.Errorf("--secrets %s is not one of %s", quoted(string(c.Secrets)), strings.Join(secretModes(), ", "))
+	case !slices.Contains(append(policyNames(), ""), string(c.Secrets)):
+		return fmt.Errorf("--secrets %s is not one of %s", quoted(string(c.Secrets)), strings.Join(policyNames(), ", "))
 	}
 	c.Secrets = cmp.Or(c.Secrets, SecretsRedact)
 	switch c.Tokenizer {
-	case "", TokenizerEstimate, "o200k_base", "cl100k_base": // accepted for compatibility, but estimates too
+	case "", TokenizerEstimate, "o200k_base", "cl100k_base": // all names select the estimate
 	default:
 		return fmt.Errorf("--tokenizer %s is unknown, use %s", quoted(c.Tokenizer), TokenizerEstimate)
 	}
@@ -131,7 +131,7 @@ func (f *Filter) validate() error {
 // quoted quotes and truncates user input.
 func quoted(s string) string { return fmt.Sprintf("%.60q", s) }
 
-// Classes returns the valid outcome classes.
+// Classes returns the valid values of Config.Classes.
 func Classes() []string {
 	return []string{
 		string(trajectories.Submitted), string(trajectories.Limit), string(trajectories.Provider), string(trajectories.Environment),
@@ -145,67 +145,67 @@ type Inspection struct {
 	reason    DropReason
 	signature signature
 	secrets   []SecretLocation
-	testSet   string // test set of the instance
+	testSet   string // test set of the instance, or ""
 }
 
-// Inspect examines an attempt by itself: it applies filters, sets the item's token
-// count, removes secrets from the item, and computes its signature. It does the
-// expensive work, and can be called concurrently.
-func (f *Filter) Inspect(it *export.Item) *Inspection {
-	l := &Inspection{Item: it}
-	if l.reason = f.filterMetadata(it); l.reason != "" {
-		return l
+// Inspect does the work that does not depend on other attempts: it applies filters, sets
+// item.Tokens, removes secrets from item and computes its signature. It is expensive, and
+// safe for concurrent use.
+func (f *Filter) Inspect(item *export.Item) *Inspection {
+	inspection := &Inspection{Item: item}
+	if inspection.reason = f.filterMetadata(item); inspection.reason != "" {
+		return inspection
 	}
-	if l.reason = f.filterTranscript(it); l.reason != "" {
-		return l
+	if inspection.reason = f.filterTranscript(item); inspection.reason != "" {
+		return inspection
 	}
-	l.testSet = testSet(it)
-	l.secrets = f.scanner.clean(it, f.cfg.Training)
-	l.signature = sign(it, f.cfg.Reasoning, f.duplicates.bands > 0)
-	return l
+	inspection.testSet = testSet(item)
+	inspection.secrets = f.scanner.clean(item, f.cfg.Training)
+	inspection.signature = newSignature(item, f.cfg.Reasoning, f.duplicates.bands > 0)
+	return inspection
 }
 
-// Add adds an attempt after earlier ones, and returns the attempts that are accepted
-// by now: none, this one, or also earlier ones. Attempts on an instance must be
-// adjacent for limits per instance to work.
-func (f *Filter) Add(l *Inspection) []*export.Item {
-	f.startGroup(l.Item)
+// Add applies the filters that depend on earlier attempts. It returns the attempts that
+// are now accepted: none, this one, or also earlier ones. Attempts on an instance must be
+// added one after another, since Add applies limits per instance.
+func (f *Filter) Add(inspection *Inspection) []*export.Item {
+	f.startGroup(inspection.Item)
 	f.stats.attempts++
-	if l.reason == "" {
-		l.reason = f.compare(l)
+	if inspection.reason == "" {
+		inspection.reason = f.compare(inspection)
 	}
-	if l.reason != "" {
-		f.stats.addDropped(l.Item, l.reason)
+	if inspection.reason != "" {
+		f.stats.addDropped(inspection.Item, inspection.reason)
 		return nil
 	}
-	return f.accept(l)
+	return f.accept(inspection)
 }
 
-// compare applies the filters that depend on other attempts.
-func (f *Filter) compare(l *Inspection) DropReason {
+// compare applies the filters that depend on earlier attempts.
+func (f *Filter) compare(inspection *Inspection) DropReason {
 	if f.cfg.Training {
-		f.testSets.add(l.testSet, l.Item.InstanceID)
-		if l.testSet != "" && !f.cfg.AllowTestSets {
-			return dropReason("test set", l.testSet)
+		f.testSets.add(inspection.testSet, inspection.Item.InstanceID)
+		if inspection.testSet != "" && !f.cfg.AllowTestSets {
+			return dropReason("test set", inspection.testSet)
 		}
 	}
-	if len(l.secrets) > 0 {
-		f.stats.addSecrets(l.secrets)
+	if len(inspection.secrets) > 0 {
+		f.stats.addSecrets(inspection.secrets)
 		if f.cfg.Secrets == SecretsDrop {
-			return dropReason("secret", l.secrets[0].Kind)
+			return dropReason("secret", inspection.secrets[0].Kind)
 		}
 	}
 	if f.cfg.MaxPerInstance > 0 && f.group.accepted >= f.cfg.MaxPerInstance {
 		return dropReason("max per instance", "")
 	}
-	return f.checkDuplicate(l.Item, l.signature)
+	return f.checkDuplicate(inspection.Item, inspection.signature)
 }
 
-// Finish must be called after the last attempt.
+// Finish drops the attempts that are still held. It must be called after the last Add.
 func (f *Filter) Finish() { f.endGroup() }
 
-// Err returns an error if nothing may be exported: there were attempts of test sets,
-// or secrets with SecretsRefuse.
+// Err returns an error if nothing may be exported, because there were attempts of test
+// sets or, with SecretsRefuse, secrets.
 func (f *Filter) Err() error {
 	if f.cfg.Training && !f.cfg.AllowTestSets {
 		if err := f.testSets.err(); err != nil {

@@ -27,23 +27,23 @@ func item(id string, attempt, replies int, change ...func(*export.Item)) *export
 		Journal: fmt.Sprintf("runs/a/%s/attempts/%d/journal.jsonl", id, attempt), InstanceID: id, Attempt: attempt,
 		Repo: repoOf(id), Verdict: "resolved", Tokens: 1000,
 	}
-	say := func(role model.Role, cause trajectories.Cause, text string) {
+	addMessage := func(role model.Role, cause trajectories.Cause, text string) {
 		it.Entries = append(it.Entries, trajectories.Entry{
 			Record:  2 + 2*len(it.Entries),
 			Message: trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause},
 		})
 	}
-	say(model.System, trajectories.CausePrompt, "You are to fix it.")
-	say(model.User, trajectories.CausePrompt, "This is broken: "+id)
+	addMessage(model.System, trajectories.CausePrompt, "You are to fix it.")
+	addMessage(model.User, trajectories.CausePrompt, "This is broken: "+id)
 	seed := uint64(attempt)
 	for _, c := range []byte(id) {
 		seed = seed*31 + uint64(c)
 	}
 	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range replies {
-		say(model.Assistant, trajectories.CauseReply, fmt.Sprintf("%s %s\n```bash\ncat %s.py\n```", id, prose(r, 60), prose(r, 1)))
+		addMessage(model.Assistant, trajectories.CauseReply, fmt.Sprintf("%s %s\n```bash\ncat %s.py\n```", id, prose(r, 60), prose(r, 1)))
 		it.Entries[len(it.Entries)-1].Executions = []trajectories.RecordedExecution{{Record: 1000 + n, Execution: trajectories.Execution{Command: "cat", Output: trajectories.Bytes("output\n")}}}
-		say(model.User, trajectories.CauseObservation, "output")
+		addMessage(model.User, trajectories.CauseObservation, "output")
 	}
 	for _, c := range change {
 		c(it)
@@ -59,7 +59,7 @@ func repoOf(id string) string {
 	return owner + "/" + rest[:max(0, strings.LastIndexByte(rest, '-'))]
 }
 
-// prose returns n words of a vocabulary of some thousands.
+// prose returns n random words of a vocabulary of 5000.
 func prose(r *rand.Rand, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -71,31 +71,31 @@ func prose(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// runFilter returns the accepted attempts, as "id/attempt", and the reasons for the
-// others.
-func runFilter(t *testing.T, cfg filter.Config, items ...*export.Item) (kept []string, dropped map[string]int, s *filter.Filter) {
+// runFilter filters items. It returns the accepted attempts as "id/attempt", and the number
+// of dropped attempts by reason.
+func runFilter(t *testing.T, cfg filter.Config, items ...*export.Item) (kept []string, dropped map[string]int, f *filter.Filter) {
 	t.Helper()
-	s, err := filter.New(cfg)
+	f, err := filter.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks := make([]*filter.Inspection, len(items))
-	var ready sync.WaitGroup
+	inspections := make([]*filter.Inspection, len(items))
+	var inspectors sync.WaitGroup
 	for i, it := range items {
-		ready.Go(func() { looks[i] = s.Inspect(it) })
+		inspectors.Go(func() { inspections[i] = f.Inspect(it) })
 	}
-	ready.Wait()
-	for _, l := range looks {
-		for _, it := range s.Add(l) {
+	inspectors.Wait()
+	for _, inspection := range inspections {
+		for _, it := range f.Add(inspection) {
 			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
 		}
 	}
-	s.Finish()
+	f.Finish()
 	dropped = map[string]int{}
-	for _, d := range s.Report().Dropped {
+	for _, d := range f.Report().Dropped {
 		dropped[string(d.Reason)] = d.Attempts
 	}
-	return kept, dropped, s
+	return kept, dropped, f
 }
 
 func TestFilters(t *testing.T) {
@@ -131,10 +131,10 @@ func TestFilters(t *testing.T) {
 		"unfinished":                   {filter.Config{Training: true}, []func(*export.Item){unfinished}, "outcome class: none"},
 		"unfinished, asked for":        {filter.Config{Training: true, Classes: []string{"none"}}, []func(*export.Item){unfinished}, ""},
 		"another agent's, without end": {filter.Config{Training: true}, []func(*export.Item){unfinished, set(func(it *export.Item) { it.Import = &trajectories.Import{} })}, ""},
-		"no flags":                     {filter.Config{NoFlagged: true}, nil, ""},
-		"flagged":                      {filter.Config{NoFlagged: true}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci"} })}, "flag: ci"},
-		"flagged otherwise":            {filter.Config{NoFlagged: true, Flags: []string{"test_file"}}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci"} })}, ""},
-		"flagged so, too":              {filter.Config{NoFlagged: true, Flags: []string{"test_file"}}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci", "test_file"} })}, "flag: test_file"},
+		"no flags":                     {filter.Config{DropFlagged: true}, nil, ""},
+		"flagged":                      {filter.Config{DropFlagged: true}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci"} })}, "flag: ci"},
+		"flagged otherwise":            {filter.Config{DropFlagged: true, Flags: []string{"test_file"}}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci"} })}, ""},
+		"flagged so, too":              {filter.Config{DropFlagged: true, Flags: []string{"test_file"}}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci", "test_file"} })}, "flag: test_file"},
 		"flagged, without NoFlagged":   {filter.Config{}, []func(*export.Item){set(func(it *export.Item) { it.Flags = []string{"ci"} })}, ""},
 		"repository":                   {filter.Config{Repos: []string{"Own/Name"}}, nil, ""},
 		"another repository":           {filter.Config{Repos: []string{"own/other"}}, nil, "repository: own/name"},
@@ -224,8 +224,8 @@ func TestPerInstance(t *testing.T) {
 	}
 }
 
-// TestDuplicateOfDropped: an attempt that was dropped because its instance has too few is no
-// reason to drop a copy of it.
+// TestDuplicateOfDropped checks that a copy is kept if the earlier attempt was dropped
+// because its instance has too few attempts.
 func TestDuplicateOfDropped(t *testing.T) {
 	one := item("a__a-1", 1, 3)
 	copied := item("a__a-1", 1, 3)
@@ -257,9 +257,9 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// leaky puts a generated key into the configuration, the messages, the commands and
-// the patches of an attempt.
-func leaky(key string) func(*export.Item) {
+// withSecret returns a change that adds a key to the configuration, messages, outputs and
+// patches of an attempt.
+func withSecret(key string) func(*export.Item) {
 	return func(it *export.Item) {
 		with := func(s string) string { return s + " " + key }
 		it.Header.Config = []byte(`{"k":"` + key + `"}`)
@@ -277,43 +277,43 @@ func TestSecretsAreRedacted(t *testing.T) {
 	key, own := "ghp_"+randomText(r, 36, alnum), "own-secret-"+randomText(r, 10, alnum)
 	for name, training := range map[string]bool{"training": true, "another format": false} {
 		t.Run(name, func(t *testing.T) {
-			it := item("own__name-1", 1, 1, leaky(key+" "+own))
+			it := item("own__name-1", 1, 1, withSecret(key+" "+own))
 			kept, _, s := runFilter(t, filter.Config{Training: training, KnownSecrets: []filter.KnownSecret{{Name: "OWN_TOKEN", Value: own}}}, it)
 			if len(kept) != 1 || s.Err() != nil {
 				t.Fatalf("kept %v, %v", kept, s.Err())
 			}
-			left := 0
+			wantLeft := 0
 			if !training {
-				left = 3 // the patches
+				wantLeft = 3 // the patches
 			}
-			all := strings.Join(allOf(it), "\n")
-			if n := strings.Count(all, key); n != left || strings.Contains(all, own) {
-				t.Errorf("the key is left %d times, want %d:\n%s", n, left, all)
+			all := strings.Join(secretTexts(it), "\n")
+			if n := strings.Count(all, key); n != wantLeft || strings.Contains(all, own) {
+				t.Errorf("the key is left %d times, want %d:\n%s", n, wantLeft, all)
 			}
 			secrets := s.Report().Secrets
 			if want := map[string]int{"GitHub token": 7, "value of OWN_TOKEN": 7}; cmp.Diff(want, secrets.ByKind) != "" {
 				t.Errorf("found %v", secrets.ByKind)
 			}
-			stayed := 0
+			reported := 0
 			for _, f := range secrets.Locations {
-				if f.File != it.Journal || f.LeftInPlace && f.Kind != "GitHub token" {
+				if f.File != it.Journal || f.NotRemoved && f.Kind != "GitHub token" {
 					t.Errorf("%+v", f)
 				}
-				if f.LeftInPlace {
-					stayed += f.Count
+				if f.NotRemoved {
+					reported += f.Count
 				}
 			}
-			if stayed != left {
-				t.Errorf("%d are said to be left, not %d", stayed, left)
+			if reported != wantLeft {
+				t.Errorf("%d are said to be left, not %d", reported, wantLeft)
 			}
-			if records := recordsOf(secrets.Locations); !slices.Equal(records, []int{0, 6, 8, 1000}) {
+			if records := secretRecords(secrets.Locations); !slices.Equal(records, []int{0, 6, 8, 1000}) {
 				t.Errorf("in records %v", records)
 			}
 		})
 	}
 }
 
-func recordsOf(found []filter.SecretLocation) []int {
+func secretRecords(found []filter.SecretLocation) []int {
 	var records []int
 	for _, f := range found {
 		records = append(records, f.Record)
@@ -322,8 +322,8 @@ func recordsOf(found []filter.SecretLocation) []int {
 	return slices.Compact(records)
 }
 
-// allOf returns the texts that leaky fills.
-func allOf(it *export.Item) []string {
+// secretTexts returns the texts that withSecret changes.
+func secretTexts(it *export.Item) []string {
 	return []string{
 		string(it.Header.Config), it.Entries[2].Content, string(it.Entries[2].Executions[0].Output), it.Entries[3].Content,
 		string(it.Outcome.Submission), string(it.Outcome.PartialPatch), string(it.Diff.Patch),
@@ -334,7 +334,7 @@ func TestSecretsDropOrRefuse(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	key := "hf_" + randomText(r, 34, alnum)
 	items := func() []*export.Item {
-		return []*export.Item{item("a__a-1", 1, 1), item("a__a-1", 2, 1, leaky(key))}
+		return []*export.Item{item("a__a-1", 1, 1), item("a__a-1", 2, 1, withSecret(key))}
 	}
 	kept, dropped, s := runFilter(t, filter.Config{Secrets: filter.SecretsDrop}, items()...)
 	if !slices.Equal(kept, []string{"a__a-1/1"}) || dropped["secret: Hugging Face token"] != 1 || s.Err() != nil {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Histogram describes the lengths of attempts in tokens.
+// Histogram describes the distribution of the lengths of attempts, in tokens.
 type Histogram struct {
-	// Tokenizer is the tokenizer used; empty if providers counted.
+	// Tokenizer is Config.Tokenizer; empty for the counts of providers.
 	Tokenizer string `json:"tokenizer,omitempty"`
 	Attempts  int    `json:"attempts"`          // with known length
 	Unknown   int    `json:"unknown,omitempty"` // with unknown length
@@ -20,8 +20,8 @@ type Histogram struct {
 	Bins      []Bin  `json:"bins,omitempty"`
 }
 
-// Bin counts the attempts with From <= length < To. To is 0 for a last bin of
-// outliers.
+// Bin counts the attempts with From <= length < To. A last bin for outliers has To 0 and
+// no upper limit.
 type Bin struct {
 	From  int64 `json:"from"`
 	To    int64 `json:"to,omitempty"`
@@ -40,22 +40,22 @@ func newHistogram(lengths []int64, unknown int, tokenizer string) Histogram {
 	for _, n := range sorted {
 		h.Sum += n
 	}
-	at := func(share float64) int64 { return sorted[int(share*float64(len(sorted)-1)+0.5)] }
-	h.Min, h.Median, h.P90, h.P99, h.Max = sorted[0], at(0.5), at(0.9), at(0.99), sorted[len(sorted)-1]
-	h.fill(sorted)
+	atShare := func(share float64) int64 { return sorted[int(share*float64(len(sorted)-1)+0.5)] }
+	h.Min, h.Median, h.P90, h.P99, h.Max = sorted[0], atShare(0.5), atShare(0.9), atShare(0.99), sorted[len(sorted)-1]
+	h.addBins(sorted)
 	return h
 }
 
-// fill adds bins of a round width. The longest 1 % of attempts may be in a last bin
-// without an end.
-func (h *Histogram) fill(sorted []int64) {
-	reach := h.Max
+// addBins sets h.Bins. The width of bins is a round number. If the maximum is more than
+// twice the 99th percentile, longer attempts are in a last bin without an upper limit.
+func (h *Histogram) addBins(sorted []int64) {
+	longest := h.Max
 	if h.Max > 2*h.P99 {
-		reach = h.P99
+		longest = h.P99
 	}
-	width := roundWidth(reach/maxBins + 1)
+	width := roundWidth(longest/maxBins + 1)
 	first := h.Min / width * width
-	for from := first; from <= reach; from += width {
+	for from := first; from <= longest; from += width {
 		h.Bins = append(h.Bins, Bin{From: from, To: from + width})
 	}
 	if end := h.Bins[len(h.Bins)-1].To; h.Max >= end {
@@ -67,7 +67,8 @@ func (h *Histogram) fill(sorted []int64) {
 	}
 }
 
-// roundWidth returns the smallest 1, 2 or 5 times a power of ten that is at least n.
+// roundWidth returns the smallest number that is at least n and 1, 2 or 5 times a power
+// of ten.
 func roundWidth(n int64) int64 {
 	power := int64(math.Pow10(int(math.Log10(float64(n)))))
 	for _, m := range []int64{1, 2, 5, 10} {

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// keyFormat is the format of a kind of API key: a pattern, and an anchor in it that
-// is rare in other text.
+// keyFormat describes a kind of API key. The fields are those of rule.
 type keyFormat struct {
-	kind, anchor string
-	anchorOffset int // bytes before the anchor
+	kind, anchor string // anchor is a part of the key that is rare in other text
+	anchorOffset int
 	pattern      string
 	isReal       func(match string) bool
 }
 
-// keyFormats returns the formats that providers document or have used for years. It
-// leaves out formats that are common in other text, such as 40 hexadecimal digits.
+// keyFormats returns the formats that providers document or have used for years. It omits
+// formats that are common in other text, such as 40 hexadecimal digits.
 func keyFormats() []keyFormat {
 	return []keyFormat{
 		{"Anthropic key", "sk-ant-", 0, `sk-ant-[a-z]{2,8}[0-9]{2}-[A-Za-z0-9_-]{60,}`, isPlausible},
@@ -65,43 +64,44 @@ func keyFormats() []keyFormat {
 	}
 }
 
-// keyRules returns the rules for the key formats.
+// keyRules returns the rules for private keys and the key formats.
 func keyRules() ([]rule, error) {
 	formats := []keyFormat{{"private key", "BEGIN ", len(fence), `-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----`, nil}}
 	var rules []rule
-	for _, s := range append(formats, keyFormats()...) {
-		form, err := regexp.Compile(`\A(?:` + s.pattern + `)`)
+	for _, k := range append(formats, keyFormats()...) {
+		pattern, err := regexp.Compile(`\A(?:` + k.pattern + `)`)
 		if err != nil {
-			return nil, fmt.Errorf("the form of %s: %w", s.kind, err)
+			return nil, fmt.Errorf("the form of %s: %w", k.kind, err)
 		}
-		rules = append(rules, rule{kind: s.kind, anchor: s.anchor, anchorOffset: s.anchorOffset, pattern: form, isReal: s.isReal})
+		rules = append(rules, rule{kind: k.kind, anchor: k.anchor, anchorOffset: k.anchorOffset, pattern: pattern, isReal: k.isReal})
 	}
 	return rules, nil
 }
 
-// minDistinct is the minimum number of different characters in a key. Placeholders
-// such as "sk-xxxx" have fewer.
+// minDistinct is the minimum number of different characters at the end of a key.
+// Placeholders such as "sk-xxxx" have fewer.
 const minDistinct = 8
 
-// isPlausible reports whether a match is not a placeholder in documentation. Most
-// formats have their random part at the end.
+// isPlausible reports whether a match can be a key, and not a placeholder as used in
+// documentation. It examines the end of the match, where most formats are random.
 func isPlausible(match string) bool {
 	if strings.Contains(strings.ToLower(match), "example") || strings.Contains(match, "...") {
 		return false
 	}
 	tail := match[max(0, len(match)-20):]
 	var seen [256]bool
-	n := 0
+	distinct := 0
 	for i := range len(tail) {
 		if !seen[tail[i]] {
 			seen[tail[i]] = true
-			n++
+			distinct++
 		}
 	}
-	return n >= minDistinct
+	return distinct >= minDistinct
 }
 
-// isWebToken reports whether a match starts with the header of a JSON Web Token.
+// isWebToken reports whether a match is plausible and starts with the header of a JSON
+// Web Token.
 func isWebToken(match string) bool {
 	head, _, _ := strings.Cut(match, ".")
 	data, err := base64.RawURLEncoding.DecodeString(head)
@@ -114,39 +114,42 @@ func isWebToken(match string) bool {
 	return json.Unmarshal(data, &header) == nil && header.Alg != "" && isPlausible(match)
 }
 
+// fence encloses the title in the first and the last line of a private key.
 const fence = "-----"
 
 // maxPrivateKey bounds the length of a private key, in bytes.
 const maxPrivateKey = 16 << 10
 
-// minPrivateKey is the minimum number of base64 characters in a private key. Ed25519
-// keys have 64. Shorter text only mentions the format.
+// minPrivateKey is the minimum number of base64 characters in a private key. Ed25519 keys
+// have 64. Shorter text is an example of the format without a key.
 const minPrivateKey = 60
 
-// privateKeyEnd returns the end of a private key, given the length of its first line:
-// the end of its last line, or else of the last character that may be part of it.
-func privateKeyEnd[T string | []byte](text T, head int) int {
-	last, n := head, 0
-	for i := head; i < len(text); i++ {
+// privateKeyEnd returns the length of the private key at the start of text, whose first
+// line has the given length. If the last line is missing, the key ends with the last
+// character that can be part of a key. privateKeyEnd returns 0 if the text is too short.
+func privateKeyEnd[T string | []byte](text T, firstLine int) int {
+	last, keyChars := firstLine, 0
+	for i := firstLine; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '-' && string(text[i:min(i+len(fence), len(text))]) == fence:
 			tail := string(text[i+len(fence) : min(i+80, len(text))])
 			if end := strings.Index(tail, fence); end >= 0 {
-				return endIfLong(i+end+2*len(fence), n)
+				return endIfLong(i+end+2*len(fence), keyChars)
 			}
-			return endIfLong(i, n)
+			return endIfLong(i, keyChars)
 		case isWordByte(c) || strings.IndexByte("+/=", c) >= 0:
-			n, last = n+1, i+1
+			keyChars, last = keyChars+1, i+1
 		case strings.IndexByte(" \t\r\n\\\"':,.()@<>", c) < 0: // white space, quotes, escapes, header lines
-			return endIfLong(last, n)
+			return endIfLong(last, keyChars)
 		}
 	}
-	return endIfLong(last, n)
+	return endIfLong(last, keyChars)
 }
 
-func endIfLong(last, n int) int {
-	if n < minPrivateKey {
+// endIfLong returns end, or 0 if there are too few characters for a private key.
+func endIfLong(end, keyChars int) int {
+	if keyChars < minPrivateKey {
 		return 0
 	}
-	return last
+	return end
 }

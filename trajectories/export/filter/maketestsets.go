@@ -1,6 +1,6 @@
 //go:build ignore
 
-// This program writes testsets.txt, the IDs of test sets, from dataset files:
+// This program writes testsets.txt, a list of instance IDs, from files of test sets:
 //
 //	go run maketestsets.go -o testsets.txt 'SWE-bench Verified=verified.jsonl.gz' 'SWE-bench Lite=lite.jsonl.gz' ...
 package main
@@ -38,14 +38,14 @@ func main() {
 			log.Fatal(err)
 		}
 		numbers := map[string][]int{}
-		for _, in := range rows.Instances {
-			id := strings.ToLower(in.ID)
-			i := strings.LastIndexByte(id, '-')
-			n, err := strconv.Atoi(id[i+1:])
+		for _, instance := range rows.Instances {
+			id := strings.ToLower(instance.ID)
+			dash := strings.LastIndexByte(id, '-')
+			n, err := strconv.Atoi(id[dash+1:])
 			if err != nil {
-				log.Fatalf("%s: %v", in.ID, err)
+				log.Fatalf("%s: %v", instance.ID, err)
 			}
-			numbers[id[:i]] = append(numbers[id[:i]], n)
+			numbers[id[:dash]] = append(numbers[id[:dash]], n)
 		}
 		fmt.Fprintf(&b, "= %s\n", set)
 		for _, repo := range slices.Sorted(maps.Keys(numbers)) {

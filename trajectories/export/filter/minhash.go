@@ -12,10 +12,10 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// Similarity is the Jaccard similarity of the sets of five-word sequences (shingles)
-// of two texts. It is estimated by MinHash with one permutation: shingles are divided
-// into 256 classes by their hash, and the lowest byte of the minimum hash of each
-// class is compared. Empty classes are filled from others.
+// The similarity of two texts is the Jaccard similarity of their sets of shingles, which
+// are sequences of five words. This file estimates it by MinHash with one permutation:
+// it divides shingles into 256 classes by their hash, and compares the lowest bytes of the
+// minimum hashes of each class. A class without shingles gets the hash of another class.
 
 const (
 	// shingleWords is the number of words of a shingle.
@@ -25,56 +25,57 @@ const (
 	classes = 256
 )
 
-// signature is the data about an attempt that is compared.
+// signature is the data of an attempt that is compared with that of others.
 type signature struct {
-	empty bool
+	empty bool             // the model wrote no text
 	exact [16]byte         // hash of the text
 	mins  *[classes]uint64 // nil if similarity is not needed
 }
 
-// sign computes the signature of the text that the model wrote. Prompts and
-// observations are similar for all attempts on an instance. The minimum hashes take
-// more time than all other filters, and are computed only if needed.
-func sign(it *export.Item, reasoning, likeness bool) signature {
+// newSignature computes the signature of the text that the model wrote. It ignores other
+// messages, since prompts and observations of all attempts on an instance are similar.
+// Computing the minimum hashes takes longer than all other filters, so newSignature does
+// it only if withMins is set.
+func newSignature(item *export.Item, reasoning, withMins bool) signature {
 	m := newMinima()
 	hash := sha256.New()
 	empty := true
-	var bytes []byte
+	var terminated []byte
 	addText := func(text string) {
-		if likeness {
-			m.text(text)
+		if withMins {
+			m.addText(text)
 		}
 		empty = empty && strings.TrimSpace(text) == ""
 	}
-	write := func(text string) {
+	addHashedText := func(text string) {
 		if text == "" {
 			return
 		}
 		addText(text)
-		bytes = append(append(bytes[:0], text...), 0)
-		_, _ = hash.Write(bytes) // never fails
+		terminated = append(append(terminated[:0], text...), 0)
+		_, _ = hash.Write(terminated) // never fails
 	}
-	for _, e := range it.Entries {
+	for _, e := range item.Entries {
 		if e.Cause != trajectories.CauseReply {
 			continue
 		}
 		if reasoning {
-			write(e.Reasoning)
+			addHashedText(e.Reasoning)
 		}
-		write(e.Content)
+		addHashedText(e.Content)
 		for _, call := range e.ToolCalls {
-			write(call.Arguments)
+			addHashedText(call.Arguments)
 		}
 		if len(e.ToolCalls) == 0 {
-			continue // the content has the commands
+			continue // the content contains the commands
 		}
 		for _, command := range e.Actions {
-			addText(command) // the arguments have them only with JSON escapes
+			addText(command) // the arguments contain commands only with JSON escapes
 		}
 	}
 	s := signature{empty: empty}
-	if likeness {
-		s.mins = m.filled()
+	if withMins {
+		s.mins = m.fillEmpty()
 	}
 	copy(s.exact[:], hash.Sum(nil))
 	return s
@@ -82,10 +83,10 @@ func sign(it *export.Item, reasoning, likeness bool) signature {
 
 // minima computes minimum hashes.
 type minima struct {
-	mins     [classes]uint64
+	mins     [classes]uint64      // math.MaxUint64 for classes without shingles
 	last     [shingleWords]uint64 // ring buffer of word hashes
-	n        int                  // words so far
-	shingles int
+	words    int                  // number of words of the current text so far
+	shingles int                  // number of shingles so far
 }
 
 func newMinima() *minima {
@@ -96,10 +97,10 @@ func newMinima() *minima {
 	return m
 }
 
-// text adds the shingles of a text. Words are letters and digits, ignoring case.
-// Other characters are a word each, since they matter in commands.
-func (m *minima) text(text string) {
-	m.n = 0
+// addText adds the shingles of a text. A word is a sequence of letters and digits; case
+// is ignored. Each other character except space is a word, since they matter in commands.
+func (m *minima) addText(text string) {
+	m.words = 0
 	for len(text) > 0 {
 		end := wordEnd(text)
 		if end == 0 {
@@ -110,16 +111,16 @@ func (m *minima) text(text string) {
 			}
 			end = size
 		}
-		m.word(text[:end])
+		m.addWord(text[:end])
 		text = text[end:]
 	}
-	if m.n > 0 && m.n < shingleWords {
-		m.shingle() // a short text is one shingle
+	if m.words > 0 && m.words < shingleWords {
+		m.addShingle() // a text of fewer words is one shingle
 	}
 }
 
-// wordEnd returns the length of the word at the start of text. ASCII needs no
-// decoding.
+// wordEnd returns the length of the word at the start of text. It does not decode ASCII,
+// which is faster.
 func wordEnd(text string) int {
 	for n := 0; n < len(text); {
 		r, size := rune(text[n]), 1
@@ -141,27 +142,27 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// word adds the hash of a word (FNV-1a), and the shingle that it ends.
-func (m *minima) word(w string) {
+// addWord adds a word, hashed by FNV-1a, and the shingle that ends with it.
+func (m *minima) addWord(word string) {
 	h := uint64(14695981039346656037)
-	for i := range len(w) {
-		c := w[i]
+	for i := range len(word) {
+		c := word[i]
 		if c >= 'A' && c <= 'Z' {
 			c += 'a' - 'A'
 		}
 		h = (h ^ uint64(c)) * 1099511628211
 	}
-	m.last[m.n%shingleWords] = h
-	m.n++
-	if m.n >= shingleWords {
-		m.shingle()
+	m.last[m.words%shingleWords] = h
+	m.words++
+	if m.words >= shingleWords {
+		m.addShingle()
 	}
 }
 
-// shingle adds the shingle of the last words.
-func (m *minima) shingle() {
+// addShingle adds the shingle of the last words.
+func (m *minima) addShingle() {
 	var h uint64
-	for i := max(0, m.n-shingleWords); i < m.n; i++ {
+	for i := max(0, m.words-shingleWords); i < m.words; i++ {
 		h = h*0x9e3779b97f4a7c15 + m.last[i%shingleWords]
 	}
 	h = mix(h)
@@ -177,20 +178,21 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// filled fills empty classes with hashes of others, in an order that is the same for
-// all texts, so that similar texts stay similar.
-func (m *minima) filled() *[classes]uint64 {
-	out := m.mins
+// fillEmpty returns the minimum hashes. A class without shingles gets the hash of another
+// class. The order in which fillEmpty tries other classes is the same for all texts, so
+// that similar texts stay similar.
+func (m *minima) fillEmpty() *[classes]uint64 {
+	filled := m.mins
 	if m.shingles == 0 {
-		return &out
+		return &filled
 	}
-	for i := range out {
-		at := i
-		for try := uint64(1); m.mins[at] == math.MaxUint64; try++ {
-			hash, _ := bits.Mul64(mix(uint64(i)<<32|try), classes)
-			at = int(hash)
+	for i := range filled {
+		source := i
+		for try := uint64(1); m.mins[source] == math.MaxUint64; try++ {
+			class, _ := bits.Mul64(mix(uint64(i)<<32|try), classes)
+			source = int(class)
 		}
-		out[i] = m.mins[at]
+		filled[i] = m.mins[source]
 	}
-	return &out
+	return &filled
 }

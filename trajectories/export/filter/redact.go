@@ -11,36 +11,38 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// SecretLocation is a record with secrets of a kind. It does not contain the secrets.
+// SecretLocation is a record that contains secrets of one kind. It does not contain the
+// secrets.
 type SecretLocation struct {
-	File   string `json:"file"`
-	Record int    `json:"record"` // 0 if it is not part of the conversation
+	File   string `json:"file"`   // journal of the attempt, or the attempt's instance ID and number
+	Record int    `json:"record"` // record ID; 0 if the transcript does not have it, as for the outcome
 	Kind   string `json:"kind"`
-	Count  int    `json:"count"`
-	// LeftInPlace is set if the secret was not removed: redacting a patch that is not
-	// training data would change the patch.
-	LeftInPlace bool `json:"left,omitempty"`
+	Count  int    `json:"count"` // number of secrets
+	// NotRemoved is set if the secrets were not removed, because they are in a patch
+	// that is not training data, and removing them would change the patch.
+	NotRemoved bool `json:"left,omitempty"`
 }
 
 // cleaner removes secrets from an attempt.
 type cleaner struct {
 	*scanner
 	training bool
-	found    map[SecretLocation]int
-	file     string
-	record   int
+	found    map[SecretLocation]int // location without count -> count
+	file     string                 // SecretLocation.File
+	record   int                    // SecretLocation.Record of the value that is being searched
 }
 
-// clean removes secrets from all texts of an attempt. Unless the export is for
-// training, patches keep text that only looks like a secret.
-func (s *scanner) clean(it *export.Item, training bool) []SecretLocation {
-	c := &cleaner{scanner: s, training: training, found: map[SecretLocation]int{}, file: nameOf(it)}
-	c.value(reflect.ValueOf(it.Transcript), nil)
+// clean removes secrets from all texts of an attempt and returns their locations. Unless
+// the export is for training, clean leaves text in patches that matches a key format but
+// is not a known secret.
+func (s *scanner) clean(item *export.Item, training bool) []SecretLocation {
+	c := &cleaner{scanner: s, training: training, found: map[SecretLocation]int{}, file: displayName(item)}
+	c.cleanValue(reflect.ValueOf(item.Transcript), nil)
 	return c.locations()
 }
 
-// notSearched are fields that contain names, hashes or IDs, by struct type. Agents,
-// models and commands do not write them.
+// notSearched lists fields that are not searched, by struct type. They contain names,
+// hashes, IDs or images instead of text that agents, models or commands wrote.
 var notSearched = map[reflect.Type][]string{
 	reflect.TypeFor[trajectories.Header](): {
 		"Format", "MiniVersion", "InstanceID", "ModelClass", "ModelName", "EnvironmentClass", "Origin",
@@ -55,44 +57,46 @@ var notSearched = map[reflect.Type][]string{
 	reflect.TypeFor[model.Message]():                  {"ToolCallID", "Images"},
 }
 
-// isPatch reports whether a field contains a patch.
+// isPatch reports whether the field with the given name contains a patch.
 func isPatch(field string) bool {
 	return field == "Submission" || field == "PartialPatch" || field == "Patch"
 }
 
-// keepUnknown keeps text that only looks like a secret.
+// keepUnknown reports whether a secret matches a key format but is not a known secret.
 func keepUnknown(s secret) bool { return !s.isKnown }
 
-// value removes secrets from all strings in v. It uses reflection, so new fields are
-// searched too. keep returns whether a secret may stay.
-func (c *cleaner) value(v reflect.Value, keep func(secret) bool) {
+// cleanValue removes secrets from all strings in v, except secrets for which keep returns
+// true. A nil keep removes all. cleanValue uses reflection, so that it searches fields
+// that are added to records later.
+func (c *cleaner) cleanValue(v reflect.Value, keep func(secret) bool) {
 	note := func(s secret, kept bool) {
-		c.found[SecretLocation{File: c.file, Record: c.record, Kind: s.kind, LeftInPlace: kept}]++
+		c.found[SecretLocation{File: c.file, Record: c.record, Kind: s.kind, NotRemoved: kept}]++
 	}
 	switch {
 	case v.Kind() == reflect.Pointer:
 		if !v.IsNil() {
-			c.value(v.Elem(), keep)
+			c.cleanValue(v.Elem(), keep)
 		}
 	case v.Kind() == reflect.Struct:
-		c.fields(v, keep)
+		c.cleanFields(v, keep)
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(redactJSON(c.scanner, v.Bytes(), keep, note))
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
 		v.SetBytes(redact(c.scanner, v.Bytes(), keep, note))
-	case v.Type() == reflect.TypeFor[[]model.ToolDefinition](): // definitions may be shared by attempts that are read concurrently
+	case v.Type() == reflect.TypeFor[[]model.ToolDefinition](): // copy: attempts that are read concurrently may share definitions
 		v.Set(reflect.AppendSlice(reflect.Zero(v.Type()), v))
 		fallthrough
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			c.value(v.Index(i), keep)
+			c.cleanValue(v.Index(i), keep)
 		}
 	case v.Type() == reflect.TypeFor[string](): // other string types are enumerations
 		v.SetString(redact(c.scanner, v.String(), keep, note))
 	}
 }
 
-func (c *cleaner) fields(v reflect.Value, keep func(secret) bool) {
+// cleanFields is cleanValue for a struct.
+func (c *cleaner) cleanFields(v reflect.Value, keep func(secret) bool) {
 	t := v.Type()
 	if r := v.FieldByName("Record"); r.IsValid() && r.CanInt() {
 		defer func(old int) { c.record = old }(c.record)
@@ -108,24 +112,24 @@ func (c *cleaner) fields(v reflect.Value, keep func(secret) bool) {
 		switch {
 		case !field.IsExported() || slices.Contains(skip, field.Name):
 		case isPatch(field.Name) && !c.training:
-			c.value(v.Field(i), keepUnknown)
+			c.cleanValue(v.Field(i), keepUnknown)
 		case t == reflect.TypeFor[model.ToolCall]() && field.Name == "Arguments":
 			args := reflect.New(reflect.TypeFor[json.RawMessage]()).Elem()
 			args.SetBytes([]byte(v.Field(i).String()))
-			c.value(args, keep)
+			c.cleanValue(args, keep)
 			v.Field(i).SetString(string(args.Bytes()))
 		default:
-			c.value(v.Field(i), keep)
+			c.cleanValue(v.Field(i), keep)
 		}
 	}
 }
 
-// locations returns the locations of the secrets found, sorted by record.
+// locations returns the locations of the secrets, sorted by record.
 func (c *cleaner) locations() []SecretLocation {
 	var locations []SecretLocation
-	for f, n := range c.found {
-		f.Count = n
-		locations = append(locations, f)
+	for location, count := range c.found {
+		location.Count = count
+		locations = append(locations, location)
 	}
 	slices.SortFunc(locations, func(a, b SecretLocation) int {
 		return cmp.Or(cmp.Compare(a.Record, b.Record), cmp.Compare(a.Kind, b.Kind))

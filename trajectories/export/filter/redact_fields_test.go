@@ -2,8 +2,7 @@ package filter
 
 import "testing"
 
-// TestFieldNames checks that the fields that are not searched exist, since they
-// are named by strings.
+// TestFieldNames checks that the fields in notSearched exist.
 func TestFieldNames(t *testing.T) {
 	for structType, names := range notSearched {
 		for _, name := range names {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// redactJSON removes secrets from JSON so that it stays valid. It searches each
-// string, then the whole text, since a match may span strings: the name of a setting
-// and its value, or a private key without an end. Invalid JSON is searched as text.
+// redactJSON is redact for JSON, which stays valid. It searches each string and then the
+// whole text, since a secret may span strings: a setting and its value, or a private key
+// whose last line is missing. It treats invalid JSON as text.
 func redactJSON(s *scanner, text []byte, keep func(secret) bool, found func(secret, bool)) []byte {
 	if _, ok := nextSecret(s, text, 0); !ok {
 		return text
@@ -18,33 +18,34 @@ func redactJSON(s *scanner, text []byte, keep func(secret) bool, found func(secr
 	var out []byte
 	rest := text
 	for {
-		from, to, ok := firstString(rest)
+		start, end, ok := firstString(rest)
 		if !ok {
 			break
 		}
-		out = append(append(out, rest[:from]...), redact(s, rest[from:to], keep, found)...)
-		rest = rest[to:]
+		out = append(append(out, rest[:start]...), redact(s, rest[start:end], keep, found)...)
+		rest = rest[end:]
 		out, rest = append(out, '"'), rest[1:]
 	}
 	return redactAcrossStrings(s, append(out, rest...), keep, found)
 }
 
-// firstString returns the position of the first JSON string, without its quotes.
-func firstString(text []byte) (from, to int, ok bool) {
-	from = bytes.IndexByte(text, '"') + 1
-	if from == 0 {
+// firstString returns the start and the end of the first JSON string in text, without its
+// quotes.
+func firstString(text []byte) (start, end int, ok bool) {
+	start = bytes.IndexByte(text, '"') + 1
+	if start == 0 {
 		return 0, 0, false
 	}
-	for to = from; to < len(text) && text[to] != '"'; to++ {
-		if text[to] == '\\' {
-			to++
+	for end = start; end < len(text) && text[end] != '"'; end++ {
+		if text[end] == '\\' {
+			end++
 		}
 	}
-	return from, to, to < len(text)
+	return start, end, end < len(text)
 }
 
-// redactAcrossStrings removes matches that span strings. It replaces the part in the
-// last string; a value that is not a string becomes one.
+// redactAcrossStrings removes secrets that span strings. It replaces the part of a secret
+// that is in the last string. A secret without quotes is replaced by a string.
 func redactAcrossStrings(s *scanner, text []byte, keep func(secret) bool, found func(secret, bool)) []byte {
 	for from := 0; ; {
 		hit, ok := nextSecret(s, text, from)

@@ -13,8 +13,7 @@ import (
 	"github.com/minibench/mini/trajectories/export/filter"
 )
 
-// notSearched are fields with names, hashes and IDs, which no agent, model or command
-// writes.
+// notSearched are the paths of fields that the filter does not search.
 var notSearched = map[string]bool{
 	"Header.Format": true, "Header.MiniVersion": true, "Header.InstanceID": true, "Header.ModelClass": true, "Header.ModelName": true,
 	"Header.EnvironmentClass": true, "Header.Tools.Name": true, "Import.Format": true, "Import.File": true, "Import.SHA256": true,
@@ -38,11 +37,11 @@ func everyText(v reflect.Value, path string, f func(path string, v reflect.Value
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			field, below := v.Type().Field(i), path
+			field, fieldPath := v.Type().Field(i), path
 			if !field.Anonymous {
-				below += "." + field.Name
+				fieldPath += "." + field.Name
 			}
-			everyText(v.Field(i), below, f)
+			everyText(v.Field(i), fieldPath, f)
 		}
 	}
 }
@@ -56,28 +55,28 @@ func isSearched(path string) bool {
 	return true
 }
 
-// full returns an attempt with all kinds of records.
-func full() *export.Item {
-	said := model.Message{ToolCalls: []model.ToolCall{{}}, ProviderData: json.RawMessage("{}"), Images: []model.Image{{Data: []byte("x")}}}
-	ran := trajectories.RecordedExecution{Record: 3, Execution: trajectories.Execution{Background: []trajectories.Process{{}}}}
-	ran.ToolCalls = []trajectories.RecordedToolCall{{Record: 2, ToolCall: trajectories.ToolCall{Args: []string{""}}}}
+// fullItem returns an attempt with all kinds of records.
+func fullItem() *export.Item {
+	message := model.Message{ToolCalls: []model.ToolCall{{}}, ProviderData: json.RawMessage("{}"), Images: []model.Image{{Data: []byte("x")}}}
+	execution := trajectories.RecordedExecution{Record: 3, Execution: trajectories.Execution{Background: []trajectories.Process{{}}}}
+	execution.ToolCalls = []trajectories.RecordedToolCall{{Record: 2, ToolCall: trajectories.ToolCall{Args: []string{""}}}}
 	call := trajectories.Call{Requests: []trajectories.Request{{}}}
 	return &export.Item{Transcript: &trajectories.Transcript{
 		Header: trajectories.Header{Tools: []model.ToolDefinition{{}}},
 		Import: &trajectories.Import{Losses: []string{""}},
 		Entries: []trajectories.Entry{{
-			Message: trajectories.Message{Message: said, Actions: []string{""}}, Call: &call,
-			Context: &trajectories.Context{Sent: []trajectories.ContextPart{{Message: &said}}}, Executions: []trajectories.RecordedExecution{ran},
+			Message: trajectories.Message{Message: message, Actions: []string{""}}, Call: &call,
+			Context: &trajectories.PromptContext{Sent: []trajectories.ContextPart{{Message: &message}}}, Executions: []trajectories.RecordedExecution{execution},
 		}},
 		FailedCalls:     []trajectories.Call{{Requests: []trajectories.Request{{}}}},
-		SetupExecutions: []trajectories.RecordedExecution{ran}, Diff: &trajectories.Diff{Omitted: []string{""}, OmittedReasons: []string{""}},
+		SetupExecutions: []trajectories.RecordedExecution{execution}, Diff: &trajectories.Diff{Omitted: []string{""}, OmittedReasons: []string{""}},
 		OtherRecords: []trajectories.Record{{ID: 9, Type: trajectories.TypeReplay}},
 		Outcome:      &trajectories.Outcome{Class: trajectories.Submitted, Warnings: []string{""}},
 	}}
 }
 
-// TestEveryTextIsSearched puts a key into every text of an attempt, found by
-// reflection, so new fields are tested too.
+// TestEveryTextIsSearched checks that a key in any text of an attempt is redacted. It finds
+// texts by reflection, so that it also tests new fields.
 func TestEveryTextIsSearched(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	key, own := "ghp_"+randomText(r, 36, alnum), `own"secret\`+randomText(r, 10, alnum)
@@ -85,7 +84,7 @@ func TestEveryTextIsSearched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	it := full()
+	it := fullItem()
 	n := 0
 	everyText(reflect.ValueOf(it.Transcript).Elem(), "", func(path string, v reflect.Value) {
 		text := key + " " + own

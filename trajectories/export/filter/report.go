@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// Report describes the result of a filter. It is written to disk as JSON.
+// Report has the statistics of a filter. Exports contain it as JSON.
 type Report struct {
-	Format   string    `json:"format"`   // "mini-export-report-1"
-	Attempts int       `json:"attempts"` // inspected
-	Kept     int       `json:"kept"`
-	Rows     int       `json:"rows"` // written
+	Format   string    `json:"format"`   // ReportFormat
+	Attempts int       `json:"attempts"` // all attempts
+	Kept     int       `json:"kept"`     // accepted attempts
+	Rows     int       `json:"rows"`     // rows that were written
 	Dropped  []Dropped `json:"dropped"`
 
 	Splits   []SplitStats `json:"splits,omitempty"`
@@ -26,7 +26,7 @@ type Report struct {
 	Tokens     Histogram       `json:"tokens"`
 	Duplicates DuplicateReport `json:"duplicates"`
 	Secrets    SecretReport    `json:"secrets"`
-	// TestSets counts accepted attempts of test sets.
+	// TestSets counts accepted attempts by test set.
 	TestSets []Count `json:"test_sets,omitempty"`
 	// Notes are sentences that explain the numbers.
 	Notes []string `json:"notes,omitempty"`
@@ -35,35 +35,35 @@ type Report struct {
 // ReportFormat identifies the JSON format of the report.
 const ReportFormat = "mini-export-report-1"
 
-// Dropped counts the attempts dropped for a reason, with a few examples.
+// Dropped counts the attempts that were dropped for one reason.
 type Dropped struct {
 	Reason   DropReason `json:"reason"`
 	Attempts int        `json:"attempts"`
-	Examples []string   `json:"examples"`
+	Examples []string   `json:"examples"` // names of the first few attempts
 }
 
-// Count is the number of attempts with a name.
+// Count is a number of attempts, or of secrets, with a name.
 type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"attempts"`
 }
 
-// SplitStats describes a split. Keys counts its instances or repositories.
+// SplitStats describes a split.
 type SplitStats struct {
-	Name     string  `json:"name"`
-	Asked    float64 `json:"asked"`
-	Share    float64 `json:"share"` // of the attempts
-	Attempts int     `json:"attempts"`
-	Keys     int     `json:"keys"`
-	Rows     int     `json:"rows"`
+	Name           string  `json:"name"`
+	RequestedShare float64 `json:"asked"` // requested share, see Split.Share
+	Share          float64 `json:"share"` // of the accepted attempts
+	Attempts       int     `json:"attempts"`
+	GroupCount     int     `json:"keys"` // number of instances or repositories, see SplitBy
+	Rows           int     `json:"rows"`
 }
 
-// DuplicateReport lists pairs of similar attempts, up to a limit.
+// DuplicateReport describes duplicates.
 type DuplicateReport struct {
-	Threshold float64         `json:"threshold"` // 0 if no duplicates are dropped
-	Exact     int             `json:"exact"`
-	Near      int             `json:"near"`
-	Pairs     []DuplicatePair `json:"pairs,omitempty"`
+	Threshold float64         `json:"threshold"`       // Config.Dedupe
+	Exact     int             `json:"exact"`           // number of exact copies
+	Near      int             `json:"near"`            // number of similar attempts
+	Pairs     []DuplicatePair `json:"pairs,omitempty"` // the first maxPairs
 }
 
 // DuplicatePair is an attempt that is similar to an earlier one.
@@ -72,20 +72,20 @@ type DuplicatePair struct {
 	Duplicate  string  `json:"like"`
 	Similarity float64 `json:"likeness"`
 	Exact      bool    `json:"exact,omitempty"`
-	Dropped    bool    `json:"dropped"`
+	Dropped    bool    `json:"dropped"` // Duplicate was dropped
 }
 
-// SecretReport lists where secrets were found. It does not contain the secrets.
+// SecretReport lists the locations of secrets. It does not contain the secrets.
 type SecretReport struct {
-	Mode     SecretPolicy `json:"mode"`
-	Attempts int          `json:"attempts"`
+	Policy   SecretPolicy `json:"mode"`
+	Attempts int          `json:"attempts"` // with secrets
 	// ByKind counts secrets by kind.
 	ByKind    map[string]int   `json:"kinds,omitempty"`
 	Locations []SecretLocation `json:"found,omitempty"`
-	Unlisted  int              `json:"more,omitempty"` // locations that are not listed
+	Unlisted  int              `json:"more,omitempty"` // number of locations that are not in Locations
 }
 
-// Report returns the statistics so far.
+// Report returns the statistics of the attempts that were added so far.
 func (f *Filter) Report() *Report {
 	st := f.stats
 	r := &Report{
@@ -94,7 +94,8 @@ func (f *Filter) Report() *Report {
 		Tokens:     newHistogram(st.tokens, st.unknownLength, f.cfg.Tokenizer),
 		Duplicates: DuplicateReport{Threshold: f.cfg.Dedupe, Exact: st.exact, Near: st.near, Pairs: st.pairs},
 		Secrets: SecretReport{
-			Mode: f.cfg.Secrets, Attempts: st.secretsIn, ByKind: st.kinds, Locations: st.locations, Unlisted: st.moreSecrets,
+			Policy: f.cfg.Secrets, Attempts: st.attemptsWithSecrets, ByKind: st.secretKinds,
+			Locations: st.locations, Unlisted: st.unlistedLocations,
 		},
 		TestSets: counts(st.testSets.attempts).list(),
 	}
@@ -104,13 +105,14 @@ func (f *Filter) Report() *Report {
 	slices.SortStableFunc(r.Dropped, func(a, b Dropped) int { return b.Attempts - a.Attempts })
 	if len(f.cfg.Splits) > 0 {
 		r.SplitBy = cmp.Or(f.cfg.SplitBy, ByInstance)
-		r.Splits = st.splitCounts()
+		r.Splits = st.splitStats()
 	}
 	r.Notes = st.notes(r)
 	return r
 }
 
-func (s *stats) splitCounts() []SplitStats {
+// splitStats returns the splits in the order of Config.Splits, with their shares.
+func (s *stats) splitStats() []SplitStats {
 	total := 0
 	for _, c := range s.splits {
 		total += c.Attempts
@@ -126,13 +128,13 @@ func (s *stats) splitCounts() []SplitStats {
 	return list
 }
 
-// notes returns notes about results that may be unexpected.
+// notes returns sentences about results that a user may not expect.
 func (s *stats) notes(r *Report) []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	keys := 0
 	for _, s := range r.Splits {
-		keys += s.Keys
+		keys += s.GroupCount
 	}
 	for _, s := range r.Splits {
 		switch {
@@ -140,36 +142,37 @@ func (s *stats) notes(r *Report) []string {
 			add("the split %s is empty: %s are assigned by their hash, and there are only %d", s.Name, splitUnit(r.SplitBy), keys)
 		case r.Kept > 0 && isFarOff(s):
 			add("the split %s has %s of the attempts, not %s: %s are assigned by their hash, and there are only %d",
-				s.Name, percent(s.Share), percent(s.Asked), splitUnit(r.SplitBy), keys)
+				s.Name, percent(s.Share), percent(s.RequestedShare), splitUnit(r.SplitBy), keys)
 		}
 	}
 	for _, t := range r.TestSets {
 		add("%s of the test set %s: models trained on them cannot be measured by it", plural(t.Count, "attempt"), t.Name)
 	}
 	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 {
-		add("%s of earlier attempts were kept; use --dedupe 1 to drop them", plurals(r.Duplicates.Exact, "exact copy", "exact copies"))
+		add("%s of earlier attempts were kept; use --dedupe 1 to drop them", pluralOf(r.Duplicates.Exact, "exact copy", "exact copies"))
 	}
 	if n := len(s.skippedNames); n > 0 {
 		add("short values and plain words are not searched for: %s", joinNames(s.skippedNames, 5))
 	}
-	kept := 0
+	leftInPlace := 0
 	for _, f := range s.locations {
-		if f.LeftInPlace {
-			kept += f.Count
+		if f.NotRemoved {
+			leftInPlace += f.Count
 		}
 	}
-	if kept > 0 {
-		add("%s in patches were kept, since redaction would change the patch", plural(kept, "likely secret"))
+	if leftInPlace > 0 {
+		add("%s in patches were kept, since redaction would change the patch", plural(leftInPlace, "likely secret"))
 	}
 	return notes
 }
 
-// isFarOff reports whether the share of a split differs from the requested one by 5 %
-// of all attempts, or by half of it.
+// isFarOff reports whether the share of a split differs from the requested share by more
+// than 5 % of all attempts, or by more than half of the requested share.
 func isFarOff(s SplitStats) bool {
-	return math.Abs(s.Share-s.Asked) > min(0.05, s.Asked/2)
+	return math.Abs(s.Share-s.RequestedShare) > min(0.05, s.RequestedShare/2)
 }
 
+// splitUnit returns what a split consists of.
 func splitUnit(b SplitBy) string {
 	if b == ByRepo {
 		return "repositories"

@@ -38,8 +38,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// busy returns a report with all kinds of entries.
-func busy(t *testing.T) *filter.Report {
+// largeReport returns a report with entries of all kinds.
+func largeReport(t *testing.T) *filter.Report {
 	t.Helper()
 	r := rand.New(rand.NewPCG(31, 32))
 	splits, err := filter.ParseSplits("train=0.9,val=0.1")
@@ -88,7 +88,7 @@ func busy(t *testing.T) *filter.Report {
 }
 
 func TestReportText(t *testing.T) {
-	r := busy(t)
+	r := largeReport(t)
 	for _, width := range []int{80, 120} {
 		var b bytes.Buffer
 		if err := r.WriteText(&b, width); err != nil {
@@ -118,9 +118,9 @@ func TestReportText(t *testing.T) {
 func TestHistogram(t *testing.T) {
 	for name, lengths := range map[string][]int64{
 		"one": {1}, "same": {5, 5, 5}, "two": {1, 1_000_000}, "from one": {1, 2, 3, 4, 5}, "huge": {1 << 50, 1<<50 + 1},
-		"with a far one": append(slicesOf(300), 1_000_000),
+		"with a far one": append(manyLengths(300), 1_000_000),
 	} {
-		h := filter.NewHist(lengths, 2, "x")
+		h := filter.NewHistogram(lengths, 2, "x")
 		sum, last := 0, int64(-1)
 		for _, bin := range h.Bins {
 			if bin.From < last || bin.To != 0 && bin.To <= bin.From {
@@ -135,7 +135,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-func slicesOf(n int) (all []int64) {
+func manyLengths(n int) (all []int64) {
 	for i := range n {
 		all = append(all, int64(1000+10*i))
 	}

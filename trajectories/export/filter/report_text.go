@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxListed bounds the repositories, models ... that the text lists. The JSON has
-// all.
+// maxListed bounds each list of counts in the text, such as the list of models. The JSON
+// has all counts.
 const maxListed = 10
 
-// WriteText writes the report for a terminal of the given width.
+// WriteText writes the report as text for a terminal of the given width.
 func (r *Report) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s pass the filters", grouped(r.Kept), plural(r.Attempts, "attempt"))
-	if r.Rows > 0 { // formats with files have none
+	fmt.Fprintf(&b, "%s of %s pass the filters", formatNumber(r.Kept), plural(r.Attempts, "attempt"))
+	if r.Rows > 0 { // 0 for formats with one file per attempt
 		fmt.Fprintf(&b, ", %s written", plural(r.Rows, "row"))
 	}
 	b.WriteByte('\n')
@@ -49,9 +49,9 @@ func (r *Report) writeDropped(b *strings.Builder, width int) {
 		reasons = append(reasons, printable(string(d.Reason)))
 	}
 	column := columnWidth(reasons, width/2)
-	fmt.Fprintf(b, "\n%-*s %6s\n", column+2, "dropped", grouped(r.Attempts-r.Kept))
+	fmt.Fprintf(b, "\n%-*s %6s\n", column+2, "dropped", formatNumber(r.Attempts-r.Kept))
 	for i, d := range r.Dropped {
-		line := fmt.Sprintf("  %-*s %6s", column, clipEnd(reasons[i], column), grouped(d.Attempts))
+		line := fmt.Sprintf("  %-*s %6s", column, clipEnd(reasons[i], column), formatNumber(d.Attempts))
 		if len(d.Examples) > 0 {
 			line += "  e.g. " + clipStart(printable(d.Examples[0]), width-utf8.RuneCountInString(line)-7)
 		}
@@ -65,11 +65,11 @@ func (r *Report) writeSplits(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%-18s %12s %9s %7s %7s %8s\n", "split", splitUnit(r.SplitBy), "attempts", "share", "asked", "rows")
 	for _, s := range r.Splits {
-		fmt.Fprintf(b, "  %-16s %12s %9s %7s %7s %8s\n", s.Name, grouped(s.Keys), grouped(s.Attempts), percent(s.Share), percent(s.Asked), grouped(s.Rows))
+		fmt.Fprintf(b, "  %-16s %12s %9s %7s %7s %8s\n", s.Name, formatNumber(s.GroupCount), formatNumber(s.Attempts), percent(s.Share), percent(s.RequestedShare), formatNumber(s.Rows))
 	}
 }
 
-// writeCounts writes a list, unless it has no information.
+// writeCounts writes a list of counts, unless its only name is none.
 func writeCounts(b *strings.Builder, title string, list []Count, width int) {
 	if len(list) == 0 || len(list) == 1 && list[0].Name == none {
 		return
@@ -82,14 +82,14 @@ func writeCounts(b *strings.Builder, title string, list []Count, width int) {
 	column := columnWidth(names, width-10)
 	fmt.Fprintf(b, "\n%s\n", title)
 	for i, c := range shown {
-		fmt.Fprintf(b, "  %-*s %6s\n", column, clipEnd(names[i], column), grouped(c.Count))
+		fmt.Fprintf(b, "  %-*s %6s\n", column, clipEnd(names[i], column), formatNumber(c.Count))
 	}
 	if rest := list[len(shown):]; len(rest) > 0 {
 		n := 0
 		for _, c := range rest {
 			n += c.Count
 		}
-		fmt.Fprintf(b, "  %-*s %6s\n", column, fmt.Sprintf("%d others", len(rest)), grouped(n))
+		fmt.Fprintf(b, "  %-*s %6s\n", column, fmt.Sprintf("%d others", len(rest)), formatNumber(n))
 	}
 }
 
@@ -98,9 +98,9 @@ func (r *Report) writeDuplicates(b *strings.Builder, width int) {
 	if d.Exact+d.Near == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nduplicates: %s", plurals(d.Exact, "exact copy", "exact copies"))
+	fmt.Fprintf(b, "\nduplicates: %s", pluralOf(d.Exact, "exact copy", "exact copies"))
 	if d.Threshold > 0 && d.Threshold < 1 {
-		fmt.Fprintf(b, ", %s of at least %s", plurals(d.Near, "near copy", "near copies"), percent(d.Threshold))
+		fmt.Fprintf(b, ", %s of at least %s", pluralOf(d.Near, "near copy", "near copies"), percent(d.Threshold))
 	}
 	b.WriteString("\n")
 	for _, p := range d.Pairs[:min(len(d.Pairs), maxExamples)] {
@@ -108,7 +108,7 @@ func (r *Report) writeDuplicates(b *strings.Builder, width int) {
 		fmt.Fprintf(b, "  %5s  %s\n         is similar to %s\n", percent(p.Similarity), clipStart(printable(p.Duplicate), 2*half), clipStart(printable(p.Kept), 2*half-8))
 	}
 	if more := d.Exact + d.Near - maxExamples; more > 0 {
-		fmt.Fprintf(b, "  and %s more\n", grouped(more))
+		fmt.Fprintf(b, "  and %s more\n", formatNumber(more))
 	}
 }
 
@@ -117,32 +117,32 @@ func (r *Report) writeSecrets(b *strings.Builder, width int) {
 	if s.Attempts == 0 {
 		return
 	}
-	done := map[SecretPolicy]string{SecretsRedact: "redacted", SecretsDrop: "attempts dropped", SecretsRefuse: "nothing exported"}[s.Mode]
-	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+done, counts(s.ByKind).list(), width)
-	for _, f := range s.Locations[:min(len(s.Locations), maxExamples)] {
-		line := fmt.Sprintf("  in record %d of ", f.Record)
-		b.WriteString(line + clipStart(printable(f.File), width-len(line)) + "\n")
+	action := map[SecretPolicy]string{SecretsRedact: "redacted", SecretsDrop: "attempts dropped", SecretsRefuse: "nothing exported"}[s.Policy]
+	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+action, counts(s.ByKind).list(), width)
+	for _, location := range s.Locations[:min(len(s.Locations), maxExamples)] {
+		line := fmt.Sprintf("  in record %d of ", location.Record)
+		b.WriteString(line + clipStart(printable(location.File), width-len(line)) + "\n")
 	}
 }
 
-// write draws the histogram as bars.
+// write writes the histogram as bars.
 func (h Histogram) write(b *strings.Builder, width int) {
 	if h.Attempts == 0 {
 		return
 	}
-	by := ", as counted by the providers"
+	source := ", as counted by the providers"
 	if h.Tokenizer != "" {
-		by = ", by " + h.Tokenizer
+		source = ", by " + h.Tokenizer
 	}
-	fmt.Fprintf(b, "\nTokens of an attempt%s\n  total %s; min %s, median %s, 90%% up to %s, max %s\n", by,
-		grouped(h.Sum), grouped(h.Min), grouped(h.Median), grouped(h.P90), grouped(h.Max))
-	maxCount, digits := 1, len(grouped(h.Bins[len(h.Bins)-1].From))
+	fmt.Fprintf(b, "\nTokens of an attempt%s\n  total %s; min %s, median %s, 90%% up to %s, max %s\n", source,
+		formatNumber(h.Sum), formatNumber(h.Min), formatNumber(h.Median), formatNumber(h.P90), formatNumber(h.Max))
+	maxCount, digits := 1, len(formatNumber(h.Bins[len(h.Bins)-1].From))
 	for _, bin := range h.Bins {
-		maxCount, digits = max(maxCount, bin.Count), max(digits, len(grouped(bin.To)))
+		maxCount, digits = max(maxCount, bin.Count), max(digits, len(formatNumber(bin.To)))
 	}
 	barWidth := max(10, min(50, width-2*digits-14))
 	for _, bin := range h.Bins {
-		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("  %s %6s %s", bin.label(digits), grouped(bin.Count), bar(bin.Count, maxCount, barWidth)), " "))
+		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("  %s %6s %s", bin.label(digits), formatNumber(bin.Count), bar(bin.Count, maxCount, barWidth)), " "))
 	}
 	if h.Unknown > 0 {
 		fmt.Fprintf(b, "  %s of unknown length\n", plural(h.Unknown, "attempt"))
@@ -151,12 +151,13 @@ func (h Histogram) write(b *strings.Builder, width int) {
 
 func (bin Bin) label(digits int) string {
 	if bin.To == 0 {
-		return fmt.Sprintf("%*s and more%s", digits, grouped(bin.From), strings.Repeat(" ", max(0, digits-6)))
+		return fmt.Sprintf("%*s and more%s", digits, formatNumber(bin.From), strings.Repeat(" ", max(0, digits-6)))
 	}
-	return fmt.Sprintf("%*s - %*s", digits, grouped(bin.From), digits, grouped(bin.To))
+	return fmt.Sprintf("%*s - %*s", digits, formatNumber(bin.From), digits, formatNumber(bin.To))
 }
 
-// bar returns a bar with a resolution of 1/8 column. It is not empty unless n is 0.
+// bar returns a bar for n, where maxCount has the given width. Its resolution is 1/8 column.
+// Only the bar for 0 is empty.
 func bar(n, maxCount, width int) string {
 	eighths := n * width * 8 / maxCount
 	if n > 0 {
@@ -169,8 +170,8 @@ func bar(n, maxCount, width int) string {
 	return strings.Repeat("█", eighths/8) + rest
 }
 
-// grouped formats a number with commas.
-func grouped[N int | int64](n N) string {
+// formatNumber formats a number with commas.
+func formatNumber[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -182,21 +183,22 @@ func percent(share float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(share*100, 'f', 1, 64), ".0") + "%"
 }
 
-func plural(n int, word string) string { return plurals(n, word, word+"s") }
+func plural(n int, word string) string { return pluralOf(n, word, word+"s") }
 
-func plurals(n int, singular, pluralForm string) string {
+// pluralOf returns n with the singular or the plural form.
+func pluralOf(n int, singular, pluralForm string) string {
 	if n == 1 {
 		return "1 " + singular
 	}
-	return grouped(n) + " " + pluralForm
+	return formatNumber(n) + " " + pluralForm
 }
 
-// joinNames lists the first names.
-func joinNames(list []string, limit int) string {
-	if len(list) <= limit {
-		return strings.Join(list, ", ")
+// joinNames joins names. It lists only the first limit names and counts the others.
+func joinNames(names []string, limit int) string {
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:limit], ", "), len(list)-limit)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
 // printable replaces characters that are not printable.
@@ -212,13 +214,13 @@ func printable(s string) string {
 	}, s)
 }
 
-// columnWidth returns the width of a column of names, at most limit.
+// columnWidth returns the width of a column of names: usually from 26 to limit.
 func columnWidth(names []string, limit int) int {
-	column := 26
+	width := 26
 	for _, n := range names {
-		column = max(column, utf8.RuneCountInString(n))
+		width = max(width, utf8.RuneCountInString(n))
 	}
-	return max(min(column, limit), 20)
+	return max(min(width, limit), 20)
 }
 
 // clipEnd truncates a long name at the end.

@@ -19,72 +19,74 @@ import (
 )
 
 const (
-	alnum   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	base32  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	hexes   = "0123456789abcdef"
-	urls    = alnum + "-_"
-	base64s = alnum + "+/"
+	alnum       = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	base32      = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	hexDigits   = "0123456789abcdef"
+	urlSafe     = alnum + "-_"
+	base64Chars = alnum + "+/"
 )
 
-// randomText returns n random characters, the last one a letter or digit.
-func randomText(r *rand.Rand, n int, of string) string {
+// randomText returns n random characters of an alphabet. With urlSafe, the first and the
+// last character are letters.
+func randomText(r *rand.Rand, n int, alphabet string) string {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = of[r.IntN(len(of))]
+		b[i] = alphabet[r.IntN(len(alphabet))]
 	}
-	if of == urls {
+	if alphabet == urlSafe {
 		b[0], b[n-1] = 'a', 'Z'
 	}
 	return string(b)
 }
 
-// keys returns generated keys of every format. The source has none, since secret
-// scanners would report it.
+// keys returns generated keys of every format, with their kind. The source code contains no
+// keys, since secret scanners would report them.
 func keys(r *rand.Rand) map[string]string {
 	web := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
-		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"`+randomText(r, 12, alnum)+`"}`)) + "." + randomText(r, 43, urls)
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"`+randomText(r, 12, alnum)+`"}`)) +
+		"." + randomText(r, 43, urlSafe)
 	return map[string]string{
-		"sk-ant-" + "api03-" + randomText(r, 95, urls):                                        "Anthropic key",
-		"sk-or-v1-" + randomText(r, 64, hexes):                                                "OpenRouter key",
-		"sk-proj-" + randomText(r, 156, urls):                                                 "OpenAI key",
-		"sk-svcacct-" + randomText(r, 60, urls):                                               "OpenAI key",
-		"sk-" + randomText(r, 20, alnum) + "T3BlbkFJ" + randomText(r, 20, alnum):              "OpenAI key",
-		"sk-" + randomText(r, 32, hexes):                                                      "OpenAI key",
-		"gsk_" + randomText(r, 52, alnum):                                                     "Groq key",
-		"xai-" + randomText(r, 80, alnum):                                                     "xAI key",
-		"pplx-" + randomText(r, 48, alnum):                                                    "Perplexity key",
-		"r8_" + randomText(r, 37, alnum):                                                      "Replicate token",
-		"nvapi-" + randomText(r, 64, urls):                                                    "NVIDIA key",
-		"hf_" + randomText(r, 34, alnum):                                                      "Hugging Face token",
-		"AKIA" + randomText(r, 16, base32):                                                    "AWS access key",
-		"ASIA" + randomText(r, 16, base32):                                                    "AWS access key",
-		"aws_secret_access_key = " + randomText(r, 40, base64s):                               "AWS secret key",
-		`AWS_SECRET_ACCESS_KEY="` + randomText(r, 40, base64s):                                "AWS secret key",
-		"ghp_" + randomText(r, 36, alnum):                                                     "GitHub token",
-		"gho_" + randomText(r, 36, alnum):                                                     "GitHub token",
-		"ghu_" + randomText(r, 36, alnum):                                                     "GitHub token",
-		"ghs_" + randomText(r, 36, alnum):                                                     "GitHub token",
-		"ghr_" + randomText(r, 76, alnum):                                                     "GitHub token",
-		"github_pat_" + randomText(r, 22, alnum) + "_" + randomText(r, 59, alnum):             "GitHub token",
-		"glpat-" + randomText(r, 20, urls):                                                    "GitLab token",
-		"dckr_pat_" + randomText(r, 27, urls):                                                 "Docker token",
-		"AIza" + randomText(r, 35, urls):                                                      "Google key",
-		"ya29." + randomText(r, 120, urls):                                                    "Google token",
-		"GOCSPX-" + randomText(r, 28, urls):                                                   "Google client secret",
-		"xoxb-" + randomText(r, 12, "123456789") + "-" + randomText(r, 24, alnum):             "Slack token",
-		"xapp-1-A0" + randomText(r, 9, base32) + "-1234567890123-" + randomText(r, 64, hexes): "Slack token",
+		"sk-ant-" + "api03-" + randomText(r, 95, urlSafe):                                         "Anthropic key",
+		"sk-or-v1-" + randomText(r, 64, hexDigits):                                                "OpenRouter key",
+		"sk-proj-" + randomText(r, 156, urlSafe):                                                  "OpenAI key",
+		"sk-svcacct-" + randomText(r, 60, urlSafe):                                                "OpenAI key",
+		"sk-" + randomText(r, 20, alnum) + "T3BlbkFJ" + randomText(r, 20, alnum):                  "OpenAI key",
+		"sk-" + randomText(r, 32, hexDigits):                                                      "OpenAI key",
+		"gsk_" + randomText(r, 52, alnum):                                                         "Groq key",
+		"xai-" + randomText(r, 80, alnum):                                                         "xAI key",
+		"pplx-" + randomText(r, 48, alnum):                                                        "Perplexity key",
+		"r8_" + randomText(r, 37, alnum):                                                          "Replicate token",
+		"nvapi-" + randomText(r, 64, urlSafe):                                                     "NVIDIA key",
+		"hf_" + randomText(r, 34, alnum):                                                          "Hugging Face token",
+		"AKIA" + randomText(r, 16, base32):                                                        "AWS access key",
+		"ASIA" + randomText(r, 16, base32):                                                        "AWS access key",
+		"aws_secret_access_key = " + randomText(r, 40, base64Chars):                               "AWS secret key",
+		`AWS_SECRET_ACCESS_KEY="` + randomText(r, 40, base64Chars):                                "AWS secret key",
+		"ghp_" + randomText(r, 36, alnum):                                                         "GitHub token",
+		"gho_" + randomText(r, 36, alnum):                                                         "GitHub token",
+		"ghu_" + randomText(r, 36, alnum):                                                         "GitHub token",
+		"ghs_" + randomText(r, 36, alnum):                                                         "GitHub token",
+		"ghr_" + randomText(r, 76, alnum):                                                         "GitHub token",
+		"github_pat_" + randomText(r, 22, alnum) + "_" + randomText(r, 59, alnum):                 "GitHub token",
+		"glpat-" + randomText(r, 20, urlSafe):                                                     "GitLab token",
+		"dckr_pat_" + randomText(r, 27, urlSafe):                                                  "Docker token",
+		"AIza" + randomText(r, 35, urlSafe):                                                       "Google key",
+		"ya29." + randomText(r, 120, urlSafe):                                                     "Google token",
+		"GOCSPX-" + randomText(r, 28, urlSafe):                                                    "Google client secret",
+		"xoxb-" + randomText(r, 12, "123456789") + "-" + randomText(r, 24, alnum):                 "Slack token",
+		"xapp-1-A0" + randomText(r, 9, base32) + "-1234567890123-" + randomText(r, 64, hexDigits): "Slack token",
 		"hooks.slack.com/services/T" + randomText(r, 8, base32) + "/B" + randomText(r, 10, base32) + "/" + randomText(r, 24, alnum): "Slack webhook",
-		"sk_live_" + randomText(r, 24, alnum):                           "Stripe key",
-		"rk_live_" + randomText(r, 99, alnum):                           "Stripe key",
-		"npm_" + randomText(r, 36, alnum):                               "npm token",
-		"pypi-AgEIcHlwaS5vcmc" + randomText(r, 150, urls):               "PyPI token",
-		"SG." + randomText(r, 22, urls) + "." + randomText(r, 43, urls): "SendGrid key",
-		"dop_v1_" + randomText(r, 64, hexes):                            "DigitalOcean token",
-		"dapi" + randomText(r, 32, hexes):                               "Databricks token",
-		"shpat_" + randomText(r, 32, hexes):                             "Shopify token",
-		"lin_api_" + randomText(r, 40, alnum):                           "Linear key",
-		"hvs." + randomText(r, 95, urls):                                "Vault token",
-		"AGE-SECRET-KEY-1" + randomText(r, 58, base32):                  "age key",
+		"sk_live_" + randomText(r, 24, alnum):                                 "Stripe key",
+		"rk_live_" + randomText(r, 99, alnum):                                 "Stripe key",
+		"npm_" + randomText(r, 36, alnum):                                     "npm token",
+		"pypi-AgEIcHlwaS5vcmc" + randomText(r, 150, urlSafe):                  "PyPI token",
+		"SG." + randomText(r, 22, urlSafe) + "." + randomText(r, 43, urlSafe): "SendGrid key",
+		"dop_v1_" + randomText(r, 64, hexDigits):                              "DigitalOcean token",
+		"dapi" + randomText(r, 32, hexDigits):                                 "Databricks token",
+		"shpat_" + randomText(r, 32, hexDigits):                               "Shopify token",
+		"lin_api_" + randomText(r, 40, alnum):                                 "Linear key",
+		"hvs." + randomText(r, 95, urlSafe):                                   "Vault token",
+		"AGE-SECRET-KEY-1" + randomText(r, 58, base32):                        "age key",
 		web:                     "web token",
 		pem(r, "RSA ", 1600):    "private key",
 		pem(r, "", 64):          "private key",
@@ -94,12 +96,12 @@ func keys(r *rand.Rand) map[string]string {
 	}
 }
 
-// pem returns text that looks like a private key of n characters.
+// pem returns text in the format of a private key of n characters.
 func pem(r *rand.Rand, kind string, n int) string {
 	var b strings.Builder
 	b.WriteString("-----BEGIN " + kind + "PRIVATE KEY-----\n")
 	for ; n > 0; n -= 64 {
-		b.WriteString(randomText(r, min(n, 64), base64s) + "\n")
+		b.WriteString(randomText(r, min(n, 64), base64Chars) + "\n")
 	}
 	return b.String() + "-----END " + kind + "PRIVATE KEY-----"
 }
@@ -127,7 +129,7 @@ func TestKeysAreFound(t *testing.T) {
 			"in JSON in text":  {`{"command":"` + escaped + `"}`, `{"command":"x\n[redacted]\ny"}`},
 		} {
 			if strings.Contains(inJSON, `\`) && where == "in JSON in text" && kind == "AWS secret key" {
-				continue // its quotes are escaped too
+				continue // the quotes in the match are escaped too
 			}
 			clean, kinds, err := filter.Scan(text[0])
 			if err != nil || clean != text[1] {
@@ -161,26 +163,26 @@ func TestEscapedPrivateKey(t *testing.T) {
 	}
 }
 
-// TestNotKeys checks text that looks like a key but is not.
+// TestNotKeys checks text that is similar to a key but is not a key.
 func TestNotKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	hash := randomText(r, 40, hexes)
+	hash := randomText(r, 40, hexDigits)
 	for _, text := range []string{
 		"", "sk", "sk-", "risk-" + randomText(r, 40, alnum), "task-" + randomText(r, 48, alnum), "disk_" + hash,
-		"commit " + hash, "sha256:" + randomText(r, 64, hexes), "123e4567-e89b-12d3-a456-426614174000",
+		"commit " + hash, "sha256:" + randomText(r, 64, hexDigits), "123e4567-e89b-12d3-a456-426614174000",
 		"sk-" + strings.Repeat("x", 48), "sk-your-api-key-here", "sk-...", "sk-ant-...", "sk-test", "OPENAI_API_KEY=sk-dummy",
 		"AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 		"AKIA" + randomText(r, 15, base32), "AKIA" + randomText(r, 17, base32), "XAKIA" + randomText(r, 16, base32),
 		"ghp_" + strings.Repeat("X", 36), "ghp_" + randomText(r, 12, alnum), "hf_hub_download_a_file_from_the_hub_now", "hf_" + randomText(r, 33, alnum),
 		"npm_config_registry=x", "npm_" + randomText(r, 40, alnum), "AIza" + randomText(r, 34, alnum), "glpat-short",
-		"-----BEGIN CERTIFICATE-----\n" + randomText(r, 64, base64s) + "\n-----END CERTIFICATE-----",
-		"-----BEGIN PUBLIC KEY-----\n" + randomText(r, 64, base64s) + "\n-----END PUBLIC KEY-----",
+		"-----BEGIN CERTIFICATE-----\n" + randomText(r, 64, base64Chars) + "\n-----END CERTIFICATE-----",
+		"-----BEGIN PUBLIC KEY-----\n" + randomText(r, 64, base64Chars) + "\n-----END PUBLIC KEY-----",
 		`if text.startswith("-----BEGIN RSA PRIVATE KEY-----"):`, "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
 		"eyJ", "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.e30.", base64.StdEncoding.EncodeToString([]byte(`{"a":"` + hash + `"}`)),
 		"eyJ" + randomText(r, 30, alnum) + ".eyJ" + randomText(r, 30, alnum) + "." + randomText(r, 30, alnum),
 		"xoxb-token", "xoxo-hugs", "SG.something", "sk_test_" + randomText(r, 24, alnum), "x_live_" + randomText(r, 30, alnum),
-		"BEGIN PRIVATE KEY", "data:image/png;base64,iVBORw0KGgo" + randomText(r, 4000, base64s), "integrity sha512-" + randomText(r, 86, base64s) + "==",
-		"dapi" + randomText(r, 31, hexes), "dapi" + randomText(r, 33, hexes), "/api/dapi/x",
+		"BEGIN PRIVATE KEY", "data:image/png;base64,iVBORw0KGgo" + randomText(r, 4000, base64Chars), "integrity sha512-" + randomText(r, 86, base64Chars) + "==",
+		"dapi" + randomText(r, 31, hexDigits), "dapi" + randomText(r, 33, hexDigits), "/api/dapi/x",
 	} {
 		clean, kinds, err := filter.Scan(text)
 		if err != nil || kinds != nil || clean != text {
@@ -258,8 +260,8 @@ func realFiles(t *testing.T, folder string, do func(name string, data []byte)) {
 	}
 }
 
-// TestNoKeyInRealFiles: public trajectories, logs and datasets contain no keys, so
-// nearly all matches would be errors of the scanner.
+// TestNoKeyInRealFiles checks that there are no matches in public trajectories, logs and
+// datasets, which contain no keys.
 func TestNoKeyInRealFiles(t *testing.T) {
 	scan, err := filter.Scanner()
 	if err != nil {

@@ -12,27 +12,27 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// Split is a part of the rows.
+// Split is a part of an export, such as "train".
 type Split struct {
 	Name  string
-	Share float64 // greater than 0, at most 1
+	Share float64 // requested share of the instances or repositories, above 0 and at most 1
 }
 
-// SplitBy is what is kept together in one split.
+// SplitBy determines which attempts must be in the same split.
 type SplitBy string
 
-// The values of SplitBy. Attempts on an instance are always kept together.
+// The values of SplitBy.
 const (
-	ByInstance SplitBy = "instance" // the default
-	ByRepo     SplitBy = "repo"
+	ByInstance SplitBy = "instance" // those on the same instance; the default
+	ByRepo     SplitBy = "repo"     // those on the same repository
 )
 
 const splitExample = "--split train=0.95,val=0.05"
 
-// splitName matches names that are valid in file names on all systems.
+// splitName matches names that are valid file names on all systems.
 var splitName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-// ParseSplits parses splits such as "train=0.95,val=0.05".
+// ParseSplits parses and checks splits such as "train=0.95,val=0.05".
 func ParseSplits(text string) ([]Split, error) {
 	var splits []Split
 	for part := range strings.SplitSeq(text, ",") {
@@ -52,16 +52,16 @@ func checkSplits(splits []Split, by SplitBy) error {
 	}
 	sum, seen := 0.0, map[string]bool{}
 	for _, s := range splits {
-		folded := strings.ToLower(s.Name) // some file systems ignore case
+		lowerName := strings.ToLower(s.Name) // some file systems ignore case
 		switch {
 		case !splitName.MatchString(s.Name):
 			return fmt.Errorf("--split: %s is not a valid file name; use letters, digits, - and _, as in %s", quoted(s.Name), splitExample)
-		case seen[folded]:
+		case seen[lowerName]:
 			return fmt.Errorf("--split: %s is a duplicate", s.Name)
 		case !(s.Share > 0 && s.Share <= 1): // also true for NaN
 			return fmt.Errorf("--split: the share of %s is %v; shares must be above 0 and at most 1, as in %s", s.Name, s.Share, splitExample)
 		}
-		seen[folded] = true
+		seen[lowerName] = true
 		sum += s.Share
 	}
 	if len(splits) > 0 && math.Abs(sum-1) > 1e-6 {
@@ -70,32 +70,32 @@ func checkSplits(splits []Split, by SplitBy) error {
 	return nil
 }
 
-// SplitOf returns the name of an attempt's split, empty if there is only one. It
+// SplitOf returns the name of an attempt's split, or "" without Config.Splits. The split
 // depends only on the seed and on the instance or repository, not on other attempts.
-func (f *Filter) SplitOf(it *export.Item) string {
+func (f *Filter) SplitOf(item *export.Item) string {
 	if len(f.cfg.Splits) == 0 {
 		return ""
 	}
-	at, sum := position(f.cfg.Seed, f.keyOf(it)), 0.0
+	hash, sum := hashKey(f.cfg.Seed, f.splitKey(item)), 0.0
 	for _, split := range f.cfg.Splits {
-		if sum += split.Share; at < sum {
+		if sum += split.Share; hash < sum {
 			return split.Name
 		}
 	}
 	return f.cfg.Splits[len(f.cfg.Splits)-1].Name
 }
 
-// keyOf returns what is kept together. An attempt without a repository is kept with
-// its instance.
-func (f *Filter) keyOf(it *export.Item) string {
-	if f.cfg.SplitBy == ByRepo && it.Repo != "" {
-		return "repo:" + strings.ToLower(it.Repo)
+// splitKey returns a key that attempts have in common if they must be in the same split.
+// For an attempt without a repository, it is the instance.
+func (f *Filter) splitKey(item *export.Item) string {
+	if f.cfg.SplitBy == ByRepo && item.Repo != "" {
+		return "repo:" + strings.ToLower(item.Repo)
 	}
-	return "instance:" + it.InstanceID
+	return "instance:" + item.InstanceID
 }
 
-// position returns a number from 0 to 1 made from the hash of a key.
-func position(seed uint64, key string) float64 {
+// hashKey returns the hash of a key and the seed as a number in [0, 1).
+func hashKey(seed uint64, key string) float64 {
 	sum := sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, seed), key...))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }

@@ -56,17 +56,17 @@ func splitter(t *testing.T, split string, by filter.SplitBy, seed uint64) func(i
 }
 
 func TestSplitsAreStable(t *testing.T) {
-	of := splitter(t, "train=0.8,val=0.2", "", 42)
+	splitOf := splitter(t, "train=0.8,val=0.2", "", 42)
 	// Fixed values: another hash would move instances between splits of existing
 	// models.
 	for id, want := range map[string]string{"a__a-1": "train", "a__a-2": "val", "a__a-3": "train", "a__a-6": "train", "b__b-1": "val"} {
-		if got := of(id); got != want {
+		if got := splitOf(id); got != want {
 			t.Errorf("%s is in %s, not %s", id, got, want)
 		}
 	}
 	other, moved := splitter(t, "train=0.8,val=0.2", "", 43), 0
 	for n := range 1000 {
-		if id := fmt.Sprintf("a__a-%d", n); of(id) != other(id) {
+		if id := fmt.Sprintf("a__a-%d", n); splitOf(id) != other(id) {
 			moved++
 		}
 	}
@@ -76,10 +76,10 @@ func TestSplitsAreStable(t *testing.T) {
 }
 
 func TestSplitsHaveTheirShare(t *testing.T) {
-	of, counts := splitter(t, "train=0.7,val=0.2,test=0.1", "", 1), map[string]float64{}
+	splitOf, counts := splitter(t, "train=0.7,val=0.2,test=0.1", "", 1), map[string]float64{}
 	const all = 20_000
 	for n := range all {
-		counts[of(fmt.Sprintf("a__a-%d", n))]++
+		counts[splitOf(fmt.Sprintf("a__a-%d", n))]++
 	}
 	for name, share := range map[string]float64{"train": 0.7, "val": 0.2, "test": 0.1} {
 		if got := counts[name] / all; math.Abs(got-share) > 0.012 {
@@ -89,10 +89,10 @@ func TestSplitsHaveTheirShare(t *testing.T) {
 }
 
 func TestWholeRepositories(t *testing.T) {
-	of, seen := splitter(t, "train=0.5,val=0.5", filter.ByRepo, 1), map[string]string{}
+	splitOf, seen := splitter(t, "train=0.5,val=0.5", filter.ByRepo, 1), map[string]string{}
 	for repo := range 40 {
 		for n := range 20 {
-			split := of(fmt.Sprintf("o__repo%d-%d", repo, n))
+			split := splitOf(fmt.Sprintf("o__repo%d-%d", repo, n))
 			if was := seen[fmt.Sprint(repo)]; was != "" && was != split {
 				t.Errorf("repository %d is in both", repo)
 			}
@@ -106,7 +106,7 @@ func TestWholeRepositories(t *testing.T) {
 	if sum["train"] < 8 || sum["val"] < 8 {
 		t.Errorf("repositories are in %v", sum)
 	}
-	if of("no-repository-1") == "" {
+	if splitOf("no-repository-1") == "" {
 		t.Error("what knows no repository is in no split")
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// Limits of the details in the report. Beyond them, attempts are only counted.
+// Limits of the details in the report. The report has only counts of what exceeds them.
 const (
-	maxExamples = 3
-	maxReasons  = 500
-	maxPairs    = 10_000
-	maxFound    = 10_000
-	maxNames    = 10_000 // of different repositories, models ...
+	maxExamples  = 3      // of each DropReason
+	maxReasons   = 500    // different DropReasons
+	maxPairs     = 10_000 // of duplicates
+	maxLocations = 10_000 // of secrets
+	maxNames     = 10_000 // different repositories, models and so on
 )
 
 // stats are the statistics of a filter.
@@ -27,39 +27,39 @@ type stats struct {
 	kept      int
 	dropped   map[DropReason]*Dropped
 	locations []SecretLocation
-	// secretsIn counts attempts with secrets, kinds the secrets of each kind.
-	secretsIn     int
-	kinds         counts
-	moreSecrets   int
-	pairs         []DuplicatePair
-	exact         int
-	near          int
-	testSets      testCounts // attempts of test sets that were accepted
-	splits        map[string]*SplitStats
-	splitKeys     map[string]bool
-	repos         counts
-	models        counts
-	verdicts      counts
-	classes       counts
-	tokens        []int64
-	unknownLength int // attempts with unknown length
-	rows          int
-	skippedNames  []string
+	// attemptsWithSecrets and unlistedLocations are SecretReport.Attempts and Unlisted.
+	attemptsWithSecrets int
+	secretKinds         counts
+	unlistedLocations   int
+	pairs               []DuplicatePair
+	exact               int                    // number of exact copies
+	near                int                    // number of similar attempts
+	testSets            testCounts             // only accepted attempts
+	splits              map[string]*SplitStats // by name
+	splitKeys           map[string]bool        // see Filter.splitKey
+	repos               counts
+	models              counts
+	verdicts            counts
+	classes             counts
+	tokens              []int64 // lengths of accepted attempts
+	unknownLength       int     // number of accepted attempts with unknown length
+	rows                int
+	skippedNames        []string // scanner.skippedNames
 }
 
-func newStats(cfg Config, passed []string) *stats {
+func newStats(cfg Config, skippedNames []string) *stats {
 	b := &stats{
-		cfg: cfg, dropped: map[DropReason]*Dropped{}, kinds: counts{}, skippedNames: passed,
+		cfg: cfg, dropped: map[DropReason]*Dropped{}, secretKinds: counts{}, skippedNames: skippedNames,
 		splits: map[string]*SplitStats{}, splitKeys: map[string]bool{},
 		repos: counts{}, models: counts{}, verdicts: counts{}, classes: counts{},
 	}
 	for _, s := range cfg.Splits {
-		b.splits[s.Name] = &SplitStats{Name: s.Name, Asked: s.Share}
+		b.splits[s.Name] = &SplitStats{Name: s.Name, RequestedShare: s.Share}
 	}
 	return b
 }
 
-// counts counts names.
+// counts has numbers of attempts or secrets by name.
 type counts map[string]int
 
 func (c counts) add(name string, n int) {
@@ -79,7 +79,7 @@ func (c counts) list() []Count {
 	return list
 }
 
-func (s *stats) addDropped(it *export.Item, reason DropReason) {
+func (s *stats) addDropped(item *export.Item, reason DropReason) {
 	d := s.dropped[reason]
 	if d == nil && len(s.dropped) >= maxReasons {
 		kind, _, _ := strings.Cut(string(reason), ": ")
@@ -92,35 +92,35 @@ func (s *stats) addDropped(it *export.Item, reason DropReason) {
 	}
 	d.Attempts++
 	if len(d.Examples) < maxExamples {
-		d.Examples = append(d.Examples, nameOf(it))
+		d.Examples = append(d.Examples, displayName(item))
 	}
 }
 
-func (s *stats) addKept(it *export.Item, split, key string) {
+func (s *stats) addKept(item *export.Item, split, key string) {
 	s.kept++
-	s.repos.add(orNone(it.Repo), 1)
-	s.models.add(orNone(it.Header.ModelName), 1)
-	s.verdicts.add(orNone(it.Verdict), 1)
-	s.classes.add(classOf(it), 1)
-	if it.Tokens > 0 {
-		s.tokens = append(s.tokens, it.Tokens)
+	s.repos.add(orNone(item.Repo), 1)
+	s.models.add(orNone(item.Header.ModelName), 1)
+	s.verdicts.add(orNone(item.Verdict), 1)
+	s.classes.add(outcomeClass(item), 1)
+	if item.Tokens > 0 {
+		s.tokens = append(s.tokens, item.Tokens)
 	} else {
 		s.unknownLength++
 	}
 	if s.cfg.Training {
-		s.testSets.add(testSet(it), it.InstanceID)
+		s.testSets.add(testSet(item), item.InstanceID)
 	}
 	if c := s.splits[split]; c != nil {
 		c.Attempts++
 		if !s.splitKeys[key] {
 			s.splitKeys[key] = true
-			c.Keys++
+			c.GroupCount++
 		}
 	}
 }
 
-// AddRows adds rows of an accepted attempt to the statistics. Rows of several
-// attempts are added once, for any of them.
+// AddRows adds the number of rows of an accepted attempt to the statistics. The rows of a
+// pair of attempts must be added only once, for either attempt.
 func (f *Filter) AddRows(_ *export.Item, split string, rows int) {
 	f.stats.rows += rows
 	if c := f.stats.splits[split]; c != nil {
@@ -129,24 +129,24 @@ func (f *Filter) AddRows(_ *export.Item, split string, rows int) {
 }
 
 func (s *stats) addSecrets(found []SecretLocation) {
-	s.secretsIn++
+	s.attemptsWithSecrets++
 	for _, f := range found {
-		s.kinds.add(f.Kind, f.Count)
-		if len(s.locations) < maxFound {
+		s.secretKinds.add(f.Kind, f.Count)
+		if len(s.locations) < maxLocations {
 			s.locations = append(s.locations, f)
 		} else {
-			s.moreSecrets++
+			s.unlistedLocations++
 		}
 	}
 }
 
 func (s *stats) secretsErr() error {
-	if s.secretsIn == 0 {
+	if s.attemptsWithSecrets == 0 {
 		return nil
 	}
 	first := s.locations[0]
 	return fmt.Errorf("nothing was exported: found likely secrets in %s; the first is in %s, record %d: %s; "+
-		"inspect them, or use --secrets redact or --secrets drop", plural(s.secretsIn, "attempt"), printable(first.File), first.Record, first.Kind)
+		"inspect them, or use --secrets redact or --secrets drop", plural(s.attemptsWithSecrets, "attempt"), printable(first.File), first.Record, first.Kind)
 }
 
 func (s *stats) addPair(name string, p match, dropped bool) {

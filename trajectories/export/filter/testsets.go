@@ -12,23 +12,22 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// Models that were trained on the instances of a benchmark cannot be measured by it.
-// An instance of a test set is detected by its ID, by the official image of the
-// attempt, or by the name of the dataset, for test sets that grow or whose IDs are
-// not listed.
+// A benchmark cannot measure a model that was trained on its instances. This file detects
+// instances of test sets by their ID, by the official image of the attempt or, if IDs are
+// not listed because the set grows, by the name of the dataset.
 //
 // testsets.txt lists the IDs of Verified, Lite, Multilingual and the dev split of
-// Multimodal. For SWE-bench and the test split of Multimodal, every issue of their
-// repositories counts, since no training set uses these repositories. The dev splits
-// of SWE-bench and Lite are accepted. That of Multimodal is not, since it is used for
-// measuring: the answers of the test split are not public.
+// Multimodal. The repositories of SWE-bench and of the test split of Multimodal are not in
+// training sets, so every issue of them counts as an instance of the test set. Instances of
+// the dev splits of SWE-bench and Lite are accepted. Those of the dev split of Multimodal
+// are not: it is used to measure models, since the answers of the test split are not public.
 
 // testsets.txt is written by maketestsets.go.
 //
 //go:embed testsets.txt
 var testsets string
 
-// wholeRepos are the repositories of test sets whose IDs are not listed.
+// wholeRepos are the repositories of which every issue counts, by test set.
 var wholeRepos = map[string][]string{
 	"SWE-bench": {
 		"astropy/astropy", "django/django", "matplotlib/matplotlib", "mwaskom/seaborn", "pallets/flask", "psf/requests",
@@ -41,11 +40,12 @@ var wholeRepos = map[string][]string{
 	},
 }
 
-// namedSets are test sets that are detected by dataset name (lower case, - for _,
-// without the organization) or by image prefix.
+// namedSets are test sets that are detected by name, which is the dataset name in lower
+// case, with - for _ and without the organization, or by image, a prefix of the image name.
+// A dataset name may continue after name with "-" and other text, unless exact is set.
 var namedSets = []struct {
 	set, name, image string
-	alone            bool // the name must match exactly
+	exact            bool
 }{
 	{"SWE-bench-Live", "live", "", true},
 	{"SWE-bench-Live", "swe-bench-live", "starryzhang/sweb.eval.", false},
@@ -55,8 +55,8 @@ var namedSets = []struct {
 	{"SWE-rebench leaderboard", "swe-rebench-leaderboard", "", false},
 }
 
-// instances maps the listed IDs, in lower case, to their test set.
-var instances = sync.OnceValue(func() map[string]string {
+// listedIDs returns the test set by instance ID in lower case, for the IDs in testsets.txt.
+var listedIDs = sync.OnceValue(func() map[string]string {
 	all, set := map[string]string{}, ""
 	for line := range strings.Lines(testsets) {
 		line = strings.TrimSpace(line)
@@ -66,7 +66,7 @@ var instances = sync.OnceValue(func() map[string]string {
 		}
 		words := strings.Fields(line)
 		for _, number := range words[min(1, len(words)):] {
-			if id := words[0] + "-" + number; all[id] == "" { // an ID in several sets gets the first one
+			if id := words[0] + "-" + number; all[id] == "" { // an ID in several sets belongs to the first
 				all[id] = set
 			}
 		}
@@ -74,16 +74,17 @@ var instances = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// officialImage matches the official evaluation images.
+// officialImage matches the names of official evaluation images, which contain the
+// instance ID.
 var officialImage = lazyregexp.New(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
 
 // testSet returns the test set of an attempt's instance, or "".
-func testSet(it *export.Item) string {
+func testSet(item *export.Item) string {
 	image := ""
-	if it.Transcript != nil {
-		image = strings.ToLower(it.Header.Image)
+	if item.Transcript != nil {
+		image = strings.ToLower(item.Header.Image)
 	}
-	if set := testSetOfID(it.InstanceID); set != "" {
+	if set := testSetOfID(item.InstanceID); set != "" {
 		return set
 	}
 	if m := officialImage.FindStringSubmatch(image); m != nil {
@@ -96,25 +97,25 @@ func testSet(it *export.Item) string {
 			return s.set
 		}
 	}
-	return testSetOfDataset(it.Dataset)
+	return testSetOfDataset(item.Dataset)
 }
 
-// testSetOfID returns the test set of an instance ID. The ID may be written as in
-// image names, as the URL of an issue, or be part of a longer name, such as the file
+// testSetOfID returns the test set of an instance ID, or "". The ID may have the form of
+// an image name or of the URL of an issue, or be part of a longer name, such as the file
 // name of an imported attempt.
 func testSetOfID(id string) string {
 	name := normalize(id)
-	for _, at := range digits.FindAllStringIndex(name, -1) {
-		prefix := strings.TrimSuffix(name[:at[0]], "-")
-		for _, r := range testRepos() {
-			if prefix != r.normalized && !strings.HasSuffix(prefix, "-"+r.normalized) {
+	for _, span := range digits.FindAllStringIndex(name, -1) {
+		prefix := strings.TrimSuffix(name[:span[0]], "-")
+		for _, repo := range testRepos() {
+			if prefix != repo.normalized && !strings.HasSuffix(prefix, "-"+repo.normalized) {
 				continue
 			}
-			if set := instances()[r.id+"-"+name[at[0]:at[1]]]; set != "" {
+			if set := listedIDs()[repo.id+"-"+name[span[0]:span[1]]]; set != "" {
 				return set
 			}
-			if r.wholeSet != "" {
-				return r.wholeSet
+			if repo.wholeSet != "" {
+				return repo.wholeSet
 			}
 		}
 	}
@@ -124,21 +125,23 @@ func testSetOfID(id string) string {
 // digits matches the numbers in a normalized name.
 var digits = lazyregexp.New(`\b[0-9]+\b`)
 
-// separator matches the text between the parts of an ID.
+// separator matches the text between the parts of an ID, for example "__" or "/issues/".
+// _1776_ stands for __ in image names.
 var separator = lazyregexp.New(`_1776_|[^a-z0-9]+(?:(?:issues|pull|pr)[^a-z0-9]+)?`)
 
-// normalize returns a name in lower case, with words separated by -.
+// normalize returns a name in lower case, with - as the separator of words.
 func normalize(name string) string { return separator.ReplaceAllString(strings.ToLower(name), "-") }
 
 // testRepo is a repository with instances in test sets.
 type testRepo struct {
-	id, normalized string // the prefix of IDs
+	id, normalized string // the part of instance IDs before the number, in two forms
 	wholeSet       string // test set of every issue; empty if IDs are listed
 }
 
+// testRepos returns all repositories with instances in test sets, sorted by ID.
 var testRepos = sync.OnceValue(func() []testRepo {
 	all := map[string]testRepo{}
-	for id := range instances() {
+	for id := range listedIDs() {
 		id = id[:strings.LastIndexByte(id, '-')]
 		all[id] = testRepo{id: id, normalized: normalize(id)}
 	}
@@ -154,31 +157,31 @@ var testRepos = sync.OnceValue(func() []testRepo {
 // extension matches the extension of a dataset file.
 var extension = lazyregexp.New(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)
 
-// testSetOfDataset returns the test set of a dataset name such as "live+rows.jsonl".
-// If it names several datasets, one test set is enough.
+// testSetOfDataset returns the test set of a dataset name, or "". If the name joins several
+// datasets, such as "live+rows.jsonl", it returns the first test set.
 func testSetOfDataset(dataset string) string {
 	for part := range strings.SplitSeq(strings.ToLower(dataset), "+") {
 		part = strings.TrimSpace(part)
-		org, _, _ := strings.Cut(part, "@")
-		name := org[strings.LastIndexAny(org, `/\`)+1:]
-		file := extension.MatchString(name)
+		path, _, _ := strings.Cut(part, "@")
+		name := path[strings.LastIndexAny(path, `/\`)+1:]
+		isFile := extension.MatchString(name)
 		name = strings.ReplaceAll(extension.ReplaceAllString(name, ""), "_", "-")
 		for _, s := range namedSets {
-			if name == s.name && (!file || !s.alone) || !s.alone && strings.HasPrefix(name, s.name+"-") {
+			if name == s.name && (!isFile || !s.exact) || !s.exact && strings.HasPrefix(name, s.name+"-") {
 				return s.set
 			}
 		}
-		if strings.HasPrefix(org, "swe-bench-live/") {
+		if strings.HasPrefix(path, "swe-bench-live/") {
 			return "SWE-bench-Live"
 		}
 	}
 	return ""
 }
 
-// testCounts counts the attempts of test sets.
+// testCounts counts the attempts and the instances of each test set.
 type testCounts struct {
 	attempts  map[string]int
-	instances map[string]map[string]bool
+	instances map[string]map[string]bool // by test set: the IDs
 }
 
 func (t *testCounts) add(set, instance string) {
@@ -195,7 +198,7 @@ func (t *testCounts) add(set, instance string) {
 	t.instances[set][instance] = true
 }
 
-// err returns an error that describes the test sets.
+// err returns an error that lists the test sets, or nil if there are none.
 func (t *testCounts) err() error {
 	if len(t.attempts) == 0 {
 		return nil

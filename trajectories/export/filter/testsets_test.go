@@ -43,7 +43,7 @@ func TestTestIDs(t *testing.T) {
 		"demo__calculator-1":                      "",
 		"":                                        "", "x": "", "-": "", "/": "", "a__b": "", "django__django-": "", "django__django-11099x": "",
 	} {
-		if got := filter.TestID(id); got != want {
+		if got := filter.TestSetOfID(id); got != want {
 			t.Errorf("%q is of %q, not %q", id, got, want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestTestDatasets(t *testing.T) {
 		"verified": "", "full": "", "smith": "", "SWE-bench/SWE-smith": "", "rebench": "", "nebius/SWE-rebench": "",
 		"SWE-Gym/SWE-Gym": "", "ByteDance-Seed/Multi-SWE-RL": "", "demo": "", "live.jsonl": "", "alive": "", "": "", "+": "", "@": "",
 	} {
-		if got := filter.TestDataset(name); got != want {
+		if got := filter.TestSetOfDataset(name); got != want {
 			t.Errorf("%q is %q, not %q", name, got, want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestOfficialRows(t *testing.T) {
 			t.Fatalf("%s: %d rows, %v", file, len(set.Instances), err)
 		}
 		for _, in := range set.Instances {
-			if got := filter.TestID(in.ID); (got != "") != want.test {
+			if got := filter.TestSetOfID(in.ID); (got != "") != want.test {
 				t.Errorf("%s: %s is of %q", file, in.ID, got)
 			}
 		}

@@ -1,11 +1,11 @@
 // Package atif reads, checks and writes the Agent Trajectory Interchange Format
-// (ATIF), versions 1.0 to 1.8. An attempt is one JSON document. Its steps are turns
-// of the system, the user or the agent; the results of an agent's actions are part of
-// its step.
+// (ATIF), versions 1.0 to 1.8. An attempt is one JSON document with a list of steps. A
+// step is a message of the system, the user or the agent. The step of an agent's message
+// also has the results of its tool calls.
 //
 // Check validates a document, Write converts an attempt to a document, and Read
-// converts a document to the records of a journal. Both conversions report what the
-// other format cannot represent.
+// converts a document to the records of a journal. Write and Read report information that
+// the other format cannot represent.
 //
 //	for _, p := range atif.Check(data, atif.LatestSpec) { fmt.Println(p.Path, p.Reason) }
 //	losses, err := atif.Write(w, transcript, "resolved")
@@ -18,8 +18,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// WriteVersion is the version that Write writes: the newest one that all readers
-// support.
+// WriteVersion is the version of documents that Write makes. It is the newest version that
+// all known readers support.
 const WriteVersion = "ATIF-v1.7"
 
 // The sources of steps.
@@ -29,8 +29,8 @@ const (
 	sourceAgent  = "agent"
 )
 
-// Trajectory is a document. Nil pointers and empty optional values stand for missing
-// fields.
+// Trajectory is a document. In this and the following types, nil pointers and empty
+// optional values stand for missing fields. The tag "schema" is that of package schema.
 type Trajectory struct {
 	SchemaVersion string          `json:"schema_version" schema:"notnull,format=version"`
 	SessionID     *string         `json:"session_id,omitempty"`
@@ -63,13 +63,13 @@ type FinalMetrics struct {
 	Extra      json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
-// Step is a turn of the system, the user or the agent.
+// Step is a message of the system, the user or the agent.
 type Step struct {
 	ID        int64   `json:"step_id" schema:"required,min=1"`
 	Timestamp *string `json:"timestamp,omitempty" schema:"format=time"`
 	Source    string  `json:"source,omitempty" schema:"required,one=system|user|agent"`
 	ModelName *string `json:"model_name,omitempty"`
-	// Effort is a string or a number.
+	// Effort is the reasoning effort, a string or a number.
 	Effort      json.RawMessage `json:"reasoning_effort,omitempty" schema:"scalar"`
 	Message     *Content        `json:"message,omitempty" schema:"required"`
 	Reasoning   *string         `json:"reasoning_content,omitempty"`
@@ -79,8 +79,8 @@ type Step struct {
 	// Copied is set if the step was copied from another trajectory and must not be
 	// used for training again.
 	Copied *bool `json:"is_copied_context,omitempty"`
-	// LLMCalls is the number of model calls in this step. It is 0 if a program made
-	// the step.
+	// LLMCalls is the number of model calls in this step. It is 0 if a program and not
+	// a model produced the step.
 	LLMCalls *int64          `json:"llm_call_count,omitempty" schema:"min=0"`
 	Extra    json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
@@ -106,7 +106,7 @@ type Result struct {
 	Extra   json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
-// Ref refers to the trajectory of another agent.
+// Ref refers to the trajectory of a subagent.
 type Ref struct {
 	TrajectoryID *string         `json:"trajectory_id,omitempty"`
 	Path         *string         `json:"trajectory_path,omitempty"`
@@ -126,7 +126,7 @@ type Metrics struct {
 	Extra         json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
-// Content is a string or a list of parts.
+// Content is the content of a message or a result: a string or a list of parts.
 type Content struct {
 	Text  string
 	Parts []Part // nil for a string
@@ -155,7 +155,7 @@ type Part struct {
 	Source *Source `json:"source,omitempty"`
 }
 
-// Source is the data of a part.
+// Source is the file of an image or audio part. Path may be a data URL.
 type Source struct {
 	MediaType string   `json:"media_type" schema:"required"`
 	Path      string   `json:"path" schema:"required"`

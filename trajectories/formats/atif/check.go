@@ -19,35 +19,34 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Path + ": " + p.Reason }
 
-// SpecVersion is a minor version of the specification. Newer ones accept newer
-// documents and are stricter, whatever version a document declares.
+// SpecVersion is a minor version of the specification. Its rules apply to every document,
+// whatever version the document declares. Newer specifications accept newer documents and
+// have stricter rules.
 type SpecVersion int
 
 // The versions of the specification.
 const (
 	Spec17 SpecVersion = 7 // up to ATIF-v1.7
-	// Spec18 allows audio. It requires unique tool call IDs in a step, and references
-	// without a path to name an embedded trajectory.
+	// Spec18 allows audio. Tool call IDs must be unique in a step, and a reference
+	// without a path must refer to an embedded trajectory.
 	Spec18     SpecVersion = 8
 	LatestSpec             = Spec18
 )
 
-// MaxSize bounds a document, in bytes. Reading one needs several times as much
-// memory.
+// MaxSize bounds a document, in bytes. Reading needs several times as much memory.
 const MaxSize = 128 << 20
 
-// maxProblems bounds the problems reported for a document. maxNesting bounds the
-// depth of embedded trajectories, and maxNested their total size in bytes, since each
-// level is kept in memory while embedded ones are read.
+// Limits of a document. The limits of embedded trajectories bound the use of memory, since
+// the reader holds each level in memory while it reads the levels below.
 const (
-	maxProblems = 1000
-	maxNesting  = 32
-	maxNested   = MaxSize
+	maxProblems    = 1000    // reported problems
+	maxNesting     = 32      // depth of embedded trajectories
+	maxNestedBytes = MaxSize // total size of embedded trajectories
 )
 
-// Check validates a document: each field first, then relations between fields of
-// valid objects. Like the reference implementation, it accepts "1" and 1.0 as an
-// integer and "true" as a boolean, but not a number as a string.
+// Check validates a document. It checks each field, and the relations between the fields
+// of objects whose fields are valid. Like the reference implementation, it accepts "1" and
+// 1.0 as integers and "true" as a boolean, but not a number as a string.
 func Check(data []byte, spec SpecVersion) []Problem {
 	r := reader{spec: spec}
 	r.document(data)
@@ -60,12 +59,10 @@ type reader struct {
 	spec SpecVersion
 	// lenient accepts all versions 1.x, unknown fields of newer versions, references
 	// in the form before 1.7 or to missing trajectories, and duplicate tool call IDs.
-	// notes describes what was accepted.
-	lenient bool
-	notes   []string
-	// newer is set if the document has a version after the latest known.
-	newer       bool
-	nestedBytes int // total size of embedded trajectories
+	lenient     bool
+	notes       []string // about unusual versions and fields that were accepted
+	newer       bool     // the version of the document is newer than spec
+	nestedBytes int      // total size of embedded trajectories so far
 	problems    []Problem
 }
 
@@ -78,7 +75,8 @@ func (r *reader) problem(path, reason string) {
 	}
 }
 
-func (r *reader) unknown(path string) bool {
+// allowUnknown implements schema.Reader.AllowUnknown.
+func (r *reader) allowUnknown(path string) bool {
 	if r.lenient && r.newer {
 		r.notes = append(r.notes, fmt.Sprintf("%.200q is unknown and was ignored", path))
 		return true
@@ -87,9 +85,10 @@ func (r *reader) unknown(path string) bool {
 	return false
 }
 
+// document decodes and checks a document. It returns nil if data is not JSON.
 func (r *reader) document(data []byte) *Trajectory {
 	r.Reader = schema.New("trajectory", r.problem)
-	r.Lenient, r.AllowUnknown = true, r.unknown
+	r.Lenient, r.AllowUnknown = true, r.allowUnknown
 	r.Formats = map[string]func(string) string{"version": r.version, "time": timestampReason}
 	r.TypeReaders = map[reflect.Type]func(json.RawMessage, reflect.Value) bool{
 		reflect.TypeFor[Content]():    r.content,
@@ -114,8 +113,8 @@ func (r *reader) document(data []byte) *Trajectory {
 	return nil
 }
 
-// withRules returns a decoder that applies rules to an object whose fields are all
-// valid.
+// withRules returns a type reader for schema.Reader that decodes an object and, if all
+// fields are valid, applies rules.
 func withRules[T any](r *reader, rules func(*T)) func(json.RawMessage, reflect.Value) bool {
 	return func(raw json.RawMessage, v reflect.Value) bool {
 		problemsBefore := len(r.problems)
@@ -124,26 +123,27 @@ func withRules[T any](r *reader, rules func(*T)) func(json.RawMessage, reflect.V
 		}
 		r.Struct(raw, v)
 		if len(r.problems) == problemsBefore {
-			rules(v.Addr().Interface().(*T)) //nolint:errcheck // it is registered for this type
+			rules(v.Addr().Interface().(*T)) //nolint:errcheck // the reader is registered for this type
 		}
 		return len(r.problems) == problemsBefore
 	}
 }
 
-// checkNesting bounds the depth and the size of embedded trajectories.
+// checkNesting checks the depth and the size of embedded trajectories, of which raw is one
+// unless it is the document.
 func (r *reader) checkNesting(raw json.RawMessage) bool {
 	switch depth := r.Depth("subagent_trajectories"); {
 	case depth == maxNesting:
 		return r.Report("embedded trajectories more than %d levels deep", maxNesting)
 	case depth > 0:
-		if r.nestedBytes += len(raw); r.nestedBytes > maxNested {
+		if r.nestedBytes += len(raw); r.nestedBytes > maxNestedBytes {
 			return r.Report("embedded trajectories are too large to check")
 		}
 	}
 	return true
 }
 
-// problemAt reports a problem with a part of the current value.
+// problemAt reports a problem with the part of the current value at key.
 func (r *reader) problemAt(key, format string, args ...any) {
 	r.Within(key, func() { r.Report(format, args...) })
 }

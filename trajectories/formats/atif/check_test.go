@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// sharedFile reads a real trajectory, which is not part of the repository.
-func sharedFile(t *testing.T, name string) []byte {
+// realFile reads a real trajectory, which is not part of the repository.
+func realFile(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(corpustest.RealData(t, "trajectories/atif/"+name))
 	if err != nil {
@@ -21,8 +21,8 @@ func sharedFile(t *testing.T, name string) []byte {
 	return data
 }
 
-// sharedFiles returns the names of real trajectories that match.
-func sharedFiles(t *testing.T, patterns ...string) []string {
+// realFiles returns the names of real trajectories that match a pattern.
+func realFiles(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	dir := corpustest.RealData(t, "trajectories/atif")
 	paths := corpustest.Glob(t, dir, patterns...)
@@ -32,15 +32,15 @@ func sharedFiles(t *testing.T, patterns ...string) []string {
 	return paths
 }
 
-// TestVerdicts compares Check with the results of the reference implementation, for
-// both versions.
+// TestVerdicts compares Check with the reference implementation, for both versions of the
+// specification.
 func TestVerdicts(t *testing.T) {
 	var cases []struct {
-		File string `json:"file"`
-		V7   bool   `json:"valid_v1_7_models"`
-		V8   bool   `json:"valid_v1_8_models"`
+		File    string `json:"file"`
+		Valid17 bool   `json:"valid_v1_7_models"`
+		Valid18 bool   `json:"valid_v1_8_models"`
 	}
-	if err := json.Unmarshal(sharedFile(t, "cases/manifest.json"), &cases); err != nil {
+	if err := json.Unmarshal(realFile(t, "cases/manifest.json"), &cases); err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) < 48 {
@@ -48,12 +48,12 @@ func TestVerdicts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.File, func(t *testing.T) {
-			data := sharedFile(t, "cases/"+c.File)
-			for edition, valid := range map[atif.SpecVersion]bool{atif.Spec17: c.V7, atif.Spec18: c.V8} {
-				problems := atif.Check(data, edition)
-				t.Logf("edition %d: %v", edition, problems)
+			data := realFile(t, "cases/"+c.File)
+			for spec, valid := range map[atif.SpecVersion]bool{atif.Spec17: c.Valid17, atif.Spec18: c.Valid18} {
+				problems := atif.Check(data, spec)
+				t.Logf("edition %d: %v", spec, problems)
 				if (len(problems) == 0) != valid {
-					t.Errorf("edition %d: valid is %t, want %t", edition, !valid, valid)
+					t.Errorf("edition %d: valid is %t, want %t", spec, !valid, valid)
 				}
 			}
 		})
@@ -62,19 +62,19 @@ func TestVerdicts(t *testing.T) {
 
 // TestRealFilesAreValid checks trajectories of other agents.
 func TestRealFilesAreValid(t *testing.T) {
-	for _, path := range sharedFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json") {
-		for _, p := range atif.Check(sharedFile(t, path), atif.Spec17) {
+	for _, path := range realFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json") {
+		for _, p := range atif.Check(realFile(t, path), atif.Spec17) {
 			t.Errorf("%s: %s", path, p)
 		}
 	}
 }
 
-// TestDeepNesting checks that embedded trajectories are bounded.
+// TestDeepNesting checks the limits of nesting and size.
 func TestDeepNesting(t *testing.T) {
 	const open, end = `{"trajectory_id":"t","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}],"subagent_trajectories":[`, `]}`
-	for depth, fine := range map[int]bool{20: true, 40: false, 3000: false} {
+	for depth, wantValid := range map[int]bool{20: true, 40: false, 3000: false} {
 		problems := atif.Check([]byte(strings.Repeat(open, depth)+strings.Repeat(end, depth)), atif.LatestSpec)
-		if (len(problems) == 0) != fine {
+		if (len(problems) == 0) != wantValid {
 			t.Errorf("%d deep: %.300v", depth, problems)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 )
 
 // addChildren adds the trajectories of the children of an attempt to its document.
-// Results of commands that started a child refer to it.
 func (b *builder) addChildren(doc *Trajectory) {
 	number := 0
 	if p := b.t.Header.Parent; p != nil {
@@ -17,27 +16,29 @@ func (b *builder) addChildren(doc *Trajectory) {
 		doc.TrajectoryID = ptr(childID(number))
 	}
 	for _, child := range b.root.ChildrenOf(number) {
-		inner := newBuilder(child, b.root)
-		sub := inner.document("")
-		b.err = cmp.Or(b.err, inner.err)
-		for _, text := range inner.losses {
-			if !slices.Contains(b.losses, text) {
-				b.losses = append(b.losses, text)
+		childBuilder := newBuilder(child, b.root)
+		childDoc := childBuilder.document("")
+		b.err = cmp.Or(b.err, childBuilder.err)
+		for _, loss := range childBuilder.losses {
+			if !slices.Contains(b.losses, loss) {
+				b.losses = append(b.losses, loss)
 			}
 		}
-		if sub != nil && len(sub.Steps) == 0 { // ATIF does not allow a trajectory without steps
+		if childDoc != nil && len(childDoc.Steps) == 0 { // ATIF does not allow a trajectory without steps
 			b.losses = append(b.losses, fmt.Sprintf("child %d, which ended before its first message", child.Header.Parent.Child))
 			continue
 		}
-		if sub != nil {
-			doc.Subagents = append(doc.Subagents, *sub)
+		if childDoc != nil {
+			doc.Subagents = append(doc.Subagents, *childDoc)
 		}
 	}
 }
 
+// childID returns the trajectory ID of child n.
 func childID(n int) string { return fmt.Sprintf("child-%d", n) }
 
-// refs returns the references of the result of an execution.
+// refs returns the references to the children that the execution with the given record ID
+// started.
 func (b *builder) refs(execution int) []Ref {
 	if execution == 0 {
 		return nil
@@ -54,9 +55,9 @@ func (b *builder) refs(execution int) []Ref {
 	return refs
 }
 
-// subagents converts the trajectories of children in a document that mini wrote,
-// including children of children.
-func (t *Trajectory) subagents(imported trajectories.Import) ([]*File, error) {
+// children converts the trajectories of children in a document that mini wrote, including
+// children of children.
+func (t *Trajectory) children(imported trajectories.Import) ([]*File, error) {
 	var files []*File
 	for i := range t.Subagents {
 		sub := &t.Subagents[i]

@@ -19,19 +19,20 @@ func shortAttempt(t *testing.T, h trajectories.Header, command string, calls ...
 	b := &journalBuilder{t: t}
 	h.Format, h.InstanceID, h.Attempt = trajectories.Format, "a__b-1", 1
 	b.add(trajectories.TypeHeader, h)
-	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
-	b.say(trajectories.CausePrompt, model.Message{Role: model.User, Content: "task"})
-	b.call(1, 0.5)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "do"}, command)
+	b.message(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
+	b.message(trajectories.CausePrompt, model.Message{Role: model.User, Content: "task"})
+	b.addCall(1, 0.5)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "do"}, command)
 	for _, c := range calls {
 		b.add(trajectories.TypeTool, c)
 	}
 	b.addExecution(command, "out", 0)
-	b.say(trajectories.CauseObservation, model.Message{Role: model.User, Content: "out"})
-	b.outcome()
+	b.message(trajectories.CauseObservation, model.Message{Role: model.User, Content: "out"})
+	b.addOutcome()
 	return b.transcript()
 }
 
+// childTool returns a tool call that started the given children.
 func childTool(children ...int) trajectories.ToolCall {
 	var list []trajectories.ChildResult
 	for _, n := range children {
@@ -41,14 +42,15 @@ func childTool(children ...int) trajectories.ToolCall {
 	return trajectories.ToolCall{Name: "delegate", Details: details}
 }
 
-func child(n, of int) trajectories.Header {
-	return trajectories.Header{Parent: &trajectories.Parent{Child: n, ParentChild: of, Depth: 1 + min(of, 1), Step: 1, Task: "x"}}
+// childHeader returns the header of child n, which parentChild started.
+func childHeader(n, parentChild int) trajectories.Header {
+	return trajectories.Header{Parent: &trajectories.Parent{Child: n, ParentChild: parentChild, Depth: 1 + min(parentChild, 1), Step: 1, Task: "x"}}
 }
 
 func TestChildren(t *testing.T) {
 	tr := shortAttempt(t, trajectories.Header{}, "mini-tool delegate x; mini-tool delegate y", childTool(1), childTool(3))
 	tr.Children = []*trajectories.Transcript{
-		shortAttempt(t, child(3, 0), "c"), shortAttempt(t, child(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, child(2, 1), "b"),
+		shortAttempt(t, childHeader(3, 0), "c"), shortAttempt(t, childHeader(1, 0), "mini-tool delegate z", childTool(2)), shortAttempt(t, childHeader(2, 1), "b"),
 	}
 	data, losses := write(t, tr, "")
 	if len(losses) > 0 {
@@ -87,7 +89,7 @@ func TestChildren(t *testing.T) {
 	if want := []string{"child-1", "child-3", "in child-1", "child-2", "in child-2", "in child-3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
-	f, restored := transcriptOf(t, "a.json", data)
+	f, restored := readTranscript(t, "a.json", data)
 	for _, c := range f.Children {
 		tr2, err := trajectories.BuildTranscript(c.Iter())
 		if err != nil {
@@ -97,7 +99,7 @@ func TestChildren(t *testing.T) {
 	}
 	rewritten, _ := write(t, restored, "")
 	if !bytes.Equal(rewritten, data) && len(f.Children) == 3 {
-		// Only the import record is new.
+		// Reading may only add the import record.
 		var a, b any
 		_, _ = json.Unmarshal(data, &a), json.Unmarshal(rewritten, &b)
 		dropImport(a)
@@ -111,19 +113,19 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// dropImport removes the import record and the record numbers that it shifts.
+// dropImport removes the import record, and all record IDs, which it shifts.
 func dropImport(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range []string{"import", "record", "execution", "records", "id", "parent_id"} {
 			delete(v, key)
 		}
-		for _, one := range v {
-			dropImport(one)
+		for _, element := range v {
+			dropImport(element)
 		}
 	case []any:
-		for _, one := range v {
-			dropImport(one)
+		for _, element := range v {
+			dropImport(element)
 		}
 	}
 }

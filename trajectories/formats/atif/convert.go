@@ -16,16 +16,15 @@ import (
 
 // converter converts a document of another agent to records.
 type converter struct {
-	doc      *Trajectory
-	newer    bool // the version is newer than LatestSpec
-	imported trajectories.Import
-	records  []trajectories.Record
-	err      error
-	// lossCounts counts the steps per loss.
-	lossCounts map[string]int
-	usage      model.Usage
-	cost       model.Cost
-	calls      int
+	doc        *Trajectory
+	newer      bool // the version is newer than LatestSpec
+	imported   trajectories.Import
+	records    []trajectories.Record
+	err        error
+	lossCounts map[string]int // number of occurrences by loss
+	usage      model.Usage    // total of the calls
+	cost       model.Cost     // total of the calls
+	calls      int            // number of calls
 }
 
 func (conv *converter) convert() (*File, error) {
@@ -54,17 +53,18 @@ func (conv *converter) add(t trajectories.Type, at time.Time, data any) {
 	conv.records = append(conv.records, trajectories.Record{ID: n + 1, Parent: n, Type: t, Time: at, Data: body})
 }
 
-// firstTime returns the earliest timestamp.
+// firstTime returns the time of the first step that has one, or the zero time.
 func (conv *converter) firstTime() time.Time {
 	for _, s := range conv.doc.Steps {
-		if at := timeOf(s.Timestamp); !at.IsZero() {
+		if at := parseTimestamp(s.Timestamp); !at.IsZero() {
 			return at
 		}
 	}
 	return time.Time{}
 }
 
-func timeOf(stamp *string) time.Time {
+// parseTimestamp returns the time of a valid timestamp, or the zero time for nil.
+func parseTimestamp(stamp *string) time.Time {
 	at, _ := parseTime(value(stamp))
 	return at
 }
@@ -72,25 +72,26 @@ func timeOf(stamp *string) time.Time {
 func (conv *converter) header() trajectories.Header {
 	h := trajectories.Header{Format: trajectories.Format, ModelName: value(conv.doc.Agent.ModelName)}
 	for _, raw := range conv.doc.Agent.Tools {
-		var t struct {
+		var tool struct {
 			Function *model.ToolDefinition `json:"function"`
 		}
-		if json.Unmarshal(raw, &t) != nil || t.Function == nil || t.Function.Name == "" {
+		if json.Unmarshal(raw, &tool) != nil || tool.Function == nil || tool.Function.Name == "" {
 			conv.addLoss("a tool definition that is not a function is kept as data only")
 			continue
 		}
-		if len(t.Function.Parameters) == 0 {
-			t.Function.Parameters = json.RawMessage("{}")
+		if len(tool.Function.Parameters) == 0 {
+			tool.Function.Parameters = json.RawMessage("{}")
 		}
-		h.Tools = append(h.Tools, *t.Function)
+		h.Tools = append(h.Tools, *tool.Function)
 	}
 	return h
 }
 
 func (conv *converter) addLoss(sentence string) { conv.lossCounts[sentence]++ }
 
+// addStep adds the records of a step.
 func (conv *converter) addStep(s Step) {
-	at := timeOf(s.Timestamp)
+	at := parseTimestamp(s.Timestamp)
 	text, images := conv.content(s.Message)
 	m := trajectories.Message{Cause: trajectories.CausePrompt, Message: model.Message{Content: text, Images: images}}
 	switch s.Source {
@@ -105,8 +106,9 @@ func (conv *converter) addStep(s Step) {
 	conv.addResults(s, at)
 }
 
-// fillReply sets the fields of an agent's step. Steps that were copied from another
-// trajectory or not written by a model become part of the prompt.
+// fillReply sets the fields of the message of an agent's step, and adds its call. A step
+// that was copied from another trajectory, or that no model wrote, becomes a part of the
+// prompt.
 func (conv *converter) fillReply(s Step, m *trajectories.Message, at time.Time) {
 	m.Role = model.Assistant
 	m.Reasoning = value(s.Reasoning)
@@ -128,11 +130,12 @@ func (conv *converter) fillReply(s Step, m *trajectories.Message, at time.Time) 
 		conv.addLoss("a step made by a program, not a model, is part of the prompt, not a reply")
 	default:
 		m.Cause = trajectories.CauseReply
-		m.Actions = commandsOf(m.ToolCalls)
+		m.Actions = shellCommands(m.ToolCalls)
 		conv.addCall(s, at)
 	}
 }
 
+// addCall adds the call of a step, unless the step has no data about it.
 func (conv *converter) addCall(s Step, at time.Time) {
 	if s.Metrics == nil && s.ModelName == nil {
 		return
@@ -143,17 +146,17 @@ func (conv *converter) addCall(s Step, at time.Time) {
 	conv.add(trajectories.TypeCall, at, c)
 }
 
-// addResults adds messages with the results of a step. If no result names its call and
-// there are as many results as calls, they are matched in order.
+// addResults adds messages with the results of a step. If no result has a call ID and
+// there are as many results as tool calls, they correspond in order.
 func (conv *converter) addResults(s Step, at time.Time) {
 	results := s.results()
-	inOrder := len(results) == len(s.Calls) && !slices.ContainsFunc(results, func(r Result) bool { return r.CallID != nil })
+	matchInOrder := len(results) == len(s.Calls) && !slices.ContainsFunc(results, func(r Result) bool { return r.CallID != nil })
 	for i, r := range results {
 		if len(r.Refs) > 0 {
 			conv.addLoss("a reference to the trajectory of another agent is kept as data only")
 		}
 		if r.Content == nil && len(r.Refs) > 0 {
-			continue // there is no text
+			continue // the result has no text
 		}
 		m := trajectories.Message{Cause: trajectories.CauseObservation}
 		m.Role = model.User
@@ -161,7 +164,7 @@ func (conv *converter) addResults(s Step, at time.Time) {
 		switch {
 		case r.CallID != nil:
 			m.Role, m.ToolCallID = model.Tool, *r.CallID
-		case inOrder:
+		case matchInOrder:
 			m.Role, m.ToolCallID = model.Tool, s.Calls[i].ID
 			conv.addLoss("results without a call ID were matched to calls in order")
 		}
@@ -169,7 +172,7 @@ func (conv *converter) addResults(s Step, at time.Time) {
 	}
 }
 
-// content returns the text of a content, and its embedded images.
+// content returns the text and the embedded images of a content.
 func (conv *converter) content(c *Content) (string, []model.Image) {
 	if c == nil {
 		return "", nil
@@ -196,7 +199,7 @@ func (conv *converter) content(c *Content) (string, []model.Image) {
 	return text.String(), images
 }
 
-// inlineData returns the data of a "data:" URL.
+// inlineData returns the data of a source whose path is a data URL.
 func inlineData(s *Source) ([]byte, bool) {
 	rest, ok := strings.CutPrefix(s.Path, "data:"+s.MediaType+";base64,")
 	if !ok {
@@ -206,7 +209,7 @@ func inlineData(s *Source) ([]byte, bool) {
 	return data, err == nil
 }
 
-// addOutcome adds an outcome if the document says that the work was submitted.
+// addOutcome adds an outcome if the exit status in the extra data is "Submitted".
 func (conv *converter) addOutcome() {
 	var x struct {
 		ExitStatus *string `json:"exit_status"`
@@ -223,14 +226,14 @@ func (conv *converter) addOutcome() {
 		o.Source = trajectories.SourceSubmitted
 	}
 	for _, s := range slices.Backward(conv.doc.Steps) {
-		if o.End = timeOf(s.Timestamp); !o.End.IsZero() {
+		if o.End = parseTimestamp(s.Timestamp); !o.End.IsZero() {
 			break
 		}
 	}
 	conv.add(trajectories.TypeOutcome, o.End, o)
 }
 
-// documentLosses adds losses that concern the document as a whole.
+// documentLosses adds losses about the document as a whole.
 func (conv *converter) documentLosses() {
 	if ref := value(conv.doc.Continued); ref != "" {
 		conv.imported.Losses = append(conv.imported.Losses, fmt.Sprintf("the trajectory continues in %.200q", ref))
@@ -240,10 +243,10 @@ func (conv *converter) documentLosses() {
 	}
 }
 
-// finish fills in the import record. It contains the document, which Write writes
-// again.
+// finish sets the data of the import record. It contains the document, so that Write can
+// write the document again.
 func (conv *converter) finish() {
-	if conv.newer { // unknown fields were dropped
+	if conv.newer { // the document has no unknown fields anymore
 		conv.doc.SchemaVersion = fmt.Sprintf("ATIF-v1.%d", LatestSpec)
 	}
 	for _, sentence := range slices.Sorted(maps.Keys(conv.lossCounts)) {

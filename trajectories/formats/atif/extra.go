@@ -9,38 +9,38 @@ import (
 
 // The following types are the "extra" data that mini writes.
 
-// extraRoot is the extra of a trajectory. The fields of the outcome, such as
+// extraRoot is the extra data of a trajectory. The fields of the outcome, such as
 // exit_status and submission, are at the top level.
 type extraRoot struct {
-	// Journal is the format of the journal; it marks documents that mini wrote.
-	// Records are the journal without the responses of providers.
+	// Journal is the format of the journal. Only documents that mini wrote have it.
 	Journal string `json:"journal"`
 	Verdict string `json:"verdict,omitempty"`
 	*trajectories.Outcome
+	// Records are the records of the journal without provider responses.
 	Records []trajectories.Record `json:"records"`
 }
 
-// extraStep is the extra of a step, as the ATIF specification suggests it: how the
-// step changed the context.
+// extraStep is the extra data of a step that changed the context, as suggested by the ATIF
+// specification.
 type extraStep struct {
 	Context contextManagement `json:"context_management"`
 }
 
+// contextManagement describes how a step changed the context.
 type contextManagement struct {
 	Type     string `json:"type"`
 	Boundary string `json:"boundary"`
 }
 
-// extraToolCall is the extra of a tool call. Written is set if the command was in the
-// text of the reply, so the ID is not the model's.
+// extraToolCall is the extra data of a tool call. Written is set if the command was in the
+// text of the reply and Write made the tool call, including its ID.
 type extraToolCall struct {
 	Written bool `json:"written,omitempty"`
 }
 
-// extraResult is the extra of a result: how the execution ended, or why there was
-// none.
+// extraResult is the extra data of a result.
 type extraResult struct {
-	Cause    trajectories.Cause   `json:"cause,omitempty"`
+	Cause    trajectories.Cause   `json:"cause,omitempty"` // cause of the message unless it is an observation
 	ExitCode *int                 `json:"returncode,omitempty"`
 	Duration trajectories.Seconds `json:"duration,omitempty"`
 	TimedOut bool                 `json:"timed_out,omitempty"`
@@ -52,17 +52,17 @@ var shellTools = map[string]bool{
 	"execute_command": true, "run_command": true,
 }
 
-// commandsOf returns the shell commands of tool calls. It ignores input to running
+// shellCommands returns the shell commands of tool calls. It ignores input to running
 // commands.
-func commandsOf(calls []model.ToolCall) []string {
+func shellCommands(calls []model.ToolCall) []string {
 	var commands []string
 	for _, c := range calls {
-		var a struct {
+		var args struct {
 			Command *string `json:"command"`
 			Input   any     `json:"is_input"`
 		}
-		if shellTools[c.Name] && json.Unmarshal([]byte(c.Arguments), &a) == nil && a.Command != nil && a.Input != true && a.Input != "true" {
-			commands = append(commands, *a.Command)
+		if shellTools[c.Name] && json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Command != nil && args.Input != true && args.Input != "true" {
+			commands = append(commands, *args.Command)
 		}
 	}
 	return commands

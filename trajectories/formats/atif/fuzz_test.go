@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// seeds adds documents of mini and small documents of others.
-func seeds(f *testing.F) {
+// addSeeds adds documents that mini wrote, and small documents of other agents.
+func addSeeds(f *testing.F) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil {
@@ -33,7 +33,7 @@ func seeds(f *testing.F) {
 }
 
 func FuzzCheck(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		old, newest := atif.Check(data, atif.Spec17), atif.Check(data, atif.LatestSpec)
 		if len(old) > 1001 || len(newest) > 1001 {
@@ -47,27 +47,28 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzRead checks that a document that was read can be written, is valid, and is
-// unchanged after reading and writing it again.
+// FuzzRead checks that a document that was read can be written, and that reading and
+// writing it repeatedly does not change it.
 func FuzzRead(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := atif.Read("f.json", data)
 		if err != nil {
 			return
 		}
 		first := rewrite(t, file)
-		again, err := atif.Read("f.json", first)
+		reread, err := atif.Read("f.json", first)
 		if err != nil {
 			t.Fatalf("cannot read the written document: %v\n%s", err, first)
 		}
-		if second := rewrite(t, again); !bytes.Equal(checkStable(t, second), second) {
+		if second := rewrite(t, reread); !bytes.Equal(rewriteDocument(t, second), second) {
 			t.Errorf("differs each time:\n%s", second)
 		}
 	})
 }
 
-func checkStable(t *testing.T, data []byte) []byte {
+// rewriteDocument reads a document and writes it again.
+func rewriteDocument(t *testing.T, data []byte) []byte {
 	t.Helper()
 	f, err := atif.Read("f.json", data)
 	if err != nil {
@@ -76,7 +77,7 @@ func checkStable(t *testing.T, data []byte) []byte {
 	return rewrite(t, f)
 }
 
-// rewrite writes a file.
+// rewrite writes a file that was read as a document.
 func rewrite(t *testing.T, f *atif.File) []byte {
 	t.Helper()
 	tr, err := trajectories.BuildTranscript(f.Iter())

@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// extraMetrics is the extra of metrics: counts for which ATIF has no field.
+// extraMetrics is the extra data of metrics: counts for which ATIF has no field.
 type extraMetrics struct {
 	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
 	CacheWrite     int64 `json:"cache_write_tokens,omitempty"`
@@ -15,13 +15,13 @@ type extraMetrics struct {
 	Unpriced       int64 `json:"unpriced_calls,omitempty"`
 }
 
-// metrics returns the metrics of a call; nil if nothing was counted.
+// metrics returns the metrics of a call; nil if the call has neither usage nor cost.
 func (b *builder) metrics(c *trajectories.Call) *Metrics {
 	u := c.Usage
 	if u == (model.Usage{}) && c.Cost == 0 {
 		return nil
 	}
-	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: costOf(c.Cost, u)}
+	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: knownCost(c.Cost, u)}
 	if u.CacheRead > 0 {
 		m.Cached = &u.CacheRead
 	}
@@ -29,8 +29,8 @@ func (b *builder) metrics(c *trajectories.Call) *Metrics {
 	return m
 }
 
-// costOf returns nil for an unknown cost, since 0 means free.
-func costOf(c model.Cost, u model.Usage) *float64 {
+// knownCost returns the cost, or nil if it is unknown. A cost of 0 means free.
+func knownCost(c model.Cost, u model.Usage) *float64 {
 	if c == 0 && u.Unpriced > 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (b *builder) totals() *FinalMetrics {
 	}
 	m := &FinalMetrics{Steps: ptr(int64(len(b.steps)))}
 	if u != (model.Usage{}) || cost != 0 {
-		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, costOf(cost, u)
+		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, knownCost(cost, u)
 	}
 	m.Extra = b.extra(struct {
 		Calls int `json:"model_calls,omitempty"`
@@ -72,8 +72,8 @@ func (b *builder) totals() *FinalMetrics {
 	return m
 }
 
-// usage converts metrics. It also reads counts from extra, under the names that other
-// agents use.
+// usage returns the usage and the cost in metrics. It also reads counts in the extra data
+// that mini or other agents wrote.
 func (m *Metrics) usage() (model.Usage, model.Cost) {
 	var u model.Usage
 	if m == nil {
@@ -86,7 +86,7 @@ func (m *Metrics) usage() (model.Usage, model.Cost) {
 		} `json:"completion_tokens_details"`
 		CacheCreation int64 `json:"cache_creation_input_tokens"`
 	}
-	_ = json.Unmarshal(m.Extra, &x) // extra may have any form
+	_ = json.Unmarshal(m.Extra, &x) // the extra data can have any form
 	u = model.Usage{
 		Prompt: value(m.Prompt), Completion: value(m.Completion), CacheRead: value(m.Cached),
 		Reasoning:  max(x.Reasoning, x.Details.Reasoning),
@@ -98,6 +98,7 @@ func (m *Metrics) usage() (model.Usage, model.Cost) {
 	return u, model.Cost(value(m.Cost))
 }
 
+// value returns *p, or the zero value for nil.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T

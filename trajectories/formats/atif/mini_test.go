@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var began = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+var startTime = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-// journalBuilder builds a journal with given IDs and times.
+// journalBuilder builds a journal with fixed times. Methods that add a record return its ID.
 type journalBuilder struct {
 	t       *testing.T
 	records []trajectories.Record
@@ -36,16 +36,16 @@ func (b *journalBuilder) add(t trajectories.Type, data any) int {
 	}
 	n := len(b.records)
 	b.records = append(b.records, trajectories.Record{
-		ID: n + 1, Parent: n, Type: t, Time: began.Add(time.Duration(n) * time.Second), Data: body,
+		ID: n + 1, Parent: n, Type: t, Time: startTime.Add(time.Duration(n) * time.Second), Data: body,
 	})
 	return n + 1
 }
 
-func (b *journalBuilder) say(cause trajectories.Cause, m model.Message, actions ...string) int {
+func (b *journalBuilder) message(cause trajectories.Cause, m model.Message, actions ...string) int {
 	return b.add(trajectories.TypeMessage, trajectories.Message{Message: m, Cause: cause, Actions: actions})
 }
 
-func (b *journalBuilder) call(n int64, cost model.Cost) {
+func (b *journalBuilder) addCall(n int64, cost model.Cost) {
 	b.add(trajectories.TypeCall, trajectories.Call{
 		Usage: model.Usage{Prompt: 100 * n, Completion: 10 * n, CacheRead: 50 * n, CacheWrite: 7, CacheWriteHour: 3, Reasoning: 2},
 		Cost:  cost, Finish: model.FinishToolCalls, Model: "model-2026", Start: b.nextTime(), Duration: trajectories.Seconds(time.Second), RequestCount: 1,
@@ -60,7 +60,7 @@ func (b *journalBuilder) addExecution(command, output string, code int) {
 }
 
 func (b *journalBuilder) nextTime() time.Time {
-	return began.Add(time.Duration(len(b.records)) * time.Second)
+	return startTime.Add(time.Duration(len(b.records)) * time.Second)
 }
 
 func (b *journalBuilder) transcript() *trajectories.Transcript {
@@ -78,11 +78,11 @@ func (b *journalBuilder) transcript() *trajectories.Transcript {
 	return t
 }
 
-func (b *journalBuilder) outcome() {
+func (b *journalBuilder) addOutcome() {
 	b.add(trajectories.TypeDiff, trajectories.Diff{Base: "abc", Patch: trajectories.Bytes("diff\xff\n"), Exact: true})
 	o := trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes("diff --git a/x b/x\n"),
-		Source: trajectories.SourceSubmitted, Start: began, End: b.nextTime(), Warnings: []string{"one"},
+		Source: trajectories.SourceSubmitted, Start: startTime, End: b.nextTime(), Warnings: []string{"one"},
 	}
 	for _, r := range b.records {
 		var c trajectories.Call
@@ -100,20 +100,20 @@ func (b *journalBuilder) start(tools ...model.ToolDefinition) {
 	})
 	b.add(trajectories.TypeScrub, trajectories.Scrub{OK: true, Head: "abc"})
 	b.addExecution("pip install .", "ok\n", 0)
-	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "You <are> & \u2028 helpful."})
-	b.say(trajectories.CausePrompt, model.Message{
+	b.message(trajectories.CausePrompt, model.Message{Role: model.System, Content: "You <are> & \u2028 helpful."})
+	b.message(trajectories.CausePrompt, model.Message{
 		Role: model.User, Content: "Fix it.", Images: []model.Image{{MediaType: "image/png", Data: []byte("\x89PNG")}},
 	})
 }
 
 // toolRun returns an attempt with tool calls and all kinds of records.
-func toolRun(t *testing.T) *trajectories.Transcript {
+func toolAttempt(t *testing.T) *trajectories.Transcript {
 	b := &journalBuilder{t: t}
 	b.start(model.ToolDefinition{Name: "bash", Description: "Run it.", Parameters: json.RawMessage(`{"type":"object"}`)})
-	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 5, To: 5}}})
+	b.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: 5, To: 5}}})
 	b.add(trajectories.TypeCall, trajectories.Call{Error: "429", Start: b.nextTime(), RequestCount: 10, Cost: 0.001})
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{
 		Role: model.Assistant, Content: "Look.", Reasoning: "hm", ProviderData: json.RawMessage(`[{"signature":"x"}]`),
 		ToolCalls: []model.ToolCall{
 			{ID: "a", Name: "bash", Arguments: `{"command": "ls"}`},
@@ -122,96 +122,96 @@ func toolRun(t *testing.T) *trajectories.Transcript {
 		},
 	}, "ls", "false", "never")
 	b.addExecution("ls", "x\xfe\n", 0)
-	first := b.say(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: "a", Content: "<returncode>0</returncode>"})
+	first := b.message(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: "a", Content: "<returncode>0</returncode>"})
 	b.addExecution("false", "", 1)
-	b.say(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: "b", Content: "<returncode>1</returncode>"})
-	b.say(trajectories.CauseRejection, model.Message{Role: model.Tool, ToolCallID: "c", Content: "no"})
-	b.call(2, 0.5)
-	b.say(trajectories.CauseReply, model.Message{
+	b.message(trajectories.CauseObservation, model.Message{Role: model.Tool, ToolCallID: "b", Content: "<returncode>1</returncode>"})
+	b.message(trajectories.CauseRejection, model.Message{Role: model.Tool, ToolCallID: "c", Content: "no"})
+	b.addCall(2, 0.5)
+	b.message(trajectories.CauseReply, model.Message{
 		Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: "d", Name: "python", Arguments: `{"x`}, {ID: "d", Name: "bash", Arguments: `{}`}},
 	}, "")
-	b.say(trajectories.CauseFormatError, model.Message{Role: model.Tool, ToolCallID: "d", Content: "no such tool"})
-	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{
+	b.message(trajectories.CauseFormatError, model.Message{Role: model.Tool, ToolCallID: "d", Content: "no such tool"})
+	b.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{
 		{From: first - 6, To: first - 6}, {Message: &model.Message{Role: model.User, Content: "left out"}}, {From: first, To: first + 2},
 	}})
-	b.call(3, 1)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "Nothing to call."})
-	b.say(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "your reply has no tool call"})
-	b.call(3, 0)
-	b.say(trajectories.CauseReply, model.Message{
+	b.addCall(3, 1)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "Nothing to call."})
+	b.message(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "your reply has no tool call"})
+	b.addCall(3, 0)
+	b.message(trajectories.CauseReply, model.Message{
 		Role: model.Assistant, Content: "Done.",
 		ToolCalls: []model.ToolCall{{ID: "e", Name: "bash", Arguments: `{"command":"submit"}`}, {ID: "f", Name: "bash", Arguments: `{"command":"more"}`}},
 	}, "submit", "more")
 	b.addExecution("submit", "diff", 0)
 	b.add(trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 4, Applies: true})
-	b.say(trajectories.CauseNotRun, model.Message{Role: model.Tool, ToolCallID: "f", Content: "Not run."})
-	b.outcome()
+	b.message(trajectories.CauseNotRun, model.Message{Role: model.Tool, ToolCallID: "f", Content: "Not run."})
+	b.addOutcome()
 	return b.transcript()
 }
 
 // textRun returns an attempt with commands in the text of replies.
-func textRun(t *testing.T) *trajectories.Transcript {
+func textAttempt(t *testing.T) *trajectories.Transcript {
 	b := &journalBuilder{t: t}
 	b.start()
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
 	b.addExecution("ls", "x\n", 2)
-	b.say(trajectories.CauseObservation, model.Message{Role: model.User, Content: "x\n"})
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "two blocks"}, "a", "b")
-	b.say(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "one block"})
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nrm -rf x\n```"}, "rm -rf x")
-	b.say(trajectories.CauseRejection, model.Message{Role: model.User, Content: "no"})
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.message(trajectories.CauseObservation, model.Message{Role: model.User, Content: "x\n"})
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "two blocks"}, "a", "b")
+	b.message(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "one block"})
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nrm -rf x\n```"}, "rm -rf x")
+	b.message(trajectories.CauseRejection, model.Message{Role: model.User, Content: "no"})
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "patch", 0)
-	b.add(trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 4, SentBack: true})
-	b.say(trajectories.CauseMalformedPatch, model.Message{Role: model.User, Content: "does not apply"})
+	b.add(trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 4, ReportedToModel: true})
+	b.message(trajectories.CauseMalformedPatch, model.Message{Role: model.User, Content: "does not apply"})
 	b.add(trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Interrupted, ExitStatus: "Interrupted", Steps: 4})
 	last := len(b.records)
 	b.add(trajectories.TypeResume, trajectories.Resume{MiniVersion: "1.3", Record: last - 2})
 	b.add(trajectories.TypeReplay, trajectories.Replay{Record: 3, Match: "exact"})
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "diff", 0)
-	b.outcome()
+	b.addOutcome()
 	return b.transcript()
 }
 
 // userRun returns an attempt with messages and commands of the user.
-func userRun(t *testing.T) *trajectories.Transcript {
+func userAttempt(t *testing.T) *trajectories.Transcript {
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
 	b := &journalBuilder{t: t}
 	b.start()
 	b.add(trajectories.TypeExecution, trajectories.Execution{Command: "pwd", Output: []byte("/\n"), ByUser: true})
-	b.say(trajectories.CauseUserCommand, user("The user ran a command: pwd"), "pwd")
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
+	b.message(trajectories.CauseUserCommand, user("The user ran a command: pwd"), "pwd")
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
 	b.add(trajectories.TypeDecision, trajectories.CommandDecision{Command: "ls", Decision: trajectories.Decision{
 		Action: trajectories.Allow, By: "user", Previous: []trajectories.Decision{{Action: trajectories.Ask, By: "rule", Rule: "ls"}},
 	}})
 	b.addExecution("ls", "x\n", 2)
-	b.say(trajectories.CauseObservation, user("x\n"))
-	b.say(trajectories.CauseInterruption, user("use find"))
-	b.say(trajectories.CauseSteer, user("and be quick"))
+	b.message(trajectories.CauseObservation, user("x\n"))
+	b.message(trajectories.CauseInterruption, user("use find"))
+	b.message(trajectories.CauseSteer, user("and be quick"))
 	b.add(trajectories.TypeLimits, trajectories.Limits{Steps: 3})
 	b.add(trajectories.TypeExecution, trajectories.Execution{Command: "ls -a", Output: []byte(".\n"), ByUser: true})
-	b.say(trajectories.CauseUserCommand, user("The user ran a command: ls -a"), "ls -a")
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.message(trajectories.CauseUserCommand, user("The user ran a command: ls -a"), "ls -a")
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "patch", 0)
-	b.say(trajectories.CauseFollowUp, user("now the docs"))
-	b.call(1, 0.25)
-	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.message(trajectories.CauseFollowUp, user("now the docs"))
+	b.addCall(1, 0.25)
+	b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
 	b.addExecution("submit", "diff", 0)
-	b.outcome()
+	b.addOutcome()
 	return b.transcript()
 }
 
-// compareOwn checks that an attempt is unchanged after writing and reading, except
-// for record numbers and the import record.
-func compareOwn(t *testing.T, before, after *trajectories.Transcript) {
+// checkRestored checks that writing and reading a document did not change an attempt, except
+// for record IDs and the import record.
+func checkRestored(t *testing.T, before, after *trajectories.Transcript) {
 	t.Helper()
 	opts := cmp.Options{
 		cmpopts.EquateEmpty(),
@@ -233,16 +233,17 @@ func compareOwn(t *testing.T, before, after *trajectories.Transcript) {
 			continue
 		}
 		for k, part := range e.Context.Sent {
-			again := o.Context.Sent[k]
-			if entryOf(before, part.From) != entryOf(after, again.From) || entryOf(before, part.To) != entryOf(after, again.To) {
-				t.Errorf("entry %d: sent part %d: %v, then %v", i, k, part, again)
+			reread := o.Context.Sent[k]
+			if entryIndex(before, part.From) != entryIndex(after, reread.From) ||
+				entryIndex(before, part.To) != entryIndex(after, reread.To) {
+				t.Errorf("entry %d: sent part %d: %v, then %v", i, k, part, reread)
 			}
 		}
 	}
 }
 
-// entryOf returns the index of the entry of a record.
-func entryOf(t *trajectories.Transcript, record int) int {
+// entryIndex returns the index of the entry of a record, or -1.
+func entryIndex(t *trajectories.Transcript, record int) int {
 	for i, e := range t.Entries {
 		if e.Record == record {
 			return i
@@ -252,20 +253,20 @@ func entryOf(t *trajectories.Transcript, record int) int {
 }
 
 func TestOwnRoundTrip(t *testing.T) {
-	for name, tr := range map[string]*trajectories.Transcript{"tools": toolRun(t), "text": textRun(t), "watched": userRun(t)} {
+	for name, tr := range map[string]*trajectories.Transcript{"tools": toolAttempt(t), "text": textAttempt(t), "watched": userAttempt(t)} {
 		t.Run(name, func(t *testing.T) {
 			doc, lost := write(t, tr, "resolved")
 			if len(lost) > 0 {
 				t.Errorf("lost: %q", lost)
 			}
-			f, again := transcriptOf(t, "a.json", doc)
-			compareOwn(t, tr, again)
+			f, reread := readTranscript(t, "a.json", doc)
+			checkRestored(t, tr, reread)
 			if f.Header.InstanceID != "demo__a-1" || len(f.Header.Tools) != len(tr.Header.Tools) {
 				t.Errorf("header %+v", f.Header)
 			}
-			second, _ := write(t, again, "resolved")
-			_, third := transcriptOf(t, "a.json", second)
-			compareOwn(t, again, third)
+			second, _ := write(t, reread, "resolved")
+			_, third := readTranscript(t, "a.json", second)
+			checkRestored(t, reread, third)
 			golden(t, name+".json", doc)
 		})
 	}
@@ -304,7 +305,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadNewer reads a newer version.
+// TestReadNewer reads a document of a version newer than LatestSpec.
 func TestReadNewer(t *testing.T) {
 	f, err := atif.Read("f.json", []byte(`{"schema_version":"ATIF-v1.12","agent":{"name":"a","version":"1","soul":1},"steps":[{"step_id":1,"source":"user","message":"hi"}]}`))
 	if err != nil {
@@ -316,12 +317,12 @@ func TestReadNewer(t *testing.T) {
 	}, f.Losses); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	again, err := trajectories.BuildTranscript(f.Iter())
+	reread, err := trajectories.BuildTranscript(f.Iter())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := atif.Write(&out, again, ""); err != nil {
+	if _, err := atif.Write(&out, reread, ""); err != nil {
 		t.Fatal(err)
 	}
 	if problems := atif.Check(out.Bytes(), atif.LatestSpec); len(problems) != 0 || !bytes.Contains(out.Bytes(), []byte(`"ATIF-v1.8"`)) {
@@ -329,20 +330,20 @@ func TestReadNewer(t *testing.T) {
 	}
 }
 
-// TestCompactionRoundTrip checks that a document has a step for each compaction, and
-// that the prompts are the same after reading it.
+// TestCompactionRoundTrip checks that a document has a step for each compaction, and that
+// reading it restores the prompts.
 func TestCompactionRoundTrip(t *testing.T) {
 	b := &journalBuilder{t: t}
 	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
 	b.add(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: "i", Attempt: 1, MiniVersion: "1"})
-	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
-	b.say(trajectories.CausePrompt, user("task"))
+	b.message(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
+	b.message(trajectories.CausePrompt, user("task"))
 	var replies, answers []int
 	step := func(n int) {
-		b.call(int64(n), 0.25)
-		replies = append(replies, b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls"))
+		b.addCall(int64(n), 0.25)
+		replies = append(replies, b.message(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls"))
 		b.addExecution("ls", "x\n", 0)
-		answers = append(answers, b.say(trajectories.CauseObservation, user("x\n")))
+		answers = append(answers, b.message(trajectories.CauseObservation, user("x\n")))
 	}
 	step(1)
 	step(2)
@@ -350,9 +351,9 @@ func TestCompactionRoundTrip(t *testing.T) {
 	b.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", TokensBefore: 9, TokensAfter: 3, Replaced: []trajectories.Replacement{
 		{From: replies[0], To: answers[0], Join: true, Message: user("what happened")},
 	}})
-	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 2, To: answers[1]}}, Tail: "the goals"})
+	b.add(trajectories.TypeContext, trajectories.PromptContext{Sent: []trajectories.ContextPart{{From: 2, To: answers[1]}}, Tail: "the goals"})
 	step(3)
-	b.outcome()
+	b.addOutcome()
 	tr := b.transcript()
 	doc, lost := write(t, tr, "")
 	if len(lost) > 0 {
@@ -366,8 +367,8 @@ func TestCompactionRoundTrip(t *testing.T) {
 			t.Errorf("no %s in %s", text, doc)
 		}
 	}
-	f, again := transcriptOf(t, "a.json", doc)
-	compareOwn(t, tr, again)
+	f, reread := readTranscript(t, "a.json", doc)
+	checkRestored(t, tr, reread)
 	var before, after [][]model.Message
 	for p, err := range trajectories.Prompts(tr.Records()) {
 		if err != nil {

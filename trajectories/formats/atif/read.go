@@ -13,18 +13,18 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// File is a document, converted to the records of a journal.
+// File is a document that was converted to the records of a journal.
 type File struct {
-	// Version is the schema_version.
+	// Version is the schema_version of the document.
 	Version string
 	Header  trajectories.Header
-	// Losses are sentences about information that only the import record has, or
-	// none.
+	// Losses are sentences about information that is lost, or that only the import
+	// record has.
 	Losses []string
-	// Records start with the header.
+	// Records are the records of the journal, starting with the header.
 	Records []trajectories.Record
-	// Children are all children in a document that mini wrote. Their headers name
-	// their parents.
+	// Children are all children of the attempt, including children of children, if
+	// mini wrote the document. Header.Parent of a child identifies its parent.
 	Children []*File
 }
 
@@ -39,10 +39,10 @@ func (f *File) Iter() iter.Seq2[trajectories.Record, error] {
 	}
 }
 
-// Read converts a document of any version 1.x to records. Of newer versions it reads
-// the fields it knows. A document that mini wrote becomes its original journal. The
-// header of other documents has no instance ID. Errors contain name; the import
-// record has its base name.
+// Read converts a document of any version 1.x to records. It ignores unknown fields of
+// versions newer than LatestSpec. From a document that mini wrote, it restores the original
+// journal. The header for other documents has no instance ID. Errors contain name; the
+// import record contains its base name.
 func Read(name string, data []byte) (*File, error) {
 	r := reader{spec: LatestSpec, lenient: true}
 	doc := r.document(data)
@@ -56,8 +56,8 @@ func Read(name string, data []byte) (*File, error) {
 	}
 	extra, ok := doc.miniExtra()
 	if !ok {
-		f := converter{doc: doc, imported: imported, newer: r.newer}
-		return f.convert()
+		conv := converter{doc: doc, imported: imported, newer: r.newer}
+		return conv.convert()
 	}
 	f, err := extra.file(doc, imported)
 	if err != nil {
@@ -66,8 +66,8 @@ func Read(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// file restores the journal of a document that mini wrote, including its import
-// record.
+// file restores the journal of a document that mini wrote. It adds imported as the import
+// record, unless the original journal has one.
 func (root *extraRoot) file(doc *Trajectory, imported trajectories.Import) (*File, error) {
 	t, err := trajectories.BuildTranscript((&File{Records: root.Records}).Iter())
 	if err != nil {
@@ -84,11 +84,11 @@ func (root *extraRoot) file(doc *Trajectory, imported trajectories.Import) (*Fil
 		}
 		f.Records = append(f.Records, r)
 	}
-	f.Children, err = doc.subagents(imported)
+	f.Children, err = doc.children(imported)
 	return f, err
 }
 
-// problemsError returns the first problem and the number of the others.
+// problemsError returns an error with the first problem and the number of others.
 func problemsError(problems []Problem) error {
 	text := problems[0].String()
 	if n := len(problems) - 1; n > 0 {
@@ -97,7 +97,8 @@ func problemsError(problems []Problem) error {
 	return errors.New(text)
 }
 
-// miniExtra returns the extra of a document that mini wrote.
+// miniExtra returns the extra data of a document that mini wrote, or false for other
+// documents.
 func (t *Trajectory) miniExtra() (*extraRoot, bool) {
 	root := &extraRoot{}
 	if json.Unmarshal(t.Extra, root) != nil || root.Journal != trajectories.Format {

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats/atif"
 )
 
-// transcriptOf returns the attempt in a document.
-func transcriptOf(t *testing.T, name string, data []byte) (*atif.File, *trajectories.Transcript) {
+// readTranscript returns the attempt in a document.
+func readTranscript(t *testing.T, name string, data []byte) (*atif.File, *trajectories.Transcript) {
 	t.Helper()
 	f, err := atif.Read(name, data)
 	if err != nil {
@@ -26,6 +26,7 @@ func transcriptOf(t *testing.T, name string, data []byte) (*atif.File, *trajecto
 	return f, tr
 }
 
+// write writes a document and checks it. It returns the document and the losses.
 func write(t *testing.T, tr *trajectories.Transcript, verdict string) ([]byte, []string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,10 +45,10 @@ func write(t *testing.T, tr *trajectories.Transcript, verdict string) ([]byte, [
 // TestForeignRoundTrip checks that documents of other agents are unchanged after
 // reading and writing.
 func TestForeignRoundTrip(t *testing.T) {
-	for _, name := range sharedFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json", "cases/ok-*.json") {
+	for _, name := range realFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json", "cases/ok-*.json") {
 		t.Run(name, func(t *testing.T) {
-			data := sharedFile(t, name)
-			f, tr := transcriptOf(t, name, data)
+			data := realFile(t, name)
+			f, tr := readTranscript(t, name, data)
 			rewritten, losses := write(t, tr, "")
 			if len(losses) > 0 {
 				t.Errorf("losses when writing: %q", losses)
@@ -72,15 +73,15 @@ func TestForeignRoundTrip(t *testing.T) {
 func withoutNull(v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, of := range v {
-			if of == nil {
+		for key, value := range v {
+			if value == nil {
 				delete(v, key)
 			}
-			withoutNull(of)
+			withoutNull(value)
 		}
 	case []any:
-		for _, of := range v {
-			withoutNull(of)
+		for _, value := range v {
+			withoutNull(value)
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// The following rules concern relations between fields.
+// This file has the rules that package schema cannot express.
 
+// versionPattern matches schema versions; its group is the minor version.
 var versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ATIF-v1\.(0|[1-9][0-9]?)$`) })
 
-// version validates a version.
+// version validates a schema version for schema.Reader.Formats.
 func (r *reader) version(s string) string {
 	minor := -1
 	if m := versionPattern().FindStringSubmatch(s); m != nil {
@@ -36,7 +37,7 @@ func (r *reader) version(s string) string {
 	return ""
 }
 
-// trajectory checks the fields of a trajectory.
+// trajectory checks the relations between the fields of a trajectory.
 func (r *reader) trajectory(t *Trajectory) {
 	if t.SchemaVersion == "" {
 		t.SchemaVersion = WriteVersion
@@ -47,12 +48,12 @@ func (r *reader) trajectory(t *Trajectory) {
 	}
 	embedded := map[string]bool{}
 	for i, sub := range t.Subagents {
-		at := fmt.Sprintf("subagent_trajectories.%d.trajectory_id", i)
+		path := fmt.Sprintf("subagent_trajectories.%d.trajectory_id", i)
 		switch {
 		case sub.TrajectoryID == nil:
-			r.problemAt(at, "required in an embedded trajectory")
+			r.problemAt(path, "required in an embedded trajectory")
 		case embedded[*sub.TrajectoryID]:
-			r.problemAt(at, "%.60q is a duplicate", *sub.TrajectoryID)
+			r.problemAt(path, "%.60q is a duplicate", *sub.TrajectoryID)
 		default:
 			embedded[*sub.TrajectoryID] = true
 		}
@@ -62,13 +63,14 @@ func (r *reader) trajectory(t *Trajectory) {
 			if s.ID != int64(i+1) {
 				r.problemAt("step_id", "%d expected (steps are numbered from 1), got %d", i+1, s.ID)
 			}
-			r.calls(s, embedded)
+			r.checkCalls(s, embedded)
 		})
 	}
 }
 
-// calls checks the IDs of tool calls in a step, and references to them.
-func (r *reader) calls(s Step, embedded map[string]bool) {
+// checkCalls checks the IDs of the tool calls in a step, and the references of its results
+// to tool calls and to embedded trajectories.
+func (r *reader) checkCalls(s Step, embedded map[string]bool) {
 	strict := !r.lenient && r.spec >= Spec18
 	ids := make(map[string]bool, len(s.Calls))
 	for i, c := range s.Calls {
@@ -77,20 +79,21 @@ func (r *reader) calls(s Step, embedded map[string]bool) {
 		}
 		ids[c.ID] = true
 	}
-	for i, res := range s.results() {
-		at := fmt.Sprintf("observation.results.%d.", i)
-		if res.CallID != nil && !ids[*res.CallID] {
-			r.problemAt(at+"source_call_id", "%.60q is not a tool_call_id of this step", *res.CallID)
+	for i, result := range s.results() {
+		path := fmt.Sprintf("observation.results.%d.", i)
+		if result.CallID != nil && !ids[*result.CallID] {
+			r.problemAt(path+"source_call_id", "%.60q is not a tool_call_id of this step", *result.CallID)
 		}
-		for k, f := range res.Refs {
-			if strict && f.Path == nil && f.TrajectoryID != nil && !embedded[*f.TrajectoryID] {
-				r.problemAt(fmt.Sprintf("%ssubagent_trajectory_ref.%d.trajectory_id", at, k),
-					"%.60q is not an embedded trajectory, and there is no trajectory_path", *f.TrajectoryID)
+		for k, ref := range result.Refs {
+			if strict && ref.Path == nil && ref.TrajectoryID != nil && !embedded[*ref.TrajectoryID] {
+				r.problemAt(fmt.Sprintf("%ssubagent_trajectory_ref.%d.trajectory_id", path, k),
+					"%.60q is not an embedded trajectory, and there is no trajectory_path", *ref.TrajectoryID)
 			}
 		}
 	}
 }
 
+// results returns the results of the tool calls of a step.
 func (s Step) results() []Result {
 	if s.Observation == nil {
 		return nil
@@ -98,11 +101,11 @@ func (s Step) results() []Result {
 	return s.Observation.Results
 }
 
-// step checks the fields of a step.
+// step checks the relations between the fields of a step.
 func (r *reader) step(s *Step) {
 	for _, field := range []struct {
-		name      string
-		is, model bool // model: only steps with a model call may have it
+		name             string
+		isSet, needsCall bool // needsCall: only steps with a model call may have the field
 	}{
 		{"model_name", s.ModelName != nil, false},
 		{"reasoning_effort", s.Effort != nil, false},
@@ -111,23 +114,24 @@ func (r *reader) step(s *Step) {
 		{"metrics", s.Metrics != nil, true},
 	} {
 		switch {
-		case !field.is:
+		case !field.isSet:
 		case s.Source != sourceAgent:
 			r.problemAt(field.name, "only allowed in steps with source agent, got %q", s.Source)
-		case field.model && s.LLMCalls != nil && *s.LLMCalls == 0:
+		case field.needsCall && s.LLMCalls != nil && *s.LLMCalls == 0:
 			r.problemAt(field.name, "not allowed in a step with llm_call_count 0")
 		}
 	}
 }
 
+// ref checks that a reference is complete.
 func (r *reader) ref(f *Ref) {
 	if f.TrajectoryID == nil && f.Path == nil && (!r.lenient || f.SessionID == nil) {
 		r.Report("trajectory_id or trajectory_path required; session_id is not sufficient")
 	}
 }
 
-// imageTypes and audioTypes are the allowed media types. audioNames maps other names
-// to them.
+// imageTypes and audioTypes are the allowed media types. audioNames maps other names of
+// media types to those in audioTypes.
 var (
 	imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 	audioTypes = []string{
@@ -140,9 +144,9 @@ var (
 	}
 )
 
-// content decodes a string or a list of parts.
+// content decodes a content, which is a string or a list of parts.
 func (r *reader) content(raw json.RawMessage, v reflect.Value) bool {
-	c := v.Addr().Interface().(*Content) //nolint:errcheck // it is registered for this type
+	c := v.Addr().Interface().(*Content) //nolint:errcheck // the reader is registered for this type
 	switch trajectories.JSONKind(raw) {
 	case "a string":
 		return r.Read(raw, &c.Text)
@@ -152,6 +156,7 @@ func (r *reader) content(raw json.RawMessage, v reflect.Value) bool {
 	return r.Report("a string or a list of parts expected, got %s", trajectories.JSONKind(raw))
 }
 
+// part checks the type of a part, and that the part has the field for its type.
 func (r *reader) part(p *Part) {
 	kinds := []string{"text", "image"}
 	if r.spec >= Spec18 {
@@ -162,13 +167,13 @@ func (r *reader) part(p *Part) {
 		return
 	}
 	for _, field := range []struct {
-		name    string
-		is, may bool
+		name           string
+		isSet, allowed bool
 	}{{"text", p.Text != nil, p.Type == "text"}, {"source", p.Source != nil, p.Type != "text"}} {
 		switch {
-		case field.may && !field.is:
+		case field.allowed && !field.isSet:
 			r.problemAt(field.name, "required in a part of type %s", p.Type)
-		case field.is && !field.may:
+		case field.isSet && !field.allowed:
 			r.problemAt(field.name, "not allowed in a part of type %s", p.Type)
 		}
 	}
@@ -177,6 +182,7 @@ func (r *reader) part(p *Part) {
 	}
 }
 
+// source checks the media type of a source in a part of the given kind.
 func (r *reader) source(s *Source, kind string) {
 	allowed := imageTypes
 	if kind == "audio" {
@@ -185,7 +191,7 @@ func (r *reader) source(s *Source, kind string) {
 			s.MediaType = name
 		}
 	} else if s.Duration != nil {
-		r.Within("duration_sec", func() { _ = r.unknown(r.Path()) })
+		r.Within("duration_sec", func() { _ = r.allowUnknown(r.Path()) })
 		s.Duration = nil
 	}
 	if !slices.Contains(allowed, s.MediaType) {
@@ -193,7 +199,7 @@ func (r *reader) source(s *Source, kind string) {
 	}
 }
 
-// timestampReason validates a timestamp.
+// timestampReason validates a timestamp for schema.Reader.Formats.
 func timestampReason(s string) string {
 	if _, ok := parseTime(s); !ok {
 		return fmt.Sprintf("a time of ISO 8601 expected, got %.60q", s)
@@ -201,20 +207,20 @@ func timestampReason(s string) string {
 	return ""
 }
 
-// parseTime parses an ISO 8601 timestamp. Like Python, it accepts any character
-// between date and time. Without a time zone it assumes UTC.
+// parseTime parses an ISO 8601 timestamp. Like Python, it accepts any character between
+// date and time. A timestamp without a time zone is in UTC.
 func parseTime(s string) (time.Time, bool) {
-	dates, times := "2006-01-02", []string{"", "T15", "T15:04", "T15:04:05"}
+	dateLayout, timeLayouts := "2006-01-02", []string{"", "T15", "T15:04", "T15:04:05"}
 	if len(s) > 8 && s[4] != '-' || len(s) == 8 {
-		dates, times = "20060102", []string{"", "T15", "T1504", "T150405"}
+		dateLayout, timeLayouts = "20060102", []string{"", "T15", "T1504", "T150405"}
 	}
-	if n := len(dates); len(s) > n {
+	if n := len(dateLayout); len(s) > n {
 		_, size := utf8.DecodeRuneInString(s[n:])
 		s = s[:n] + "T" + s[n+size:]
 	}
-	for _, layout := range times {
+	for _, layout := range timeLayouts {
 		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07"} {
-			at, err := time.Parse(dates+layout+zone, s)
+			at, err := time.Parse(dateLayout+layout+zone, s)
 			if _, offset := at.Zone(); err == nil && at.Year() > 0 && max(offset, -offset) < 24*60*60 {
 				return at.UTC(), true
 			}

@@ -12,8 +12,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// build builds the steps. Messages that answer a reply become results of its step.
-func (b *builder) build() {
+// addSteps adds the steps of all entries. Messages that answer a reply become results in
+// the step of the reply.
+func (b *builder) addSteps() {
 	compactions := b.t.Compactions
 	for i, e := range b.t.Entries {
 		for len(compactions) > 0 && compactions[0].Record < e.Record {
@@ -26,17 +27,17 @@ func (b *builder) build() {
 			b.addStep(i, e)
 		}
 	}
-	for at := range b.steps { // add executions that no message reports, such as the submission
-		for k, r := range b.entry(at).Executions {
-			if !b.hasResult[r.Record] {
-				b.addResult(at, Result{CallID: b.callIDOf(at, k)}, &r, "")
+	for step := range b.steps { // add executions that no message reports, such as that of the submit command
+		for k, execution := range b.entry(step).Executions {
+			if !b.hasResult[execution.Record] {
+				b.addResult(step, Result{CallID: b.executionCallID(step, k)}, &execution, "")
 			}
 		}
 	}
 }
 
-// isAnswer reports whether a message has the result of a tool call or explains why
-// there is none.
+// isAnswer reports whether a message has the result of a tool call or the reason why there
+// is no result.
 func isAnswer(m trajectories.Message) bool {
 	switch m.Cause {
 	case trajectories.CauseObservation, trajectories.CauseMalformedPatch, trajectories.CauseFormatError,
@@ -46,7 +47,7 @@ func isAnswer(m trajectories.Message) bool {
 	return m.Role == model.Tool
 }
 
-// addStep adds the step of a message that is not an answer.
+// addStep adds the step of entry e, which has index i and is not an answer.
 func (b *builder) addStep(i int, e trajectories.Entry) {
 	s := Step{ID: int64(len(b.steps) + 1), Timestamp: timestamp(e.Time), Source: sourceUser, Message: &Content{Text: e.Content}}
 	switch e.Role {
@@ -66,7 +67,7 @@ func (b *builder) fillReply(s *Step, e trajectories.Entry) {
 		s.Reasoning = &e.Reasoning
 	}
 	if e.Cause != trajectories.CauseReply {
-		s.Copied = ptr(true) // the model did not write it in this attempt
+		s.Copied = ptr(true) // the model did not write the message in this attempt
 	}
 	s.Calls = b.toolCalls(e, int(s.ID))
 	if c := e.Call; c != nil {
@@ -85,8 +86,8 @@ func (b *builder) fillReply(s *Step, e trajectories.Entry) {
 	}
 }
 
-// toolCalls returns the tool calls of a reply. If it has none, its commands are
-// converted to tool calls.
+// toolCalls returns the tool calls of a reply. If the reply has none, toolCalls makes a tool
+// call of each command. step is the ID of the step.
 func (b *builder) toolCalls(e trajectories.Entry, step int) []ToolCall {
 	var calls []ToolCall
 	used := map[string]bool{}
@@ -116,38 +117,40 @@ func (b *builder) toolCalls(e trajectories.Entry, step int) []ToolCall {
 	return calls
 }
 
+// isObject reports whether text is a JSON object.
 func isObject(text string) bool {
 	return trajectories.JSONKind(json.RawMessage(bytes.TrimSpace([]byte(text)))) == "an object" && json.Valid([]byte(text))
 }
 
-// addAnswer adds a message to the step with its tool call, or else to the last step.
+// addAnswer adds entry e, which has index i, as a result to the step with its tool call, or
+// else to the last step.
 func (b *builder) addAnswer(i int, e trajectories.Entry) {
-	at := len(b.steps) - 1
+	step := len(b.steps) - 1
 	if e.ToolCallID != "" {
-		for n := at; n >= 0; n-- {
+		for n := step; n >= 0; n-- {
 			if b.callByID(n, e.ToolCallID) != nil {
-				at = n
+				step = n
 				break
 			}
 		}
 	}
 	result := Result{Content: &Content{Text: e.Content}}
-	execution, k := b.executionFor(at, i)
-	switch call := b.callByID(at, e.ToolCallID); {
+	execution, executionIndex := b.executionFor(step, i)
+	switch call := b.callByID(step, e.ToolCallID); {
 	case call != nil:
 		result.CallID = &call.ID
-	case execution != nil && len(b.entry(at).ToolCalls) == 0: // its tool call was made from a command
-		result.CallID = b.callIDOf(at, k)
+	case execution != nil && len(b.entry(step).ToolCalls) == 0: // toolCalls made the tool call from the command
+		result.CallID = b.executionCallID(step, executionIndex)
 	}
 	cause := e.Cause
 	if cause == trajectories.CauseObservation {
 		cause = ""
 	}
-	b.addResult(at, result, execution, cause)
+	b.addResult(step, result, execution, cause)
 }
 
-// executionFor returns the execution that entry i reports, and its index in the step;
-// nil if there is none.
+// executionFor returns the execution of a step that entry i reports, and its index; nil if
+// there is none.
 func (b *builder) executionFor(step, i int) (*trajectories.RecordedExecution, int) {
 	for k, r := range b.entry(step).Executions {
 		if r.ObservationEntry == i {
@@ -157,7 +160,7 @@ func (b *builder) executionFor(step, i int) (*trajectories.RecordedExecution, in
 	return nil, 0
 }
 
-// entry returns the entry of a step. It is empty for the step of a compaction.
+// entry returns the entry of a step. For the step of a compaction, it is empty.
 func (b *builder) entry(step int) trajectories.Entry {
 	if b.entries[step] < 0 {
 		return trajectories.Entry{}
@@ -165,7 +168,8 @@ func (b *builder) entry(step int) trajectories.Entry {
 	return b.t.Entries[b.entries[step]]
 }
 
-// addCompaction adds a step for a compaction: the messages that replace earlier ones.
+// addCompaction adds a step for a compaction, with the text of the messages that replace
+// earlier ones.
 func (b *builder) addCompaction(c trajectories.RecordedCompaction) {
 	texts := make([]string, len(c.Replaced))
 	for i, r := range c.Replaced {
@@ -178,7 +182,7 @@ func (b *builder) addCompaction(c trajectories.RecordedCompaction) {
 	b.entries = append(b.entries, -1)
 }
 
-// callByID returns the call of a step by its original ID.
+// callByID returns the tool call of a step that has the given ID in the journal, or nil.
 func (b *builder) callByID(step int, id string) *ToolCall {
 	if k := b.callIndex(step, id); k >= 0 {
 		return &b.steps[step].Calls[k]
@@ -186,6 +190,7 @@ func (b *builder) callByID(step int, id string) *ToolCall {
 	return nil
 }
 
+// callIndex is callByID, but returns the index or -1.
 func (b *builder) callIndex(step int, id string) int {
 	if id == "" || len(b.steps[step].Calls) == 0 { // only assistant messages have calls
 		return -1
@@ -193,9 +198,9 @@ func (b *builder) callIndex(step int, id string) int {
 	return slices.IndexFunc(b.entry(step).ToolCalls, func(c model.ToolCall) bool { return c.ID == id })
 }
 
-// callIDOf returns the ID of the call of an execution, or nil if calls and commands
-// do not correspond.
-func (b *builder) callIDOf(step, index int) *string {
+// executionCallID returns the ID of the tool call for the execution at index in a step, or
+// nil if tool calls and commands do not correspond.
+func (b *builder) executionCallID(step, index int) *string {
 	calls := b.steps[step].Calls
 	if index >= len(calls) || len(calls) != len(b.entry(step).Actions) {
 		return nil
@@ -203,8 +208,8 @@ func (b *builder) callIDOf(step, index int) *string {
 	return &calls[index].ID
 }
 
-// addResult adds a result to a step. ran is its execution, or cause the reason why
-// there is none.
+// addResult adds a result to a step. execution may be nil. cause is the cause of the
+// message with the result, or "" for an observation.
 func (b *builder) addResult(step int, result Result, execution *trajectories.RecordedExecution, cause trajectories.Cause) {
 	s := &b.steps[step]
 	if s.Observation == nil {
@@ -223,7 +228,7 @@ func (b *builder) addResult(step int, result Result, execution *trajectories.Rec
 	s.Observation.Results = append(s.Observation.Results, result)
 }
 
-// timestamp formats a time; nil for the zero time.
+// timestamp formats a time. It returns nil for the zero time.
 func timestamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil

@@ -2,7 +2,7 @@ package atif
 
 import "testing"
 
-// TestParseTime compares parseTime with Python's fromisoformat (3.11).
+// TestParseTime compares parseTime with datetime.fromisoformat of Python 3.11.
 func TestParseTime(t *testing.T) {
 	for stamp, want := range map[string]string{
 		"2025-10-16":                       "2025-10-16T00:00:00Z",

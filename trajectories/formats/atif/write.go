@@ -13,14 +13,14 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Write writes an attempt as a document: one step per prompt and per reply, with the
-// results of its commands. A command in the text of a reply becomes a call of the
-// tool "bash", with an ID made from the step number. The document's extra has the
-// records of the journal, so that Read can restore it. Write returns what the
-// document does not contain. verdict is the class of the evaluation, empty if there
-// was none.
+// Write writes an attempt as a document. The document has a step for each message, except
+// that the results of commands are part of the step of the reply. A command in the text of
+// a reply becomes a call of the tool "bash", with an ID made from the step number. The
+// extra data of the document contains the records of the journal, so that Read can restore
+// it. Write returns sentences about information that the document does not contain. verdict
+// is the result of the evaluation, or empty.
 //
-// An attempt that was imported from an ATIF document is written as that document.
+// For an attempt that was imported from an ATIF document, Write writes that document.
 func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, error) {
 	b := newBuilder(t, t)
 	doc, ok := importedDocument(t)
@@ -37,9 +37,9 @@ func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, e
 	return b.losses, nil
 }
 
-// importedDocument returns the document that an attempt was imported from, which the
-// import record contains. It returns false if there is none, or if the attempt was
-// continued since.
+// importedDocument returns the document from which an attempt was imported; the import
+// record contains it. importedDocument returns false if there is none, or if the attempt is
+// a fork and may have more steps than the document.
 func importedDocument(t *trajectories.Transcript) (*Trajectory, bool) {
 	if t.Import == nil || !strings.HasPrefix(t.Import.Format, "ATIF-") || len(t.Import.Extra) == 0 || t.Header.Origin != nil {
 		return nil, false
@@ -49,15 +49,15 @@ func importedDocument(t *trajectories.Transcript) (*Trajectory, bool) {
 	return doc, err == nil && len(doc.Steps) > 0
 }
 
-// write writes each step on its own line, like WriteTraj its messages.
+// write writes the document with each step on its own line, for readability.
 func (t *Trajectory) write(w io.Writer) error {
 	head := *t
 	head.Steps, head.Subagents = nil, nil
-	first, err := trajectories.EncodeJSON(head)
+	encoded, err := trajectories.EncodeJSON(head)
 	if err != nil {
 		return err
 	}
-	out := bytes.NewBuffer(bytes.TrimSuffix(first, []byte("}")))
+	out := bytes.NewBuffer(bytes.TrimSuffix(encoded, []byte("}")))
 	if err := writeList(out, "steps", t.Steps); err != nil {
 		return err
 	}
@@ -71,18 +71,18 @@ func (t *Trajectory) write(w io.Writer) error {
 	return err
 }
 
-// writeList appends a list member, one element per line.
+// writeList appends a member of an object that is a list, with one element per line.
 func writeList[T any](out *bytes.Buffer, name string, elements []T) error {
 	fmt.Fprintf(out, ",\n%q: [", name)
-	end := "\n"
+	separator := "\n"
 	for _, e := range elements {
 		data, err := trajectories.EncodeJSON(e)
 		if err != nil {
 			return err
 		}
-		out.WriteString(end)
+		out.WriteString(separator)
 		out.Write(data)
-		end = ",\n"
+		separator = ",\n"
 	}
 	out.WriteString("\n]")
 	return nil
@@ -93,12 +93,12 @@ type builder struct {
 	t         *trajectories.Transcript
 	steps     []Step
 	entries   []int        // index of the entry of each step; -1 for a compaction
-	hasResult map[int]bool // executions that are part of a result, by record ID
+	hasResult map[int]bool // whether a step has the result of an execution, by record ID
 	losses    []string
-	err       error
+	err       error // first error
 
 	root         *trajectories.Transcript           // the attempt with all children
-	childResults map[int][]trajectories.ChildResult // results of children, by record ID of the execution
+	childResults map[int][]trajectories.ChildResult // by record ID of the execution
 }
 
 // newBuilder returns a builder for t, which is root or one of its children.
@@ -110,8 +110,9 @@ func newBuilder(t, root *trajectories.Transcript) *builder {
 	return b
 }
 
+// document returns the document, or nil on an error, which is stored in b.err.
 func (b *builder) document(verdict string) *Trajectory {
-	b.build()
+	b.addSteps()
 	doc := &Trajectory{SchemaVersion: WriteVersion, Agent: b.agent(), Steps: b.steps, FinalMetrics: b.totals()}
 	session := fmt.Sprintf("%s-%d", b.t.Header.InstanceID, b.t.Header.Attempt)
 	doc.SessionID = &session
@@ -131,8 +132,8 @@ func (b *builder) document(verdict string) *Trajectory {
 	return doc
 }
 
-// withoutResponses returns the attempt without responses of providers. That they are
-// lost is reported once.
+// withoutResponses returns a copy of the attempt without provider responses. If there were
+// any, it adds one loss.
 func (b *builder) withoutResponses() *trajectories.Transcript {
 	t, found := *b.t, false
 	strip := func(c trajectories.Call) trajectories.Call {
@@ -155,7 +156,7 @@ func (b *builder) withoutResponses() *trajectories.Transcript {
 	return &t
 }
 
-// agent describes the agent.
+// agent returns the description of the agent.
 func (b *builder) agent() Agent {
 	a := Agent{Name: "mini", Version: b.t.Header.MiniVersion}
 	if i := b.t.Import; i != nil {
@@ -177,7 +178,7 @@ type tool struct {
 	Function model.ToolDefinition `json:"function"`
 }
 
-// extra encodes a value as JSON; nil for an empty object.
+// extra encodes a value as JSON. It returns nil for an empty object.
 func (b *builder) extra(v any) json.RawMessage {
 	data, err := trajectories.EncodeJSON(v)
 	if err != nil && b.err == nil {

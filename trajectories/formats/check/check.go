@@ -1,6 +1,7 @@
-// Package check validates trajectory files: mini's journals, the .traj.json of
-// mini-swe-agent, and ATIF (package atif). It reports invalid fields with a reason,
-// and does not change files. Memory use is bounded, since files may be malicious.
+// Package check validates trajectory files: journals of mini, .traj.json files of
+// mini-swe-agent, and ATIF documents (package atif). It reports invalid fields with a
+// reason, and does not change files. It bounds the use of memory, since files may be
+// malicious.
 //
 //	report := check.File("runs/first/a/attempts/1/journal.jsonl", check.Options{})
 //	for _, p := range report.Problems { fmt.Println(p) }
@@ -22,10 +23,10 @@ import (
 	"github.com/minibench/mini/trajectories/formats/schema"
 )
 
-// Problem is an error or a note about a part of a file.
+// Problem is an error in a file, or a note about it.
 type Problem struct {
-	Line   int    `json:"line,omitempty"` // of a journal, from 1
-	Path   string `json:"path,omitempty"` // of the field, such as "data.usage.prompt_tokens"
+	Line   int    `json:"line,omitempty"` // line of a journal, from 1; 0 if the problem concerns no line
+	Path   string `json:"path,omitempty"` // path of a field, such as "data.usage.prompt_tokens"; may be empty
 	Reason string `json:"reason"`
 }
 
@@ -38,27 +39,29 @@ func (p Problem) String() string {
 
 // Report is the result of checking a file.
 type Report struct {
-	// Format is as named in the file; empty if unknown.
+	// Format is the name of the format in the file, or mini's name for it; empty if
+	// unknown.
 	Format   string    `json:"format,omitempty"`
 	Problems []Problem `json:"problems"`
-	// Notes are not errors: an incomplete last line, an unfinished attempt, records
-	// of unknown types.
+	// Notes describe what is unusual but valid, such as an incomplete last line, an
+	// attempt that has not ended, and records of unknown types.
 	Notes     []Problem `json:"notes,omitempty"`
-	truncated bool      // maxProblems was exceeded
+	truncated bool      // there are more than maxProblems problems
 }
 
 // Options select the version of a specification.
 type Options struct {
-	// ATIF is the version of ATIF; 0 is the latest.
+	// ATIF is the version of ATIF; 0 means the latest.
 	ATIF atif.SpecVersion
 }
 
 // maxProblems bounds the problems reported for a file.
 const maxProblems = 1000
 
-// maxDocument bounds files that are read whole, in bytes.
+// maxDocument bounds a file that is one JSON document, in bytes.
 const maxDocument = atif.MaxSize
 
+// problem adds a problem. line and path may be empty.
 func (r *Report) problem(line int, path, format string, args ...any) {
 	switch {
 	case len(r.Problems) < maxProblems:
@@ -75,7 +78,7 @@ func (r *Report) note(line int, path, format string, args ...any) {
 	}
 }
 
-// File checks a file. If it cannot be read, that is the only problem of the report.
+// File checks the file at path. If it cannot be read, the report has this problem only.
 func File(path string, o Options) *Report {
 	failed := func(err error) *Report { return &Report{Problems: []Problem{{Reason: reason(err)}}} }
 	info, err := os.Stat(path)
@@ -93,8 +96,8 @@ func File(path string, o Options) *Report {
 	return Read(filepath.Base(path), f, o)
 }
 
-// reason returns the message of an error without the file name, since the caller
-// prints it.
+// reason returns the message of an error without the file name, which the caller of File
+// prints.
 func reason(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, ": "); i >= 0 {
@@ -103,18 +106,18 @@ func reason(err error) string {
 	return text
 }
 
-// Read checks data from a reader. The name is used to detect the format if the
-// content is ambiguous.
+// Read is File for an io.Reader. name is the file name; Read uses it to detect the format
+// if the content is ambiguous.
 func Read(name string, r io.Reader, o Options) *Report {
-	in := bufio.NewReaderSize(r, peek)
-	head, err := in.Peek(peek)
+	in := bufio.NewReaderSize(r, headSize)
+	head, err := in.Peek(headSize)
 	if err != nil && len(head) == 0 && !errors.Is(err, io.EOF) {
 		return &Report{Problems: []Problem{{Reason: reason(err)}}}
 	}
-	switch k := KindOf(name, head); {
+	switch kind := DetectKind(name, head); {
 	case len(head) == 0:
 		return &Report{Problems: []Problem{{Reason: "the file is empty"}}}
-	case k == Journal:
+	case kind == Journal:
 		return checkJournal(in)
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
@@ -131,34 +134,34 @@ func Read(name string, r io.Reader, o Options) *Report {
 	return report
 }
 
-// Kind is a group of formats.
+// Kind is a group of formats that are checked in the same way.
 type Kind string
 
 // The kinds of files.
 const (
-	Journal  Kind = "journal"  // of mini
-	Traj     Kind = "traj"     // of mini-swe-agent
+	Journal  Kind = "journal"  // journal of mini
+	Traj     Kind = "traj"     // .traj.json of mini-swe-agent
 	ATIF     Kind = "atif"     // Agent Trajectory Interchange Format
 	Messages Kind = "messages" // a list of messages
 	Unknown  Kind = ""
 )
 
-// peek is the number of bytes from which the kind is detected.
-const peek = 64 << 10
+// headSize is the size of the first part of a file for DetectKind, in bytes.
+const headSize = 64 << 10
 
-// KindOf detects the kind of a file from its name and first bytes. It returns Unknown
-// if the whole file is needed, or if the file is not a trajectory.
-func KindOf(name string, head []byte) Kind {
+// DetectKind detects the kind of a file from its name and its first bytes. It returns Unknown
+// if they are not sufficient, or if the file is not a trajectory.
+func DetectKind(name string, head []byte) Kind {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	var first struct {
+	var record struct {
 		ID   *json.RawMessage `json:"id"`
 		Type *json.RawMessage `json:"type"`
 		Data *json.RawMessage `json:"data"`
 	}
-	record := json.Unmarshal(line, &first) == nil && first.ID != nil && first.Type != nil && first.Data != nil
+	isRecord := json.Unmarshal(line, &record) == nil && record.ID != nil && record.Type != nil && record.Data != nil
 	switch {
-	case record, name == "journal.jsonl", bytes.HasPrefix(head, []byte(`{"id":1,"parent_id":0,"type":"header"`)):
+	case isRecord, name == "journal.jsonl", bytes.HasPrefix(head, []byte(`{"id":1,"parent_id":0,"type":"header"`)):
 		return Journal
 	case bytes.Contains(head, []byte(`"ATIF-v`)):
 		return ATIF
@@ -183,7 +186,7 @@ func (r *Report) document(name string, data []byte, o Options) {
 	case has("trajectory_format"), has("messages"):
 		kind = Traj
 	case err != nil:
-		kind = KindOf(name, data[:min(len(data), peek)])
+		kind = DetectKind(name, data[:min(len(data), headSize)])
 	}
 	switch kind {
 	case ATIF:
@@ -199,13 +202,14 @@ func (r *Report) document(name string, data []byte, o Options) {
 	}
 }
 
-func (r *Report) atif(schema json.RawMessage, data []byte, e atif.SpecVersion) {
+// atif checks an ATIF document, whose schema_version is schemaVersion.
+func (r *Report) atif(schemaVersion json.RawMessage, data []byte, spec atif.SpecVersion) {
 	r.Format = "ATIF"
 	var version string
-	if json.Unmarshal(schema, &version) == nil && version != "" && len(version) < 20 {
+	if json.Unmarshal(schemaVersion, &version) == nil && version != "" && len(version) < 20 {
 		r.Format = version
 	}
-	for _, p := range atif.Check(data, cmp.Or(e, atif.LatestSpec)) {
+	for _, p := range atif.Check(data, cmp.Or(spec, atif.LatestSpec)) {
 		r.problem(0, p.Path, "%s", p.Reason)
 	}
 }

@@ -9,38 +9,41 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// conversation is the state of an attempt after a record: the last message, and what
-// must follow.
+// conversation checks the order of the records of an attempt. It is the state after a
+// record.
 type conversation struct {
 	*Report
 	header   trajectories.Header
-	branched bool // records do not follow each other in the file's order
-	// imported is set if another agent made the attempt, resumed if it was
-	// interrupted and continued.
+	branched bool // a record does not follow the one before it in the file
+	// imported is set if the attempt was imported, resumed if it was interrupted and
+	// continued.
 	imported, resumed bool
-	// unsure is set if a record since the last reply was unreadable, incomplete if
-	// any record was.
+	// unsure is set if a record since the newest reply was invalid, incomplete if any
+	// record was.
 	unsure, incomplete bool
 
-	callLine    int // line of a call without a reply so far; 0 if none
-	reply       *trajectories.Message
+	callLine    int                   // line of a call without a reply so far, or 0
+	reply       *trajectories.Message // the newest reply
 	replyLine   int
-	answers     map[string]bool
-	executions  int // executions since the reply
-	unreported  int // executions without an observation
-	toolLine    int // line of a tool request without an execution so far; 0 if none
-	outcomeLine int // line of the outcome; 0 if none
+	answers     map[string]bool // tool call IDs of the reply that were answered
+	executions  int             // number of executions since the reply
+	unreported  int             // number of executions without an observation
+	toolLine    int             // line of a tool request without an execution so far, or 0
+	outcomeLine int             // line of the outcome, or 0
 	outcome     *trajectories.Outcome
 
+	// Totals of the attempt so far.
 	calls int
 	usage model.Usage
 	cost  model.Cost
 }
 
+// add checks the next record. data is its decoded data, and valid reports whether the
+// record has no problems so far.
 func (c *conversation) add(line int, r trajectories.Record, data any, valid bool) {
 	if c.outcomeLine > 0 && r.Type != trajectories.TypeResume {
 		c.problem(line, "type", "the outcome in line %d must be the last record, unless the attempt was resumed", c.outcomeLine)
-		c.outcomeLine = 0 // report it once
+		c.outcomeLine = 0 // report it only once
 	}
 	switch d := data.(type) {
 	case *trajectories.Call:
@@ -49,7 +52,7 @@ func (c *conversation) add(line int, r trajectories.Record, data any, valid bool
 		c.addCost(r, d.Usage, d.Cost)
 	}
 	if !valid {
-		c.skipRecord() // the data that was lost may start something
+		c.skipRecord() // the record may be one that later records require
 	}
 	switch d := data.(type) {
 	case *trajectories.Header:
@@ -90,20 +93,20 @@ func (c *conversation) add(line int, r trajectories.Record, data any, valid bool
 	}
 }
 
-// addCost adds a call of the attempt or of a child to the totals.
+// addCost adds a call of the attempt or of a subagent to the totals.
 func (c *conversation) addCost(r trajectories.Record, u model.Usage, cost model.Cost) {
 	if trajectories.IsStep(r) {
 		c.calls++
 	}
-	if !c.header.IsInherited(r.ID) { // otherwise the original attempt paid for it
+	if !c.header.IsInherited(r.ID) { // the original attempt paid for inherited calls
 		c.usage, c.cost = c.usage.Add(u), c.cost+cost
 	}
 }
 
-// skipRecord notes that a record is unknown.
+// skipRecord relaxes later checks after a record that was invalid.
 func (c *conversation) skipRecord() { c.unsure, c.incomplete, c.callLine = true, true, 0 }
 
-// checkCallAnswered reports a call without a reply or an error.
+// checkCallAnswered reports a problem if the newest call has neither a reply nor an error.
 func (c *conversation) checkCallAnswered() {
 	if c.callLine > 0 && !c.branched {
 		c.problem(c.callLine, "", "the call has neither a reply nor an error")
@@ -119,11 +122,11 @@ func (c *conversation) checkExecution(line int, x *trajectories.Execution, valid
 		c.problem(line, "data.bytes", "%d is less than the kept output, %d", x.Bytes, len(x.Output))
 	}
 	if c.reply == nil || x.ByUser {
-		return // set-up or user commands
+		return // a set-up or user command
 	}
 	if !c.branched && !c.unsure {
 		switch {
-		case c.imported && x.Command == "": // the agent has its own command language: only the output is known
+		case c.imported && x.Command == "": // the command is unknown, since the agent has its own command language
 		case c.executions >= len(c.reply.Actions):
 			c.problem(line, "", "the reply in line %d has %d actions, but this is its execution %d", c.replyLine, len(c.reply.Actions), c.executions+1)
 		case c.reply.Actions[c.executions] != x.Command:
@@ -133,8 +136,8 @@ func (c *conversation) checkExecution(line int, x *trajectories.Execution, valid
 	c.executions, c.unreported = c.executions+1, c.unreported+1
 }
 
-// causes are the causes of messages, with the allowed roles.
-var causes = map[trajectories.Cause][]model.Role{
+// rolesByCause are the allowed roles of messages by their cause.
+var rolesByCause = map[trajectories.Cause][]model.Role{
 	trajectories.CausePrompt:         {model.System, model.User, model.Assistant},
 	trajectories.CauseReply:          {model.Assistant},
 	trajectories.CauseObservation:    {model.User, model.Tool},
@@ -155,7 +158,7 @@ func (c *conversation) checkMessage(line int, m *trajectories.Message) {
 		c.problem(line, "data.role", "one of system, user, assistant, tool expected, got %.60q", m.Role)
 		return
 	}
-	allowed, ok := causes[m.Cause]
+	allowed, ok := rolesByCause[m.Cause]
 	switch {
 	case !ok && m.Cause != "":
 		c.note(line, "data.cause", "unknown cause %.60q", m.Cause)
@@ -225,14 +228,14 @@ var classes = []trajectories.Class{
 	trajectories.Interrupted, trajectories.Internal,
 }
 
-// checkOutcome checks an outcome. Its totals include calls with abandoned replies,
-// but not the cost of inherited records. For incomplete journals a difference is a
-// note, not a problem.
+// checkOutcome checks an outcome. Its totals must be those of the calls, including calls
+// whose replies were abandoned, but not the cost of inherited calls. A difference is only
+// a note if the journal does not have all calls.
 func (c *conversation) checkOutcome(line int, o *trajectories.Outcome) {
 	if !slices.Contains(classes, o.Class) {
 		c.problem(line, "data.class", "%.60q is not an outcome class", o.Class)
 	}
-	if !o.Class.Counts() && len(o.Submission) > 0 {
+	if !o.Class.IsResult() && len(o.Submission) > 0 {
 		c.problem(line, "data.submission", "an attempt of class %q must not have one", o.Class)
 	}
 	report := c.problem
@@ -251,6 +254,7 @@ func (c *conversation) checkOutcome(line int, o *trajectories.Outcome) {
 	}
 }
 
+// finish checks the end of the journal.
 func (c *conversation) finish() {
 	if c.outcome != nil {
 		c.checkCallAnswered()

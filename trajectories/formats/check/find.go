@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Find returns the trajectories in a folder and its subfolders, in order. For a run
-// these are all attempts. Other files are counted, judging by name and first bytes.
-// Symbolic links are not followed.
+// Find returns the trajectories in a folder and its subfolders in lexical order, and the
+// number of other files. It detects trajectories by their names and first bytes. For a run,
+// it returns the files of all attempts. It does not follow symbolic links.
 func Find(dir string) (files []string, others int, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -29,7 +29,7 @@ func Find(dir string) (files []string, others int, err error) {
 	return files, others, err
 }
 
-// isTrajectory detects a trajectory by the beginning of the file.
+// isTrajectory reports whether a file is a trajectory, by its name and first bytes.
 func isTrajectory(path string) bool {
 	name := filepath.Base(path)
 	if !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".jsonl") {
@@ -38,11 +38,11 @@ func isTrajectory(path string) bool {
 	if name == "journal.jsonl" || strings.HasSuffix(name, ".traj.json") {
 		return true
 	}
-	f, err := os.Open(path) //nolint:gosec // G304: looking into the folder that was named is the purpose
+	f, err := os.Open(path) //nolint:gosec // G304: reading files in the named folder is the purpose
 	if err != nil {
-		return true // checking it reports the error
+		return true // File reports the error
 	}
 	defer func() { _ = f.Close() }()
-	head, _ := io.ReadAll(io.LimitReader(f, peek))
-	return KindOf(name, head) != Unknown
+	head, _ := io.ReadAll(io.LimitReader(f, headSize))
+	return DetectKind(name, head) != Unknown
 }

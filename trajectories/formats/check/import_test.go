@@ -11,8 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories/formats/check"
 )
 
-// Journals made from files of other agents are valid, and so are their .traj.json
-// files.
+// TestImportsAreValid checks that imported journals and their .traj.json files are valid.
 func TestImportsAreValid(t *testing.T) {
 	t.Run("testdata", func(t *testing.T) { checkImports(t, "../testdata") })
 	t.Run("real", func(t *testing.T) { checkImports(t, corpustest.RealData(t, "trajectories")) })
@@ -32,7 +31,7 @@ func checkImports(t *testing.T, folder string) {
 		}
 		f, err := formats.Open(path)
 		if err != nil {
-			return nil //nolint:nilerr // no trajectory, or one that says several; their own tests say which
+			return nil //nolint:nilerr // not a trajectory, or several; tests of package formats check that
 		}
 		n++
 		journal, traj := filepath.Join(t.TempDir(), "journal.jsonl"), filepath.Join(t.TempDir(), "a.traj.json")
@@ -46,7 +45,7 @@ func checkImports(t *testing.T, folder string) {
 		}
 		for _, file := range []string{journal, traj} {
 			if r := check.File(file, check.Options{}); len(r.Problems) > 0 {
-				t.Errorf("%s as %s:\n%v", path, filepath.Base(file), linesOf(r))
+				t.Errorf("%s as %s:\n%v", path, filepath.Base(file), reportLines(r))
 			}
 		}
 		return nil

@@ -16,27 +16,28 @@ import (
 	"github.com/minibench/mini/trajectories/formats/schema"
 )
 
-// maxLine is the maximum length of a line, in bytes. A longer line ends the
-// check, since later records cannot be understood without it.
+// maxLine bounds a line of a journal, in bytes. The check ends at a longer line, since later
+// records may depend on it.
 const maxLine = 64 << 20
 
 // journalChecker checks a journal line by line. It continues after invalid lines.
 type journalChecker struct {
 	*Report
 	fields       *schema.Reader
-	line         int
-	last         int  // the newest ID
-	unreadable   bool // the last line was unreadable, so IDs may be missing
+	line         int  // number of the current line
+	last         int  // the greatest ID so far
+	unreadable   bool // a line since record last was unreadable, so IDs may be missing
 	hasHeader    bool
-	ids          []span // ranges of IDs
+	ids          []span // the IDs so far
 	conversation conversation
-	unknownTypes map[trajectories.Type]int
-	unknownLines map[trajectories.Type]int
+	unknownTypes map[trajectories.Type]int // number of records by unknown type
+	unknownLines map[trajectories.Type]int // line of the first record by unknown type
 }
 
-// span is a range of IDs.
+// span is a range of record IDs, inclusive.
 type span struct{ from, to int }
 
+// checkJournal checks a journal.
 func checkJournal(in *bufio.Reader) *Report {
 	j := journalChecker{Report: &Report{Format: trajectories.Format}, unknownTypes: map[trajectories.Type]int{}, unknownLines: map[trajectories.Type]int{}}
 	j.conversation.Report = j.Report
@@ -49,15 +50,15 @@ func checkJournal(in *bufio.Reader) *Report {
 		case err != nil && !errors.Is(err, io.EOF):
 			j.problem(j.line, "", "%s", reason(err))
 		case len(line) > 0 && !j.checkLine(line, err == nil):
-			return j.Report // unknown version
+			return j.Report
 		}
 	}
 	j.finish()
 	return j.Report
 }
 
-// checkLine checks a line. It returns false if the rest of the journal cannot be
-// checked.
+// checkLine checks a line. complete is set if the line ends with a newline. checkLine
+// returns false if the rest of the journal cannot be checked.
 func (j *journalChecker) checkLine(line []byte, complete bool) bool {
 	line = bytes.TrimSpace(line)
 	if err := json.Unmarshal(line, new(json.RawMessage)); err != nil || trajectories.JSONKind(line) != "an object" {
@@ -66,7 +67,7 @@ func (j *journalChecker) checkLine(line []byte, complete bool) bool {
 			j.note(j.line, "", "the last line is incomplete and ignored")
 		case !complete:
 			j.problem(j.line, "", "the header is incomplete")
-			j.hasHeader = true // avoid reporting it as missing
+			j.hasHeader = true // avoid a second problem
 		case err != nil:
 			j.problem(j.line, "", "not a record: %s", schema.ShortError(err))
 			j.skipRecord()
@@ -86,17 +87,17 @@ func (j *journalChecker) checkLine(line []byte, complete bool) bool {
 	return j.checkRecord(rec)
 }
 
-// skipRecord notes that a record and its ID are unknown.
+// skipRecord relaxes later checks after a record whose ID is unknown.
 func (j *journalChecker) skipRecord() {
 	j.unreadable = true
 	j.conversation.skipRecord()
 }
 
-// checkPosition checks the IDs of a record: they count up from 1, and each parent is
+// checkPosition checks the ID and the parent of a record. IDs count from 1, and a parent is
 // an earlier record.
 func (j *journalChecker) checkPosition(r trajectories.Record) {
 	switch {
-	case r.ID == 0: // already reported
+	case r.ID == 0: // the schema reader reported a missing ID
 		j.skipRecord()
 		return
 	case r.ID < 1:
@@ -137,6 +138,7 @@ func (j *journalChecker) checkPosition(r trajectories.Record) {
 	}
 }
 
+// has reports whether there was a record with the given ID.
 func (j *journalChecker) has(id int) bool {
 	return slices.ContainsFunc(j.ids, func(s span) bool { return s.from <= id && id <= s.to })
 }
@@ -152,9 +154,9 @@ func (j *journalChecker) checkRecord(r trajectories.Record) bool {
 	if !first && r.Type == trajectories.TypeHeader {
 		j.problem(j.line, "type", "only the first record may be a header")
 	}
-	if k := trajectories.JSONKind(r.Data); k != "an object" {
-		if r.Data != nil { // otherwise already reported
-			j.problem(j.line, "data", "an object expected, got %s", k)
+	if kind := trajectories.JSONKind(r.Data); kind != "an object" {
+		if r.Data != nil { // the schema reader reported missing data
+			j.problem(j.line, "data", "an object expected, got %s", kind)
 		}
 		return true
 	}
@@ -181,7 +183,7 @@ func (j *journalChecker) checkRecord(r trajectories.Record) bool {
 	return true
 }
 
-// checkReferences checks that a record refers only to earlier ones.
+// checkReferences checks that a record refers only to earlier records.
 func (j *journalChecker) checkReferences(r trajectories.Record, data any) {
 	checkEarlier := func(path string, id int) {
 		if id >= r.ID || !j.has(id) {
@@ -196,34 +198,34 @@ func (j *journalChecker) checkReferences(r trajectories.Record, data any) {
 	case *trajectories.Compaction:
 		last := 0
 		for i, p := range d.Replaced {
-			at := fmt.Sprintf("data.replaced.%d", i)
-			checkEarlier(at+".from", p.From)
-			checkEarlier(at+".to", p.To)
+			path := fmt.Sprintf("data.replaced.%d", i)
+			checkEarlier(path+".from", p.From)
+			checkEarlier(path+".to", p.To)
 			if p.From > p.To {
-				j.problem(j.line, at, "from %d to %d", p.From, p.To)
+				j.problem(j.line, path, "from %d to %d", p.From, p.To)
 			}
 			if p.From <= last {
-				j.problem(j.line, at, "from %d, which is not after %d, the end of the preceding one", p.From, last)
+				j.problem(j.line, path, "from %d, which is not after %d, the end of the preceding one", p.From, last)
 			}
 			last = p.To
 		}
-	case *trajectories.Context:
+	case *trajectories.PromptContext:
 		for i, p := range d.Sent {
 			if p.Message != nil {
 				continue
 			}
-			at := fmt.Sprintf("data.sent.%d", i)
-			checkEarlier(at+".from", p.From)
-			checkEarlier(at+".to", p.To)
+			path := fmt.Sprintf("data.sent.%d", i)
+			checkEarlier(path+".from", p.From)
+			checkEarlier(path+".to", p.To)
 			if p.From > p.To {
-				j.problem(j.line, at, "from %d to %d", p.From, p.To)
+				j.problem(j.line, path, "from %d to %d", p.From, p.To)
 			}
 		}
 	}
 }
 
-// checkDuplicateKeys reports duplicate keys of an object, since readers differ in
-// which value they use.
+// checkDuplicateKeys reports duplicate keys of an object. JSON libraries differ in which of
+// the values they return.
 func (j *journalChecker) checkDuplicateKeys(path string, object []byte) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -247,6 +249,7 @@ func (j *journalChecker) checkDuplicateKeys(path string, object []byte) {
 	}
 }
 
+// finish checks the end of the journal and adds notes about unknown record types.
 func (j *journalChecker) finish() {
 	if !j.hasHeader {
 		j.problem(0, "", "no header")

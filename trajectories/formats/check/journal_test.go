@@ -25,8 +25,8 @@ const good = `{"id":1,"parent_id":0,"type":"header","time":"2026-03-01T12:00:00Z
 {"id":7,"parent_id":6,"type":"outcome","time":"2026-03-01T12:00:04Z","data":{"class":"submitted","exit_status":"Submitted","submission":"diff","steps":1,"usage":{"prompt_tokens":5,"completion_tokens":2},"cost":0.25,"start":"2026-03-01T12:00:00Z","end":"2026-03-01T12:00:04Z"}}
 `
 
-// linesOf returns the problems and notes of a report as lines.
-func linesOf(r *check.Report) []string {
+// reportLines returns the problems and notes of a report as lines.
+func reportLines(r *check.Report) []string {
 	var all []string
 	for _, p := range r.Problems {
 		all = append(all, fmt.Sprintf("%d: %s", p.Line, p))
@@ -37,6 +37,7 @@ func linesOf(r *check.Report) []string {
 	return all
 }
 
+// journal checks a journal.
 func journal(text string) *check.Report {
 	return check.Read("journal.jsonl", strings.NewReader(text), check.Options{})
 }
@@ -96,7 +97,7 @@ func TestJournal(t *testing.T) {
 				}
 			}
 			all := strings.SplitAfter(text, "\n")
-			got := linesOf(journal(strings.Join(all[:len(all)-1-c.cut], "")))
+			got := reportLines(journal(strings.Join(all[:len(all)-1-c.cut], "")))
 			if name == "a bad line" && len(got) > 0 {
 				got[0], _, _ = strings.Cut(got[0], " in ")
 				got[0], _, _ = strings.Cut(got[0], " after object")
@@ -112,39 +113,39 @@ func TestJournal(t *testing.T) {
 func TestAfterTheOutcome(t *testing.T) {
 	more := `{"id":8,"parent_id":7,"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"user","content":"s","cause":"prompt"}}` + "\n"
 	want := []string{"8: type: the outcome in line 7 must be the last record, unless the attempt was resumed"}
-	if diff := cmp.Diff(want, linesOf(journal(good+more))); diff != "" {
+	if diff := cmp.Diff(want, reportLines(journal(good+more))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	more = `{"id":8,"parent_id":7,"type":"resume","time":"2026-03-01T12:00:01Z","data":{"mini_version":"1","record":6}}` + "\n"
 	want = []string{"0: note: no outcome: the attempt has not ended or was killed"}
-	if diff := cmp.Diff(want, linesOf(journal(good+more))); diff != "" {
+	if diff := cmp.Diff(want, reportLines(journal(good+more))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	more = strings.Replace(more, `"record":6`, `"record":8`, 1)
-	if got := linesOf(journal(good + more)); len(got) == 0 || got[0] != "8: data.record: no earlier record 8" {
+	if got := reportLines(journal(good + more)); len(got) == 0 || got[0] != "8: data.record: no earlier record 8" {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestTotalsAfterResume checks that the totals of a resumed attempt include all its
-// calls, and those of a fork only its own.
+// TestTotalsAfterResume checks that the totals of a resumed attempt include all calls, and
+// the cost of a fork only its own calls.
 func TestTotalsAfterResume(t *testing.T) {
 	resume := `{"id":8,"parent_id":6,"type":"resume","time":"2026-03-01T12:00:01Z","data":{"mini_version":"1","record":6}}` + "\n"
 	last := good[strings.LastIndex(strings.TrimSuffix(good, "\n"), "\n")+1:]
 	ended := strings.Replace(last, `"id":7,"parent_id":6`, `"id":9,"parent_id":8`, 1)
 	branch := strings.Replace(good, `"instance_id":`, `"origin":{"sha256":"ab","record":6,"step":1},"instance_id":`, 1)
-	free := strings.NewReplacer(`"cost":0.25,"start":"2026-03-01T12:00:00Z","end"`, `"cost":0,"start":"2026-03-01T12:00:00Z","end"`).Replace(branch)
+	unpaid := strings.NewReplacer(`"cost":0.25,"start":"2026-03-01T12:00:00Z","end"`, `"cost":0,"start":"2026-03-01T12:00:00Z","end"`).Replace(branch)
 	for name, c := range map[string]struct {
 		text, want string
 	}{
 		"resumed":                {good + resume + ended, ""},
 		"resumed, and lost some": {good + resume + strings.Replace(ended, `"cost":0.25`, `"cost":0.5`, 1), "9: data.cost: 0.5, but the sum of the calls is 0.25"},
 		"a branch that pays":     {branch, "7: data.cost: 0.25, but the sum of the calls is 0"},
-		"a branch that does not": {free, ""},
+		"a branch that does not": {unpaid, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var problems []string
-			for _, p := range linesOf(journal(c.text)) {
+			for _, p := range reportLines(journal(c.text)) {
 				if !strings.Contains(p, "note:") && !strings.Contains(p, "usage") {
 					problems = append(problems, p)
 				}
@@ -162,13 +163,13 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 	header := strings.Index(good, "\n")
 	for n := 0; n < len(good)-1; n++ {
 		r := journal(good[:n])
-		if fine := len(r.Problems) == 0; fine != (n >= header) {
-			t.Fatalf("%d bytes: %q", n, linesOf(r))
+		if isValid := len(r.Problems) == 0; isValid != (n >= header) {
+			t.Fatalf("%d bytes: %q", n, reportLines(r))
 		}
 	}
 }
 
-// endlessLine is a reader of one long line.
+// endlessLine is a reader of one long line of the given number of bytes.
 type endlessLine struct{ left int }
 
 func (e *endlessLine) Read(p []byte) (int, error) {
@@ -191,11 +192,11 @@ func TestLongLine(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := check.Read("journal.jsonl", text, check.Options{})
 	runtime.ReadMemStats(&after)
-	if got := linesOf(r); len(got) == 0 || got[0] != "2: line of more than 67108864 bytes" {
+	if got := reportLines(r); len(got) == 0 || got[0] != "2: line of more than 67108864 bytes" {
 		t.Errorf("%q", got)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 400<<20 {
-		t.Errorf("%d bytes of memory", took)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 400<<20 {
+		t.Errorf("%d bytes of memory", allocated)
 	}
 }
 

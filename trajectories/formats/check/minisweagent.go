@@ -12,7 +12,8 @@ import (
 	"github.com/minibench/mini/trajectories/formats/schema"
 )
 
-// trajFile is a .traj.json of mini-swe-agent.
+// trajFile is the schema of a .traj.json file of mini-swe-agent. For json.RawMessage, the
+// option required accepts null, see package schema.
 type trajFile struct {
 	Format     string            `json:"trajectory_format" schema:"required"`
 	InstanceID string            `json:"instance_id"`
@@ -40,12 +41,12 @@ type trajInfo struct {
 	Traceback   string `json:"traceback"`
 }
 
-// trajMessage is a message. Items of the Responses API have no role.
+// trajMessage is the schema of a message.
 type trajMessage struct {
-	Role      *string         `json:"role"`
+	Role      *string         `json:"role"` // nil for messages from the Responses API
 	Object    json.RawMessage `json:"object"`
 	Type      json.RawMessage `json:"type"`
-	Content   json.RawMessage `json:"content" schema:"notnull"`
+	Content   json.RawMessage `json:"content" schema:"notnull"` // the option keeps null, for messageChecker.content
 	Reasoning string          `json:"reasoning_content"`
 	Calls     []trajCall      `json:"tool_calls"`
 	CallID    string          `json:"tool_call_id"`
@@ -53,6 +54,7 @@ type trajMessage struct {
 	Extra     json.RawMessage `json:"extra" schema:"object"`
 }
 
+// trajCall is the schema of a tool call.
 type trajCall struct {
 	ID       string `json:"id" schema:"required"`
 	Function struct {
@@ -61,12 +63,14 @@ type trajCall struct {
 	} `json:"function" schema:"required"`
 }
 
+// trajPart is the schema of an element of a content.
 type trajPart struct {
 	Type string `json:"type" schema:"required"`
 	Text string `json:"text"`
 }
 
-// trajExtra is the extra data of a message in release 2.
+// trajExtra is the schema of the extra data of a message. Only release 2 writes it, but it
+// is checked in all files.
 type trajExtra struct {
 	Timestamp   float64 `json:"timestamp"`
 	Cost        float64 `json:"cost"`
@@ -76,7 +80,8 @@ type trajExtra struct {
 	ActionCount int     `json:"n_actions"`
 }
 
-// trajActions are the commands of a reply in release 2.
+// trajActions is the schema of the actions in the extra data. It is checked only in files
+// of release 2.
 type trajActions struct {
 	Actions []struct {
 		Command string `json:"command" schema:"required"`
@@ -84,89 +89,92 @@ type trajActions struct {
 	} `json:"actions"`
 }
 
+// trajExit is the schema of the extra data of an exit message.
 type trajExit struct {
 	Status     string `json:"exit_status"`
 	Submission string `json:"submission"`
 }
 
-// traj checks a .traj.json of mini-swe-agent, release 1 or 2, or a list of messages.
+// traj checks a .traj.json file of mini-swe-agent 1 or 2, or a list of messages.
 func (r *Report) traj(data []byte) {
 	r.Format = "mini-swe-agent"
-	t := messageChecker{Reader: schema.New("", func(path, reason string) { r.problem(0, path, "%s", reason) })}
+	c := messageChecker{Reader: schema.New("", func(path, reason string) { r.problem(0, path, "%s", reason) })}
 	switch {
 	case !utf8.Valid(data):
-		t.Report("not UTF-8")
+		c.Report("not UTF-8")
 		return
 	case !json.Valid(data):
-		t.Report("not JSON: %s", schema.SyntaxError(data))
+		c.Report("not JSON: %s", schema.SyntaxError(data))
 		return
-	case strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), peek)]), " \t\r\n"), "["):
+	case strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), headSize)]), " \t\r\n"), "["):
 		r.Format = "messages"
 		var list []json.RawMessage
-		_ = json.Unmarshal(data, &list) // cannot fail: it is a list
-		t.checkAll(list)
+		_ = json.Unmarshal(data, &list) // cannot fail for a valid JSON list
+		c.checkAll(list)
 		return
 	}
 	var f trajFile
-	read := json.RawMessage(strings.TrimSpace(string(data)))
-	if name := formatOf(read); name != "" && name != trajectories.FormatV1 && name != trajectories.FormatV2 {
+	document := json.RawMessage(strings.TrimSpace(string(data)))
+	if name := declaredFormat(document); name != "" && name != trajectories.FormatV1 && name != trajectories.FormatV2 {
 		r.problem(0, "trajectory_format", "unknown format %.60q, want %s or %s", name, trajectories.FormatV1, trajectories.FormatV2)
 		return
 	}
-	t.Read(read, &f)
+	c.Read(document, &f)
 	r.Format = cmp.Or(f.Format, r.Format)
 	if string(f.Info.Stats.Cost) == "null" {
 		r.note(0, "info.model_stats.instance_cost", "the cost is unknown")
 	} else if kind := trajectories.JSONKind(f.Info.Stats.Cost); kind != "a number" && kind != "nothing" {
 		r.problem(0, "info.model_stats.instance_cost", "a number expected, got %s", kind)
 	}
-	t.release2 = f.Format == trajectories.FormatV2
-	t.checkAll(f.Messages)
+	c.release2 = f.Format == trajectories.FormatV2
+	c.checkAll(f.Messages)
 	switch {
-	case !t.release2 || f.Messages == nil:
-	case t.exitStatus == nil:
+	case !c.release2 || f.Messages == nil:
+	case c.exitStatus == nil:
 		r.note(0, "messages", "no message of the role exit: the attempt has not ended")
-	case *t.exitStatus != f.Info.ExitStatus:
-		r.problem(0, "info.exit_status", "%.60q, but the exit message has %.60q", f.Info.ExitStatus, *t.exitStatus)
+	case *c.exitStatus != f.Info.ExitStatus:
+		r.problem(0, "info.exit_status", "%.60q, but the exit message has %.60q", f.Info.ExitStatus, *c.exitStatus)
 	}
 }
 
-// formatOf returns the trajectory_format of a file.
-func formatOf(data json.RawMessage) string {
+// declaredFormat returns the trajectory_format of a file, or "".
+func declaredFormat(data json.RawMessage) string {
 	var f struct {
 		Format string `json:"trajectory_format"`
 	}
-	_ = json.Unmarshal(data, &f) // reading the whole file reports errors
+	_ = json.Unmarshal(data, &f) // the caller reports errors when it reads all fields
 	return f.Format
 }
 
 // messageChecker checks the messages of a file.
 type messageChecker struct {
 	*schema.Reader
-	release2   bool            // release 2
-	calls      map[string]bool // call IDs of the newest reply; true if answered
-	exitStatus *string         // the exit status
+	release2   bool            // the file is of release 2
+	calls      map[string]bool // by tool call ID of the newest reply: whether it was answered
+	exitStatus *string         // from the exit message; nil if there was none
 }
 
+// checkAll checks all messages of a file.
 func (t *messageChecker) checkAll(list []json.RawMessage) {
 	if len(list) == 0 {
 		t.problemAt("messages", "at least one message required")
 	}
 	for i, raw := range list {
-		at := fmt.Sprintf("messages.%d", i)
+		path := fmt.Sprintf("messages.%d", i)
 		if t.exitStatus != nil {
-			t.problemAt(at, "message after the message of the role exit, which must be the last")
+			t.problemAt(path, "message after the message of the role exit, which must be the last")
 			return
 		}
-		t.Within(at, func() { t.check(raw) })
+		t.Within(path, func() { t.check(raw) })
 	}
 }
 
-// problemAt reports a problem with a part of the current value.
+// problemAt reports a problem with the part of the current value at key.
 func (t *messageChecker) problemAt(key, format string, args ...any) {
 	t.Within(key, func() { t.Report(format, args...) })
 }
 
+// check checks a message.
 func (t *messageChecker) check(raw json.RawMessage) {
 	var m trajMessage
 	if t.Read(raw, &m); trajectories.JSONKind(raw) != "an object" {
@@ -195,7 +203,8 @@ func (t *messageChecker) check(raw json.RawMessage) {
 	t.extra(role, m.Extra)
 }
 
-// answer marks the call that a message answers.
+// answer checks that a tool message answers an open call of the newest reply, and marks the
+// call as answered.
 func (t *messageChecker) answer(id string) {
 	switch answered, ok := t.calls[id]; {
 	case id == "":
@@ -209,7 +218,8 @@ func (t *messageChecker) answer(id string) {
 	}
 }
 
-// content checks a string or a list of parts. Only replies may have no content.
+// content checks a content, which is a string or a list of parts. Only in replies it may be
+// null or missing.
 func (t *messageChecker) content(raw json.RawMessage, role string) {
 	switch kind := trajectories.JSONKind(raw); {
 	case kind == "a string", role == "assistant" && (kind == "null" || kind == "nothing"):
@@ -222,6 +232,7 @@ func (t *messageChecker) content(raw json.RawMessage, role string) {
 	}
 }
 
+// toolCalls checks the tool calls of a reply and stores their IDs.
 func (t *messageChecker) toolCalls(calls []trajCall) {
 	t.calls = map[string]bool{}
 	for i, c := range calls {
@@ -235,7 +246,7 @@ func (t *messageChecker) toolCalls(calls []trajCall) {
 	}
 }
 
-// extra checks the extra data of a message in release 2.
+// extra checks the extra data of a message, and stores the exit status.
 func (t *messageChecker) extra(role string, raw json.RawMessage) {
 	if role == "exit" {
 		t.exitStatus = new(string)

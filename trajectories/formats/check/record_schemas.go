@@ -7,7 +7,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// recordSchema is the type of a record's data, with the required fields.
+// recordSchema is the Go type of a record's data, and the fields that are required.
 type recordSchema struct {
 	typ      reflect.Type
 	required []string
@@ -24,7 +24,7 @@ var recordSchemas = map[trajectories.Type]recordSchema{
 	trajectories.TypeResume:     schemaOf[trajectories.Resume]("record"),
 	trajectories.TypeReplay:     schemaOf[trajectories.Replay]("record", "match"),
 	trajectories.TypeMessage:    schemaOf[trajectories.Message]("role", "content", "cause"),
-	trajectories.TypeContext:    schemaOf[trajectories.Context]("sent"),
+	trajectories.TypeContext:    schemaOf[trajectories.PromptContext]("sent"),
 	trajectories.TypeSummary:    schemaOf[trajectories.Call]("usage", "cost", "start"),
 	trajectories.TypeCompaction: schemaOf[trajectories.Compaction]("policy", "replaced"),
 	trajectories.TypeCall:       schemaOf[trajectories.Call]("usage", "cost", "start"),
@@ -40,7 +40,7 @@ var recordSchemas = map[trajectories.Type]recordSchema{
 	trajectories.TypeTool:       schemaOf[trajectories.ToolCall]("name", "output", "returncode", "start", "duration"),
 }
 
-// data decodes the data of a record, as far as it is valid.
+// data decodes the data of a record, as far as it is valid, and reports problems.
 func (j *journalChecker) data(s recordSchema, raw json.RawMessage) any {
 	v := reflect.New(s.typ).Interface()
 	j.fields.Within("data", func() { j.fields.Read(raw, v, s.required...) })

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTools checks tool requests between a reply and the execution of its command.
+// TestTools checks journals with tool requests.
 func TestTools(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSuffix(good, "\n"), "\n")
 	call := `"type":"tool","time":"2026-03-01T12:00:02Z","data":{"name":"note","args":["x"],"output":"1","returncode":0,"start":"2026-03-01T12:00:02Z","duration":0.1}}` + "\n"
@@ -41,7 +41,7 @@ func TestTools(t *testing.T) {
 					put(`"type"` + rest)
 				}
 			}
-			if diff := cmp.Diff(c.want, linesOf(journal(text.String()))); diff != "" {
+			if diff := cmp.Diff(c.want, reportLines(journal(text.String()))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// ShortError returns the message of a JSON error, shortened and without names of Go
-// types.
+// ShortError returns the message of an encoding/json error without names of Go types, and
+// truncated to about 300 bytes.
 func ShortError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		text = fmt.Sprintf("%s expected, got %s", expected(typeError.Type), actual(typeError.Value))
+		text = fmt.Sprintf("%s expected, got %s", expectedKind(typeError.Type), actualKind(typeError.Value))
 	}
 	if len(text) > 300 {
 		text = text[:300] + "..."
@@ -24,8 +24,8 @@ func ShortError(err error) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// expected describes the JSON type for a Go type.
-func expected(t reflect.Type) string {
+// expectedKind returns the kind of JSON value for a Go type, with an article.
+func expectedKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -38,13 +38,14 @@ func expected(t reflect.Type) string {
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	case reflect.Pointer:
-		return expected(t.Elem())
+		return expectedKind(t.Elem())
 	}
 	return "a whole number"
 }
 
-// actual describes a JSON value as named by encoding/json.
-func actual(value string) string {
+// actualKind returns the kind of a JSON value with an article, given
+// json.UnmarshalTypeError.Value.
+func actualKind(value string) string {
 	switch kind, _, _ := strings.Cut(value, " "); kind { // numbers are followed by their value
 	case "object":
 		return "an object"
@@ -58,19 +59,20 @@ func actual(value string) string {
 	return "the " + value
 }
 
-// SyntaxError returns the syntax error of data, with the line.
+// SyntaxError returns the message of the first syntax error in data, with its line number.
 func SyntaxError(data []byte) string {
 	err := json.Unmarshal(data, new(json.RawMessage))
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at := min(max(0, int(s.Offset)), len(data))
-		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
+		offset := min(max(0, int(s.Offset)), len(data))
+		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:offset], []byte("\n")), err)
 	}
 	return ShortError(err)
 }
 
+// plainKey matches field names that need no quotes in messages.
 var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w$-]{1,80}$`) })
 
-// QuoteKey returns a field name for messages. Unusual names are quoted and truncated.
+// QuoteKey returns a field name for messages. It quotes and truncates unusual names.
 func QuoteKey(key string) string {
 	if plainKey().MatchString(key) {
 		return key

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// integer reads an integer; 1.0 is one too.
+// integer decodes an integer. It accepts numbers such as 1.0 too.
 func (r *Reader) integer(raw json.RawMessage, v reflect.Value, tag string) bool {
 	text, ok := r.numberText(raw)
 	if !ok || strings.Trim(text, "+-0123456789.eE") != "" {
@@ -18,17 +18,17 @@ func (r *Reader) integer(raw json.RawMessage, v reflect.Value, tag string) bool 
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.Abs(f) >= 1<<63 {
+		float, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.Abs(float) >= 1<<63 {
 			return r.Report("%.40s is too large", text)
 		}
-		if f != math.Trunc(f) {
+		if float != math.Trunc(float) {
 			return r.Report("a whole number expected, got %.40s", text)
 		}
-		n = int64(f)
+		n = int64(float)
 	}
 	v.SetInt(n)
-	if minimum, ok := option(tag, "min"); ok {
+	if minimum, ok := optionValue(tag, "min"); ok {
 		if limit, _ := strconv.ParseInt(minimum, 10, 64); n < limit {
 			return r.Report("%d is less than %d", n, limit)
 		}
@@ -36,22 +36,22 @@ func (r *Reader) integer(raw json.RawMessage, v reflect.Value, tag string) bool 
 	return true
 }
 
-// number reads a finite number. Others cannot be added, nor written as JSON.
+// number decodes a number. It must be finite, since JSON cannot represent other numbers.
 func (r *Reader) number(raw json.RawMessage, v reflect.Value) bool {
 	text, ok := r.numberText(raw)
 	if !ok {
 		return r.Report("a number expected, got %s", trajectories.JSONKind(raw))
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xXpP") {
+	float, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(float) || math.IsInf(float, 0) || strings.ContainsAny(text, "xXpP") {
 		return r.Report("a finite number expected, got %.40q", text)
 	}
-	v.SetFloat(f)
+	v.SetFloat(float)
 	return true
 }
 
-// numberText returns the text of a number. If r.Lenient is set, it accepts booleans
-// and strings.
+// numberText returns the text of a number. If r.Lenient is set, it accepts booleans, as 1
+// and 0, and strings too.
 func (r *Reader) numberText(raw json.RawMessage) (string, bool) {
 	switch kind := trajectories.JSONKind(raw); {
 	case kind == "a number":
@@ -68,6 +68,7 @@ func (r *Reader) numberText(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
+// boolean decodes a boolean. If r.Lenient is set, it accepts strings and numbers too.
 func (r *Reader) boolean(raw json.RawMessage, v reflect.Value) bool {
 	kind := trajectories.JSONKind(raw)
 	text := string(raw)

@@ -1,6 +1,6 @@
 // Package schema decodes JSON into Go structs and reports every field that does not
-// match its declaration. The struct tag "schema" has these options, separated by
-// commas:
+// match its declaration in the struct. The struct tag "schema" has these options,
+// separated by commas:
 //
 //	required    the field must be present and not null
 //	notnull     the field must not be null
@@ -10,8 +10,11 @@
 //	one=A|B     string: must be one of these
 //	format=F    string: must be accepted by Reader.Formats[F]
 //
-// Other fields may be missing or null. Field names are case-sensitive. If an object
-// contains a name twice, the last value is used.
+// Other fields may be missing or null. A json.RawMessage that is required or notnull, but
+// not object or scalar, may still be null; it is then set to null instead of skipped.
+//
+// Field names are case-sensitive. If an object contains a name twice, the last value is
+// used.
 package schema
 
 import (
@@ -31,34 +34,34 @@ import (
 type Reader struct {
 	// OnProblem is called for each invalid value.
 	OnProblem func(path, reason string)
-	// AllowUnknown is called for each field that the struct does not have, and
-	// returns whether it is allowed. If it is nil, all are.
+	// AllowUnknown is called for each field that the struct does not have. It reports
+	// whether the field is allowed. If AllowUnknown is nil, all fields are allowed.
 	AllowUnknown func(path string) bool
-	// Lenient accepts "1", 1.0 and true as numbers and "yes" as a boolean, like
-	// Python's pydantic.
+	// Lenient makes the Reader accept "1" and true as numbers, and "yes" and 1 as
+	// booleans, like Python's pydantic.
 	Lenient bool
 	// Formats are functions that validate strings. They return an error message, or
 	// "" if the string is valid.
 	Formats map[string]func(text string) (reason string)
-	// TypeReaders decode values of certain types instead of the Reader. They return
-	// false if the value is invalid.
+	// TypeReaders are functions that decode values of certain types in place of the
+	// Reader. They return false if the value is invalid.
 	TypeReaders map[reflect.Type]func(raw json.RawMessage, v reflect.Value) bool
 
-	path []string
+	path []string // keys from the root to the current value
 }
 
-// New returns a Reader. Its paths begin with root, unless that is empty.
-func New(root string, problem func(path, reason string)) *Reader {
-	r := &Reader{OnProblem: problem}
+// New returns a Reader that calls onProblem. Paths begin with root, unless it is empty.
+func New(root string, onProblem func(path, reason string)) *Reader {
+	r := &Reader{OnProblem: onProblem}
 	if root != "" {
 		r.path = []string{root}
 	}
 	return r
 }
 
-// Read decodes raw into the value that v points to, as far as possible, and reports
-// whether raw is valid. The required fields are required in addition to those with
-// the tag.
+// Read decodes raw into the value that v points to, as far as raw is valid, and reports
+// whether it is. The fields named in required are required in addition to those with the
+// option.
 func (r *Reader) Read(raw json.RawMessage, v any, required ...string) bool {
 	if len(required) > 0 {
 		return r.Struct(raw, reflect.ValueOf(v).Elem(), required...)
@@ -66,7 +69,7 @@ func (r *Reader) Read(raw json.RawMessage, v any, required ...string) bool {
 	return r.value(raw, reflect.ValueOf(v).Elem(), "")
 }
 
-// Within calls f with key appended to the path of reported problems.
+// Within calls f. While f runs, key is appended to the path of reported problems.
 func (r *Reader) Within(key string, f func()) {
 	r.path = append(r.path, key)
 	f()
@@ -87,12 +90,13 @@ func (r *Reader) Depth(key string) int {
 	return n
 }
 
-// Report reports a problem with the current value, and returns false.
+// Report calls OnProblem for the current value, and returns false.
 func (r *Reader) Report(format string, args ...any) bool {
 	r.OnProblem(r.Path(), fmt.Sprintf(format, args...))
 	return false
 }
 
+// value decodes raw into v. tag has the options of the field.
 func (r *Reader) value(raw json.RawMessage, v reflect.Value, tag string) bool {
 	if read := r.TypeReaders[v.Type()]; read != nil {
 		return read(raw, v)
@@ -133,6 +137,7 @@ func isUnmarshaler(v reflect.Value) bool {
 	return ok
 }
 
+// unmarshal decodes raw with encoding/json.
 func (r *Reader) unmarshal(raw json.RawMessage, v reflect.Value) bool {
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 		if v.Type() == reflect.TypeFor[time.Time]() {
@@ -143,18 +148,20 @@ func (r *Reader) unmarshal(raw json.RawMessage, v reflect.Value) bool {
 	return true
 }
 
+// raw checks the kind of a json.RawMessage.
 func (r *Reader) raw(raw json.RawMessage, tag string) bool {
 	kind := trajectories.JSONKind(raw)
 	switch {
-	case has(tag, "object") && kind != "an object":
+	case hasOption(tag, "object") && kind != "an object":
 		return r.Report("an object expected, got %s", kind)
-	case has(tag, "scalar") && kind != "a string" && kind != "a number" && (!r.Lenient || kind != "true or false"):
+	case hasOption(tag, "scalar") && kind != "a string" && kind != "a number" && (!r.Lenient || kind != "true or false"):
 		return r.Report("a string or a number expected, got %s", kind)
 	}
 	return true
 }
 
-// Struct decodes an object into a struct.
+// Struct decodes an object into the struct v. It does not call the TypeReader for the type
+// of the struct, so that a TypeReader can call Struct. required is as in Read.
 func (r *Reader) Struct(raw json.RawMessage, v reflect.Value, required ...string) bool {
 	var fields map[string]json.RawMessage
 	if kind := trajectories.JSONKind(raw); kind != "an object" {
@@ -173,7 +180,7 @@ func (r *Reader) Struct(raw json.RawMessage, v reflect.Value, required ...string
 	return ok
 }
 
-// fields decodes the fields of the struct and removes them from the map.
+// fields decodes the fields of the struct v and removes them from the map.
 func (r *Reader) fields(fields map[string]json.RawMessage, v reflect.Value, required []string) bool {
 	ok := true
 	for i := range v.NumField() {
@@ -189,9 +196,9 @@ func (r *Reader) fields(fields map[string]json.RawMessage, v reflect.Value, requ
 		raw, exists := fields[name]
 		delete(fields, name)
 		tag := f.Tag.Get("schema")
-		isRequired := has(tag, "required") || slices.Contains(required, name)
-		null := string(raw) == "null" && !has(tag, "notnull")
-		if !isRequired && (!exists || null) {
+		isRequired := hasOption(tag, "required") || slices.Contains(required, name)
+		skipNull := string(raw) == "null" && !hasOption(tag, "notnull")
+		if !isRequired && (!exists || skipNull) {
 			continue
 		}
 		r.Within(name, func() {
@@ -224,16 +231,17 @@ func (r *Reader) list(raw json.RawMessage, v reflect.Value, tag string) bool {
 	return ok
 }
 
+// string decodes a string and checks the options.
 func (r *Reader) string(raw json.RawMessage, v reflect.Value, tag string) bool {
 	var s string
 	if kind := trajectories.JSONKind(raw); kind != "a string" || json.Unmarshal(raw, &s) != nil {
 		return r.Report("a string expected, got %s", kind)
 	}
 	v.SetString(s)
-	if values, ok := option(tag, "one"); ok && !slices.Contains(strings.Split(values, "|"), s) {
+	if values, ok := optionValue(tag, "one"); ok && !slices.Contains(strings.Split(values, "|"), s) {
 		return r.Report("one of %s expected, got %.60q", strings.ReplaceAll(values, "|", ", "), s)
 	}
-	if format, ok := option(tag, "format"); ok {
+	if format, ok := optionValue(tag, "format"); ok {
 		if reason := r.Formats[format](s); reason != "" {
 			return r.Report("%s", reason)
 		}
@@ -241,11 +249,11 @@ func (r *Reader) string(raw json.RawMessage, v reflect.Value, tag string) bool {
 	return true
 }
 
-// has reports whether a tag has an option.
-func has(tag, option string) bool { return slices.Contains(strings.Split(tag, ","), option) }
+// hasOption reports whether a tag has an option.
+func hasOption(tag, option string) bool { return slices.Contains(strings.Split(tag, ","), option) }
 
-// option returns the value of the option NAME=VALUE.
-func option(tag, name string) (string, bool) {
+// optionValue returns the value of an option of the form NAME=VALUE.
+func optionValue(tag, name string) (string, bool) {
 	for _, o := range strings.Split(tag, ",") {
 		if value, ok := strings.CutPrefix(o, name+"="); ok {
 			return value, true

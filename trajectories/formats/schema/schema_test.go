@@ -47,10 +47,10 @@ func TestRead(t *testing.T) {
 
 func TestLenientRead(t *testing.T) {
 	for _, text := range []string{`{"name":"a","count":"1_0"}`, `{"name":"a","count":true}`, `{"name":"a","parts":[{"ok":"yes","ratio":"1e3"}]}`} {
-		for _, lax := range []bool{false, true} {
+		for _, lenient := range []bool{false, true} {
 			r := schema.New("", func(string, string) {})
-			if r.Lenient = lax; r.Read(json.RawMessage(text), &document{}) != lax {
-				t.Errorf("%s: lax is %t", text, lax)
+			if r.Lenient = lenient; r.Read(json.RawMessage(text), &document{}) != lenient {
+				t.Errorf("%s: lax is %t", text, lenient)
 			}
 		}
 	}

@@ -29,15 +29,15 @@ import (
 type Options struct {
 	settings.Flags
 	rows.DatasetFlags
-	Selection datasets.Selection
-	Output    string
-	Redo      bool
-	force     bool
-	dryRun    bool
-	progress  string
-	JSON      bool
-	events    string
-	// emptyFolder runs rows without their repository.
+	Selection    datasets.Selection
+	Output       string // folder of the run
+	RedoExisting bool   // --redo-existing
+	force        bool
+	dryRun       bool
+	progress     string
+	JSON         bool
+	events       string
+	// emptyFolder lets attempts begin in an empty folder if the sandbox lacks the repository.
 	emptyFolder bool
 }
 
@@ -55,19 +55,20 @@ earlier run it resumes that run.`,
 		Args:    cmdutil.FlagsOnly("subset", "--subset"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), kill, s, o) },
 	}
-	o.AddBenchFlags(cmd.Flags())
+	o.AddFlags(cmd.Flags())
 	return cmd
 }
 
-// AddBenchFlags adds the flags of mini bench; mini doctor has them too.
-func (o *Options) AddBenchFlags(f *pflag.FlagSet) {
+// AddFlags adds all flags of mini bench: those of the datasets, the settings, the selection
+// and the output. mini doctor has the same flags.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.DatasetFlags.AddFlags(f)
 	o.Flags.AddFlags(f)
 	f.StringVarP(&o.Output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.IntP("attempts", "k", 1, "number of attempts for each instance")
 	f.String("replies", "", "`FILE` of replies for a scripted model; \"wrong\" stands for the demo's wrong ones")
-	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder where a row's repository is not here")
+	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder if the sandbox lacks the row's repository")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
 	f.String("keep", "", "sandboxes to keep at the end: none, failed or all")
 	f.String("image-budget", "", "disk space for pulled images, as 80GB")
@@ -75,18 +76,18 @@ func (o *Options) AddBenchFlags(f *pflag.FlagSet) {
 	f.Int("total-calls", 0, "limit of model calls in the whole run (0: none)")
 	f.Int("max-consecutive-provider-failures", 5, "end the run after this many provider failures in a row (0: never)")
 	o.AddSelectionFlags(f)
-	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
+	f.Bool("resume-attempts", false, "resume attempts that were stopped")
 	f.BoolVar(&o.force, "force", false, "with --resume-attempts: also past commands that diverge")
-	f.Bool("eval", false, "evaluate the patches while the run goes on")
+	f.Bool("eval", false, "evaluate the patches during the run")
 	f.Int("eval-workers", 0, "number of patches to evaluate in parallel (default half the cores)")
-	f.BoolVar(&o.Redo, "redo-existing", false, "run instances that have results again; earlier results stay")
+	f.BoolVar(&o.RedoExisting, "redo-existing", false, "run instances that have results again; earlier results stay")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, and run nothing")
 	f.StringVar(&o.progress, "progress", "", "how to show progress: live, plain, json or none")
 	f.BoolVar(&o.JSON, "json", false, "print the summary as JSON on stdout")
 	cmdutil.AddEventsFlag(f, &o.events)
 }
 
-// AddSelectionFlags adds the flags that select rows; mini images has them too.
+// AddSelectionFlags adds the flags that select rows. mini images has the same flags.
 func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`; repeatable")
 	f.StringVar(&o.Selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
@@ -113,7 +114,7 @@ func run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 // isDemo reports whether the demo is the only dataset.
 func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datasetopen.Demo}) }
 
-// BuiltinConfigs returns the names of the built-in configurations, the lowest layers.
+// BuiltinConfigs returns the names of the built-in configurations. They are the lowest layers.
 func (o *Options) BuiltinConfigs() []string {
 	if o.isDemo() {
 		return []string{"swebench", "demo"}
@@ -121,19 +122,19 @@ func (o *Options) BuiltinConfigs() []string {
 	return []string{"swebench"}
 }
 
-// printScriptedNote says that the demo does not call the model that -m names.
+// printScriptedNote prints a note that the demo does not call the model of -m, if one is given.
 func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
 	if o.isDemo() && o.FlagSet.Changed("model") && !o.FlagSet.Changed("model-class") && !o.FlagSet.Changed("replies") && cfg.Model.Class == "scripted" {
-		_, _ = fmt.Fprintf(w, "mini: note: the replies of the demo are scripted, and -m %s only names them; --model-class openai (or anthropic) asks that model\n",
+		_, _ = fmt.Fprintf(w, "mini: note: the demo uses scripted replies and does not call %s; --model-class openai (or anthropic) calls it\n",
 			text.Printable(cfg.Model.Name))
 	}
 }
 
-// prepare reports every error that can be found before a model is called or a sandbox is
-// started. It writes only the dataset cache.
+// prepare returns the job that the flags describe. It reports every error that can be found
+// before a model is called or a sandbox is started. It writes only to the dataset cache.
 func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) {
 	if len(o.Subsets) == 0 {
-		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; mini datasets list says more")
+		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
 	cfg, err := o.Resolve(ctx, o.BuiltinConfigs()...)
 	if err != nil {
@@ -148,7 +149,7 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) 
 	if o.force && !cfg.Run.ResumeAttempts {
 		return nil, usage.Errorf("--force is for --resume-attempts, which is not given")
 	}
-	kind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
+	progressKind, err := progress.Choose(o.progress, progress.DetectTerminal(s), progress.Kinds)
 	if err != nil && !o.dryRun {
 		return nil, err
 	}
@@ -161,20 +162,20 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) 
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return nil, err
 	}
-	w, err := o.LoadRows(ctx, s)
+	input, err := o.LoadRows(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	a, err := setup.NewAgent(cfg, w.Rows)
+	agent, err := setup.NewAgent(cfg, input.Rows)
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Options: o, Cfg: cfg, Input: w, Agent: a, Dir: o.folder(), Progress: kind}
-	if j.Earlier, err = ReadEarlier(j.Dir); err != nil {
+	j := &Job{Options: o, Config: cfg, Input: input, Agent: agent, Dir: o.folder(), Progress: progressKind}
+	if j.EarlierRun, err = ReadEarlierRun(j.Dir); err != nil {
 		return nil, err
 	}
 	j.printUngradable(s.Err)
-	j.Models, err = modelopen.New(cfg, o.isDemo(), w.Rows)
+	j.Models, err = modelopen.New(cfg, o.isDemo(), input.Rows)
 	if err == nil {
 		err = settings.PrintCostNote(s.Err, cfg)
 	}
@@ -184,7 +185,7 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) 
 	if err == nil {
 		err = j.checkRepositories()
 	}
-	if o.dryRun { // the plan shows the error
+	if o.dryRun { // the plan reports the error
 		j.obstacle, err = err, nil
 	}
 	return j, err

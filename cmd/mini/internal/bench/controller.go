@@ -17,7 +17,8 @@ import (
 	"github.com/minibench/mini/runner/control"
 )
 
-// controller handles requests of the live view and mini ctl and reports the status of the run.
+// controller executes the requests of the live view and of mini ctl, and reports the status of
+// the run.
 type controller struct {
 	folder  *runner.Folder
 	control runner.Control
@@ -27,63 +28,63 @@ type controller struct {
 	server  *control.Server
 }
 
-// listen accepts requests of mini ctl. If that fails the run continues with a warning.
-func (d *controller) listen(log *runner.Log) {
+// listen starts the server for mini ctl. If that fails, it logs a warning and the run continues.
+func (c *controller) listen(log *runner.EventLog) {
 	var err error
-	if d.server, err = control.Listen(d.folder.Dir(), d); err != nil {
-		d.server = nil
+	if c.server, err = control.Listen(c.folder.Dir(), c); err != nil {
+		c.server = nil
 		log.Emit(runner.Event{Type: runner.Warning, Text: "mini ctl does not reach this run: " + err.Error()})
 	}
 }
 
 // Execute implements control.Controller and live.Controller.
-func (d *controller) Execute(o runner.ControlRequest) (string, error) {
-	said, err := d.control.Do(o)
+func (c *controller) Execute(request runner.ControlRequest) (string, error) {
+	text, err := c.control.Do(request)
 	if unknown, ok := errors.AsType[*runner.UnknownTaskError](err); ok {
-		if near := configs.ClosestName(o.TaskID, unknown.Known); near != "" {
+		if near := configs.ClosestName(request.TaskID, unknown.Known); near != "" {
 			err = fmt.Errorf("%w; did you mean %s?", err, near)
 		}
 	}
-	return said, err
+	return text, err
 }
 
 // Status implements control.Controller.
-func (d *controller) Status(context.Context) control.Status {
-	s := control.Status{Run: d.folder.Dir(), PID: os.Getpid()}
+func (c *controller) Status(context.Context) control.Status {
+	s := control.Status{Run: c.folder.Dir(), PID: os.Getpid()}
 	if path, err := filepath.Abs(s.Run); err == nil {
 		s.Run = path
 	}
-	if queue, ok := d.control.QueueStatus(); ok {
+	if queue, ok := c.control.QueueStatus(); ok {
 		s.Queue = &queue
 	}
 	var elapsed time.Duration
-	s.Running, elapsed = d.tracker.Running(time.Now())
+	s.Running, elapsed = c.tracker.Running(time.Now())
 	s.Elapsed = elapsed.Seconds()
-	s.Providers, s.Disk = d.Resources()
+	s.Providers, s.Disk = c.Resources()
 	return s
 }
 
 // Resources implements live.Controller: the state of providers and disks.
-func (d *controller) Resources() ([]control.Provider, control.Disk) {
+func (c *controller) Resources() ([]control.Provider, control.Disk) {
 	providers := []control.Provider{}
-	for _, e := range d.models.Limiters.States() {
+	for _, e := range c.models.Limiters.States() {
 		providers = append(providers, control.Provider{Endpoint: progress.Host(e.BaseURL), ProviderState: progress.ProviderState(e.State)})
 	}
-	return providers, d.disk()
+	return providers, c.disk()
 }
 
 // JournalPath implements live.Controller.
-func (d *controller) JournalPath(id string, attempt int) string { return d.folder.Journal(id, attempt) }
+func (c *controller) JournalPath(id string, attempt int) string { return c.folder.Journal(id, attempt) }
 
-// disk is how much room there is now.
-func (d *controller) disk() (disk control.Disk) {
-	if n, ok := doctor.FreeSpace(d.folder.Dir()); ok {
+// disk returns the free space of the run and the engine, and the space that images use.
+func (c *controller) disk() (disk control.Disk) {
+	if n, ok := doctor.FreeSpace(c.folder.Dir()); ok {
 		disk.RunFree = &n
 	}
-	if d.images == nil {
+	if c.images == nil {
 		return disk
 	}
-	s := d.images.Status()
+	s := c.images.Status()
 	if s.FreeKnown {
 		disk.EngineFree = &s.Free
 	}

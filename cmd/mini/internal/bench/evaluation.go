@@ -17,11 +17,11 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ungradable returns the rows that cannot be graded and the reason for the first.
+// ungradable returns the ids of the rows that cannot be graded, and the reason for the first one.
 func (j *Job) ungradable() (ids map[string]bool, why string) {
 	ids = map[string]bool{}
 	for _, in := range j.Input.Rows {
-		if err := j.evalConfig().CheckTask(evaluate.NewTask(in, modelopen.Name(j.Cfg), nil)); err != nil {
+		if err := j.evalConfig().CheckTask(evaluate.NewTask(in, modelopen.Name(j.Config), nil)); err != nil {
 			if ids[in.ID] = true; why == "" {
 				why = err.Error()
 			}
@@ -33,13 +33,14 @@ func (j *Job) ungradable() (ids map[string]bool, why string) {
 	return ids, why
 }
 
-// printUngradable says before the run what --eval will not evaluate.
+// printUngradable prints a note if --eval cannot evaluate some instances. It is called before the
+// run.
 func (j *Job) printUngradable(w io.Writer) {
-	if !j.Cfg.Run.Eval {
+	if !j.Config.Run.Eval {
 		return
 	}
-	if envopen.IsHost(j.Cfg.Environment.Class) {
-		printNoVerdicts(w, j.Cfg.Environment.Class, j.Dir)
+	if envopen.IsHostClass(j.Config.Environment.Class) {
+		printNoVerdicts(w, j.Config.Environment.Class, j.Dir)
 		return
 	}
 	if _, why := j.ungradable(); why != "" {
@@ -47,13 +48,15 @@ func (j *Job) printUngradable(w io.Writer) {
 	}
 }
 
+// printNoVerdicts prints a note that sandboxes of class do not allow verdicts during the run.
 func printNoVerdicts(w io.Writer, class, dir string) {
 	_, _ = fmt.Fprintf(w, "mini: note: verdicts need containers, and the sandboxes are %s; run mini eval -p %s later\n",
 		class, text.Printable(text.ShellQuote(dir)))
 }
 
+// evalConfig returns the configuration of the evaluation without folder, log and sandboxes.
 func (j *Job) evalConfig() evaluate.Config {
-	c := eval.EvaluateConfig(j.Cfg)
+	c := eval.EvaluateConfig(j.Config)
 	c.Selected, c.Editions = instanceIDs(j.Input.Rows), j.Input.Dataset.Editions
 	return c
 }
@@ -61,9 +64,9 @@ func (j *Job) evalConfig() evaluate.Config {
 // evaluation evaluates submissions during the run.
 type evaluation struct {
 	evaluator        *evaluate.Evaluator
-	log              *runner.Log
-	skip             map[string]bool // ungradable instances
-	multipleAttempts bool            // more than one per instance
+	log              *runner.EventLog
+	skip             map[string]bool // ids of ungradable instances
+	multipleAttempts bool            // more than one attempt per instance
 	stop             context.CancelFunc
 	pending          atomic.Int32 // number of submissions without a verdict
 }
@@ -71,72 +74,71 @@ type evaluation struct {
 // startEvaluation starts the evaluation of --eval. It returns nil if there is nothing to
 // evaluate.
 func (j *Job) startEvaluation(
-	ctx context.Context, w io.Writer, boxes *envopen.Sandboxes, folder *runner.Folder, log *runner.Log,
+	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog,
 ) (*evaluation, error) {
-	if !j.Cfg.Run.Eval {
+	if !j.Config.Run.Eval {
 		return nil, nil
 	}
-	if boxes.Engine == nil {
-		if !envopen.IsHost(j.Cfg.Environment.Class) { // else already printed
-			printNoVerdicts(w, boxes.Class, j.Dir)
+	if sandboxes.Engine == nil {
+		if !envopen.IsHostClass(j.Config.Environment.Class) { // otherwise printUngradable has printed it
+			printNoVerdicts(w, sandboxes.Class, j.Dir)
 		}
 		return nil, nil
 	}
-	g := &evaluation{log: log, multipleAttempts: j.Cfg.Run.Attempts > 1}
-	if g.skip, _ = j.ungradable(); len(g.skip) == len(j.Input.Rows) {
+	ev := &evaluation{log: log, multipleAttempts: j.Config.Run.Attempts > 1}
+	if ev.skip, _ = j.ungradable(); len(ev.skip) == len(j.Input.Rows) {
 		return nil, nil
 	}
-	sandboxes, err := eval.NewSandboxes(ctx, boxes, j.Cfg, j.Dir)
+	evalSandboxes, err := eval.NewSandboxes(ctx, sandboxes, j.Config, j.Dir)
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
-	sandboxes.Warn(ctx, w)
-	ctx, g.stop = context.WithCancel(ctx)
+	evalSandboxes.Warn(ctx, w)
+	ctx, ev.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
-	c.Folder, c.Log, c.Sandboxes = folder, log, sandboxes
-	if c.Key, err = eval.EnsureKey(ctx); err != nil {
-		g.stop()
+	c.Folder, c.Log, c.Sandboxes = folder, log, evalSandboxes
+	if c.SigningKey, err = eval.EnsureKey(ctx); err != nil {
+		ev.stop()
 		return nil, usage.Wrap(err)
 	}
-	if g.evaluator, err = evaluate.Start(ctx, c); err != nil {
-		g.stop()
+	if ev.evaluator, err = evaluate.Start(ctx, c); err != nil {
+		ev.stop()
 		return nil, usage.Wrap(err)
 	}
-	return g, nil
+	return ev, nil
 }
 
-// submit implements runner.Batch.OnSubmission.
-func (g *evaluation) submit(in datasets.Instance, repetition int, p trajectories.Prediction) {
-	if g.skip[in.ID] {
+// submit queues a submission for evaluation. It implements runner.Batch.OnSubmission.
+func (ev *evaluation) submit(in datasets.Instance, repetition int, p trajectories.Prediction) {
+	if ev.skip[in.ID] {
 		return
 	}
-	g.pending.Add(1)
+	ev.pending.Add(1)
 	task := eval.NewTask(in, p)
-	if g.multipleAttempts {
+	if ev.multipleAttempts {
 		task.Repetition = repetition
 	}
-	if err := g.evaluator.Submit(task); err != nil {
-		g.pending.Add(-1)
-		g.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
+	if err := ev.evaluator.Submit(task); err != nil {
+		ev.pending.Add(-1)
+		ev.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
 	}
 }
 
-// countVerdict decreases the number of pending submissions.
-func (g *evaluation) countVerdict(e runner.Event) {
-	if g != nil && !e.WillRetry && e.Type == runner.Verdict {
-		g.pending.Add(-1)
+// countVerdict decreases the number of pending submissions if e is a final verdict.
+func (ev *evaluation) countVerdict(e runner.Event) {
+	if ev != nil && !e.WillRetry && e.Type == runner.Verdict {
+		ev.pending.Add(-1)
 	}
 }
 
-// wait waits for the pending verdicts. If the run failed or was interrupted it starts no more
-// evaluations.
-func (g *evaluation) wait(ctx context.Context, w io.Writer, failed error) (evaluate.Summary, error) {
-	if failed != nil {
-		g.stop()
+// wait waits for the pending verdicts. If runErr is set, it first cancels the evaluations.
+func (ev *evaluation) wait(ctx context.Context, w io.Writer, runErr error) (evaluate.Summary, error) {
+	if runErr != nil {
+		ev.stop()
 	}
-	if n := int(g.pending.Load()); n > 0 && failed == nil && ctx.Err() == nil {
+	if n := int(ev.pending.Load()); n > 0 && runErr == nil && ctx.Err() == nil {
 		_, _ = fmt.Fprintf(w, "mini: the agent has finished; %s still to evaluate\n", text.Count(n, "patch"))
 	}
-	defer g.stop()
-	return g.evaluator.Wait()
+	defer ev.stop()
+	return ev.evaluator.Wait()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// Input contains the selected rows of a run and their origin. The other rows are not kept in
+// Input contains the selected rows of a run and their origin. It does not hold the other rows in
 // memory, since a run may last for days.
 type Input struct {
 	Dataset runner.Dataset
@@ -39,10 +39,11 @@ func (o *Options) LoadRows(ctx context.Context, s cmdutil.Streams) (Input, error
 	}, nil
 }
 
+// instanceIDs returns the ids of rows, in their order.
 func instanceIDs(rows []datasets.Instance) []string {
-	names := make([]string, len(rows))
+	ids := make([]string, len(rows))
 	for i, in := range rows {
-		names[i] = in.ID
+		ids[i] = in.ID
 	}
-	return names
+	return ids
 }

@@ -31,21 +31,21 @@ import (
 // Job is a batch that is ready to run.
 type Job struct {
 	*Options
-	Cfg    *configs.Resolved
+	Config *configs.Resolved
 	Input  Input
 	Agent  *agent.Agent
 	Models *modelopen.Models
 	Dir    string
-	// Earlier is the run that the folder already contains.
-	Earlier *runner.Run
-	// tools are the optional tools; capabilities are what prompts say of them.
+	// EarlierRun is the run that Dir already contains. It has no instances if Dir contains no run.
+	EarlierRun *runner.Run
+	// tools are the optional tools; capabilities describes them for the prompts.
 	tools        *setup.Tools
 	capabilities agent.Capabilities
-	// Display is the kind of progress that fits.
+	// Progress is the kind of progress display.
 	Progress string
-	// Branch is where attempts begin, where that is not their beginning.
+	// Branch makes mini replay continue recorded attempts; nil for mini bench.
 	Branch *runner.Branch
-	// obstacle is why a dry run's batch would not start.
+	// obstacle is the error that would prevent the batch from starting. Only dry runs set it.
 	obstacle error
 	// evaluated is the result of --eval; nil without it.
 	evaluated *evaluate.Summary
@@ -53,24 +53,24 @@ type Job struct {
 
 // Run runs the batch and prints its result.
 func (j *Job) Run(ctx, kill context.Context, s cmdutil.Streams) error {
-	p := progress.New(j.Progress, s, progress.Heading{
-		Dataset: j.Input.Dataset.Name, Model: modelopen.Name(j.Cfg), Folder: j.Dir, IDs: instanceIDs(j.Input.Rows), Judged: j.Cfg.Run.Eval,
+	display := progress.New(j.Progress, s, progress.RunInfo{
+		Dataset: j.Input.Dataset.Name, Model: modelopen.Name(j.Config), Folder: j.Dir, IDs: instanceIDs(j.Input.Rows), HasVerdicts: j.Config.Run.Eval,
 	})
-	defer p.Close()
-	if j.Cfg.Run.Eval {
-		if err := eval.CheckCache(j.Cfg.Eval.Cache); err != nil {
+	defer display.Close()
+	if j.Config.Run.Eval {
+		if err := eval.PrepareCache(j.Config.Eval.Cache); err != nil {
 			return err
 		}
 	}
 	if j.events == "-" {
 		return usage.Errorf("--events -: stdout has the results of a batch; name a file")
 	}
-	l, err := cmdutil.OpenEventLog(j.events, s, envopen.Redact(j.Cfg))
+	eventLog, err := cmdutil.OpenEventLog(j.events, s, envopen.Redact(j.Config))
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	if j.tools, err = setup.NewTools(ctx, j.Cfg); err != nil {
+	defer eventLog.Close()
+	if j.tools, err = setup.NewTools(ctx, j.Config); err != nil {
 		return usage.Wrap(err)
 	}
 	defer j.tools.Close() //nolint:errcheck // connections end with the process
@@ -78,80 +78,72 @@ func (j *Job) Run(ctx, kill context.Context, s cmdutil.Streams) error {
 		return usage.Wrap(err)
 	}
 	setup.WarnUnmentioned(s.Err, j.Agent, j.capabilities)
-	// Connect to the engine before creating the folder, to leave no empty run
-	// behind if there is none.
-	var log *runner.Log
-	boxes, err := envopen.New(ctx, kill, j.Cfg, j.isDemo(), j.canUseHost(), j.Dir, s.Err, progress.Observe(func(e runner.Event) { log.Emit(e) }))
+	// Connect to the engine before creating the folder: if no engine responds, no
+	// empty run is left behind.
+	var log *runner.EventLog
+	sandboxes, err := envopen.New(ctx, kill, j.Config, j.isDemo(), j.canUseHost(), j.Dir, s.Err, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
 	if err != nil {
 		return err
 	}
-	boxes.ScrubOnce(j.Cfg)
-	if err := boxes.CheckBudget(ctx, j.remainingRows()); err != nil {
-		return errors.Join(usage.Wrap(err), boxes.Close())
+	sandboxes.ScrubOnce(j.Config)
+	if err := sandboxes.CheckBudget(ctx, j.remainingRows()); err != nil {
+		return errors.Join(usage.Wrap(err), sandboxes.Close())
 	}
 	folder, err := runner.Open(j.Dir)
 	if err != nil {
-		return errors.Join(usage.Wrap(err), boxes.Close())
+		return errors.Join(usage.Wrap(err), sandboxes.Close())
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
 	folder.SetVerdictFilter(eval.IsSignedByUser)
-	var g *evaluation
-	d := &controller{folder: folder, models: j.Models, images: boxes.Images}
+	var ev *evaluation
+	ctl := &controller{folder: folder, models: j.Models, images: sandboxes.Images}
 	log = runner.NewLog(folder, func(e runner.Event) {
-		p.Event(e)
-		g.countVerdict(e)
-		d.tracker.Update(e)
+		display.Event(e)
+		ev.countVerdict(e)
+		ctl.tracker.Update(e)
 	})
-	log.Redact = envopen.Redact(j.Cfg)
-	d.listen(log)
-	defer d.server.Close() //nolint:errcheck // no effect after the Close below
-	p.Controller = d
-	j.Models.OnLimits(progress.EmitLimits(log.Emit))
-	if g, err = j.startEvaluation(ctx, s.Err, boxes, folder, log); err != nil {
-		return errors.Join(err, boxes.Close())
+	log.Redact = envopen.Redact(j.Config)
+	ctl.listen(log)
+	defer ctl.server.Close() //nolint:errcheck // does nothing after the Close below
+	display.Controller = ctl
+	j.Models.OnLimits(progress.ProviderEvents(log.Emit))
+	if ev, err = j.startEvaluation(ctx, s.Err, sandboxes, folder, log); err != nil {
+		return errors.Join(err, sandboxes.Close())
 	}
-	supervise, err := setup.NewApprovers(j.Cfg, boxes.Class)
+	batch, err := j.newBatch(sandboxes, folder, log)
 	if err != nil {
-		return errors.Join(usage.Wrap(err), boxes.Close())
+		return errors.Join(usage.Wrap(err), sandboxes.Close())
 	}
 	cmdutil.PrintWarnings(s.Err, j.tools.Warnings())
-	ignore, err := replay.ParseIgnore(j.Cfg.Replay.Ignore)
-	if err != nil {
-		return errors.Join(usage.Wrap(err), boxes.Close())
+	batch.Control = &ctl.control
+	if eventLog != nil {
+		batch.NewBus = eventLog.NewBus
 	}
-	b := runner.Batch{
-		NewApprover: supervise, NewTools: j.tools.ForAttempt,
-		Folder: folder, Agent: j.Agent, Sandboxes: boxes, Models: j.Models, ModelName: modelopen.Name(j.Cfg), Log: log,
-		Workers: j.Cfg.Run.Workers, Repetitions: j.Cfg.Run.Attempts, MaxTries: j.Cfg.Run.MaxTries, MaxProviderFailures: j.Cfg.Run.MaxProviderFailures,
-		Budget: runner.Budget{Cost: j.Cfg.Run.TotalCostLimit, Calls: j.Cfg.Run.TotalCalls},
-		Redo:   j.Redo, ResumeAttempts: j.Cfg.Run.ResumeAttempts, Force: j.force, Ignore: ignore, Sync: j.Cfg.Run.Fsync, KeepSandbox: envopen.KeepRule(j.Cfg.Run.Keep), Branch: j.Branch,
-		Control: &d.control,
+	if ev != nil {
+		batch.OnSubmission = ev.submit
 	}
-	if l != nil {
-		b.NewBus = l.NewBus
+	var sum runner.Summary
+	if err = j.startSession(display.Writer(), batch, sandboxes.Class); err == nil {
+		sum, err = batch.Run(ctx, j.Input.Rows)
 	}
-	if g != nil {
-		b.OnSubmission = g.submit
-	}
-	sum, err := j.runBatch(ctx, p.Writer(), &b, boxes.Class)
-	if g != nil {
-		verdicts, failed := g.wait(ctx, p.Writer(), err)
+	if ev != nil {
+		verdicts, failed := ev.wait(ctx, display.Writer(), err)
 		j.evaluated, err = &verdicts, errors.Join(err, failed, folder.UpdateVerdicts())
 	}
-	err = errors.Join(err, d.server.Close())
-	p.Close() // restore the screen before the summary
-	err = errors.Join(err, boxes.Close(), j.finish(ctx, s, sum, folder, boxes.Class, err))
+	err = errors.Join(err, ctl.server.Close())
+	display.Close() // restore the screen before the summary
+	err = errors.Join(err, sandboxes.Close(), j.finish(ctx, s, sum, folder, sandboxes.Class, err))
 	return cmdutil.MarkDiskFull(err, sum.Instances > 0 && j.isComplete(sum))
 }
 
-// isComplete reports whether every instance has a result and, with --eval, every submission a
-// verdict.
+// isComplete reports whether every instance has a result and, with --eval, whether every
+// submission has a verdict.
 func (j *Job) isComplete(sum runner.Summary) bool {
 	return sum.Complete() && (j.evaluated == nil || j.evaluated.IsComplete())
 }
 
-// ReadEarlier reads the run in a folder. It returns an empty run if there is none.
-func ReadEarlier(dir string) (*runner.Run, error) {
+// ReadEarlierRun reads the run in dir. It returns an empty run if dir contains none.
+func ReadEarlierRun(dir string) (*runner.Run, error) {
 	if err := runner.CheckFolder(dir); err != nil {
 		return nil, err
 	}
@@ -162,89 +154,111 @@ func ReadEarlier(dir string) (*runner.Run, error) {
 	return run, err
 }
 
-// CheckFolder rejects a folder with results of another model, and more workers than the
-// open-file limit allows.
+// CheckFolder returns an error if the folder has results of another model, or if the limit of
+// open files is too low for the workers.
 func (j *Job) CheckFolder() error {
 	selected := map[string]bool{}
 	for _, in := range j.Input.Rows {
 		selected[in.ID] = true
 	}
-	left, k := len(selected), max(1, j.Cfg.Run.Attempts)
-	for _, in := range j.Earlier.Instances {
-		if j.Redo && selected[in.ID] {
+	left, k := len(selected), max(1, j.Config.Run.Attempts)
+	for _, in := range j.EarlierRun.Instances {
+		if j.RedoExisting && selected[in.ID] {
 			continue // its results will be replaced
 		}
-		if selected[in.ID] && in.Missing(k) == 0 {
+		if selected[in.ID] && in.MissingResults(k) == 0 {
 			left--
 		}
 		for _, r := range in.Repetitions {
-			if !r.Class.Counts() || r.Repetition > k {
+			if !r.Class.IsResult() || r.Repetition > k {
 				continue
 			}
-			if theirs := in.Model(r.Attempt); theirs != "" && theirs != modelopen.Name(j.Cfg) {
-				return usage.Errorf("%s has results of the model %.80s; predictions of two do not mix: give another folder with -o, or that model with -m", j.Dir, theirs)
+			if model := in.Model(r.Attempt); model != "" && model != modelopen.Name(j.Config) {
+				return usage.Errorf("%s has results of the model %.80s; a run cannot mix predictions of two models: pass another folder with -o, or that model with -m", j.Dir, model)
 			}
 		}
 	}
-	return doctor.CheckOpenFiles(min(j.Cfg.Run.Workers, left))
+	return doctor.CheckOpenFiles(min(j.Config.Run.Workers, left))
 }
 
-// checkRepositories rejects rows whose repositories exist only in images if the sandbox uses no
-// images: attempts would run in an empty folder.
+// checkRepositories returns an error if rows have a repository but the sandbox uses no images,
+// which contain the repositories: attempts would begin in an empty folder.
 func (j *Job) checkRepositories() error {
-	if !envopen.IsHost(j.Cfg.Environment.Class) || j.isDemo() || j.emptyFolder {
+	if !envopen.IsHostClass(j.Config.Environment.Class) || j.isDemo() || j.emptyFolder {
 		return nil
 	}
-	if err := envopen.CheckHostSettings(j.Cfg, j.Cfg.Environment.Class); err != nil {
+	if err := envopen.CheckHostSettings(j.Config, j.Config.Environment.Class); err != nil {
 		return err
 	}
-	var without []string
+	var lacking []string
 	for _, in := range j.Input.Rows {
 		if in.Repo != "" {
-			without = append(without, in.ID)
+			lacking = append(lacking, in.ID)
 		}
 	}
-	if len(without) == 0 {
+	if len(lacking) == 0 {
 		return nil
 	}
 	return usage.Errorf("%d of %s have a repository that the %s environment does not have, the first is %s; use --environment-class docker, or --empty-folder to begin in an empty folder",
-		len(without), text.Count(len(j.Input.Rows), "row"), j.Cfg.Environment.Class, without[0])
+		len(lacking), text.Count(len(j.Input.Rows), "row"), j.Config.Environment.Class, lacking[0])
 }
 
-// canUseHost reports whether commands may run on this machine if no container engine responds.
-// Only the demo with default settings may.
+// canUseHost reports whether mini may run the commands on this machine if no container engine
+// responds. It may do so only for the demo with default settings.
 func (j *Job) canUseHost() bool {
-	return j.isDemo() && envopen.IsDefaultClass(j.Cfg) && os.Getenv("DOCKER_HOST") == ""
+	return j.isDemo() && envopen.IsDefaultClass(j.Config) && os.Getenv("DOCKER_HOST") == ""
 }
 
-// runBatch writes the manifest, prints what runs, and runs it.
-func (j *Job) runBatch(ctx context.Context, said io.Writer, b *runner.Batch, environmentClass string) (runner.Summary, error) {
-	config, err := j.Cfg.YAML()
+// newBatch assembles the batch from the configuration.
+func (j *Job) newBatch(sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog) (*runner.Batch, error) {
+	newApprover, err := setup.NewApprovers(j.Config, sandboxes.Class)
 	if err != nil {
-		return runner.Summary{}, usage.Wrap(err)
+		return nil, err
 	}
-	if b.Header, err = setup.NewHeader(j.Cfg, environmentClass); err != nil {
-		return runner.Summary{}, usage.Wrap(err)
-	}
-	can, err := j.tools.Manifest()
+	ignore, err := replay.ParseIgnore(j.Config.Replay.Ignore)
 	if err != nil {
-		return runner.Summary{}, usage.Wrap(err)
+		return nil, err
 	}
-	if c := j.Cfg.Agent.Compaction; can == nil && c != "" && c != "off" {
-		can = &runner.Capabilities{Compaction: c}
+	header, err := setup.NewHeader(j.Config, sandboxes.Class)
+	if err != nil {
+		return nil, err
+	}
+	c := j.Config.Run
+	return &runner.Batch{
+		Folder: folder, Agent: j.Agent, Sandboxes: sandboxes, Models: j.Models, ModelName: modelopen.Name(j.Config), Header: header, Log: log,
+		NewApprover: newApprover, NewTools: j.tools.ForAttempt,
+		Workers: c.Workers, Repetitions: c.Attempts, MaxTries: c.MaxTries, MaxProviderFailures: c.MaxProviderFailures,
+		Budget: runner.Budget{Cost: c.TotalCostLimit, Calls: c.TotalCallLimit},
+		Redo:   j.RedoExisting, ResumeAttempts: c.ResumeAttempts, Force: j.force, Ignore: ignore, Branch: j.Branch,
+		Sync: c.Fsync, KeepSandbox: envopen.KeepRule(c.Keep),
+	}, nil
+}
+
+// startSession writes the manifest and prints a heading to w.
+func (j *Job) startSession(w io.Writer, b *runner.Batch, environmentClass string) error {
+	config, err := j.Config.YAML()
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	capabilities, err := j.tools.Manifest()
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	if c := j.Config.Agent.Compaction; capabilities == nil && c != "" && c != "off" {
+		capabilities = &runner.Capabilities{Compaction: c}
 	}
 	changed, err := b.Folder.StartSession(runner.Manifest{
-		Profile: j.Profile(), Capabilities: can,
+		Profile: j.Profile(), Capabilities: capabilities,
 		MiniVersion: version.Version,
 		Dataset:     j.Input.Dataset,
-		Model:       runner.ClassAndName{Class: j.Cfg.Model.Class, Name: modelopen.Name(j.Cfg)},
-		Environment: runner.ClassAndName{Class: environmentClass, Name: j.Cfg.Environment.Image},
+		Model:       runner.ClassAndName{Class: j.Config.Model.Class, Name: modelopen.Name(j.Config)},
+		Environment: runner.ClassAndName{Class: environmentClass, Name: j.Config.Environment.Image},
 	}, config)
 	if err != nil {
-		return runner.Summary{}, usage.Wrap(err)
+		return usage.Wrap(err)
 	}
-	if err := printStart(said, j.commandName(), j.Cfg, j.Input.Dataset.Name, len(j.Input.Rows), environmentClass, b.Folder.Dir()); err != nil {
-		return runner.Summary{}, usage.Wrap(err)
+	if err := printStart(w, j.commandName(), j.Config, j.Input.Dataset.Name, len(j.Input.Rows), environmentClass, b.Folder.Dir()); err != nil {
+		return usage.Wrap(err)
 	}
 	if len(changed) > 0 {
 		b.Log.Emit(runner.Event{
@@ -252,10 +266,10 @@ func (j *Job) runBatch(ctx context.Context, said io.Writer, b *runner.Batch, env
 			Text: "an earlier session in this folder had another " + strings.Join(changed, " and another ") + "; its results stay",
 		})
 	}
-	return b.Run(ctx, j.Input.Rows)
+	return nil
 }
 
-// commandName returns the command that the user called.
+// commandName returns the name of the command that runs the job.
 func (j *Job) commandName() string {
 	if j.Branch != nil {
 		return "mini replay"
@@ -263,7 +277,7 @@ func (j *Job) commandName() string {
 	return "mini bench"
 }
 
-// printStart prints what is about to run.
+// printStart prints the heading of a run: what runs, and the folder of its files.
 func printStart(w io.Writer, command string, cfg *configs.Resolved, set string, n int, class, dir string) error {
 	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
 		command, text.Printable(set), text.Count(n, "instance"), text.Count(cfg.Run.Workers, "worker"), class, text.Printable(modelopen.Name(cfg)), text.Printable(dir))
@@ -273,20 +287,21 @@ func printStart(w io.Writer, command string, cfg *configs.Resolved, set string, 
 	return err
 }
 
-// finish writes the summary and returns the error that the command ends with.
-func (j *Job) finish(ctx context.Context, s cmdutil.Streams, sum runner.Summary, folder *runner.Folder, class string, failed error) error {
-	if failed != nil && sum.Instances == 0 {
+// finish writes the summary and returns the error that the command ends with, except runErr, the
+// error of the run.
+func (j *Job) finish(ctx context.Context, s cmdutil.Streams, sum runner.Summary, folder *runner.Folder, class string, runErr error) error {
+	if runErr != nil && sum.Instances == 0 {
 		return nil // nothing was run
 	}
 	err := folder.EndSession(sum)
 	if j.JSON {
-		res, failed := j.jsonResult(sum, folder.Dir())
-		err = errors.Join(err, failed, json.NewEncoder(s.Out).Encode(res))
+		res, scoreErr := j.jsonResult(sum, folder.Dir())
+		err = errors.Join(err, scoreErr, json.NewEncoder(s.Out).Encode(res))
 	} else {
-		err = errors.Join(err, ui.PrintSummary(s.Out, sum, folder.Dir(), instanceIDs(j.Input.Rows)), j.printPending(s.Out), printKept(s.Out, sum.Kept, class, folder.Dir()))
+		err = errors.Join(err, ui.PrintSummary(s.Out, sum, folder.Dir(), instanceIDs(j.Input.Rows)), j.printPending(s.Out), printKept(s.Out, sum.KeptSandboxes, class, folder.Dir()))
 	}
 	switch {
-	case err != nil || failed != nil:
+	case err != nil || runErr != nil:
 		return err
 	case j.isComplete(sum):
 		return nil // even if interrupted at the end
@@ -298,14 +313,14 @@ func (j *Job) finish(ctx context.Context, s cmdutil.Streams, sum runner.Summary,
 	if sum.Drained {
 		return fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, j.resumeHint(folder))
 	}
-	if sum.Exhausted {
-		return fmt.Errorf("%w: the run's budget is spent (%s); increase it and run again to resume", cmdutil.ErrIncomplete, budgetText(j.Cfg.Run))
+	if sum.BudgetExhausted {
+		return fmt.Errorf("%w: the run's budget is spent (%s); increase it and run again to resume", cmdutil.ErrIncomplete, budgetText(j.Config.Run))
 	}
 	return cmdutil.ErrIncomplete
 }
 
-// resumeHint tells how to continue an incomplete run. A branch cannot be resumed, only made
-// again.
+// resumeHint tells the user how to continue an incomplete run. A branch cannot be resumed, only
+// repeated.
 func (j *Job) resumeHint(folder *runner.Folder) string {
 	if j.Branch != nil {
 		return "the same command makes a new attempt, after the same step"
@@ -313,19 +328,19 @@ func (j *Job) resumeHint(folder *runner.Folder) string {
 	return "run again with -o " + folder.Dir() + " to resume"
 }
 
-// budgetText names the budgets of a run.
+// budgetText lists the budgets of a run with their settings.
 func budgetText(r configs.Run) string {
-	var bounds []string
+	var budgets []string
 	if r.TotalCostLimit > 0 {
-		bounds = append(bounds, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
+		budgets = append(budgets, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
 	}
-	if r.TotalCalls > 0 {
-		bounds = append(bounds, fmt.Sprintf("run.total_calls: %d", r.TotalCalls))
+	if r.TotalCallLimit > 0 {
+		budgets = append(budgets, fmt.Sprintf("run.total_calls: %d", r.TotalCallLimit))
 	}
-	return strings.Join(bounds, ", ")
+	return strings.Join(budgets, ", ")
 }
 
-// printPending prints the number of submissions without a verdict if there are no verdicts.
+// printPending prints the number of submissions without a verdict if no submission has one.
 func (j *Job) printPending(w io.Writer) error {
 	if j.evaluated == nil || len(j.evaluated.Records) > 0 || len(j.evaluated.Unfinished) == 0 {
 		return nil
@@ -334,8 +349,8 @@ func (j *Job) printPending(w io.Writer) error {
 	return err
 }
 
-// jsonResult returns what --json prints. If the score cannot be read it is omitted and the
-// error returned.
+// jsonResult returns the value that --json prints. If it cannot read the score, it omits the score
+// and returns the error.
 func (j *Job) jsonResult(sum runner.Summary, dir string) (map[string]any, error) {
 	res := map[string]any{"run": dir, "summary": sum}
 	if j.evaluated == nil {
@@ -346,8 +361,8 @@ func (j *Job) jsonResult(sum runner.Summary, dir string) (map[string]any, error)
 	if err != nil {
 		return res, err
 	}
-	g, err := ui.Summarize(run, instanceIDs(j.Input.Rows))
-	for _, score := range g.Verdicts {
+	summary, err := ui.Summarize(run, instanceIDs(j.Input.Rows))
+	for _, score := range summary.Verdicts {
 		if score.RunID == eval.DefaultRunID && score.HasRun {
 			res["score"] = score
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// printKept prints how many sandboxes were kept and how to open and remove them.
+// printKept prints the number of kept sandboxes, and how to open and remove them.
 func printKept(w io.Writer, kept int, class, dir string) error {
 	if kept == 0 {
 		return nil
 	}
-	how := "their folders are named above, and in events.jsonl"
+	hint := "their folders are named above, and in events.jsonl"
 	if class == "docker" {
-		how = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(dir))
+		hint = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", text.ShellQuote(dir))
 	}
-	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(kept, "attempt"), how)
+	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", text.Count(kept, "attempt"), hint)
 	return err
 }

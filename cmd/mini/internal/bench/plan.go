@@ -23,9 +23,9 @@ type plan struct {
 	Datasets  []datasets.SourceInfo `json:"datasets"`
 	Rows      int                   `json:"rows"`
 	Selected  int                   `json:"selected"`
-	Done      int                   `json:"done"` // instances that have all their results
+	Done      int                   `json:"done"` // number of instances that have all their results
 	Attempts  int                   `json:"attempts_per_instance"`
-	Missing   int                   `json:"attempts_missing"` // of all instances together
+	Missing   int                   `json:"attempts_missing"` // for all instances together
 	Folder    string                `json:"folder"`
 	Workers   int                   `json:"workers"`
 	Sandbox   string                `json:"environment_class"`
@@ -37,7 +37,7 @@ type plan struct {
 	// Capabilities are the optional features of the agent; nil if there are none.
 	Capabilities *capabilityPlan `json:"abilities,omitempty"`
 	Prompts      promptPlan      `json:"prompts"`
-	// Obstacle is why the batch would not start, or "".
+	// Obstacle is the reason why the batch cannot start; "" if it can.
 	Obstacle string `json:"obstacle,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type verdictPlan struct {
 	Workers int     `json:"workers"`
 	Network string  `json:"network"`
 	Timeout float64 `json:"timeout_seconds"`
-	// Ungradable counts the instances that get no verdict; Why is the reason for one.
+	// Ungradable is the number of instances that get no verdict; Why is the reason for the first.
 	Ungradable int    `json:"ungradable"`
 	Why        string `json:"ungradable_why,omitempty"`
 }
@@ -56,23 +56,24 @@ type plannedInstance struct {
 	ID    string `json:"instance_id"`
 	Image string `json:"image,omitempty"`
 	Done  bool   `json:"done,omitempty"`
-	// GoesOn are the attempts that were stopped, with --resume-attempts.
+	// Resumable are the stopped attempts that --resume-attempts resumes.
 	Resumable []plannedAttempt `json:"goes_on,omitempty"`
 }
 
 // plannedAttempt is an attempt that will be resumed if its settings are the same.
 type plannedAttempt struct {
 	Attempt int `json:"attempt"`
-	Step    int `json:"after_step"`
+	Step    int `json:"after_step"` // last step before the stop
 }
 
+// modelPlan describes a model, or a route of several models.
 type modelPlan struct {
 	Class      string `json:"class"`
 	Name       string `json:"name"`
 	BaseURL    string `json:"base_url,omitempty"`
 	KeyEnv     string `json:"api_key_env,omitempty"`
 	KeyPresent bool   `json:"key_present"`
-	// Route is the kind of the route and Models are its models.
+	// Route is the kind of the route; "" for a single model. Models are the models of the route.
 	Route  string      `json:"route,omitempty"`
 	Models []modelPlan `json:"models,omitempty"`
 }
@@ -83,35 +84,36 @@ func planModel(m configs.Model) modelPlan {
 	}
 }
 
-// costPlan is the maximum cost; nil ceilings are unlimited.
+// costPlan is the maximum cost of a batch in US dollars. Nil ceilings mean that there is no limit.
 type costPlan struct {
 	LimitPerAttempt float64 `json:"limit_per_attempt"`
-	// Ceiling is that of one attempt for each instance, CeilingOfTries that of
-	// as many as are made where sandboxes or the provider fail.
+	// Ceiling is the maximum cost if no attempt is retried; CeilingWithRetries is the maximum
+	// cost if every attempt fails until its last try.
 	Ceiling            *float64 `json:"ceiling"`
 	CeilingWithRetries *float64 `json:"ceiling_of_tries"`
 	PriceKnown         bool     `json:"price_known"`
 	PriceSource        string   `json:"price_source,omitempty"`
 }
 
-// promptPlan contains the first prompts of the first instance.
+// promptPlan contains the prompts of the first instance at its start.
 type promptPlan struct {
 	ID       string `json:"instance_id"`
 	System   string `json:"system"`
 	Instance string `json:"instance"`
 }
 
+// newPlan describes the batch of j. It returns an error if the prompts cannot be rendered.
 func newPlan(ctx context.Context, j *Job) (plan, error) {
-	cfg, w := j.Cfg, j.Input
+	cfg, input := j.Config, j.Input
 	p := plan{
-		Datasets: w.Dataset.Editions, Rows: w.Dataset.Rows, Selected: len(w.Rows), Folder: j.Dir,
+		Datasets: input.Dataset.Editions, Rows: input.Dataset.Rows, Selected: len(input.Rows), Folder: j.Dir,
 		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
 		Model: planModel(cfg.Model),
 	}
 	if kind := cfg.Model.Route.Kind; kind != "" {
 		p.Model = modelPlan{Class: cfg.Model.Class, Name: modelopen.Name(cfg), KeyPresent: true, Route: kind}
-		for _, one := range configs.Models(cfg) {
-			m := planModel(one.Model)
+		for _, model := range configs.ModelConfigs(cfg) {
+			m := planModel(model.Model)
 			p.Model.Models = append(p.Model.Models, m)
 			p.Model.KeyPresent = p.Model.KeyPresent && m.KeyPresent
 		}
@@ -125,27 +127,27 @@ func newPlan(ctx context.Context, j *Job) (plan, error) {
 	}
 	done := j.doneIDs()
 	var needed []imagestore.Request // of the instances to run
-	for _, in := range w.Rows {
-		item := plannedInstance{ID: in.ID, Done: done[in.ID]}
+	for _, in := range input.Rows {
+		planned := plannedInstance{ID: in.ID, Done: done[in.ID]}
 		if cfg.Environment.Class == "docker" {
-			item.Image = envopen.ImageName(cfg, in)
+			planned.Image = envopen.ImageName(cfg, in)
 		}
-		item.Resumable = j.resumable(in.ID)
-		p.Instances = append(p.Instances, item)
-		if item.Done {
+		planned.Resumable = j.resumable(in.ID)
+		p.Instances = append(p.Instances, planned)
+		if planned.Done {
 			p.Done++
 			continue
 		}
-		if item.Image != "" {
+		if planned.Image != "" {
 			needed = append(needed, envopen.ImageRequest(cfg, in))
 		}
 	}
-	known, err := modelopen.CombinedFacts(cfg)
+	facts, err := modelopen.CombinedFacts(cfg)
 	if err != nil {
 		return p, err
 	}
 	p.Attempts, p.Missing = cfg.Run.Attempts, j.missingAttempts()
-	p.Cost = planCost(cfg, known, p.Missing)
+	p.Cost = planCost(cfg, facts, p.Missing)
 	if len(needed) > 0 {
 		p.Images = dryrun.MeasureImages(ctx, cfg, needed, dryrun.MaxRegistryQueries)
 	}
@@ -158,12 +160,12 @@ func newPlan(ctx context.Context, j *Job) (plan, error) {
 	case p.Images.Problem != "":
 		p.Obstacle = p.Images.Problem
 	}
-	can, servers, err := setup.PlanCapabilities(ctx, cfg)
+	capabilities, servers, err := setup.PlanCapabilities(ctx, cfg)
 	if err != nil && p.Obstacle == "" {
 		p.Obstacle = err.Error()
 	}
-	p.Capabilities = planCapabilities(cfg, j.Profile(), can, servers)
-	first := w.Rows[0]
+	p.Capabilities = planCapabilities(cfg, j.Profile(), capabilities, servers)
+	first := input.Rows[0]
 	p.Prompts.ID = first.ID
 	p.Prompts.System, p.Prompts.Instance, err = j.Agent.RenderPrompts(
 		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
@@ -171,39 +173,40 @@ func newPlan(ctx context.Context, j *Job) (plan, error) {
 			System: "Linux", Release: "...", Machine: "x86_64", Dir: cfg.Environment.Dir,
 			Network: cfg.Environment.Network != "none" && cfg.Environment.Network != "",
 		},
-		can,
+		capabilities,
 	)
 	return p, cfg.Locate(err)
 }
 
 // resumable returns the attempts of an instance that --resume-attempts resumes.
-func (j *Job) resumable(id string) (all []plannedAttempt) {
-	if !j.Cfg.Run.ResumeAttempts || j.Redo {
+func (j *Job) resumable(id string) (attempts []plannedAttempt) {
+	if !j.Config.Run.ResumeAttempts || j.RedoExisting {
 		return nil
 	}
-	at := slices.IndexFunc(j.Earlier.Instances, func(in runner.Instance) bool { return in.ID == id })
-	if at < 0 {
+	i := slices.IndexFunc(j.EarlierRun.Instances, func(in runner.Instance) bool { return in.ID == id })
+	if i < 0 {
 		return nil
 	}
-	for _, a := range j.Earlier.Instances[at].Resumable(j.Cfg.Run.Attempts) {
-		all = append(all, plannedAttempt{a.Number, a.Totals().Steps})
+	for _, a := range j.EarlierRun.Instances[i].ResumableAttempts(j.Config.Run.Attempts) {
+		attempts = append(attempts, plannedAttempt{a.Number, a.Totals().Steps})
 	}
-	return all
+	return attempts
 }
 
-// planCost multiplies the cost limit of an attempt. The ceilings are nil if there is no limit.
-func planCost(cfg *configs.Resolved, known modelopen.Facts, attempts int) costPlan {
+// planCost computes the ceilings for a number of attempts from the cost limit of one attempt. The
+// ceilings are nil if there is no limit.
+func planCost(cfg *configs.Resolved, facts modelopen.Facts, attempts int) costPlan {
 	c := costPlan{
 		LimitPerAttempt: cfg.Agent.CostLimit,
-		PriceKnown:      known.Source != "", PriceSource: known.Source,
+		PriceKnown:      facts.Source != "", PriceSource: facts.Source,
 	}
 	switch {
 	case cfg.Model.Class == "scripted":
 		c.Ceiling, c.CeilingWithRetries = new(float64), new(float64)
 	case c.LimitPerAttempt > 0:
-		once := c.LimitPerAttempt * float64(attempts)
-		tries := once * float64(cfg.Run.MaxTries)
-		c.Ceiling, c.CeilingWithRetries = &once, &tries
+		ceiling := c.LimitPerAttempt * float64(attempts)
+		withRetries := ceiling * float64(cfg.Run.MaxTries)
+		c.Ceiling, c.CeilingWithRetries = &ceiling, &withRetries
 	}
 	return c
 }

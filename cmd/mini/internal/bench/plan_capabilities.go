@@ -8,22 +8,22 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// capabilityPlan describes the capabilities in a plan.
+// capabilityPlan lists the optional features of the agent in a plan.
 type capabilityPlan struct {
 	Profile string   `json:"profile,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
-	MCP     []string `json:"mcp_servers,omitempty"` // their tools are unknown before connecting
+	MCP     []string `json:"mcp_servers,omitempty"` // mini knows their tools only after connecting
 	Skills  []string `json:"skills,omitempty"`
 	Notes   string   `json:"notes,omitempty"`
 }
 
 // planCapabilities returns nil if every capability is off.
-func planCapabilities(cfg *configs.Resolved, profile string, can agent.Capabilities, servers []string) *capabilityPlan {
+func planCapabilities(cfg *configs.Resolved, profile string, capabilities agent.Capabilities, servers []string) *capabilityPlan {
 	p := capabilityPlan{Profile: profile, MCP: servers}
-	for _, t := range can.Tools {
+	for _, t := range capabilities.Tools {
 		p.Tools = append(p.Tools, t.Name)
 	}
-	for _, s := range can.Skills {
+	for _, s := range capabilities.Skills {
 		p.Skills = append(p.Skills, s.Name)
 	}
 	if cfg.Memory.Notes != "off" {

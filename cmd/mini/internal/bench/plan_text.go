@@ -13,11 +13,11 @@ import (
 
 // text returns the plan as text.
 func (p plan) text() string {
-	var s dryrun.Text
+	var s dryrun.PlanText
 	line := s.Line
 	s.WriteString("dry run: nothing is started, and no model is called\n\n")
 	for i, e := range p.Datasets {
-		line(dryrun.Label(i, "dataset"), "%s", rows.FormatSource(e))
+		line(dryrun.LineLabel(i, "dataset"), "%s", rows.FormatSource(e))
 	}
 	line("instances", "%s", instancesText(p))
 	line("sandboxes", "%s, %s at once", p.Sandbox, text.Count(p.Workers, "instance"))
@@ -38,7 +38,7 @@ func (p plan) text() string {
 	line("cost", "%s", costText(p.Cost, p.Missing))
 	line("folder", "%s", p.Folder)
 	if p.Obstacle != "" {
-		line("BUT", "it would not start: %s", p.Obstacle)
+		line("problem", "the batch cannot start: %s", p.Obstacle)
 	}
 
 	s.WriteString("\ninstances, in order:\n")
@@ -48,11 +48,11 @@ func (p plan) text() string {
 		}
 		content := fmt.Sprintf("  %-40s %s", in.ID, in.Image)
 		if in.Done {
-			content = fmt.Sprintf("  %-40s has a result, is left as it is", in.ID)
+			content = fmt.Sprintf("  %-40s has a result; not run again", in.ID)
 		}
 		s.WriteString(text.Printable(content) + "\n")
 		for _, a := range in.Resumable {
-			fmt.Fprintf(&s.Builder, "    goes on inside attempt %d, after step %d, if it was made with these settings\n", a.Attempt, a.Step)
+			fmt.Fprintf(&s.Builder, "    resumes attempt %d after step %d if its settings are the same\n", a.Attempt, a.Step)
 		}
 	}
 	fmt.Fprintf(&s.Builder, "\nprompts for %s:\n", text.Printable(p.Prompts.ID))
@@ -62,6 +62,7 @@ func (p plan) text() string {
 	return s.String()
 }
 
+// instancesText describes how many instances and attempts will run.
 func instancesText(p plan) string {
 	line := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
 	if p.Attempts > 1 {
@@ -72,25 +73,27 @@ func instancesText(p plan) string {
 	return line
 }
 
+// verdictsText describes how submissions will be evaluated.
 func verdictsText(v verdictPlan, p plan) string {
 	switch {
-	case envopen.IsHost(p.Sandbox):
+	case envopen.IsHostClass(p.Sandbox):
 		return "none: they need containers"
 	case v.Ungradable == p.Selected:
 		return "none: " + v.Why
 	}
-	text := fmt.Sprintf("on each submission as soon as it is there, %s at once, network %s, %g s each", text.Count(v.Workers, "patch"), v.Network, v.Timeout)
+	text := fmt.Sprintf("on each submission during the run, %s at once, network %s, %g s each", text.Count(v.Workers, "patch"), v.Network, v.Timeout)
 	if v.Ungradable > 0 {
 		text += fmt.Sprintf("; none for %d", v.Ungradable)
 	}
 	return text
 }
 
+// modelText describes a model or a route, and whether the key is set.
 func modelText(m modelPlan) string {
 	if m.Route != "" {
 		var models []string
-		for _, one := range m.Models {
-			models = append(models, modelText(one))
+		for _, model := range m.Models {
+			models = append(models, modelText(model))
 		}
 		return m.Route + " of " + strings.Join(models, "; ")
 	}
@@ -110,6 +113,7 @@ func modelText(m modelPlan) string {
 	return text + ", no key (" + m.KeyEnv + " is not set)"
 }
 
+// costText describes the maximum cost of a number of attempts.
 func costText(c costPlan, attempts int) string {
 	switch {
 	case c.Ceiling == nil:
@@ -117,7 +121,7 @@ func costText(c costPlan, attempts int) string {
 	case *c.Ceiling == 0 && c.PriceKnown:
 		return "nothing: no model is called"
 	}
-	line := fmt.Sprintf("at most $%.2f, for %s at $%.2f each; $%.2f if each had to be tried again and again; and what the last calls cost",
+	line := fmt.Sprintf("at most $%.2f for %s at $%.2f each, or $%.2f with all retries; the last call of an attempt may exceed its limit",
 		*c.Ceiling, text.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingWithRetries)
 	if !c.PriceKnown {
 		return line + "; it holds only if the server reports costs, since no price of the model is known"

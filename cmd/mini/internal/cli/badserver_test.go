@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// newUnknown is a server with TLS whose certificate nobody trusts.
-func newUnknown(t *testing.T) *httptest.Server {
+// newUntrusted starts a TLS server whose certificate no client trusts.
+func newUntrusted(t *testing.T) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
@@ -20,12 +20,12 @@ func newUnknown(t *testing.T) *httptest.Server {
 	return s
 }
 
-// badDays serves, below paths of their own, what goes wrong with servers, and
-// passes everything else on.
-func badDays(well http.Handler) http.Handler {
-	var atOnce, refused atomic.Int32
+// withFaults adds faulty servers to a handler, each below its own path. It passes all
+// other requests to the handler.
+func withFaults(handler http.Handler) http.Handler {
+	var inFlight, requests atomic.Int32
 	mux := http.NewServeMux()
-	mux.Handle("/", well)
+	mux.Handle("/", handler)
 	mux.Handle("/leaky/", leaky())
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -41,18 +41,18 @@ func badDays(well http.Handler) http.Handler {
 			_, _ = fmt.Fprint(w, `{"error":{"message":"stream is not supported"}}`)
 			return
 		}
-		http.StripPrefix("/nostream", well).ServeHTTP(w, r)
+		http.StripPrefix("/nostream", handler).ServeHTTP(w, r)
 	})
-	// Two at once, and each fifth request is refused for no reason.
+	// Accept two requests at a time, and refuse every fifth one.
 	mux.HandleFunc("/busy/", func(w http.ResponseWriter, r *http.Request) {
-		defer atOnce.Add(-1)
-		if atOnce.Add(1) > 2 || refused.Add(1)%5 == 0 {
+		defer inFlight.Add(-1)
+		if inFlight.Add(1) > 2 || requests.Add(1)%5 == 0 {
 			w.Header().Set("Retry-After-Ms", "20")
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = fmt.Fprint(w, `{"error":{"message":"slow down"}}`)
 			return
 		}
-		http.StripPrefix("/busy", well).ServeHTTP(w, r)
+		http.StripPrefix("/busy", handler).ServeHTTP(w, r)
 	})
 	return mux
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// noRaceSleep keeps a program that is built with the race detector from sleeping a
-// second at its end, which the tests would pay for each mini that they start.
+// noRaceSleep prevents a program built with the race detector from sleeping for a
+// second at its end. The tests start mini many times.
 const noRaceSleep = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -24,18 +24,18 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cmdutil.SystemStreams())) },
-		"mini-test-mcp": books,
+		"mini-test-mcp": bookServer,
 	})
 }
 
-// TestScripts runs the command line as users do. The scripts are also its
-// documentation; each says what it is about.
+// TestScripts runs the command line as users do. The scripts also document the
+// commands; each begins with its subject.
 func TestScripts(t *testing.T) {
 	scripts(t, "testdata", nil)
 }
 
-// TestDockerScripts are those that need a container engine, and the image that
-// scripts/base-image.sh makes.
+// TestDockerScripts runs the scripts that need a container engine and the image that
+// scripts/base-image.sh builds.
 func TestDockerScripts(t *testing.T) {
 	scripts(t, "testdata/docker", map[string]string{
 		"IMAGE":  dockertest.Image(t),
@@ -43,8 +43,8 @@ func TestDockerScripts(t *testing.T) {
 	})
 }
 
-// TestBubblewrapScripts are those that need bubblewrap; scripts/setup.sh installs
-// it.
+// TestBubblewrapScripts runs the scripts that need bubblewrap. scripts/setup.sh
+// installs it.
 func TestBubblewrapScripts(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bwrap is missing; scripts/setup.sh test installs it")
@@ -54,7 +54,7 @@ func TestBubblewrapScripts(t *testing.T) {
 
 func scripts(t *testing.T, dir string, vars map[string]string) {
 	server := newOpenAI(t)
-	unknown := newUnknown(t)
+	untrusted := newUntrusted(t)
 	local := localServers(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
@@ -71,7 +71,7 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 			e.Setenv("SERVER", server.URL+"/v1")
 			e.Setenv("SERVER_ROOT", server.URL)
 			e.Setenv("SERVER_TLS", "https"+strings.TrimPrefix(server.URL, "http"))
-			e.Setenv("SERVER_UNKNOWN", unknown.URL)
+			e.Setenv("SERVER_UNKNOWN", untrusted.URL)
 			e.Setenv("SERVER_KEY", serverKey)
 			e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			for name, value := range local {

@@ -65,8 +65,8 @@ zsh (in a folder of $fpath), fish, PowerShell:
 }
 
 // setCompletions sets the completion of all flags and arguments. A flag has the
-// same completion in all commands that have it. The shell completes the names
-// of files and folders.
+// same completion in all commands. The shell itself completes the names of files
+// and folders.
 func setCompletions(root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"subset":            cmdutil.CompleteNamesOrFiles(datasetopen.Names),
@@ -87,7 +87,7 @@ func setCompletions(root *cobra.Command) {
 		"run-id":            cmdutil.CompleteWords(eval.DefaultRunID),
 		"fault":             completeFault,
 		"atif":              cmdutil.CompleteWords("1.8", "1.7"),
-		"sort":              cmdutil.CompleteWords(report.SortWords()...),
+		"sort":              cmdutil.CompleteWords(report.SortValues()...),
 	}
 	paths := []string{"output", "replies", "events", "cache", "plan", "books", "file", "dir"}
 	args := map[string]cobra.CompletionFunc{
@@ -134,16 +134,17 @@ func completeProgress(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 	return progress.Kinds, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionTimeout bounds how long the shell waits after the user presses Tab.
+// completionTimeout limits how long the shell waits after the user presses Tab.
 const completionTimeout = 2 * time.Second
 
-// completeInstance completes instance ids: those of the datasets and runs on the
-// command line, or else of all cached datasets.
+// completeInstance completes the instance ids of the datasets and runs on the
+// command line. Without datasets, a command that has no flag --instance completes
+// the ids of all cached datasets.
 func completeInstance(cmd *cobra.Command, args []string, typed string) (ids []string, _ cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	for _, run := range args {
-		found, _ := filepath.Glob(filepath.Join(run, "*", "attempts")) // the only error is a bad pattern in the name of the run
+		found, _ := filepath.Glob(filepath.Join(run, "*", "attempts")) // an error means that run is not a valid pattern
 		for _, path := range found {
 			ids = append(ids, filepath.Base(filepath.Dir(path)))
 		}
@@ -164,8 +165,8 @@ func completeInstance(cmd *cobra.Command, args []string, typed string) (ids []st
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeConfig completes sections, then their keys with "=". The shell
-// completes files.
+// completeConfig completes sections, then their keys with "=". The shell itself
+// completes the names of files.
 func completeConfig(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if strings.Contains(typed, "=") {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -187,8 +188,8 @@ func completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, co
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completableKeys returns the sections, or, after a section has been typed, its
-// keys with a suffix.
+// completableKeys returns the sections that begin with typed. If typed contains a
+// complete section, it returns the keys of the section with a suffix.
 func completableKeys(typed, suffix string) []string {
 	var keys []string
 	for _, key := range configs.Keys() {
@@ -205,9 +206,9 @@ func completableKeys(typed, suffix string) []string {
 	return keys
 }
 
-// completeUnset completes the keys that the user's own file sets.
+// completeUnset completes the keys that the user's configuration file sets.
 func completeUnset(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	d, err := config.OwnDocument()
+	d, err := config.ReadUserConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestDatasetScripts are about datasets, and have two hubs with the same ones.
+// TestDatasetScripts runs the scripts about datasets. They have two hubs with the same
+// datasets.
 func TestDatasetScripts(t *testing.T) {
 	scripts(t, "testdata/hub", map[string]string{
 		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "MIRROR": newTestHub(t, "image:1").URL, "CLOSED": "http://" + closedAddress(t),
@@ -17,7 +18,7 @@ func TestDatasetScripts(t *testing.T) {
 	})
 }
 
-// TestFetchInterrupted interrupts a download once it has begun.
+// TestFetchInterrupted interrupts a download after it has begun.
 func TestFetchInterrupted(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// flagError converts an error of cobra's flag parser into a usage error that
-// names the command with the help.
+// flagError converts an error of the flag parser into a usage error that refers
+// to the help of the command.
 func flagError(cmd *cobra.Command, err error) error {
-	if own, ok := errors.AsType[*usage.Error](err); ok {
-		return own
+	if usageErr, ok := errors.AsType[*usage.Error](err); ok {
+		return usageErr
 	}
-	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usage.Errorf("parse --%s: %.60q is not %s; see %s --help",
-			bad.GetFlag().Name, bad.GetValue(), valueKind(bad.GetFlag().Value.Type()), cmd.CommandPath())
+			invalid.GetFlag().Name, invalid.GetValue(), valueKind(invalid.GetFlag().Value.Type()), cmd.CommandPath())
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if answer := settings.HarnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
@@ -38,7 +38,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// valueKind describes the values of a flag without Go's type names.
+// valueKind describes the values of a flag in words instead of Go's type names.
 func valueKind(flagType string) string {
 	switch flagType {
 	case "bool":

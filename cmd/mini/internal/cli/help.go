@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// commandGroups lists the commands of mini --help under their headings.
+// commandGroups lists the headings of mini --help with their commands.
 var commandGroups = []struct {
 	title    string
 	commands []string
@@ -50,8 +50,8 @@ func (t Topic) Text() string {
 	return string(text)
 }
 
-// usageTemplate is cobra's default with the examples after the flags, without
-// aliases, and with the help topics of the root.
+// usageTemplate is cobra's default template without aliases. It has the examples
+// after the flags and, for the root, the help topics.
 const usageTemplate = `Usage:
   {{if .Runnable}}{{.UseLine}}{{else}}{{.CommandPath}} COMMAND{{end}}
 {{- $cmds := .Commands}}{{if .HasAvailableSubCommands}}{{if eq (len .Groups) 0}}
@@ -75,8 +75,8 @@ Run "{{.CommandPath}} COMMAND --help" for the help of a command.{{end}}
 Help topics:%s{{end}}
 `
 
-// setHelp sets the form of the help of all commands. Flags are listed in the
-// order of their definition.
+// setHelp sets the usage template, the groups and the help command. It makes help
+// list flags in the order of their definition.
 func setHelp(root *cobra.Command) {
 	var list strings.Builder
 	for _, t := range Topics {

@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 )
 
-// helpOf is what `mini ARGS --help` prints.
+// helpOf returns the output of mini ARGS --help.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -21,7 +21,7 @@ func helpOf(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// commandsOf are all commands that help shows.
+// commandsOf returns all commands that are not hidden.
 func commandsOf(t *testing.T) []*cobra.Command {
 	t.Helper()
 	var all []*cobra.Command

@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/datasets/hub/hubtest"
 )
 
-// hubRow is a row as sets of the SWE-bench family have it.
+// hubRow is a row with the columns of SWE-bench.
 type hubRow struct {
 	ID               string `parquet:"instance_id"`
 	Repo             string `parquet:"repo"`
@@ -20,8 +20,8 @@ type hubRow struct {
 	FailToPass       string `parquet:"FAIL_TO_PASS"`
 }
 
-// newTestHub is a hub on loopback with a few datasets, whose rows name the
-// given image.
+// newTestHub starts a hub on loopback with a few datasets. Their rows name the given
+// image.
 func newTestHub(t *testing.T, image string) *hubtest.Server {
 	t.Helper()
 	shard := func(repo string, n int) []byte {
@@ -53,9 +53,9 @@ func newTestHub(t *testing.T, image string) *hubtest.Server {
 	s.Add("org/words", hubtest.Commit(9), map[string][]byte{"README.md": []byte("only words\n")})
 	s.Add("org/torn", hubtest.Commit(9), map[string][]byte{"data/test-00000-of-00001.parquet": []byte("PAR1 and no more")})
 	s.Add("org/private", hubtest.Commit(9), map[string][]byte{"test.jsonl": []byte("{}\n")})
-	s.Private("org/private")
+	s.SetPrivate("org/private")
 	s.Add("org/gated", hubtest.Commit(9), map[string][]byte{"test.jsonl": []byte("{}\n")})
-	s.Gated("org/gated")
+	s.SetGated("org/gated")
 	large := append(shard("large", 3), make([]byte, 0)...)
 	s.Add("org/large", hubtest.Commit(9), map[string][]byte{"test.jsonl.gz": large, "more/test.jsonl.gz": make([]byte, 200_000)})
 	return s

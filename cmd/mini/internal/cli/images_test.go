@@ -14,12 +14,13 @@ import (
 	"github.com/minibench/mini/env/docker/registrytest"
 )
 
-// TestImagesScripts pulls from a registry on the loopback that limits the
-// first requests. Its images have bash and nothing else.
+// TestImagesScripts runs the scripts about images. They pull from a registry on
+// loopback that rejects the first request for one of the images. The images contain
+// only bash.
 func TestImagesScripts(t *testing.T) {
 	c := dockertest.Client(t)
 	r := registrytest.Start(t)
-	shared := registrytest.Files(t, shell(t))
+	shared := registrytest.Files(t, bashFiles(t))
 	var rows strings.Builder
 	var refs []string
 	for i := range 4 {
@@ -52,11 +53,12 @@ func TestImagesScripts(t *testing.T) {
 	})
 }
 
-// library is a path in what ldd prints.
+// library matches a path in the output of ldd.
 var library = regexp.MustCompile(`/\S+`)
 
-// shell is this machine's bash and the libraries it is linked with.
-func shell(t *testing.T) map[string][]byte {
+// bashFiles returns the files of this machine's bash and of the libraries that it is linked
+// with.
+func bashFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ldd", "/bin/bash").Output()
 	if err != nil {

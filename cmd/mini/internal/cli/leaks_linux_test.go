@@ -22,17 +22,17 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// These tests end a real mini in all the ways there are, in an engine of their
-// own, and look for what is left. Users are promised that no container runs two
-// seconds after the end of mini. MINI_TEST_LONG=1, on a machine for itself, holds
-// it to that; otherwise the tests wait longer, since their machine may be busy,
-// and log what it took.
+// These tests end a real mini in several ways, in an engine of their own, and check
+// that nothing is left. The documented promise is that no container runs two seconds
+// after the end of mini. The tests check it with MINI_TEST_LONG=1, which needs an
+// otherwise idle machine. Without it they wait longer, since the machine may be busy,
+// and log the time.
 const (
-	promised = 2 * time.Second
-	patience = 10 * time.Second
+	promised    = 2 * time.Second
+	waitTimeout = 10 * time.Second
 )
 
-// leakPlace is an engine, a mini, and a batch for it.
+// leakPlace holds an engine, a mini program, and the arguments of a batch.
 type leakPlace struct {
 	t      *testing.T
 	daemon *dockertest.Daemon
@@ -81,28 +81,28 @@ func newLeakPlace(t *testing.T) *leakPlace {
 	return p
 }
 
-// command is mini with these arguments, in the place's engine.
+// command returns a mini command that uses the engine, and its output.
 func (p *leakPlace) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), p.mini, args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "DOCKER_HOST="+p.daemon.Host(), "HOME="+p.dir, "GOTRACEBACK=none")
-	cmd.Stdout, cmd.Stderr = &said, &said
-	return cmd, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
+	return cmd, &output
 }
 
-// batch starts `mini bench`, which would go on for ten minutes.
+// batch starts mini bench, whose commands would run for ten minutes.
 func (p *leakPlace) batch() *batch {
 	p.t.Helper()
 	p.runs++
-	cmd, said := p.command(append(p.args, "-o", fmt.Sprintf("run-%d", p.runs))...)
+	cmd, output := p.command(append(p.args, "-o", fmt.Sprintf("run-%d", p.runs))...)
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	b := &batch{t: p.t, cmd: cmd, said: said, ended: make(chan struct{})}
+	b := &batch{t: p.t, cmd: cmd, output: output, ended: make(chan struct{})}
 	go func() {
 		defer close(b.ended)
-		_ = cmd.Wait() // how it ended is what the tests look at
+		_ = cmd.Wait() // tests check cmd.ProcessState
 	}()
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
@@ -111,12 +111,12 @@ func (p *leakPlace) batch() *batch {
 	return b
 }
 
-// batch is a mini at work. Its words can be read once it has ended.
+// batch is a running mini bench. Its output can be read after ended is closed.
 type batch struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	said  *bytes.Buffer
-	ended chan struct{}
+	t      *testing.T
+	cmd    *exec.Cmd
+	output *bytes.Buffer
+	ended  chan struct{}
 }
 
 func (b *batch) signal(sig os.Signal) {
@@ -138,7 +138,8 @@ func (b *batch) wait() int {
 	}
 }
 
-// containers are those in the engine, by name and state.
+// containers returns the names and states of the containers in the engine: of the
+// running ones, or of all.
 func (p *leakPlace) containers(all bool) []string {
 	p.t.Helper()
 	c := p.daemon.Client()
@@ -150,52 +151,53 @@ func (p *leakPlace) containers(all bool) []string {
 	var names []string
 	for _, l := range list {
 		if l.State == "dead" && len(l.Labels) == 0 {
-			continue // the husk of one that an engine was removing when it was killed
+			continue // the engine was killed while it removed this container
 		}
 		names = append(names, strings.Join(l.Names, ",")+" "+l.State)
 	}
 	return names
 }
 
-// until waits, and returns for how long.
-func (p *leakPlace) until(what string, is func() bool) time.Duration {
+// until waits until the condition is true, and returns for how long it waited.
+func (p *leakPlace) until(description string, condition func() bool) time.Duration {
 	p.t.Helper()
 	begin := time.Now()
-	for !is() {
-		if time.Since(begin) > patience {
-			p.t.Fatalf("after %s still not: %s; there are %q", patience, what, p.containers(true))
+	for !condition() {
+		if time.Since(begin) > waitTimeout {
+			p.t.Fatalf("after %s still not: %s; there are %q", waitTimeout, description, p.containers(true))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return time.Since(begin)
 }
 
-// cleaned holds that nothing runs soon after the end of a mini, and that nothing
-// is left in any state after the next start of mini.
-func (p *leakPlace) cleaned(ended time.Time) {
+// checkCleanup checks that no container runs soon after the end of a mini, and that
+// none is left in any state after mini clean.
+func (p *leakPlace) checkCleanup(ended time.Time) {
 	p.t.Helper()
 	p.until("no container runs", func() bool { return len(p.containers(false)) == 0 })
 	took := time.Since(ended)
 	if os.Getenv("MINI_TEST_LONG") == "1" {
-		// A start that the engine was in the middle of may come to its end now.
+		// The engine may have been starting a container, which may run now.
 		time.Sleep(time.Until(ended.Add(promised)))
 		if running := p.containers(false); took > promised || len(running) > 0 {
 			p.t.Errorf("%s after the end of mini %q run; nothing ran after %s at the earliest", promised, running, took)
 		}
 	}
 	left := p.containers(true)
-	cmd, said := p.command("clean", "--json")
+	cmd, output := p.command("clean", "--json")
 	if err := cmd.Run(); err != nil {
-		p.t.Fatalf("mini clean: %v: %s", err, said)
+		p.t.Fatalf("mini clean: %v: %s", err, output)
 	}
 	if now := p.containers(true); len(now) > 0 {
-		p.t.Errorf("after the next start: %q; mini clean said %s", now, said)
+		p.t.Errorf("after the next start: %q; mini clean said %s", now, output)
 	}
 	p.t.Logf("nothing ran after %s; %d in another state: %q", took.Round(time.Millisecond), len(left), left)
 }
 
-// forget removes the helper's volume, so that the next start fills it again.
-func (p *leakPlace) forget() {
+// removeHelperVolume removes the helper's volume, so that the next start fills it
+// again.
+func (p *leakPlace) removeHelperVolume() {
 	p.t.Helper()
 	c := p.daemon.Client()
 	defer c.Close()
@@ -210,24 +212,24 @@ func (p *leakPlace) forget() {
 	}
 }
 
-// TestKilledAtAnyMoment is kill -9, and the crash of a panic that nobody
-// recovers, at random moments of a start and of the first commands. Eight
-// rounds; fifty with MINI_TEST_LONG=1.
+// TestKilledAtAnyMoment kills mini with SIGKILL or SIGABRT at random moments of the
+// start and of the first commands. It runs eight rounds, or fifty with
+// MINI_TEST_LONG=1.
 func TestKilledAtAnyMoment(t *testing.T) {
 	rounds, later := 8, 500*time.Millisecond
 	if os.Getenv("MINI_TEST_LONG") == "1" {
-		rounds, later = 50, 0 // cleaned looks at the end of what is promised
+		rounds, later = 50, 0 // checkCleanup waits for the promised time
 	}
 	p := newLeakPlace(t)
 	for i := range rounds {
 		if i%2 == 0 {
-			p.forget()
+			p.removeHelperVolume()
 		}
 		var sig os.Signal = syscall.SIGKILL
 		if i%8 == 7 {
-			sig = syscall.SIGABRT // the runtime ends the process as for a panic
+			sig = syscall.SIGABRT // the runtime ends the process as it does for a panic
 		}
-		// The moments are spread over the start: each round has a slice of it.
+		// Each round kills mini in another part of the start.
 		const span = 1600 * time.Millisecond
 		slice := span / time.Duration(rounds)
 		delay := time.Duration(i)*slice + rand.N(slice)
@@ -236,25 +238,25 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		select {
 		case <-timer.C:
 		case <-b.ended:
-			t.Fatalf("it ended by itself: %s", b.said)
+			t.Fatalf("it ended by itself: %s", b.output)
 		}
 		b.signal(sig)
 		b.wait()
 		ended := time.Now()
 		t.Logf("round %d: %s after %s", i, sig, delay.Round(time.Millisecond))
-		time.Sleep(later) // a start that the engine was in the middle of may come to its end
-		p.cleaned(ended)
+		time.Sleep(later) // the engine may be starting a container
+		p.checkCleanup(ended)
 	}
 }
 
-// working returns when all four containers run.
-func (p *leakPlace) working() *batch {
+// startWorking starts a batch and returns when its four containers run.
+func (p *leakPlace) startWorking() *batch {
 	p.t.Helper()
 	b := p.batch()
 	p.until("four containers run", func() bool {
 		select {
 		case <-b.ended:
-			p.t.Fatalf("it ended by itself: %s", b.said)
+			p.t.Fatalf("it ended by itself: %s", b.output)
 		default:
 		}
 		return len(p.containers(false)) == 4
@@ -265,31 +267,31 @@ func (p *leakPlace) working() *batch {
 func TestSignalsLeaveNothing(t *testing.T) {
 	p := newLeakPlace(t)
 	t.Run("SIGTERM", func(t *testing.T) {
-		b := p.working()
+		b := p.startWorking()
 		b.signal(syscall.SIGTERM)
 		code, ended := b.wait(), time.Now()
 		if code != 130 {
-			t.Errorf("exit code %d: %s", code, b.said)
+			t.Errorf("exit code %d: %s", code, b.output)
 		}
 		if left := p.containers(true); len(left) > 0 {
 			t.Errorf("when mini has ended in good order: %q", left)
 		}
-		p.cleaned(ended)
+		p.checkCleanup(ended)
 	})
 	t.Run("SIGINT twice", func(t *testing.T) {
-		b := p.working()
+		b := p.startWorking()
 		b.signal(syscall.SIGINT)
 		b.signal(syscall.SIGINT)
 		code, ended := b.wait(), time.Now()
 		if code != 130 {
-			t.Errorf("exit code %d: %s", code, b.said)
+			t.Errorf("exit code %d: %s", code, b.output)
 		}
-		p.cleaned(ended)
+		p.checkCleanup(ended)
 	})
 }
 
-// A daemon that is restarted ends the attempts; mini tries them again where it
-// is back in time, and goes on by itself.
+// If the engine restarts, mini retries the attempts, and no container of the earlier
+// tries is left.
 func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
 	for name, end := range map[string]func(*dockertest.Daemon){
 		"killed":  (*dockertest.Daemon).Kill,
@@ -297,7 +299,7 @@ func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newLeakPlace(t)
-			b := p.working()
+			b := p.startWorking()
 			end(p.daemon)
 			p.daemon.Start()
 			p.until("tried again", func() bool { return len(p.containers(false)) == 4 })
@@ -307,21 +309,21 @@ func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
 			b.signal(syscall.SIGTERM)
 			code, ended := b.wait(), time.Now()
 			if code != 130 {
-				t.Errorf("exit code %d: %s", code, b.said)
+				t.Errorf("exit code %d: %s", code, b.output)
 			}
-			if !strings.Contains(b.said.String(), "DaemonUnavailable") {
-				t.Errorf("nothing is said of the engine: %s", b.said)
+			if !strings.Contains(b.output.String(), "DaemonUnavailable") {
+				t.Errorf("nothing is said of the engine: %s", b.output)
 			}
-			p.cleaned(ended)
+			p.checkCleanup(ended)
 		})
 	}
 }
 
-// The engine makes a container, and mini is killed before it is told: the
-// label is there from the first moment.
+// If mini is killed after the engine has created a container and before mini knows of
+// it, the container has its labels and is removed.
 func TestKilledBetweenCreateAndStart(t *testing.T) {
 	p := newLeakPlace(t)
-	b := p.working()
+	b := p.startWorking()
 	c := p.daemon.Client()
 	defer c.Close()
 	list, err := c.ContainerList(t.Context(), container.ListOptions{})
@@ -339,30 +341,30 @@ func TestKilledBetweenCreateAndStart(t *testing.T) {
 	b.wait()
 	// The engine lists a container for a while after it began to remove it.
 	p.until("only the two are left", func() bool { return len(p.containers(true)) == 2 })
-	cmd, said := p.command("clean", "--dry-run")
-	if err := cmd.Run(); err != nil || !strings.Contains(said.String(), "container mini-window (instance x__y-") || !strings.Contains(said.String(), "run run-1") {
-		t.Errorf("%v: %s", err, said)
+	cmd, output := p.command("clean", "--dry-run")
+	if err := cmd.Run(); err != nil || !strings.Contains(output.String(), "container mini-window (instance x__y-") || !strings.Contains(output.String(), "run run-1") {
+		t.Errorf("%v: %s", err, output)
 	}
 	if left := p.containers(true); len(left) != 2 {
 		t.Errorf("after a dry run: %q", left)
 	}
-	next := p.working() // the next start sweeps by itself
+	next := p.startWorking() // the start removes leftovers
 	next.signal(syscall.SIGTERM)
 	next.wait()
 	ended := time.Now()
 	for _, want := range []string{"container mini-window (instance x__y-", "container mini-fill-window ("} {
-		if !strings.Contains(next.said.String(), "removed leftovers of a killed mini: "+want) {
-			t.Errorf("the next start does not say %q: %s", want, next.said)
+		if !strings.Contains(next.output.String(), "removed leftovers of a killed mini: "+want) {
+			t.Errorf("the next start does not say %q: %s", want, next.output)
 		}
 	}
-	p.cleaned(ended)
+	p.checkCleanup(ended)
 }
 
-// After a boot nothing proves that the owner of a container is dead: it stays,
-// is listed, and goes when that is asked for.
+// After a reboot, mini cannot prove that the owner of a container is dead. mini clean
+// keeps and lists the container, and removes it with --unknown.
 func TestCleanOfAnotherBoot(t *testing.T) {
 	p := newLeakPlace(t)
-	b := p.working()
+	b := p.startWorking()
 	c := p.daemon.Client()
 	defer c.Close()
 	list, err := c.ContainerList(t.Context(), container.ListOptions{})
@@ -383,17 +385,17 @@ func TestCleanOfAnotherBoot(t *testing.T) {
 		{"clean", "remove them with --unknown"},
 		{"clean --unknown --dry-run", "container mini-boot ("},
 	} {
-		cmd, said := p.command(strings.Fields(tt.args)...)
-		if err := cmd.Run(); err != nil || !strings.Contains(said.String(), tt.want) {
-			t.Errorf("mini %s: %v, %s; want %q", tt.args, err, said, tt.want)
+		cmd, output := p.command(strings.Fields(tt.args)...)
+		if err := cmd.Run(); err != nil || !strings.Contains(output.String(), tt.want) {
+			t.Errorf("mini %s: %v, %s; want %q", tt.args, err, output, tt.want)
 		}
 		if left := p.containers(true); len(left) != 1 {
 			t.Errorf("after mini %s: %q", tt.args, left)
 		}
 	}
-	cmd, said := p.command("clean", "--unknown")
-	if err := cmd.Run(); err != nil || strings.Contains(said.String(), "kept:") {
-		t.Errorf("%v: %s", err, said)
+	cmd, output := p.command("clean", "--unknown")
+	if err := cmd.Run(); err != nil || strings.Contains(output.String(), "kept:") {
+		t.Errorf("%v: %s", err, output)
 	}
-	p.cleaned(time.Now())
+	p.checkCleanup(time.Now())
 }

@@ -21,11 +21,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// leak is how a problem statement asks the server to give the key away.
+// leak matches the word in a problem statement that selects how the server leaks the
+// key.
 var leak = regexp.MustCompile(`leak-[a-z0-9]+`)
 
-// leaky serves both APIs, plain and streamed, and says the key of each request
-// again, in as many ways as there are.
+// leaky returns a handler for both APIs, plain and streamed, whose responses contain
+// the key of the request in many forms.
 func leaky() http.Handler {
 	var busy sync.Map
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +35,7 @@ func leaky() http.Handler {
 			return
 		}
 		key := cmp.Or(r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-		l := leaking{w, key, r.Header.Get("Anthropic-Version") != "", strings.Contains(string(body), `"stream":true`)}
+		l := leakyResponse{w, key, r.Header.Get("Anthropic-Version") != "", strings.Contains(string(body), `"stream":true`)}
 		refuse := func(status int, kind, text string) {
 			w.Header().Set("Content-Type", kind)
 			w.WriteHeader(status)
@@ -90,16 +91,16 @@ func leaky() http.Handler {
 	})
 }
 
-// leaking is one answer with the key in it.
-type leaking struct {
+// leakyResponse is a response that contains the key.
+type leakyResponse struct {
 	w                 http.ResponseWriter
 	key               string
 	anthropic, stream bool
 }
 
-// answer hands the key in as the patch, after a look at the environment. In a
-// stream no part has all of it.
-func (l leaking) answer() {
+// answer writes a reply that submits the key as the patch and prints the environment.
+// In a stream, no event contains the whole key.
+func (l leakyResponse) answer() {
 	inBase64 := base64.URLEncoding.EncodeToString([]byte("x" + l.key))
 	text := "You are " + l.key + ", or " + inBase64 + "\n\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '" + l.key + "'; env\n```"
 	l.w.Header().Set("Content-Type", "application/json")
@@ -133,7 +134,7 @@ func (l leaking) answer() {
 	_, _ = io.WriteString(l.w, "data: [DONE]\n\n")
 }
 
-func (l leaking) message(text string) map[string]any {
+func (l leakyResponse) message(text string) map[string]any {
 	if l.anthropic {
 		return map[string]any{
 			"type": "message", "role": "assistant", "model": l.key, "content": []any{map[string]any{"type": "text", "text": text}},
@@ -146,8 +147,8 @@ func (l leaking) message(text string) map[string]any {
 	}
 }
 
-// say writes an object, as an event where it has a kind.
-func (l leaking) say(kind string, v map[string]any) {
+// say writes an object, as an event if kind is set.
+func (l leakyResponse) say(kind string, v map[string]any) {
 	before, after := "", ""
 	if kind != "" {
 		before, after = "event: "+kind+"\ndata: ", "\n\n"
@@ -160,9 +161,9 @@ func (l leaking) say(kind string, v map[string]any) {
 	_, _ = io.WriteString(l.w, before+string(data)+after)
 }
 
-// noKey is the command "nokey KEY FOLDER" of the scripts: in no file of the
-// folder may there be any ten bytes of the key, as they are or in what can be
-// made of the file by undoing escapes and encodings.
+// noKey is the script command "nokey KEY FOLDER". It fails if a file in the folder
+// contains any ten consecutive bytes of the key, also after decoding escapes and
+// encodings.
 func noKey(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: nokey KEY FOLDER")
@@ -204,28 +205,28 @@ var (
 	inUnicode = regexp.MustCompile(`\\u00[0-9a-fA-F]{2}`)
 )
 
-// decoded is what the parts of a text may stand for.
+// decoded returns the possible decodings of data and of its parts.
 func decoded(data []byte) [][]byte {
 	byNumber := func(s []byte) []byte {
 		b, _ := hex.DecodeString(string(s[len(s)-2:])) // the expressions match nothing else
 		return b
 	}
-	all := [][]byte{
+	decodings := [][]byte{
 		inPercent.ReplaceAllFunc(data, byNumber), inUnicode.ReplaceAllFunc(data, byNumber),
 		bytes.ReplaceAll(data, []byte{'\\'}, nil), []byte(html.UnescapeString(string(data))),
 	}
 	for _, digits := range inHex.FindAll(data, -1) {
-		for _, from := range []int{0, 1} {
-			b, _ := hex.DecodeString(string(digits[from:][:(len(digits)-from)/2*2]))
-			all = append(all, b)
+		for _, offset := range []int{0, 1} {
+			b, _ := hex.DecodeString(string(digits[offset:][:(len(digits)-offset)/2*2]))
+			decodings = append(decodings, b)
 		}
 	}
 	for _, letters := range inBase64.FindAll(data, -1) {
 		plain := strings.NewReplacer("-", "+", "_", "/").Replace(string(letters))
-		for from := range 4 { // where the first whole group of four begins
-			b, _ := base64.RawStdEncoding.DecodeString(plain[from:][:(len(plain)-from)/4*4])
-			all = append(all, b)
+		for offset := range 4 { // the first complete group of four may begin at any of these offsets
+			b, _ := base64.RawStdEncoding.DecodeString(plain[offset:][:(len(plain)-offset)/4*4])
+			decodings = append(decodings, b)
 		}
 	}
-	return all
+	return decodings
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// The keys of the live view steer the batch, on a real terminal; mini ctl sees what
-// came of them, and the view what mini ctl does.
-func TestSteeringOnATerminal(t *testing.T) {
+// The keys of the live view control the batch on a real terminal. mini ctl shows their
+// effects, and the view shows the effects of mini ctl.
+func TestLiveKeysAndCtl(t *testing.T) {
 	dir := batchFolder(t)
 	s := newScreen(t, dir)
-	s.line(liveBatch)
+	s.typeLine(liveBatch)
 	s.until("while it runs", "1/3", "running", "Ctrl-C stops", "p pause", "disk ")
 	s.tmux("send-keys", "p")
 	s.until("after p", "paused: p resumes", "paused: running attempts continue, no new ones start (live view)")
@@ -29,8 +29,8 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.tmux("send-keys", "n")
 	s.until("after n", "not killed")
 	s.tmux("send-keys", "C-z")
-	s.left("after Ctrl-Z")
-	s.line("fg")
+	s.waitViewClosed("after Ctrl-Z")
+	s.typeLine("fg")
 	s.until("after fg", " a · attempt 1", "$ until [ -e")
 	s.tmux("resize-window", "-x", "100", "-y", "20")
 	s.tmux("send-keys", "K", "y")
@@ -46,7 +46,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.restored("at the end", "2 of 3", "7 in 4 attempts")
+	s.checkRestored("at the end", "2 of 3", "7 in 4 attempts")
 	if _, err := os.Stat(filepath.Join(dir, "run", "a", "attempts", "2", "journal.jsonl")); err != nil {
 		t.Error(err)
 	}

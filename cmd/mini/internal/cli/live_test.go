@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// screen is a terminal with a shell on it, as tmux sees it.
+// screen is a tmux terminal that runs a shell.
 type screen struct {
 	t      *testing.T
 	socket string
 	dir    string
 }
 
-// newScreen starts a shell in dir, on a screen of 80x24. With
-// MINI_REQUIRE_DOCKER=1 in the environment it fails where there is no tmux.
+// newScreen starts a shell in dir on a screen of 80x24. Without tmux it skips the test,
+// or fails if MINI_REQUIRE_DOCKER=1 is set.
 func newScreen(t *testing.T, dir string) *screen {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -44,9 +44,9 @@ func (s *screen) tmux(args ...string) string {
 	return string(out)
 }
 
-// until waits for a screen that has all of these, with what has scrolled off
-// its upper end.
-func (s *screen) until(what string, texts ...string) {
+// until waits until the screen, including the lines that have scrolled off its upper
+// end, contains all texts.
+func (s *screen) until(description string, texts ...string) {
 	s.t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -64,19 +64,20 @@ func (s *screen) until(what string, texts ...string) {
 		select {
 		case <-poll.C:
 		case <-timeout:
-			s.t.Fatalf("%s: no %q on the screen:\n%s", what, missing, shown)
+			s.t.Fatalf("%s: no %q on the screen:\n%s", description, missing, shown)
 		}
 	}
 }
 
-func (s *screen) line(command string) {
+// typeLine types a command and Enter.
+func (s *screen) typeLine(command string) {
 	s.t.Helper()
 	s.tmux("send-keys", "-l", command)
 	s.tmux("send-keys", "Enter")
 }
 
-// left waits until the view has left the screen.
-func (s *screen) left(what string) {
+// waitViewClosed waits until the terminal has left the alternate screen.
+func (s *screen) waitViewClosed(description string) {
 	s.t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -85,25 +86,25 @@ func (s *screen) left(what string) {
 		select {
 		case <-poll.C:
 		case <-timeout:
-			s.t.Fatalf("%s: the view has the screen", what)
+			s.t.Fatalf("%s: the view has the screen", description)
 		}
 	}
 }
 
-// restored looks at the terminal after mini: the normal screen, what was on it
-// before, a cursor, and a line that edits and shows what is typed.
-func (s *screen) restored(what string, texts ...string) {
+// checkRestored checks the terminal after mini: it shows the normal screen with its
+// earlier text and a cursor, and line editing and echo are on.
+func (s *screen) checkRestored(description string, texts ...string) {
 	s.t.Helper()
-	s.until(what, append(texts, "mini bench --subset", "ready$")...)
+	s.until(description, append(texts, "mini bench --subset", "ready$")...)
 	if got := strings.TrimSpace(s.tmux("display", "-p", "alternate #{alternate_on} cursor #{cursor_flag}")); got != "alternate 0 cursor 1" {
-		s.t.Errorf("%s: %s", what, got)
+		s.t.Errorf("%s: %s", description, got)
 	}
-	s.line(`clear; echo modes: $(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e echo -e opost -e isig | sort)`)
-	s.until(what, "modes: echo icanon isig opost")
+	s.typeLine(`clear; echo modes: $(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e echo -e opost -e isig | sort)`)
+	s.until(description, "modes: echo icanon isig opost")
 }
 
-// batchFolder has a batch of three: two go on once a file "go" is there, and
-// one fails at once.
+// batchFolder returns a folder with a batch of three instances. Two wait for a file
+// "go", and one fails at once.
 func batchFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,45 +138,45 @@ b:
 
 const liveBatch = "mini bench --subset rows.jsonl --environment-class local --model-class scripted -c model.replies=replies.yaml -o run -w 2; echo code $?"
 
-// The batch is watched on a real terminal, and the terminal is given back,
-// whatever ends it.
+// The live view shows the batch on a real terminal, and restores the terminal however
+// the batch ends.
 func TestLiveOnATerminal(t *testing.T) {
 	t.Run("end", func(t *testing.T) {
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
-		s.line(liveBatch)
+		s.typeLine(liveBatch)
 		s.until("while it runs", "mini bench · rows.jsonl · scripted", "1/3", "1 provider",
 			"  a       ", "  名前-7", "running", "until [ -e", "ScriptExhausted", "Ctrl-C stops")
 		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.restored("at the end", "[1/3] b", "FAIL  ScriptExhausted", "2 of 3", "code 3")
+		s.checkRestored("at the end", "[1/3] b", "FAIL  ScriptExhausted", "2 of 3", "code 3")
 	})
 	t.Run("ctrl-c", func(t *testing.T) {
 		s := newScreen(t, batchFolder(t))
-		s.line(liveBatch)
+		s.typeLine(liveBatch)
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "q")
 		s.until("q does not quit", "q does not end the run")
 		s.tmux("send-keys", "C-c")
-		s.restored("after Ctrl-C", "mini: stopping", "Interrupted; run again with -o run", "code 130")
+		s.checkRestored("after Ctrl-C", "mini: stopping", "Interrupted; run again with -o run", "code 130")
 	})
 	t.Run("ctrl-c twice", func(t *testing.T) {
 		s := newScreen(t, batchFolder(t))
-		s.line(liveBatch)
+		s.typeLine(liveBatch)
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "C-c", "C-c")
-		s.restored("after Ctrl-C twice", "mini: stopping", "code 130")
+		s.checkRestored("after Ctrl-C twice", "mini: stopping", "code 130")
 	})
 	t.Run("ctrl-z", func(t *testing.T) {
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
-		s.line("set -m")
-		s.line(liveBatch)
+		s.typeLine("set -m")
+		s.typeLine(liveBatch)
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "C-z")
-		s.restored("while it is stopped", "Stopped")
-		s.line("fg")
+		s.checkRestored("while it is stopped", "Stopped")
+		s.typeLine("fg")
 		s.until("after fg", "1/3", "running", "Ctrl-C stops")
 		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -185,26 +186,26 @@ func TestLiveOnATerminal(t *testing.T) {
 	t.Run("background", func(t *testing.T) {
 		dir := batchFolder(t)
 		s := newScreen(t, dir)
-		s.line("set -m")
-		s.line(strings.TrimSuffix(liveBatch, "; echo code $?"))
+		s.typeLine("set -m")
+		s.typeLine(strings.TrimSuffix(liveBatch, "; echo code $?"))
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "C-z")
 		s.until("while it is stopped", "Stopped")
-		s.line("bg")
+		s.typeLine("bg")
 		s.until("after bg", "FAIL  ScriptExhausted", "mini: running in the background", "ready$")
-		s.line("clear; jobs")
+		s.typeLine("clear; jobs")
 		s.until("it runs", "Running")
-		s.line("fg")
+		s.typeLine("fg")
 		s.until("after fg", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "C-z")
-		s.left("when it is stopped again")
-		s.line("bg; echo again")
+		s.waitViewClosed("when it is stopped again")
+		s.typeLine("bg; echo again")
 		s.until("after bg again", "\nagain")
 		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s.until("at the end, with nobody at the terminal", "[2/3] ", "[3/3] ", "2 of 3 instances have a result")
-		s.line("wait; jobs; echo over")
-		s.restored("at the end", "over")
+		s.typeLine("wait; jobs; echo over")
+		s.checkRestored("at the end", "over")
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// localServers are servers as people run them on their own machines, by the names
-// of the variables that scripts find their HOST:PORT in. They refuse every key
-// that is not theirs.
+// localServers starts model servers like those that users run on their own machines.
+// It returns the HOST:PORT of each, by the name of the variable for scripts. A server
+// rejects every other key than its own.
 func localServers(t *testing.T) map[string]string {
 	t.Helper()
 	vars := map[string]string{}
@@ -30,6 +30,7 @@ func localServers(t *testing.T) map[string]string {
 	return vars
 }
 
+// newLocal starts a model server that requires key, or no key if it is empty.
 func newLocal(t *testing.T, key string, models ...string) string {
 	t.Helper()
 	completions := newFake(t, strings.Repeat(fmt.Sprintf("- %q\n", conversation[2]), 4), fake.Config{Models: models[:1]})

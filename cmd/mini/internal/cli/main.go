@@ -1,6 +1,6 @@
 // Package cli assembles the command line of mini: the tree of commands, help,
-// shell completion and the handling of signals and errors. The commands are in
-// the packages beside it.
+// shell completion and the handling of signals and errors. Sibling packages
+// implement the commands.
 package cli
 
 import (
@@ -22,11 +22,11 @@ const gcPercent = 30
 const killGrace = 5 * time.Second
 
 // Main runs mini with args and returns the exit code. The first interrupt
-// cancels the context of the command, so that it can finish its work; the
-// second one stops mini within killGrace.
+// cancels the context of the command, so that the command can save its results.
+// The second interrupt ends mini within killGrace.
 func Main(args []string, s cmdutil.Streams) int {
-	if err := local.CloseMemory(); err != nil {
-		return cmdutil.Exit(s.Err, err)
+	if err := local.ProtectMemory(); err != nil {
+		return cmdutil.ReportError(s.Err, err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -35,14 +35,14 @@ func Main(args []string, s cmdutil.Streams) int {
 	defer kill(nil)
 	s.Err = &cmdutil.Messages{W: s.Err}
 	s.Interrupts = &cmdutil.Interrupts{}
-	interruptible, stop := cmdutil.WithInterrupts(ctx, kill, s.Err, s.Interrupts)
+	commandCtx, stop := cmdutil.WithInterrupts(ctx, kill, s.Err, s.Interrupts)
 	defer stop()
 
 	done := make(chan int, 1)
 	go func() {
 		root := NewRoot(ctx, s)
 		root.SetArgs(args)
-		done <- cmdutil.Exit(s.Err, root.ExecuteContext(interruptible))
+		done <- cmdutil.ReportError(s.Err, root.ExecuteContext(commandCtx))
 	}()
 	select {
 	case code := <-done:

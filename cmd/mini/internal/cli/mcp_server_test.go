@@ -8,8 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// books is a server of the Model Context Protocol for scripts, as a program.
-func books() {
+// bookServer is the main function of an MCP server that scripts start as a program.
+func bookServer() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "books", Version: "1.2"}, nil)
 	type find struct {
 		Title string `json:"title" jsonschema:"words of the title"`
@@ -23,7 +23,7 @@ func books() {
 				return nil, nil, err
 			}
 			defer f.Close()
-			fmt.Fprintln(f, "asked once") //nolint:errcheck // likewise
+			fmt.Fprintln(f, "asked once") //nolint:errcheck // a test script reads the file
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("found %s (%d)", q.Title, q.Limit)}}}, nil, nil
 	})

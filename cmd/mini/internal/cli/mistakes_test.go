@@ -17,8 +17,8 @@ import (
 	"github.com/minibench/mini/datasets/hub/hubtest"
 )
 
-// mistake is a block of testdata/mistakes.golden: what a user typed, and what
-// mini answered.
+// mistake is a block of testdata/mistakes.golden: a command with a mistake, and the
+// response of mini.
 type mistake struct {
 	about   string // lines beginning with #
 	command string // after "$ "
@@ -26,9 +26,9 @@ type mistake struct {
 	output  string
 }
 
-// TestMistakes runs every command of testdata/mistakes.golden and compares what
-// mini says with what stands there; -update writes it anew. Whatever the
-// answer, it must be short, end with code 2 or 3, and leave nothing behind.
+// TestMistakes runs every command of testdata/mistakes.golden and compares the output
+// with the file; -update rewrites the file. The output must have one or two lines, the
+// exit code must be 2 or 3, and no run may be left behind.
 func TestMistakes(t *testing.T) {
 	path, err := filepath.Abs("testdata/mistakes.golden")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// readMistakes parses blocks that blank lines separate.
+// readMistakes parses the blocks of the file, which blank lines separate.
 func readMistakes(t *testing.T, path string) []mistake {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -110,16 +110,16 @@ func writeMistakes(table []mistake) string {
 	return s.String()
 }
 
-// skipPrefix begins what the functions below say where a machine cannot do
-// what a case needs.
+// skipPrefix begins the output of the functions in prelude on machines that lack what
+// a case needs.
 const skipPrefix = "SKIP: "
 
 func skipReason(output string) (string, bool) {
 	return strings.CutPrefix(strings.TrimSpace(output), skipPrefix)
 }
 
-// prelude gives the commands of the table what only some machines have: a full
-// disk, and a user without root's way around permissions.
+// prelude defines functions for the commands of the table: full_disk provides a full
+// disk, and plain_user removes root's right to ignore permissions.
 const prelude = `
 full_disk() { # COMMAND...: with a full disk of 64 KB in ./full
   mkdir -p full
@@ -134,11 +134,11 @@ plain_user() { # COMMAND...: permissions hold, also for root
 }
 `
 
-// mistakePlace is where the commands run.
+// mistakePlace holds the environment of the commands.
 type mistakePlace struct {
-	bin  string // holds mini
+	bin  string // folder that contains mini
 	env  []string
-	hide *strings.Replacer // what differs from run to run
+	hide *strings.Replacer // replaces addresses that differ between runs
 }
 
 func newMistakePlace(t *testing.T) *mistakePlace {
@@ -166,7 +166,7 @@ func newMistakePlace(t *testing.T) *mistakePlace {
 	}
 }
 
-// closedAddress is where nobody listens.
+// closedAddress returns an address on which no server listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -177,7 +177,7 @@ func closedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// varying is what no two runs have alike.
+// varying matches numbers that differ between runs.
 var varying = regexp.MustCompile(`process \d+|\b\d+(\.\d+)?m?s\b`)
 
 func (p *mistakePlace) run(t *testing.T, m mistake) mistake {
@@ -189,8 +189,8 @@ func (p *mistakePlace) run(t *testing.T, m mistake) mistake {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", prelude+m.command)
 	cmd.Dir = dir
-	// Its own temporary folder: in a shared one a mini finds, and tells of, what
-	// others leave there that are killed meanwhile.
+	// Use a separate temporary folder: in a shared one, mini would find and report the
+	// leftovers of other tests' processes.
 	cmd.Env = append(p.env, "TMPDIR="+t.TempDir(), "HOME="+dir+"/home", "XDG_CACHE_HOME="+dir+"/home/cache", "XDG_STATE_HOME="+dir+"/home/state")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

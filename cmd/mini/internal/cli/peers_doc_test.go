@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/configs"
 )
 
-// page is the document for those who come from mini-swe-agent.
+// page returns the guide for users of mini-swe-agent.
 func page(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../../..", configs.MigrationGuide))
@@ -25,7 +25,8 @@ func page(t *testing.T) string {
 	return string(data)
 }
 
-// table is the rows below a heading, as their code spans: left and right.
+// table returns the code spans of the left and the right cell of each row below a
+// heading.
 func table(t *testing.T, heading string) [][2][]string {
 	t.Helper()
 	_, text, ok := strings.Cut(page(t), "\n## "+heading+"\n")
@@ -60,9 +61,8 @@ func spans(cell string) []string {
 
 var quoted = regexp.MustCompile(`"([^"]*)"|(\S+)`)
 
-// Every command of mini's that the page shows is one: the command is there,
-// not only answered, and takes the flags.
-func TestCommandsOfThePageAreThere(t *testing.T) {
+// Every command of mini in the guide exists, is not hidden, and accepts the flags.
+func TestMigrationGuideCommands(t *testing.T) {
 	var commands []string
 	for line := range strings.Lines(page(t)) {
 		if strings.HasPrefix(line, "    mini ") {
@@ -100,16 +100,15 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 		}
 		settings, _ := cmd.Flags().GetStringArray("config") // not every command has it
 		for _, setting := range settings {
-			if _, err := configs.Read(setting); err != nil {
+			if _, err := configs.ReadArg(setting); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
 	}
 }
 
-// The page names every class there is, and says of nothing that is there that it is
-// not.
-func TestClassesOfThePage(t *testing.T) {
+// The guide names every class, and does not list existing features as missing.
+func TestMigrationGuideClasses(t *testing.T) {
 	want := map[string][]string{"--environment-class": configs.EnvironmentClasses, "--model-class": configs.ModelClasses}
 	for _, row := range table(t, "Flags") {
 		for _, flag := range row[0] {
@@ -130,8 +129,8 @@ func TestClassesOfThePage(t *testing.T) {
 	}
 }
 
-// Every flag of the harness that the page names is answered, or mini's too.
-func TestHarnessFlagsOfThePage(t *testing.T) {
+// Every flag of the harness in the guide has an answer, or is a flag of mini eval too.
+func TestMigrationGuideHarnessFlags(t *testing.T) {
 	named := map[string]bool{}
 	for _, row := range table(t, "Verdicts") {
 		for _, span := range row[0] {
@@ -157,8 +156,9 @@ func TestHarnessFlagsOfThePage(t *testing.T) {
 	}
 }
 
-// What the page says of Jinja is what mini says, and the Go form is right.
-func TestPromptsOfThePage(t *testing.T) {
+// mini rejects the Jinja forms in the guide with the same advice, and accepts the Go
+// forms.
+func TestMigrationGuidePrompts(t *testing.T) {
 	base, err := configs.ReadBuiltin("swebench")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestPromptsOfThePage(t *testing.T) {
 			t.Errorf("%s: the page says %s, mini %v", jinja, goForm, err)
 		}
 		if strings.Contains(goForm, "range") || strings.Contains(goForm, "{{- if") {
-			continue // the beginning of something
+			continue // an incomplete template
 		}
 		cfg, err := resolve(field, goForm)
 		if err == nil {
@@ -194,8 +194,8 @@ func TestPromptsOfThePage(t *testing.T) {
 	}
 }
 
-// The keys on the left are answered, those on the right are there.
-func TestSettingsOfThePage(t *testing.T) {
+// mini has an answer for the keys on the left, and the keys on the right exist.
+func TestMigrationGuideSettings(t *testing.T) {
 	base, err := configs.ReadBuiltin("swebench")
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestSettingsOfThePage(t *testing.T) {
 	}
 }
 
-func TestVariablesOfThePage(t *testing.T) {
+func TestMigrationGuideVariables(t *testing.T) {
 	text := page(t)
 	for name := range settings.CompatVariables {
 		if !strings.Contains(text, "`"+name+"`") {
@@ -237,15 +237,15 @@ func TestVariablesOfThePage(t *testing.T) {
 	}
 }
 
-// A variable that bounds money is never passed over: a batch keeps it, and a
-// task, which has no such bound, does not start.
-func TestVariablesThatBoundMoney(t *testing.T) {
-	bounds := 0
+// mini never ignores a variable that limits costs: a batch applies the limit, and a task,
+// which has no such limit, does not start.
+func TestVariablesThatLimitCosts(t *testing.T) {
+	limits := 0
 	for name, v := range settings.CompatVariables {
 		if v.Refusal == "" {
 			continue
 		}
-		bounds++
+		limits++
 		for value, code := range map[string]int{"5": cmdutil.ExitUsage, "0": cmdutil.ExitOK, "0.0": cmdutil.ExitOK, "": cmdutil.ExitOK, "much": cmdutil.ExitUsage} {
 			flags := NewRoot(t.Context(), cmdutil.Streams{}).Flags()
 			err := settings.CheckCompat(flags, []string{name + "=" + value}, "mini")
@@ -253,16 +253,16 @@ func TestVariablesThatBoundMoney(t *testing.T) {
 				t.Errorf("%s=%s: %v", name, value, err)
 			}
 			layers, err2 := settings.CompatLayers([]string{name + "=" + value}, "swebench")
-			if bounded := len(layers) == 1; err2 == nil && bounded != (value == "5") || err2 != nil && value != "much" {
+			if isLimited := len(layers) == 1; err2 == nil && isLimited != (value == "5") || err2 != nil && value != "much" {
 				t.Errorf("%s=%s: a batch has the layers %v, %v", name, value, layers, err2)
 			}
 			var out bytes.Buffer
-			if got := cmdutil.Exit(&out, err); got == cmdutil.ExitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
+			if got := cmdutil.ReportError(&out, err); got == cmdutil.ExitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
 				t.Errorf("%s=%s: says %q", name, value, &out)
 			}
 		}
 	}
-	if bounds == 0 {
+	if limits == 0 {
 		t.Error("no variable bounds money")
 	}
 }

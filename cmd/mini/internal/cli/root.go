@@ -20,8 +20,8 @@ import (
 	"github.com/minibench/mini/internal/version"
 )
 
-// NewRoot returns the command mini with all its subcommands. killCtx is
-// canceled by the second interrupt only; cleanup uses it.
+// NewRoot returns the command mini with all its subcommands. Only the second
+// interrupt cancels killCtx, which kills all sandboxes.
 func NewRoot(killCtx context.Context, s cmdutil.Streams) *cobra.Command {
 	opts := &task.Options{}
 	root := &cobra.Command{
@@ -44,7 +44,7 @@ benchmark, each in its own container.`,
 			case settings.IsVersionOnly(cmd.Flags()):
 				_, err := fmt.Fprintln(s.Out, "mini", version.Long())
 				return err
-			case cmd.Flags().NFlag() == 0 && !s.Terminal:
+			case cmd.Flags().NFlag() == 0 && !s.Interactive:
 				return cmd.Help()
 			}
 			opts.HasTask = cmd.Flags().Changed("task")

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestScreens plays a session on real terminals, and holds what they show at each
-// question against screens that were looked at.
+// TestScreens runs a session on real terminals, and compares their screens at each
+// question with golden files that a person has reviewed.
 func TestScreens(t *testing.T) {
 	replies := `
 - |
@@ -55,8 +55,8 @@ func TestScreens(t *testing.T) {
 				} {
 					term.wait(t, regexp.MustCompile(step.until))
 					picture := term.run(t, "capture-pane", "-p")
-					fmt.Fprintf(&shown, "== %d\n%s\n", i+1, bottom(steady(picture, place.dir), 18))
-					if colours := term.run(t, "capture-pane", "-p", "-e"); colour != "" && hue.MatchString(colours) {
+					fmt.Fprintf(&shown, "== %d\n%s\n", i+1, bottom(normalize(picture, place.dir), 18))
+					if colours := term.run(t, "capture-pane", "-p", "-e"); colour != "" && colourSequence.MatchString(colours) {
 						t.Errorf("coloured, where NO_COLOR is set:\n%q", colours)
 					}
 					if title := term.run(t, "display-message", "-p", "#{pane_title}"); title == "title" {
@@ -68,43 +68,45 @@ func TestScreens(t *testing.T) {
 					term.run(t, "send-keys", "Enter")
 				}
 				exit := term.wait(t, prompt)
-				fmt.Fprintf(&shown, "== end\n%s\n", bottom(steady(term.run(t, "capture-pane", "-p", "-J"), place.dir), 8))
+				fmt.Fprintf(&shown, "== end\n%s\n", bottom(normalize(term.run(t, "capture-pane", "-p", "-J"), place.dir), 8))
 				if exit[1] != "0" {
 					t.Errorf("ended with %s", exit[1])
 				}
 				if colour == "" {
-					compare(t, filepath.Join("testdata", "screens", fmt.Sprintf("%dx%d.golden", size.columns, size.rows)), shown.String())
+					compareGolden(t, filepath.Join("testdata", "screens", fmt.Sprintf("%dx%d.golden", size.columns, size.rows)), shown.String())
 				}
 			})
 		}
 	}
 }
 
-// bottom are the last rows: how far a screen has scrolled may differ by one.
+// bottom returns the last rows of a screen. How far it has scrolled may differ by one
+// row.
 func bottom(screen string, rows int) string {
 	all := strings.Split(screen, "\n")
 	return strings.Join(all[max(0, len(all)-rows):], "\n")
 }
 
-// hue is a colour of the foreground or the background.
-var hue = regexp.MustCompile("\x1b\\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
+// colourSequence matches the escape sequence of a foreground or background colour.
+var colourSequence = regexp.MustCompile("\x1b\\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
 
-// steady is a screen without what differs from run to run.
-func steady(screen, dir string) string {
+// normalize replaces the parts of a screen that differ between runs.
+func normalize(screen, dir string) string {
 	screen = strings.ReplaceAll(screen, dir, "DIR")
-	for _, r := range []struct{ what, with string }{
+	for _, r := range []struct{ pattern, with string }{
 		{`\b\d+:\d\d\b`, "0:00"},
 		{`\b\d+\.\d s\b`, "0.0 s"},
 		{`index [0-9a-f]+\.\.[0-9a-f]+`, "index"},
 		{`\d{8}-\d{6}\.\d+`, "TIME"},
 		{`(?m) +$`, ""},
 	} {
-		screen = regexp.MustCompile(r.what).ReplaceAllString(screen, r.with)
+		screen = regexp.MustCompile(r.pattern).ReplaceAllString(screen, r.with)
 	}
 	return screen
 }
 
-func compare(t *testing.T, path, got string) {
+// compareGolden compares text with a golden file; -update rewrites the file.
+func compareGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if updating() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -123,7 +125,7 @@ func compare(t *testing.T, path, got string) {
 	}
 }
 
-// repository makes a folder one, with files of one commit.
+// repository writes files into dir and makes it a git repository with one commit.
 func repository(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

@@ -14,25 +14,25 @@ import (
 	"github.com/minibench/mini/model/scripted"
 )
 
-// serverKey is what the server below wants to see; it must never reach a file.
+// serverKey is the key that the server requires. It must never be in a file.
 const serverKey = "sk-loopback-0123456789"
 
-// conversation is what the server answers, one after the other.
+// conversation has the replies of the server in their order.
 var conversation = []string{
 	"I look around.\n\n```bash\nls; pwd\n```",
 	"I write a file.\n\n```bash\necho 'print(1)' > made.py && cat made.py\n```",
 	"Done.\n\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo 'a patch'\n```",
 }
 
-// callConversation is what it asks for where it is offered a tool.
+// callConversation has the replies to requests that offer a tool.
 const callConversation = `
 - tool_calls: [{name: bash, arguments: '{"command":"echo first > made.py"}'}, {name: bash, arguments: '{"command":"echo second >> made.py"}'}]
 - tool_calls: [{name: python, arguments: '{"code":"print(1)"}'}, {name: bash, arguments: '{"command":'}]
 - tool_calls: [{name: bash, arguments: '{"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat made.py"}'}]
 `
 
-// newOpenAI is a server with OpenAI's and Anthropic's API, on which some things go
-// wrong below paths of their own.
+// newOpenAI starts a server with OpenAI's and Anthropic's API. Some paths have faults
+// (see withFaults).
 func newOpenAI(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := func(replies string, models ...string) http.Handler {
@@ -46,7 +46,7 @@ func newOpenAI(t *testing.T) *httptest.Server {
 		return b.String()
 	}
 	text, cached, calls := server(replies("")), server(replies(", cached_tokens: 60"), "claude"), server(callConversation)
-	s := httptest.NewServer(badDays(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(withFaults(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -61,12 +61,12 @@ func newOpenAI(t *testing.T) *httptest.Server {
 			text.ServeHTTP(w, r)
 		}
 	})))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // TLS is tried on it
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients also try TLS, which it would log
 	t.Cleanup(s.Close)
 	return s
 }
 
-// newFake is a fake provider that gives these replies.
+// newFake returns a fake provider with these replies.
 func newFake(t *testing.T, replies string, c fake.Config) *fake.Server {
 	t.Helper()
 	var err error

@@ -15,36 +15,36 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// session starts a mini on a terminal of its own.
-func (s *stage) session(args ...string) *line {
+// session starts mini on a new terminal.
+func (s *sessionTest) session(args ...string) *ptyProcess {
 	s.t.Helper()
-	p := newLine(s.t)
+	p := newPTYProcess(s.t)
 	p.start(s.dir, s.env, "mini", args...)
 	return p
 }
 
-// play goes through steps. Who types at a question waits until it is open.
-func (p *line) play(steps ...step) {
+// play performs steps. Before it types an answer, it waits until the question is open.
+func (p *ptyProcess) play(steps ...step) {
 	p.t.Helper()
 	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askKeep, askUndo, "several lines", "What comes next?"}
 	for _, st := range steps {
-		p.expect(st.see)
-		if st.do != "" && slices.Contains(questions, st.see) {
+		p.expect(st.want)
+		if st.input != "" && slices.Contains(questions, st.want) {
 			p.expect(cmp.Or(p.ready, "\n> "))
 		}
-		p.Type(st.do)
+		p.Type(st.input)
 	}
 }
 
-// ends checks how it ended.
-func (p *line) ends(code int) {
+// checkExit waits for the exit of the program and checks the exit code.
+func (p *ptyProcess) checkExit(code int) {
 	p.t.Helper()
 	if got := p.exit(); got != code {
 		p.t.Errorf("exit code %d, not %d:\n%s", got, code, plainText(p.all.String()))
 	}
 }
 
-func (s *stage) file(name string) string {
+func (s *sessionTest) file(name string) string {
 	data, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {
 		return ""
@@ -52,8 +52,8 @@ func (s *stage) file(name string) string {
 	return string(data)
 }
 
-// firstPrompt is what the model is told of the task.
-func (s *stage) firstPrompt() string { return s.records().Entries[1].Content }
+// firstPrompt returns the prompt with the task.
+func (s *sessionTest) firstPrompt() string { return s.records().Entries[1].Content }
 
 func TestSessionAsksForTheTask(t *testing.T) {
 	t.Parallel()
@@ -85,10 +85,10 @@ func TestSessionAsksForTheTask(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newSessionTest(t)
 			p := s.session(s.args([]string{submitCommand}, "--exit-immediately")...)
 			p.play(tt.steps...)
-			p.ends(tt.code)
+			p.checkExit(tt.code)
 			if tt.want != "" && !strings.Contains(s.firstPrompt(), tt.want) {
 				t.Errorf("the model is told\n%s", s.firstPrompt())
 			}
@@ -99,7 +99,7 @@ func TestSessionAsksForTheTask(t *testing.T) {
 	}
 }
 
-// The changes are shown and kept, or taken back, at any question and at the end.
+// The user can show, keep or undo the changes at any question and at the end.
 func TestSessionKeepsOrUndoes(t *testing.T) {
 	t.Parallel()
 	work := []string{"echo two >> file; echo new > new", submitCommand}
@@ -121,14 +121,14 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newSessionTest(t)
 			args := append([]string{"-t", "do it"}, tt.args...)
 			if !strings.Contains(strings.Join(tt.args, " "), "confirm") {
 				args = append(args, "-y")
 			}
 			p := s.session(s.args(work, args...)...)
 			p.play(tt.steps...)
-			p.ends(tt.code)
+			p.checkExit(tt.code)
 			if s.file("file") != tt.file || s.file("new") != tt.added {
 				t.Errorf("file has %q, new has %q", s.file("file"), s.file("new"))
 			}
@@ -139,10 +139,10 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 	}
 }
 
-// How a session ended, and why, is said once, in every front.
-func TestSessionSaysItsEndOnce(t *testing.T) {
+// Every frontend prints the outcome of a session and its reason once.
+func TestSessionPrintsOutcomeOnce(t *testing.T) {
 	t.Parallel()
-	for _, front := range fronts {
+	for _, frontend := range frontends {
 		for _, tt := range []struct {
 			name  string
 			args  []string
@@ -155,21 +155,21 @@ func TestSessionSaysItsEndOnce(t *testing.T) {
 			{"left", nil, []step{{askConfirm, keyCtrlD}}, 130, []string{"Interrupted", "--continue to resume", "trajectory: "}},
 			{"a failure", []string{"-y", "-c", "agent.step_limit=0"}, nil, 3, []string{"ScriptExhausted", "no more replies", "add replies to the script", "trajectory: "}},
 		} {
-			t.Run(front.name+"/"+tt.name, func(t *testing.T) {
+			t.Run(frontend.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
+				s := newSessionTest(t)
 				replies := []string{"true", submitCommand}
 				if tt.code == 3 {
 					replies = replies[:1]
 				}
-				p := newLine(t)
-				p.ready = front.ready
-				p.start(s.dir, append(s.env, front.env...), "mini", s.args(replies, append(append([]string{"-t", "do it"}, front.args...), tt.args...)...)...)
+				p := newPTYProcess(t)
+				p.ready = frontend.ready
+				p.start(s.dir, append(s.env, frontend.env...), "mini", s.args(replies, append(append([]string{"-t", "do it"}, frontend.args...), tt.args...)...)...)
 				p.play(tt.steps...)
-				p.ends(tt.code)
+				p.checkExit(tt.code)
 				all := plainText(p.all.String())
-				if rich := strings.Contains(all, "■ "); rich != (front.name == "rich") {
-					t.Errorf("this is another front:\n%s", all)
+				if rich := strings.Contains(all, "■ "); rich != (frontend.name == "rich") {
+					t.Errorf("this is another frontend:\n%s", all)
 				}
 				for _, text := range tt.once {
 					if n := strings.Count(all, text); n != 1 {
@@ -181,20 +181,20 @@ func TestSessionSaysItsEndOnce(t *testing.T) {
 	}
 }
 
-// Without a repository there is nothing to compare with, and a session works.
+// A session also works without a repository, but cannot show changes.
 func TestSessionWithoutRepository(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newSessionTest(t)
 	s.dir = t.TempDir()
 	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y")...)
 	p.play(step{askTask, "/d\r"}, step{"needs a git repository", ""}, step{askTask, "do it\r"})
 	p.play(step{askNext, "/d\r"}, step{"needs a git repository", ""}, step{askNext, keyEnter})
-	p.ends(0)
+	p.checkExit(0)
 }
 
-// A terminal that is closed ends the session in good order: what was done is on
-// record, with its diff.
-func TestSessionOutlivesItsTerminal(t *testing.T) {
+// If the terminal is closed, the session ends normally and records the outcome with its
+// diff.
+func TestSessionEndsWhenTerminalCloses(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]struct {
 		command, see string
@@ -205,7 +205,7 @@ func TestSessionOutlivesItsTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newSessionTest(t)
 			replies := []string{at.command, "sleep 60"}
 			if at.see == askNext {
 				replies = []string{at.command, submitCommand}
@@ -225,7 +225,7 @@ func TestSessionOutlivesItsTerminal(t *testing.T) {
 			}
 			want := trajectories.Interrupted
 			if at.see == askNext {
-				want = trajectories.Submitted // the work was handed in
+				want = trajectories.Submitted
 			}
 			if out.Class != want {
 				t.Errorf("it ended as %s: %s", out.ExitStatus, out.Error)
@@ -243,16 +243,16 @@ func TestSessionOutlivesItsTerminal(t *testing.T) {
 	}
 }
 
-// A session is stopped by Ctrl-Z and goes on with fg, at a question and while a
-// command runs; the terminal may change its size meanwhile.
-func TestSessionIsStoppedAndGoesOn(t *testing.T) {
+// Ctrl-Z suspends a session and fg resumes it, at a question and while a command runs.
+// The size of the terminal may change in between.
+func TestSessionSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	for _, term := range []string{"xterm", "dumb"} {
 		t.Run(term, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newSessionTest(t)
 			args := s.args([]string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand}, "-t", "do it", "--exit-immediately")
-			p := newLine(t)
+			p := newPTYProcess(t)
 			p.start(s.dir, append(s.env, "TERM="+term, "PS1=ready$ "), "bash", "--norc", "--noprofile", "-i")
 			p.play(
 				step{"ready$", "mini '" + strings.Join(args, "' '") + "'\r"},
@@ -262,85 +262,85 @@ func TestSessionIsStoppedAndGoesOn(t *testing.T) {
 			p.play(step{"", keyEnter}, step{"so far\n", "\x1a"}, step{"Stopped", ""}, step{"ready$", "fg\r"}, step{"mini", ""})
 			s.sh("touch go")
 			p.play(step{askConfirm, keyEnter}, step{"Submitted after 2 steps", ""}, step{"ready$", "exit 7\r"})
-			p.ends(7)
+			p.checkExit(7)
 		})
 	}
 }
 
-// Line ends of another system in a task are as those of this one.
+// CRLF line ends in a task are normalized.
 func TestTaskWithOtherLineEnds(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newSessionTest(t)
 	p := s.session(s.args([]string{submitCommand}, "-y", "--exit-immediately", "-t", "first\r\nsecond\r\n")...)
-	p.ends(0)
+	p.checkExit(0)
 	if got := s.firstPrompt(); !strings.Contains(got, "<task>\nfirst\nsecond\n") || strings.Contains(got, "\r") {
 		t.Errorf("the model is told %q", got)
 	}
 }
 
-// --continue goes on with the last session of a folder.
+// --continue resumes the last session of a folder.
 func TestContinue(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	again := func(replies []string, args ...string) *line {
+	s := newSessionTest(t)
+	resume := func(replies []string, args ...string) *ptyProcess {
 		return s.session(s.args(replies, append([]string{"--continue"}, args...)...)...)
 	}
-	p := again(nil)
+	p := resume(nil)
 	p.expect("there is no session of this folder")
-	p.ends(2)
+	p.checkExit(2)
 
 	p = s.session(s.args([]string{"echo two >> file", submitCommand}, "-t", "the first task")...)
 	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
-	p.ends(130)
+	p.checkExit(130)
 
-	// It goes on where it stopped, also by another way to the folder, and knows the
-	// files as they were.
+	// It resumes after the last step, also through a link to the folder, and compares
+	// the files with the first snapshot.
 	s.sh("ln -s repo ../link")
 	s.dir = filepath.Join(filepath.Dir(s.dir), "link")
-	p = again([]string{"never", "never", submitCommand})
+	p = resume([]string{"never", "never", submitCommand})
 	p.play(step{"the first task", ""}, step{"thought 2", ""}, step{"What comes next?", keyEnter}, step{submitCommand, ""}, step{askConfirm, keyEnter})
-	busy := again(nil)
+	busy := resume(nil)
 	busy.expect("still open in another mini")
-	busy.ends(2)
+	busy.checkExit(2)
 	p.play(step{askNext, "/d\r"}, step{"+two", ""}, step{askNext, keyEnter}, step{askKeep, keyCtrlD})
-	p.ends(0)
+	p.checkExit(0)
 
-	// The work was handed in, so that it takes a new task.
-	p = again([]string{"never", "never", "echo three >> file", submitCommand})
+	// The session has submitted its work, so it requires a new task.
+	p = resume([]string{"never", "never", "echo three >> file", submitCommand})
 	p.play(step{"What comes next?", keyEnter}, step{"What comes next?", "the second task\r"}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter},
 		step{askNext, "/undo\r"}, step{askUndo, "y\r"}, step{askNext, ""}, step{"", keyEnter})
-	p.ends(0)
+	p.checkExit(0)
 	if s.file("file") != "one\n" {
 		t.Errorf("file has %q", s.file("file"))
 	}
 	ok := "observation: <returncode>0</returncode>"
 	want := "echo two >> file\n" + ok + "\n" + submitCommand + "\nfollow_up: the second task\necho three >> file\n" + ok + "\n" + submitCommand
-	if got := told(s.records()); got != want {
+	if got := conversationText(s.records()); got != want {
 		t.Errorf("the conversation is\n%s", got)
 	}
 
-	// A task of -t is a follow-up, too; without a terminal nothing is asked.
-	p = again([]string{"never", "never", "never", "never", submitCommand}, "-y", "--exit-immediately", "-t", "the third")
-	p.ends(0)
-	if got := told(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: the third") {
+	// A task of -t is a follow-up too. With --exit-immediately, mini asks nothing.
+	p = resume([]string{"never", "never", "never", "never", submitCommand}, "-y", "--exit-immediately", "-t", "the third")
+	p.checkExit(0)
+	if got := conversationText(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: the third") {
 		t.Errorf("the conversation is\n%s", got)
 	}
 
 	s.sh("rm " + filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
-	p = again(nil)
+	p = resume(nil)
 	p.expect("there is no session of this folder")
-	p.ends(2)
+	p.checkExit(2)
 }
 
-// Right after --continue the changes are those since the first snapshot of the
-// session, and are taken back to it.
+// After --continue, the changes are relative to the first snapshot of the session, and
+// /undo restores that snapshot.
 func TestContinueKnowsTheChanges(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newSessionTest(t)
 	p := s.session(s.args([]string{"echo two >> file; echo new > new", submitCommand}, "-t", "the first task")...)
 	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
 	p.expect("run mini --continue and enter /undo")
-	p.ends(130)
+	p.checkExit(130)
 
 	p = s.session(s.args([]string{"never", "never", submitCommand}, "--continue")...)
 	p.play(
@@ -349,24 +349,24 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 		step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session began", ""},
 		step{"What comes next?", keyEnter}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter},
 	)
-	p.ends(0)
+	p.checkExit(0)
 	if s.file("file") != "one\n" || s.file("new") != "" {
 		t.Errorf("file has %q, new has %q", s.file("file"), s.file("new"))
 	}
-	if got := told(s.records()); !strings.Contains(got, "steer: The user has put all files back") {
+	if got := conversationText(s.records()); !strings.Contains(got, "steer: The user has put all files back") {
 		t.Errorf("the model is not told:\n%s", got)
 	}
 
-	// What the user has kept is where the next part of the session begins.
+	// After the user has kept the changes, the next snapshot is the new state.
 	p = s.session(s.args([]string{"never", "never", "never", "echo kept > kept", submitCommand}, "--continue", "-y", "-t", "more")...)
 	p.play(step{askNext, keyEnter}, step{askKeep, keyEnter})
-	p.ends(0)
+	p.checkExit(0)
 	p = s.session(s.args(nil, "--continue")...)
 	p.play(step{"What comes next?", "/undo\r"}, step{"Nothing has changed since the session was continued", ""}, step{"What comes next?", keyCtrlD})
-	p.ends(130)
+	p.checkExit(130)
 }
 
-// Replies are shown as they are written, with what the model thinks.
+// The session shows replies and reasoning while they are streamed.
 func TestSessionStreams(t *testing.T) {
 	t.Parallel()
 	next := make(chan struct{})
@@ -393,7 +393,7 @@ func TestSessionStreams(t *testing.T) {
 			"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":1200,\"completion_tokens\":30,\"total_tokens\":1230}}\n\ndata: [DONE]\n\n")
 	}))
 	t.Cleanup(server.Close)
-	s := newStage(t)
+	s := newSessionTest(t)
 	p := s.session("-m", "m", "-c", "model.base_url="+server.URL+"/v1", "-c", `model.price={"input": 1, "output": 1}`, "-t", "do it")
 	p.expect("let me see")
 	next <- struct{}{}
@@ -402,7 +402,7 @@ func TestSessionStreams(t *testing.T) {
 	p.expect("what to do")
 	next <- struct{}{}
 	p.play(step{"1.2k tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Reasoning is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
-	p.ends(0)
+	p.checkExit(0)
 	if all := p.all.String(); strings.Contains(all, "\x1b[31m") || strings.Contains(all, "\x1b]") {
 		t.Errorf("the model steers the terminal: %q", all)
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// fronts are the ways a session can look; what it does is the same in all, so that
-// the second is tried with the cases that are about its keys.
-var fronts = []struct {
+// frontends are the frontends of a session. Their behaviour is the same, so the second
+// one runs only the cases that depend on its keys.
+var frontends = []struct {
 	name  string
 	args  []string
 	env   []string
-	ready string // is on the terminal when a question can be answered
+	ready string // text on the terminal when the user can answer a question
 }{
 	{"plain", []string{"--plain"}, nil, "\n> "},
 	{"rich", nil, []string{"MINI_PLAIN="}, "your turn"},
@@ -33,7 +33,7 @@ const (
 
 	submitCommand = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
-	// What stands on the terminal before a question is open; then comes "> ".
+	// Texts of questions. When the user can answer, "> " follows.
 	askTask    = "What is to be done?"
 	askConfirm = "Run this command?"
 	askCommand = "Your command"
@@ -44,21 +44,21 @@ const (
 	askUndo    = "Undo all changes"
 )
 
-// step waits for a text, and then types.
-type step struct{ see, do string }
+// step waits for the text want, and then types input.
+type step struct{ want, input string }
 
-// stage is a folder with a session in it.
-type stage struct {
+// sessionTest runs sessions in a repository.
+type sessionTest struct {
 	t     *testing.T
 	dir   string // of the repository
 	state string
 	env   []string
 }
 
-func newStage(t *testing.T) *stage {
+func newSessionTest(t *testing.T) *sessionTest {
 	t.Helper()
 	root := t.TempDir()
-	s := &stage{t: t, dir: filepath.Join(root, "repo"), state: filepath.Join(root, "state")}
+	s := &sessionTest{t: t, dir: filepath.Join(root, "repo"), state: filepath.Join(root, "state")}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) sh(script string) string {
+func (s *sessionTest) sh(script string) string {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", script)
 	cmd.Dir, cmd.Env = s.dir, s.env
@@ -81,8 +81,8 @@ func (s *stage) sh(script string) string {
 	return string(out)
 }
 
-// replies writes what the model says: each a command in a block.
-func (s *stage) replies(commands ...string) string {
+// replies writes a script of replies with one command each, and returns its path.
+func (s *sessionTest) replies(commands ...string) string {
 	s.t.Helper()
 	var b strings.Builder
 	if len(commands) == 0 {
@@ -98,13 +98,13 @@ func (s *stage) replies(commands ...string) string {
 	return path
 }
 
-// args are those of a session with these replies.
-func (s *stage) args(replies []string, more ...string) []string {
+// args returns the arguments of a session with these replies.
+func (s *sessionTest) args(replies []string, more ...string) []string {
 	return append([]string{"--model-class", "scripted", "-c", "model.replies=" + s.replies(replies...)}, more...)
 }
 
-// records are those of the newest journal.
-func (s *stage) records() *trajectories.Transcript {
+// records returns the transcript of the newest journal.
+func (s *sessionTest) records() *trajectories.Transcript {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
 	if err != nil || len(found) == 0 {
@@ -117,8 +117,9 @@ func (s *stage) records() *trajectories.Transcript {
 	return got
 }
 
-// told is the conversation after the prompts, the first line of each.
-func told(t *trajectories.Transcript) string {
+// conversationText returns the conversation after the prompts: the actions of replies, and
+// the first line of other messages.
+func conversationText(t *trajectories.Transcript) string {
 	var all []string
 	for _, e := range t.Entries[min(2, len(t.Entries)):] {
 		switch e.Cause {
@@ -132,8 +133,8 @@ func told(t *trajectories.Transcript) string {
 	return strings.Join(all, "\n")
 }
 
-// decided are the decisions: what, by whom.
-func (s *stage) decided() string {
+// decisions returns the action of each decision and who made it.
+func (s *sessionTest) decisions() string {
 	s.t.Helper()
 	found, _ := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
 	var all []string
@@ -152,37 +153,37 @@ func (s *stage) decided() string {
 	return strings.Join(all, ", ")
 }
 
-// Every change from one state of a session to another, as people type it.
+// TestTransitions tests every transition between the states of a session.
 func TestTransitions(t *testing.T) {
 	ok := "observation: <returncode>0</returncode>"
 	killed := "observation: <exception>The user interrupted the command, which was killed with everything it had started.</exception>"
 	tests := []struct {
-		name    string
-		args    []string
-		replies []string
-		steps   []step
-		code    int
-		told    string
-		decided string
-		not     string // never on the terminal
-		rich    bool   // on the rich front, too, whose keys these are
+		name         string
+		args         []string
+		replies      []string
+		steps        []step
+		code         int
+		conversation string
+		decisions    string
+		unseen       string // must not appear on the terminal
+		rich         bool   // also run with the rich frontend
 	}{
 		{
 			name: "confirmed", rich: true, replies: []string{"echo a", submitCommand},
-			steps:   []step{{askConfirm, keyEnter}, {askConfirm, "y\r"}, {askNext, keyEnter}},
-			told:    "echo a\n" + ok + "\n" + submitCommand,
-			decided: "allow user, allow user",
+			steps:        []step{{askConfirm, keyEnter}, {askConfirm, "y\r"}, {askNext, keyEnter}},
+			conversation: "echo a\n" + ok + "\n" + submitCommand,
+			decisions:    "allow user, allow user",
 		},
 		{
 			name: "rejected with a comment, then confirmed", rich: true, replies: []string{"rm x", "echo b", submitCommand},
-			steps:   []step{{askConfirm, "leave x alone\r"}, {askConfirm, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:    "rm x\nrejection: The user did not let this command run. The user says: leave x alone\necho b\n" + ok + "\n" + submitCommand,
-			decided: "deny user, allow user, allow user",
+			steps:        []step{{askConfirm, "leave x alone\r"}, {askConfirm, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "rm x\nrejection: The user did not let this command run. The user says: leave x alone\necho b\n" + ok + "\n" + submitCommand,
+			decisions:    "deny user, allow user, allow user",
 		},
 		{
 			name: "confirm to yolo asks about the command", replies: []string{"echo a", "echo b", submitCommand},
-			steps: []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {"still needs an answer", ""}, {askConfirm, "n\r"}, {askNext, "y\r"}},
-			told:  "echo a\nrejection: The user did not let this command run.\necho b\n" + ok + "\n" + submitCommand, decided: "deny user, allow mode, allow mode",
+			steps:        []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {"still needs an answer", ""}, {askConfirm, "n\r"}, {askNext, "y\r"}},
+			conversation: "echo a\nrejection: The user did not let this command run.\necho b\n" + ok + "\n" + submitCommand, decisions: "deny user, allow mode, allow mode",
 		},
 		{
 			name: "confirm to human asks about the command", replies: []string{"echo a", submitCommand},
@@ -196,24 +197,24 @@ func TestTransitions(t *testing.T) {
 				{askConfirm, keyEnter},
 				{askNext, keyEnter},
 			},
-			told: "echo a\nrejection: The user did not let this command run. The user says: I take over\n" +
+			conversation: "echo a\nrejection: The user did not let this command run. The user says: I take over\n" +
 				"command: The user ran a command:\n" + submitCommand,
-			decided: "deny user, allow user",
+			decisions: "deny user, allow user",
 		},
 		{
 			name: "already in confirm", replies: []string{submitCommand},
-			steps: []step{{askConfirm, "/c\r"}, {"Already in confirm mode", ""}, {askConfirm, "/CONFIRM \r"}, {"Already", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  submitCommand, decided: "allow user",
+			steps:        []step{{askConfirm, "/c\r"}, {"Already in confirm mode", ""}, {askConfirm, "/CONFIRM \r"}, {"Already", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: submitCommand, decisions: "allow user",
 		},
 		{
 			name: "human from the beginning, then yolo", args: []string{"-c", "agent.mode=human"}, replies: []string{"echo b", submitCommand},
-			steps: []step{{askCommand, "echo mine > mine\r"}, {askCommand, keyEnter}, {askCommand, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}, {askKeep, keyEnter}},
-			told:  "command: The user ran a command:\necho b\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode",
+			steps:        []step{{askCommand, "echo mine > mine\r"}, {askCommand, keyEnter}, {askCommand, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			conversation: "command: The user ran a command:\necho b\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "human runs a path", args: []string{"-c", "agent.mode=human"}, replies: []string{submitCommand},
-			steps: []step{{askCommand, "/bin/echo a\r"}, {askCommand, "//bin/echo b\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
-			told:  "command: The user ran a command:\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode",
+			steps:        []step{{askCommand, "/bin/echo a\r"}, {askCommand, "//bin/echo b\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			conversation: "command: The user ran a command:\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode",
 		},
 		{
 			name: "help in confirm, in human and at the end", replies: []string{submitCommand},
@@ -230,32 +231,32 @@ func TestTransitions(t *testing.T) {
 				{"/undo", ""},
 				{askNext, keyEnter},
 			},
-			told:    submitCommand + "\nrejection: The user did not let this command run.",
-			decided: "deny user",
+			conversation: submitCommand + "\nrejection: The user did not let this command run.",
+			decisions:    "deny user",
 		},
 		{
 			name: "unknown slash command", replies: []string{"echo a", submitCommand},
-			steps: []step{{askConfirm, "/yol\r"}, {"did you mean /yolo?", ""}, {askConfirm, "//yol is no command\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  "echo a\nrejection: The user did not let this command run. The user says: /yol is no command\n" + submitCommand, decided: "deny user, allow user",
+			steps:        []step{{askConfirm, "/yol\r"}, {"did you mean /yolo?", ""}, {askConfirm, "//yol is no command\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "echo a\nrejection: The user did not let this command run. The user says: /yol is no command\n" + submitCommand, decisions: "deny user, allow user",
 		},
 		{
 			name: "yolo from the beginning", args: []string{"-y"}, replies: []string{"echo a", submitCommand},
-			steps: []step{{askNext, keyEnter}}, told: "echo a\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode", not: askConfirm,
+			steps: []step{{askNext, keyEnter}}, conversation: "echo a\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode", unseen: askConfirm,
 		},
 		{
 			name: "whitelisted", args: []string{"-c", `agent.whitelist_actions=["echo [ab]", "echo COMPLETE"]`}, replies: []string{"echo a", "true; echo b", submitCommand},
-			steps: []step{{"$ true; echo b", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  "echo a\n" + ok + "\ntrue; echo b\n" + ok + "\n" + submitCommand, decided: "allow whitelist, allow user, allow whitelist",
+			steps:        []step{{"$ true; echo b", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "echo a\n" + ok + "\ntrue; echo b\n" + ok + "\n" + submitCommand, decisions: "allow whitelist, allow user, allow whitelist",
 		},
 		{
 			name: "interrupted in mid-command with a message", rich: true, args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "try grep\r"}, {askNext, keyEnter}},
-			told:  "echo so far; sleep 60\n" + killed + "\ninterruption: try grep\n" + submitCommand, decided: "allow mode, allow mode",
+			steps:        []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "try grep\r"}, {askNext, keyEnter}},
+			conversation: "echo so far; sleep 60\n" + killed + "\ninterruption: try grep\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "to human inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {"Switched to", ""}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
-			told:  "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
+			steps:        []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {"Switched to", ""}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			conversation: "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "interrupted in mid-reply", rich: true, args: []string{"-y", "-c", "model.delay=60"}, replies: []string{submitCommand},
@@ -264,118 +265,118 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "left inside an interruption by Ctrl-C", rich: true, args: []string{"-y"}, replies: []string{"echo so far; sleep 60"},
 			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
-			told: "echo so far; sleep 60\n" + killed, decided: "allow mode",
+			conversation: "echo so far; sleep 60\n" + killed, decisions: "allow mode",
 		},
 		{
 			name: "steered by a line while a command runs", rich: true, args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", "use tabs\r"}, {"The model will get this", "!touch go"}, {askNext, keyEnter}, {askKeep, keyEnter}},
-			told:  "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\nsteer: use tabs\n" + submitCommand, decided: "allow mode, allow mode",
+			steps:        []step{{"so far", ""}, {"so far", "use tabs\r"}, {"The model will get this", "!touch go"}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			conversation: "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\nsteer: use tabs\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "mode switched while a command runs", args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", "/c\r"}, {"Switched to confirm", "!touch go"}, {askConfirm, keyEnter}, {askNext, keyEnter}, {askKeep, keyEnter}},
-			told:  "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\n" + submitCommand, decided: "allow mode, allow user",
+			steps:        []step{{"so far", ""}, {"so far", "/c\r"}, {"Switched to confirm", "!touch go"}, {askConfirm, keyEnter}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			conversation: "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow user",
 		},
 		{
 			name: "Ctrl-C at a confirmation, with a message", replies: []string{"echo a", submitCommand},
-			steps: []step{{askConfirm, keyCtrlC}, {askMessage, "not so\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  "echo a\nrejection: The user did not let this command run. The user says: not so\n" + submitCommand, decided: "deny user, allow user",
+			steps:        []step{{askConfirm, keyCtrlC}, {askMessage, "not so\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "echo a\nrejection: The user did not let this command run. The user says: not so\n" + submitCommand, decisions: "deny user, allow user",
 		},
 		{
 			name: "Ctrl-C at a confirmation, with a message that looks like a yes", replies: []string{"echo a", submitCommand},
-			steps: []step{{askConfirm, keyCtrlC}, {askMessage, "yes\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  "echo a\nrejection: The user did not let this command run. The user says: yes\n" + submitCommand, decided: "deny user, allow user",
+			steps:        []step{{askConfirm, keyCtrlC}, {askMessage, "yes\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "echo a\nrejection: The user did not let this command run. The user says: yes\n" + submitCommand, decisions: "deny user, allow user",
 		},
 		{
 			name: "Ctrl-C twice at a confirmation", rich: true, replies: []string{"echo a"},
-			steps: []step{{askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130, told: "echo a",
+			steps: []step{{askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130, conversation: "echo a",
 		},
 		{
 			name: "Ctrl-D at a confirmation", rich: true, replies: []string{"echo a"},
-			steps: []step{{askConfirm, keyCtrlD}}, code: 130, told: "echo a",
+			steps: []step{{askConfirm, keyCtrlD}}, code: 130, conversation: "echo a",
 		},
 		{
 			name: "Ctrl-C once at a command, then twice", args: []string{"-c", "agent.mode=human"},
 			steps: []step{{askCommand, keyCtrlC}, {"again to quit", ""}, {askCommand, "true\r"}, {askCommand, keyCtrlC}, {"again to quit", ""}, {askCommand, keyCtrlC}},
-			code:  130, told: "command: The user ran a command:",
+			code:  130, conversation: "command: The user ran a command:",
 		},
 		{
 			name: "step limit raised several times", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true", "true", "true", submitCommand},
-			steps: []step{{askLimit, "many\r"}, {"is not a number of steps", ""}, {askLimit, "1\r"}, {"already at", ""}, {askLimit, "2\r"}, {askLimit, "+1\r"}, {askLimit, "0 0\r"}, {askNext, keyEnter}},
-			told:  strings.Repeat("true\n"+ok+"\n", 3) + submitCommand, decided: "allow mode, allow mode, allow mode, allow mode",
+			steps:        []step{{askLimit, "many\r"}, {"is not a number of steps", ""}, {askLimit, "1\r"}, {"already at", ""}, {askLimit, "2\r"}, {askLimit, "+1\r"}, {askLimit, "0 0\r"}, {askNext, keyEnter}},
+			conversation: strings.Repeat("true\n"+ok+"\n", 3) + submitCommand, decisions: "allow mode, allow mode, allow mode, allow mode",
 		},
 		{
 			name: "step limit not raised, by a no", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
-			steps: []step{{askLimit, "y\r"}, {"is not a number of steps", ""}, {askLimit, "n\r"}}, told: "true\n" + ok, decided: "allow mode",
+			steps: []step{{askLimit, "y\r"}, {"is not a number of steps", ""}, {askLimit, "n\r"}}, conversation: "true\n" + ok, decisions: "allow mode",
 		},
 		{
 			name: "mode switched at a limit", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true", submitCommand},
-			steps: []step{{askLimit, "/c\r"}, {"Switched", ""}, {askLimit, "5 2.5\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  "true\n" + ok + "\n" + submitCommand, decided: "allow mode, allow user",
+			steps:        []step{{askLimit, "/c\r"}, {"Switched", ""}, {askLimit, "5 2.5\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "true\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow user",
 		},
 		{
 			name: "Ctrl-C twice at a limit", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
-			steps: []step{{askLimit, keyCtrlC}, {"Ctrl-C again to quit", ""}, {askLimit, keyCtrlC}}, code: 130, told: "true\n" + ok, decided: "allow mode",
+			steps: []step{{askLimit, keyCtrlC}, {"Ctrl-C again to quit", ""}, {askLimit, keyCtrlC}}, code: 130, conversation: "true\n" + ok, decisions: "allow mode",
 		},
 		{
 			name: "leave at a child's question", args: []string{"-c", "agents.enabled=true"}, replies: []string{"mini-tool delegate x; echo after", "echo its own"},
 			steps: []step{{askConfirm, keyEnter}, {"child 1", ""}, {"of a subagent?", keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
-			told: "mini-tool delegate x; echo after", decided: "allow user",
+			conversation: "mini-tool delegate x; echo after", decisions: "allow user",
 		},
 		{
 			name: "what a child reports is shown", rich: true, args: []string{"-c", "agents.enabled=true"},
-			replies: []string{"mini-tool delegate x; echo after", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo the report", submitCommand},
-			steps:   []step{{askConfirm, keyEnter}, {"child 1", ""}, {"of a subagent?", keyEnter}, {"the report", ""}, {"after", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:    "mini-tool delegate x; echo after\n" + ok + "\n" + submitCommand, decided: "allow user, allow user",
+			replies:      []string{"mini-tool delegate x; echo after", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo the report", submitCommand},
+			steps:        []step{{askConfirm, keyEnter}, {"child 1", ""}, {"of a subagent?", keyEnter}, {"the report", ""}, {"after", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: "mini-tool delegate x; echo after\n" + ok + "\n" + submitCommand, decisions: "allow user, allow user",
 		},
 		{
 			name: "nobody is asked about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=4"}, replies: []string{"sleep 60"},
-			told: "sleep 60", decided: "allow mode", not: askLimit,
+			conversation: "sleep 60", decisions: "allow mode", unseen: askLimit,
 		},
 		{
 			name: "new tasks at the end", rich: true, args: []string{"-y"}, replies: []string{submitCommand, submitCommand, submitCommand},
-			steps: []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {"thought 3", ""}, {askNext, keyEnter}},
-			told:  submitCommand + "\nfollow_up: and a\n" + submitCommand + "\nfollow_up: and b\n" + submitCommand, decided: "allow mode, allow mode, allow mode",
+			steps:        []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {"thought 3", ""}, {askNext, keyEnter}},
+			conversation: submitCommand + "\nfollow_up: and a\n" + submitCommand + "\nfollow_up: and b\n" + submitCommand, decisions: "allow mode, allow mode, allow mode",
 		},
 		{
 			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps: []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"Enter the next task", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
-			told:  submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
+			steps:        []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"Enter the next task", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
+			conversation: submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "to confirm at the end, with a new task", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps: []step{{askNext, "/c\r"}, {"Switched", ""}, {askNext, "more\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told:  submitCommand + "\nfollow_up: more\n" + submitCommand, decided: "allow mode, allow user",
+			steps:        []step{{askNext, "/c\r"}, {"Switched", ""}, {askNext, "more\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			conversation: submitCommand + "\nfollow_up: more\n" + submitCommand, decisions: "allow mode, allow user",
 		},
-		{name: "Ctrl-D at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlD}}, told: submitCommand, decided: "allow mode"},
-		{name: "Ctrl-C twice at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlC}, {"Ctrl-C again to quit", ""}, {askNext, keyCtrlC}}, told: submitCommand, decided: "allow mode"},
-		{name: "no question at the end", args: []string{"-y", "--exit-immediately"}, replies: []string{"echo a > a", submitCommand}, told: "echo a > a\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode", not: askNext},
-		{name: "no question at the end, by setting", args: []string{"-y", "-c", "agent.confirm_exit=false"}, replies: []string{submitCommand}, told: submitCommand, decided: "allow mode", not: askNext},
+		{name: "Ctrl-D at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlD}}, conversation: submitCommand, decisions: "allow mode"},
+		{name: "Ctrl-C twice at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlC}, {"Ctrl-C again to quit", ""}, {askNext, keyCtrlC}}, conversation: submitCommand, decisions: "allow mode"},
+		{name: "no question at the end", args: []string{"-y", "--exit-immediately"}, replies: []string{"echo a > a", submitCommand}, conversation: "echo a > a\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode", unseen: askNext},
+		{name: "no question at the end, by setting", args: []string{"-y", "-c", "agent.confirm_exit=false"}, replies: []string{submitCommand}, conversation: submitCommand, decisions: "allow mode", unseen: askNext},
 		{
 			name: "a session of all modes", rich: true, replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
 			steps: []step{
 				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {"Switched to", ""}, {askConfirm, "n\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, "/c\r"}, {"Switched to", ""}, {askNext, keyEnter},
 			},
-			told: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run.\n" +
+			conversation: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run.\n" +
 				"command: The user ran a command:\necho 3\n" + ok + "\necho 4\n" + ok + "\n" + submitCommand,
-			decided: "allow user, deny user, allow mode, allow mode, allow mode",
+			decisions: "allow user, deny user, allow mode, allow mode, allow mode",
 		},
 	}
-	for _, front := range fronts {
+	for _, frontend := range frontends {
 		for _, tt := range tests {
-			if front.name == "rich" && !tt.rich {
+			if frontend.name == "rich" && !tt.rich {
 				continue
 			}
-			t.Run(front.name+"/"+tt.name, func(t *testing.T) {
+			t.Run(frontend.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
-				p := newLine(t)
-				p.ready = front.ready
-				p.start(s.dir, append(s.env, front.env...), "mini", s.args(tt.replies, append(append([]string{"-t", "do it"}, front.args...), tt.args...)...)...)
+				s := newSessionTest(t)
+				p := newPTYProcess(t)
+				p.ready = frontend.ready
+				p.start(s.dir, append(s.env, frontend.env...), "mini", s.args(tt.replies, append(append([]string{"-t", "do it"}, frontend.args...), tt.args...)...)...)
 				for _, st := range tt.steps {
-					script, ok := strings.CutPrefix(st.do, "!")
+					script, ok := strings.CutPrefix(st.input, "!")
 					if ok {
-						p.expect(st.see)
+						p.expect(st.want)
 						s.sh(script)
 						continue
 					}
@@ -384,14 +385,14 @@ func TestTransitions(t *testing.T) {
 				if code := p.exit(); code != tt.code {
 					t.Errorf("exit code %d, not %d:\n%s", code, tt.code, plainText(p.all.String()))
 				}
-				if diff := cmp.Diff(tt.told, told(s.records())); diff != "" {
+				if diff := cmp.Diff(tt.conversation, conversationText(s.records())); diff != "" {
 					t.Errorf("conversation (-want +got):\n%s\n%s", diff, plainText(p.all.String()))
 				}
-				if diff := cmp.Diff(tt.decided, s.decided()); diff != "" {
+				if diff := cmp.Diff(tt.decisions, s.decisions()); diff != "" {
 					t.Errorf("decisions (-want +got):\n%s", diff)
 				}
-				if tt.not != "" && strings.Contains(plainText(p.all.String()), tt.not) {
-					t.Errorf("%q was asked:\n%s", tt.not, plainText(p.all.String()))
+				if tt.unseen != "" && strings.Contains(plainText(p.all.String()), tt.unseen) {
+					t.Errorf("%q was asked:\n%s", tt.unseen, plainText(p.all.String()))
 				}
 			})
 		}

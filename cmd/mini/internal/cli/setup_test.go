@@ -7,28 +7,29 @@ import (
 	"testing"
 )
 
-// newSetup is a terminal in an empty home, where nothing of mini is set up. vars
-// are set in its shell.
+// newSetup starts a terminal with an empty home folder, where mini is not configured.
+// The shell exports vars.
 func newSetup(t *testing.T, vars string) *screen {
 	t.Helper()
 	dir := t.TempDir()
 	s := newScreen(t, dir)
 	s.tmux("resize-window", "-x", "200", "-y", "50") // paths of tests are long
-	s.line("unset OPENAI_API_KEY OPENAI_BASE_URL OPENAI_MODEL ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENROUTER_API_KEY MSWEA_MODEL_NAME XDG_CONFIG_HOME XDG_STATE_HOME")
-	s.line("OLLAMA_HOST=127.0.0.1:9; export OLLAMA_HOST " + vars + "; clear")
+	s.typeLine("unset OPENAI_API_KEY OPENAI_BASE_URL OPENAI_MODEL ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENROUTER_API_KEY MSWEA_MODEL_NAME XDG_CONFIG_HOME XDG_STATE_HOME")
+	s.typeLine("OLLAMA_HOST=127.0.0.1:9; export OLLAMA_HOST " + vars + "; clear")
 	s.until("a clear screen", "ready$")
 	return s
 }
 
-// answer waits for a question, and types.
+// answer waits for a question and types the answer.
 func (s *screen) answer(question, text string) {
 	s.t.Helper()
 	s.until("a question", question)
-	s.line(text)
+	s.typeLine(text)
 }
 
-// has compares a file below the home; "" is one that is not there.
-func (s *screen) has(name, want string) {
+// checkFile compares the content of a file below the home folder; "" means that the
+// file is missing or empty.
+func (s *screen) checkFile(name, want string) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -47,7 +48,7 @@ const (
 func TestSetUp(t *testing.T) {
 	t.Run("a provider, with its key", func(t *testing.T) {
 		s := newSetup(t, "")
-		s.line("mini config setup; echo code $?")
+		s.typeLine("mini config setup; echo code $?")
 		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server on this machine (none")
 		s.answer("Number [1]:", "2")
 		s.answer("Variable with the key [ANTHROPIC_API_KEY]:", "")
@@ -57,17 +58,17 @@ func TestSetUp(t *testing.T) {
 		if shown := s.tmux("capture-pane", "-p", "-S", "-200"); strings.Contains(shown, "sk-ant") {
 			t.Errorf("the key is on the screen:\n%s", shown)
 		}
-		s.has(ownFile, "model:\n  model_class: anthropic\n  api_key_env: ANTHROPIC_API_KEY\n  model_name: claude-sonnet-4-5\n")
-		s.has(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
+		s.checkFile(ownFile, "model:\n  model_class: anthropic\n  api_key_env: ANTHROPIC_API_KEY\n  model_name: claude-sonnet-4-5\n")
+		s.checkFile(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
 		for _, name := range []string{ownFile, keyFile} {
 			if info, err := os.Stat(filepath.Join(s.dir, name)); err != nil || info.Mode() != 0o600 {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
 		}
 
-		// Once more: what is there stands in brackets, and the rest of the file stays.
-		s.line("clear; mini config set agent.step_limit 9")
-		s.line("mini config setup; echo code $?")
+		// The second time, the current values are in brackets. The other settings stay.
+		s.typeLine("clear; mini config set agent.step_limit 9")
+		s.typeLine("mini config setup; echo code $?")
 		s.answer("Number [2]:", "1")
 		s.answer("Variable with the key [OPENAI_API_KEY]:", "sk-by-mistake")
 		s.answer("Not the name of a variable", "OPENAI_API_KEY")
@@ -75,13 +76,13 @@ func TestSetUp(t *testing.T) {
 		s.answer("Model [gpt-5-mini]:", "openai/gpt-5")
 		s.answer("use -m gpt-5.", "gpt-5")
 		s.until("the end", "stored gpt-5 of OpenAI in", "next: export OPENAI_API_KEY=...; then", "code 0")
-		s.has(ownFile, "model:\n  model_class: openai\n  api_key_env: OPENAI_API_KEY\n  model_name: gpt-5\nagent:\n  step_limit: 9\n")
-		s.has(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
+		s.checkFile(ownFile, "model:\n  model_class: openai\n  api_key_env: OPENAI_API_KEY\n  model_name: gpt-5\nagent:\n  step_limit: 9\n")
+		s.checkFile(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
 	})
 	t.Run("by itself, with a local server", func(t *testing.T) {
 		local := newLocal(t, "", "qwen3:latest", "other")
 		s := newSetup(t, "OLLAMA_HOST="+local+" TERM=dumb")
-		s.line("mini -y --exit-immediately -t 'do it'; echo code $?")
+		s.typeLine("mini -y --exit-immediately -t 'do it'; echo code $?")
 		s.until("why", "mini: no model is set up yet.")
 		s.answer("Number [5]:", "nine")
 		s.answer("a number from 1 to 5", "")
@@ -89,13 +90,13 @@ func TestSetUp(t *testing.T) {
 		s.answer("Model [qwen3:latest]:", "gone")
 		s.answer("It does not have gone; it has qwen3:latest, other.", "")
 		s.until("the task", "stored qwen3:latest of Ollama in", "Submitted after 1 step", "code 0")
-		s.has(ownFile, "model:\n  model_class: openai\n  base_url: http://"+local+"/v1\n  api_key_env: LOCAL_API_KEY\n  model_name: qwen3:latest\n  price:\n    free: true\n")
-		s.line("clear; mini -y --exit-immediately -t 'do it'; echo code $?")
+		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: http://"+local+"/v1\n  api_key_env: LOCAL_API_KEY\n  model_name: qwen3:latest\n  price:\n    free: true\n")
+		s.typeLine("clear; mini -y --exit-immediately -t 'do it'; echo code $?")
 		s.until("it is not asked again", "Submitted after 1 step", "code 0")
 	})
 	t.Run("another server", func(t *testing.T) {
 		s := newSetup(t, "")
-		s.line("mini config setup; echo code $?")
+		s.typeLine("mini config setup; echo code $?")
 		s.answer("Number [1]:", "4")
 		s.answer("Address of its API", "api.deepseek.com")
 		s.answer("Not an address", "https://api.deepseek.com/v1/")
@@ -105,12 +106,12 @@ func TestSetUp(t *testing.T) {
 		s.answer("Model:", "")
 		s.answer("Model:\nModel:", "deepseek-chat")
 		s.until("the end", "stored", "code 0")
-		s.has(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: DEEPSEEK_API_KEY\n  model_name: deepseek-chat\n")
-		s.has(keyFile, "")
+		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: DEEPSEEK_API_KEY\n  model_name: deepseek-chat\n")
+		s.checkFile(keyFile, "")
 	})
 }
 
-// Whoever stops it finds everything as it was, and the terminal too.
+// If the user stops the setup, nothing is written and the terminal is restored.
 func TestSetUpStopped(t *testing.T) {
 	for name, test := range map[string]struct{ at, key, says string }{
 		"ctrl-c at a choice": {"Number [1]:", "C-c", "code 130"},
@@ -120,7 +121,7 @@ func TestSetUpStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "")
-			s.line("mini config setup; echo code $?")
+			s.typeLine("mini config setup; echo code $?")
 			answers := map[string]string{"Number [1]:": "", "Variable with the key": "", "Key (not shown):": "sk-typed"}
 			for _, question := range []string{"Number [1]:", "Variable with the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
 				if question == test.at {
@@ -134,43 +135,43 @@ func TestSetUpStopped(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.dir, ".config")); !os.IsNotExist(err) {
 				t.Errorf("something was written: %v", err)
 			}
-			s.line(`clear; echo modes: $(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e echo -e opost -e isig | sort)`)
+			s.typeLine(`clear; echo modes: $(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e echo -e opost -e isig | sort)`)
 			s.until("the terminal", "modes: echo icanon isig opost")
 		})
 	}
 }
 
-// What is left out on the line is asked for.
+// mini asks for arguments that are missing on the command line.
 func TestSetAndUnsetAsk(t *testing.T) {
 	s := newSetup(t, "")
-	s.line("mini config set; echo code $?")
+	s.typeLine("mini config set; echo code $?")
 	s.answer("Setting, for example", "agent.step_limit")
 	s.answer("\nagent.step_limit:", "7")
 	s.until("the end", "agent.step_limit is now 7", "code 0")
-	s.has(ownFile, "agent:\n  step_limit: 7\n")
-	s.line("clear; mini config set agent.step_limit; echo code $?")
+	s.checkFile(ownFile, "agent:\n  step_limit: 7\n")
+	s.typeLine("clear; mini config set agent.step_limit; echo code $?")
 	s.answer("agent.step_limit [7]:", "8")
 	s.until("the end", "agent.step_limit is now 8", "code 0")
-	s.line("clear; mini config set OPENAI_API_KEY; echo code $?")
+	s.typeLine("clear; mini config set OPENAI_API_KEY; echo code $?")
 	s.answer("OPENAI_API_KEY (not shown):", "sk-typed")
 	s.until("the end", "stored OPENAI_API_KEY in", "code 0")
-	s.has(keyFile, "OPENAI_API_KEY=sk-typed\n")
-	s.line("clear; mini config unset; echo code $?")
+	s.checkFile(keyFile, "OPENAI_API_KEY=sk-typed\n")
+	s.typeLine("clear; mini config unset; echo code $?")
 	s.answer("Your file sets agent.step_limit. Remove which one", "")
 	s.until("the end", "removed agent.step_limit from", "code 0")
-	s.has(ownFile, "")
+	s.checkFile(ownFile, "")
 }
 
-// A mistake in the editor can be mended, or left.
+// After a mistake, the user can open the editor again or give up.
 func TestEditAsksAgain(t *testing.T) {
 	s := newSetup(t, "")
-	s.line("mini config set agent.step_limit 7; clear")
-	s.line(`EDITOR='sh -c "if grep -q 7 \$0; then sed -i s/7/many/ \$0; else sed -i s/many/8/ \$0; fi"' mini config edit; echo code $?`)
+	s.typeLine("mini config set agent.step_limit 7; clear")
+	s.typeLine(`EDITOR='sh -c "if grep -q 7 \$0; then sed -i s/7/many/ \$0; else sed -i s/many/8/ \$0; fi"' mini config edit; echo code $?`)
 	s.answer("Edit again? [Y/n]", "")
 	s.until("the end", `not "many"`, "saved", "code 0")
-	s.has(ownFile, "agent:\n  step_limit: 8\n")
-	s.line(`clear; EDITOR='sed -i s/8/many/' mini config edit; echo code $?`)
+	s.checkFile(ownFile, "agent:\n  step_limit: 8\n")
+	s.typeLine(`clear; EDITOR='sed -i s/8/many/' mini config edit; echo code $?`)
 	s.answer("Edit again? [Y/n]", "n")
 	s.until("the end", "was not changed; your changes are in", "code 2")
-	s.has(ownFile, "agent:\n  step_limit: 8\n")
+	s.checkFile(ownFile, "agent:\n  step_limit: 8\n")
 }

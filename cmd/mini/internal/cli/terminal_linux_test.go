@@ -13,24 +13,24 @@ import (
 	"github.com/minibench/mini/internal/ptytest"
 )
 
-// line is a terminal with a mini on it.
-type line struct {
+// ptyProcess is a program on a pseudo-terminal.
+type ptyProcess struct {
 	*ptytest.Terminal
 	t     testing.TB
 	cmd   *exec.Cmd
-	ready string // is there when a question can be answered; "" is the prompt for a line
+	ready string // text on the terminal when the user can answer a question; "" means "\n> "
 	ended chan error
 	all   bytes.Buffer
 }
 
-// newLine opens a terminal of 80x24.
-func newLine(t testing.TB) *line {
+// newPTYProcess opens a terminal of 80x24.
+func newPTYProcess(t testing.TB) *ptyProcess {
 	t.Helper()
-	return &line{Terminal: ptytest.Open(t, 80, 24), t: t}
+	return &ptyProcess{Terminal: ptytest.Open(t, 80, 24), t: t}
 }
 
 // start runs a program as the leader of the terminal's session.
-func (p *line) start(dir string, env []string, name string, args ...string) {
+func (p *ptyProcess) start(dir string, env []string, name string, args ...string) {
 	p.t.Helper()
 	p.cmd = exec.CommandContext(p.t.Context(), name, args...)
 	p.cmd.Dir, p.cmd.Env = dir, env
@@ -39,11 +39,11 @@ func (p *line) start(dir string, env []string, name string, args ...string) {
 	go func() { p.ended <- p.cmd.Wait() }()
 }
 
-// deadline bounds everything that a test waits for, on a busy machine.
+// deadline is the maximum time that a test waits for output or an exit.
 const deadline = time.Minute
 
-// read takes what was printed within a moment.
-func (p *line) read() {
+// read reads the output of at most 50 ms.
+func (p *ptyProcess) read() {
 	buf := make([]byte, 64<<10)
 	_ = p.Master.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	n, _ := p.Master.Read(buf)
@@ -51,8 +51,8 @@ func (p *line) read() {
 	p.all.Write(buf[:n])
 }
 
-// expect reads until the output since the last expect has this.
-func (p *line) expect(want string) {
+// expect reads until the output since the last call contains want.
+func (p *ptyProcess) expect(want string) {
 	p.t.Helper()
 	for end := time.Now().Add(deadline); ; p.read() {
 		text := plainText(p.Output.String())
@@ -67,9 +67,9 @@ func (p *line) expect(want string) {
 	}
 }
 
-// exit reads until the program has ended, and returns its exit code; -1 is a
-// signal.
-func (p *line) exit() int {
+// exit reads until the program has ended, and returns its exit code. It returns -1 if a
+// signal killed the program.
+func (p *ptyProcess) exit() int {
 	p.t.Helper()
 	for end := time.Now().Add(deadline); ; p.read() {
 		select {
@@ -89,5 +89,5 @@ func (p *line) exit() int {
 	}
 }
 
-// plainText is what is left of output without colours and the like.
+// plainText returns output without escape sequences and carriage returns.
 func plainText(s string) string { return strings.ReplaceAll(ansi.Strip(s), "\r", "") }

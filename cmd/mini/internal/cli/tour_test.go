@@ -18,8 +18,8 @@ import (
 
 // TestTour runs every command of the tours in README.md and docs/tour.md on a
 // terminal of 80x24 and without one. The hub and the model are servers on
-// loopback; containers, images and files are real. What the screens showed is
-// in the test's artifacts (go test -run TestTour -artifacts).
+// loopback; containers, images and files are real. The screens are in the test's
+// artifacts (go test -run TestTour -artifacts).
 func TestTour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -35,7 +35,7 @@ func TestTour(t *testing.T) {
 		t.Parallel()
 		term := newTerminal(t, newTourPlace(t, helper, vars), 80, 24)
 		for i, command := range commands {
-			term.take(t, i, command)
+			term.runCommand(t, i, command)
 		}
 	})
 	t.Run("without a terminal", func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTour(t *testing.T) {
 		place := newTourPlace(t, helper, vars)
 		for i, command := range commands {
 			if strings.Contains(command, " replay ") {
-				continue // the stories of replay are without a terminal
+				continue // other scripts test replay without a terminal
 			}
 			if strings.Contains(command, " -t ") {
 				command += " -y" // no user can answer
@@ -52,7 +52,7 @@ func TestTour(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
 			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = place.dir, place.env, &out, &out
 			err := cmd.Run()
-			keep(t, i, out.String())
+			saveArtifact(t, i, out.String())
 			if err != nil {
 				t.Errorf("$ %s\n%v\n%s", command, err, out.String())
 			}
@@ -101,7 +101,7 @@ func tourCommands(t *testing.T) []string {
 	return commands
 }
 
-// tourPlace is a folder with bin/mini, as a clone of the project has it.
+// tourPlace is a folder with bin/mini, as in a clone of the project.
 type tourPlace struct {
 	dir string
 	env []string
@@ -134,8 +134,8 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 	return p
 }
 
-// keep puts what was shown among the artifacts.
-func keep(t *testing.T, i int, text string, more ...string) {
+// saveArtifact saves the output of command i as an artifact of the test.
+func saveArtifact(t *testing.T, i int, text string, more ...string) {
 	t.Helper()
 	name := fmt.Sprintf("%02d%s.txt", i+1, strings.Join(more, ""))
 	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name), []byte(text), 0o644); err != nil {
@@ -143,7 +143,7 @@ func keep(t *testing.T, i int, text string, more ...string) {
 	}
 }
 
-// terminal is a real one: a pane of tmux, which can say what it shows.
+// terminal is a tmux pane, whose content the test can read.
 type terminal struct {
 	socket        string
 	columns, rows int
@@ -183,23 +183,24 @@ func (term *terminal) run(t *testing.T, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-// prompt is how the screen ends when the shell waits; it tells the exit code.
+// prompt matches the end of the screen when the shell waits. It contains the exit code.
 var prompt = regexp.MustCompile(`(?:^|\n)exit (\d+) >\s*$`)
 
-// tourPatience is how long a command of the tour may take.
-const tourPatience = 2 * time.Minute
+// tourTimeout is the maximum duration of a command of the tour.
+const tourTimeout = 2 * time.Minute
 
-// wait looks at the screen until it ends as wanted.
+// wait waits until the screen matches want, and returns the submatches.
 func (term *terminal) wait(t *testing.T, want *regexp.Regexp) []string {
 	t.Helper()
 	return term.watch(t, want, func(string) {})
 }
 
+// watch is wait with a function that receives each screen.
 func (term *terminal) watch(t *testing.T, want *regexp.Regexp, see func(screen string)) []string {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(tourPatience); ; <-tick.C {
+	for deadline := time.Now().Add(tourTimeout); ; <-tick.C {
 		screen := term.run(t, "capture-pane", "-p")
 		see(screen)
 		if m := want.FindStringSubmatch(strings.TrimRight(screen, "\n ")); m != nil {
@@ -211,8 +212,8 @@ func (term *terminal) watch(t *testing.T, want *regexp.Regexp, see func(screen s
 	}
 }
 
-// take types a command, answers what it asks, and looks at what it shows.
-func (term *terminal) take(t *testing.T, i int, command string) {
+// runCommand types a command, answers its questions with Enter, and checks its screens.
+func (term *terminal) runCommand(t *testing.T, i int, command string) {
 	t.Helper()
 	term.run(t, "send-keys", "-R")
 	term.run(t, "clear-history")
@@ -233,15 +234,15 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 		}
 	})
 	shown := term.history(t)
-	keep(t, i, shown)
-	// A machine with other work may have cut a command of the demo short that ends in
-	// time when it is run again.
-	late := strings.Contains(command, "replay") && exit[1] == "3" && strings.Contains(shown, "recorded a timeout")
-	if exit[1] != "0" && !late {
+	saveArtifact(t, i, shown)
+	// On a busy machine, a command of the demo may have timed out that does not time out
+	// when it is replayed.
+	timedOut := strings.Contains(command, "replay") && exit[1] == "3" && strings.Contains(shown, "recorded a timeout")
+	if exit[1] != "0" && !timedOut {
 		t.Errorf("$ %s\nended with %s:\n%s", command, exit[1], shown)
 	}
 	if strings.Contains(command, "bench") && !strings.Contains(command, "--dry-run") {
-		keep(t, i, live, "-live")
+		saveArtifact(t, i, live, "-live")
 		for _, want := range []string{" mini bench · ", " worker", " #  instance ", "Ctrl-C stops"} {
 			if !strings.Contains(live, want) {
 				t.Errorf("$ %s\nshowed no %q:\n%s", command, want, live)
@@ -260,21 +261,21 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 	if strings.Contains(command, " -t ") && asked != len(conversation) {
 		t.Errorf("%d questions, want %d", asked, len(conversation))
 	}
-	for line := range strings.Lines(shown) { // joined where the terminal broke them
+	for line := range strings.Lines(shown) { // wrapped lines are joined
 		if n := len([]rune(strings.TrimRight(line, " \n"))); n > term.columns && !wide.MatchString(command) && !strings.Contains(line, command) {
 			t.Errorf("$ %s\na line of %d columns:\n%s", command, n, line)
 		}
 	}
 }
 
-// question is what a session asks: the words, and the step.
+// question matches a question of a session: its text and the step.
 var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has submitted its work\.|Keep the changes).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
 
-// wide are commands that show texts of others, and paths, as they are.
+// wide matches commands whose output may have wider lines than the terminal: they print
+// texts and paths unwrapped.
 var wide = regexp.MustCompile(`show|mini clean|mini inspect| -t | -i |bench .*runs/first$`)
 
-// history is all that was shown since it was cleared, lines joined again that
-// the terminal broke.
+// history returns all output since the history was cleared. It joins wrapped lines.
 func (term *terminal) history(t *testing.T) string {
 	t.Helper()
 	return term.run(t, "capture-pane", "-p", "-J", "-S", "-")

@@ -15,18 +15,18 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// An engine that cannot be reached is said in a line and what to do about it,
-// with exit code 2, and nothing waits for it for long.
+// If the engine is unreachable, mini prints the error in one line and a hint in another,
+// and exits with code 2 within a minute.
 func TestUnreachableEngine(t *testing.T) {
 	place := newMistakePlace(t)
-	mute := mutePort(t)
+	silent := silentPort(t)
 	tests := map[string]struct {
 		host, say string
 		plain     bool // as a user without root's rights
 	}{
 		"a closed port":                {host: "tcp://" + closedAddress(t), say: "Cannot connect"},
 		"no such socket":               {host: "unix:///nowhere/docker.sock", say: "Cannot connect"},
-		"accepts and never answers":    {host: "tcp://" + mute, say: "no answer in"},
+		"accepts and never answers":    {host: "tcp://" + silent, say: "no answer in"},
 		"a socket that is not for all": {host: "unix://" + lockedSocket(t), say: "permission denied", plain: true},
 	}
 	for name, tt := range tests {
@@ -36,34 +36,34 @@ func TestUnreachableEngine(t *testing.T) {
 				if tt.plain {
 					command = "plain_user " + command
 				}
-				code, said, took := place.at(t, tt.host, command)
-				if reason, ok := skipReason(said); ok {
+				code, output, duration := place.runWithEngine(t, tt.host, command)
+				if reason, ok := skipReason(output); ok {
 					t.Skip(reason)
 				}
-				if code != 2 || !strings.Contains(said, tt.say) || strings.Count(said, "\n") != 2 || !strings.HasPrefix(said, "mini: ") {
-					t.Errorf("exit code %d after %s, want 2, a line with %q and a hint; got:\n%s", code, took, tt.say, said)
+				if code != 2 || !strings.Contains(output, tt.say) || strings.Count(output, "\n") != 2 || !strings.HasPrefix(output, "mini: ") {
+					t.Errorf("exit code %d after %s, want 2, a line with %q and a hint; got:\n%s", code, duration, tt.say, output)
 				}
-				if took > time.Minute {
-					t.Errorf("it took %s", took)
+				if duration > time.Minute {
+					t.Errorf("it took %s", duration)
 				}
 			})
 		}
 	}
 }
 
-// An engine that stops answering while mini waits for it to start a sandbox.
+// If the engine stops responding, mini clean ends with an error within a minute.
 func TestFrozenEngineAtStart(t *testing.T) {
 	d := dockertest.StartDaemon(t)
 	d.Freeze()
-	code, said, took := newMistakePlace(t).at(t, d.Host(), "mini clean")
+	code, output, duration := newMistakePlace(t).runWithEngine(t, d.Host(), "mini clean")
 	d.Thaw()
-	if code != 2 || !strings.Contains(said, "no answer in") || took > time.Minute {
-		t.Errorf("exit code %d after %s: %s", code, took, said)
+	if code != 2 || !strings.Contains(output, "no answer in") || duration > time.Minute {
+		t.Errorf("exit code %d after %s: %s", code, duration, output)
 	}
 }
 
-// at runs a command with an engine's address.
-func (p *mistakePlace) at(t *testing.T, host, command string) (code int, said string, took time.Duration) {
+// runWithEngine runs a command with the address of an engine.
+func (p *mistakePlace) runWithEngine(t *testing.T, host, command string) (code int, output string, duration time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/mistakes")); err != nil {
@@ -78,17 +78,17 @@ func (p *mistakePlace) at(t *testing.T, host, command string) (code int, said st
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begin := time.Now()
 	err := cmd.Run()
-	took = time.Since(begin)
+	duration = time.Since(begin)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode(), out.String(), took
+		return exit.ExitCode(), out.String(), duration
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return 0, out.String(), took
+	return 0, out.String(), duration
 }
 
-// mutePort accepts connections, and that is all.
-func mutePort(t *testing.T) string {
+// silentPort listens on a port that accepts connections and never responds.
+func silentPort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,17 +102,17 @@ func mutePort(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			defer conn.Close() // all at the end: they stay open on purpose
+			defer conn.Close() // the connections stay open until the test ends
 		}
 	}()
 	t.Cleanup(func() {
-		_ = l.Close() // its end is the loop's
+		_ = l.Close() // ends the loop
 		<-done
 	})
 	return l.Addr().String()
 }
 
-// lockedSocket is one that only root may talk to.
+// lockedSocket listens on a socket that only root can connect to.
 func lockedSocket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mini-s-") //nolint:usetesting // the path of a socket has room for a hundred bytes

@@ -14,12 +14,12 @@ import (
 	"github.com/minibench/mini/model/localservers"
 )
 
-// Group returns a command for the commands below it, which prints its help when it
-// is called without one of them.
-func Group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
+// WithSubcommands adds subcommands to c and returns c. Called without a subcommand, c prints
+// its help.
+func WithSubcommands(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	c.Args = NoArgs
 	c.RunE = func(*cobra.Command, []string) error { return c.Help() }
-	c.AddCommand(below...)
+	c.AddCommand(subcommands...)
 	return c
 }
 
@@ -28,8 +28,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if meant := suggestLocalValue(cmd.Flags(), args); meant != "" {
-		return usage.Errorf("did you mean %s?", meant)
+	if suggestion := suggestLocalValue(cmd.Flags(), args); suggestion != "" {
+		return usage.Errorf("did you mean %s?", suggestion)
 	}
 	if cmd == cmd.Root() && strings.Contains(args[0], " ") {
 		return usage.Errorf("did you mean mini -t %.60q?", args[0])
@@ -45,7 +45,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return usage.Errorf("%s takes flags only, not %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// FlagsOnly is NoArgs for commands whose single argument is likely the value of a flag.
+// FlagsOnly rejects arguments, as NoArgs does. If there is a single one, it suggests
+// the flag with this name, which the user may have left out. flag is the spelling in
+// the suggestion, such as -p.
 func FlagsOnly(name, flag string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && !cmd.Flags().Changed(name) {
@@ -55,27 +57,27 @@ func FlagsOnly(name, flag string) cobra.PositionalArgs {
 	}
 }
 
-// ExactlyOne requires one argument, which what describes.
-func ExactlyOne(what string) cobra.PositionalArgs {
+// ExactlyOne requires exactly one argument. Its error contains the description.
+func ExactlyOne(description string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage.Errorf("%s takes %s, and nothing else; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+			return usage.Errorf("%s takes %s, and nothing else; see %s --help", cmd.CommandPath(), description, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// AtLeastOne requires one or more arguments, which what describes.
-func AtLeastOne(what string) cobra.PositionalArgs {
+// AtLeastOne requires one or more arguments. Its error contains the description.
+func AtLeastOne(description string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage.Errorf("%s takes %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+			return usage.Errorf("%s takes %s; see %s --help", cmd.CommandPath(), description, cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// suggestLocalValue returns the --local=SERVER that the user meant by "--local SERVER", or "".
+// suggestLocalValue returns --local=SERVER if the user has typed "--local SERVER", else "".
 func suggestLocalValue(f *pflag.FlagSet, args []string) string {
 	if l := f.Lookup("local"); l == nil || len(args) == 0 || !l.Changed || l.Value.String() != AnyLocalServer {
 		return ""

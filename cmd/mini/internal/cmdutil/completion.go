@@ -12,7 +12,7 @@ func WalkCommands(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// CompleteWords completes words of a fixed list, without files.
+// CompleteWords completes words of a fixed list. It completes no file names.
 func CompleteWords(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// Exit codes of mini; README.md explains them to users.
+// ReportError codes of mini; README.md explains them to users.
 const (
 	ExitOK          = 0
 	exitFailed      = 1   // any other failure
 	ExitUsage       = 2   // usage or configuration error; nothing was run
-	ExitIncomplete  = 3   // finished, but some instances have no result
+	ExitIncomplete  = 3   // the command ended, but some instances have no result
 	ExitInterrupted = 130 // stopped by a signal
 )
 
@@ -49,8 +49,8 @@ func (c *ExitError) Error() string { return c.Err.Error() }
 
 func (c *ExitError) Unwrap() error { return c.Err }
 
-// Exit prints err with its hint to w and returns the exit code.
-func Exit(w io.Writer, err error) int {
+// ReportError prints err with its hint to w and returns the exit code.
+func ReportError(w io.Writer, err error) int {
 	code := ExitCode(err)
 	if err == nil || errors.Is(err, ErrReported) || err.Error() == ErrIncomplete.Error() || err.Error() == ErrSessionEnded.Error() {
 		return code // already printed by the summary
@@ -66,16 +66,17 @@ func Exit(w io.Writer, err error) int {
 	return code
 }
 
-// isClosedStdout reports whether err is EPIPE on stdout: the reader, such as head, has exited.
+// isClosedStdout reports whether err is EPIPE on stdout, because its reader, such as head, has
+// exited.
 func isClosedStdout(err error) bool {
 	broken, ok := errors.AsType[*fs.PathError](err)
 	return ok && broken.Path == os.Stdout.Name() && errors.Is(broken, syscall.EPIPE)
 }
 
-// errorText returns the message of err. A full disk causes many errors; they get one message.
+// errorText returns the message of err. All errors caused by a full disk have the same message.
 func errorText(err error) string {
-	full, ok := errors.AsType[*fs.PathError](err)
-	if _, said := errors.AsType[*hub.Error](err); ok && !said && isDiskFull(err) {
+	full, isPathError := errors.AsType[*fs.PathError](err)
+	if _, isHubError := errors.AsType[*hub.Error](err); isPathError && !isHubError && isDiskFull(err) {
 		return "the disk is full: no room to write in " + filepath.Dir(full.Path)
 	}
 	return err.Error()
@@ -83,13 +84,13 @@ func errorText(err error) string {
 
 // ExitCode returns the exit code for err.
 func ExitCode(err error) int {
-	coded, own := errors.AsType[*ExitError](err)
+	exitErr, hasCode := errors.AsType[*ExitError](err)
 	_, isUsage := errors.AsType[*usage.Error](err)
 	switch {
 	case err == nil:
 		return ExitOK
-	case own:
-		return coded.Code
+	case hasCode:
+		return exitErr.Code
 	case errors.Is(err, agent.ErrInterrupted):
 		return ExitInterrupted
 	case isUsage:
@@ -102,19 +103,19 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// isDiskFull reports whether err was caused by a full disk. Files written before are complete
-// and the run can be resumed.
+// isDiskFull reports whether err was caused by a full disk. The files written before are complete,
+// so the run can be resumed.
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// MarkDiskFull sets the exit code of a batch that filled the disk: ExitIncomplete unless the
-// batch was complete.
+// MarkDiskFull sets the exit code of a batch that filled the disk: ExitIncomplete, or 1 if every
+// instance has a result. It returns other errors unchanged.
 func MarkDiskFull(err error, complete bool) error {
-	_, coded := errors.AsType[*ExitError](err)
+	_, hasCode := errors.AsType[*ExitError](err)
 	_, isUsage := errors.AsType[*usage.Error](err)
 	switch {
-	case coded || isUsage || !isDiskFull(err):
+	case hasCode || isUsage || !isDiskFull(err):
 		return err
 	case complete:
 		return WithCode(err, exitFailed)
@@ -140,16 +141,16 @@ func Hint(err error) string {
 	case isDiskFull(err):
 		return "free disk space and run the command again; a batch resumes with the same -o"
 	case errors.Is(err, fs.ErrPermission):
-		return "this user may not do that there; change the rights (ls -ld shows them), or name another place"
+		return "permission denied for this user; change the permissions (ls -ld shows them), or use another path"
 	case errors.Is(err, syscall.EROFS):
-		return "that file system can only be read; name another place"
+		return "the file system is read-only; use another path"
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a file stands where a folder is needed; name another place"
+		return "part of the path is a file instead of a folder; use another path"
 	}
 	return ""
 }
 
-// Sanitize makes a message safe for a terminal and keeps its newlines.
+// Sanitize makes a message safe for a terminal. It keeps newlines.
 func Sanitize(s string) string {
 	split := strings.Split(s, "\n")
 	for i, l := range split {
@@ -158,5 +159,5 @@ func Sanitize(s string) string {
 	return strings.Join(split, "\n")
 }
 
-// ErrSessionEnded ends a session after its interruption has been reported.
+// ErrSessionEnded ends a session that the user interrupted, after mini has reported that.
 var ErrSessionEnded = fmt.Errorf("the session has ended: %w", agent.ErrInterrupted)

@@ -21,8 +21,8 @@ import (
 
 // EventLog writes the events of --events. A nil EventLog discards them.
 type EventLog struct {
-	name   string
-	lines  *events.Writer
+	name   string // path of the file, or "stdout"
+	writer *events.Writer
 	file   *os.File  // nil for stdout
 	stderr io.Writer // receives the first error
 
@@ -32,11 +32,11 @@ type EventLog struct {
 	failOnce  sync.Once
 }
 
-// closeTimeout is how long Close waits for the reader of the events.
+// closeTimeout is how long Close waits for a pipe or file to accept the queued events.
 const closeTimeout = 3 * time.Second
 
-// eventQueueSize is the number of events that may be queued for writing. The bus bounds their
-// size in bytes.
+// eventQueueSize is the maximum number of events queued for writing. The bus limits their size in
+// bytes.
 const eventQueueSize = 1 << 14
 
 // AddEventsFlag adds --events.
@@ -44,28 +44,29 @@ func AddEventsFlag(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "events", "", "`FILE` (new) of JSON lines, - for stdout: what happens")
 }
 
-// OpenEventLog creates the file that --events names. "-" is stdout; "" returns nil. It does not
-// overwrite a regular file, but writes to a pipe or a device.
+// OpenEventLog opens the event log of --events. Path "-" means stdout; for "" it returns nil. It
+// never overwrites a regular file, but it writes to an existing pipe or device. redact removes
+// secrets from a line; it may be nil.
 func OpenEventLog(path string, s Streams, redact func([]byte) []byte) (*EventLog, error) {
 	var l *EventLog
 	switch path {
 	case "":
 		return nil, nil //nolint:nilnil // a nil log discards events
 	case "-":
-		l = &EventLog{name: "stdout", lines: events.NewWriter(redactingWriter{s.Out, redact})}
+		l = &EventLog{name: "stdout", writer: events.NewWriter(redactingWriter{s.Out, redact})}
 	default:
 		f, err := createEventFile(path)
 		if err != nil {
 			return nil, err
 		}
-		l = &EventLog{name: path, lines: events.NewWriter(redactingWriter{f, redact}), file: f}
+		l = &EventLog{name: path, writer: events.NewWriter(redactingWriter{f, redact}), file: f}
 	}
 	l.stderr = s.Err
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }
 
-// redactingWriter removes the API keys of this machine from each line.
+// redactingWriter removes secrets from each line before writing it.
 type redactingWriter struct {
 	w      io.Writer
 	redact func([]byte) []byte
@@ -89,14 +90,14 @@ func createEventFile(path string) (*os.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	info, missing := os.Stat(path)
+	info, statErr := os.Stat(path)
 	switch {
-	case missing != nil:
+	case statErr != nil:
 		return nil, usage.Errorf("--events: %w", err)
 	case info.IsDir():
 		return nil, usage.Errorf("--events: %s is a folder; name a file, or - for stdout", text.Printable(path))
 	case info.Mode().IsRegular():
-		return nil, usage.Errorf("--events: %s is there already; give another name, or - for stdout", text.Printable(path))
+		return nil, usage.Errorf("--events: %s exists already; give another name, or - for stdout", text.Printable(path))
 	}
 	// O_NONBLOCK: opening a pipe without a reader would block.
 	f, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: the user names the file
@@ -120,7 +121,7 @@ func (l *EventLog) Follow(bus *events.Bus, instance string, attempt int) {
 		defer sub.Close()
 		for e := range sub.All(l.ctx) {
 			e.Instance, e.Attempt = instance, attempt
-			if err := l.lines.Write(e); err != nil {
+			if err := l.writer.Write(e); err != nil {
 				l.fail(err)
 				return
 			}
@@ -139,15 +140,15 @@ func (l *EventLog) fail(err error) {
 	})
 }
 
-// NewBus returns a bus for one attempt, whose events are logged, and a function that closes it.
-func (l *EventLog) NewBus(in datasets.Instance, n int) (bus *events.Bus, done func()) {
+// NewBus returns a bus for one attempt, whose events l writes, and a function that closes it.
+func (l *EventLog) NewBus(in datasets.Instance, attempt int) (bus *events.Bus, closeBus func()) {
 	bus = events.NewBus()
-	l.Follow(bus, in.ID, n)
+	l.Follow(bus, in.ID, attempt)
 	return bus, bus.Close
 }
 
-// Close waits until the events of all buses, which must be closed, are written. It gives up
-// after closeTimeout.
+// Close waits at most closeTimeout until the events of all buses are written, and closes the file.
+// The buses must be closed before.
 func (l *EventLog) Close() {
 	if l == nil {
 		return
@@ -157,11 +158,11 @@ func (l *EventLog) Close() {
 		l.followers.Wait()
 		close(written)
 	}()
-	late := time.NewTimer(closeTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(closeTimeout)
+	defer timeout.Stop()
 	select {
 	case <-written:
-	case <-late.C:
+	case <-timeout.C:
 		l.fail(errors.New("the reader is too slow"))
 	}
 	l.cancel()
@@ -172,7 +173,7 @@ func (l *EventLog) Close() {
 	if err := l.file.Close(); err != nil { // also unblocks a follower that is writing
 		l.fail(err)
 	}
-	if err == nil && info.Mode().IsRegular() && info.Size() == 0 { // leave no empty file
+	if err == nil && info.Mode().IsRegular() && info.Size() == 0 { // do not leave an empty file
 		_ = os.Remove(l.name)
 	}
 }

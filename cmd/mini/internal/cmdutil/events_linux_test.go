@@ -16,22 +16,23 @@ import (
 	"github.com/minibench/mini/internal/sanitize/attacktest"
 )
 
-// publishEvents logs the events that publish publishes and returns the messages on stderr.
-func publishEvents(t *testing.T, path string, out io.Writer, publish func(*events.Bus)) (said string) {
+// publishEvents logs the events that publish sends to a bus, and returns the messages on stderr.
+func publishEvents(t *testing.T, path string, out io.Writer, publish func(*events.Bus)) (messages string) {
 	t.Helper()
-	var tell bytes.Buffer
-	l, err := OpenEventLog(path, Streams{Out: out, Err: &tell}, nil)
+	var stderr bytes.Buffer
+	eventLog, err := OpenEventLog(path, Streams{Out: out, Err: &stderr}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	bus := events.NewBus()
-	l.Follow(bus, "", 0)
+	eventLog.Follow(bus, "", 0)
 	publish(bus)
 	bus.Close()
-	l.Close()
-	return tell.String()
+	eventLog.Close()
+	return stderr.String()
 }
 
+// turns returns a function that publishes n turns.
 func turns(n int) func(*events.Bus) {
 	return func(b *events.Bus) {
 		for i := range n {
@@ -92,7 +93,7 @@ func TestOpenEventLogErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		old:                           old + " is there already; give another name, or - for stdout",
+		old:                           old + " exists already; give another name, or - for stdout",
 		dir:                           dir + " is a folder; name a file, or - for stdout",
 		fifo:                          fifo + " has no reader; start the reader first",
 		filepath.Join(dir, "no", "x"): "no such file or directory",
@@ -108,7 +109,7 @@ func TestOpenEventLogErrors(t *testing.T) {
 	}
 }
 
-// TestEventLogFullDisk reports the error once and continues.
+// If the disk is full or the pipe is closed, the error is reported once.
 func TestEventLogFullDisk(t *testing.T) {
 	const want = "mini: no more events are written to /dev/full: no space left on device; the run continues\n"
 	if said := publishEvents(t, "/dev/full", nil, turns(1000)); said != want {
@@ -118,7 +119,7 @@ func TestEventLogFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(); err != nil { // as head does
+	if err := r.Close(); err != nil { // as head does at its end
 		t.Fatal(err)
 	}
 	if said := publishEvents(t, "-", w, turns(1000)); said != strings.NewReplacer("/dev/full", "stdout", "no space left on device", "broken pipe").Replace(want) {
@@ -127,8 +128,8 @@ func TestEventLogFullDisk(t *testing.T) {
 	_ = w.Close()
 }
 
-// TestEventLogSlowReader: a full pipe blocks neither the run nor, for long, Close. A slow
-// reader gets all events that fit the queue.
+// A full pipe does not block the run, and blocks Close only for closeTimeout. A slow reader
+// receives all events that fit into the queue.
 func TestEventLogSlowReader(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -167,7 +168,7 @@ func TestEventLogSlowReader(t *testing.T) {
 	}
 }
 
-// TestEventLogIsSafeForTerminals: stdout may be a terminal.
+// The event log contains no control characters, since stdout may be a terminal.
 func TestEventLogIsSafeForTerminals(t *testing.T) {
 	for _, attack := range attacktest.Attacks() {
 		var out bytes.Buffer

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// TestExitOnBrokenPipe: EPIPE on stdout is not reported, on any other file it is.
+// ReportError does not report EPIPE on stdout, but reports it on other files.
 func TestExitOnBrokenPipe(t *testing.T) {
 	for path, silent := range map[string]bool{"/dev/stdout": true, "/var/run/docker.sock": false} {
 		var out bytes.Buffer
 		err := fmt.Errorf("show: %w", &fs.PathError{Op: "write", Path: path, Err: syscall.EPIPE})
-		if code := Exit(&out, err); code != exitFailed || (out.Len() == 0) != silent {
+		if code := ReportError(&out, err); code != exitFailed || (out.Len() == 0) != silent {
 			t.Errorf("%s: code %d, %q", path, code, &out)
 		}
 	}

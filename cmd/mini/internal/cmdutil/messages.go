@@ -11,20 +11,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Messages is a writer for stderr. While a full-screen view is active it diverts lines to the
-// view, and can hold them until the view closes.
+// Messages is a writer for stderr. While a full-screen view is active, Messages passes lines to the
+// view, and can also hold them until the view closes.
 type Messages struct {
 	W io.Writer // the underlying writer
 
 	mu      sync.Mutex
 	divert  func(line string) // receives lines while a view is active; else nil
-	hold    bool
-	held    bytes.Buffer
-	dropped int // lines not held because of MaxHeldLines
+	hold    bool              // whether Write also holds lines
+	held    bytes.Buffer      // printed by Release
+	dropped int               // number of lines not held because of MaxHeldLines
 }
 
-// MaxHeldLines bounds the lines held while a view is active. The files of a run have all of
-// them.
+// MaxHeldLines is the maximum number of lines that HoldWriter holds. The files of a run contain all
+// lines.
 const MaxHeldLines = 20
 
 // Write implements io.Writer.
@@ -35,7 +35,7 @@ func (m *Messages) Write(p []byte) (int, error) {
 		return m.W.Write(p)
 	}
 	if m.hold {
-		m.held.Write(p) // few: not counted
+		m.held.Write(p) // there are few, so MaxHeldLines does not apply
 	}
 	for line := range strings.Lines(string(p)) {
 		m.divert(strings.TrimRight(line, "\n"))
@@ -49,18 +49,18 @@ func (m *Messages) File() *os.File {
 	return f
 }
 
-// Divert sends lines to say from now on. If hold is set they are also kept for Release.
-func (m *Messages) Divert(say func(line string), hold bool) {
+// Divert passes lines to receive from now on. If hold is true, Release prints them later.
+func (m *Messages) Divert(receive func(line string), hold bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.divert, m.hold = say, hold
+	m.divert, m.hold = receive, hold
 }
 
-// SetView diverts lines to a view while say is not nil. If say is nil, the user has sent the
-// view to the background: held lines are printed.
-func (m *Messages) SetView(say func(line string)) {
-	if say != nil {
-		m.Divert(say, true)
+// SetView diverts lines to receive and holds them. If receive is nil, the user has moved mini to the
+// background: SetView prints the held lines and stops diverting.
+func (m *Messages) SetView(receive func(line string)) {
+	if receive != nil {
+		m.Divert(receive, true)
 		return
 	}
 	m.Release()
@@ -80,7 +80,7 @@ func (m *Messages) Release() {
 	}
 }
 
-// heldWriter holds text that the view shows in its own form.
+// heldWriter holds text until Release. The view shows the same facts in its own form.
 type heldWriter struct{ *Messages }
 
 // Write implements io.Writer.
@@ -97,7 +97,7 @@ func (h heldWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// undivertedWriter drops text that a view makes redundant.
+// undivertedWriter drops text while a view is active, which shows the same facts.
 type undivertedWriter struct{ *Messages }
 
 // Write implements io.Writer.
@@ -120,11 +120,11 @@ func (d directWriter) Write(p []byte) (int, error) {
 	return d.W.Write(p)
 }
 
-// FormatNote prefixes text with "mini: " and wraps it to TextWidth.
+// FormatNote prefixes text with "mini: ", wraps it to TextWidth and indents the other lines.
 func FormatNote(text string) string {
-	const lead = "mini: "
-	text = ansi.Wordwrap(text, TextWidth-len(lead), "")
-	return lead + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(lead)))
+	const prefix = "mini: "
+	text = ansi.Wordwrap(text, TextWidth-len(prefix), "")
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prefix)))
 }
 
 // PrintWarnings prints each warning on its own line.
@@ -137,11 +137,12 @@ func PrintWarnings(w io.Writer, warnings []string) {
 // TextWidth is the width of wrapped text in columns.
 const TextWidth = 80
 
-// Direct returns a writer that bypasses the view.
-func (m *Messages) Direct() io.Writer { return directWriter{m} }
+// DirectWriter returns a writer that writes to the underlying writer even while a view is active.
+func (m *Messages) DirectWriter() io.Writer { return directWriter{m} }
 
-// UnlessDiverted returns a writer that drops text while a view is active.
-func (m *Messages) UnlessDiverted() io.Writer { return undivertedWriter{m} }
+// UndivertedWriter returns a writer that drops text while a view is active.
+func (m *Messages) UndivertedWriter() io.Writer { return undivertedWriter{m} }
 
-// HeldOnly returns a writer whose text is held until Release. Without a view it drops text.
-func (m *Messages) HeldOnly() io.Writer { return heldWriter{m} }
+// HoldWriter returns a writer that holds text until Release, up to MaxHeldLines. Without a view, it
+// drops the text.
+func (m *Messages) HoldWriter() io.Writer { return heldWriter{m} }

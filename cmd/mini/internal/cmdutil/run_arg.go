@@ -23,13 +23,14 @@ func ExactlyOneRun(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	text := cmd.CommandPath() + " takes the folder of a run, and nothing else"
-	if near := newestRun(DefaultRunsDir); near != "" {
-		text += "; the newest one here is " + near
+	if run := newestRun(DefaultRunsDir); run != "" {
+		text += "; the newest one here is " + run
 	}
 	return usage.Errorf("%s; see %s --help", text, cmd.CommandPath())
 }
 
-// RunFolderError turns an error of reading a run folder into a usage error with a suggestion.
+// RunFolderError turns an error of reading the run in dir into a usage error. The usage error
+// suggests the run that the user may have meant.
 func RunFolderError(dir string, err error) error {
 	missing := errors.Is(err, os.ErrNotExist)
 	if !missing && !errors.Is(err, runner.ErrNotRunFolder) {
@@ -41,15 +42,15 @@ func RunFolderError(dir string, err error) error {
 		}
 		return usage.Errorf("%s belongs to a run; its folder is %s", dir, text.ShellQuote(run))
 	}
-	if near := newestRun(dir); near != "" {
-		return usage.Errorf("%s contains runs but is not a run; the newest one is %s", dir, text.ShellQuote(near))
+	if newest := newestRun(dir); newest != "" {
+		return usage.Errorf("%s contains runs but is not a run; the newest one is %s", dir, text.ShellQuote(newest))
 	}
 	if !missing {
-		return usage.Errorf("%w; mini import makes one of the trajectories of other agents", err)
+		return usage.Errorf("%w; mini import makes a run from trajectories of other agents", err)
 	}
 	text := fmt.Sprintf("%s: there is no such folder", dir)
-	if near := newestRun(DefaultRunsDir); near != "" {
-		text += "; the newest run here is " + near
+	if newest := newestRun(DefaultRunsDir); newest != "" {
+		text += "; the newest run here is " + newest
 	}
 	return usage.Errorf("%s", text)
 }
@@ -60,31 +61,31 @@ func newestRun(dir string) string {
 	if err != nil {
 		return ""
 	}
-	newest, when := "", time.Time{}
+	newest, modTime := "", time.Time{}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if info, err := e.Info(); err == nil && e.IsDir() && info.ModTime().After(when) && isRun(path) {
-			newest, when = path, info.ModTime()
+		if info, err := e.Info(); err == nil && e.IsDir() && info.ModTime().After(modTime) && isRun(path) {
+			newest, modTime = path, info.ModTime()
 		}
 	}
 	return newest
 }
 
-// FindRunAbove finds the run that contains a path, and the instance that the path belongs to,
-// if any. The result is relative if path is.
+// FindRunAbove returns the folder of the run that contains path. id is the instance that path
+// belongs to, or "". run is relative if path is relative.
 func FindRunAbove(path string) (run, id string, ok bool) {
-	below, err := filepath.Abs(path)
+	dir, err := filepath.Abs(path)
 	if err != nil {
 		return "", "", false
 	}
 	run = path
 	for range 4 { // RUN/<id>/attempts/<n>/journal.jsonl
-		id = filepath.Base(below)
-		run, below = filepath.Join(run, ".."), filepath.Dir(below)
-		if !isRun(below) {
+		id = filepath.Base(dir)
+		run, dir = filepath.Join(run, ".."), filepath.Dir(dir)
+		if !isRun(dir) {
 			continue
 		}
-		if !FileExists(filepath.Join(below, id, "attempts")) && !FileExists(filepath.Join(below, id, id+".traj.json")) {
+		if !FileExists(filepath.Join(dir, id, "attempts")) && !FileExists(filepath.Join(dir, id, id+".traj.json")) {
 			id = ""
 		}
 		return run, id, true

@@ -13,51 +13,52 @@ import (
 	"github.com/minibench/mini/agent"
 )
 
-// signalBurst is the time within which a second signal counts as the first: timeout(1) signals
-// its child and then the process group.
+// signalBurst is the time after the first signal in which further signals do not count: timeout(1)
+// signals its child and then the process group.
 const signalBurst = 50 * time.Millisecond
 
-// Interrupts lets an interactive session handle Ctrl-C instead of ending.
+// Interrupts passes Ctrl-C to the handler of an interactive session, which need not end mini.
 type Interrupts struct {
 	mu      sync.Mutex
-	handler interruptHandler // nil: not diverted
+	handler interruptHandler // nil if no session handles Ctrl-C
 }
 
-// interruptHandler handles interrupts. After it has quit it handles no more.
+// interruptHandler handles interrupts until HasQuit returns true.
 type interruptHandler interface {
 	Interrupt()
 	HasQuit() bool
 }
 
-// Divert sends interrupts to a handler until the returned function is called.
-func (i *Interrupts) Divert(to interruptHandler) func() {
-	i.Set(to)
+// Divert passes interrupts to a handler until the returned function is called.
+func (i *Interrupts) Divert(handler interruptHandler) func() {
+	i.Set(handler)
 	return func() { i.Set(nil) }
 }
 
 // Set replaces the handler; nil removes it.
-func (i *Interrupts) Set(to interruptHandler) {
+func (i *Interrupts) Set(handler interruptHandler) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.handler = to
+	i.handler = handler
 }
 
-// handle passes s to the handler and reports whether it was handled.
-func (i *Interrupts) handle(s os.Signal) bool {
+// handle passes sig to the handler and reports whether it was handled.
+func (i *Interrupts) handle(sig os.Signal) bool {
 	i.mu.Lock()
-	to := i.handler
+	handler := i.handler
 	i.mu.Unlock()
-	if to == nil || s != os.Interrupt || to.HasQuit() {
+	if handler == nil || sig != os.Interrupt || handler.HasQuit() {
 		return false
 	}
-	to.Interrupt()
+	handler.Interrupt()
 	return true
 }
 
 // WithInterrupts returns a context that the first signal cancels with cause
-// agent.ErrInterrupted, so that the run can finish in order. The second signal calls kill. A
-// broken pipe on stdout or stderr is an error of that write and does not end a run.
-func WithInterrupts(ctx context.Context, kill context.CancelCauseFunc, w io.Writer, diverted *Interrupts) (context.Context, func()) {
+// agent.ErrInterrupted, so that the run can save its results. The second signal calls kill.
+// Signals that interrupts handles do not count. WithInterrupts also makes a write to a broken pipe
+// return an error instead of ending mini. The returned function stops the handling of signals.
+func WithInterrupts(ctx context.Context, kill context.CancelCauseFunc, w io.Writer, interrupts *Interrupts) (context.Context, func()) {
 	soft, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -76,8 +77,8 @@ func WithInterrupts(ctx context.Context, kill context.CancelCauseFunc, w io.Writ
 			select {
 			case <-done:
 				return
-			case s := <-signals:
-				if diverted.handle(s) {
+			case sig := <-signals:
+				if interrupts.handle(sig) {
 					continue
 				}
 			}
@@ -103,7 +104,7 @@ func WithInterrupts(ctx context.Context, kill context.CancelCauseFunc, w io.Writ
 	}
 }
 
-// InterruptSelf sends SIGINT to this process, for terminals in raw mode.
+// InterruptSelf sends SIGINT to this process. A terminal in raw mode does not send it at Ctrl-C.
 func InterruptSelf() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Signal(os.Interrupt) // not supported on every system

@@ -14,19 +14,19 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Terminal is true if In and Err are terminals: mini can ask questions.
-	Terminal bool
-	// OutTerminal is true if Out is a terminal: untrusted output must be sanitized.
-	OutTerminal bool
+	// Interactive is true if In and Err are terminals: mini can ask questions.
+	Interactive bool
+	// OutIsTerminal is true if Out is a terminal: untrusted output must be sanitized.
+	OutIsTerminal bool
 
-	Interrupts *Interrupts
+	Interrupts *Interrupts // diverts Ctrl-C to an interactive session
 }
 
 // SystemStreams returns the streams of the process.
 func SystemStreams() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Terminal:    term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
-		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		Interactive:   term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 }

@@ -26,16 +26,16 @@ import (
 
 // New returns the command mini config.
 func New(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:     "config",
 		Short:   "Show, change and check settings",
 		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
 	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
 }
 
-// ConfigKinds maps the arguments of mini config show to the shipped configuration
-// that each is based on.
-var ConfigKinds = map[string]string{"bench": "swebench", "task": "mini"}
+// BuiltinConfigByKind maps the first argument of mini config show to the name of a built-in
+// configuration.
+var BuiltinConfigByKind = map[string]string{"bench": "swebench", "task": "mini"}
 
 func newConfigShow(s cmdutil.Streams) *cobra.Command {
 	o := &settings.Flags{}
@@ -51,7 +51,7 @@ origin of each value in a comment. KEY selects a setting or a section.`,
   mini config show task agent.step_limit -c mine.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := "bench"
-			if len(args) > 0 && ConfigKinds[args[0]] != "" {
+			if len(args) > 0 && BuiltinConfigByKind[args[0]] != "" {
 				kind, args = args[0], args[1:]
 			}
 			return showConfig(cmd.Context(), s, o, kind, args, asJSON)
@@ -65,7 +65,7 @@ origin of each value in a comment. KEY selects a setting or a section.`,
 }
 
 func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind string, keys []string, asJSON bool) error {
-	cfg, err := o.MergeLocal(ctx, ConfigKinds[kind])
+	cfg, err := o.MergeLocal(ctx, BuiltinConfigByKind[kind])
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func showConfig(ctx context.Context, s cmdutil.Streams, o *settings.Flags, kind 
 	if len(keys) == 0 {
 		text = "# All settings and their origins. Any part of this can be passed to -c.\n" + text
 	}
-	if s.OutTerminal {
+	if s.OutIsTerminal {
 		text = cmdutil.Sanitize(text)
 	}
 	_, err = fmt.Fprint(s.Out, text)
@@ -111,33 +111,34 @@ each other, in their order. Without arguments, it checks your own file.`,
 	}
 }
 
-// checkConfigs prints the errors of each argument, or that it is valid.
+// checkConfigs prints the errors of each file or setting, or that it is valid. It
+// returns an error if any is invalid.
 func checkConfigs(s cmdutil.Streams, args []string) error {
-	known := map[string]bool{} // errors that have been printed
+	printed := map[string]bool{} // texts of the printed errors
 	var b strings.Builder
-	invalid, found := 0, 0
+	invalidCount, errorCount := 0, 0
 	report := func(errs []error) {
-		errs = slices.DeleteFunc(errs, func(err error) bool { return known[err.Error()] })
+		errs = slices.DeleteFunc(errs, func(err error) bool { return printed[err.Error()] })
 		if len(errs) > 0 {
-			invalid++
+			invalidCount++
 		}
-		found += len(errs)
+		errorCount += len(errs)
 		for _, err := range errs {
-			known[err.Error()] = true
+			printed[err.Error()] = true
 			fmt.Fprintln(&b, cmdutil.Sanitize(err.Error()))
 		}
 	}
 	var layers []configs.Layer
 	for _, arg := range args {
-		l, err := configs.Read(arg, settings.ConfigDirs()...)
-		layers = append(layers, l)
-		errs := sortByLine(append(configs.SplitErrors(err), checkLayers(l)...))
+		layer, err := configs.ReadArg(arg, settings.ConfigDirs()...)
+		layers = append(layers, layer)
+		errs := sortByLine(append(configs.SplitErrors(err), checkLayers(layer)...))
 		if len(errs) == 0 {
 			fmt.Fprintf(&b, "%s: ok\n", cmdutil.Sanitize(arg))
 		}
 		report(errs)
 	}
-	invalidFiles := invalid
+	invalidFiles := invalidCount
 	if len(layers) > 1 {
 		report(checkLayers(layers...))
 	}
@@ -145,15 +146,15 @@ func checkConfigs(s cmdutil.Streams, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case invalid > invalidFiles:
+	case invalidCount > invalidFiles:
 		return usage.Errorf("the files are invalid together, in this order")
-	case invalid > 0:
-		return usage.Errorf("%s in %d of %s", text.Count(found, "error"), invalid, text.Count(len(args), "file"))
+	case invalidCount > 0:
+		return usage.Errorf("%s in %d of %s", text.Count(errorCount, "error"), invalidCount, text.Count(len(args), "file"))
 	}
 	return nil
 }
 
-// lineNumber matches the position at the beginning of an error.
+// lineNumber matches the file and line at the beginning of an error.
 var lineNumber = lazyregexp.New(`^[^ ]*?:(\d+): `)
 
 // sortByLine sorts errors by their lines. Errors without a line come first.
@@ -173,7 +174,7 @@ func sortByLine(errs []error) []error {
 // checkLayers returns the errors that appear only after merging: invalid values,
 // prompts that cannot be rendered, and invalid settings of containers.
 func checkLayers(layers ...configs.Layer) []error {
-	base, err := configs.ReadBuiltin(ConfigKinds["bench"])
+	base, err := configs.ReadBuiltin(BuiltinConfigByKind["bench"])
 	if err != nil {
 		return []error{err}
 	}
@@ -182,40 +183,40 @@ func checkLayers(layers ...configs.Layer) []error {
 		return []error{err}
 	}
 	errs := configs.SplitErrors(err)
-	for _, e := range slices.Concat(checkPrompts(cfg), envopen.ContainerErrors(cfg)) {
-		if !slices.ContainsFunc(errs, func(known error) bool { return sameKey(known, e) }) {
-			errs = append(errs, e)
+	for _, checkErr := range slices.Concat(checkPrompts(cfg), envopen.ContainerErrors(cfg)) {
+		if !slices.ContainsFunc(errs, func(known error) bool { return sameKey(known, checkErr) }) {
+			errs = append(errs, checkErr)
 		}
 	}
 	return errs
 }
 
-// sameKey reports whether two errors are about the same setting. The first one
-// usually explains the other.
+// sameKey reports whether two errors are about the same setting. One of them usually
+// explains the other.
 func sameKey(a, b error) bool {
 	for _, key := range configs.Keys() {
-		if in := key + ": "; strings.Contains(a.Error(), in) && strings.Contains(b.Error(), in) {
+		if prefix := key + ": "; strings.Contains(a.Error(), prefix) && strings.Contains(b.Error(), prefix) {
 			return true
 		}
 	}
 	return a.Error() == b.Error()
 }
 
-// checkPrompts parses and renders the prompts with an instance that has every
-// column that they use.
+// checkPrompts returns the errors of parsing the prompts and of rendering them with
+// an instance that has every column that they use.
 func checkPrompts(cfg *configs.Resolved) []error {
-	a := cfg.Agent
-	a.Compaction = agent.CompactOff // compaction needs settings that are not prompts
-	_, err := agent.New(a)
+	agentConfig := cfg.Agent
+	agentConfig.Compaction = agent.CompactionOff // only the prompts are checked here
+	_, err := agent.New(agentConfig)
 	if err == nil {
 		return nil
 	}
-	found := []error{err}
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		found = several.Unwrap()
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
 	}
-	for i, err := range found {
-		found[i] = cfg.Locate(err)
+	for i, err := range errs {
+		errs[i] = cfg.Locate(err)
 	}
-	return found
+	return errs
 }

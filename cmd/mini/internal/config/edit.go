@@ -34,7 +34,7 @@ Otherwise, mini shows the errors and offers to open the editor again.`,
 	}
 }
 
-// newFile is the content that a new file starts with.
+// newFile is the text that the editor shows if the file is missing or empty.
 const newFile = `# Settings of mini; mini config show lists all of them with their values.
 # agent:
 #   cost_limit: 1.50        # US dollars per attempt
@@ -42,14 +42,14 @@ const newFile = `# Settings of mini; mini config show lists all of them with the
 #   model_name: gpt-5-mini
 `
 
-// editConfig runs mini config edit. If the file cannot be replaced, it keeps the
-// changed copy.
+// editConfig runs mini config edit. If it cannot replace the file, it keeps the
+// edited copy and names it in the error.
 func editConfig(ctx context.Context, s cmdutil.Streams) error {
 	path, err := ownConfig()
 	if err != nil {
 		return err
 	}
-	old, err := userfiles.Read(path)
+	original, err := userfiles.Read(path)
 	if err != nil {
 		return err
 	}
@@ -61,34 +61,35 @@ func editConfig(ctx context.Context, s cmdutil.Streams) error {
 	if err != nil {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
-	e := &editSession{path: path, old: old, copy: filepath.Join(dir, filepath.Base(path)), command: command}
-	before := old
-	if len(bytes.TrimSpace(old)) == 0 {
-		before = []byte(newFile)
+	session := &editSession{path: path, original: original, copy: filepath.Join(dir, filepath.Base(path)), command: command}
+	initial := original
+	if len(bytes.TrimSpace(original)) == 0 {
+		initial = []byte(newFile)
 	}
-	if err := os.WriteFile(e.copy, before, 0o600); err != nil {
+	if err := os.WriteFile(session.copy, initial, 0o600); err != nil {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
-	failed := e.run(ctx, s)
-	text, err := userfiles.Read(e.copy)
+	runErr := session.run(ctx, s)
+	edited, err := userfiles.Read(session.copy)
 	switch {
-	case failed == nil:
+	case runErr == nil:
 		err = notef(s, "saved %s", path)
-	case err == nil && !bytes.Equal(text, before):
-		return fmt.Errorf("%w; your changes are in %s", failed, e.copy)
-	case errors.Is(failed, errUnchanged):
+	case err == nil && !bytes.Equal(edited, initial):
+		return fmt.Errorf("%w; your changes are in %s", runErr, session.copy)
+	case errors.Is(runErr, errUnchanged):
 		err = notef(s, "nothing was changed; if your editor does not wait, set EDITOR='code --wait' or similar")
 	default:
-		err = failed
+		err = runErr
 	}
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// editSession is one mini config edit.
+// editSession holds the state of mini config edit.
 type editSession struct {
-	path, copy string
-	old        []byte // content of the file when it was copied
-	command    string
+	path     string // the file
+	copy     string // path of the copy that the editor opens
+	original []byte // content of the file when it was copied
+	command  string // opens the editor
 }
 
 // errUnchanged means that the user did not change the copy.
@@ -105,20 +106,20 @@ func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
 		if err := cmp.Or(e.open(ctx, s), context.Cause(ctx)); err != nil {
 			return err
 		}
-		text, err := userfiles.Read(e.copy)
+		edited, err := userfiles.Read(e.copy)
 		if err != nil {
 			return err
 		}
-		errs := checkText(e.path, text)
-		if bytes.Equal(text, before) {
+		errs := checkText(e.path, edited)
+		if bytes.Equal(edited, before) {
 			return errUnchanged
 		}
 		if len(errs) == 0 {
-			return e.store(ctx, text)
+			return e.store(ctx, edited)
 		}
-		_, _ = fmt.Fprintln(s.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // only for people
+		_, _ = fmt.Fprintln(s.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // best effort
 		reopen := false
-		if s.Terminal {
+		if s.Interactive {
 			err = withPrompter(s, func(a *ask.Prompter) (err error) {
 				reopen, err = a.Confirm(ctx, "Edit again?")
 				return err
@@ -130,7 +131,7 @@ func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
 	}
 }
 
-// checkText returns the errors in text as the user's own file.
+// checkText returns the errors in text, the content of a configuration file.
 func checkText(path string, text []byte) []error {
 	d, err := configs.OpenDocument(path, text)
 	if err != nil {
@@ -139,24 +140,25 @@ func checkText(path string, text []byte) []error {
 	return checkDocument(d)
 }
 
-// store replaces the file by the copy, unless another process has changed it.
+// store writes the edited text to the file, unless another process has changed the
+// file meanwhile.
 func (e *editSession) store(ctx context.Context, text []byte) error {
-	return userfiles.Update(ctx, e.path, func(now []byte) ([]byte, error) {
-		if !bytes.Equal(now, e.old) {
+	return userfiles.Update(ctx, e.path, func(current []byte) ([]byte, error) {
+		if !bytes.Equal(current, e.original) {
 			return nil, usage.Errorf("another process has changed %s", e.path)
 		}
 		return text, nil
 	})
 }
 
-// open runs the editor on the terminal and waits for it. A shell parses its
-// command, which may contain options and quotes.
+// open runs the editor on the terminal and waits for it. A shell parses the command
+// of the editor, which may contain options and quotes.
 func (e *editSession) open(ctx context.Context, s cmdutil.Streams) error {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", e.command+` "$@"`, "editor", e.copy) //nolint:gosec // G204: the command is the user's own
 	cmd.Env = local.WithoutSecrets(os.Environ(), nil)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	if m, ok := s.Err.(*cmdutil.Messages); ok && m.File() != nil {
-		cmd.Stderr = m.File() // editors check whether it is a terminal
+		cmd.Stderr = m.File() // editors check whether stderr is a terminal
 	}
 	if err := cmd.Run(); err != nil {
 		return usage.Errorf("run the editor (%s): %w; nothing was changed", e.command, err)
@@ -164,7 +166,7 @@ func (e *editSession) open(ctx context.Context, s cmdutil.Streams) error {
 	return nil
 }
 
-// editor returns the command that opens a file.
+// editor returns the command that opens an editor.
 func editor() (string, error) {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if command := strings.TrimSpace(os.Getenv(name)); command != "" {

@@ -51,6 +51,7 @@ them in your state folder, not in the folder that they are about.`,
 	return cmd
 }
 
+// categoryFlag adds --category, whose meaning depends on the subcommand.
 func (o *notesOptions) categoryFlag(cmd *cobra.Command, help string) {
 	cmd.Flags().StringVar(&o.category, "category", "", help)
 }
@@ -135,24 +136,24 @@ func (o *notesOptions) notes() ([]memory.Note, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := store.Notes()
+	notes, err := store.Notes()
 	if err != nil {
 		return nil, err
 	}
-	all, err = memory.FilterByCategory(all, o.category)
-	return all, notesError(err)
+	notes, err = memory.FilterByCategory(notes, o.category)
+	return notes, notesError(err)
 }
 
 func (o *notesOptions) list(s cmdutil.Streams) error {
-	all, err := o.notes()
+	notes, err := o.notes()
 	if err != nil {
 		return err
 	}
-	if all == nil {
-		all = []memory.Note{}
+	if notes == nil {
+		notes = []memory.Note{}
 	}
 	var b strings.Builder
-	for i, group := range memory.GroupByCategory(all) {
+	for i, group := range memory.GroupByCategory(notes) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -161,10 +162,10 @@ func (o *notesOptions) list(s cmdutil.Streams) error {
 			fmt.Fprintf(&b, "  %d  %s  %s\n", n.ID, n.Time.Local().Format("2006-01-02 15:04"), strings.ReplaceAll(n.Text, "\n", "\n      "))
 		}
 	}
-	if len(all) == 0 {
+	if len(notes) == 0 {
 		b.WriteString("there are no notes\n")
 	}
-	return o.print(s, all, b.String())
+	return o.print(s, notes, b.String())
 }
 
 func (o *notesOptions) add(cmd *cobra.Command, s cmdutil.Streams, text string) error {
@@ -221,7 +222,7 @@ func (o *notesOptions) clear(cmd *cobra.Command, s cmdutil.Streams) error {
 	return o.print(s, map[string]int{"removed": n}, fmt.Sprintf("removed %s\n", text.Count(n, "note")))
 }
 
-// print prints the value as JSON with --json, else the text.
+// print prints value as JSON with --json, else text.
 func (o *notesOptions) print(s cmdutil.Streams, value any, text string) error {
 	if !o.json {
 		_, err := io.WriteString(s.Out, cmdutil.Sanitize(text))
@@ -230,7 +231,7 @@ func (o *notesOptions) print(s cmdutil.Streams, value any, text string) error {
 	return cmdutil.WriteJSON(s.Out, value)
 }
 
-// notesError makes invalid input a usage error.
+// notesError turns errors about invalid input into usage errors.
 func notesError(err error) error {
 	if errors.Is(err, memory.ErrInvalid) {
 		return usage.Wrap(err)

@@ -25,7 +25,7 @@ import (
 
 // NewPolicy returns the command mini policy.
 func NewPolicy(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:     "policy",
 		Short:   "Check the policy for commands",
 		Example: "  mini policy check 'rm -rf build'",
@@ -35,12 +35,12 @@ func NewPolicy(s cmdutil.Streams) *cobra.Command {
 // policyOptions are the flags of mini policy check.
 type policyOptions struct {
 	settings.Flags
-	bench bool
-	dir   string
-	step  int
-	cost  float64
-	asks  bool
-	json  bool
+	bench      bool
+	dir        string
+	step       int
+	cost       float64
+	askDecider bool
+	json       bool
 }
 
 func newPolicyCheck(s cmdutil.Streams) *cobra.Command {
@@ -66,7 +66,7 @@ command. It does not run the command. With -, it reads the command from stdin.`,
 	f.StringVar(&o.dir, "dir", "", "working `DIR` of the command (default: the current folder, or /testbed)")
 	f.IntVar(&o.step, "step", 1, "number of model calls before the command")
 	f.Float64Var(&o.cost, "cost", 0, "cost in `USD` before the command")
-	f.BoolVar(&o.asks, "ask-decider", false, "also ask the decider, as a run does")
+	f.BoolVar(&o.askDecider, "ask-decider", false, "also ask the decider, as a run does")
 	f.BoolVar(&o.json, "json", false, "print the decision and the parts as JSON")
 	return cmd
 }
@@ -80,11 +80,11 @@ type policyResult struct {
 }
 
 func (o *policyOptions) run(cmd *cobra.Command, s cmdutil.Streams, command string) error {
-	kind := "mini"
+	builtin := "mini"
 	if o.bench {
-		kind = "swebench"
+		builtin = "swebench"
 	}
-	cfg, err := o.Merge(kind)
+	cfg, err := o.Merge(builtin)
 	if err != nil {
 		return err
 	}
@@ -101,32 +101,33 @@ func (o *policyOptions) run(cmd *cobra.Command, s cmdutil.Streams, command strin
 	if o.dir, err = workspaceOf(cfg, o.dir); err != nil {
 		return err
 	}
-	p, err := setup.NewPolicy(cfg, cfg.Environment.Class)
+	commandPolicy, err := setup.NewPolicy(cfg, cfg.Environment.Class)
 	if err != nil {
 		return err
 	}
-	c := policyResult{Command: command, Dir: o.dir, Decision: agent.Decision{Action: agent.Allow, By: policy.ByDefault}}
-	proposal := agent.ApprovalRequest{Command: command, Dir: o.dir, Step: o.step, Cost: model.Cost(o.cost)}
-	if p == nil {
-		c.Parts = shell.Analyze(command, shell.Workspace{Dir: o.dir})
-	} else if c.Decision, c.Parts = p.Evaluate(proposal); o.asks {
-		if c.Decision, err = p.Decide(cmd.Context(), proposal); err != nil {
+	result := policyResult{Command: command, Dir: o.dir, Decision: agent.Decision{Action: agent.Allow, By: policy.ByDefault}}
+	request := agent.ApprovalRequest{Command: command, Dir: o.dir, Step: o.step, Cost: model.Cost(o.cost)}
+	if commandPolicy == nil {
+		result.Parts = shell.Analyze(command, shell.Workspace{Dir: o.dir})
+	} else if result.Decision, result.Parts = commandPolicy.Evaluate(request); o.askDecider {
+		if result.Decision, err = commandPolicy.Decide(cmd.Context(), request); err != nil {
 			return err
 		}
 	}
-	if c.Parts == nil {
-		c.Parts = []shell.Part{}
+	if result.Parts == nil {
+		result.Parts = []shell.Part{}
 	}
 	if o.json {
-		return cmdutil.WriteJSON(s.Out, c)
+		return cmdutil.WriteJSON(s.Out, result)
 	}
-	_, err = io.WriteString(s.Out, cmdutil.Sanitize(c.text()))
+	_, err = io.WriteString(s.Out, cmdutil.Sanitize(result.text()))
 	return err
 }
 
-// workspaceOf returns the folder that commands start in.
+// workspaceOf returns the folder in which commands start: dir, or the default of the
+// environment.
 func workspaceOf(cfg *configs.Resolved, dir string) (string, error) {
-	if !envopen.IsHost(cfg.Environment.Class) {
+	if !envopen.IsHostClass(cfg.Environment.Class) {
 		return cmp.Or(dir, cfg.Environment.Dir, "/testbed"), nil
 	}
 	folder, err := filepath.Abs(cmp.Or(dir, cfg.Environment.Dir, "."))
@@ -147,10 +148,10 @@ func (c policyResult) text() string {
 	if d.Reason != "" {
 		fmt.Fprintf(&b, "%s\n", d.Reason)
 	}
-	for _, before := range d.Previous {
-		fmt.Fprintf(&b, "before: %s  by %s", before.Action, decider(before))
-		if before.By == policy.ByDecider && before.Reason != "" { // why the decider failed; users who test a decider need it
-			fmt.Fprintf(&b, ": %s", strings.Join(strings.Fields(before.Reason), " "))
+	for _, previous := range d.Previous {
+		fmt.Fprintf(&b, "before: %s  by %s", previous.Action, decider(previous))
+		if previous.By == policy.ByDecider && previous.Reason != "" { // why the decider failed, for users who test one
+			fmt.Fprintf(&b, ": %s", strings.Join(strings.Fields(previous.Reason), " "))
 		}
 		b.WriteByte('\n')
 	}
@@ -173,7 +174,7 @@ func (c policyResult) text() string {
 	return b.String()
 }
 
-// decider describes who made a decision.
+// decider describes what made a decision: a rule, the default, the decider or a user.
 func decider(d agent.Decision) string {
 	switch {
 	case d.Rule != "":
@@ -187,8 +188,8 @@ func decider(d agent.Decision) string {
 // partNotes describes the effects of a part that matter for the policy.
 func partNotes(p shell.Part) []string {
 	var notes []string
-	if p.Undecided != "" {
-		return []string{p.Undecided}
+	if p.UndecidedReason != "" {
+		return []string{p.UndecidedReason}
 	}
 	for _, f := range []struct {
 		has    shell.Tristate

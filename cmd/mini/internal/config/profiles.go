@@ -25,20 +25,20 @@ profile, run mini config show --profile NAME.`,
 		Example: "  mini config profiles\n  mini config show task --profile coder",
 		Args:    cmdutil.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all, err := configs.Profiles(configs.ProfileDirs()...)
+			profiles, err := configs.Profiles(configs.ProfileDirs()...)
 			if err != nil {
 				return usage.Wrap(err)
 			}
 			if asJSON {
-				return cmdutil.WriteJSON(s.Out, all)
+				return cmdutil.WriteJSON(s.Out, profiles)
 			}
 			var b strings.Builder
-			for _, p := range all {
+			for _, p := range profiles {
 				origin := ""
 				if p.Path != "" {
 					origin = "  (" + p.Path + ")"
 				}
-				fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.About+origin)
+				fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.Description+origin)
 			}
 			_, err = io.WriteString(s.Out, cmdutil.Sanitize(b.String()))
 			return err

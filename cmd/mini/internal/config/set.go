@@ -74,7 +74,7 @@ func newConfigPath(s cmdutil.Streams) *cobra.Command {
 	}
 }
 
-// ownConfig returns the path of the user's own file.
+// ownConfig returns the path of the user's configuration file.
 func ownConfig() (string, error) {
 	path := userdirs.ConfigFile()
 	if path == "" {
@@ -83,8 +83,8 @@ func ownConfig() (string, error) {
 	return path, nil
 }
 
-// OwnDocument reads the user's own file.
-func OwnDocument() (*configs.Document, error) {
+// ReadUserConfig reads the user's configuration file.
+func ReadUserConfig() (*configs.Document, error) {
 	path, err := ownConfig()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,8 @@ func OwnDocument() (*configs.Document, error) {
 	return configs.OpenDocument(path, text)
 }
 
-// assignment is a setting and its new values. Without values, mini asks for one.
+// assignment is a setting with its new values. If there are none, mini asks for a
+// value.
 type assignment struct {
 	key    string
 	values []string
@@ -104,20 +105,20 @@ type assignment struct {
 
 // setConfig runs mini config set.
 func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
-	all, err := assignments(ctx, s, args)
+	parsed, err := parseAssignments(ctx, s, args)
 	if err != nil {
 		return err
 	}
-	if len(all) == 1 && isVariable(all[0].key) {
-		return setVariable(ctx, s, all[0])
+	if len(parsed) == 1 && isVariable(parsed[0].key) {
+		return setVariable(ctx, s, parsed[0])
 	}
-	for _, one := range all {
-		if err := checkKey(one.key); err != nil {
+	for _, a := range parsed {
+		if err := checkKey(a.key); err != nil {
 			return err
 		}
 	}
-	if key := all[0].key; len(all[0].values) == 0 {
-		d, err := OwnDocument()
+	if key := parsed[0].key; len(parsed[0].values) == 0 {
+		d, err := ReadUserConfig()
 		if err != nil {
 			return err
 		}
@@ -126,11 +127,11 @@ func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
 		if err != nil {
 			return err
 		}
-		all[0].values = []string{value}
+		parsed[0].values = []string{value}
 	}
 	path, err := changeConfig(ctx, func(d *configs.Document) error {
-		for _, one := range all {
-			if err := d.Set(one.key, one.values...); err != nil {
+		for _, a := range parsed {
+			if err := d.Set(a.key, a.values...); err != nil {
 				return err
 			}
 		}
@@ -139,8 +140,8 @@ func setConfig(ctx context.Context, s cmdutil.Streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		if err := notef(s, "%s is now %s, in %s%s", one.key, strings.Join(one.values, " "), path, overrideNote(one.key)); err != nil {
+	for _, a := range parsed {
+		if err := notef(s, "%s is now %s, in %s%s", a.key, strings.Join(a.values, " "), path, overrideNote(a.key)); err != nil {
 			return err
 		}
 	}
@@ -153,9 +154,9 @@ func notef(s cmdutil.Streams, format string, args ...any) error {
 	return err
 }
 
-// assignments parses the arguments: KEY VALUE..., or any number of KEY=VALUE.
+// parseAssignments parses the arguments: KEY VALUE..., or any number of KEY=VALUE.
 // Without arguments, it asks for the key.
-func assignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assignment, error) {
+func parseAssignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assignment, error) {
 	if len(args) == 0 {
 		key, err := askLine(ctx, s, "Setting, for example agent.step_limit (mini config show lists them)", "", "no setting given; run mini config set KEY VALUE")
 		return []assignment{{key: key}}, err
@@ -163,7 +164,7 @@ func assignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assig
 	if !strings.Contains(args[0], "=") {
 		return []assignment{{args[0], args[1:]}}, nil
 	}
-	var all []assignment
+	var parsed []assignment
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
 		switch {
@@ -172,12 +173,13 @@ func assignments(ctx context.Context, s cmdutil.Streams, args []string) ([]assig
 		case !ok:
 			return nil, usage.Errorf("parse %.60q: not KEY=VALUE, the form for several settings", arg)
 		}
-		all = append(all, assignment{key, []string{value}})
+		parsed = append(parsed, assignment{key, []string{value}})
 	}
-	return all, nil
+	return parsed, nil
 }
 
-// checkKey returns an error if key is not a setting or must not be stored as one.
+// checkKey returns an error if key is not the name of a setting. For names of
+// variables and of secrets, the error says where to store them.
 func checkKey(key string) error {
 	last := key[strings.LastIndexByte(key, '.')+1:]
 	switch {
@@ -194,8 +196,8 @@ func checkKey(key string) error {
 	return err
 }
 
-// changeConfig changes the user's own file if the result is valid. It returns the
-// path of the file.
+// changeConfig applies change to the user's configuration file and stores the result
+// if it is valid. It returns the path of the file.
 func changeConfig(ctx context.Context, change func(*configs.Document) error) (string, error) {
 	path, err := ownConfig()
 	if err != nil {
@@ -220,32 +222,32 @@ func changeConfig(ctx context.Context, change func(*configs.Document) error) (st
 	})
 }
 
-// checkDocument returns the errors in a configuration file, for batches and for
-// tasks.
+// checkDocument returns the errors in a configuration file, merged with each built-in
+// configuration in turn.
 func checkDocument(d *configs.Document) []error {
-	l, err := d.Layer()
-	errs := append(configs.SplitErrors(err), checkLayers(l)...)
-	for _, kind := range ConfigKinds {
+	layer, err := d.Layer()
+	errs := append(configs.SplitErrors(err), checkLayers(layer)...)
+	for _, kind := range BuiltinConfigByKind {
 		base, err := configs.ReadBuiltin(kind)
 		if err != nil {
 			return append(errs, err)
 		}
-		cfg, err := configs.Merge(base, l)
-		found := configs.SplitErrors(err)
+		cfg, err := configs.Merge(base, layer)
+		kindErrs := configs.SplitErrors(err)
 		if cfg != nil {
-			found = append(found, configs.SplitErrors(settings.CheckModelNames(cfg))...)
+			kindErrs = append(kindErrs, configs.SplitErrors(settings.CheckModelNames(cfg))...)
 		}
-		for _, e := range found {
-			if !slices.ContainsFunc(errs, func(known error) bool { return known.Error() == e.Error() }) {
-				errs = append(errs, e)
+		for _, kindErr := range kindErrs {
+			if !slices.ContainsFunc(errs, func(earlier error) bool { return earlier.Error() == kindErr.Error() }) {
+				errs = append(errs, kindErr)
 			}
 		}
 	}
 	return sortByLine(errs)
 }
 
-// overrideNote names the variable that overrides a setting of the user's own
-// file, or returns "".
+// overrideNote returns a note if an environment variable overrides the setting in the
+// user's configuration file, else "".
 func overrideNote(key string) string {
 	names, _ := settings.CompatEnviron(os.Environ())
 	for _, name := range names {
@@ -259,7 +261,7 @@ func overrideNote(key string) string {
 // unsetConfig runs mini config unset.
 func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
 	if len(keys) == 0 {
-		d, err := OwnDocument()
+		d, err := ReadUserConfig()
 		if err != nil {
 			return err
 		}
@@ -281,6 +283,7 @@ func unsetConfig(ctx context.Context, s cmdutil.Streams, keys []string) error {
 	return nil
 }
 
+// unsetOne removes a setting or a variable and prints the result.
 func unsetOne(ctx context.Context, s cmdutil.Streams, key string) error {
 	if isVariable(key) {
 		return unsetVariable(ctx, s, key)
@@ -308,15 +311,15 @@ func isVariable(name string) bool {
 }
 
 // setVariable stores a key in the user's .env file.
-func setVariable(ctx context.Context, s cmdutil.Streams, one assignment) error {
-	name := one.key
+func setVariable(ctx context.Context, s cmdutil.Streams, a assignment) error {
+	name := a.key
 	if err := checkKeyVariable(name); err != nil {
 		return err
 	}
-	if len(one.values) > 1 || len(one.values) == 1 && one.values[0] != "-" {
+	if len(a.values) > 1 || len(a.values) == 1 && a.values[0] != "-" {
 		return keyArgumentError(name)
 	}
-	key, err := readKey(ctx, s, name, len(one.values) == 1)
+	key, err := readKey(ctx, s, name, len(a.values) == 1)
 	if err != nil {
 		return err
 	}
@@ -324,11 +327,11 @@ func setVariable(ctx context.Context, s cmdutil.Streams, one assignment) error {
 	if err != nil {
 		return err
 	}
-	more := ""
+	note := ""
 	if os.Getenv(name) != "" {
-		more = "; but the variable of your shell overrides it"
+		note = "; but the variable of your shell overrides it"
 	}
-	return notef(s, "stored %s in %s, which only you can read%s", name, path, more)
+	return notef(s, "stored %s in %s, which only you can read%s", name, path, note)
 }
 
 // checkKeyVariable returns an error if name is not a variable for a key. The error
@@ -363,20 +366,21 @@ func keyArgumentError(name string) error {
 		"omit it, and mini asks for it; or pipe it: mini config set %s - <FILE", name)
 }
 
-// maxKeyInput limits the input that is read as a key, in bytes.
+// maxKeyInput is the maximum length of a key on stdin, in bytes.
 const maxKeyInput = 64 << 10
 
-// readKey asks for a key, or reads it from stdin.
-func readKey(ctx context.Context, s cmdutil.Streams, name string, piped bool) (string, error) {
+// readKey reads the key for a variable from stdin if fromStdin is true. Otherwise it
+// asks for the key on the terminal.
+func readKey(ctx context.Context, s cmdutil.Streams, name string, fromStdin bool) (string, error) {
 	var key string
 	switch {
-	case piped:
+	case fromStdin:
 		data, err := io.ReadAll(io.LimitReader(s.In, maxKeyInput))
 		if err != nil {
 			return "", fmt.Errorf("read %s: %w", name, err)
 		}
 		key = strings.TrimSpace(string(data))
-	case !s.Terminal:
+	case !s.Interactive:
 		return "", usage.Errorf("no terminal to ask for the key; pipe it: mini config set %s - <FILE", name)
 	default:
 		err := withPrompter(s, func(a *ask.Prompter) (err error) {
@@ -412,24 +416,24 @@ func unsetVariable(ctx context.Context, s cmdutil.Streams, name string) error {
 		text, removed, err = userfiles.UnsetVariable(path, old, name)
 		return text, err
 	})
-	more := ""
+	note := ""
 	if os.Getenv(name) != "" {
-		more = "; your shell still sets it"
+		note = "; your shell still sets it"
 	}
 	switch {
 	case err != nil:
 		return err
 	case !removed:
-		return notef(s, "%s was not set in %s%s", name, path, more)
+		return notef(s, "%s was not set in %s%s", name, path, note)
 	}
-	return notef(s, "removed %s from %s%s", name, path, more)
+	return notef(s, "removed %s from %s%s", name, path, note)
 }
 
-// askLine asks on the terminal until the user answers. Without a terminal, it
-// returns a usage error with the text noTerminal.
-func askLine(ctx context.Context, s cmdutil.Streams, question, suggestion, noTerminal string) (answer string, err error) {
-	if !s.Terminal {
-		return "", usage.Errorf("%s", noTerminal)
+// askLine asks on the terminal until the answer is not empty. Without a terminal, it
+// returns a usage error with the text errorText.
+func askLine(ctx context.Context, s cmdutil.Streams, question, suggestion, errorText string) (answer string, err error) {
+	if !s.Interactive {
+		return "", usage.Errorf("%s", errorText)
 	}
 	err = withPrompter(s, func(a *ask.Prompter) (err error) {
 		for answer == "" && err == nil {
@@ -446,16 +450,16 @@ type interruptedError struct{}
 func (interruptedError) Error() string { return "nothing was changed" }
 func (interruptedError) Unwrap() error { return agent.ErrInterrupted }
 
-// withPrompter calls ask with a prompter on the terminal. Ctrl-C ends the questions
-// and changes nothing.
-func withPrompter(s cmdutil.Streams, questions func(*ask.Prompter) error) error {
+// withPrompter calls askQuestions with a prompter on the terminal. If the user presses
+// Ctrl-C, it returns an interruptedError.
+func withPrompter(s cmdutil.Streams, askQuestions func(*ask.Prompter) error) error {
 	out := s.Err
 	if m, ok := s.Err.(*cmdutil.Messages); ok {
 		m.Divert(func(string) {}, false)
 		defer m.Release()
-		out = m.Direct()
+		out = m.DirectWriter()
 	}
-	err := questions(ask.New(s.In, out))
+	err := askQuestions(ask.New(s.In, out))
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted):
 		return interruptedError{}

@@ -35,21 +35,21 @@ it starts on a terminal without a model or a key.`,
 		Example: "  mini config setup",
 		Args:    cmdutil.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := &settings.Flags{FlagSet: cmd.Flags()}
-			cfg, err := c.Merge(ConfigKinds["task"])
+			flags := &settings.Flags{FlagSet: cmd.Flags()}
+			cfg, err := flags.Merge(BuiltinConfigByKind["task"])
 			if err != nil {
 				return usage.Wrap(err)
 			}
-			done, err := SetUp(cmd.Context(), s, cfg)
+			setup, err := SetUp(cmd.Context(), s, cfg)
 			if err != nil {
 				return usage.Wrap(err)
 			}
-			return done.printNextStep(s)
+			return setup.printNextStep(s)
 		},
 	}
 }
 
-// provider is a provider that the setup offers by name.
+// provider describes a provider and the variable with its key.
 type provider struct {
 	name, class, baseURL, KeyEnv string
 	model                        string // suggested model
@@ -67,10 +67,10 @@ func providers() []provider {
 // ProviderSetup holds the answers of a setup.
 type ProviderSetup struct {
 	provider
-	local bool                     // a local server, which is free
-	found localservers.ProbeResult // the local server and its models
-	key   string                   // key to store; may be empty
-	path  string                   // the configuration file
+	isLocal     bool                     // the provider is a server on this machine, which is free
+	localServer localservers.ProbeResult // the server and its models, if isLocal
+	key         string                   // key to store; "" stores none
+	path        string                   // the configuration file
 }
 
 // SetUp asks the questions and then stores the answers. It writes nothing before
@@ -79,23 +79,23 @@ func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*Prov
 	if _, err := ownConfig(); err != nil {
 		return nil, err
 	}
-	if !s.Terminal {
+	if !s.Interactive {
 		return nil, usage.Errorf("no terminal to ask on; run mini config set model.model_name NAME, and export %s=...", cfg.Model.APIKeyEnv)
 	}
-	if _, err := OwnDocument(); err != nil {
+	if _, err := ReadUserConfig(); err != nil {
 		return nil, err
 	}
-	if configs.IsFolderURL(cfg) { // an address from the folder's .env must not enter the user's own file
-		own := *cfg
-		own.Model.BaseURL = ""
-		cfg = &own
+	if configs.IsFolderURL(cfg) { // do not store an address from the folder's .env in the user's configuration file
+		withoutURL := *cfg
+		withoutURL.Model.BaseURL = ""
+		cfg = &withoutURL
 	}
-	u := &ProviderSetup{}
+	setup := &ProviderSetup{}
 	err := withPrompter(s, func(a *ask.Prompter) error {
 		if err := a.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
 			return err
 		}
-		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{u.askProvider, u.askKey, u.askModel} {
+		for _, question := range []func(context.Context, *ask.Prompter, *configs.Resolved) error{setup.askProvider, setup.askKey, setup.askModel} {
 			if err := question(ctx, a, cfg); err != nil {
 				return err
 			}
@@ -105,36 +105,36 @@ func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*Prov
 	if err != nil {
 		return nil, err
 	}
-	return u, u.write(ctx, s)
+	return setup, setup.write(ctx, s)
 }
 
 // askProvider asks for the provider of the model.
 func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
-	found := slices.DeleteFunc(localservers.ProbeAll(ctx, localservers.KnownServers()), func(f localservers.ProbeResult) bool { return f.Err != nil })
-	known := providers()
+	running := slices.DeleteFunc(localservers.ProbeAll(ctx, localservers.KnownServers()), func(f localservers.ProbeResult) bool { return f.Err != nil })
+	named := providers()
 	var list []string
 	suggested := -1
-	for i, p := range known {
+	for i, p := range named {
 		state := "is not set"
 		if os.Getenv(p.KeyEnv) != "" {
 			state = "is set"
-			suggested = cmp.Or(suggested+1, i+1) - 1
+			suggested = cmp.Or(suggested+1, i+1) - 1 // the first provider whose variable is set
 		}
 		list = append(list, fmt.Sprintf("%-12s %s %s", p.name, p.KeyEnv, state))
 	}
-	other, own := len(known), len(known)+1
-	local := "none is running"
-	if len(found) > 0 {
-		local = found[0].String()
-		if n := len(found) - 1; n > 0 {
-			local += fmt.Sprintf(", and %d more", n)
+	otherIndex, localIndex := len(named), len(named)+1
+	localText := "none is running"
+	if len(running) > 0 {
+		localText = running[0].String()
+		if n := len(running) - 1; n > 0 {
+			localText += fmt.Sprintf(", and %d more", n)
 		}
 		if suggested < 0 {
-			suggested = own
+			suggested = localIndex
 		}
 	}
-	list = append(list, "another server with OpenAI's API", "a server on this machine ("+local+")")
-	if i := currentProvider(cfg, known, found); i >= 0 {
+	list = append(list, "another server with OpenAI's API", "a server on this machine ("+localText+")")
+	if i := currentProvider(cfg, named, running); i >= 0 {
 		suggested = i
 	}
 	if err := a.Printf("Which provider serves the model?"); err != nil {
@@ -144,23 +144,23 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 	switch {
 	case err != nil:
 		return err
-	case n == own && len(found) > 0:
-		return u.askServer(ctx, a, found)
-	case n == own, n == other:
+	case n == localIndex && len(running) > 0:
+		return u.askServer(ctx, a, running)
+	case n == localIndex, n == otherIndex:
 		return u.askAddress(ctx, a, cfg)
 	}
-	u.provider = known[n]
+	u.provider = named[n]
 	return nil
 }
 
-// currentProvider returns the index of the configured provider in the list of
-// askProvider, or -1.
-func currentProvider(cfg *configs.Resolved, known []provider, found []localservers.ProbeResult) int {
+// currentProvider returns the index of the configured provider in the list that
+// askProvider shows, or -1 if no model is configured there.
+func currentProvider(cfg *configs.Resolved, named []provider, running []localservers.ProbeResult) int {
 	m := cfg.Model
 	if m.Name == "" {
 		return -1
 	}
-	for i, p := range known {
+	for i, p := range named {
 		if p.class == m.Class && p.baseURL == m.BaseURL {
 			return i
 		}
@@ -168,14 +168,14 @@ func currentProvider(cfg *configs.Resolved, known []provider, found []localserve
 	if m.Class != "openai" {
 		return -1
 	}
-	all := localservers.KnownServers()
-	for _, f := range found {
-		all = append(all, f.Server)
+	servers := localservers.KnownServers()
+	for _, f := range running {
+		servers = append(servers, f.Server)
 	}
-	if slices.ContainsFunc(all, func(p localservers.Server) bool { return p.BaseURL == m.BaseURL }) {
-		return len(known) + 1
+	if slices.ContainsFunc(servers, func(p localservers.Server) bool { return p.BaseURL == m.BaseURL }) {
+		return len(named) + 1
 	}
-	return len(known)
+	return len(named)
 }
 
 // askAddress asks for the address of another server.
@@ -208,8 +208,8 @@ func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *co
 	}
 }
 
-// keyVariable returns the variable for the key of a server. It contains the name
-// of the server, so that mini does not send it the key of another one.
+// keyVariable returns the variable for the key of a server. Its name contains the
+// domain of the server, so that mini does not send the key of another server.
 func keyVariable(u *url.URL) string {
 	host := u.Hostname()
 	if net.ParseIP(host) != nil || !strings.Contains(host, ".") {
@@ -224,31 +224,31 @@ func keyVariable(u *url.URL) string {
 }
 
 // askServer asks for one of the servers on this machine.
-func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, found []localservers.ProbeResult) error {
-	var f localservers.ProbeResult
-	switch len(found) {
+func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, running []localservers.ProbeResult) error {
+	var server localservers.ProbeResult
+	switch len(running) {
 	case 1:
-		f = found[0]
+		server = running[0]
 	default:
 		var list []string
-		for _, f := range found {
-			list = append(list, f.String())
+		for _, server := range running {
+			list = append(list, server.String())
 		}
 		n, err := a.Choose(ctx, "Number", list, 0)
 		if err != nil {
 			return err
 		}
-		f = found[n]
+		server = running[n]
 	}
-	u.provider = provider{name: cmp.Or(f.Name, f.BaseURL), class: "openai", baseURL: f.BaseURL, KeyEnv: f.KeyEnv}
-	u.local, u.found = true, f
+	u.provider = provider{name: cmp.Or(server.Name, server.BaseURL), class: "openai", baseURL: server.BaseURL, KeyEnv: server.KeyEnv}
+	u.isLocal, u.localServer = true, server
 	return nil
 }
 
-// askKey asks for the variable with the key, and for the key if the variable is
-// not set.
+// askKey asks for the name of the variable with the key. If the variable is not set,
+// it asks for the key too.
 func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
-	if u.local {
+	if u.isLocal {
 		return nil
 	}
 	if p := cfg.Model; p.Class == u.class && p.BaseURL == u.baseURL {
@@ -273,11 +273,11 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 	if !configs.ProviderVariable.MatchString(u.KeyEnv) {
 		return a.Printf("%s is not set; export it in your shell.", u.KeyEnv)
 	}
-	noKey := "to export it yourself"
+	enterHint := "to export it yourself"
 	if u.baseURL != "" {
-		noKey += ", or if the server needs none"
+		enterHint += ", or if the server needs none"
 	}
-	if err := a.Printf("%s is not set. Paste the key, and mini stores it in a file that only\nyou can read: %s\nPress Enter %s.", u.KeyEnv, text.Printable(configs.UserDotenv()), noKey); err != nil {
+	if err := a.Printf("%s is not set. Paste the key, and mini stores it in a file that only\nyou can read: %s\nPress Enter %s.", u.KeyEnv, text.Printable(configs.UserDotenv()), enterHint); err != nil {
 		return err
 	}
 	for {
@@ -298,7 +298,7 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 // askModel asks for the name of the model.
 func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	suggestion := u.model
-	models := u.found.TextModels()
+	models := u.localServer.TextModels()
 	if len(models) > 0 {
 		suggestion = models[0].Name
 		if err := a.Printf("It has %s.", settings.FormatModels(models)); err != nil {
@@ -306,8 +306,8 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 		}
 	}
 	m := cfg.Model
-	_, listed := u.found.FindModel(m.Name)
-	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL && (listed || len(models) == 0) {
+	_, currentIsListed := u.localServer.FindModel(m.Name)
+	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL && (currentIsListed || len(models) == 0) {
 		suggestion = m.Name
 	}
 	for {
@@ -315,12 +315,12 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 		if err != nil {
 			return err
 		}
-		try := *cfg
-		try.Model.Class, try.Model.BaseURL, try.Model.Name, try.Model.Route = u.class, u.baseURL, name, configs.Route{}
-		_, has := u.found.FindModel(name)
-		switch err := settings.CheckModelNames(&try); {
+		candidate := *cfg
+		candidate.Model.Class, candidate.Model.BaseURL, candidate.Model.Name, candidate.Model.Route = u.class, u.baseURL, name, configs.Route{}
+		_, isListed := u.localServer.FindModel(name)
+		switch err := settings.CheckModelNames(&candidate); {
 		case name == "":
-		case len(models) > 0 && !has:
+		case len(models) > 0 && !isListed:
 			if err := a.Printf("It does not have %s; it has %s.", text.Printable(name), settings.FormatModels(models)); err != nil {
 				return err
 			}
@@ -335,22 +335,22 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 	}
 }
 
-// write stores the answers: first the settings, because they may conflict with
-// others in the file, then the key.
+// write stores the settings and then the key, because the settings may conflict with
+// others in the file.
 func (u *ProviderSetup) write(ctx context.Context, s cmdutil.Streams) (err error) {
 	u.path, err = changeConfig(ctx, func(d *configs.Document) error {
-		for _, one := range u.settings() {
-			if one[1] == "" {
-				if _, err := d.Unset(one[0]); err != nil {
+		for _, setting := range u.settings() {
+			if setting[1] == "" {
+				if _, err := d.Unset(setting[0]); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := d.Set(one[0], one[1]); err != nil {
+			if err := d.Set(setting[0], setting[1]); err != nil {
 				return err
 			}
 		}
-		if u.local {
+		if u.isLocal {
 			return d.Set("model.price.free", "true")
 		}
 		if free, _ := d.Value("model.price.free"); free == "true" {
@@ -383,21 +383,23 @@ func (u *ProviderSetup) settings() [][2]string {
 	}
 }
 
-// Layers returns the answers as layers for this process.
+// Layers returns the answers as configuration layers, for use without reading the file
+// again.
 func (u *ProviderSetup) Layers() ([]configs.Layer, error) {
-	set := slices.DeleteFunc(u.settings(), func(one [2]string) bool { return one[1] == "" })
+	set := slices.DeleteFunc(u.settings(), func(setting [2]string) bool { return setting[1] == "" })
 	return settings.SettingLayers("mini config setup", set)
 }
 
-// Ready reports whether a model can be called now.
-func (u *ProviderSetup) Ready() bool {
+// IsReady reports whether mini can call the model now: the key is set, or the server is
+// the user's own and may need none.
+func (u *ProviderSetup) IsReady() bool {
 	return u.key != "" || u.baseURL != "" || os.Getenv(u.KeyEnv) != ""
 }
 
 // printNextStep prints what to do next.
 func (u *ProviderSetup) printNextStep(s cmdutil.Streams) error {
 	next := `mini doctor checks the server; then: mini -t "what to do"`
-	if !u.Ready() {
+	if !u.IsReady() {
 		next = fmt.Sprintf(`export %s=...; then: mini -t "what to do"`, u.KeyEnv)
 	}
 	_, err := fmt.Fprintln(s.Err, "next:", next)

@@ -21,7 +21,7 @@ import (
 
 // NewSkills returns the command mini skills.
 func NewSkills(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "skills",
 		Short: "List and check skills",
 		Long: `A skill is a folder with a file SKILL.md and files that commands can use.
@@ -40,20 +40,21 @@ type skillOptions struct {
 	json  bool
 }
 
-func (o *skillOptions) add(cmd *cobra.Command) {
+// addFlags adds the flags to cmd.
+func (o *skillOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.AddConfigFlag(f)
 	f.BoolVar(&o.bench, "bench", false, "use the settings of mini bench instead of mini")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// load returns all skills and the names of the enabled ones.
-func (o *skillOptions) load() (found *skills.Set, use []string, err error) {
-	kind := "mini"
+// load returns all skills and the value of skills.use, the names of the enabled ones.
+func (o *skillOptions) load() (set *skills.Set, enabled []string, err error) {
+	builtin := "mini"
 	if o.bench {
-		kind = "swebench"
+		builtin = "swebench"
 	}
-	cfg, err := o.Merge(kind)
+	cfg, err := o.Merge(builtin)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +71,7 @@ func newSkillsList(s cmdutil.Streams) *cobra.Command {
 		Args: cmdutil.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.list(s) },
 	}
-	o.add(cmd)
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -81,21 +82,21 @@ type listedSkill struct {
 }
 
 func (o *skillOptions) list(s cmdutil.Streams) error {
-	found, use, err := o.load()
+	set, enabled, err := o.load()
 	if err != nil {
 		return err
 	}
 	list := []listedSkill{}
-	for _, one := range found.Skills {
-		list = append(list, listedSkill{one, slices.Contains(use, one.Name) || slices.Contains(use, skills.All)})
+	for _, skill := range set.Skills {
+		list = append(list, listedSkill{skill, slices.Contains(enabled, skill.Name) || slices.Contains(enabled, skills.All)})
 	}
 	if o.json {
-		return cmdutil.WriteJSON(s.Out, map[string]any{"skills": list, "problems": nonNil(found.Problems)})
+		return cmdutil.WriteJSON(s.Out, map[string]any{"skills": list, "problems": nonNil(set.Problems)})
 	}
 	var b strings.Builder
-	for _, one := range list {
-		fmt.Fprintln(&b, one.heading())
-		b.WriteString(indented(one.Description))
+	for _, skill := range list {
+		fmt.Fprintln(&b, skill.heading())
+		b.WriteString(indented(skill.Description))
 	}
 	if len(list) == 0 {
 		b.WriteString("no skills\n")
@@ -103,19 +104,19 @@ func (o *skillOptions) list(s cmdutil.Streams) error {
 	if _, err := io.WriteString(s.Out, b.String()); err != nil {
 		return err
 	}
-	bad := 0
-	for _, p := range found.Problems {
+	problems := 0
+	for _, p := range set.Problems {
 		if !p.Warning {
-			bad++
+			problems++
 		}
 	}
-	if bad > 0 {
-		_, err = fmt.Fprintln(s.Err, cmdutil.FormatNote(text.Count(bad, "problem")+"; mini ignores those skills; run mini skills check"))
+	if problems > 0 {
+		_, err = fmt.Fprintln(s.Err, cmdutil.FormatNote(text.Count(problems, "problem")+"; mini ignores those skills; run mini skills check"))
 	}
 	return err
 }
 
-// heading returns the first line of the description of a skill.
+// heading returns the first line that mini skills list prints for a skill.
 func (l listedSkill) heading() string {
 	line := l.Name
 	if l.Version != "" {
@@ -131,14 +132,14 @@ func (l listedSkill) heading() string {
 	return text.Printable(line)
 }
 
-// indented wraps a text into lines that are indented by four spaces.
+// indented wraps text into lines that are indented by four spaces.
 func indented(line string) string {
 	const margin = "    "
 	line = ansi.Wrap(text.Printable(line), cmdutil.TextWidth-len(margin), "")
 	return margin + strings.ReplaceAll(line, "\n", "\n"+margin) + "\n"
 }
 
-// nonNil returns an empty list for nil, so that JSON has [] and not null.
+// nonNil returns an empty list for nil, so that the JSON contains [] instead of null.
 func nonNil(problems []skills.Problem) []skills.Problem {
 	if problems == nil {
 		return []skills.Problem{}
@@ -162,59 +163,60 @@ skill has problems.`,
   mini skills check ./my-skill ./others --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return o.check(s, args) },
 	}
-	o.add(cmd)
+	o.addFlags(cmd)
 	return cmd
 }
 
 func (o *skillOptions) check(s cmdutil.Streams, args []string) error {
-	var found *skills.Set
+	var set *skills.Set
 	if len(args) == 0 {
 		var err error
-		if found, _, err = o.load(); err != nil {
+		if set, _, err = o.load(); err != nil {
 			return err
 		}
 	} else {
-		var from []skills.Source
+		var sources []skills.Source
 		for _, arg := range args {
 			folder := arg
 			if filepath.Base(arg) == "SKILL.md" {
-				folder = filepath.Dir(arg) // the argument is the file itself
+				folder = filepath.Dir(arg) // the argument is the file of a skill
 			}
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 				return usage.Errorf("no such folder: %s", text.Printable(folder))
 			}
-			from = append(from, skills.DirSource(folder))
+			sources = append(sources, skills.DirSource(folder))
 		}
-		found = skills.Load(from...)
+		set = skills.Load(sources...)
 	}
-	bad := setup.BadSkills(found)
-	if len(bad)+len(found.Skills) == 0 {
-		found.Problems = append(found.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "no skills found"})
-		bad[""] = true
+	badSkills := setup.BadSkills(set)
+	if len(badSkills)+len(set.Skills) == 0 {
+		set.Problems = append(set.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "no skills found"})
+		badSkills[""] = true
 	}
-	if err := o.showCheck(s.Out, found, len(bad)); err != nil {
+	if err := o.showCheck(s.Out, set, len(badSkills)); err != nil {
 		return err
 	}
-	if len(bad) > 0 {
+	if len(badSkills) > 0 {
 		return cmdutil.ErrIncomplete
 	}
 	return nil
 }
 
-func (o *skillOptions) showCheck(w io.Writer, found *skills.Set, bad int) error {
+// showCheck prints the problems and the number of valid and bad skills.
+func (o *skillOptions) showCheck(w io.Writer, set *skills.Set, badCount int) error {
 	if o.json {
-		return cmdutil.WriteJSON(w, map[string]any{"problems": nonNil(found.Problems), "fine": len(found.Skills), "with_problems": bad})
+		return cmdutil.WriteJSON(w, map[string]any{"problems": nonNil(set.Problems), "fine": len(set.Skills), "with_problems": badCount})
 	}
 	var b strings.Builder
-	for i, p := range found.Problems {
+	for i, p := range set.Problems {
 		const maxShown = 200
 		if i == maxShown {
-			fmt.Fprintf(&b, "and %d more; --json prints all\n", len(found.Problems)-maxShown)
+			fmt.Fprintf(&b, "and %d more; --json prints all\n", len(set.Problems)-maxShown)
 			break
 		}
 		fmt.Fprintln(&b, text.Printable(p.String()))
 	}
-	fmt.Fprintf(&b, "%d checked: %d fine, %d with problems\n", len(found.Skills)+bad, len(found.Skills), bad)
+	fmt.Fprintf(&b, "%d checked: %d valid, %d with problems\n", len(set.Skills)+badCount, len(set.Skills), badCount)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

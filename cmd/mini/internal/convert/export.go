@@ -96,6 +96,7 @@ and the reasons why attempts were dropped.`,
 	return cmd
 }
 
+// ruleNames returns the values of --select.
 func ruleNames() []string {
 	var names []string
 	for _, r := range export.SelectRules() {
@@ -142,8 +143,9 @@ func (o *exportOptions) check() error {
 	return nil
 }
 
-// exportGCPercent and exportMemory (bytes) make the garbage collector run less
-// often as long as the process is small: an export allocates much.
+// exportGCPercent makes the garbage collector run less often, because an export
+// allocates much memory. exportMemory is the memory limit in bytes above which the
+// collector runs more often again.
 const (
 	exportGCPercent = 300
 	exportMemory    = 144 << 20
@@ -157,49 +159,49 @@ func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []strin
 		debug.SetGCPercent(exportGCPercent)
 		debug.SetMemoryLimit(exportMemory)
 	}
-	flt, err := o.newFilter()
+	exportFilter, err := o.newFilter()
 	if err != nil {
 		return err
 	}
-	src := source.New(source.Options{
+	runs := source.New(source.Options{
 		Rule: o.rule, Seed: o.filter.cfg.Seed, AllRecords: o.Format == export.ATIF || o.Format == export.Traj,
 		CollectTools: o.Parquet, IsOwn: eval.IsSignedByUser,
 	})
 	for _, arg := range args {
-		if err := src.Add(arg); err != nil {
+		if err := runs.Add(arg); err != nil {
 			return cmdutil.RunFolderError(arg, err)
 		}
 	}
 	cfg := export.Config{
-		Options: o.Options, Dir: o.output, Overwrite: o.force, Workers: o.workers, Tools: src.Tools(),
-		Filter: func(it *export.Item) func() []*export.Item {
-			inspected := flt.Inspect(it)
-			return func() []*export.Item { return flt.Add(inspected) }
+		Options: o.Options, Dir: o.output, Overwrite: o.force, Workers: o.workers, Tools: runs.Tools(),
+		Filter: func(item *export.Item) func() []*export.Item {
+			inspected := exportFilter.Inspect(item)
+			return func() []*export.Item { return exportFilter.Add(inspected) }
 		},
 		FilterDone: func() error {
-			flt.Finish()
-			return usage.Wrap(flt.Err())
+			exportFilter.Finish()
+			return usage.Wrap(exportFilter.Err())
 		},
-		Split: flt.SplitOf, OnWritten: flt.AddRows,
-		WriteManifest: func(dir string, r export.Report) error { return o.writeManifest(dir, src, flt, r) },
-		OnProgress:    func(r export.Report) { o.progress(s, r) },
+		Split: exportFilter.SplitOf, OnWritten: exportFilter.AddRows,
+		WriteManifest: func(dir string, report export.Report) error { return o.writeManifest(dir, runs, exportFilter, report) },
+		OnProgress:    func(report export.Report) { o.progress(s, report) },
 	}
 	for _, split := range o.filter.cfg.Splits {
 		cfg.Splits = append(cfg.Splits, split.Name)
 	}
-	r, err := export.Run(ctx, cfg, src.Attempts())
-	r.ReadErrors = slices.Concat(src.ReadErrors(), r.ReadErrors)
+	report, err := export.Run(ctx, cfg, runs.Attempts())
+	report.ReadErrors = slices.Concat(runs.ReadErrors(), report.ReadErrors)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, export.ErrNothingToExport):
-		return o.nothingExported(s, flt, r)
+		return o.nothingExported(s, exportFilter, report)
 	case errors.Is(err, export.ErrFolder), errors.Is(err, export.ErrOptions):
 		return usage.Wrap(err)
 	case err != nil:
 		return err
 	}
-	return o.printResult(s, flt, r)
+	return o.printResult(s, exportFilter, report)
 }
 
 // isTrainingFormat reports whether a format is for training data.
@@ -207,22 +209,23 @@ func isTrainingFormat(format string) bool {
 	return !slices.Contains([]string{export.ATIF, export.Traj, export.Preds}, format)
 }
 
-// newFilter returns the filter that the flags describe.
+// newFilter returns the filter that the flags describe. It returns an error for flags
+// that the format does not support.
 func (o *exportOptions) newFilter() (*filter.Filter, error) {
-	s, err := o.filter.newFilter(isTrainingFormat(o.Format), o.Reasoning != export.ReasoningDrop)
+	f, err := o.filter.newFilter(isTrainingFormat(o.Format), o.Reasoning != export.ReasoningDrop)
 	switch {
 	case err != nil:
 		return nil, err
 	case o.filter.split != "" && !isTrainingFormat(o.Format):
 		return nil, usage.Errorf("--split: the format %s has no rows; leave the flag out", o.Format)
-	case o.filter.set.Changed("seed") && o.filter.split == "" && o.rule != export.SelectRandom:
+	case o.filter.flagSet.Changed("seed") && o.filter.split == "" && o.rule != export.SelectRandom:
 		return nil, usage.Errorf("--seed requires --split or --select random")
 	}
-	return s, nil
+	return f, nil
 }
 
-// manifest is the content of export.json. It contains no time, so that equal
-// exports are byte-identical.
+// manifest is the content of export.json. It contains no time, so that repeated
+// exports of the same data are byte-identical.
 type manifest struct {
 	Format      string            `json:"format"`
 	MiniVersion string            `json:"mini_version"`
@@ -233,6 +236,7 @@ type manifest struct {
 	export.Report
 }
 
+// writeManifest writes export.json and the report of the filter into dir.
 func (o *exportOptions) writeManifest(dir string, src *source.Source, flt *filter.Filter, r export.Report) error {
 	r.ReadErrors = slices.Concat(src.ReadErrors(), r.ReadErrors)
 	data, err := json.MarshalIndent(manifest{
@@ -251,7 +255,7 @@ func (o *exportOptions) writeManifest(dir string, src *source.Source, flt *filte
 // progressInterval is the time between two progress lines.
 const progressInterval = 10 * time.Second
 
-// progress prints a progress line if it is due.
+// progress prints a progress line if progressInterval has passed since the last one.
 func (o *exportOptions) progress(s cmdutil.Streams, r export.Report) {
 	switch now := time.Now(); {
 	case o.progressAt.IsZero():
@@ -262,7 +266,8 @@ func (o *exportOptions) progress(s cmdutil.Streams, r export.Report) {
 	}
 }
 
-// nothingExported returns an error that lists why attempts were dropped.
+// nothingExported prints read errors and returns an error that lists the reasons why
+// attempts were dropped.
 func (o *exportOptions) nothingExported(s cmdutil.Streams, flt *filter.Filter, r export.Report) error {
 	for _, line := range r.ReadErrors {
 		_, _ = fmt.Fprintln(s.Err, "mini:", text.Printable(line)) // best effort
@@ -280,7 +285,7 @@ func (o *exportOptions) nothingExported(s cmdutil.Streams, flt *filter.Filter, r
 	return usage.Errorf("%s", msg)
 }
 
-// reasons formats counts by reason, the most frequent first.
+// reasons formats the count of each reason, the most frequent reason first.
 func reasons(counts map[string]int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))

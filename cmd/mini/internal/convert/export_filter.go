@@ -21,23 +21,23 @@ import (
 
 // filterFlags are the flags that select attempts by their content.
 type filterFlags struct {
-	set      *pflag.FlagSet
+	flagSet  *pflag.FlagSet
 	cfg      filter.Config
 	resolved bool
-	// formatErrors applies only if the flag is set.
+	// formatErrors applies only if --max-format-errors is set.
 	formatErrors     int
 	secrets, splitBy string
 	split            string
 }
 
 func (o *filterFlags) addFlags(f *pflag.FlagSet) {
-	o.set = f
+	o.flagSet = f
 	f.BoolVar(&o.resolved, "resolved", false, "keep only attempts that are resolved")
 	f.StringSliceVar(&o.cfg.Verdicts, "verdict", nil, "keep only attempts with this verdict: resolved, unresolved ... or none")
 	f.StringSliceVar(&o.cfg.Classes, "class", nil, "keep only attempts of this outcome `CLASS`: submitted, limit ... (default for training: both)")
 	f.StringSliceVar(&o.cfg.Repos, "repo", nil, "keep only attempts on this repository, as owner/name")
 	f.StringSliceVar(&o.cfg.Models, "model", nil, "keep only attempts of this model; * matches any text")
-	f.BoolVar(&o.cfg.NoFlagged, "exclude-flagged", false, "drop attempts with a suspicious evaluation")
+	f.BoolVar(&o.cfg.DropFlagged, "exclude-flagged", false, "drop attempts with a suspicious evaluation")
 	f.StringSliceVar(&o.cfg.Flags, "flags", nil, "drop only attempts with these suspicion `FLAGS`")
 	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "drop attempts with more tokens (estimated)")
 	f.StringVar(&o.cfg.Tokenizer, "tokenizer", "", "how to count tokens: estimate (by length)")
@@ -54,28 +54,29 @@ func (o *filterFlags) addFlags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.cfg.Seed, "seed", 42, "seed of --split and --select random")
 }
 
-// newFilter returns the filter that the flags describe. training is set for
-// training data, reasoning if the rows contain the model's reasoning.
+// newFilter returns the filter that the flags describe. training is true for
+// formats of training data; reasoning is true if the rows contain the model's
+// reasoning.
 func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error) {
 	cfg := o.cfg
 	cfg.Training, cfg.Reasoning = training, reasoning
 	cfg.Secrets, cfg.SplitBy = filter.SecretPolicy(o.secrets), filter.SplitBy(o.splitBy)
-	if o.set.Changed("max-format-errors") {
+	if o.flagSet.Changed("max-format-errors") {
 		cfg.MaxFormatErrors = &o.formatErrors
 	}
-	if err := o.verdicts(&cfg); err != nil {
+	if err := o.setVerdicts(&cfg); err != nil {
 		return nil, err
 	}
-	cfg.NoFlagged = cfg.NoFlagged || len(cfg.Flags) > 0
+	cfg.DropFlagged = cfg.DropFlagged || len(cfg.Flags) > 0
 	for _, flag := range cfg.Flags {
 		if !slices.Contains(suspectFlags(), flag) {
 			return nil, usage.Errorf("--flags %.60q is not one of %s", flag, strings.Join(suspectFlags(), ", "))
 		}
 	}
-	if o.set.Changed("split-by") && !o.set.Changed("split") {
+	if o.flagSet.Changed("split-by") && !o.flagSet.Changed("split") {
 		return nil, usage.Errorf("--split-by requires --split")
 	}
-	if o.set.Changed("split") {
+	if o.flagSet.Changed("split") {
 		splits, err := filter.ParseSplits(o.split)
 		if err != nil {
 			return nil, usage.Errorf("%w", err)
@@ -86,14 +87,14 @@ func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error
 		return nil, err
 	}
 	cfg.KnownSecrets = knownSecrets(os.Environ())
-	s, err := filter.New(cfg)
+	f, err := filter.New(cfg)
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
-	return s, nil
+	return f, nil
 }
 
-// Names of the filter's report in the folder of an export.
+// Names of the files of the filter's report in the folder of an export.
 const (
 	filterReportJSON = "report.json"
 	filterReportText = "report.txt"
@@ -118,22 +119,22 @@ func writeFilterReport(dir string, r *filter.Report) error {
 	return nil
 }
 
-// verdicts sets and checks the verdicts to keep.
-func (o *filterFlags) verdicts(cfg *filter.Config) error {
+// setVerdicts sets and validates the verdicts of the attempts to keep.
+func (o *filterFlags) setVerdicts(cfg *filter.Config) error {
 	if o.resolved && len(cfg.Verdicts) > 0 {
 		return usage.Errorf("--resolved means --verdict resolved; leave one of them out")
 	}
 	if o.resolved {
 		cfg.Verdicts = []string{string(verdicts.Resolved)}
 	}
-	known := []string{}
+	values := []string{}
 	for _, c := range verdicts.Classes() {
-		known = append(known, string(c))
+		values = append(values, string(c))
 	}
-	known = append(known, "none")
+	values = append(values, "none")
 	for _, v := range cfg.Verdicts {
-		if !slices.Contains(known, v) {
-			return usage.Errorf("--verdict %.60q is not one of %s", v, strings.Join(known, ", "))
+		if !slices.Contains(values, v) {
+			return usage.Errorf("--verdict %.60q is not one of %s", v, strings.Join(values, ", "))
 		}
 	}
 	return nil
@@ -148,18 +149,18 @@ func suspectFlags() []string {
 	return names
 }
 
-// knownSecrets returns the environment variables whose names mark them as
-// secret.
+// knownSecrets returns the environment variables whose names show that their values
+// are secret.
 func knownSecrets(environ []string) []filter.KnownSecret {
-	var known []filter.KnownSecret
+	var secrets []filter.KnownSecret
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		isKey := configs.LooksSecret(name) || configs.ProviderVariable.MatchString(name) &&
 			!strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_MODEL")
 		if isKey && value != "" {
-			known = append(known, filter.KnownSecret{Name: name, Value: value})
+			secrets = append(secrets, filter.KnownSecret{Name: name, Value: value})
 		}
 	}
-	slices.SortFunc(known, func(a, b filter.KnownSecret) int { return strings.Compare(a.Name, b.Name) })
-	return known
+	slices.SortFunc(secrets, func(a, b filter.KnownSecret) int { return strings.Compare(a.Name, b.Name) })
+	return secrets
 }

@@ -64,14 +64,14 @@ func TestFilterFlags(t *testing.T) {
 		"--split a=0.5,b=0.5 --split-by repo": "",
 		"--allow-test-split":                  "",
 	} {
-		s, err := newTestFilter(t, strings.Fields(args)...)
+		f, err := newTestFilter(t, strings.Fields(args)...)
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
 		got := ""
-		s.Add(s.Inspect(testItem("own__name-1", 1)))
-		for _, d := range s.Report().Dropped {
+		f.Add(f.Inspect(testItem("own__name-1", 1)))
+		for _, d := range f.Report().Dropped {
 			got = string(d.Reason)
 		}
 		if got != want {
@@ -106,21 +106,21 @@ func TestKnownSecretsAreRedacted(t *testing.T) {
 	if err := os.WriteFile(".env", []byte("FROM_DOTENV_API_KEY=made-up-words-2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newTestFilter(t)
+	f, err := newTestFilter(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	it := testItem("own__name-1", 1)
-	it.Entries[0].Content = "made-up words 1, made-up-words-2 and http://made-up.invalid/v1"
-	if kept := s.Add(s.Inspect(it)); len(kept) != 1 {
-		t.Fatalf("%+v", s.Report().Dropped)
+	item := testItem("own__name-1", 1)
+	item.Entries[0].Content = "made-up words 1, made-up-words-2 and http://made-up.invalid/v1"
+	if kept := f.Add(f.Inspect(item)); len(kept) != 1 {
+		t.Fatalf("%+v", f.Report().Dropped)
 	}
-	if got := it.Entries[0].Content; got != "[redacted], [redacted] and http://made-up.invalid/v1" {
+	if got := item.Entries[0].Content; got != "[redacted], [redacted] and http://made-up.invalid/v1" {
 		t.Error(got)
 	}
-	r := s.Report()
+	report := f.Report()
 	dir := t.TempDir()
-	if err := writeFilterReport(dir, r); err != nil {
+	if err := writeFilterReport(dir, report); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

@@ -72,29 +72,29 @@ func (o *importOptions) run(ctx context.Context, s cmdutil.Streams, paths []stri
 		return usage.Wrap(err)
 	}
 	defer folder.Close() //nolint:errcheck // the process releases the lock anyway
-	in, err := folder.Importer(version.Version)
+	runImporter, err := folder.Importer(version.Version)
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	i := &importer{run: in, out: newImportPrinter(s, o)}
+	imp := &importer{run: runImporter, out: newImportPrinter(s, o)}
 	for _, f := range files {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := i.importFile(f); err != nil {
-			return errors.Join(err, in.Close())
+		if err := imp.importFile(f); err != nil {
+			return errors.Join(err, runImporter.Close())
 		}
 	}
-	if err := errors.Join(in.Close(), i.writeManifest(folder)); err != nil {
+	if err := errors.Join(runImporter.Close(), imp.writeManifest(folder)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := i.out.printSummary(o.output, &i.stats); err != nil {
+	if err := imp.out.printSummary(o.output, &imp.stats); err != nil {
 		return err
 	}
-	if i.stats.Failed > 0 {
+	if imp.stats.Failed > 0 {
 		return cmdutil.ErrIncomplete
 	}
 	return nil
@@ -107,12 +107,13 @@ type importer struct {
 	stats importStats
 }
 
-// importFile imports the attempts of a file. It skips files of folders that
-// contain no trajectory. It returns only errors about the run's folder.
-func (i *importer) importFile(f trajectoryFile) error {
+// importFile imports the attempts of a file. It prints and counts the errors of the
+// file, but skips a file without trajectories that was found in a folder. The
+// returned error is one of the run's folder.
+func (imp *importer) importFile(f trajectoryFile) error {
 	if f.Err != nil {
-		i.stats.Failed++
-		i.out.failed(f.Path, f.Err, 0)
+		imp.stats.Failed++
+		imp.out.failed(f.Path, f.Err, 0)
 		return nil
 	}
 	var firstErr error
@@ -120,7 +121,7 @@ func (i *importer) importFile(f trajectoryFile) error {
 	for t, err := range formats.OpenAll(f.Path) {
 		if err == nil {
 			var runErr error
-			if err, runErr = i.importAttempt(f.Path, t); runErr != nil {
+			if err, runErr = imp.importAttempt(f.Path, t); runErr != nil {
 				return runErr
 			}
 		}
@@ -138,21 +139,21 @@ func (i *importer) importFile(f trajectoryFile) error {
 	switch {
 	case failed == 0:
 	case f.inFolder && imported == 0 && failed == unknown:
-		i.stats.Other++
+		imp.stats.Other++
 	default:
-		i.stats.Failed += failed
-		i.out.failed(f.Path, firstErr, failed-1)
+		imp.stats.Failed += failed
+		imp.out.failed(f.Path, firstErr, failed-1)
 	}
 	return nil
 }
 
-// importAttempt imports an attempt. fileErr is an error in the attempt's
-// records, runErr one of the run's folder.
-func (i *importer) importAttempt(path string, t *formats.File) (fileErr, runErr error) {
+// importAttempt imports an attempt. fileErr is an error in the attempt's records,
+// runErr is an error of the run's folder.
+func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runErr error) {
 	origin := runner.ImportSource{SHA256: t.SHA256, Row: t.Row}
-	if where := i.run.FindAttempt(origin); where != "" {
-		i.stats.Skipped++
-		i.out.skipped(path, t, where)
+	if existing := imp.run.FindAttempt(origin); existing != "" {
+		imp.stats.Skipped++
+		imp.out.skipped(path, t, existing)
 		return nil, nil
 	}
 	id := t.Header.InstanceID
@@ -163,7 +164,7 @@ func (i *importer) importAttempt(path string, t *formats.File) (fileErr, runErr 
 	if t.Format == trajectories.Format {
 		records = formats.WithImportRecord(t, path)
 	}
-	added, err := i.run.Add(id, origin, func(yield func(trajectories.Record, error) bool) {
+	added, err := imp.run.Add(id, origin, func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
 			fileErr = cmp.Or(fileErr, err)
 			if !yield(r, err) {
@@ -177,37 +178,37 @@ func (i *importer) importAttempt(path string, t *formats.File) (fileErr, runErr 
 	case fileErr != nil:
 		return fileErr, nil
 	case err == nil:
-		err = i.run.AddChildren(id, added, t.Children)
+		err = imp.run.AddChildren(id, added, t.Children)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", text.Printable(path), err)
 	}
-	i.stats.add(t, added)
-	i.out.added(path, t, added)
+	imp.stats.add(t, added)
+	imp.out.added(path, t, added)
 	return nil, nil
 }
 
-// writeManifest writes a manifest into a new run. It leaves an existing one
-// unchanged.
-func (i *importer) writeManifest(folder *runner.Folder) error {
-	if folder.HasManifest() || i.stats.Attempts == 0 {
+// writeManifest writes a manifest into a new run. It does not change an existing
+// manifest.
+func (imp *importer) writeManifest(folder *runner.Folder) error {
+	if folder.HasManifest() || imp.stats.Attempts == 0 {
 		return nil
 	}
 	m := runner.Manifest{
 		MiniVersion: version.Version, Dataset: runner.Dataset{Name: "imported"},
 		Model: runner.ClassAndName{Class: runner.ImportedClass},
 	}
-	switch len(i.stats.models) {
+	switch len(imp.stats.models) {
 	case 0:
 	case 1:
-		m.Model.Name = i.stats.models[0]
+		m.Model.Name = imp.stats.models[0]
 	default:
 		m.Model.Name = "several models"
 	}
 	if _, err := folder.StartSession(m, []byte("# This run was made by mini import.\n")); err != nil {
 		return err
 	}
-	return folder.EndSession(runner.Summary{Instances: len(i.stats.instances), Classes: i.stats.classes})
+	return folder.EndSession(runner.Summary{Instances: len(imp.stats.instances), Classes: imp.stats.classes})
 }
 
 // trajectoryFile is a file to import.
@@ -216,13 +217,14 @@ type trajectoryFile struct {
 	inFolder bool // found in a folder, not given as an argument
 }
 
-// findTrajectories returns the files among paths and in their folders, except
-// those in run. Unreadable folders are in the list, with an error.
+// findTrajectories returns the files in paths, and the trajectories in the folders in
+// paths. It skips the folder run. An unreadable folder is in the result with its
+// error.
 func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
-	own, _ := os.Stat(run) // nil if it does not exist
+	runInfo, _ := os.Stat(run) // nil if it does not exist
 	enter := func(dir string) bool {
 		info, err := os.Stat(dir)
-		return err != nil || own == nil || !os.SameFile(info, own)
+		return err != nil || runInfo == nil || !os.SameFile(info, runInfo)
 	}
 	var files []trajectoryFile
 	for _, path := range paths {

@@ -18,21 +18,23 @@ import (
 // importStats summarizes an import.
 type importStats struct {
 	Attempts, Skipped, Failed int
-	Other                     int // files of folders that are no trajectories
+	Other                     int // files in folders that are not trajectories
 	NoOutcome                 int // attempts without an outcome
 	instances                 map[string]bool
 	classes                   map[trajectories.Class]int
-	models                    []string // the first two
+	models                    []string // the first two names
 	losses                    []importLoss
-	formats                   map[string]int
+	formats                   map[string]int // number of attempts by format
 }
 
 // importLoss is data that a format could not keep.
 type importLoss struct {
 	format, description string
-	count, attempts     int
+	count               int // number of lost items
+	attempts            int // number of attempts that lost items
 }
 
+// add counts an imported attempt.
 func (s *importStats) add(t *formats.File, added runner.ImportedAttempt) {
 	if s.instances == nil {
 		s.instances, s.formats, s.classes = map[string]bool{}, map[string]int{}, map[trajectories.Class]int{}
@@ -49,14 +51,14 @@ func (s *importStats) add(t *formats.File, added runner.ImportedAttempt) {
 		s.models = append(s.models, name)
 	}
 	for _, text := range t.Losses {
-		l := formats.ParseLoss(text)
-		at := slices.IndexFunc(s.losses, func(x importLoss) bool { return x.format == t.Format && x.description == l.Description })
-		if at < 0 {
-			at = len(s.losses)
-			s.losses = append(s.losses, importLoss{format: t.Format, description: l.Description})
+		loss := formats.ParseLoss(text)
+		i := slices.IndexFunc(s.losses, func(known importLoss) bool { return known.format == t.Format && known.description == loss.Description })
+		if i < 0 {
+			i = len(s.losses)
+			s.losses = append(s.losses, importLoss{format: t.Format, description: loss.Description})
 		}
-		s.losses[at].count += l.Count
-		s.losses[at].attempts++
+		s.losses[i].count += loss.Count
+		s.losses[i].attempts++
 	}
 }
 
@@ -92,14 +94,15 @@ type importLine struct {
 	Others     int                `json:"other_rows,omitempty"` // number of further unreadable rows
 }
 
-func (p *importPrinter) added(path string, f *formats.File, in runner.ImportedAttempt) {
+// added prints an imported attempt.
+func (p *importPrinter) added(path string, f *formats.File, attempt runner.ImportedAttempt) {
 	line := importLine{
-		File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Attempt: in.Attempt, Lost: f.Losses,
+		File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Attempt: attempt.Attempt, Lost: f.Losses,
 	}
-	ended := "no outcome"
-	if in.Outcome != nil {
-		line.Class, line.ExitStatus = in.Outcome.Class, in.Outcome.ExitStatus
-		ended = string(line.Class)
+	outcome := "no outcome"
+	if attempt.Outcome != nil {
+		line.Class, line.ExitStatus = attempt.Outcome.Class, attempt.Outcome.ExitStatus
+		outcome = string(line.Class)
 	}
 	if p.json != nil {
 		_ = p.json.Encode(line) // printing the summary returns write errors
@@ -108,18 +111,19 @@ func (p *importPrinter) added(path string, f *formats.File, in runner.ImportedAt
 	if !p.verbose {
 		return
 	}
-	p.print("%s attempt %d  %s  %s, from %s\n", line.InstanceID, line.Attempt, ended, line.Format, location(path, f.Row))
+	p.print("%s attempt %d  %s  %s, from %s\n", line.InstanceID, line.Attempt, outcome, line.Format, location(path, f.Row))
 	for _, lost := range f.Losses {
 		p.print("    lost: %s\n", lost)
 	}
 }
 
-func (p *importPrinter) skipped(path string, f *formats.File, where string) {
+// skipped prints a file that was imported before, as the attempt existing.
+func (p *importPrinter) skipped(path string, f *formats.File, existing string) {
 	if p.json != nil {
-		_ = p.json.Encode(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: where})
+		_ = p.json.Encode(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: existing})
 		return
 	}
-	_, _ = fmt.Fprintf(p.err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, f.Row)), text.Printable(where))
+	_, _ = fmt.Fprintf(p.err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, f.Row)), text.Printable(existing))
 }
 
 // failed prints the first error of a file and the number of others.
@@ -137,7 +141,7 @@ func (p *importPrinter) failed(path string, err error, others int) {
 	_, _ = fmt.Fprintf(p.err, "mini: %s%s\n", text.Printable(err.Error()), also) // best effort
 }
 
-// location returns a path with the row, if the file has rows.
+// location returns path with the number of the row, or path alone if row is 0.
 func location(path string, row int) string {
 	if row > 0 {
 		return fmt.Sprintf("%s, row %d", path, row)
@@ -145,7 +149,8 @@ func location(path string, row int) string {
 	return path
 }
 
-// print formats a line; it makes strings printable, as they come from files.
+// print formats and prints a line. It sanitizes the strings in args, which come from
+// files.
 func (p *importPrinter) print(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -183,6 +188,7 @@ func (p *importPrinter) printSummary(run string, s *importStats) error {
 	return nil
 }
 
+// printFormat prints the number of attempts and the losses of a format.
 func (p *importPrinter) printFormat(name string, s *importStats) {
 	p.print("%s: %s\n", name, text.Count(s.formats[name], "attempt"))
 	losses := slices.DeleteFunc(slices.Clone(s.losses), func(l importLoss) bool { return l.format != name })

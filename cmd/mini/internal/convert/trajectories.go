@@ -19,7 +19,7 @@ import (
 
 // NewTrajectories returns the command mini trajectories.
 func NewTrajectories(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "trajectories",
 		Short: "Check trajectory files of mini and other agents",
 		Long: `Checks trajectories: journals of mini, .traj.json files of mini-swe-agent and
@@ -80,72 +80,73 @@ func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string
 	if !ok {
 		return usage.Errorf("--atif %.60q: must be 1.7 or 1.8", o.atif)
 	}
-	var all checkResult
-	add := func(name string, r *check.Report) {
-		c := checkedFile{name, r}
-		all.Files = append(all.Files, c)
+	var result checkResult
+	addReport := func(name string, r *check.Report) {
+		file := checkedFile{name, r}
+		result.Files = append(result.Files, file)
 		if len(r.Problems) > 0 {
-			all.WithProblems++
+			result.WithProblems++
 		}
-		if c.Problems = append([]check.Problem{}, r.Problems...); !o.json {
-			_, _ = io.WriteString(s.Out, c.text()) // PrintResult returns write errors
+		if file.Problems = append([]check.Problem{}, r.Problems...); !o.json {
+			_, _ = io.WriteString(s.Out, file.text()) // PrintResult returns write errors
 		}
 	}
 	for _, arg := range args {
 		if arg == "-" {
-			add("-", check.Read("stdin", s.In, check.Options{ATIF: version}))
+			addReport("-", check.Read("stdin", s.In, check.Options{ATIF: version}))
 			continue
 		}
 		files := []string{arg}
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
-			found, passed, err := check.Find(arg)
-			all.PassedOver += passed
+			found, skipped, err := check.Find(arg)
+			result.PassedOver += skipped
 			if files = found; err == nil && len(found) == 0 {
 				err = errors.New("the folder contains no trajectories")
 			}
 			if err != nil {
-				add(arg, &check.Report{Problems: []check.Problem{{Reason: err.Error()}}})
+				addReport(arg, &check.Report{Problems: []check.Problem{{Reason: err.Error()}}})
 			}
 		}
 		for _, path := range files {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			add(path, check.File(path, check.Options{ATIF: version}))
+			addReport(path, check.File(path, check.Options{ATIF: version}))
 		}
 	}
-	all.Checked = len(all.Files)
-	line := fmt.Sprintf("%d checked: %d fine, %d with problems", all.Checked, all.Checked-all.WithProblems, all.WithProblems)
-	if all.PassedOver > 0 {
-		line += "; " + text.Count(all.PassedOver, "other file") + " skipped"
+	result.Checked = len(result.Files)
+	line := fmt.Sprintf("%d checked: %d valid, %d with problems", result.Checked, result.Checked-result.WithProblems, result.WithProblems)
+	if result.PassedOver > 0 {
+		line += "; " + text.Count(result.PassedOver, "other file") + " skipped"
 	}
-	err := cmdutil.PrintResult(s, o.json, all, line+"\n")
-	if err == nil && all.WithProblems > 0 {
+	err := cmdutil.PrintResult(s, o.json, result, line+"\n")
+	if err == nil && result.WithProblems > 0 {
 		err = cmdutil.ErrIncomplete
 	}
 	return err
 }
 
-// maxListedProblems is the largest number of problems printed for a file.
+// maxListedProblems is the maximum number of problems, and of notes, that are printed
+// for a file.
 const maxListedProblems = 20
 
 // text formats the report for people.
 func (c checkedFile) text() string {
 	var b strings.Builder
-	put := func(what string, list []check.Problem) {
+	write := func(prefix string, list []check.Problem) {
 		for i, p := range list {
-			at := c.File
+			location := c.File
 			if p.Line > 0 {
-				at = fmt.Sprintf("%s:%d", c.File, p.Line)
+				location = fmt.Sprintf("%s:%d", c.File, p.Line)
 			}
 			if i == maxListedProblems {
-				fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %sand %d more; --json lists all", c.File, what, len(list)-i)))
+				fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %sand %d more; --json lists all", c.File, prefix, len(list)-i)))
 				return
 			}
-			fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %s%s", at, what, p)))
+			fmt.Fprintf(&b, "%s\n", text.Printable(fmt.Sprintf("%s: %s%s", location, prefix, p)))
 		}
 	}
-	put("", c.Problems)
-	put("note: ", c.Notes)
+	write("", c.Problems)
+	write("note: ", c.Notes)
 	return b.String()
 }

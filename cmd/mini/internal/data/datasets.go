@@ -29,7 +29,7 @@ import (
 
 // NewDatasets returns the command mini datasets.
 func NewDatasets(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "datasets",
 		Short: "List, fetch and show benchmark datasets",
 		Long: `Datasets come from the Hugging Face hub, by alias (verified, lite and others) or
@@ -72,8 +72,8 @@ func newDatasetsFetch(s cmdutil.Streams) *cobra.Command {
 	return cmd
 }
 
-// parseRef returns the reference of a dataset on the hub. Names of files and the
-// demo are errors.
+// parseRef parses the name of a dataset on the hub. It returns an error for files and
+// for the demo, which cannot be fetched.
 func parseRef(name, split string) (hub.Ref, error) {
 	if name == datasetopen.Demo {
 		return hub.Ref{}, usage.Errorf("fetch %s: it is built into mini", datasetopen.Demo)
@@ -89,18 +89,18 @@ func parseRef(name, split string) (hub.Ref, error) {
 func fetch(ctx context.Context, s cmdutil.Streams, name string, ref hub.Ref) error {
 	progress := rows.NewFetchProgress(s)
 	defer progress.Close()
-	h, err := datasetopen.Hub(hub.Config{Progress: progress.Show})
+	hubClient, err := datasetopen.Hub(hub.Config{Progress: progress.Show})
 	if err != nil {
 		return err
 	}
-	snapshot, err := h.Fetch(ctx, ref)
+	snapshot, err := hubClient.Fetch(ctx, ref)
 	if errors.Is(err, agent.ErrInterrupted) {
 		return fmt.Errorf("fetch %s: %w; run the same command to continue", text.Printable(name), agent.ErrInterrupted)
 	}
 	if err != nil {
 		return err
 	}
-	// Read the rows now to find errors in them.
+	// Read the rows now, so that errors in them are reported.
 	ids, err := datasets.IDs(ctx, snapshot.Source(name))
 	if err != nil {
 		return err
@@ -157,7 +157,8 @@ func (o *showOptions) run(ctx context.Context, s cmdutil.Streams, id string) err
 	return err
 }
 
-// find returns the row of an instance.
+// find returns the row of an instance. It searches the datasets of --subset, or else
+// the demo and the cached datasets.
 func (o *showOptions) find(ctx context.Context, s cmdutil.Streams, id string) (datasets.Instance, error) {
 	sources, err := o.OpenAll(ctx, s)
 	if err != nil {
@@ -198,13 +199,13 @@ func searchedNames(subsets []string) string {
 // cachedSources returns the demo and the cached datasets.
 func cachedSources() ([]datasets.Source, error) {
 	sources := []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}
-	h, err := datasetopen.Hub(hub.Config{})
+	hubClient, err := datasetopen.Hub(hub.Config{})
 	if err != nil {
 		return nil, err
 	}
-	cached, err := h.Cached()
-	for _, e := range cached {
-		sources = append(sources, e.Source(""))
+	cached, err := hubClient.Cached()
+	for _, snapshot := range cached {
+		sources = append(sources, snapshot.Source(""))
 	}
 	return sources, err
 }
@@ -219,15 +220,15 @@ func printColumn(s cmdutil.Streams, in datasets.Instance, column string) error {
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
-	if s.OutTerminal {
+	if s.OutIsTerminal {
 		text = cmdutil.Sanitize(text)
 	}
 	_, err := io.WriteString(s.Out, strings.TrimSuffix(text, "\n")+"\n")
 	return err
 }
 
-// maxInline is the length of the longest value, in bytes, that is printed in one
-// line; longer values get a section.
+// maxInline is the maximum length in bytes of a value that is printed on one line.
+// Longer values get their own section.
 const maxInline = 100
 
 // instanceText formats an instance: first the short columns, one per line, then
@@ -238,15 +239,15 @@ func instanceText(in datasets.Instance) string {
 		if name == "image" {
 			continue // printed last, from ImageName
 		}
-		var line string
-		if json.Unmarshal(in.Row[name], &line) != nil {
-			line = string(in.Row[name])
+		var value string
+		if json.Unmarshal(in.Row[name], &value) != nil {
+			value = string(in.Row[name])
 		}
-		if len(line) <= maxInline && !strings.Contains(line, "\n") {
-			fmt.Fprintf(&short, "%-24s %s\n", text.Printable(name), text.Printable(line))
+		if len(value) <= maxInline && !strings.Contains(value, "\n") {
+			fmt.Fprintf(&short, "%-24s %s\n", text.Printable(name), text.Printable(value))
 			continue
 		}
-		fmt.Fprintf(&long, "\n--- %s ---\n%s\n", text.Printable(name), strings.TrimRight(cmdutil.Sanitize(line), "\n"))
+		fmt.Fprintf(&long, "\n--- %s ---\n%s\n", text.Printable(name), strings.TrimRight(cmdutil.Sanitize(value), "\n"))
 	}
 	fmt.Fprintf(&short, "%-24s %s\n", "image", text.Printable(in.ImageName()))
 	return short.String() + long.String()

@@ -16,7 +16,7 @@ import (
 
 // NewImages returns the command mini images.
 func NewImages(s cmdutil.Streams) *cobra.Command {
-	return cmdutil.Group(&cobra.Command{
+	return cmdutil.WithSubcommands(&cobra.Command{
 		Use:   "images",
 		Short: "List, pull and prune the images of a dataset",
 		Long: `Manages the images of the rows of a dataset. mini bench pulls images itself, a
@@ -28,13 +28,14 @@ afterwards.`,
 	}, newImagesPlan(s), newImagesPull(s), newImagesPrune(s))
 }
 
-// imagesOptions are the flags that the subcommands of mini images share: those of
-// mini bench that select rows and settings.
+// imagesOptions are the flags that the subcommands of mini images share. mini bench
+// has the same flags for the selection of rows and settings.
 type imagesOptions struct {
 	bench.Options
 }
 
-func (o *imagesOptions) flags(f *pflag.FlagSet) {
+// addFlags adds the shared flags to f.
+func (o *imagesOptions) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.DatasetFlags.AddFlags(f)
 	o.AddSelectionFlags(f)
@@ -43,7 +44,8 @@ func (o *imagesOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 }
 
-// settings returns the settings of mini bench with these flags. They need no model.
+// settings returns the settings that mini bench would use with the same flags. It
+// does not require a model.
 func (o *imagesOptions) settings() (*configs.Resolved, error) {
 	cfg, err := o.Merge(o.BuiltinConfigs()...)
 	if err != nil {
@@ -53,14 +55,15 @@ func (o *imagesOptions) settings() (*configs.Resolved, error) {
 	return cfg, err
 }
 
-// requests returns the images of the selected rows, in their order.
+// requests returns a request for the image of each selected row, in the order of the
+// rows.
 func (o *imagesOptions) requests(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) ([]imagestore.Request, error) {
 	if len(o.Subsets) == 0 {
 		return nil, usage.Errorf("--subset is required: a dataset such as demo, verified or lite, or a file; mini datasets list shows datasets")
 	}
-	w, err := o.LoadRows(ctx, s)
+	input, err := o.LoadRows(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return envopen.ImageRequests(cfg, w.Rows), nil
+	return envopen.ImageRequests(cfg, input.Rows), nil
 }

@@ -41,32 +41,32 @@ their size on disk. For the others, it asks the registry for the size to pull.`,
 			return cmdutil.PrintResult(s, o.JSON, p, imagePlanText(p))
 		},
 	}
-	o.flags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	return cmd
 }
 
 // imagePlanText formats a plan as a table and a summary.
 func imagePlanText(p imagestore.Plan) string {
 	rows := [][]string{{"IMAGE", "STATE", "ON DISK", "TO PULL", "PLATFORM", "INSTANCES"}}
-	for _, i := range p.Images {
+	for _, image := range p.Images {
 		state, disk, pull := "pull", "-", "?"
 		switch {
-		case i.Present:
-			state, disk, pull = "here", table.SizeText(i.Bytes), "-"
-		case i.PullBytes != nil:
-			pull = table.SizeText(*i.PullBytes)
+		case image.Present:
+			state, disk, pull = "here", table.SizeText(image.Bytes), "-"
+		case image.PullBytes != nil:
+			pull = table.SizeText(*image.PullBytes)
 		}
-		rows = append(rows, []string{i.Image, state, disk, pull, cmp.Or(strings.Join(i.Platforms, " "), "?"), fmt.Sprint(i.Instances)})
+		rows = append(rows, []string{image.Image, state, disk, pull, cmp.Or(strings.Join(image.Platforms, " "), "?"), fmt.Sprint(image.Instances)})
 	}
 	var b strings.Builder
 	b.WriteString(cmdutil.FormatColumns(rows))
-	for _, i := range p.Images {
-		if i.Problem != "" {
-			fmt.Fprintf(&b, "%s\n", text.Printable("  "+i.Image+": "+i.Problem))
+	for _, image := range p.Images {
+		if image.Problem != "" {
+			fmt.Fprintf(&b, "%s\n", text.Printable("  "+image.Image+": "+image.Problem))
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d here (%s, shared layers counted each time), %d to pull (%s compressed, shared layers once",
-		text.Count(len(p.Images), "image"), p.Present, table.SizeText(p.PresentBytes), p.Pull, table.SizeText(p.PullBytes))
+		text.Count(len(p.Images), "image"), p.PresentCount, table.SizeText(p.PresentBytes), p.Pull, table.SizeText(p.PullBytes))
 	if p.Unknown > 0 {
 		fmt.Fprintf(&b, "; the size of %d is unknown", p.Unknown)
 	}

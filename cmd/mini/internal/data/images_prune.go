@@ -21,7 +21,7 @@ import (
 // pruneOptions are the flags of mini images prune.
 type pruneOptions struct {
 	imagesOptions
-	keep, dry bool
+	keepNeeded, dryRun bool
 }
 
 // newImagesPrune returns the command mini images prune.
@@ -39,14 +39,14 @@ name. With --keep-needed, it also keeps the images of the rows that --subset,
 		Args:    cmdutil.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
 	}
-	o.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.keep, "keep-needed", false, "keep the images of the selected rows")
-	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be removed, and remove nothing")
+	o.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.keepNeeded, "keep-needed", false, "keep the images of the selected rows")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	return cmd
 }
 
 func (o *pruneOptions) run(ctx context.Context, s cmdutil.Streams) error {
-	if !o.keep && len(o.Subsets) > 0 {
+	if !o.keepNeeded && len(o.Subsets) > 0 {
 		return usage.Errorf("--subset needs --keep-needed: it selects the images to keep")
 	}
 	cfg, err := o.settings()
@@ -54,22 +54,22 @@ func (o *pruneOptions) run(ctx context.Context, s cmdutil.Streams) error {
 		return err
 	}
 	var needed []imagestore.Request
-	if o.keep {
+	if o.keepNeeded {
 		if needed, err = o.requests(ctx, s, cfg); err != nil {
 			return err
 		}
 	}
-	store, done, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(*docker.EngineConfig) {})
+	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(*docker.EngineConfig) {})
 	if err != nil {
 		return err
 	}
-	p, err := store.Prune(ctx, needed, o.dry)
-	err = errors.Join(err, done())
-	if err = errors.Join(err, cmdutil.PrintResult(s, o.JSON, p, pruneText(p))); err != nil {
+	result, err := store.Prune(ctx, needed, o.dryRun)
+	err = errors.Join(err, closeStore())
+	if err = errors.Join(err, cmdutil.PrintResult(s, o.JSON, result, pruneText(result))); err != nil {
 		return err
 	}
-	for _, i := range p.Images {
-		if i.Err != "" {
+	for _, image := range result.Images {
+		if image.Err != "" {
 			return cmdutil.ErrIncomplete
 		}
 	}
@@ -77,28 +77,28 @@ func (o *pruneOptions) run(ctx context.Context, s cmdutil.Streams) error {
 }
 
 // pruneText formats the result, one image per line.
-func pruneText(p imagestore.PruneResult) string {
+func pruneText(result imagestore.PruneResult) string {
 	var b strings.Builder
 	removed := 0
 	verb, freed := "removed", "freed"
-	if p.DryRun {
+	if result.DryRun {
 		verb, freed = "would remove", "would be freed at least"
 	}
-	for _, i := range p.Images {
-		line := fmt.Sprintf("%s %s  %s", verb, i.Image, table.SizeText(i.Bytes))
-		if i.Base != "" {
-			line += ", prepared from " + i.Base
+	for _, image := range result.Images {
+		line := fmt.Sprintf("%s %s  %s", verb, image.Image, table.SizeText(image.Bytes))
+		if image.Base != "" {
+			line += ", prepared from " + image.Base
 		}
 		switch {
-		case i.Err != "":
-			line = fmt.Sprintf("failed %s: %s", i.Image, i.Err)
-		case !i.Removed:
-			line = fmt.Sprintf("kept %s: %s", i.Image, i.KeptReason)
+		case image.Err != "":
+			line = fmt.Sprintf("failed %s: %s", image.Image, image.Err)
+		case !image.Removed:
+			line = fmt.Sprintf("kept %s: %s", image.Image, image.KeptReason)
 		default:
 			removed++
 		}
 		b.WriteString(text.Printable(line) + "\n")
 	}
-	fmt.Fprintf(&b, "%s %s of %d that mini pulled or prepared; %s %s\n", verb, text.Count(removed, "image"), len(p.Images), table.SizeText(p.Freed), freed)
+	fmt.Fprintf(&b, "%s %s of %d that mini pulled or prepared; %s %s\n", verb, text.Count(removed, "image"), len(result.Images), table.SizeText(result.Freed), freed)
 	return b.String()
 }

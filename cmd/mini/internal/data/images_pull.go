@@ -59,7 +59,7 @@ The exit code is 3 if an image could not be pulled.`,
 		Args:    cmdutil.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
 	}
-	o.flags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&o.parallel, "at-once", 2, "number of images to pull in parallel")
 	cmd.Flags().String("image-budget", "", "disk space for pulled images, for example 80GB")
 	return cmd
@@ -77,21 +77,21 @@ func (o *pullOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	if err != nil {
 		return err
 	}
-	store, done, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(c *docker.EngineConfig) {
-		c.Images.NoWait = true // no worker releases an image meanwhile
-		c.PullProgress = progress.PullEvents(func(e runner.Event) {
-			_, _ = fmt.Fprintln(s.Err, "mini: pull:", text.Printable(e.Text)) // only for people
+	store, closeStore, err := envopen.OpenImages(ctx, cfg, false, progress.PrintImageEvents(s.Err), func(config *docker.EngineConfig) {
+		config.Images.NoWait = true // waiting for space is useless: no worker releases an image meanwhile
+		config.PullProgress = progress.PullEvents(func(e runner.Event) {
+			_, _ = fmt.Fprintln(s.Err, "mini: pull:", text.Printable(e.Text)) // best effort
 		})
 	})
 	if err != nil {
 		return err
 	}
 	if err := store.CheckBudget(ctx, requests); err != nil {
-		return errors.Join(usage.Wrap(err), done())
+		return errors.Join(usage.Wrap(err), closeStore())
 	}
 	result, release := pullImages(ctx, store, requests, o.parallel, s.Err)
 	release()
-	err = errors.Join(done(), cmdutil.PrintResult(s, o.JSON, result, pullText(result)))
+	err = errors.Join(closeStore(), cmdutil.PrintResult(s, o.JSON, result, pullText(result)))
 	switch {
 	case err != nil:
 		return err
@@ -103,49 +103,49 @@ func (o *pullOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	return nil
 }
 
-// pullImages pulls each image once. It leases all images until release is called,
-// so that the store does not remove one to make room for another.
+// pullImages pulls each image once and prints errors to w. It leases all images until
+// release is called, so that the store does not remove one to make room for another.
 func pullImages(ctx context.Context, store *imagestore.Store, requests []imagestore.Request, parallel int, w io.Writer) (r pullResult, release func()) {
 	var mu sync.Mutex
 	var leases []func()
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	seen := map[string]bool{}
-	for _, n := range requests {
-		if seen[n.Ref] {
+	for _, request := range requests {
+		if seen[request.Ref] {
 			continue
 		}
-		seen[n.Ref] = true
-		n.Requester = ""
+		seen[request.Ref] = true
+		request.Requester = ""
 		i := len(r.Images)
 		mu.Lock()
-		r.Images = append(r.Images, pulledImage{Image: n.Ref, State: "pulled"})
+		r.Images = append(r.Images, pulledImage{Image: request.Ref, State: "pulled"})
 		mu.Unlock()
 		group.Go(func() error {
-			_, present, _ := store.Lookup(ctx, n)
-			img, release, err := store.Ensure(ctx, n)
+			_, present, _ := store.Lookup(ctx, request)
+			pulled, release, err := store.Ensure(ctx, request)
 			mu.Lock()
 			defer mu.Unlock()
-			item := &r.Images[i]
+			image := &r.Images[i]
 			switch {
 			case err != nil && ctx.Err() != nil:
-				item.State = "stopped"
+				image.State = "stopped"
 				r.Stopped++
 			case err != nil:
-				item.State, item.Error = "failed", err.Error()
+				image.State, image.Error = "failed", err.Error()
 				r.Failed++
 				line := err.Error()
 				if hint := cmdutil.Hint(err); hint != "" {
 					line += "; " + hint
 				}
-				_, _ = fmt.Fprintln(w, "mini:", text.Printable(line)) // only for people
+				_, _ = fmt.Fprintln(w, "mini:", text.Printable(line)) // best effort
 			default:
 				leases = append(leases, release)
-				item.Digest, item.Bytes = img.Digest, img.Size
+				image.Digest, image.Bytes = pulled.Digest, pulled.Size
 				if r.Pulled++; present {
 					r.Pulled--
 					r.Here++
-					item.State = "here"
+					image.State = "here"
 				}
 			}
 			return nil
@@ -162,10 +162,10 @@ func pullImages(ctx context.Context, store *imagestore.Store, requests []imagest
 // pullText formats the result, one image per line.
 func pullText(r pullResult) string {
 	var b strings.Builder
-	for _, i := range r.Images {
-		line := fmt.Sprintf("%-7s %s", i.State, i.Image)
-		if i.Bytes > 0 {
-			line += fmt.Sprintf("  %s", table.SizeText(i.Bytes))
+	for _, image := range r.Images {
+		line := fmt.Sprintf("%-7s %s", image.State, image.Image)
+		if image.Bytes > 0 {
+			line += fmt.Sprintf("  %s", table.SizeText(image.Bytes))
 		}
 		b.WriteString(text.Printable(line) + "\n")
 	}

@@ -44,41 +44,41 @@ func newDatasetsList(s cmdutil.Streams) *cobra.Command {
 	return cmd
 }
 
-// listDatasets returns the aliases, then the other cached datasets: the newest
-// snapshot of each dataset, split and endpoint.
+// listDatasets returns the demo and the datasets with an alias, then the other cached
+// datasets. For each dataset, split and endpoint it uses the newest snapshot.
 func listDatasets() ([]listedDataset, error) {
-	h, err := datasetopen.Hub(hub.Config{})
+	hubClient, err := datasetopen.Hub(hub.Config{})
 	if err != nil {
 		return nil, err
 	}
-	cached, err := h.Cached()
+	cached, err := hubClient.Cached()
 	if err != nil {
 		return nil, err
 	}
 	list := []listedDataset{{Name: datasetopen.Demo, Rows: 5, About: "small repositories; needs no model"}}
-	for _, a := range hub.Aliases() {
-		k := listedDataset{Name: a.Name, Repository: a.Repo, Split: a.Split, Rows: a.Rows, About: a.About}
-		for i, e := range cached {
-			if k.Cached == nil && e.Name() == a.Repo && e.Split == a.Split && e.Endpoint == h.Endpoint() {
-				k.Cached = &cached[i]
+	for _, alias := range hub.Aliases() {
+		entry := listedDataset{Name: alias.Name, Repository: alias.Repo, Split: alias.Split, Rows: alias.Rows, About: alias.Description}
+		for i, snapshot := range cached {
+			if entry.Cached == nil && snapshot.Name() == alias.Repo && snapshot.Split == alias.Split && snapshot.Endpoint == hubClient.Endpoint() {
+				entry.Cached = &cached[i]
 			}
 		}
-		list = append(list, k)
+		list = append(list, entry)
 	}
-	for i, e := range cached {
-		if slices.ContainsFunc(list, func(k listedDataset) bool { return k.Cached != nil && sameDataset(*k.Cached, e) }) {
+	for i, snapshot := range cached {
+		if slices.ContainsFunc(list, func(entry listedDataset) bool { return entry.Cached != nil && sameDataset(*entry.Cached, snapshot) }) {
 			continue
 		}
-		k := listedDataset{Name: e.Name(), Repository: e.Repo, Split: e.Split, Cached: &cached[i]}
-		for _, a := range hub.Aliases() {
-			if e.Repo == a.Repo {
-				k.Name = a.Name + strings.TrimPrefix(e.Name(), e.Repo)
+		entry := listedDataset{Name: snapshot.Name(), Repository: snapshot.Repo, Split: snapshot.Split, Cached: &cached[i]}
+		for _, alias := range hub.Aliases() {
+			if snapshot.Repo == alias.Repo {
+				entry.Name = alias.Name + strings.TrimPrefix(snapshot.Name(), snapshot.Repo)
 			}
 		}
-		if e.Endpoint != h.Endpoint() {
-			k.About = "from " + e.Endpoint
+		if snapshot.Endpoint != hubClient.Endpoint() {
+			entry.About = "from " + snapshot.Endpoint
 		}
-		list = append(list, k)
+		list = append(list, entry)
 	}
 	return list, nil
 }
@@ -92,19 +92,19 @@ func sameDataset(a, b hub.Snapshot) bool {
 // datasetTable formats the list as a table.
 func datasetTable(list []listedDataset) string {
 	rows := [][]string{{"NAME", "SPLIT", "ROWS", "FETCHED", "DESCRIPTION"}}
-	for _, k := range list {
+	for _, entry := range list {
 		count := "-"
-		if k.Rows > 0 {
-			count = fmt.Sprint(k.Rows)
+		if entry.Rows > 0 {
+			count = fmt.Sprint(entry.Rows)
 		}
 		fetched := "-"
 		switch {
-		case k.Cached != nil:
-			fetched = k.Cached.Fetched.Local().Format(time.DateOnly)
-		case k.Name == datasetopen.Demo:
+		case entry.Cached != nil:
+			fetched = entry.Cached.Fetched.Local().Format(time.DateOnly)
+		case entry.Name == datasetopen.Demo:
 			fetched = "built in"
 		}
-		rows = append(rows, []string{k.Name, cmp.Or(k.Split, "-"), count, fetched, k.About})
+		rows = append(rows, []string{entry.Name, cmp.Or(entry.Split, "-"), count, fetched, entry.About})
 	}
 	return cmdutil.FormatColumns(rows)
 }

@@ -14,12 +14,12 @@ import (
 type Images struct {
 	Distinct   int    `json:"distinct"`
 	Local      int    `json:"local"`
-	LocalBytes int64  `json:"local_bytes"` // shared layers counted for each image
+	LocalBytes int64  `json:"local_bytes"` // shared layers are counted for each image
 	Pull       int    `json:"pull"`
 	PullBytes  int64  `json:"pull_bytes_estimate"`
-	Unknown    int    `json:"pull_unknown,omitempty"` // images to pull of unknown size
+	Unknown    int    `json:"pull_unknown,omitempty"` // number of images to pull whose size is unknown
 	FreeBytes  *int64 `json:"free_bytes"`             // on the engine's disk; null if unknown
-	Problem    string `json:"problem,omitempty"`      // why the engine could not be asked
+	Problem    string `json:"problem,omitempty"`      // why the engine could not be queried
 }
 
 // estimatedImageSize is the assumed size on disk, in bytes, of an image whose size is unknown.
@@ -30,39 +30,40 @@ const estimatedImageSize = 512 << 20
 // compressionRatio is roughly the size of an image on disk divided by its compressed size.
 const compressionRatio = 3
 
-// MaxRegistryQueries is the maximum number of images that a dry run looks up in registries, to
-// stay quick. mini images plan looks up all.
+// MaxRegistryQueries is the largest number of images for which a dry run queries registries. With
+// more images it queries none, to stay quick; mini images plan always queries all.
 const MaxRegistryQueries = 32
 
-// MeasureImages asks the container engine for local images and, for at most maxQueries images,
-// registries for the others. An unreachable engine is reported in Problem.
+// MeasureImages asks the container engine for the local images, and registries for the sizes of
+// the others. If there are more than maxQueries images, it queries no registry and estimates the
+// sizes. If the engine is unreachable, it sets Problem.
 func MeasureImages(ctx context.Context, cfg *configs.Resolved, needed []imagestore.Request, maxQueries int) Images {
 	distinct := map[string]bool{}
-	for _, n := range needed {
-		distinct[n.Ref] = true
+	for _, request := range needed {
+		distinct[request.Ref] = true
 	}
-	p := Images{Distinct: len(distinct)}
+	images := Images{Distinct: len(distinct)}
 	plan, err := PlanImages(ctx, cfg, needed, len(distinct) <= maxQueries, false)
 	if err != nil {
-		p.Problem = err.Error()
-		return p
+		images.Problem = err.Error()
+		return images
 	}
-	p.Local, p.LocalBytes, p.Pull, p.Unknown, p.FreeBytes = plan.Present, plan.PresentBytes, plan.Pull, plan.Unknown, plan.FreeBytes
-	p.PullBytes = plan.PullBytes*compressionRatio + int64(plan.Unknown)*estimatedImageSize
-	return p
+	images.Local, images.LocalBytes, images.Pull, images.Unknown, images.FreeBytes = plan.PresentCount, plan.PresentBytes, plan.Pull, plan.Unknown, plan.FreeBytes
+	images.PullBytes = plan.PullBytes*compressionRatio + int64(plan.Unknown)*estimatedImageSize
+	return images
 }
 
-// PlanImages plans the pulls of the needed images. ask allows registry queries; sizes allows
-// queries that count as pulls.
-func PlanImages(ctx context.Context, cfg *configs.Resolved, needs []imagestore.Request, ask, sizes bool) (p imagestore.Plan, err error) {
-	store, done, err := envopen.OpenImages(ctx, cfg, sizes, nil, func(e *docker.EngineConfig) {
-		if !ask {
-			e.Images.Registry = nil
+// PlanImages plans the pulls of the needed images. useRegistry allows registry queries; querySizes
+// also allows queries that registries count as pulls.
+func PlanImages(ctx context.Context, cfg *configs.Resolved, needed []imagestore.Request, useRegistry, querySizes bool) (p imagestore.Plan, err error) {
+	store, closeStore, err := envopen.OpenImages(ctx, cfg, querySizes, nil, func(config *docker.EngineConfig) {
+		if !useRegistry {
+			config.Images.Registry = nil
 		}
 	})
 	if err != nil {
 		return p, err
 	}
-	p, err = store.Plan(ctx, needs)
-	return p, errors.Join(err, done())
+	p, err = store.Plan(ctx, needed)
+	return p, errors.Join(err, closeStore())
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// Print prints a plan. It returns an error if obstacle is set: the command would not start.
+// Print prints a plan. If obstacle is set, the command cannot start, and Print returns an error.
 func Print(s cmdutil.Streams, asJSON bool, plan any, text, obstacle string) error {
 	err := cmdutil.PrintResult(s, asJSON, plan, text)
 	if err == nil && obstacle != "" {
-		err = usage.Errorf("it would not start; see the plan")
+		err = usage.Errorf("the command cannot start; see the plan")
 	}
 	return err
 }
 
-// Text builds the text form of a plan.
-type Text struct{ strings.Builder }
+// PlanText builds the text form of a plan.
+type PlanText struct{ strings.Builder }
 
-// Line adds a named, wrapped line.
-func (s *Text) Line(name, format string, args ...any) {
+// Line adds a wrapped line with a name in the first column.
+func (s *PlanText) Line(name, format string, args ...any) {
 	for i, part := range table.Wrap(text.Printable(fmt.Sprintf(format, args...)), cmdutil.TextWidth-11) {
-		fmt.Fprintf(&s.Builder, "%-10s %s\n", Label(i, name), part)
+		fmt.Fprintf(&s.Builder, "%-10s %s\n", LineLabel(i, name), part)
 	}
 }
 
-// Truncate reports whether a list of n items ends before item i, and adds the number of omitted
-// items.
-func (s *Text) Truncate(i, n int) bool {
+// Truncate reports whether the text form omits item i and all later ones of a list of n items. If
+// so, it adds a line with the number of omitted items.
+func (s *PlanText) Truncate(i, n int) bool {
 	if i < maxPlanned || n <= maxPlanned+1 {
 		return false
 	}
@@ -40,11 +40,11 @@ func (s *Text) Truncate(i, n int) bool {
 	return true
 }
 
-// maxPlanned is the number of instances that the text form lists.
+// maxPlanned is the number of items that the text form lists.
 const maxPlanned = 20
 
-// Label returns name for the first of several lines, else "".
-func Label(i int, name string) string {
+// LineLabel returns the name for line i of several lines: name for the first one, else "".
+func LineLabel(i int, name string) string {
 	if i > 0 {
 		return ""
 	}
@@ -54,7 +54,7 @@ func Label(i int, name string) string {
 // FormatImages summarizes which images are local and which must be pulled.
 func FormatImages(p Images) string {
 	if p.Problem != "" {
-		return fmt.Sprintf("%d distinct; which are here is not known", p.Distinct)
+		return fmt.Sprintf("%d distinct; it is unknown which are local", p.Distinct)
 	}
 	text := fmt.Sprintf("%d distinct: %d here", p.Distinct, p.Local)
 	if p.Local > 0 {
@@ -69,14 +69,14 @@ func FormatDisk(p Images) string {
 	case p.Problem != "":
 		return "not known without the container engine; see mini doctor"
 	case p.Pull == 0:
-		return "no image is to be pulled; the run's own files take some MB an instance"
+		return "no image is to be pulled; the run's own files take some MB per instance"
 	}
 	text := fmt.Sprintf("about %s for the images to pull", table.SizeText(p.PullBytes))
 	if p.Unknown > 0 {
 		text += " (a rough 0.5 GB each where no registry was asked or answered)"
 	}
 	if p.FreeBytes == nil {
-		return text + "; mini doctor says what is free"
+		return text + "; see mini doctor for the free space"
 	}
 	return text + fmt.Sprintf("; %s are free", table.SizeText(*p.FreeBytes))
 }

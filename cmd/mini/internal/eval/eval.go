@@ -24,8 +24,8 @@ type options struct {
 	settings.Flags
 	rows.DatasetFlags
 	selection   datasets.Selection
-	patches     string
-	runSources  []datasets.SourceInfo // datasets named by the run's manifest; nil with --subset
+	patches     string                // --predictions
+	runSources  []datasets.SourceInfo // datasets in the manifest of the run; nil with --subset
 	output      string
 	runID       string
 	skipUnknown bool
@@ -39,7 +39,7 @@ type options struct {
 // evaluation in the same folder resumes the earlier one.
 const DefaultRunID = "mini"
 
-// New returns the command mini eval. When kill ends, the command kills its
+// New returns the command mini eval. When kill is canceled, the command kills its
 // containers.
 func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
 	o := &options{}
@@ -54,11 +54,12 @@ For the folder of a run, mini eval writes the verdicts into that folder.`,
 		Args: cmdutil.FlagsOnly("predictions", "-p"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), kill, s) },
 	}
-	o.flags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-func (o *options) flags(f *pflag.FlagSet) {
+// addFlags adds the flags to f.
+func (o *options) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVarP(&o.patches, "predictions", "p", "", "patches to evaluate: a `FILE`, a run's folder, gold or noop")
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
@@ -74,7 +75,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.runID, "run-id", DefaultRunID, "name of the run in logs/run_evaluation")
 	f.Int("rerun-failed", 0, "number of times to rerun failed tests")
 	f.String("cache", "", "`FOLDER` for verdicts that several runs share")
-	o.FlagSet, o.Keys = f, map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
+	o.FlagSet, o.SettingOfFlag = f, map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
 	f.StringArrayVarP(&o.Config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, without running it")
 	f.StringVar(&o.progress, "progress", "", "how to show progress: plain, json or none")
@@ -117,20 +118,20 @@ var sharedSettings = map[string]bool{
 	"environment.environment_class": true,
 }
 
-// unusedSettings returns a note for each sandbox setting that was given for this
-// command but has no effect on it. It skips the user's configuration file, which
-// other commands use too.
+// unusedSettings returns a note for each sandbox setting of this command line or its
+// environment that has no effect on evaluations. It ignores the user's configuration
+// file, which other commands use too.
 func unusedSettings(cfg *configs.Resolved) []string {
 	entries, err := cfg.Entries("environment")
 	if err != nil {
 		return nil // Merge has validated the configuration
 	}
 	var notes []string
-	for _, e := range entries {
-		o, ok := cfg.Origin(e.Key)
-		if ok && !o.IsBuiltin() && o.Layer != userdirs.ConfigFile() && !sharedSettings[e.Key] {
+	for _, entry := range entries {
+		origin, ok := cfg.Origin(entry.Key)
+		if ok && !origin.IsBuiltin() && origin.Layer != userdirs.ConfigFile() && !sharedSettings[entry.Key] {
 			notes = append(notes, fmt.Sprintf(
-				"%s (%s) applies to the agent's sandboxes; evaluations use those of the official harness", e.Key, o))
+				"%s (%s) applies to the agent's sandboxes; evaluations use those of the official harness", entry.Key, origin))
 		}
 	}
 	return notes

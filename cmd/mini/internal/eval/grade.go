@@ -61,6 +61,7 @@ verdicts. Verdicts whose logs cannot be graded stay unchanged.`,
 	return cmd
 }
 
+// gradeFlags adds the flags of mini grade to cmd and returns their values.
 func gradeFlags(cmd *cobra.Command) *gradeOptions {
 	o := &gradeOptions{}
 	f := cmd.Flags()
@@ -73,21 +74,23 @@ func gradeFlags(cmd *cobra.Command) *gradeOptions {
 	return o
 }
 
-// maxListed is the largest number of logs that are listed without --verbose.
+// maxListed is the largest number of logs for which mini grade prints a line for each
+// log without --verbose.
 const maxListed = 20
 
-// gradeGC (a percentage) and gradeMemory (bytes) make the garbage collector run
-// less often as long as the process is small: grading allocates much.
+// gradeGCPercent makes the garbage collector run less often, because grading allocates
+// much memory. gradeMemory is the memory limit in bytes above which the collector runs
+// more often again.
 const (
-	gradeGC     = 400
-	gradeMemory = 224 << 20
+	gradeGCPercent = 400
+	gradeMemory    = 224 << 20
 )
 
 func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []string) error {
 	if len(o.Subsets) == 0 {
 		return usage.Errorf("--subset is required: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
-	found, err := savedlogs.FindLogs(paths)
+	search, err := savedlogs.FindLogs(paths)
 	if err != nil {
 		return usage.Wrap(err)
 	}
@@ -95,16 +98,16 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	rows, err := savedlogs.ReadRows(ctx, sources, found.IDs())
+	rows, err := savedlogs.ReadRows(ctx, sources, search.IDs())
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	folders, err := o.gradable(s, found.Folders, rows)
+	folders, err := o.gradable(s, search.Folders, rows)
 	if err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(gradeGC)
+		debug.SetGCPercent(gradeGCPercent)
 		debug.SetMemoryLimit(gradeMemory)
 	}
 	var totals savedlogs.Totals
@@ -114,30 +117,30 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		l := r.Line(rows)
-		totals.Add(l, r.Bytes)
+		line := r.Line(rows)
+		totals.Add(line, r.Bytes)
 		if name, ok := sets[r.Path]; ok {
-			totals.AddToSet(name, l)
+			totals.AddToSet(name, line)
 		}
-		if err := printLine(l); err != nil {
+		if err := printLine(line); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return o.finish(s, found, rows, totals)
+	return o.finish(s, search, rows, totals)
 }
 
 // gradable returns the folders whose instances have a row that can be graded.
 func (o *gradeOptions) gradable(
-	s cmdutil.Streams, all []savedlogs.Folder, rows savedlogs.Rows,
+	s cmdutil.Streams, candidates []savedlogs.Folder, rows savedlogs.Rows,
 ) ([]savedlogs.Folder, error) {
 	problem := o.rowProblem(rows)
 	if problem != "" && !o.skipUnknown {
 		return nil, usage.Errorf("%s; pass --skip-unknown to skip them", problem)
 	}
-	folders := slices.DeleteFunc(slices.Clone(all), func(f savedlogs.Folder) bool {
+	folders := slices.DeleteFunc(slices.Clone(candidates), func(f savedlogs.Folder) bool {
 		_, ok := rows.TestSpecs[f.InstanceID]
 		return !ok
 	})
@@ -146,13 +149,13 @@ func (o *gradeOptions) gradable(
 	}
 	if problem != "" {
 		_, _ = fmt.Fprintf(s.Err, "mini: skipped %s: %s\n",
-			text.Count(len(all)-len(folders), "log"), text.Printable(problem)) // best effort
+			text.Count(len(candidates)-len(folders), "log"), text.Printable(problem)) // best effort
 	}
 	return folders, nil
 }
 
-// rowProblem describes logs without a row and rows that cannot be graded. It
-// returns "" if there are none.
+// rowProblem describes the logs without a row and the rows that cannot be graded. It
+// returns "" if all logs can be graded.
 func (o *gradeOptions) rowProblem(rows savedlogs.Rows) string {
 	var parts []string
 	if n := len(rows.Unknown); n > 0 {
@@ -173,17 +176,18 @@ func (o *gradeOptions) rowProblem(rows savedlogs.Rows) string {
 	return strings.Join(parts, "; ")
 }
 
-// listsEach reports whether each log gets a line of output.
-func (o *gradeOptions) listsEach(logs int) bool { return o.verbose || logs <= maxListed }
+// printsEachLog reports whether mini grade prints a line for each log.
+func (o *gradeOptions) printsEachLog(logs int) bool { return o.verbose || logs <= maxListed }
 
-// printer returns a function that prints the result of one log.
+// printer returns a function that prints the result of one log, or nothing if there
+// are too many logs.
 func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line) error {
 	switch {
 	case o.json:
 		enc := json.NewEncoder(s.Out)
 		enc.SetEscapeHTML(false)
 		return func(l savedlogs.Line) error { return enc.Encode(l) }
-	case o.listsEach(logs):
+	case o.printsEachLog(logs):
 		return func(l savedlogs.Line) error { return report.WriteVerdict(s.Out, l, ui.Width(s.Out)) }
 	}
 	return func(savedlogs.Line) error { return nil }
@@ -192,29 +196,29 @@ func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line)
 // finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not
 // graded.
 func (o *gradeOptions) finish(
-	s cmdutil.Streams, found savedlogs.SearchResult, known savedlogs.Rows, t savedlogs.Totals,
+	s cmdutil.Streams, search savedlogs.SearchResult, datasetRows savedlogs.Rows, totals savedlogs.Totals,
 ) error {
-	if n := len(found.WithoutLog); n > 0 {
+	if n := len(search.WithoutLog); n > 0 {
 		_, _ = fmt.Fprintf(s.Err, "mini: %s of evaluations without a log: %s\n",
-			text.Count(n, "folder"), text.Printable(text.List(found.WithoutLog))) // best effort
+			text.Count(n, "folder"), text.Printable(text.List(search.WithoutLog))) // best effort
 	}
-	for _, skipped := range found.Skipped {
+	for _, skipped := range search.Skipped {
 		_, _ = fmt.Fprintln(s.Err, "mini: skipped", text.Printable(skipped.Path+": "+skipped.Reason)) // best effort
 	}
 	if !o.json {
 		var b strings.Builder
-		if o.listsEach(t.Logs) {
+		if o.printsEachLog(totals.Logs) {
 			b.WriteString("\n")
 		}
-		err := report.WriteTotals(&b, t, ui.Width(s.Out))
-		for _, e := range known.Editions {
-			b.WriteString(text.Printable(rows.FormatSource(e)) + "\n")
+		err := report.WriteTotals(&b, totals, ui.Width(s.Out))
+		for _, edition := range datasetRows.Editions {
+			b.WriteString(text.Printable(rows.FormatSource(edition)) + "\n")
 		}
 		if _, werr := io.WriteString(s.Out, b.String()); err != nil || werr != nil {
 			return errors.Join(err, werr)
 		}
 	}
-	if t.Graded() < t.Logs || len(found.Skipped) > 0 {
+	if totals.Graded() < totals.Logs || len(search.Skipped) > 0 {
 		return cmdutil.ErrIncomplete
 	}
 	return nil

@@ -25,19 +25,19 @@ import (
 
 // run evaluates the patches and prints the score.
 func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
-	p := progress.New(j.display, s, progress.Heading{IDs: j.ids(), Patches: len(j.tasks)})
-	defer p.Close()
-	if err := CheckCache(j.cfg.Eval.Cache); err != nil {
+	display := progress.New(j.display, s, progress.RunInfo{IDs: j.ids(), Patches: len(j.tasks)})
+	defer display.Close()
+	if err := PrepareCache(j.cfg.Eval.Cache); err != nil {
 		return err
 	}
 	var err error
 	if j.key, err = EnsureKey(ctx); err != nil {
 		return usage.Wrap(err)
 	}
-	// Connect to the engine before creating the folder: a failure leaves nothing
-	// behind.
-	var log *runner.Log
-	sandboxes, err := connect(ctx, kill, j.cfg, j.dir, s.Err, progress.Observe(func(e runner.Event) { log.Emit(e) }))
+	// Connect to the engine before creating the folder: if no engine responds, no
+	// empty folder is left behind.
+	var log *runner.EventLog
+	sandboxes, err := connect(ctx, kill, j.cfg, j.dir, s.Err, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,10 @@ func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
 	}
 	defer folder.Close() //nolint:errcheck // the process releases the lock anyway
 	folder.SetVerdictFilter(IsSignedByUser)
-	log = runner.NewLog(folder, p.Event)
+	log = runner.NewLog(folder, display.Event)
 	log.Redact = envopen.Redact(j.cfg)
-	sum, err := j.evaluate(ctx, p.Writer(), sandboxes, folder, log)
-	p.Close()
+	sum, err := j.evaluate(ctx, display.Writer(), sandboxes, folder, log)
+	display.Close()
 	err = errors.Join(err, sandboxes.Close())
 	if sum.PatchCount() > 0 {
 		err = errors.Join(err, folder.UpdateVerdicts(), j.conclude(ctx, s, sum, err))
@@ -58,9 +58,10 @@ func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
 	return cmdutil.MarkDiskFull(err, sum.PatchCount() > 0 && sum.IsComplete())
 }
 
-// evaluate evaluates the patches that have no valid verdict.
+// evaluate returns the verdicts of all patches. It runs tests only for patches without
+// a valid verdict.
 func (j *job) evaluate(
-	ctx context.Context, w io.Writer, sandboxes Sandboxes, folder *runner.Folder, log *runner.Log,
+	ctx context.Context, w io.Writer, sandboxes Sandboxes, folder *runner.Folder, log *runner.EventLog,
 ) (evaluate.Summary, error) {
 	c := j.config()
 	c.Folder, c.Log, c.Sandboxes = folder, log, sandboxes
@@ -74,18 +75,18 @@ func (j *job) evaluate(
 	if err := j.printHeading(w, len(pending)); err != nil {
 		return evaluate.Summary{}, usage.Wrap(err)
 	}
-	if len(pending) > 0 && j.patches.taskFor == nil { // the dataset's own patches are trusted
+	if len(pending) > 0 && j.patches.taskFor == nil { // gold and noop patches are trusted
 		sandboxes.Warn(ctx, w)
 	}
 	defer sandboxes.Prefetch(ctx, pending)()
 	return evaluate.Run(ctx, c, j.tasks)
 }
 
-// pending returns the instances of the tasks that need a container.
+// pending returns the instance of each task that needs a container.
 func (j *job) pending(ctx context.Context, c evaluate.Config) ([]datasets.Instance, error) {
-	known, err := c.FindReusable(ctx, j.dir, j.tasks)
+	verdicts, err := c.FindReusable(ctx, j.dir, j.tasks)
 	var pending []datasets.Instance
-	for i, class := range known {
+	for i, class := range verdicts {
 		if class == "" || class.IsFailure() && c.RerunFailed > 0 {
 			pending = append(pending, j.tasks[i].Instance)
 		}
@@ -93,8 +94,8 @@ func (j *job) pending(ctx context.Context, c evaluate.Config) ([]datasets.Instan
 	return pending, err
 }
 
-// printHeading prints the number of patches and the folder; pending is the
-// number of patches that need a container.
+// printHeading prints what is evaluated, and the folder. pending is the number of
+// patches that need a container.
 func (j *job) printHeading(w io.Writer, pending int) error {
 	line := fmt.Sprintf("mini eval: %s, %s of %s, %s",
 		text.Printable(strings.Join(j.Subsets, "+")), text.Count(len(j.tasks), "patch"),
@@ -132,25 +133,25 @@ type result struct {
 	RunID   string                    `json:"run_id"`
 	Summary evaluate.Summary          `json:"summary"`
 	Score   report.Score              `json:"score"`
-	Samples *report.RepetitionSummary `json:"samples,omitempty"` // nil unless instances have several attempts (-k)
+	Samples *report.RepetitionSummary `json:"samples,omitempty"` // nil unless the run has several attempts per instance (-k)
 }
 
-// conclude prints the score and returns the error that the command ends with.
-// failed is the error of the evaluation.
-func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summary, failed error) error {
-	e := report.Evaluation{
+// conclude prints the score and returns the error that the command ends with, except
+// runErr, the error of the evaluation.
+func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summary, runErr error) error {
+	evaluation := report.Evaluation{
 		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished,
-		IDs: j.ids(), Official: sum.Official, Now: time.Now(),
+		IDs: j.ids(), Official: sum.OfficialPath, Now: time.Now(),
 	}
 	if j.patches.run != "" {
 		if run, err := runner.ReadRun(j.patches.run); err == nil {
-			e.Run = run
+			evaluation.Run = run
 		}
 	}
-	score := report.NewScore(e)
+	score := report.NewScore(evaluation)
 	var repetitions *report.RepetitionSummary
-	if e.Run != nil && len(j.patches.repetitions) > 0 {
-		repetitions = report.NewRepetitionSummary(e.Run, j.ids())
+	if evaluation.Run != nil && len(j.patches.repetitions) > 0 {
+		repetitions = report.NewRepetitionSummary(evaluation.Run, j.ids())
 	}
 	var err error
 	if j.json {
@@ -163,7 +164,7 @@ func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summ
 		err = errors.Join(err, j.printMissing(s.Out))
 	}
 	switch {
-	case err != nil || failed != nil:
+	case err != nil || runErr != nil:
 		return err
 	case sum.IsComplete():
 		return nil

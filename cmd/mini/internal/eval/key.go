@@ -19,7 +19,7 @@ import (
 // verdictKeySize is the length of the key that signs verdicts, in bytes.
 const verdictKeySize = 32
 
-// verdictKeyPath returns the path of the user's key. It is outside of all run
+// verdictKeyPath returns the path of the user's key. The key is outside of all run
 // folders, so that verdicts in a downloaded run do not count as the user's own.
 func verdictKeyPath() string { return filepath.Join(userdirs.StateDir(), "mini", "verdict.key") }
 
@@ -57,8 +57,8 @@ func EnsureKey(ctx context.Context) ([]byte, error) {
 	return readVerdictKey()
 }
 
-// IsSignedByUser reports whether a verdict record is signed with the user's key.
-// It reads the key each time, because an evaluation may just have created it.
+// IsSignedByUser reports whether a verdict record is signed with the user's key. It
+// reads the key at each call, because an evaluation may create the key meanwhile.
 func IsSignedByUser(record verdicts.Record) bool {
 	key, err := readVerdictKey()
 	return err == nil && record.IsSignedBy(key)

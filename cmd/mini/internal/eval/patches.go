@@ -20,22 +20,22 @@ import (
 // patches holds the patches to evaluate: predictions, or a patch derived from
 // each row (gold and noop).
 type patches struct {
-	name     string
-	list     []trajectories.Prediction
-	warnings []string
-	// taskFor returns the gold or noop patch of a row; nil for predictions.
+	name        string // value of -p
+	predictions []trajectories.Prediction
+	warnings    []string
+	// taskFor returns the task for the gold or noop patch of a row; nil for predictions.
 	taskFor func(datasets.Instance) evaluate.Task
 	// run is the folder of the run that made the predictions; "" if unknown.
 	run string
-	// repetitions are the submissions of a run with -k after the first one.
+	// repetitions are the submissions of a run with -k, without the first of each instance.
 	repetitions []runner.Submission
 }
 
-// predsFile is the name of a run's file of predictions.
+// predsFile is the name of the file of predictions in the folder of a run.
 const predsFile = "preds.json"
 
-// readPatches reads the patches that -p names. Files named gold or noop have to
-// be given as ./gold and ./noop.
+// readPatches reads the patches that -p names. The words gold and noop do not name
+// files; users can pass such files as ./gold and ./noop.
 func readPatches(name string) (patches, error) {
 	switch name {
 	case "":
@@ -69,21 +69,21 @@ func readPatches(name string) (patches, error) {
 	if err != nil {
 		return p, err
 	}
-	p.list = read.List
+	p.predictions = read.List
 	for _, w := range read.Warnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path, w))
 	}
 	if err := p.findRepetitions(); err != nil {
 		return p, err
 	}
-	if len(p.list)+len(p.repetitions) == 0 {
+	if len(p.predictions)+len(p.repetitions) == 0 {
 		return p, usage.Errorf("%s has no predictions", path)
 	}
 	return p, nil
 }
 
-// findRepetitions reads the submissions of a run that preds.json does not hold.
-// It does nothing if -p names the file instead of the folder.
+// findRepetitions reads the submissions of a run that preds.json does not contain. It
+// does nothing if -p names the file instead of the folder.
 func (p *patches) findRepetitions() error {
 	if p.run == "" || filepath.Clean(p.name) != p.run {
 		return nil
@@ -102,7 +102,7 @@ func (p *patches) findRepetitions() error {
 // without a model name.
 const namelessModel = "None"
 
-// tasks returns a task for each patch of a row.
+// tasks returns a task for each patch of the instance in. byID has the predictions.
 func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Prediction) []evaluate.Task {
 	if p.taskFor != nil {
 		return []evaluate.Task{p.taskFor(in)}
@@ -121,14 +121,14 @@ func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Predic
 	return tasks
 }
 
-// includes reports whether there is a patch for an instance.
+// includes reports whether the instance has a patch.
 func (p patches) includes(id string, byID map[string]trajectories.Prediction) bool {
 	_, ok := byID[id]
 	return ok || p.taskFor != nil ||
 		slices.ContainsFunc(p.repetitions, func(s runner.Submission) bool { return s.InstanceID == id })
 }
 
-// NewTask returns the task of evaluating a prediction.
+// NewTask returns a task that evaluates a prediction.
 func NewTask(in datasets.Instance, p trajectories.Prediction) evaluate.Task {
 	model := p.Model
 	if model == "" {
@@ -140,26 +140,26 @@ func NewTask(in datasets.Instance, p trajectories.Prediction) evaluate.Task {
 	return evaluate.NewTask(in, model, []byte(p.Patch))
 }
 
-// useRunDataset selects the datasets of the run that made the patches, and its
-// rows if no flag selects others.
+// useRunDataset selects the datasets of the run that made the patches. Unless a flag
+// selects rows, it also selects the rows of the run.
 func (o *options) useRunDataset(run string) error {
 	r, err := runner.ReadRun(run)
 	if err != nil {
 		return err
 	}
-	d := r.Manifest.Dataset
-	o.runSources = d.Editions
-	for _, e := range d.Editions {
-		o.Subsets = append(o.Subsets, e.Name)
-		if len(d.Editions) == 1 && o.Split == "" {
-			o.Split = e.Split
+	dataset := r.Manifest.Dataset
+	o.runSources = dataset.Editions
+	for _, source := range dataset.Editions {
+		o.Subsets = append(o.Subsets, source.Name)
+		if len(dataset.Editions) == 1 && o.Split == "" {
+			o.Split = source.Split
 		}
 	}
 	if o.selection.Filter != "" || o.selection.Slice != "" || len(o.selection.IDs) > 0 {
 		return nil
 	}
-	data, err := json.Marshal(d.Selection)
-	if err == nil && d.Selection != nil {
+	data, err := json.Marshal(dataset.Selection)
+	if err == nil && dataset.Selection != nil {
 		err = json.Unmarshal(data, &o.selection)
 	}
 	if err != nil {

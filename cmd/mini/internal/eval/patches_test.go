@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// A run may have submissions of later repetitions only; its file of predictions
-// is empty then.
+// A run may have submissions of later repetitions only. Its file of predictions is then
+// empty.
 func TestPatchesOfLaterRepetitionsOnly(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"preds.json": "{}", "run.json": `{"format":"mini-1"}`} {
@@ -34,7 +34,7 @@ func TestPatchesOfLaterRepetitionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := readPatches(dir)
-	if err != nil || len(p.list) != 0 || len(p.repetitions) != 1 || p.repetitions[0].Repetition != 2 || p.repetitions[0].Patch != "p" || !p.includes("a", nil) {
+	if err != nil || len(p.predictions) != 0 || len(p.repetitions) != 1 || p.repetitions[0].Repetition != 2 || p.repetitions[0].Patch != "p" || !p.includes("a", nil) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := readPatches(filepath.Join(dir, "preds.json")); err == nil {

@@ -21,7 +21,7 @@ type plan struct {
 	Selected int                   `json:"selected"` // number of rows, with or without a patch
 	Patches  []plannedPatch        `json:"patches"`
 	Known    int                   `json:"known"` // number of patches with a valid verdict
-	// Notes list skipped patches and anything unusual.
+	// Notes describe skipped patches and datasets that have changed since the run.
 	Notes   []string      `json:"notes,omitempty"`
 	Folder  string        `json:"folder"`
 	RunID   string        `json:"run_id"`
@@ -29,7 +29,7 @@ type plan struct {
 	Timeout float64       `json:"timeout_seconds"`
 	Network string        `json:"network"`
 	Images  dryrun.Images `json:"images"`
-	// Obstacle is the reason why the evaluation would not start; "" if it would.
+	// Obstacle is the reason why the evaluation cannot start; "" if it can.
 	Obstacle string `json:"obstacle,omitempty"`
 }
 
@@ -52,18 +52,18 @@ func (j *job) plan(ctx context.Context) (plan, error) {
 	}
 	c := j.config()
 	offline := func(e *docker.EngineConfig) { e.Images.Registry = nil }
-	if store, done, err := envopen.OpenImages(ctx, j.cfg, false, nil, offline); err == nil {
-		defer done() //nolint:errcheck // only reads
+	if store, closeStore, err := envopen.OpenImages(ctx, j.cfg, false, nil, offline); err == nil {
+		defer closeStore() //nolint:errcheck // only reads
 		c.Sandboxes = Sandboxes{&envopen.Sandboxes{Images: store}, containerConfig(j.cfg, j.dir, e.Network)}
 	}
-	known, err := c.FindReusable(ctx, j.dir, j.tasks)
+	reusable, err := c.FindReusable(ctx, j.dir, j.tasks)
 	if err != nil {
 		return p, err
 	}
 	var needed []imagestore.Request
 	for i, t := range j.tasks {
 		item := plannedPatch{
-			ID: t.Instance.ID, Repetition: t.Repetition, Model: t.Model, Image: t.Instance.ImageName(), Verdict: known[i],
+			ID: t.Instance.ID, Repetition: t.Repetition, Model: t.Model, Image: t.Instance.ImageName(), Verdict: reusable[i],
 		}
 		p.Patches = append(p.Patches, item)
 		if item.Verdict == "" {
@@ -81,16 +81,16 @@ func (j *job) plan(ctx context.Context) (plan, error) {
 
 // text formats the plan for people.
 func (p plan) text() string {
-	var s dryrun.Text
+	var s dryrun.PlanText
 	line := s.Line
 	s.WriteString("dry run: nothing is started\n\n")
 	for i, e := range p.Datasets {
-		line(dryrun.Label(i, "dataset"), "%s", rows.FormatSource(e))
+		line(dryrun.LineLabel(i, "dataset"), "%s", rows.FormatSource(e))
 	}
 	line("patches", "%d, for %s; %d with a valid verdict, %d to run",
 		len(p.Patches), text.Count(p.Selected, "instance"), p.Known, len(p.Patches)-p.Known)
 	for i, note := range p.Notes {
-		line(dryrun.Label(i, "note"), "%s", note)
+		line(dryrun.LineLabel(i, "note"), "%s", note)
 	}
 	line("sandboxes", "as in the official harness, network %s, %s, timeout %g s",
 		p.Network, text.Count(p.Workers, "worker"), p.Timeout)
@@ -100,14 +100,14 @@ func (p plan) text() string {
 	}
 	line("folder", "%s, run id %s", p.Folder, p.RunID)
 	if p.Obstacle != "" {
-		line("BUT", "it would not start: %s", p.Obstacle)
+		line("problem", "the evaluation cannot start: %s", p.Obstacle)
 	}
 	s.WriteString("\npatches, in order:\n")
-	for i, in := range p.Patches {
+	for i, patch := range p.Patches {
 		if s.Truncate(i, len(p.Patches)) {
 			break
 		}
-		s.WriteString(text.Printable(fmt.Sprintf("  %-40s %s", in.ID, cmp.Or(string(in.Verdict), in.Image))) + "\n")
+		s.WriteString(text.Printable(fmt.Sprintf("  %-40s %s", patch.ID, cmp.Or(string(patch.Verdict), patch.Image))) + "\n")
 	}
 	return s.String()
 }

@@ -31,29 +31,29 @@ type job struct {
 	// selected are the ids of the selected rows, with or without a patch.
 	selected []string
 	tasks    []evaluate.Task
-	notes    []string // skipped patches and anything unusual
+	notes    []string // skipped patches, and datasets that have changed since the run
 	dir      string
-	key      []byte // signs the user's verdicts; nil if it does not exist yet
-	display  string
+	key      []byte // signs verdicts as the user's own; nil if the user has no key yet
+	display  string // kind of progress display
 }
 
-// prepare checks the flags and loads patches and rows. It writes only to the
-// cache of datasets.
+// prepare validates the flags and loads the patches and the rows. It writes only to
+// the cache of datasets.
 func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) {
 	cfg, err := o.settings(s)
 	if err != nil {
 		return nil, err
 	}
-	kind, err := progress.Choose(o.progress, progress.DetectTerminal(s), ProgressKinds)
+	display, err := progress.Choose(o.progress, progress.DetectTerminal(s), ProgressKinds)
 	if err != nil && !o.dryRun {
 		return nil, err
 	}
-	p, err := readPatches(o.patches)
+	patches, err := readPatches(o.patches)
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Subsets) == 0 && p.run != "" {
-		if err := o.useRunDataset(p.run); err != nil {
+	if len(o.Subsets) == 0 && patches.run != "" {
+		if err := o.useRunDataset(patches.run); err != nil {
 			return nil, err
 		}
 	}
@@ -67,14 +67,14 @@ func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) 
 	if err != nil {
 		return nil, err
 	}
-	j := &job{options: o, cfg: cfg, patches: p, display: kind, dir: o.folder(p), key: key}
+	j := &job{options: o, cfg: cfg, patches: patches, display: display, dir: o.folder(patches), key: key}
 	if err := runner.CheckFolder(j.dir); err != nil {
 		return nil, err
 	}
 	if err := j.load(ctx, s); err != nil {
 		return nil, err
 	}
-	for _, line := range slices.Concat(p.warnings, j.notes) {
+	for _, line := range slices.Concat(patches.warnings, j.notes) {
 		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(line)) // best effort
 	}
 	return j, nil
@@ -83,8 +83,8 @@ func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) 
 // ProgressKinds are the values of --progress; mini eval has no live view.
 var ProgressKinds = []string{progress.Plain, progress.JSON, progress.None}
 
-// folder returns the folder for the verdicts: by default that of the run that
-// made the patches.
+// folder returns the folder for the verdicts: that of -o, of the run that made the
+// patches, or a new one.
 func (o *options) folder(p patches) string {
 	if o.output == "" && p.run != "" {
 		return p.run
@@ -98,21 +98,21 @@ func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
 	if err != nil {
 		return err
 	}
-	known, err := allIDs(ctx, sources)
+	ids, err := allIDs(ctx, sources)
 	if err != nil {
 		return err
 	}
-	if j.selected, err = j.selection.Apply(known); err != nil {
+	if j.selected, err = j.selection.Apply(ids); err != nil {
 		return err
 	}
-	if err := j.checkUnknown(known); err != nil {
+	if err := j.checkUnknown(ids); err != nil {
 		return err
 	}
-	byID := trajectories.Predictions{List: j.patches.list}.ByID()
+	byID := trajectories.Predictions{List: j.patches.predictions}.ByID()
 	wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.includes(id, byID) })
 	name := strings.Join(j.Subsets, "+")
 	if len(wanted) == 0 && len(j.selected) == 0 {
-		return usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(known), name)
+		return usage.Errorf("--instance, --filter and --slice select none of the %d instances of %s", len(ids), name)
 	}
 	if len(wanted) == 0 {
 		return usage.Errorf("%s: no prediction is for a selected instance of %s", j.patches.name, name)
@@ -131,33 +131,34 @@ func (j *job) load(ctx context.Context, s cmdutil.Streams) error {
 
 // allIDs returns the ids of the sources in their order, without duplicates.
 func allIDs(ctx context.Context, sources []datasets.Source) ([]string, error) {
-	var all []string
-	known := map[string]bool{}
+	var result []string
+	seen := map[string]bool{}
 	for _, source := range sources {
 		ids, err := datasets.IDs(ctx, source)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range ids {
-			if !known[id] {
-				known[id] = true
-				all = append(all, id)
+			if !seen[id] {
+				seen[id] = true
+				result = append(result, id)
 			}
 		}
 	}
-	return all, nil
+	return result, nil
 }
 
-// checkUnknown returns an error for predictions whose instances are not in the
-// datasets, or adds a note with --skip-unknown.
-func (j *job) checkUnknown(known []string) error {
-	has := make(map[string]bool, len(known))
-	for _, id := range known {
-		has[id] = true
+// checkUnknown returns an error if predictions are for instances that the datasets do
+// not contain. With --skip-unknown, it adds a note instead. ids are those in the
+// datasets.
+func (j *job) checkUnknown(ids []string) error {
+	isKnown := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		isKnown[id] = true
 	}
 	var unknown []string
-	for _, p := range j.patches.list {
-		if !has[p.InstanceID] {
+	for _, p := range j.patches.predictions {
+		if !isKnown[p.InstanceID] {
 			unknown = append(unknown, p.InstanceID)
 		}
 	}
@@ -169,13 +170,14 @@ func (j *job) checkUnknown(known []string) error {
 		j.notes = append(j.notes, problem+"; skipped")
 		return nil
 	}
-	if near := datasets.ClosestIDs(unknown[0], known, 2); len(near) > 0 {
+	if near := datasets.ClosestIDs(unknown[0], ids, 2); len(near) > 0 {
 		problem += fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
 	}
 	return usage.Errorf("%s; pass --skip-unknown to skip them", problem)
 }
 
-// makeTasks creates a task for each patch whose row can be graded.
+// makeTasks creates a task for each patch whose row can be graded. For other patches,
+// it returns an error or, with --skip-unknown, adds a note.
 func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 	var ungradable []string
 	for _, in := range j.set.Instances {
@@ -183,7 +185,7 @@ func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 		if len(tasks) == 0 {
 			continue
 		}
-		if err := j.config().CheckTask(tasks[0]); err != nil { // tasks of a row have the same errors
+		if err := j.config().CheckTask(tasks[0]); err != nil { // all tasks of a row have the same error
 			ungradable = append(ungradable, err.Error())
 			continue
 		}
@@ -206,17 +208,16 @@ func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 	return nil
 }
 
-// config returns the configuration of the evaluation without folder, log and
-// sandboxes.
+// config returns the configuration of the evaluation. The caller sets the folder, the
+// log and the sandboxes.
 func (j *job) config() evaluate.Config {
 	c := EvaluateConfig(j.cfg)
 	c.RunID, c.Selected, c.Editions = j.runID, j.selected, j.set.Sources
-	c.Key, c.TrustLogs = j.key, j.trustLogs
+	c.SigningKey, c.TrustLogs = j.key, j.trustLogs
 	return c
 }
 
-// EvaluateConfig returns the configuration of an evaluation under the default
-// run id.
+// EvaluateConfig returns the configuration of an evaluation with the default run id.
 func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
 	e := cfg.Eval
 	return evaluate.Config{
@@ -226,9 +227,9 @@ func EvaluateConfig(cfg *configs.Resolved) evaluate.Config {
 	}
 }
 
-// CheckCache creates the folder of shared verdicts and checks that it is
+// PrepareCache creates the folder of shared verdicts and checks that it is
 // writable.
-func CheckCache(dir string) error {
+func PrepareCache(dir string) error {
 	if dir == "" {
 		return nil
 	}

@@ -53,8 +53,8 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 		defer folder.Close() //nolint:errcheck // the process releases the lock anyway
 		folder.SetVerdictFilter(IsSignedByUser)
 	}
-	found, err := verdicts.Read(dir)
-	if err == nil && len(found.Verdicts)+len(found.Unreadable) == 0 {
+	recorded, err := verdicts.Read(dir)
+	if err == nil && len(recorded.Verdicts)+len(recorded.Unreadable) == 0 {
 		err = usage.Errorf("%s has no evaluations by mini; to grade its logs, run mini grade --subset SET %s", dir, dir)
 	}
 	if err != nil {
@@ -64,12 +64,12 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	rows, editions, err := o.loadRows(ctx, s, dir, found)
+	rows, editions, err := o.loadRows(ctx, s, dir, recorded)
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	res, err := regrade.Folder(ctx, regrade.Config{
-		Dir: dir, Verdicts: found.Verdicts, Instances: rows, Editions: editions,
+	res, err := regrade.Run(ctx, regrade.Config{
+		Dir: dir, Verdicts: recorded.Verdicts, Instances: rows, Editions: editions,
 		DryRun: o.dryRun, Now: time.Now(), SigningKey: key,
 	})
 	if err == nil && folder != nil {
@@ -78,10 +78,10 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 	if err != nil {
 		return err
 	}
-	if err := o.printRegraded(s, dir, found, res, editions); err != nil {
+	if err := o.printRegraded(s, dir, recorded, res, editions); err != nil {
 		return err
 	}
-	if len(res.Failed)+len(found.Unreadable) > 0 {
+	if len(res.Failed)+len(recorded.Unreadable) > 0 {
 		return cmdutil.ErrIncomplete
 	}
 	return nil
@@ -89,23 +89,23 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 
 // loadRows loads the rows of the instances that have verdicts.
 func (o *gradeOptions) loadRows(
-	ctx context.Context, s cmdutil.Streams, dir string, found verdicts.Set,
+	ctx context.Context, s cmdutil.Streams, dir string, recorded verdicts.Set,
 ) (map[string]datasets.Instance, []datasets.SourceInfo, error) {
-	sources, err := o.sources(ctx, s, dir, found)
+	sources, err := o.sources(ctx, s, dir, recorded)
 	if err != nil {
 		return nil, nil, err
 	}
-	known, err := allIDs(ctx, sources)
+	ids, err := allIDs(ctx, sources)
 	if err != nil {
 		return nil, nil, err
 	}
-	var sel datasets.Selection
-	for _, v := range found.Verdicts {
-		if slices.Contains(known, v.Instance) && !slices.Contains(sel.IDs, v.Instance) {
-			sel.IDs = append(sel.IDs, v.Instance)
+	var selection datasets.Selection
+	for _, verdict := range recorded.Verdicts {
+		if slices.Contains(ids, verdict.Instance) && !slices.Contains(selection.IDs, verdict.Instance) {
+			selection.IDs = append(selection.IDs, verdict.Instance)
 		}
 	}
-	if len(sel.IDs) == 0 {
+	if len(selection.IDs) == 0 {
 		var names []string
 		for _, src := range sources {
 			names = append(names, src.Name)
@@ -113,7 +113,7 @@ func (o *gradeOptions) loadRows(
 		return nil, nil, usage.Errorf("%s has none of the evaluated instances of %s; name the dataset with --subset",
 			strings.Join(names, ", "), dir)
 	}
-	set, err := datasets.Load(ctx, sources, sel)
+	set, err := datasets.Load(ctx, sources, selection)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,11 +125,11 @@ func (o *gradeOptions) loadRows(
 }
 
 // sources opens the datasets of --subset, or else those of the run.
-func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir string, found verdicts.Set) ([]datasets.Source, error) {
+func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir string, recorded verdicts.Set) ([]datasets.Source, error) {
 	if len(o.Subsets) > 0 {
 		return o.OpenAll(ctx, s)
 	}
-	editions := recordedEditions(dir, found)
+	editions := recordedEditions(dir, recorded)
 	if len(editions) == 0 {
 		return nil, usage.Errorf("%s names no dataset; name it with --subset", dir)
 	}
@@ -147,22 +147,24 @@ func (o *gradeOptions) sources(ctx context.Context, s cmdutil.Streams, dir strin
 	return sources, nil
 }
 
-// recordedEditions returns the datasets that the manifest of the run names, or
-// else its verdicts.
-func recordedEditions(dir string, found verdicts.Set) []datasets.SourceInfo {
+// recordedEditions returns the datasets in the manifest of the run or, without a
+// manifest, in its verdicts.
+func recordedEditions(dir string, recorded verdicts.Set) []datasets.SourceInfo {
 	if run, err := runner.ReadRun(dir); err == nil && len(run.Manifest.Dataset.Editions) > 0 {
 		return run.Manifest.Dataset.Editions
 	}
 	var editions []datasets.SourceInfo
-	add := func(e datasets.SourceInfo) {
-		same := func(o datasets.SourceInfo) bool { return o.Name == e.Name && o.Split == e.Split }
-		if e.Name != "" && !slices.ContainsFunc(editions, same) {
-			editions = append(editions, e)
+	add := func(edition datasets.SourceInfo) {
+		same := func(other datasets.SourceInfo) bool {
+			return other.Name == edition.Name && other.Split == edition.Split
+		}
+		if edition.Name != "" && !slices.ContainsFunc(editions, same) {
+			editions = append(editions, edition)
 		}
 	}
-	for _, v := range found.Verdicts {
-		for _, e := range v.Basis.Editions {
-			add(e)
+	for _, v := range recorded.Verdicts {
+		for _, edition := range v.Basis.Editions {
+			add(edition)
 		}
 	}
 	return editions
@@ -170,11 +172,11 @@ func recordedEditions(dir string, found verdicts.Set) []datasets.SourceInfo {
 
 // printRegraded prints the changed verdicts and the new scores.
 func (o *gradeOptions) printRegraded(
-	s cmdutil.Streams, dir string, found verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
+	s cmdutil.Streams, dir string, recorded verdicts.Set, res regrade.Result, editions []datasets.SourceInfo,
 ) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
-		run = nil // the folder holds evaluations only
+		run = nil // the folder contains only evaluations
 	}
 	scores := report.NewScores(verdicts.Set{Dir: dir, Verdicts: res.Records}, run, nil, time.Now())
 	if o.json {
@@ -185,7 +187,7 @@ func (o *gradeOptions) printRegraded(
 			Unread   []string              `json:"unread,omitempty"`
 			Editions []datasets.SourceInfo `json:"dataset"`
 			Scores   []report.Score        `json:"scores"`
-		}{dir, o.dryRun, res, found.Unreadable, editions, scores})
+		}{dir, o.dryRun, res, recorded.Unreadable, editions, scores})
 	}
-	return report.WriteRegraded(s.Out, res, found.Unreadable, scores, o.dryRun, ui.Width(s.Out))
+	return report.WriteRegraded(s.Out, res, recorded.Unreadable, scores, o.dryRun, ui.Width(s.Out))
 }

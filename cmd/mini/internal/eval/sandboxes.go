@@ -17,21 +17,21 @@ import (
 	"github.com/minibench/mini/runner/evaluate"
 )
 
-// containerProfile describes containerConfig in verdicts: verdicts of different
+// containerProfile describes containerConfig in verdicts. Verdicts with different
 // profiles are not comparable.
 const containerProfile = "root, SYS_ADMIN, no bound on memory"
 
-// pidsLimit is more than any test suite needs and less than a machine can take.
-// The official containers have no limit.
+// pidsLimit is more than any test suite needs, and few enough for any machine. The
+// official containers have no limit.
 const pidsLimit = 32768
 
-// containerConfig returns the configuration of all evaluation containers. It
-// follows the official harness; of the agent's settings only the platform
-// applies, because it selects the images.
+// containerConfig returns the configuration of all evaluation containers. It follows
+// the official harness. Of the agent's settings, only the platform applies, because it
+// selects the images.
 //
-// SYS_ADMIN lets a patch forge the helper's reports, as it can in the official
-// harness; some browsers need it. Verdicts depend on the log only, and their
-// flags mark suspicious logs.
+// As in the official harness, containers have SYS_ADMIN, which some browsers need. With
+// it, a patch could forge the helper's reports. Verdicts therefore depend only on the
+// log, and their flags mark suspicious logs.
 func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
 	return docker.Config{
 		Platform:      cfg.Environment.Platform,
@@ -43,7 +43,7 @@ func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
 		CapDrop:       []string{}, // not nil: keep the engine's default capabilities
 		CapAdd:        []string{"SYS_ADMIN"},
 		NewPrivileges: true,
-		Force:         true,
+		AllowUnsafe:   true,
 		Run:           envopen.RunLabel(run),
 	}
 }
@@ -68,8 +68,8 @@ func (s Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Environ
 
 // Identify implements evaluate.Identifying.
 func (s Sandboxes) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
-	img, here, err := s.Images.Lookup(ctx, imageRequest(s.base, in))
-	if err != nil || !here {
+	img, present, err := s.Images.Lookup(ctx, imageRequest(s.base, in))
+	if err != nil || !present {
 		return evaluate.Image{}, err
 	}
 	return evaluate.Image{ID: img.ID, Digest: img.Digest, Arch: img.Arch}, nil
@@ -88,22 +88,22 @@ func (s Sandboxes) imageRequests(rows []datasets.Instance) []imagestore.Request 
 	return requests
 }
 
-// imageRequest returns the request for the instance's own image, which
-// environment.image does not replace in evaluations.
+// imageRequest returns the request for the instance's own image. environment.image does
+// not apply to evaluations.
 func imageRequest(c docker.Config, in datasets.Instance) imagestore.Request {
 	return imagestore.Request{Ref: in.ImageName(), Platform: c.Platform, Requester: in.ID}
 }
 
-// NewSandboxes returns the evaluation sandboxes of a run on the engine of s.
+// NewSandboxes returns the evaluation sandboxes of a run. They use the engine of s.
 func NewSandboxes(ctx context.Context, s *envopen.Sandboxes, cfg *configs.Resolved, run string) (Sandboxes, error) {
-	b := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network)}
-	return b, s.Engine.Check(ctx, envopen.WithAnyImage(b.base))
+	sandboxes := Sandboxes{s, containerConfig(cfg, run, cfg.Eval.Network)}
+	return sandboxes, s.Engine.Check(ctx, envopen.WithPlaceholderImage(sandboxes.base))
 }
 
 // Warn prints a warning if patches could harm the engine's machine.
 func (s Sandboxes) Warn(ctx context.Context, w io.Writer) {
 	text, err := s.Engine.IsolationWarning(ctx, s.base)
-	if err == nil && text != "" { // later calls report an engine that does not answer
+	if err == nil && text != "" { // later calls report errors of the engine
 		_, _ = fmt.Fprintln(w, cmdutil.FormatNote("warning: "+text)) // best effort
 	}
 }
@@ -116,9 +116,9 @@ func connect(
 	if err != nil {
 		return Sandboxes{}, err
 	}
-	b, err := NewSandboxes(ctx, s, cfg, run)
+	sandboxes, err := NewSandboxes(ctx, s, cfg, run)
 	if err != nil {
-		return b, errors.Join(usage.Wrap(err), s.Close())
+		return sandboxes, errors.Join(usage.Wrap(err), s.Close())
 	}
-	return b, nil
+	return sandboxes, nil
 }

@@ -13,7 +13,7 @@ import (
 func TestContainerConfig(t *testing.T) {
 	plain := &configs.Resolved{}
 	c := containerConfig(plain, "run", "bridge")
-	if err := envopen.WithAnyImage(c).Validate(); err != nil {
+	if err := envopen.WithPlaceholderImage(c).Validate(); err != nil {
 		t.Error(err)
 	}
 	if c.User != "root" || c.Network != "bridge" || !cmp.Equal(c.CapAdd, []string{"SYS_ADMIN"}) || c.CapDrop == nil || len(c.CapDrop) > 0 {

@@ -25,8 +25,8 @@ import (
 // branchFlags are the flags that require --from-step.
 var branchFlags = []string{"model", "local", "model-class", "replies", "cost-limit", "force"}
 
-// branchKeys are additional settings that a branch takes from its recording, so
-// that the conversation continues under the same rules.
+// branchKeys are settings that a branch takes from its recording in addition to
+// recordedKeys, so that the conversation continues under the same rules.
 var branchKeys = []string{
 	"agent.system_template", "agent.instance_template", "agent.observation_template", "agent.format_error_template",
 	"agent.protocol", "agent.action_regex", "agent.action_tag", "agent.tool_calls", "agent.plain_reply", "agent.step_limit", "agent.cost_limit",
@@ -35,69 +35,70 @@ var branchKeys = []string{
 }
 
 // branch continues each recording from a step, as attempts of a new run.
-func (o *options) branch(ctx, kill context.Context, s cmdutil.Streams, all []*recording) error {
-	j, err := o.prepareBranch(ctx, s, all)
+func (o *options) branch(ctx, kill context.Context, s cmdutil.Streams, recordings []*recording) error {
+	j, err := o.prepareBranch(ctx, s, recordings)
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	return j.Run(ctx, kill, s)
 }
 
-// prepareBranch validates the recordings and the settings, and returns the
-// batch that works on the branches.
-func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, all []*recording) (*bench.Job, error) {
-	for _, r := range all {
-		if r.failed != nil {
-			return nil, r.failed
+// prepareBranch validates the recordings and the settings, and returns the batch that
+// continues the recordings.
+func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordings []*recording) (*bench.Job, error) {
+	for _, r := range recordings {
+		if r.err != nil {
+			return nil, r.err
 		}
 	}
 	if _, err := o.MergeLocal(ctx, "swebench"); err != nil {
 		return nil, err
 	}
 	o.PrintLocalModel(s.Err)
-	known, err := o.rows(ctx, s, all)
+	rowsByID, err := o.rows(ctx, s, recordings)
 	if err != nil {
 		return nil, err
 	}
-	branch := &runner.Branch{Parents: map[string]runner.Parent{}, Force: o.force}
+	branch := &runner.Branch{Parents: map[string]runner.BranchParent{}, Force: o.force}
 	var rows []datasets.Instance
 	var settings []recordedSetting
-	for _, r := range all {
-		r.setRow(known)
-		theirs, err := o.branchSettings(r)
-		switch _, twice := branch.Parents[r.row.ID]; {
+	for _, r := range recordings {
+		r.setRow(rowsByID)
+		recorded, err := o.branchSettings(r)
+		switch _, duplicate := branch.Parents[r.row.ID]; {
 		case err != nil:
 			return nil, err
-		case twice:
+		case duplicate:
 			return nil, usage.Errorf("%s and another recording are both on %s; pass only one of them", r.path, text.Printable(r.id))
-		case len(rows) > 0 && (!slices.Equal(theirs, settings) || r.isDemo != all[0].isDemo):
-			return nil, usage.Errorf("%s and %s have different settings; pass only one of them", r.path, all[0].path)
+		case len(rows) > 0 && (!slices.Equal(recorded, settings) || r.isDemo != recordings[0].isDemo):
+			return nil, usage.Errorf("%s and %s have different settings; pass only one of them", r.path, recordings[0].path)
 		}
-		settings = theirs
+		settings = recorded
 		if branch.Parents[r.row.ID], err = o.parent(r); err != nil {
 			return nil, usage.Errorf("%s: %w", r.path, err)
 		}
 		rows = append(rows, r.row)
 	}
-	cfg, err := o.configure(all[0], settings)
+	cfg, err := o.configure(recordings[0], settings)
 	if err == nil {
-		err = o.checkSandbox(cfg, all[0])
+		err = o.checkSandbox(cfg, recordings[0])
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProtocol(cfg, all[0], settings); err != nil {
+	if err := checkProtocol(cfg, recordings[0], settings); err != nil {
 		return nil, err
 	}
-	return o.branchJob(s, cfg, branch, rows, all[0])
+	return o.branchJob(s, cfg, branch, rows, recordings[0])
 }
 
-// branchJob returns the batch that works on the branches.
+// branchJob returns the batch that continues recordings as described by b. first is
+// the first recording; all have the same settings.
 func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.Branch, rows []datasets.Instance, first *recording) (*bench.Job, error) {
 	if err := settings.CheckModelNames(cfg); err != nil {
 		return nil, err
 	}
-	a, err := setup.NewAgent(cfg, rows)
+	agent, err := setup.NewAgent(cfg, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +106,16 @@ func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.
 	if err != nil {
 		return nil, err
 	}
-	options := &bench.Options{Flags: o.Flags, Output: o.output, Redo: true, JSON: o.json}
+	benchOptions := &bench.Options{Flags: o.Flags, Output: o.output, RedoExisting: true, JSON: o.json}
 	name := filepath.Base(cmp.Or(first.run, first.path))
 	if first.isDemo {
-		options.Subsets, name = []string{datasetopen.Demo}, datasetopen.Demo
+		benchOptions.Subsets, name = []string{datasetopen.Demo}, datasetopen.Demo
 	}
 	j := &bench.Job{
-		Options: options, Cfg: cfg, Agent: a, Dir: o.output, Progress: display, Branch: b,
+		Options: benchOptions, Config: cfg, Agent: agent, Dir: o.output, Progress: display, Branch: b,
 		Input: bench.Input{Dataset: runner.Dataset{Name: name, Rows: len(rows), Selected: len(rows)}, Rows: rows},
 	}
-	if j.Earlier, err = bench.ReadEarlier(j.Dir); err != nil {
+	if j.EarlierRun, err = bench.ReadEarlierRun(j.Dir); err != nil {
 		return nil, err
 	}
 	if j.Models, err = modelopen.New(cfg, first.isDemo, rows); err == nil {
@@ -126,14 +127,14 @@ func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.
 	return j, err
 }
 
-// branchSettings returns the settings that a branch takes from a recording. It
-// takes no templates and limits from other agents' recordings.
+// branchSettings returns the settings that a branch takes from a recording. From a
+// recording of another agent, it takes no templates and limits.
 func (o *options) branchSettings(r *recording) ([]recordedSetting, error) {
-	all, err := o.settings(r)
+	settings, err := o.settings(r)
 	if err != nil || r.file.Format != trajectories.Format {
-		return append(all, recordedSetting{"agent.protocol", fmt.Sprintf("%q", r.protocol())}), err
+		return append(settings, recordedSetting{"agent.protocol", fmt.Sprintf("%q", r.protocol())}), err
 	}
-	return append(all, r.settings(branchKeys, nil)...), nil
+	return append(settings, r.settings(branchKeys, nil)...), nil
 }
 
 // protocol returns the protocol that the model of another agent's recording
@@ -146,8 +147,8 @@ func (r *recording) protocol() string {
 	return "text"
 }
 
-// checkProtocol returns an error if the branch would use another protocol than
-// its history.
+// checkProtocol returns an error if the configured protocol differs from that of the
+// recording.
 func checkProtocol(cfg *configs.Resolved, r *recording, settings []recordedSetting) error {
 	recorded := "text"
 	for _, s := range settings {
@@ -161,11 +162,11 @@ func checkProtocol(cfg *configs.Resolved, r *recording, settings []recordedSetti
 	return nil
 }
 
-// parent returns the step of a recording at which the branch starts.
-func (o *options) parent(r *recording) (runner.Parent, error) {
+// parent returns the part of a recording before the branch: up to --from-step.
+func (o *options) parent(r *recording) (runner.BranchParent, error) {
 	sum, err := cmdutil.FileSHA256(r.path)
 	if err != nil {
-		return runner.Parent{}, err
+		return runner.BranchParent{}, err
 	}
 	return runner.NewParent(trajectories.Origin{
 		InstanceID: r.id, Attempt: r.attempt, Run: filepath.Base(cmp.Or(r.run, r.path)), SHA256: sum, Step: o.step,

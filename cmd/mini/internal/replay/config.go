@@ -24,49 +24,49 @@ import (
 
 // group is a set of recordings with the same settings.
 type group struct {
-	cfg    *configs.Resolved
-	agent  *agent.Agent
-	isDemo bool
-	all    []*recording
+	cfg        *configs.Resolved
+	agent      *agent.Agent
+	isDemo     bool
+	recordings []*recording
 }
 
-// recordedKeys are the settings that a replay takes from a recording: those
-// that affect commands within the sandbox. Settings that open the sandbox to
-// this machine or to a network (mounts, forward_env, network, capabilities) are
-// not among them, because recordings are untrusted; the user can set them
-// again.
+// recordedKeys are the settings that a replay takes from a recording: those that
+// affect commands within the sandbox. Recordings are untrusted, so the list does not
+// contain settings that open the sandbox to this machine or to a network (mounts,
+// forward_env, network, capabilities). The user can set those again.
 var recordedKeys = []string{
 	"environment.cwd", "environment.env", "environment.timeout", "environment.interpreter", "environment.clean_env",
 	"agent.scrub", "agent.patch_exclude", "agent.max_patch_bytes", "agent.observation",
 	"tools.files",
 }
 
-// recordedContainerKeys are additional recorded settings, for containers only.
+// recordedContainerKeys are the settings that a replay in containers takes from a
+// recording in addition to recordedKeys.
 var recordedContainerKeys = []string{
 	"environment.image", "environment.memory", "environment.cpus", "environment.pids_limit", "environment.shm_size",
 	"environment.tmpfs", "environment.ulimits", "environment.read_only", "environment.user", "environment.platform",
 }
 
-// unsetValues are the values of recorded settings that a journal omits if they
-// are not set. The defaults of mini replay may differ from them.
+// unsetValues are the values of settings that a journal omits if they are not set. A
+// replay uses them for omitted settings, because its own defaults may differ.
 var unsetValues = map[string]any{
 	"environment.clean_env": false, "agent.scrub": false, "agent.patch_exclude": []any{}, "agent.max_patch_bytes": 0, "tools.files": false,
 	"environment.read_only": false, "environment.user": "", "environment.platform": "",
 }
 
 // prepare groups the recordings by their settings.
-func (o *options) prepare(ctx context.Context, s cmdutil.Streams, all []*recording) ([]*group, error) {
-	known, err := o.rows(ctx, s, all)
+func (o *options) prepare(ctx context.Context, s cmdutil.Streams, recordings []*recording) ([]*group, error) {
+	rowsByID, err := o.rows(ctx, s, recordings)
 	if err != nil {
 		return nil, err
 	}
 	var groups []*group
 	byKey := map[string]*group{}
-	for _, r := range all {
-		if r.failed != nil {
+	for _, r := range recordings {
+		if r.err != nil {
 			continue
 		}
-		r.setRow(known)
+		r.setRow(rowsByID)
 		settings, err := o.settings(r)
 		if err != nil {
 			return nil, err
@@ -80,16 +80,16 @@ func (o *options) prepare(ctx context.Context, s cmdutil.Streams, all []*recordi
 			byKey[key] = g
 			groups = append(groups, g)
 		}
-		byKey[key].all = append(byKey[key].all, r)
+		byKey[key].recordings = append(byKey[key].recordings, r)
 	}
 	return groups, nil
 }
 
-// settings returns the settings to take from a recording. They depend on the
-// environment class, which is the recorded one unless a flag sets another.
+// settings returns the settings that a replay takes from a recording. They depend on
+// the environment class: that of the flags, or else the recorded one.
 func (o *options) settings(r *recording) ([]recordedSetting, error) {
 	var settings []recordedSetting
-	if class := r.file.Header.EnvironmentClass; class == "docker" || envopen.IsHost(class) {
+	if class := r.file.Header.EnvironmentClass; class == "docker" || envopen.IsHostClass(class) {
 		settings = append(settings, recordedSetting{"environment.environment_class", class})
 	}
 	cfg, err := o.configure(r, settings)
@@ -97,7 +97,7 @@ func (o *options) settings(r *recording) ([]recordedSetting, error) {
 		return nil, err
 	}
 	keys := recordedKeys
-	if !envopen.IsHost(cfg.Environment.Class) {
+	if !envopen.IsHostClass(cfg.Environment.Class) {
 		keys = slices.Concat(keys, recordedContainerKeys)
 	}
 	return append(settings, r.settings(keys, cfg.Environment.Env)...), nil
@@ -106,12 +106,12 @@ func (o *options) settings(r *recording) ([]recordedSetting, error) {
 // configure resolves the configuration for a recording.
 func (o *options) configure(r *recording, settings []recordedSetting) (*configs.Resolved, error) {
 	flags := o.Flags
-	for _, one := range settings {
-		layer, err := configs.ParseSetting(r.path, one.key, one.value)
+	for _, setting := range settings {
+		layer, err := configs.ParseSetting(r.path, setting.key, setting.value)
 		if err != nil {
 			return nil, usage.Wrap(err)
 		}
-		flags.Defaults = append(flags.Defaults, layer)
+		flags.RecordedLayers = append(flags.RecordedLayers, layer)
 	}
 	return flags.Merge("swebench")
 }
@@ -125,11 +125,11 @@ func (o *options) newGroup(r *recording, settings []recordedSetting) (*group, er
 	if err := o.checkSandbox(cfg, r); err != nil {
 		return nil, err
 	}
-	a, err := agent.New(cfg.Agent)
+	replayAgent, err := agent.New(cfg.Agent)
 	if err != nil {
 		return nil, cfg.Locate(err)
 	}
-	return &group{cfg: cfg, agent: a, isDemo: r.isDemo}, nil
+	return &group{cfg: cfg, agent: replayAgent, isDemo: r.isDemo}, nil
 }
 
 // checkSandbox returns an error if the recording's commands would run outside
@@ -143,31 +143,31 @@ func (o *options) checkSandbox(cfg *configs.Resolved, r *recording) error {
 	return err
 }
 
-// recordedSetting is a setting of a recording; value is JSON.
+// recordedSetting is a setting of a recording. The value is JSON.
 type recordedSetting struct{ key, value string }
 
-// settings returns the recorded values of keys. It omits variables that vars
-// sets to the same value, since some of mini's own apply to one class only, and
-// redacted secrets.
+// settings returns the recorded values of keys. It omits redacted secrets. It also omits
+// variables that vars sets to the same value, so that mini still recognizes its own
+// defaults, some of which apply to one environment class only.
 func (r *recording) settings(keys []string, vars map[string]string) []recordedSetting {
-	var all []recordedSetting
+	var recorded []recordedSetting
 	for _, key := range keys {
 		value := settings.RecordedSetting(r.file.Header, key)
 		if unset, known := unsetValues[key]; value == nil && known && r.file.Format == trajectories.Format {
 			value = unset
 		}
-		if theirs, isMap := value.(map[string]any); isMap && key == "environment.env" {
-			maps.DeleteFunc(theirs, func(name string, text any) bool {
-				same, ok := vars[name]
-				return text == configs.RedactedValue || ok && text == same // recordings contain no secrets
+		if recordedVars, isMap := value.(map[string]any); isMap && key == "environment.env" {
+			maps.DeleteFunc(recordedVars, func(name string, text any) bool {
+				current, ok := vars[name]
+				return text == configs.RedactedValue || ok && text == current // recordings contain no secrets
 			})
 		}
 		text, err := json.Marshal(value)
 		if value != nil && err == nil {
-			all = append(all, recordedSetting{key, string(text)})
+			recorded = append(recorded, recordedSetting{key, string(text)})
 		}
 	}
-	return all
+	return recorded
 }
 
 // knownRows are rows of the demo and of --subset, by instance id.
@@ -178,6 +178,7 @@ type knownRow struct {
 	isDemo bool
 }
 
+// add adds the selected rows of the sources and returns their number.
 func (k knownRows) add(ctx context.Context, isDemo bool, sources []datasets.Source, sel datasets.Selection) (int, error) {
 	set, err := datasets.Load(ctx, sources, sel)
 	for _, in := range set.Instances {
@@ -195,8 +196,8 @@ func (r *recording) setRow(known knownRows) {
 	}
 }
 
-// rows loads the rows of the demo and of --subset.
-func (o *options) rows(ctx context.Context, s cmdutil.Streams, all []*recording) (knownRows, error) {
+// rows loads the rows of the demo, and those of --subset that the recordings are on.
+func (o *options) rows(ctx context.Context, s cmdutil.Streams, recordings []*recording) (knownRows, error) {
 	k := knownRows{}
 	_, err := k.add(ctx, true, []datasets.Source{datasets.Embedded(datasetopen.Demo, demo.Rows())}, datasets.Selection{})
 	if err != nil || len(o.Subsets) == 0 {
@@ -207,7 +208,7 @@ func (o *options) rows(ctx context.Context, s cmdutil.Streams, all []*recording)
 		return k, err
 	}
 	var ids []string
-	for _, r := range all {
+	for _, r := range recordings {
 		ids = append(ids, regexp.QuoteMeta(r.id))
 	}
 	// Use a filter instead of IDs: attempts without a row are not an error.

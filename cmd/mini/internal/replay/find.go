@@ -27,44 +27,44 @@ type recording struct {
 	file    *formats.File
 	row     datasets.Instance
 	isDemo  bool
-	failed  error // reason why it cannot be replayed
+	err     error // reason why the attempt cannot be replayed; nil if it can
 }
 
-// find returns the recordings that the arguments name. It returns an error only
-// if none of them is readable.
+// find returns the recordings that the arguments name. A recording that cannot be read
+// has its error; find returns an error if all of them are unreadable.
 func (o *options) find(s cmdutil.Streams, args []string) ([]*recording, error) {
-	var all []*recording
+	var recordings []*recording
 	seen := map[string]bool{}
 	for _, arg := range args {
 		found, err := o.findIn(s, arg, seen)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		recordings = append(recordings, found...)
 	}
 	for _, id := range o.instances {
 		if !seen[id] {
 			return nil, usage.Errorf("no attempt on %.100s found", text.Printable(id))
 		}
 	}
-	var failed []error
-	for _, r := range all {
+	var errs []error
+	for _, r := range recordings {
 		r.open()
-		if r.failed != nil {
-			failed = append(failed, r.failed)
+		if r.err != nil {
+			errs = append(errs, r.err)
 		}
 	}
 	switch {
-	case len(all) == 0:
+	case len(recordings) == 0:
 		return nil, usage.Errorf("no attempt found in %s", strings.Join(args, ", "))
-	case len(failed) == len(all):
-		return nil, usage.Wrap(errors.Join(failed...))
+	case len(errs) == len(recordings):
+		return nil, usage.Wrap(errors.Join(errs...))
 	}
-	return all, nil
+	return recordings, nil
 }
 
-// findIn returns the recordings of one argument: a file, a run, or the folder
-// of an instance in a run. It adds the ids of its instances to seen.
+// findIn returns the recordings of one argument: a file, a run, or the folder of an
+// instance in a run. It adds the ids of the instances of runs to seen.
 func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([]*recording, error) {
 	info, err := os.Stat(arg)
 	switch {
@@ -75,11 +75,11 @@ func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([
 	case !info.IsDir():
 		return []*recording{{path: arg}}, nil
 	}
-	only, dir := o.instances, arg
+	ids, dir := o.instances, arg
 	run, err := runner.ReadRun(dir)
 	if errors.Is(err, runner.ErrNotRunFolder) {
 		if above, id, ok := cmdutil.FindRunAbove(dir); ok && id != "" {
-			only, dir = []string{id}, above
+			ids, dir = []string{id}, above
 			run, err = runner.ReadRun(dir)
 		}
 	}
@@ -89,22 +89,22 @@ func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([
 	for _, line := range run.ReadErrors {
 		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(line)) // best effort
 	}
-	var all []*recording
+	var recordings []*recording
 	for _, in := range run.Instances {
-		if len(only) > 0 && !slices.Contains(only, in.ID) {
+		if len(ids) > 0 && !slices.Contains(ids, in.ID) {
 			continue
 		}
-		for _, a := range o.selectAttempts(in) {
+		for _, attempt := range o.selectAttempts(in) {
 			seen[in.ID] = true
-			all = append(all, &recording{path: a.Journal, run: dir, id: in.ID, attempt: a.Number})
+			recordings = append(recordings, &recording{path: attempt.Journal, run: dir, id: in.ID, attempt: attempt.Number})
 		}
 	}
-	return all, nil
+	return recordings, nil
 }
 
-// selectAttempts returns the attempt of --attempt. By default it returns the
-// attempts that count, one for each repetition (only the first for a branch),
-// or else the newest attempt.
+// selectAttempts returns the attempt of --attempt. Without the flag, it returns the
+// attempt that counts of each repetition, or only of the first repetition for a
+// branch. If no attempt counts, it returns the newest one.
 func (o *options) selectAttempts(in runner.Instance) []runner.Attempt {
 	numbers := []int{o.attempt}
 	if o.attempt == 0 && len(in.Repetitions) > 0 {
@@ -116,20 +116,21 @@ func (o *options) selectAttempts(in runner.Instance) []runner.Attempt {
 			numbers = numbers[:1]
 		}
 	}
-	var all []runner.Attempt
+	var selected []runner.Attempt
 	for _, n := range numbers {
 		for _, a := range slices.Backward(in.Attempts) {
 			if n == 0 || a.Number == n {
-				all = append(all, a)
+				selected = append(selected, a)
 				break
 			}
 		}
 	}
-	return all
+	return selected
 }
 
-// open reads the header of the file. It rejects files that are not regular,
-// since reading a pipe may block.
+// open reads the header of the file and sets the instance and the image. On an error,
+// it sets r.err. It rejects files that are not regular, since reading a pipe may
+// block.
 func (r *recording) open() {
 	info, err := os.Stat(r.path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -142,7 +143,7 @@ func (r *recording) open() {
 		err = fmt.Errorf("%s is empty", r.path)
 	}
 	if err != nil {
-		r.failed = err
+		r.err = err
 		return
 	}
 	h := r.file.Header

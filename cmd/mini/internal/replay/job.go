@@ -42,69 +42,70 @@ type fullReport struct {
 	Attempts []*attemptResult `json:"attempts"`
 }
 
-// summary counts attempts, and commands by how they matched.
+// summary has the numbers of attempts, of commands by match, and of diffs by state.
 type summary struct {
 	Attempts   int                      `json:"attempts"`
 	Reproduced int                      `json:"reproduced"`
-	Failed     int                      `json:"failed,omitempty"` // number of incomplete replays
+	Failed     int                      `json:"failed,omitempty"` // number of attempts whose replay is incomplete
 	Commands   map[replay.Match]int     `json:"commands"`
 	Diffs      map[replay.DiffState]int `json:"diffs"`
 	Seconds    float64                  `json:"seconds"`
 }
 
-// replayAll replays the groups one after the other, each with parallel workers.
-func (o *options) replayAll(ctx, kill context.Context, s cmdutil.Streams, groups []*group, all []*recording) (*fullReport, error) {
+// replayAll replays the groups one after the other, and the recordings of a group in
+// parallel. The report also contains the recordings that cannot be replayed.
+func (o *options) replayAll(ctx, kill context.Context, s cmdutil.Streams, groups []*group, recordings []*recording) (*fullReport, error) {
 	start := time.Now()
-	done := map[*recording]*attemptResult{}
-	for _, r := range all {
-		done[r] = &attemptResult{InstanceID: r.id, Attempt: r.attempt, File: r.path, Result: replay.Result{Commands: []replay.Command{}, Diff: replay.Diff{State: replay.NotTaken}}}
-		if r.failed != nil {
-			done[r].Error = r.failed.Error()
+	results := map[*recording]*attemptResult{}
+	for _, r := range recordings {
+		results[r] = &attemptResult{InstanceID: r.id, Attempt: r.attempt, File: r.path, Result: replay.Result{Commands: []replay.Command{}, Diff: replay.Diff{State: replay.NotTaken}}}
+		if r.err != nil {
+			results[r].Error = r.err.Error()
 		} else {
-			done[r].Format = r.file.Format
+			results[r].Format = r.file.Format
 		}
 	}
 	printer := &printer{w: s.Err}
 	for _, g := range groups {
-		if err := o.replayGroup(ctx, kill, g, printer, done); err != nil {
+		if err := o.replayGroup(ctx, kill, g, printer, results); err != nil {
 			return nil, err
 		}
 	}
 	rep := &fullReport{}
-	for _, r := range all {
-		rep.add(done[r])
+	for _, r := range recordings {
+		rep.add(results[r])
 	}
 	rep.Summary.Seconds = time.Since(start).Seconds()
 	return rep, nil
 }
 
 // replayGroup replays the recordings of a group in parallel.
-func (o *options) replayGroup(ctx, kill context.Context, g *group, printer *printer, done map[*recording]*attemptResult) (err error) {
-	sandboxes, err := envopen.New(ctx, kill, g.cfg, g.isDemo, false, "", printer.w, progress.Observe(report.NewPlainPrinter(printer, nil).Event))
+func (o *options) replayGroup(ctx, kill context.Context, g *group, printer *printer, results map[*recording]*attemptResult) (err error) {
+	sandboxes, err := envopen.New(ctx, kill, g.cfg, g.isDemo, false, "", printer.w, progress.NewObserver(report.NewPlainPrinter(printer, nil).Event))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sandboxes.Close()) }()
-	if err := printer.begin(g, sandboxes.Class); err != nil {
+	if err := printer.printHeading(g, sandboxes.Class); err != nil {
 		return err
 	}
 	workers := new(errgroup.Group)
 	workers.SetLimit(g.cfg.Run.Workers)
-	for _, r := range g.all {
+	for _, r := range g.recordings {
 		workers.Go(func() error {
-			res := done[r]
-			res.EnvironmentClass = sandboxes.Class
+			result := results[r]
+			result.EnvironmentClass = sandboxes.Class
 			if ctx.Err() != nil {
-				res.Error = "not replayed: interrupted"
+				result.Error = "not replayed: interrupted"
 				return nil //nolint:nilerr // the report has the error
 			}
-			if err := o.replayOne(ctx, g, sandboxes, r, res); err != nil {
-				res.Error = err.Error()
+			if err := o.replayOne(ctx, g, sandboxes, r, result); err != nil {
+				result.Error = err.Error()
 				if hint := cmdutil.Hint(err); hint != "" {
-					res.Error += "; " + hint
+					result.Error += "; " + hint
 				}
 			}
-			printer.done(res)
+			printer.printResult(result)
 			return nil
 		})
 	}
@@ -112,7 +113,7 @@ func (o *options) replayGroup(ctx, kill context.Context, g *group, printer *prin
 }
 
 // replayOne replays a recording in a new sandbox.
-func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sandboxes, r *recording, res *attemptResult) (err error) {
+func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sandboxes, r *recording, result *attemptResult) (err error) {
 	t, err := r.transcript()
 	if err != nil {
 		return err
@@ -121,11 +122,11 @@ func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sand
 	if err != nil {
 		return err
 	}
-	tools, closed, err := newTools(ctx, g, r, t.Header, ignore)
+	tools, closeTools, err := newTools(ctx, g, r, t.Header, ignore)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closed()) }()
+	defer func() { err = errors.Join(err, closeTools()) }()
 	sandbox, err := sandboxes.Start(ctx, r.row)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -134,23 +135,24 @@ func (o *options) replayOne(ctx context.Context, g *group, sandboxes runner.Sand
 		return err
 	}
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		err = errors.Join(err, sandbox.Close(end))
+		err = errors.Join(err, sandbox.Close(closeCtx))
 	}()
 	info := sandbox.Info()
-	res.Image, res.Warnings = info.Image, info.Warnings
-	res.Result, err = replay.Run(ctx, replay.Config{
+	result.Image, result.Warnings = info.Image, info.Warnings
+	result.Result, err = replay.Run(ctx, replay.Config{
 		Environment: sandbox, Transcript: t, Command: g.agent.Command, Tools: tools, Scrub: g.cfg.Agent.Scrub,
-		Ignore:      ignore,
-		Worktree:    worktree.Config{Exclude: g.cfg.Agent.PatchExclude, MaxPatch: g.cfg.Agent.MaxPatch},
-		StopAtFirst: o.stopAtFirst,
+		Ignore:                ignore,
+		Worktree:              worktree.Config{Exclude: g.cfg.Agent.PatchExclude, MaxPatch: g.cfg.Agent.MaxPatch},
+		StopAtFirstDivergence: o.stopAtFirst,
 	})
-	res.First = res.FirstDiverged()
-	res.Reproduced = err == nil && res.Result.Reproduced()
+	result.First = result.FirstDiverged()
+	result.Reproduced = err == nil && result.Result.Reproduced()
 	return err
 }
 
+// add appends a result and counts it in the summary.
 func (rep *fullReport) add(r *attemptResult) {
 	s := &rep.Summary
 	if s.Commands == nil {
@@ -183,13 +185,15 @@ func (p *printer) Write(data []byte) (int, error) {
 	return p.w.Write(data)
 }
 
-func (p *printer) begin(g *group, class string) error {
+// printHeading prints the heading of a group.
+func (p *printer) printHeading(g *group, class string) error {
 	_, err := fmt.Fprintf(p, "mini replay: %s, %s, %s sandboxes\n",
-		text.Count(len(g.all), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), class)
+		text.Count(len(g.recordings), "attempt"), text.Count(g.cfg.Run.Workers, "worker"), class)
 	return err
 }
 
-func (p *printer) done(r *attemptResult) {
+// printResult prints the result of an attempt in one line.
+func (p *printer) printResult(r *attemptResult) {
 	line := text.Count(len(r.Commands), "command")
 	switch {
 	case r.Error != "":
@@ -208,6 +212,7 @@ func (p *printer) done(r *attemptResult) {
 	_, _ = fmt.Fprintf(p, "  %s  %s\n", text.Printable(r.InstanceID), text.Printable(line))
 }
 
+// countDiffering formats the number of outputs that differ.
 func countDiffering(n int) string {
 	if n == 1 {
 		return "1 output differs"

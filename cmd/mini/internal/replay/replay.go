@@ -28,12 +28,12 @@ type options struct {
 	yes         bool
 	output      string
 	json        bool
-	// Flags of branches.
+	// step and force are flags of branches, which continue a recording.
 	step  int
 	force bool
 }
 
-// New returns the command mini replay. When kill ends, the command kills its
+// New returns the command mini replay. When kill is canceled, the command kills its
 // sandboxes.
 func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
 	o := &options{}
@@ -56,11 +56,12 @@ up to step N run again, and the rest is a new attempt in the run of -o.`,
 		Args: cmdutil.AtLeastOne("trajectories, or folders of runs"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), kill, s, o, args) },
 	}
-	o.flags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-func (o *options) flags(f *pflag.FlagSet) {
+// addFlags adds the flags to f.
+func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.instances, "instance", "i", nil, "for runs: replay only the instance with this `ID`; repeatable")
 	f.IntVar(&o.attempt, "attempt", 0, "for runs: replay this attempt instead of the one that counts")
 	o.DatasetFlags.AddFlags(f)
@@ -87,18 +88,18 @@ func runReplay(ctx, kill context.Context, s cmdutil.Streams, o *options, args []
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	all, err := o.find(s, args)
+	recordings, err := o.find(s, args)
 	if err != nil {
 		return err
 	}
 	if o.isBranch() {
-		return o.branch(ctx, kill, s, all)
+		return o.branch(ctx, kill, s, recordings)
 	}
-	groups, err := o.prepare(ctx, s, all)
+	groups, err := o.prepare(ctx, s, recordings)
 	if err != nil {
 		return err
 	}
-	report, err := o.replayAll(ctx, kill, s, groups, all)
+	report, err := o.replayAll(ctx, kill, s, groups, recordings)
 	if err != nil {
 		return err
 	}
@@ -138,6 +139,7 @@ func (o *options) checkFlags() error {
 	return nil
 }
 
+// checkBranchFlags validates the flags of a branch.
 func (o *options) checkBranchFlags() error {
 	switch {
 	case o.step < 1:

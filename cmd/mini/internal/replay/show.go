@@ -62,8 +62,8 @@ func (o *options) show(s cmdutil.Streams, rep *fullReport) error {
 	return cmdutil.PrintResult(s, o.json, rep, b.String())
 }
 
-// attempts returns a table row for each attempt. It omits the column of attempt
-// numbers if all are 1.
+// attempts returns a header and a table row for each attempt, and the kinds of the
+// columns. It omits the column of attempt numbers if all are 1.
 func (rep *fullReport) attempts() (columns string, rows [][]string) {
 	columns = "irrrrrl"
 	rows = [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
@@ -94,12 +94,12 @@ func blankZero(n int) string {
 	return strconv.Itoa(n)
 }
 
-// listedMatches are the kinds of matches that the table of commands lists.
+// listedMatches are the kinds of matches of the commands in the table of divergences.
 var listedMatches = []replay.Match{replay.OutputDiffers, replay.Diverged, replay.Skipped, replay.Unrecorded}
 
-// divergences returns a table row for each command that differed or could not
-// be run. It omits submission commands of other agents: their output is never
-// recorded, and the submission itself is compared.
+// divergences returns a table row for each command that differed or could not be run,
+// after a header. It omits unrecorded commands with a text, which are submissions of
+// other agents: their output is never recorded, and the diffs are compared instead.
 func (rep *fullReport) divergences() [][]string {
 	rows := [][]string{{"INSTANCE", "ATTEMPT", "STEP", "COMMAND", "MATCH", "DIFFERENCE"}}
 	for _, r := range rep.Attempts {
@@ -115,7 +115,7 @@ func (rep *fullReport) divergences() [][]string {
 
 // failures returns a sentence for each attempt that was not reproduced.
 func (rep *fullReport) failures() []string {
-	var all []string
+	var sentences []string
 	for _, r := range rep.Attempts {
 		name := text.Printable(cmp.Or(r.InstanceID, r.File))
 		if r.Attempt > 0 {
@@ -123,57 +123,57 @@ func (rep *fullReport) failures() []string {
 		}
 		switch {
 		case strings.HasPrefix(r.Error, r.File+":"): // the error names the file
-			all = append(all, text.Printable(r.Error))
+			sentences = append(sentences, text.Printable(r.Error))
 		case r.Error != "":
-			all = append(all, name+": "+text.Printable(r.Error))
+			sentences = append(sentences, name+": "+text.Printable(r.Error))
 		case r.First != nil:
-			all = append(all, fmt.Sprintf("%s: first divergence at step %d: %s", name, r.First.Step, r.First.Difference))
+			sentences = append(sentences, fmt.Sprintf("%s: first divergence at step %d: %s", name, r.First.Step, r.First.Difference))
 		}
 		if r.Diff.State == replay.Differs {
-			all = append(all, fmt.Sprintf("%s: the diff: %s", name, r.Diff.Difference))
+			sentences = append(sentences, fmt.Sprintf("%s: the diff: %s", name, r.Diff.Difference))
 		}
 	}
-	return all
+	return sentences
 }
 
 // totals returns the summary in one line.
 func (rep *fullReport) totals() string {
 	s := rep.Summary
-	n := 0
+	commands := 0
 	for _, c := range s.Commands {
-		n += c
+		commands += c
 	}
 	line := fmt.Sprintf("%d of %s reproduced: %s, %d exact", s.Reproduced, text.Count(s.Attempts, "attempt"),
-		text.Count(n, "command"), s.Commands[replay.Exact])
-	if k := s.Commands[replay.Normalised]; k > 0 {
-		line += fmt.Sprintf(", %d but for %s", k, strings.Join(rep.rules(), ", "))
+		text.Count(commands, "command"), s.Commands[replay.Exact])
+	if count := s.Commands[replay.Normalised]; count > 0 {
+		line += fmt.Sprintf(", %d but for %s", count, strings.Join(rep.rules(), ", "))
 	}
 	for _, m := range listedMatches {
-		switch k := s.Commands[m]; {
-		case k == 0:
+		switch count := s.Commands[m]; {
+		case count == 0:
 		case m == replay.OutputDiffers:
-			line += ", " + countDiffering(k)
+			line += ", " + countDiffering(count)
 		default:
-			line += fmt.Sprintf(", %d %s", k, m)
+			line += fmt.Sprintf(", %d %s", count, m)
 		}
 	}
 	line += fmt.Sprintf("; %s the same", text.Count(s.Diffs[replay.Reproduced], "diff"))
 	for _, d := range []replay.DiffState{replay.Differs, replay.NotRecorded, replay.NotTaken} {
-		if k := s.Diffs[d]; k > 0 {
-			line += fmt.Sprintf(", %d %s", k, d)
+		if count := s.Diffs[d]; count > 0 {
+			line += fmt.Sprintf(", %d %s", count, d)
 		}
 	}
 	return line
 }
 
-// rules returns the normalization rules that commands needed.
+// rules returns the normalization rules that made outputs match.
 func (rep *fullReport) rules() []string {
-	var all []string
+	var rules []string
 	for _, r := range rep.Attempts {
 		for _, c := range r.Commands {
-			all = append(all, c.Rules...)
+			rules = append(rules, c.Rules...)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(rules)
+	return slices.Compact(rules)
 }

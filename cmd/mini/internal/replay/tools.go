@@ -14,19 +14,19 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// newTools returns the tools for the commands of a recording. They return the
-// recorded answers, and run the commands of subagents again. Of the configured
-// tools it provides only those that work within the sandbox; none contacts
-// other hosts. It returns nil if the attempt had no tools.
-func newTools(ctx context.Context, g *group, r *recording, h trajectories.Header, ignore replay.IgnoreRules) (_ *replay.Tools, closed func() error, err error) {
-	had, allow := recordedTools(h)
-	if !had {
+// newTools returns the tools for the commands of a recording, or nil if the attempt had
+// none. They return the recorded answers, and run the commands of subagents again. Of
+// the configured tools, only those that work within the sandbox are available; none
+// contacts other hosts. The caller must call closeTools.
+func newTools(ctx context.Context, g *group, r *recording, h trajectories.Header, ignore replay.IgnoreRules) (_ *replay.Tools, closeTools func() error, err error) {
+	hadTools, allowed := recordedTools(h)
+	if !hadTools {
 		return nil, func() error { return nil }, nil
 	}
-	inside := *g.cfg
-	inside.Tools.Search, inside.Tools.Host, inside.Tools.MCP, inside.Tools.Allow, inside.Tools.Recall = nil, nil, nil, nil, false
-	inside.Memory, inside.Agents = memory.Config{}, subagents.Config{}
-	tools, err := setup.NewTools(ctx, &inside)
+	cfg := *g.cfg
+	cfg.Tools.Search, cfg.Tools.Host, cfg.Tools.MCP, cfg.Tools.Allow, cfg.Tools.Recall = nil, nil, nil, nil, false
+	cfg.Memory, cfg.Agents = memory.Config{}, subagents.Config{}
+	tools, err := setup.NewTools(ctx, &cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,32 +34,32 @@ func newTools(ctx context.Context, g *group, r *recording, h trajectories.Header
 	if err != nil {
 		return nil, nil, errors.Join(err, tools.Close())
 	}
-	t := &replay.Tools{}
+	replayTools := &replay.Tools{}
 	if toolbox != nil {
-		t.Local = slices.DeleteFunc(toolbox.Capabilities().Local, func(name string) bool { return len(allow) > 0 && !slices.Contains(allow, name) })
+		replayTools.Local = slices.DeleteFunc(toolbox.Capabilities().InSandbox, func(name string) bool { return len(allowed) > 0 && !slices.Contains(allowed, name) })
 		if p, ok := toolbox.(interface {
 			Prepare(ctx context.Context, sandbox env.Environment) error
 		}); ok {
-			t.Prepare = p.Prepare
+			replayTools.Prepare = p.Prepare
 		}
 	}
-	children := replay.SubagentReplayer{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: t.Local, Ignore: ignore}
-	t.Rerun = children.Rerun
-	return t, tools.Close, nil
+	children := replay.SubagentReplayer{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: replayTools.Local, Ignore: ignore}
+	replayTools.Rerun = children.Rerun
+	return replayTools, tools.Close, nil
 }
 
-// recordedTools reports whether the attempt had tools, and which of them were
-// allowed; nil allows all.
-func recordedTools(h trajectories.Header) (had bool, allow []string) {
-	var c struct {
+// recordedTools reports whether the attempt had tools, and returns the names of those
+// that were allowed; nil allows all.
+func recordedTools(h trajectories.Header) (hadTools bool, allowed []string) {
+	var config struct {
 		Tools *struct {
 			Allow []string `json:"allow"`
 		} `json:"tools"`
 		Skills, Memory, Agents json.RawMessage
 	}
-	_ = json.Unmarshal(h.Config, &c) // other agents' configurations have no tools
-	if c.Tools != nil {
-		allow = c.Tools.Allow
+	_ = json.Unmarshal(h.Config, &config) // other agents' configurations have no tools
+	if config.Tools != nil {
+		allowed = config.Tools.Allow
 	}
-	return c.Tools != nil || len(c.Skills)+len(c.Memory)+len(c.Agents) > 0, allow
+	return config.Tools != nil || len(config.Skills)+len(config.Memory)+len(config.Agents) > 0, allowed
 }

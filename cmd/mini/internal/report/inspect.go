@@ -26,9 +26,9 @@ type inspectOptions struct {
 	step         int
 	reasoning    bool
 	noReasoning  bool
-	stepIsSet    bool
-	filtering    query.Filter
-	sorting      browser.SortOrder
+	stepIsSet    bool              // --step is set; 0 is a valid step
+	parsedFilter query.Filter      // of --filter
+	sortOrder    browser.SortOrder // of --sort
 	path         string
 }
 
@@ -88,23 +88,23 @@ func (o *inspectOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	}
 	out, _ := s.Out.(*os.File)
 	var err error
-	if plain := o.plain || o.json || o.stepIsSet; plain || !mayDraw(s, out) {
+	if plain := o.plain || o.json || o.stepIsSet; plain || !canBrowse(s, out) {
 		err = o.print(ctx, s)
 	} else {
 		err = browser.Run(ctx, browser.Config{
-			Path: o.path, Terminal: out, Filter: o.filtering, FilterText: o.filter, SortOrder: o.sorting, AllAttempts: o.all,
+			Path: o.path, Terminal: out, Filter: o.parsedFilter, FilterText: o.filter, SortOrder: o.sortOrder, AllAttempts: o.all,
 			Reasoning: o.reasoning, Colours: os.Getenv("NO_COLOR") == "",
 		})
 	}
 	return o.explain(err)
 }
 
-// prepare validates the flags.
+// prepare validates and parses the flags.
 func (o *inspectOptions) prepare() (err error) {
-	if o.filtering, err = query.Parse(o.filter); err != nil {
+	if o.parsedFilter, err = query.Parse(o.filter); err != nil {
 		return usage.Errorf("--filter: %w", err)
 	}
-	if o.sorting, err = browser.ParseSortOrder(o.sort); err != nil {
+	if o.sortOrder, err = browser.ParseSortOrder(o.sort); err != nil {
 		return usage.Errorf("--sort: %w", err)
 	}
 	if o.reasoning && o.noReasoning {
@@ -116,9 +116,9 @@ func (o *inspectOptions) prepare() (err error) {
 	return nil
 }
 
-// mayDraw reports whether the terminal supports the full-screen browser.
-func mayDraw(s cmdutil.Streams, out *os.File) bool {
-	if out == nil || !s.OutTerminal || !terminal.IsForeground(out) {
+// canBrowse reports whether the terminal supports the full-screen browser.
+func canBrowse(s cmdutil.Streams, out *os.File) bool {
+	if out == nil || !s.OutIsTerminal || !terminal.IsForeground(out) {
 		return false
 	}
 	in, _ := s.In.(*os.File)
@@ -126,10 +126,11 @@ func mayDraw(s cmdutil.Streams, out *os.File) bool {
 	return in != nil && term.IsTerminal(int(in.Fd())) && name != "" && name != "dumb"
 }
 
+// print prints the list, the trajectory or the step.
 func (o *inspectOptions) print(ctx context.Context, s cmdutil.Streams) error {
 	p := browser.PrintOptions{
-		Path: o.path, Filter: o.filtering, SortOrder: o.sorting, AllAttempts: o.all, JSON: o.json, Reasoning: o.reasoning,
-		Colours: s.OutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Path: o.path, Filter: o.parsedFilter, SortOrder: o.sortOrder, AllAttempts: o.all, JSON: o.json, Reasoning: o.reasoning,
+		Colours: s.OutIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 	}
 	if o.stepIsSet {
 		p.Step = &o.step
@@ -141,7 +142,7 @@ func (o *inspectOptions) print(ctx context.Context, s cmdutil.Streams) error {
 	return err
 }
 
-// explain adds hints to errors about missing files.
+// explain turns errors about missing files and attempts into usage errors.
 func (o *inspectOptions) explain(err error) error {
 	var notFound *browser.NotFoundError
 	switch {
@@ -153,11 +154,11 @@ func (o *inspectOptions) explain(err error) error {
 	return err
 }
 
-// SortWords returns the values of --sort.
-func SortWords() []string {
-	var all []string
+// SortValues returns the values of --sort.
+func SortValues() []string {
+	var words []string
 	for _, f := range browser.SortFields() {
-		all = append(all, string(f), "-"+string(f))
+		words = append(words, string(f), "-"+string(f))
 	}
-	return all
+	return words
 }

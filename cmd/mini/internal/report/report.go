@@ -45,42 +45,44 @@ still running.`,
 	return cmd
 }
 
+// showRun prints the report on a run, or on one instance if it is named.
 func showRun(s cmdutil.Streams, dir, instance string, asJSON bool) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
-	var shown interface {
+	var content interface {
 		Write(w io.Writer, width int) error
 	}
 	if instance == "" {
-		if shown, err = ui.Summarize(run, nil); err != nil {
+		if content, err = ui.Summarize(run, nil); err != nil {
 			return usage.Wrap(err)
 		}
 	} else {
-		if shown, err = detailOf(run, instance); err != nil {
+		if content, err = detailOf(run, instance); err != nil {
 			return usage.Wrap(err)
 		}
 	}
 	if asJSON {
-		return cmdutil.WriteJSON(s.Out, shown)
+		return cmdutil.WriteJSON(s.Out, content)
 	}
-	return shown.Write(s.Out, ui.Width(s.Out))
+	return content.Write(s.Out, ui.Width(s.Out))
 }
 
-// detailOf returns the report on an instance of a run, with its verdicts.
+// detailOf returns the report on an instance of a run. The instance may have only
+// verdicts.
 func detailOf(run *runner.Run, instance string) (report.Detail, error) {
-	found, err := verdicts.Read(run.Dir)
+	recorded, err := verdicts.Read(run.Dir)
 	if err != nil {
 		return report.Detail{}, err
 	}
 	d, err := report.NewDetail(run, instance, time.Now())
 	if err != nil {
-		if d, ok := report.NewVerdictsDetail(found, instance); ok {
+		if d, ok := report.NewVerdictsDetail(recorded, instance); ok {
 			return d, nil
 		}
 		return d, err
 	}
-	d.AddVerdicts(found, report.ReadPredictions(run))
+	d.AddVerdicts(recorded, report.ReadPredictions(run))
 	return d, nil
 }

@@ -54,24 +54,24 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
 	}
-	g, err := ui.Summarize(run, nil)
+	summary, err := ui.Summarize(run, nil)
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	if len(run.Instances) == 0 {
 		return usage.Errorf("%s has no trajectories, which the leaderboard requires; pass the folder of a run", dir)
 	}
-	score, err := o.pick(g.Verdicts, dir)
+	score, err := o.selectScore(summary.Verdicts, dir)
 	if err != nil {
 		return err
 	}
-	var figures strings.Builder
-	score.Official = "" // a local path
-	if err := score.Write(&figures, ui.DefaultWidth); err != nil {
+	var results strings.Builder
+	score.Official = "" // omit a path on this machine
+	if err := score.Write(&results, ui.DefaultWidth); err != nil {
 		return err
 	}
-	figures.WriteString("\n")
-	if err := score.WriteRepos(&figures, ui.DefaultWidth); err != nil {
+	results.WriteString("\n")
+	if err := score.WriteRepos(&results, ui.DefaultWidth); err != nil {
 		return err
 	}
 	hasVerdict := map[string]bool{}
@@ -81,7 +81,7 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 		}
 	}
 	res, err := submission.Write(submission.Config{
-		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: figures.String(), HasVerdict: hasVerdict,
+		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: results.String(), HasVerdict: hasVerdict,
 	})
 	if errors.Is(err, submission.ErrExists) {
 		return usage.Errorf("%w; pass another folder with -o", err)
@@ -95,10 +95,10 @@ func (o *submissionOptions) run(s cmdutil.Streams, dir string) error {
 	return o.show(s, res)
 }
 
-// pick returns the evaluation of the run's own patches with the given run id,
-// or the newest one.
-func (o *submissionOptions) pick(scores []report.Score, dir string) (report.Score, error) {
-	var known []string
+// selectScore returns the score of the evaluation with the run id of --run-id, or else
+// of the newest one. It ignores evaluations of other patches than the run's own.
+func (o *submissionOptions) selectScore(scores []report.Score, dir string) (report.Score, error) {
+	var runIDs []string
 	for i := len(scores) - 1; i >= 0; i-- {
 		if !scores[i].HasRun {
 			continue // evaluates other patches
@@ -106,10 +106,10 @@ func (o *submissionOptions) pick(scores []report.Score, dir string) (report.Scor
 		if o.runID == "" || scores[i].RunID == o.runID {
 			return scores[i], nil
 		}
-		known = append(known, scores[i].RunID)
+		runIDs = append(runIDs, scores[i].RunID)
 	}
-	if len(known) > 0 {
-		return report.Score{}, usage.Errorf("%s has no evaluation %.60q; it has %s", dir, o.runID, strings.Join(known, ", "))
+	if len(runIDs) > 0 {
+		return report.Score{}, usage.Errorf("%s has no evaluation %.60q; it has %s", dir, o.runID, strings.Join(runIDs, ", "))
 	}
 	return report.Score{}, usage.Errorf("%s has no verdicts; run mini eval -p %s first", dir, dir)
 }
@@ -133,11 +133,11 @@ func (o *submissionOptions) show(s cmdutil.Streams, r submission.Result) error {
 		line += fmt.Sprintf("too large for GitHub: %s\n", text.Printable(text.List(r.TooLarge)))
 	}
 	for _, missing := range []struct {
-		what string
+		item string
 		ids  []string
 	}{{"no prediction", r.NoResult}, {"no trajectory", r.NoTraj}, {"no verdict", r.NoVerdict}} {
 		if len(missing.ids) > 0 {
-			line += fmt.Sprintf("missing, %s: %s\n", missing.what, text.Printable(text.List(missing.ids)))
+			line += fmt.Sprintf("missing, %s: %s\n", missing.item, text.Printable(text.List(missing.ids)))
 		}
 	}
 	line += "fill in the TODOs in metadata.yaml and README.md\n"

@@ -15,30 +15,31 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// fetchInterval is the minimum time between two lines about a download.
+// fetchInterval is the minimum time between two permanent lines about a download.
 const fetchInterval = 2 * time.Second
 
-// FetchProgress prints the progress of downloads: one changing line on a terminal, else a line
-// every fetchInterval.
+// FetchProgress prints the progress of downloads. On a terminal it updates one line; elsewhere it
+// prints a line every fetchInterval.
 type FetchProgress struct {
 	w        io.Writer
 	terminal bool
 
 	mu        sync.Mutex
 	lastShown time.Time
-	lineOpen  bool // the current line has no newline yet
+	lineOpen  bool // the terminal shows a line that will be updated or erased
 }
 
 // NewFetchProgress returns a FetchProgress that prints to s.Err.
 func NewFetchProgress(s cmdutil.Streams) *FetchProgress {
-	f := &FetchProgress{w: s.Err, terminal: s.Terminal}
-	if !s.Terminal {
+	f := &FetchProgress{w: s.Err, terminal: s.Interactive}
+	if !s.Interactive {
 		f.lastShown = time.Now() // print nothing for short downloads
 	}
 	return f
 }
 
-// Show prints the progress of a download, at most once per interval.
+// Show prints the progress of a download. It limits the rate for the stages Downloading and
+// Resolving, and prints every other stage. Without a terminal, it omits Resolving and short retries.
 func (f *FetchProgress) Show(p hub.Progress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,16 +47,16 @@ func (f *FetchProgress) Show(p hub.Progress) {
 	if f.terminal {
 		interval /= 10
 	}
-	passing := p.Stage == hub.Downloading || p.Stage == hub.Resolving
+	frequent := p.Stage == hub.Downloading || p.Stage == hub.Resolving
 	if !f.terminal && (p.Stage == hub.Resolving || p.Stage == hub.Retrying && p.Wait < fetchInterval) {
-		return // too short for a permanent line
+		return // not worth a permanent line
 	}
-	if passing && time.Since(f.lastShown) < interval {
+	if frequent && time.Since(f.lastShown) < interval {
 		return
 	}
 	f.lastShown = time.Now()
 	text := "mini: " + text.Printable(progressText(p))
-	if f.terminal && passing {
+	if f.terminal && frequent {
 		_, _ = fmt.Fprintf(f.w, "\r\x1b[K%s", text)
 		f.lineOpen = true
 		return
@@ -64,6 +65,7 @@ func (f *FetchProgress) Show(p hub.Progress) {
 	_, _ = fmt.Fprintln(f.w, text)
 }
 
+// progressText describes the stage of a download.
 func progressText(p hub.Progress) string {
 	switch p.Stage {
 	case hub.Waiting:
@@ -76,13 +78,14 @@ func progressText(p hub.Progress) string {
 	return "asking the hub for " + p.Repo
 }
 
-// Close ends the line that is open.
+// Close erases the line that is being updated.
 func (f *FetchProgress) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clearLine()
 }
 
+// clearLine erases the line that is being updated. The caller must hold f.mu.
 func (f *FetchProgress) clearLine() {
 	if f.lineOpen {
 		_, _ = fmt.Fprint(f.w, "\r\x1b[K")
@@ -92,7 +95,7 @@ func (f *FetchProgress) clearLine() {
 
 // Open opens a dataset and prints the progress if it must be downloaded.
 func Open(ctx context.Context, s cmdutil.Streams, name, split string) (datasets.Source, error) {
-	lines := NewFetchProgress(s)
-	defer lines.Close()
-	return datasetopen.Open(ctx, name, split, lines.Show)
+	progress := NewFetchProgress(s)
+	defer progress.Close()
+	return datasetopen.Open(ctx, name, split, progress.Show)
 }

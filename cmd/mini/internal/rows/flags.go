@@ -23,7 +23,7 @@ type DatasetFlags struct {
 // AddFlags adds the flags to a command.
 func (o *DatasetFlags) AddFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.Subsets, "subset", nil, "dataset: an alias, org/name of the hub, a path, or - for stdin; repeatable")
-	f.StringVar(&o.Split, "split", "", "split of the dataset, as test or dev (default: its usual one)")
+	f.StringVar(&o.Split, "split", "", "split of the dataset, such as test or dev (default: the dataset's own)")
 }
 
 // OpenAll opens every dataset, downloading those that are not cached.
@@ -33,7 +33,7 @@ func (o *DatasetFlags) OpenAll(ctx context.Context, s cmdutil.Streams) ([]datase
 	for _, name := range o.Subsets {
 		if datasets.IsStdin(name) {
 			if stdin {
-				return nil, usage.Errorf("--subset %s: stdin can be read only once; name it once, and the other rows by their file", name)
+				return nil, usage.Errorf("--subset %s: stdin can be read only once; pass the other rows as files", name)
 			}
 			stdin = true
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// InvalidFolderChars matches characters that mini does not use in folder names.
+// InvalidFolderChars matches sequences of characters that mini replaces in folder names.
 var InvalidFolderChars = lazyregexp.New(`[^\pL\pN._-]+`)
 
-// MaxFolderName bounds the descriptive part of a folder name, in characters.
+// MaxFolderName is the maximum length of the descriptive part of a folder name, in characters.
 const MaxFolderName = 60
 
 // RunFolder returns output or, if it is empty, a new folder in mini-runs named after the
@@ -30,7 +30,7 @@ func RunFolder(output string, subsets []string) string {
 	name = name[:min(len(name), MaxFolderName)]
 	first := filepath.Join(cmdutil.DefaultRunsDir, string(name)+"-"+time.Now().Format("20060102-150405"))
 	dir := first
-	for n := 2; cmdutil.FileExists(dir); n++ { // started twice in one second
+	for n := 2; cmdutil.FileExists(dir); n++ { // another run started in the same second
 		dir = fmt.Sprintf("%s-%d", first, n)
 	}
 	return dir

@@ -15,12 +15,12 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// compatVariable says how mini treats an environment variable of mini-swe-agent. The zero value
-// is silently accepted.
+// compatVariable describes how mini treats an environment variable of mini-swe-agent. mini silently
+// ignores a variable with the zero value.
 type compatVariable struct {
-	Key     string // the setting that it sets
-	note    string // printed because the variable has no effect
-	Refusal string // why a single task rejects the limit; 0 means no limit and is accepted
+	Key     string // the setting that the variable sets
+	note    string // printed with a note that the variable has no effect
+	Refusal string // why a single task rejects the variable, unless its value is 0 (no limit)
 }
 
 // CompatVariables are the variables of mini-swe-agent that mini knows.
@@ -29,7 +29,7 @@ var CompatVariables = map[string]compatVariable{
 	"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": {Key: "model.max_tries"},
 	"MSWEA_MINI_CONFIG_PATH":               {},
 	"MSWEA_CONFIG_DIR":                     {},
-	"MSWEA_COST_TRACKING":                  {}, // an unknown price is never an error here
+	"MSWEA_COST_TRACKING":                  {}, // an unknown price is never an error in mini
 	"MSWEA_CONFIGURED":                     {},
 	"MSWEA_SILENT_STARTUP":                 {},
 	"MSWEA_GLOBAL_CONFIG_DIR":              {},
@@ -47,7 +47,8 @@ var CompatVariables = map[string]compatVariable{
 	},
 }
 
-// CompatEnviron returns the variables of mini-swe-agent in environ, names sorted.
+// CompatEnviron returns the sorted names and the values of the variables of mini-swe-agent in
+// environ. It omits empty ones.
 func CompatEnviron(environ []string) (names []string, values map[string]string) {
 	values = map[string]string{}
 	for _, kv := range environ {
@@ -62,8 +63,8 @@ func CompatEnviron(environ []string) (names []string, values map[string]string) 
 	return names, values
 }
 
-// CompatLayers returns the settings from variables of mini-swe-agent, one layer each. base is
-// the built-in configuration of the command.
+// CompatLayers returns the settings from variables of mini-swe-agent, one layer for each variable.
+// base is the name of the command's built-in configuration.
 func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 	var layers []configs.Layer
 	names, values := CompatEnviron(environ)
@@ -71,7 +72,7 @@ func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 		value, key := values[name], CompatVariables[name].Key
 		switch {
 		case name == "MSWEA_MINI_CONFIG_PATH" && base == "mini":
-			l, err := configs.Read(value, ConfigDirs()...)
+			l, err := configs.ReadArg(value, ConfigDirs()...)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -97,8 +98,8 @@ func isZero(value string) bool {
 	return err == nil && n == 0
 }
 
-// CheckCompat rejects limits of mini-swe-agent that a single task cannot honor and flags that
-// mini does not have. base is the built-in configuration of the command.
+// CheckCompat returns an error for limits of mini-swe-agent that a single task cannot enforce, and
+// for flags that mini does not have. base is the name of the command's built-in configuration.
 func CheckCompat(set *pflag.FlagSet, environ []string, base string) error {
 	names, values := CompatEnviron(environ)
 	for _, name := range names {
@@ -114,7 +115,7 @@ func CheckCompat(set *pflag.FlagSet, environ []string, base string) error {
 	return nil
 }
 
-// compatNotes describes the variables of mini-swe-agent that have no effect.
+// compatNotes returns a note for each variable of mini-swe-agent that has no effect.
 func compatNotes(environ []string) []string {
 	var notes []string
 	names, values := CompatEnviron(environ)
@@ -131,36 +132,37 @@ func compatNotes(environ []string) []string {
 	return notes
 }
 
-// PrintCompatNotes prints the variables of mini-swe-agent that have no effect.
+// PrintCompatNotes prints a note for each variable of mini-swe-agent that has no effect.
 func PrintCompatNotes(w io.Writer) {
 	for _, note := range compatNotes(os.Environ()) {
 		_, _ = fmt.Fprintln(w, "mini: note:", note)
 	}
 }
 
-// trimProvider removes litellm's prefix for servers with OpenAI's API.
+// trimProvider removes the prefix by which litellm selects a server with OpenAI's API.
 func trimProvider(name string) string {
-	for _, provider := range []string{"openai/", "hosted_vllm/"} {
-		if own, ok := strings.CutPrefix(name, provider); ok {
-			return own
+	for _, prefix := range []string{"openai/", "hosted_vllm/"} {
+		if trimmed, ok := strings.CutPrefix(name, prefix); ok {
+			return trimmed
 		}
 	}
 	return name
 }
 
-// CheckModelNames rejects model names that OpenAI or Anthropic do not have: names with a
-// litellm prefix, and names of the other provider.
+// CheckModelNames returns an error for model names that OpenAI or Anthropic do not have: names with
+// a prefix of litellm, and names of the other provider's models.
 func CheckModelNames(cfg *configs.Resolved) error {
-	for _, one := range configs.Models(cfg) {
-		if err := checkModelName(one); err != nil {
+	for _, model := range configs.ModelConfigs(cfg) {
+		if err := checkModelName(model); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// checkModelName checks the name of one model. Servers with a configured address may have any name.
 func checkModelName(cfg *configs.Resolved) error {
-	provider, own, ok := strings.Cut(cfg.Model.Name, "/")
+	prefix, name, ok := strings.Cut(cfg.Model.Name, "/")
 	if cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
 		return nil
 	}
@@ -173,11 +175,11 @@ func checkModelName(cfg *configs.Resolved) error {
 		}
 		return nil
 	}
-	if provider == cfg.Model.Class {
-		return usage.Errorf("model %.80q: the provider is not part of the name here; use -m %.80s", cfg.Model.Name, own)
+	if prefix == cfg.Model.Class {
+		return usage.Errorf("model %.80q: the provider is not part of the name here; use -m %.80s", cfg.Model.Name, name)
 	}
-	if provider == "anthropic" {
-		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s", cfg.Model.Name, own)
+	if prefix == "anthropic" {
+		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s", cfg.Model.Name, name)
 	}
 	if cfg.Model.Class == "anthropic" {
 		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", cfg.Model.Name)

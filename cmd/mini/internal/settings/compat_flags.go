@@ -7,14 +7,14 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// compatFlagAnswers are flags of mini-swe-agent that mini rejects, with what to do instead.
+// compatFlagAnswers maps flags of mini-swe-agent that mini rejects to advice.
 var compatFlagAnswers = map[string]string{
 	"agent-class": "mini has one agent; leave it out",
 	"visual":      "leave it out; a session is shown so by itself, and --plain shows lines only",
 }
 
-// HarnessFlagAnswers are flags of swebench.harness.run_evaluation and sb-cli submit, with what
-// to use in mini eval instead.
+// HarnessFlagAnswers maps flags of swebench.harness.run_evaluation and sb-cli submit to advice for
+// mini eval.
 var HarnessFlagAnswers = map[string]string{
 	"dataset_name":        "use --subset SET",
 	"predictions_path":    "use -p PREDS",
@@ -44,7 +44,8 @@ func addCompatFlags(f *pflag.FlagSet) {
 	f.Lookup("agent-class").Hidden = true
 }
 
-// AddVisualFlag adds -v: --version if it is the only flag, else --visual of mini-swe-agent.
+// AddVisualFlag adds -v. It means --version if it is the only flag, else --visual of
+// mini-swe-agent.
 func AddVisualFlag(f *pflag.FlagSet) {
 	f.BoolP("visual", "v", false, "")
 	f.Lookup("visual").Hidden = true
@@ -53,7 +54,8 @@ func AddVisualFlag(f *pflag.FlagSet) {
 // IsVersionOnly reports whether mini was called as "mini -v".
 func IsVersionOnly(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag() == 1 }
 
-// NewCompatCommands returns hidden commands that tell users of mini-extra what to use instead.
+// NewCompatCommands returns hidden commands that tell users of mini-swe-agent which command of mini
+// to use.
 func NewCompatCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newAnswerCommand("swebench-single", "use mini bench --subset SET -i ID; it works on that instance alone"),
@@ -62,7 +64,7 @@ func NewCompatCommands() []*cobra.Command {
 	}
 }
 
-// newAnswerCommand returns a command that only prints what to use instead.
+// newAnswerCommand returns a hidden command that ends with a usage error, the answer.
 func newAnswerCommand(name, answer string, aliases ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Aliases: aliases, Hidden: true, DisableFlagParsing: true,

@@ -8,10 +8,10 @@ import (
 
 // ProfileCompletions returns the names of the profiles with descriptions, for shell completion.
 func ProfileCompletions() []string {
-	all, _ := configs.Profiles(configs.ProfileDirs()...) // omit unreadable profiles
-	names := make([]string, len(all))
-	for i, p := range all {
-		names[i] = cobra.CompletionWithDesc(p.Name, p.About)
+	profiles, _ := configs.Profiles(configs.ProfileDirs()...) // omit unreadable profiles
+	completions := make([]string, len(profiles))
+	for i, p := range profiles {
+		completions[i] = cobra.CompletionWithDesc(p.Name, p.Description)
 	}
-	return names
+	return completions
 }

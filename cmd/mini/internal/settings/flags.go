@@ -18,20 +18,20 @@ import (
 	"github.com/minibench/mini/internal/userdirs"
 )
 
-// Flags are the flags that set configuration keys. Commands that run an agent, or show the
-// configuration of a run, embed them.
+// Flags are the flags that change settings. The options of commands that have settings embed
+// them.
 type Flags struct {
-	FlagSet *pflag.FlagSet
-	Keys    map[string]string // overrides the setting of a flag
-	Config  []string
-	// Defaults are layers above the user's settings and below -c.
-	Defaults    []configs.Layer
-	commandLine map[string]bool // names of the layers from -c, flags and --profile
-	Overrides   []configs.Layer // the highest layers, as set by --local
-	localModel  string          // description of the model that --local found
+	FlagSet       *pflag.FlagSet
+	SettingOfFlag map[string]string // settings of flags, by flag; overrides settingFlags
+	Config        []string          // values of -c
+	// RecordedLayers are layers above the user's settings and below the profile and -c.
+	RecordedLayers []configs.Layer
+	commandLine    map[string]bool // names of the layers from -c, flags and --profile
+	TopLayers      []configs.Layer // the highest layers, for example of --local
+	localModel     string          // description of the model that --local found
 }
 
-// AddFlags adds the flags for commands that run an agent.
+// AddFlags adds -c and the other flags of commands that run an agent.
 func (c *Flags) AddFlags(f *pflag.FlagSet) {
 	c.AddConfigFlag(f)
 	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
@@ -44,7 +44,7 @@ func (c *Flags) AddFlags(f *pflag.FlagSet) {
 	addCompatFlags(f)
 }
 
-// AddConfigFlag adds -c only, for commands that run no agent.
+// AddConfigFlag adds -c only. Commands that run no agent use it instead of AddFlags.
 func (c *Flags) AddConfigFlag(f *pflag.FlagSet) {
 	c.FlagSet = f
 	f.StringArrayVarP(&c.Config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
@@ -68,7 +68,7 @@ func (m *modelFlag) Set(name string) error {
 	return nil
 }
 
-// settingFlags maps flags to settings. A command may lack some of them.
+// settingFlags lists the settings of flags. A command need not have all of these flags.
 var settingFlags = []struct{ flag, key string }{
 	{"model", "model.model_name"},
 	{"model-class", "model.model_class"},
@@ -88,28 +88,28 @@ var settingFlags = []struct{ flag, key string }{
 	{"eval", "run.eval"},
 	{"eval-workers", "eval.workers"},
 	{"eval-network", "eval.network"},
-	{"timeout", ""}, // set in Flags.Keys
+	{"timeout", ""}, // has a setting only in Flags.SettingOfFlag
 	{"rerun-failed", "eval.rerun_failed"},
 	{"cache", "eval.cache"},
 }
 
-// Resolve returns the configuration of a command. It rejects variables and flags of
-// mini-swe-agent that mini cannot honor.
-func (c *Flags) Resolve(ctx context.Context, shipped ...string) (*configs.Resolved, error) {
-	if err := CheckCompat(c.FlagSet, os.Environ(), shipped[0]); err != nil {
+// Resolve returns the configuration of a command, based on the named built-in configurations. It
+// returns an error for variables and flags of mini-swe-agent that mini does not support.
+func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
+	if err := CheckCompat(c.FlagSet, os.Environ(), builtins[0]); err != nil {
 		return nil, err
 	}
-	cfg, err := c.MergeLocal(ctx, shipped...)
+	cfg, err := c.MergeLocal(ctx, builtins...)
 	if err != nil {
 		return nil, err
 	}
 	return cfg, CheckModelNames(cfg)
 }
 
-// Merge merges the layers, lowest first: built-in defaults, what the model class implies
-// (OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, Defaults, the profile, -c,
-// flags and Overrides.
-func (c *Flags) Merge(shipped ...string) (*configs.Resolved, error) {
+// Merge merges the layers, lowest first: the first built-in configuration, the settings that the
+// model class implies (such as OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, the
+// other built-in configurations, RecordedLayers, the profile, -c, flags and TopLayers.
+func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 	if err := configs.LoadDotenv(); err != nil {
 		return nil, err
 	}
@@ -118,44 +118,44 @@ func (c *Flags) Merge(shipped ...string) (*configs.Resolved, error) {
 		layers = append(layers, l)
 		return err
 	}
-	for i, name := range shipped {
+	for i, name := range builtins {
 		if err := add(configs.ReadBuiltin(name)); err != nil {
 			return nil, err
 		}
 		if i > 0 {
 			continue
 		}
-		// The user's settings are right above the defaults and below the
-		// command's additions (the demo's settings).
+		// The user's settings are above the first built-in configuration and
+		// below the others, such as that of the demo.
 		if path := userdirs.ConfigFile(); cmdutil.FileExists(path) {
 			if err := add(configs.ReadFile(path)); err != nil {
 				return nil, err
 			}
 		}
-		peers, err := CompatLayers(os.Environ(), name)
+		compat, err := CompatLayers(os.Environ(), name)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, peers...)
+		layers = append(layers, compat...)
 	}
 	profile, err := c.profileLayers()
 	if err != nil {
 		return nil, err
 	}
-	layers = slices.Concat(layers, c.Defaults, profile)
+	layers = slices.Concat(layers, c.RecordedLayers, profile)
 	c.commandLine = map[string]bool{}
 	for _, l := range profile {
 		c.commandLine[l.Name] = true
 	}
 	for _, arg := range c.Config {
-		if err := add(configs.Read(arg, ConfigDirs()...)); err != nil {
+		if err := add(configs.ReadArg(arg, ConfigDirs()...)); err != nil {
 			return nil, err
 		}
 		c.commandLine[layers[len(layers)-1].Name] = true
 	}
 	for _, s := range settingFlags {
 		f := c.FlagSet.Lookup(s.flag)
-		key := cmp.Or(c.Keys[s.flag], s.key)
+		key := cmp.Or(c.SettingOfFlag[s.flag], s.key)
 		if f == nil || !f.Changed || key == "" {
 			continue
 		}
@@ -164,23 +164,24 @@ func (c *Flags) Merge(shipped ...string) (*configs.Resolved, error) {
 		}
 		c.commandLine["--"+s.flag] = true
 	}
-	layers = append(layers, c.Overrides...)
+	layers = append(layers, c.TopLayers...)
 	cfg, err := configs.Merge(layers...)
 	if err != nil {
 		return cfg, err
 	}
-	own, err := modelClassLayers(cfg.Model.Class)
-	if err != nil || len(own) == 0 {
+	implied, err := modelClassLayers(cfg.Model.Class)
+	if err != nil || len(implied) == 0 {
 		return cfg, err
 	}
-	return configs.Merge(slices.Insert(layers, 1, own...)...) // right above the shipped defaults
+	return configs.Merge(slices.Insert(layers, 1, implied...)...) // above the first built-in configuration
 }
 
-// SettingLayers returns one layer named from for each key and value in set.
-func SettingLayers(from string, set [][2]string) ([]configs.Layer, error) {
+// SettingLayers returns a layer for each pair of key and value in settings. origin is the name of the
+// layers.
+func SettingLayers(origin string, settings [][2]string) ([]configs.Layer, error) {
 	var layers []configs.Layer
-	for _, s := range set {
-		l, err := configs.ParseSetting(from, s[0], s[1])
+	for _, s := range settings {
+		l, err := configs.ParseSetting(origin, s[0], s[1])
 		if err != nil {
 			return nil, err
 		}

@@ -24,68 +24,68 @@ func AddLocalFlag(f *pflag.FlagSet) {
 	f.Lookup("local").NoOptDefVal = cmdutil.AnyLocalServer
 }
 
-// MergeLocal is Merge with the settings of --local on top: the address of a local server, one
-// of its models, and a price of zero.
-func (c *Flags) MergeLocal(ctx context.Context, shipped ...string) (*configs.Resolved, error) {
-	cfg, err := c.Merge(shipped...)
+// MergeLocal calls Merge. If --local is set, it adds the address of the local server, the name of one
+// of its models and a price of zero as the highest layers.
+func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
+	cfg, err := c.Merge(builtins...)
 	if err != nil || c.FlagSet.Lookup("local") == nil || !c.FlagSet.Changed("local") {
 		return cfg, err
 	}
 	if err := c.resolveLocal(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return c.Merge(shipped...)
+	return c.Merge(builtins...)
 }
 
-// resolveLocal finds the server and its model and stores them in Overrides. Settings of the
-// same command line are kept.
+// resolveLocal finds the server and its model and stores their settings in TopLayers. It does not
+// override settings of the command line, except the address of the server.
 func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved) error {
-	chosen := func(keys ...string) bool {
+	isOnCommandLine := func(keys ...string) bool {
 		for _, key := range keys {
-			if o, ok := cfg.Origin(key); ok && c.commandLine[o.Layer] {
+			if origin, ok := cfg.Origin(key); ok && c.commandLine[origin.Layer] {
 				return true
 			}
 		}
 		return false
 	}
 	switch {
-	case chosen("model.model_class") && cfg.Model.Class == "scripted":
+	case isOnCommandLine("model.model_class") && cfg.Model.Class == "scripted":
 		return usage.Errorf("--local asks a server, and the scripted model uses no server; leave one out")
 	case cfg.Model.Route.Kind != "":
-		o, _ := cfg.Origin("model.route.kind")
-		return usage.Errorf("--local is one server, and model.route (%s) has models of its own; leave one out", o)
+		origin, _ := cfg.Origin("model.route.kind")
+		return usage.Errorf("--local is one server, and model.route (%s) has models of its own; leave one out", origin)
 	}
-	named := chosen("model.model_name")
-	found, err := c.findLocalServer(ctx, cfg.Model.Name, named)
+	isNamed := isOnCommandLine("model.model_name")
+	server, err := c.findLocalServer(ctx, cfg.Model.Name, isNamed)
 	if err != nil {
 		return err
 	}
-	m, err := selectLocalModel(found, cfg.Model.Name, named)
+	selected, err := selectLocalModel(server, cfg.Model.Name, isNamed)
 	if err != nil {
 		return err
 	}
-	set := [][2]string{{"model.base_url", strconv.Quote(found.BaseURL)}, {"model.model_name", strconv.Quote(m.Name)}}
-	if !chosen("model.model_class") {
-		set = append(set, [2]string{"model.model_class", "openai"})
+	settings := [][2]string{{"model.base_url", strconv.Quote(server.BaseURL)}, {"model.model_name", strconv.Quote(selected.Name)}}
+	if !isOnCommandLine("model.model_class") {
+		settings = append(settings, [2]string{"model.model_class", "openai"})
 	}
-	// The key of a -c file belongs to the server of that file.
-	if o, ok := cfg.Origin("model.api_key_env"); !ok || !strings.HasPrefix(o.Layer, "-c ") {
-		set = append(set, [2]string{"model.api_key_env", found.KeyEnv})
+	// Keep only a variable that -c KEY=VALUE sets: that of a file is for the server in the file.
+	if origin, ok := cfg.Origin("model.api_key_env"); !ok || !strings.HasPrefix(origin.Layer, "-c ") {
+		settings = append(settings, [2]string{"model.api_key_env", server.KeyEnv})
 	}
-	if !chosen("model.price.input", "model.price.output", "model.price_as", "model.price_file") {
-		set = append(set, [2]string{"model.price_as", `""`}, [2]string{"model.price.free", "true"})
-		set = append(set, clearPrice(cfg.Model.Price)...)
+	if !isOnCommandLine("model.price.input", "model.price.output", "model.price_as", "model.price_file") {
+		settings = append(settings, [2]string{"model.price_as", `""`}, [2]string{"model.price.free", "true"})
+		settings = append(settings, clearPrice(cfg.Model.Price)...)
 	}
-	if m.ContextWindow > 0 && !chosen("model.context_window") {
-		set = append(set, [2]string{"model.context_window", strconv.FormatInt(m.ContextWindow, 10)})
+	if selected.ContextWindow > 0 && !isOnCommandLine("model.context_window") {
+		settings = append(settings, [2]string{"model.context_window", strconv.FormatInt(selected.ContextWindow, 10)})
 	}
-	c.Overrides, err = SettingLayers("--local", set)
-	c.localModel = fmt.Sprintf("%s, of %s", text.Printable(m.Name), found.Server)
+	c.TopLayers, err = SettingLayers("--local", settings)
+	c.localModel = fmt.Sprintf("%s, of %s", text.Printable(selected.Name), server.Server)
 	return err
 }
 
-// clearPrice returns settings that reset the price of the configured model.
-func clearPrice(p model.Price) (set [][2]string) {
+// clearPrice returns settings that reset the price p to zero. It returns nil for an unknown price.
+func clearPrice(p model.Price) (settings [][2]string) {
 	keys := []string{"input", "output", "cached", "cache_write", "cache_write_hour"}
 	sections := []string{"model.price."}
 	if p.Long != nil {
@@ -96,10 +96,10 @@ func clearPrice(p model.Price) (set [][2]string) {
 	}
 	for _, section := range sections {
 		for _, key := range keys {
-			set = append(set, [2]string{section + key, "0"})
+			settings = append(settings, [2]string{section + key, "0"})
 		}
 	}
-	return set
+	return settings
 }
 
 // PrintLocalModel prints the model and server that --local found.
@@ -109,83 +109,85 @@ func (c *Flags) PrintLocalModel(w io.Writer) {
 	}
 }
 
-// findLocalServer returns the server of --local. Of several servers it selects the one that has
-// the model name.
-func (c *Flags) findLocalServer(ctx context.Context, name string, named bool) (localservers.ProbeResult, error) {
+// findLocalServer returns the server of --local. If the flag has no value, it probes the known
+// servers, and of several that respond it selects the one with the model name. isNamed means that
+// the command line names the model.
+func (c *Flags) findLocalServer(ctx context.Context, name string, isNamed bool) (localservers.ProbeResult, error) {
 	value := c.FlagSet.Lookup("local").Value.String()
 	if value != cmdutil.AnyLocalServer {
-		place, err := localservers.Parse(value)
+		server, err := localservers.Parse(value)
 		if err != nil {
 			return localservers.ProbeResult{}, usage.Errorf("--local: %w", err)
 		}
-		f := localservers.Probe(ctx, place)
+		result := localservers.Probe(ctx, server)
 		if ctx.Err() != nil {
-			return f, context.Cause(ctx)
+			return result, context.Cause(ctx)
 		}
-		if f.Err != nil && (!named || errors.Is(f.Err, localservers.ErrUnreachable)) {
-			return f, usage.Errorf("--local: %s: %w", place, f.Err)
+		if result.Err != nil && (!isNamed || errors.Is(result.Err, localservers.ErrUnreachable)) {
+			return result, usage.Errorf("--local: %s: %w", server, result.Err)
 		}
-		return f, nil
+		return result, nil
 	}
-	all := localservers.ProbeAll(ctx, localservers.KnownServers())
+	results := localservers.ProbeAll(ctx, localservers.KnownServers())
 	if ctx.Err() != nil {
 		return localservers.ProbeResult{}, context.Cause(ctx)
 	}
-	return selectLocalServer(all, name)
+	return selectLocalServer(results, name)
 }
 
-// selectLocalServer returns the only server that responds, or the only one that has the model.
-func selectLocalServer(all []localservers.ProbeResult, name string) (localservers.ProbeResult, error) {
-	var answer []localservers.ProbeResult
-	var unreachable, others []string
-	for _, f := range all {
+// selectLocalServer returns the only server that responds, or of several the only one that has the
+// model.
+func selectLocalServer(results []localservers.ProbeResult, name string) (localservers.ProbeResult, error) {
+	var responding []localservers.ProbeResult
+	var unreachable, failures []string
+	for _, f := range results {
 		switch {
 		case f.Err == nil:
-			answer = append(answer, f)
+			responding = append(responding, f)
 		case errors.Is(f.Err, localservers.ErrUnreachable):
 			unreachable = append(unreachable, f.Name)
 		default:
-			others = append(others, fmt.Sprintf("%s: %v", f.Server, f.Err))
+			failures = append(failures, fmt.Sprintf("%s: %v", f.Server, f.Err))
 		}
 	}
-	var names, having []string
-	var pick localservers.ProbeResult
-	for _, f := range answer {
+	var names, matches []string
+	var match localservers.ProbeResult
+	for _, f := range responding {
 		names = append(names, f.String())
 		if _, ok := f.FindModel(name); ok {
-			having, pick = append(having, f.String()), f
+			matches, match = append(matches, f.String()), f
 		}
 	}
 	switch {
-	case len(answer) == 1:
-		return answer[0], nil
-	case len(having) == 1:
-		return pick, nil
-	case len(answer) > 1:
-		return pick, usage.Errorf("--local: several servers answer: %s; say which, as --local=%s", strings.Join(names, ", "), strings.ToLower(answer[0].Name))
-	case len(others) > 0:
-		return pick, usage.Errorf("--local: %s", strings.Join(others, "; "))
+	case len(responding) == 1:
+		return responding[0], nil
+	case len(matches) == 1:
+		return match, nil
+	case len(responding) > 1:
+		return match, usage.Errorf("--local: several servers answer: %s; say which, as --local=%s", strings.Join(names, ", "), strings.ToLower(responding[0].Name))
+	case len(failures) > 0:
+		return match, usage.Errorf("--local: %s", strings.Join(failures, "; "))
 	}
-	return pick, usage.Errorf("--local: no server answers on this machine (%s, on their usual ports); start one, or say where it is: --local=http://127.0.0.1:PORT", strings.Join(unreachable, ", "))
+	return match, usage.Errorf("--local: no server answers on this machine (%s, on their usual ports); start one, or say where it is: --local=http://127.0.0.1:PORT", strings.Join(unreachable, ", "))
 }
 
 // maxListedModels is the number of models that an error lists.
 const maxListedModels = 8
 
-// selectLocalModel returns the model with the name, if it was given or exists, else the only
-// model of the server.
-func selectLocalModel(f localservers.ProbeResult, name string, named bool) (localservers.Model, error) {
-	if m, ok := f.FindModel(name); ok {
+// selectLocalModel returns the model with this name if the server lists it or isNamed is true, else
+// the only model of the server. isNamed means that the command line names the model.
+func selectLocalModel(server localservers.ProbeResult, name string, isNamed bool) (localservers.Model, error) {
+	if m, ok := server.FindModel(name); ok {
 		return m, nil
 	}
-	models := f.TextModels()
+	models := server.TextModels()
 	switch {
-	case named: // the server may load it on demand
+	case isNamed: // the server may load the model on demand
 		return localservers.Model{Name: name}, nil
 	case len(models) == 1:
 		return models[0], nil
 	}
-	return localservers.Model{}, usage.Errorf("--local: %s has %s; say which with -m: %s", f.Server, text.Count(len(models), "model"), FormatModels(models))
+	return localservers.Model{}, usage.Errorf("--local: %s has %s; say which with -m: %s", server.Server, text.Count(len(models), "model"), FormatModels(models))
 }
 
 // FormatModels lists the names of models, at most maxListedModels.

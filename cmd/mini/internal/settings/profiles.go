@@ -19,7 +19,7 @@ func (c *Flags) Profile() string {
 	return ""
 }
 
-// profileLayers returns the settings of the profile, if one is given.
+// profileLayers returns the layer of the profile, or nil without --profile.
 func (c *Flags) profileLayers() ([]configs.Layer, error) {
 	if f := c.FlagSet.Lookup("profile"); f == nil || !f.Changed {
 		return nil, nil

@@ -45,57 +45,59 @@ them; check first that no such mini process is running.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.options.Helpers, "all", false, "also remove the volumes of mini's helper")
-	f.BoolVar(&o.options.Kept, "kept", false, "also remove the sandboxes that this user kept with mini bench --keep")
+	f.BoolVar(&o.options.IncludeHelpers, "all", false, "also remove the volumes of mini's helper")
+	f.BoolVar(&o.options.IncludeKept, "kept", false, "also remove the sandboxes that this user kept with mini bench --keep")
 	f.StringVar(&o.run, "run", "", "with --kept, only sandboxes of the run in `FOLDER`")
-	f.BoolVar(&o.options.Unknown, "unknown", false, "also remove what has an owner that mini cannot check")
+	f.BoolVar(&o.options.IncludeUnknown, "unknown", false, "also remove what has an owner that mini cannot check")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	f.BoolVar(&o.json, "json", false, "print JSON lines")
 	return cmd
 }
 
 func (o *cleanOptions) clean(ctx context.Context, s cmdutil.Streams) error {
-	if o.run != "" && !o.options.Kept {
+	if o.run != "" && !o.options.IncludeKept {
 		return usage.Errorf("--run needs --kept: it selects the run of the kept sandboxes")
 	}
 	o.options.Run = envopen.RunLabel(o.run)
-	folders := scratch.Sweep
+	sweepFolders := scratch.Sweep
 	if o.dryRun {
-		folders = scratch.Abandoned
+		sweepFolders = scratch.Abandoned
 	}
-	local := folders()
+	folders := sweepFolders()
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
-		return errors.Join(o.print(s, local, nil, nil, false), usage.Wrap(err))
+		return errors.Join(o.print(s, folders, nil, nil, false), usage.Wrap(err))
 	}
 	clean := engine.Clean
 	if o.dryRun {
 		clean = engine.ListLeftovers
 	}
 	left, err := clean(ctx, o.options)
-	remaining, failed := o.unknown(ctx, engine)
-	// Print the removed things even after an error.
-	return errors.Join(err, o.print(s, local, left, remaining, err == nil && failed == nil), failed, engine.Close())
+	remaining, listErr := o.listUnknown(ctx, engine)
+	// Print what was removed even after an error.
+	return errors.Join(err, o.print(s, folders, left, remaining, err == nil && listErr == nil), listErr, engine.Close())
 }
 
-// unknown returns what remains because its owner may be running.
-func (o *cleanOptions) unknown(ctx context.Context, engine *docker.Engine) ([]docker.Leftover, error) {
-	if o.options.Unknown {
+// listUnknown returns the leftovers that mini keeps because it cannot check whether
+// their owner is running.
+func (o *cleanOptions) listUnknown(ctx context.Context, engine *docker.Engine) ([]docker.Leftover, error) {
+	if o.options.IncludeUnknown {
 		return nil, nil
 	}
-	t := o.options
-	t.Unknown = true
-	left, err := engine.ListLeftovers(ctx, t)
+	options := o.options
+	options.IncludeUnknown = true
+	left, err := engine.ListLeftovers(ctx, options)
 	return slices.DeleteFunc(left, func(l docker.Leftover) bool { return !l.OwnerUnknown }), err
 }
 
-// print prints one line for each thing.
-func (o *cleanOptions) print(s cmdutil.Streams, folders []string, left, remaining []docker.Leftover, complete bool) error {
+// print prints one line for each removed item on stdout, and for each remaining one
+// on stderr. complete means that everything was listed without an error.
+func (o *cleanOptions) print(s cmdutil.Streams, folders []string, removed, remaining []docker.Leftover, complete bool) error {
 	for _, dir := range folders {
-		left = append(left, docker.Leftover{Kind: "folder", Name: dir})
+		removed = append(removed, docker.Leftover{Kind: "folder", Name: dir})
 	}
 	enc := json.NewEncoder(s.Out)
-	for _, l := range left {
+	for _, l := range removed {
 		var err error
 		if o.json {
 			err = enc.Encode(l)
@@ -115,7 +117,7 @@ func (o *cleanOptions) print(s cmdutil.Streams, folders []string, left, remainin
 		_, err := fmt.Fprintln(s.Err, "check that no mini process uses these, and remove them with --unknown")
 		return err
 	}
-	if len(left) == 0 && complete {
+	if len(removed) == 0 && complete {
 		_, err := fmt.Fprintln(s.Err, "nothing to remove")
 		return err
 	}

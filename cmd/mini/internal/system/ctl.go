@@ -66,38 +66,38 @@ func ctlArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	action, ids := args[1], args[2:]
+	action, taskIDs := args[1], args[2:]
 	switch {
 	case !slices.Contains(control.Actions(), action):
 		if near := configs.ClosestName(action, control.Actions()); near != "" {
 			return usage.Errorf("unknown action %.40q; did you mean %s?", action, near)
 		}
 		return usage.Errorf("unknown action %.40q; the actions are %s", action, strings.Join(control.Actions(), ", "))
-	case control.NeedsTask(action) && len(ids) == 0:
+	case control.NeedsTask(action) && len(taskIDs) == 0:
 		return usage.Errorf("name an instance: mini ctl %s %s ID; mini ctl %s lists the running ones", args[0], action, args[0])
-	case control.NeedsTask(action) && len(ids) > 1:
-		return usage.Errorf("mini ctl %s takes one instance at a time, not %d", action, len(ids))
-	case !control.NeedsTask(action) && len(ids) > 0:
-		return usage.Errorf("mini ctl %s applies to the whole batch; remove %.80q", action, ids[0])
+	case control.NeedsTask(action) && len(taskIDs) > 1:
+		return usage.Errorf("mini ctl %s takes one instance at a time, not %d", action, len(taskIDs))
+	case !control.NeedsTask(action) && len(taskIDs) > 0:
+		return usage.Errorf("mini ctl %s applies to the whole batch; remove %.80q", action, taskIDs[0])
 	}
 	return nil
 }
 
-// runCtl runs mini ctl.
+// runCtl sends the request to the batch and prints the reply.
 func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error {
-	dir, q := args[0], control.Request{Action: control.StatusAction}
+	dir, request := args[0], control.Request{Action: control.StatusAction}
 	if len(args) > 1 {
-		q.Action = args[1]
+		request.Action = args[1]
 	}
 	if len(args) > 2 {
-		q.TaskID = args[2]
+		request.TaskID = args[2]
 	}
 	if err := checkRunFolder(dir); err != nil {
 		return err
 	}
-	reply, err := control.Send(cmd.Context(), dir, q)
-	if over, ok := errors.AsType[*control.NotRunningError](err); ok {
-		return cmdutil.WithCode(fmt.Errorf("%w; mini report %s shows its results", over, text.ShellQuote(dir)), exitNotRunning)
+	reply, err := control.Send(cmd.Context(), dir, request)
+	if notRunning, ok := errors.AsType[*control.NotRunningError](err); ok {
+		return cmdutil.WithCode(fmt.Errorf("%w; mini report %s shows its results", notRunning, text.ShellQuote(dir)), exitNotRunning)
 	}
 	if err != nil {
 		return err

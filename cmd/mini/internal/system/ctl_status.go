@@ -69,7 +69,7 @@ func writeStatus(w io.Writer, dir string, s control.Status) error {
 	return err
 }
 
-// addFact writes one line with a name and a text.
+// addFact appends a line with the name of a fact and its text.
 func addFact(b *strings.Builder, name, text string) { fmt.Fprintf(b, "%-9s %s\n", name, text) }
 
 // stateText describes the state of the batch in a few words.
@@ -86,7 +86,8 @@ func stateText(s control.Status) string {
 	}
 }
 
-// diskText describes the free disk space, as far as it is known.
+// diskText describes the free disk space and the size of the images. It omits
+// unknown figures.
 func diskText(d control.Disk) string {
 	var parts []string
 	if d.RunFree != nil {

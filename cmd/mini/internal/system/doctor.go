@@ -51,8 +51,8 @@ costs nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}
 	f := cmd.Flags()
-	o.AddBenchFlags(f)
-	// Accept the other flags of a batch, so that its command line can be reused.
+	o.AddFlags(f)
+	// Accept the other flags of mini bench, so that users can reuse its command line.
 	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "force", "dry-run", "progress", "events", "empty-folder"} {
 		_ = f.MarkHidden(name) // an error means that the flag does not exist
 	}
@@ -62,48 +62,48 @@ costs nothing.`,
 
 // runDoctor runs the checks and prints them.
 func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
-	cfg, settings := o.Resolve(ctx, o.BuiltinConfigs()...)
-	if settings == nil {
-		for _, one := range configs.Models(cfg) {
-			_, err := configs.ModelKey(one)
-			settings = cmp.Or(settings, err)
+	cfg, settingsErr := o.Resolve(ctx, o.BuiltinConfigs()...)
+	if settingsErr == nil {
+		for _, model := range configs.ModelConfigs(cfg) {
+			_, err := configs.ModelKey(model)
+			settingsErr = cmp.Or(settingsErr, err)
 		}
 	}
-	if settings != nil { // report it as one failed check; run the others with the defaults
+	if settingsErr != nil { // a failed check reports it; the other checks use the defaults
 		var err error
 		if cfg, err = builtinSettings(o.BuiltinConfigs()...); err != nil {
 			return err
 		}
 	}
 	container, err := envopen.ContainerConfig(cfg, "")
-	var sandbox func(context.Context) error
-	if envopen.IsHost(cfg.Environment.Class) {
+	var trySandbox func(context.Context) error
+	if envopen.IsHostClass(cfg.Environment.Class) {
 		err = envopen.CheckHostSettings(cfg, cfg.Environment.Class)
 	}
 	if cfg.Environment.Class == "bubblewrap" {
 		if err == nil {
 			_, err = envopen.BubblewrapConfig(cfg.Environment)
 		}
-		sandbox = func(ctx context.Context) error { return envopen.TryHost(ctx, cfg) }
+		trySandbox = func(ctx context.Context) error { return envopen.CheckHost(ctx, cfg) }
 	}
 	if err != nil {
-		settings = err
+		settingsErr = err
 	}
-	here := cmp.Or(o.Output, ".")
-	var unfit error
+	runDir := cmp.Or(o.Output, ".")
+	var dirErr error
 	if o.Output != "" {
-		unfit = runner.CheckFolder(o.Output)
+		dirErr = runner.CheckFolder(o.Output)
 	}
-	cache, _ := datasetopen.CacheDir() // the check says what is wrong
+	cacheDir, _ := datasetopen.CacheDir() // the check of the cache reports an empty path
 	var servers []doctor.Server
-	for _, one := range configs.Models(cfg) {
-		servers = append(servers, serverFor(one))
+	for _, model := range configs.ModelConfigs(cfg) {
+		servers = append(servers, serverFor(model))
 	}
 	c := doctor.Config{
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: memoryLimit(container), Workers: cfg.Run.Workers,
 		Servers:    servers,
-		TrySandbox: sandbox, SettingsError: settings, RunDir: here, DirError: unfit, CacheDir: cache, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(s),
+		TrySandbox: trySandbox, SettingsError: settingsErr, RunDir: runDir, DirError: dirErr, CacheDir: cacheDir, PingHub: pingHub, Hint: cmdutil.Hint, Terminal: describeTerminal(s),
 	}
 	if len(o.Subsets) > 0 {
 		c.PlanImages = func(ctx context.Context) (doctor.ImagePlan, error) { return o.plan(ctx, cfg) }
@@ -141,7 +141,7 @@ func builtinSettings(names ...string) (*configs.Resolved, error) {
 
 // memoryLimit returns the memory limit of a sandbox, in bytes; 0 means no limit.
 func memoryLimit(c docker.Config) int64 {
-	return max(0, cmp.Or(c.MemoryBytes, docker.DefaultMemory))
+	return max(0, cmp.Or(c.MemoryBytes, docker.DefaultMemoryBytes))
 }
 
 // pingHub checks that the hub responds.
@@ -154,7 +154,8 @@ func pingHub(ctx context.Context) error {
 	return h.Ping(ctx)
 }
 
-// plan examines the images of the rows, if the datasets are cached.
+// plan examines the images of the selected rows. A dataset that is not cached is a
+// doctor.NotFetchedError.
 func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
 	var sources []datasets.Source
 	for _, name := range o.Subsets {
@@ -182,18 +183,18 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 		return doctor.ImagePlan{}, errors.New("no instance is left after --instance, --filter and --slice")
 	}
 	p := doctor.ImagePlan{Instances: len(set.Instances)}
-	if envopen.IsHost(cfg.Environment.Class) {
+	if envopen.IsHostClass(cfg.Environment.Class) {
 		return p, nil
 	}
-	found := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)
-	p.Images, p.Missing, p.MissingBytes, p.Problem = found.Distinct, found.Pull, found.PullBytes, found.Problem
+	images := dryrun.MeasureImages(ctx, cfg, envopen.ImageRequests(cfg, set.Instances), 0)
+	p.Images, p.Missing, p.MissingBytes, p.Problem = images.Distinct, images.Pull, images.PullBytes, images.Problem
 	return p, nil
 }
 
 // describeTerminal describes the terminal on stdout.
 func describeTerminal(s cmdutil.Streams) string {
 	f, ok := s.Out.(*os.File)
-	if !ok || !s.OutTerminal {
+	if !ok || !s.OutIsTerminal {
 		return "stdout is not a terminal"
 	}
 	width, height, err := term.GetSize(int(f.Fd()))
@@ -206,10 +207,10 @@ func describeTerminal(s cmdutil.Streams) string {
 // serverFor returns the server of the configured model.
 func serverFor(cfg *configs.Resolved) doctor.Server {
 	m := cfg.Model
-	key, _ := configs.ModelKey(cfg) // the settings were checked
+	key, _ := configs.ModelKey(cfg) // runDoctor has reported an error
 	return doctor.Server{
 		Scripted: m.Class == "scripted", Model: m.Name,
-		BaseURL: modelsRoot(cfg), Anthropic: m.Class == "anthropic", CustomServer: m.BaseURL != "",
+		BaseURL: modelsRoot(cfg), UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
 		KeyEnv: m.APIKeyEnv, Key: key,
 	}
 }

@@ -20,15 +20,19 @@ import (
 
 // fakeOptions are the flags of mini fake-model.
 type fakeOptions struct {
-	replies, listen, faults, price, books string
-	fault, models                         []string
-	seed                                  uint64
-	limits                                fake.Limits
-	requireKey, verbose, list             bool
+	replies, listen, price string
+	statsFile              string   // --books
+	faultRules             []string // --fault
+	faultShare             string   // --faults
+	seed                   uint64   // of --faults
+	models                 []string
+	limits                 fake.Limits
+	requireKey, verbose    bool
+	listFaults             bool
 }
 
-// fakeReplies are given to everybody where no file is named: a look around, and
-// the end.
+// fakeReplies is the script without --replies: a step that runs ls, and a step
+// that submits.
 const fakeReplies = `
 - "I look around.\n\n` + "```bash\\nls\\n```" + `"
 - "That is all.\n\n` + "```bash\\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\\n```" + `"
@@ -40,14 +44,14 @@ func NewFakeModel(s cmdutil.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fake-model",
 		Short: "Serve scripted replies as a provider does, with faults",
-		Long: `Serves the APIs of OpenAI and Anthropic on this machine, to test what talks to
-them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
+		Long: `Serves the APIs of OpenAI and Anthropic on this machine, for tests of their
+clients. Ctrl-C stops the server and prints statistics; see docs/fake-model.md.`,
 		Example: `  mini fake-model --replies replies.yaml --faults 5% --rpm 600
   mini fake-model --fault rate-limit@1,2 --fault cut@5`,
 		Args: cmdutil.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.list {
-				return listFaults(s)
+			if o.listFaults {
+				return printFaults(s)
 			}
 			return o.run(cmd.Context(), s)
 		},
@@ -58,20 +62,21 @@ them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is a free one")
 	f.StringArrayVar(&o.models, "model", nil, "serve only the model with this `NAME`; repeatable")
 	f.BoolVar(&o.requireKey, "require-key", false, "answer 401 to requests without a key")
-	f.StringArrayVar(&o.fault, "fault", nil, "`NAME` for every request, NAME@1,5 for these")
-	f.StringVar(&o.faults, "faults", "", "`P` as 5%, or 5%:cut,reset, of the requests")
+	f.StringArrayVar(&o.faultRules, "fault", nil, "fault `NAME` for every request; NAME@1,5 only for requests 1 and 5")
+	f.StringVar(&o.faultShare, "faults", "", "share `P` of requests that fail: 5%, or 5%:cut,reset for these faults")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of --faults")
-	f.BoolVar(&o.list, "list-faults", false, "print the names of faults, and end")
-	f.IntVar(&o.limits.RequestsPerMinute, "rpm", 0, "limit of requests a minute (0: none)")
-	f.Int64Var(&o.limits.TokensPerMinute, "tpm", 0, "limit of tokens a minute (0: none)")
+	f.BoolVar(&o.listFaults, "list-faults", false, "print the names of faults and exit")
+	f.IntVar(&o.limits.RequestsPerMinute, "rpm", 0, "limit of requests per minute (0: none)")
+	f.Int64Var(&o.limits.TokensPerMinute, "tpm", 0, "limit of tokens per minute (0: none)")
 	f.IntVar(&o.limits.Concurrent, "concurrent", 0, "limit of concurrent requests (0: none)")
-	f.StringVar(&o.price, "price", "", "`USD` per million: input,output,cached,written")
-	f.StringVar(&o.books, "books", "", "write a line of JSON per request to `FILE` at the end")
-	f.BoolVar(&o.verbose, "verbose", false, "a line for each request")
+	f.StringVar(&o.price, "price", "", "prices in `USD` per million tokens: input,output,cached,written")
+	f.StringVar(&o.statsFile, "books", "", "write a line of JSON per request to `FILE` at the end")
+	f.BoolVar(&o.verbose, "verbose", false, "print a line for each request")
 	return cmd
 }
 
-func listFaults(s cmdutil.Streams) error {
+// printFaults prints a table of all faults.
+func printFaults(s cmdutil.Streams) error {
 	rows := [][]string{{"FAULT", "CHARGED", "WHAT A CLIENT SEES"}}
 	for _, f := range fake.Faults() {
 		charged := "no"
@@ -84,7 +89,7 @@ func listFaults(s cmdutil.Streams) error {
 	return err
 }
 
-// run serves until the context ends, which is how it is meant to end.
+// run serves requests until ctx is canceled, then prints the statistics.
 func (o *fakeOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	config, err := o.config(s)
 	if err != nil {
@@ -94,60 +99,62 @@ func (o *fakeOptions) run(ctx context.Context, s cmdutil.Streams) error {
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	l, err := o.open(ctx)
+	listener, err := o.openListener(ctx)
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	o.greet(s, l.Addr())
-	var work errgroup.Group
-	work.Go(func() error { return server.Serve(l) })
-	ended := make(chan struct{})
+	o.printAddresses(s, listener.Addr())
+	var serving errgroup.Group
+	serving.Go(func() error { return server.Serve(listener) })
+	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		_ = server.Close() // what it says of listeners is Serve's to tell
+		defer close(closed)
+		_ = server.Close() // Serve returns the errors of the listener
 	})
-	err = work.Wait()
+	err = serving.Wait()
 	if stop() {
-		_ = server.Close() // it ended by itself
+		_ = server.Close() // Serve returned before ctx was canceled
 	} else {
-		<-ended
+		<-closed
 	}
-	return errors.Join(err, o.tell(s, server.Stats()))
+	return errors.Join(err, o.writeStats(s, server.Stats()))
 }
 
-// greet prints the two lines that clients need, in the form of a shell's; what
-// is for people goes elsewhere.
-func (o *fakeOptions) greet(s cmdutil.Streams, at net.Addr) {
-	_, _ = fmt.Fprintf(s.Out, "OPENAI_BASE_URL=http://%s/v1\nANTHROPIC_BASE_URL=http://%s\n", at, at) // only for people
-	_, _ = fmt.Fprintln(s.Err, "mini: a fake model answers there; Ctrl-C ends it and prints its books")
-	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		_, _ = fmt.Fprintln(s.Err, "      everybody who reaches this machine can ask it, and read its books")
+// printAddresses prints the base URLs for clients on stdout, as assignments that a
+// shell can read. It prints notes for the user on stderr.
+func (o *fakeOptions) printAddresses(s cmdutil.Streams, addr net.Addr) {
+	_, _ = fmt.Fprintf(s.Out, "OPENAI_BASE_URL=http://%s/v1\nANTHROPIC_BASE_URL=http://%s\n", addr, addr) // best effort
+	_, _ = fmt.Fprintln(s.Err, "mini: the fake model is serving; press Ctrl-C to stop it and print statistics")
+	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		_, _ = fmt.Fprintln(s.Err, "      anyone who can reach this machine can use it and read its statistics")
 	}
 }
 
-// tell prints the books in short, and writes them where they are wanted.
-func (o *fakeOptions) tell(s cmdutil.Streams, b fake.Stats) error {
-	if _, err := fmt.Fprint(s.Err, b.Summary()); err != nil {
+// writeStats prints a summary of the requests. With --books, it also writes all
+// requests to a file.
+func (o *fakeOptions) writeStats(s cmdutil.Streams, stats fake.Stats) error {
+	if _, err := fmt.Fprint(s.Err, stats.Summary()); err != nil {
 		return err
 	}
-	if o.books == "" {
+	if o.statsFile == "" {
 		return nil
 	}
 	var data bytes.Buffer
-	lines := json.NewEncoder(&data)
-	for _, r := range b.Requests {
-		if err := lines.Encode(r); err != nil {
-			return fmt.Errorf("write books: %w", err)
+	enc := json.NewEncoder(&data)
+	for _, r := range stats.Requests {
+		if err := enc.Encode(r); err != nil {
+			return fmt.Errorf("write statistics: %w", err)
 		}
 	}
-	if err := atomicfile.Write(o.books, data.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write books: %w", err)
+	if err := atomicfile.Write(o.statsFile, data.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write statistics: %w", err)
 	}
 	return nil
 }
 
-// open listens on this machine alone, unless an address is named.
-func (o *fakeOptions) open(ctx context.Context) (net.Listener, error) {
+// openListener listens on the address of --listen. An address without a host means
+// loopback.
+func (o *fakeOptions) openListener(ctx context.Context) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(o.listen)
 	if err != nil {
 		return nil, usage.Errorf("--listen: %w; want ADDRESS:PORT, as 127.0.0.1:8080", err)

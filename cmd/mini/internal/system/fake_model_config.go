@@ -16,7 +16,7 @@ import (
 	"github.com/minibench/mini/trajectories/scripts"
 )
 
-// config is what the flags say. Nothing is served before all of it is right.
+// config returns the configuration that the flags describe. It validates all flags.
 func (o *fakeOptions) config(s cmdutil.Streams) (fake.Config, error) {
 	c := fake.Config{Models: o.models, Limits: o.limits}
 	var err error
@@ -26,7 +26,7 @@ func (o *fakeOptions) config(s cmdutil.Streams) (fake.Config, error) {
 	if c.Plan, err = o.faultPlan(); err != nil {
 		return c, err
 	}
-	if c.Price, err = o.readPrice(); err != nil {
+	if c.Price, err = o.parsePrice(); err != nil {
 		return c, err
 	}
 	if o.requireKey {
@@ -34,27 +34,28 @@ func (o *fakeOptions) config(s cmdutil.Streams) (fake.Config, error) {
 	}
 	if o.verbose {
 		c.OnRequest = func(r fake.Request) {
-			_, _ = fmt.Fprintln(s.Err, text.Printable(fakeLine(r))) // only for people
+			_, _ = fmt.Fprintln(s.Err, text.Printable(requestText(r))) // best effort
 		}
 	}
 	return c, nil
 }
 
-// fakeLine is a request in a line.
-func fakeLine(r fake.Request) string {
-	what := []string{strconv.Itoa(r.Number), r.API, r.Model, r.Instance, "step", strconv.Itoa(r.Step), string(r.Outcome), strconv.Itoa(r.Status)}
+// requestText describes a request in one line.
+func requestText(r fake.Request) string {
+	fields := []string{strconv.Itoa(r.Number), r.API, r.Model, r.Instance, "step", strconv.Itoa(r.Step), string(r.Outcome), strconv.Itoa(r.Status)}
 	if r.Stream {
-		what = append(what, "stream")
+		fields = append(fields, "stream")
 	}
 	if r.Limit != "" {
-		what = append(what, "over the limit of "+r.Limit)
+		fields = append(fields, "over the limit of "+r.Limit)
 	}
 	if r.Fault != "" {
-		what = append(what, r.Fault)
+		fields = append(fields, r.Fault)
 	}
-	return strings.Join(what, " ")
+	return strings.Join(fields, " ")
 }
 
+// script returns the replies of --replies, or else fakeReplies.
 func (o *fakeOptions) script() (*scripted.Script, error) {
 	if o.replies == "" {
 		return scripted.Parse("the replies of fake-model", []byte(fakeReplies))
@@ -66,31 +67,31 @@ func (o *fakeOptions) script() (*scripted.Script, error) {
 	return script, err
 }
 
-// faultPlan puts together what goes wrong: --fault first, then --faults.
+// faultPlan returns the rules of --fault, followed by the rule of --faults.
 func (o *fakeOptions) faultPlan() (*fake.Plan, error) {
 	p := &fake.Plan{Seed: o.seed}
-	for _, text := range o.fault {
-		name, at, _ := strings.Cut(text, "@")
+	for _, flag := range o.faultRules {
+		name, requests, _ := strings.Cut(flag, "@")
 		rule := fake.Rule{Faults: []string{name}}
 		if err := rule.Validate(); err != nil {
-			return nil, usage.Errorf("--fault %.60q: %w; see mini fake-model --list-faults", text, err)
+			return nil, usage.Errorf("--fault %.60q: %w; see mini fake-model --list-faults", flag, err)
 		}
-		for number := range strings.SplitSeq(at, ",") {
+		for number := range strings.SplitSeq(requests, ",") {
 			n, err := strconv.Atoi(number)
-			if at != "" && (err != nil || n < 1) {
-				return nil, usage.Errorf("--fault %s: after @ come numbers of requests, as in %s@1,5", text, name)
+			if requests != "" && (err != nil || n < 1) {
+				return nil, usage.Errorf("--fault %s: after @ come numbers of requests, as in %s@1,5", flag, name)
 			}
-			if at != "" {
+			if requests != "" {
 				rule.Requests = append(rule.Requests, n)
 			}
 		}
 		p.Rules = append(p.Rules, rule)
 	}
-	if o.faults != "" {
-		chance, names, _ := strings.Cut(o.faults, ":")
+	if o.faultShare != "" {
+		chance, names, _ := strings.Cut(o.faultShare, ":")
 		rule := fake.Rule{Faults: fake.TransientFaults()}
 		var err error
-		if rule.Probability, err = probability(chance); err != nil {
+		if rule.Probability, err = parseProbability(chance); err != nil {
 			return nil, usage.Errorf("--faults: %w", err)
 		}
 		if names != "" {
@@ -99,18 +100,18 @@ func (o *fakeOptions) faultPlan() (*fake.Plan, error) {
 		if err := rule.Validate(); err != nil {
 			return nil, usage.Errorf("--faults: %w; see mini fake-model --list-faults", err)
 		}
-		if rule.Probability > 0 { // a rule without one is for all
+		if rule.Probability > 0 { // a rule with probability 0 applies to every request
 			p.Rules = append(p.Rules, rule)
 		}
 	}
 	return p, nil
 }
 
-// probability reads 5% or 0.05.
-func probability(text string) (float64, error) {
-	digits, percent := strings.CutSuffix(text, "%")
+// parseProbability parses a percentage such as 5%, or a number such as 0.05.
+func parseProbability(text string) (float64, error) {
+	digits, isPercent := strings.CutSuffix(text, "%")
 	p, err := strconv.ParseFloat(digits, 64)
-	if percent {
+	if isPercent {
 		p /= 100
 	}
 	if err != nil || !(p >= 0 && p <= 1) {
@@ -119,7 +120,8 @@ func probability(text string) (float64, error) {
 	return p, nil
 }
 
-func (o *fakeOptions) readPrice() (model.Price, error) {
+// parsePrice parses --price.
+func (o *fakeOptions) parsePrice() (model.Price, error) {
 	var p model.Price
 	if o.price == "" {
 		return p, nil

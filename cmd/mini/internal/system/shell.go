@@ -42,13 +42,13 @@ func NewShell(kill context.Context, s cmdutil.Streams) *cobra.Command {
 	o := &shellOptions{}
 	cmd := &cobra.Command{
 		Use:   "shell [INSTANCE] [-- COMMAND...]",
-		Short: "Open the sandbox of an instance, to look around in it",
+		Short: "Open a shell in the sandbox of an instance",
 		Long: `Opens a shell in a sandbox like the one the agent gets for an instance: the
-same image, limits and network. With --run it is a sandbox that a run has kept
-(see mini bench --keep), as the agent left it. The sandbox ends with the shell,
-and what was changed in it is gone.
+same image, limits and network. With --run, it opens a sandbox that a run kept
+(see mini bench --keep), as the agent left it. When the shell exits, mini removes
+the sandbox and all changes in it.
 
-With a COMMAND that is run instead, and its exit code is mini's.`,
+With COMMAND, mini runs the command instead of a shell and exits with its code.`,
 		Example: `  mini shell --subset verified astropy__astropy-12907
   mini shell --run runs/first astropy__astropy-12907
   mini shell --subset demo minidemo__ledger-17 -- python3 -m pytest -q
@@ -63,14 +63,14 @@ With a COMMAND that is run instead, and its exit code is mini's.`,
 	}
 	f := cmd.Flags()
 	o.DatasetFlags.AddFlags(f)
-	f.StringVar(&o.run, "run", "", "`FOLDER` of a run that has kept the sandbox")
-	f.IntVar(&o.attempt, "attempt", 0, "`N`: not the newest attempt that was kept")
+	f.StringVar(&o.run, "run", "", "`FOLDER` of a run that kept the sandbox")
+	f.IntVar(&o.attempt, "attempt", 0, "number `N` of a kept attempt (default: the newest)")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
 	o.AddConfigFlag(f)
 	return cmd
 }
 
-// splitAtDash tells the instance from the command behind --.
+// splitAtDash separates the instance from the command after --.
 func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []string, err error) {
 	names := args
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -88,9 +88,9 @@ func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []
 	return instance, command, nil
 }
 
-// runShell is `mini shell`.
+// runShell runs mini shell.
 func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, instance string, command []string) error {
-	cfg, err := o.sandbox(ctx, s, instance)
+	cfg, err := o.resolveSandbox(ctx, s, instance)
 	if err != nil {
 		return usage.Wrap(err)
 	}
@@ -100,12 +100,12 @@ func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, ins
 		}
 	}
 	plain := report.NewPlainPrinter(s.Err, nil)
-	boxes, err := envopen.New(ctx, kill, cfg, false, false, o.run, s.Err, progress.Observe(plain.Event))
+	sandboxes, err := envopen.New(ctx, kill, cfg, false, false, o.run, s.Err, progress.NewObserver(plain.Event))
 	if err != nil {
 		return err
 	}
-	code, err := openShell(ctx, s, cfg, boxes, datasets.Instance{ID: instance}, command)
-	if err = errors.Join(err, boxes.Close()); err != nil {
+	code, err := openShell(ctx, s, cfg, sandboxes, datasets.Instance{ID: instance}, command)
+	if err = errors.Join(err, sandboxes.Close()); err != nil {
 		return err
 	}
 	if code != cmdutil.ExitOK {
@@ -114,15 +114,15 @@ func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, ins
 	return nil
 }
 
-// sandbox finds what to start: the configuration of the run, or that of mini
-// bench, and the image of the instance.
-func (o *shellOptions) sandbox(ctx context.Context, s cmdutil.Streams, instance string) (*configs.Resolved, error) {
+// resolveSandbox returns the configuration of the sandbox. With --run it is that of
+// the run; otherwise it is that of mini bench, with the image of the instance.
+func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, instance string) (*configs.Resolved, error) {
 	if o.run != "" {
 		if len(o.Subsets) > 0 {
-			return nil, usage.Errorf("--run and --subset are two ways to say which sandbox; leave one away")
+			return nil, usage.Errorf("--run and --subset cannot be combined")
 		}
 		if instance == "" {
-			return nil, usage.Errorf("which instance of %s?", o.run)
+			return nil, usage.Errorf("name an instance of %s", o.run)
 		}
 		if _, err := runner.ReadRun(o.run); err != nil {
 			return nil, cmdutil.RunFolderError(o.run, err)
@@ -134,25 +134,25 @@ func (o *shellOptions) sandbox(ctx context.Context, s cmdutil.Streams, instance 
 		return nil, err
 	}
 	if cfg.Environment.Class != "docker" {
-		return nil, usage.Errorf("mini shell opens containers, and the environment class is %s; say --config environment.environment_class=docker for one", cfg.Environment.Class)
+		return nil, usage.Errorf("mini shell opens containers only, but the environment class is %s; pass --config environment.environment_class=docker", cfg.Environment.Class)
 	}
 	image := &cfg.Environment.Image
 	switch {
 	case o.run != "":
 	case len(o.Subsets) > 0 && instance != "":
-		*image, err = o.imageOf(ctx, s, cfg, instance)
+		*image, err = o.findImage(ctx, s, cfg, instance)
 	case len(o.Subsets) > 0:
-		err = usage.Errorf("which instance of %s? mini bench --subset %[1]s --dry-run --json lists them", o.Subsets[0])
+		err = usage.Errorf("name an instance of %s; mini bench --subset %[1]s --dry-run --json lists them", o.Subsets[0])
 	case *image == "" && instance != "":
-		err = usage.Errorf("which dataset is %s in? Say --subset SET, or --run FOLDER of a run that has kept it", text.Printable(instance))
+		err = usage.Errorf("name the dataset of %s with --subset, or pass --run FOLDER for a sandbox that a run kept", text.Printable(instance))
 	case *image == "":
-		err = usage.Errorf("which sandbox? mini shell --subset SET INSTANCE, or -c environment.image=NAME")
+		err = usage.Errorf("no sandbox is named; run mini shell --subset SET INSTANCE, or pass -c environment.image=NAME")
 	}
 	return cfg, err
 }
 
-// imageOf finds the row of an instance, and its image.
-func (o *shellOptions) imageOf(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, instance string) (string, error) {
+// findImage returns the image of an instance of the datasets in --subset.
+func (o *shellOptions) findImage(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, instance string) (string, error) {
 	sources, err := o.OpenAll(ctx, s)
 	if err != nil {
 		return "", err
@@ -162,13 +162,13 @@ func (o *shellOptions) imageOf(ctx context.Context, s cmdutil.Streams, cfg *conf
 		return "", err
 	}
 	if len(set.Instances) == 0 {
-		return "", usage.Errorf("there is no %s", instance)
+		return "", usage.Errorf("no row has the id %s", instance)
 	}
 	return envopen.ImageName(cfg, set.Instances[0]), nil
 }
 
-// keptImage is the sandbox that a run kept of an instance: that of the newest
-// attempt, or of the one asked for.
+// keptImage returns the image of a sandbox that a run kept for an instance: that of
+// the given attempt, or of the newest one if attempt is 0.
 func keptImage(ctx context.Context, run, instance string, attempt int) (string, error) {
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
@@ -193,40 +193,41 @@ func keptImage(ctx context.Context, run, instance string, attempt int) (string, 
 	return "", usage.Errorf("%s has not kept the sandbox of %s; mini bench --keep all keeps them", run, text.Printable(instance))
 }
 
-// openShell starts a sandbox, lets the user at it, and ends it.
+// openShell starts a sandbox, runs command or a shell in it, and removes the
+// sandbox. It returns the exit code.
 func openShell(
-	ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, boxes *envopen.Sandboxes, in datasets.Instance, command []string,
+	ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved, sandboxes *envopen.Sandboxes, in datasets.Instance, command []string,
 ) (int, error) {
-	started, err := boxes.Start(ctx, in)
+	sandbox, err := sandboxes.Start(ctx, in)
 	if err != nil {
 		return 0, usage.Wrap(err)
 	}
-	end := func() error { return started.Close(context.WithoutCancel(ctx)) }
-	box := started.(*envopen.Tracked).Environment.(*docker.Container) //nolint:errcheck // the class is docker
+	closeSandbox := func() error { return sandbox.Close(context.WithoutCancel(ctx)) }
+	container := sandbox.(*envopen.Tracked).Environment.(*docker.Container) //nolint:errcheck // the class is docker
 	shell := docker.ShellOptions{
 		Command: command, Env: shellVariables(envopen.SandboxVariables(cfg.Environment)),
-		Stdin: s.In, Stdout: s.Out, Stderr: s.Err, TTY: s.Terminal && s.OutTerminal,
+		Stdin: s.In, Stdout: s.Out, Stderr: s.Err, TTY: s.Interactive && s.OutIsTerminal,
 	}
-	info := box.Info()
+	info := container.Info()
 	if shell.TTY {
-		text := fmt.Sprintf("mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept", info.Image, cmp.Or(cfg.Environment.Network, "none"))
+		text := fmt.Sprintf("mini: a sandbox of %s, network %s; mini removes it and all changes when this shell exits", info.Image, cmp.Or(cfg.Environment.Network, "none"))
 		for _, line := range table.Wrap(text, ui.Width(s.Out)) {
-			_, _ = fmt.Fprintln(s.Err, line) // only for people
+			_, _ = fmt.Fprintln(s.Err, line) // best effort
 		}
 	}
 	for _, w := range info.Warnings {
-		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(w)) // only for people
+		_, _ = fmt.Fprintln(s.Err, "mini: warning:", text.Printable(w)) // best effort
 	}
-	code, err := withTerminal(s.In, &shell, func() (int, error) { return box.Shell(ctx, shell) })
-	if errors.Is(err, syscall.EPIPE) { // whoever read has had enough
+	code, err := withTerminal(s.In, &shell, func() (int, error) { return container.Shell(ctx, shell) })
+	if errors.Is(err, syscall.EPIPE) { // the reader of the output has exited
 		code, err = 128+int(syscall.SIGPIPE), nil
 	}
-	return code, errors.Join(err, end())
+	return code, errors.Join(err, closeSandbox())
 }
 
-// shellVariables are those of commands, and what a program needs to know of the
-// terminal. The file that sets up every command is for shells that nobody
-// types into.
+// shellVariables returns the variables of the agent's commands for a shell that a
+// user types into: without the pagers that disable paging, and with the type of the
+// user's terminal.
 func shellVariables(vars map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, value := range vars {
@@ -242,19 +243,20 @@ func shellVariables(vars map[string]string) map[string]string {
 	return all
 }
 
-// withTerminal hands the terminal's keys on as they are typed, for as long as
-// the program runs.
+// withTerminal calls run while the terminal is in raw mode, so that the program in
+// the sandbox receives each key. It sets shell.Resize for the size of the terminal.
+// If in is not a terminal, it clears shell.TTY and only calls run.
 func withTerminal(in io.Reader, shell *docker.ShellOptions, run func() (int, error)) (int, error) {
 	f, ok := in.(*os.File)
 	if !shell.TTY || !ok {
 		shell.TTY = false
 		return run()
 	}
-	before, err := term.MakeRaw(int(f.Fd()))
+	oldState, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
 		return 0, fmt.Errorf("prepare the terminal: %w", err)
 	}
-	defer term.Restore(int(f.Fd()), before) //nolint:errcheck // nothing can be done about it
+	defer term.Restore(int(f.Fd()), oldState) //nolint:errcheck // best effort
 	sizes, stop := terminalSizes(f)
 	defer stop()
 	shell.Resize = sizes

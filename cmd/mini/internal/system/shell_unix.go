@@ -12,11 +12,12 @@ import (
 	"github.com/minibench/mini/env/docker"
 )
 
-// terminalSizes tells the size of a terminal, now and whenever it changes.
-func terminalSizes(f *os.File) (<-chan docker.Size, func()) {
+// terminalSizes returns a channel that receives the size of a terminal at the start
+// and after each change. stop ends the updates.
+func terminalSizes(f *os.File) (_ <-chan docker.Size, stop func()) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
-	sizes, stop, done := make(chan docker.Size), make(chan struct{}), make(chan struct{})
+	sizes, stopped, done := make(chan docker.Size), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
@@ -24,20 +25,20 @@ func terminalSizes(f *os.File) (<-chan docker.Size, func()) {
 			if err == nil && width > 0 && height > 0 {
 				select {
 				case sizes <- docker.Size{Width: uint(width), Height: uint(height)}:
-				case <-stop:
+				case <-stopped:
 					return
 				}
 			}
 			select {
 			case <-changed:
-			case <-stop:
+			case <-stopped:
 				return
 			}
 		}
 	}()
 	return sizes, func() {
 		signal.Stop(changed)
-		close(stop)
+		close(stopped)
 		<-done
 	}
 }

@@ -13,41 +13,41 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// resolveConfig returns the configuration of a task. On a terminal, if the model or its key is
-// missing, it asks for them and saves the answers.
+// resolveConfig returns the configuration of a task. If the model or its key is missing, and the
+// user is at a terminal, it asks for them and saves the answers.
 func resolveConfig(ctx context.Context, s cmdutil.Streams, c *settings.Flags) (*configs.Resolved, error) {
-	shipped := config.ConfigKinds["task"]
-	cfg, err := c.Resolve(ctx, shipped)
+	builtin := config.BuiltinConfigByKind["task"]
+	cfg, err := c.Resolve(ctx, builtin)
 	if err != nil {
 		return nil, err
 	}
-	if hasModel(cfg) || !s.Terminal {
+	if hasModel(cfg) || !s.Interactive {
 		c.PrintLocalModel(s.Err)
 		return cfg, nil
 	}
 	_, _ = fmt.Fprintf(s.Err, "mini: %s.\n\n", missingText(cfg))
-	done, err := config.SetUp(ctx, s, cfg)
+	answers, err := config.SetUp(ctx, s, cfg)
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
-	if !done.Ready() {
-		return nil, usage.Errorf("%s is not set yet: export %s=..., and start mini again", done.KeyEnv, done.KeyEnv)
+	if !answers.IsReady() {
+		return nil, usage.Errorf("%s is not set yet: export %s=..., and start mini again", answers.KeyEnv, answers.KeyEnv)
 	}
-	if c.Overrides, err = done.Layers(); err != nil { // the answers override the flags
+	if c.TopLayers, err = answers.Layers(); err != nil { // the answers override the flags
 		return nil, err
 	}
-	return c.Resolve(ctx, shipped)
+	return c.Resolve(ctx, builtin)
 }
 
-// hasModel reports whether every model has a name and a key.
+// hasModel reports whether every model has a name, and a key or a server that may need none.
 func hasModel(cfg *configs.Resolved) bool {
-	return !slices.ContainsFunc(configs.Models(cfg), func(one *configs.Resolved) bool {
-		m := one.Model
+	return !slices.ContainsFunc(configs.ModelConfigs(cfg), func(resolved *configs.Resolved) bool {
+		m := resolved.Model
 		return m.Class != "scripted" && (m.Name == "" || m.BaseURL == "" && os.Getenv(m.APIKeyEnv) == "")
 	})
 }
 
-// missingText says which setting is missing.
+// missingText describes the missing setting: the model or its key.
 func missingText(cfg *configs.Resolved) string {
 	if cfg.Model.Name == "" {
 		return "no model is set up yet"

@@ -14,13 +14,13 @@ import (
 // taskFiles are the paths of the journal and the trajectory.
 type taskFiles struct{ journal, traj string }
 
-// prefix returns the common prefix of the file names of the attempt.
+// prefix returns the prefix that the names of all files of the session have.
 func (f taskFiles) prefix() string {
 	return strings.TrimSuffix(filepath.Base(f.journal), "journal.jsonl")
 }
 
-// newTaskFiles returns the files of -o, or new ones in the user's state folder. It never
-// overwrites files.
+// newTaskFiles returns the paths for -o, or else new paths in the user's state folder. It returns an
+// error if a file exists.
 func newTaskFiles(output string, now time.Time) (taskFiles, error) {
 	if output == "" {
 		output = filepath.Join(userdirs.StateDir(), "mini", now.Format("20060102-150405.000"))
@@ -39,7 +39,7 @@ func newTaskFiles(output string, now time.Time) (taskFiles, error) {
 	}
 	for _, path := range []string{f.journal, f.traj} {
 		if _, err := os.Stat(path); err == nil {
-			return f, usage.Errorf("%s is there already; give another name with -o", path)
+			return f, usage.Errorf("%s exists already; give another name with -o", path)
 		}
 	}
 	return f, nil

@@ -18,11 +18,11 @@ import (
 	"github.com/minibench/mini/internal/userdirs"
 )
 
-// frontend is a chat.Frontend with a lifetime.
+// frontend is a chat.Frontend that reads input and must be closed.
 type frontend interface {
 	chat.Frontend
-	// Listen handles input typed between questions.
-	Listen(c chat.InputHandler)
+	// HandleInput passes input that the user types between questions to c.
+	HandleInput(c chat.InputHandler)
 	// HasShownOutcome reports whether the frontend has shown the outcome.
 	HasShownOutcome() bool
 	// Close restores the terminal.
@@ -30,23 +30,23 @@ type frontend interface {
 }
 
 // newFrontend returns the plain frontend for --plain, MINI_PLAIN or a simple terminal, else the
-// full-screen frontend.
-func newFrontend(s cmdutil.Streams, asked bool, environ []string) frontend {
+// full-screen frontend. environ is the environment of pagers.
+func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
-	if !asked && !dumb && os.Getenv("MINI_PLAIN") == "" {
+	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
 		if f, ok := newScreenFrontend(s, environ); ok {
 			return f
 		}
 	}
-	c := plain.Config{Out: s.Err, Colour: s.Terminal && !dumb && os.Getenv("NO_COLOR") == ""}
-	if f, ok := s.In.(*os.File); ok && s.Terminal {
+	c := plain.Config{Out: s.Err, Colour: s.Interactive && !dumb && os.Getenv("NO_COLOR") == ""}
+	if f, ok := s.In.(*os.File); ok && s.Interactive {
 		c.Keyboard = plain.NewKeyboard(f, s.Err)
 	}
 	return plain.New(c)
 }
 
-// taskHistory returns the history in the user's state folder, which all sessions share. An
-// unreadable history is replaced by an empty one.
+// taskHistory returns the history of tasks in the user's state folder, which all sessions share. If
+// it is unreadable, taskHistory prints a warning and returns an empty history.
 func taskHistory(w io.Writer) *history.History {
 	h, err := history.Open(filepath.Join(userdirs.StateDir(), "mini", "history", "tasks.jsonl"))
 	if err != nil {
@@ -60,27 +60,29 @@ func taskHistory(w io.Writer) *history.History {
 type worktree struct {
 	dir      string
 	hidden   []string // variables removed from the environment of git
-	since    string   // what changes are relative to, if not the start
+	since    string   // event that changes are relative to; "" means the start of the session
 	snapshot *undo.Snapshot
-	// snapshotErr is why takeSnapshot took no snapshot.
+	// snapshotErr is the reason why there is no snapshot.
 	snapshotErr error
 }
 
-// openSnapshot opens the snapshot of a resumed session. If it was removed since the changes
-// were kept, takeSnapshot takes a new one.
-func (t *worktree) openSnapshot(held *sessions.Session) {
+// openSnapshot opens the snapshot of a resumed session. If the user has kept the changes, the
+// snapshot was removed, and takeSnapshot takes a new one.
+func (t *worktree) openSnapshot(stored *sessions.Session) {
 	t.since = "the session was continued"
-	if s, err := undo.OpenSnapshot(held.SnapshotDir(), t.hidden...); err == nil {
+	if s, err := undo.OpenSnapshot(stored.SnapshotDir(), t.hidden...); err == nil {
 		t.since, t.snapshot = "", s
 	}
 }
 
-// takeSnapshot takes a snapshot of the files unless openSnapshot has found one.
-func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, held *sessions.Session) error {
+// takeSnapshot takes a snapshot of the files unless openSnapshot has opened one. If that fails, it
+// prints a warning to w, except for a missing git or repository. It returns an error if ctx is
+// canceled.
+func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessions.Session) error {
 	if t.snapshot != nil {
 		return nil
 	}
-	s, err := undo.TakeSnapshot(ctx, t.dir, held.SnapshotDir(), t.hidden...)
+	s, err := undo.TakeSnapshot(ctx, t.dir, stored.SnapshotDir(), t.hidden...)
 	if err == nil {
 		t.snapshot = s
 		return nil
@@ -88,12 +90,12 @@ func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, held *sessions
 	t.snapshotErr = snapshotError(err)
 	switch {
 	case errors.Is(t.snapshotErr, chat.ErrNoSnapshot):
-		return held.RemoveSnapshot()
+		return stored.RemoveSnapshot()
 	case ctx.Err() != nil:
-		return errors.Join(context.Cause(ctx), held.RemoveSnapshot())
+		return errors.Join(context.Cause(ctx), stored.RemoveSnapshot())
 	}
 	_, werr := fmt.Fprintln(w, "mini: warning: changes of the files cannot be shown or undone:", cmdutil.Sanitize(err.Error()))
-	return errors.Join(werr, held.RemoveSnapshot())
+	return errors.Join(werr, stored.RemoveSnapshot())
 }
 
 // snapshotError maps a missing git or repository to chat.ErrNoSnapshot.
@@ -104,19 +106,19 @@ func snapshotError(err error) error {
 	return err
 }
 
-// Diff implements chat.Snapshot. Before takeSnapshot, nothing has changed.
+// Diff implements chat.Snapshot. Before takeSnapshot, it returns no changes.
 func (t *worktree) Diff(ctx context.Context) (chat.Changes, error) {
 	if t.snapshot == nil {
 		if t.snapshotErr != nil {
 			return chat.Changes{}, t.snapshotErr
 		}
-		return chat.Changes{Since: t.since}, snapshotError(undo.Check(ctx, t.dir, t.hidden...))
+		return chat.Changes{SinceName: t.since}, snapshotError(undo.Check(ctx, t.dir, t.hidden...))
 	}
 	d, err := t.snapshot.Diff(ctx)
 	if err != nil {
 		return chat.Changes{}, err
 	}
-	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, TreeID: d.TreeID, Since: t.since}, nil
+	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, TreeID: d.TreeID, SinceName: t.since}, nil
 }
 
 // Undo implements chat.Snapshot.
@@ -124,12 +126,12 @@ func (t *worktree) Undo(ctx context.Context, seen chat.Changes) (string, error) 
 	if t.snapshot == nil {
 		return "", chat.ErrNoSnapshot
 	}
-	done, err := t.snapshot.Restore(ctx, seen.TreeID)
+	result, err := t.snapshot.Restore(ctx, seen.TreeID)
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("Undone: %d put back, %d removed.", len(done.Restored), len(done.Removed))
-	if n := len(done.Skipped); n > 0 {
+	text := fmt.Sprintf("Undone: %d put back, %d removed.", len(result.Restored), len(result.Removed))
+	if n := len(result.Skipped); n > 0 {
 		text += fmt.Sprintf(" %d changed since, and stay.", n)
 	}
 	return text, nil

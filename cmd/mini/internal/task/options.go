@@ -28,26 +28,26 @@ type Options struct {
 	task            string
 	yolo            bool
 	output          string
-	resume          bool
+	resume          bool // --continue
 	exitImmediately bool
 	plain           bool
 	events          string
-	HasTask         bool // -t is given
+	HasTask         bool // -t is set
 }
 
 // AddFlags adds the flags of mini without a subcommand.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
 	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking")
-	f.BoolVar(&o.resume, "continue", false, "go on with the last session of this folder")
-	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "at the end, ask for nothing more")
-	f.BoolVar(&o.plain, "plain", false, "lines only, for screen readers and simple terminals")
+	f.BoolVar(&o.resume, "continue", false, "resume the last session of this folder")
+	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "exit at the end without asking for another task")
+	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
 	o.Flags.AddFlags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` (.json) or folder of the trajectory")
 	cmdutil.AddEventsFlag(f, &o.events)
 }
 
-// maxTask bounds a task read from stdin, in bytes.
+// maxTask is the maximum length of a task on stdin, in bytes.
 const maxTask = 10 << 20
 
 // taskID is the instance id of a task.
@@ -72,14 +72,14 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if _, configured := cfg.Origin("model.stream"); !configured && s.Terminal {
+	if _, configured := cfg.Origin("model.stream"); !configured && s.Interactive {
 		cfg.Model.Stream = true // a user is watching
 	}
 	t := &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}
 	return t.run(ctx, kill)
 }
 
-// check rejects combinations of settings that cannot work.
+// check returns the mode of the session. It returns an error for settings that cannot be combined.
 func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, error) {
 	mode, err := chat.ParseMode(cfg.Agent.Mode)
 	if o.yolo {
@@ -89,16 +89,16 @@ func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, er
 	case err != nil:
 		return mode, usage.Errorf("agent.mode: %w", err)
 	case o.resume && o.output != "":
-		return mode, usage.Errorf("--continue goes on in the files of that session; leave -o out")
-	case o.resume && !envopen.IsHost(cfg.Environment.Class):
+		return mode, usage.Errorf("--continue writes to the files of that session; leave -o out")
+	case o.resume && !envopen.IsHostClass(cfg.Environment.Class):
 		return mode, usage.Errorf("--continue is for sessions on this machine: the container of the last one is gone, and so are its files")
-	case o.events == "-" && s.Terminal && s.OutTerminal:
-		return mode, usage.Errorf("--events - writes lines where the session is shown; send stdout elsewhere, or name a file")
-	case !o.HasTask && !o.resume && !s.Terminal:
+	case o.events == "-" && s.Interactive && s.OutIsTerminal:
+		return mode, usage.Errorf("--events - would print events on the terminal that shows the session; redirect stdout, or name a file")
+	case !o.HasTask && !o.resume && !s.Interactive:
 		return mode, usage.Errorf("no task is given: pass -t TASK, or -t - to read it from stdin; see mini --help")
-	case !s.Terminal && mode == chat.Human:
+	case !s.Interactive && mode == chat.Human:
 		return mode, usage.Errorf("there is no terminal to write commands on; -y lets the model run its own")
-	case !s.Terminal && mode != chat.Yolo:
+	case !s.Interactive && mode != chat.Yolo:
 		return mode, usage.Errorf("there is no terminal to ask on before each command; -y runs them without asking")
 	}
 	return mode, nil
@@ -123,22 +123,22 @@ func (o *Options) readTask(s cmdutil.Streams) error {
 	return nil
 }
 
-// newSandboxes returns the current folder as sandbox, or a container if one is configured.
+// newSandboxes returns the sandboxes of a task: the current folder or, if configured, a container.
 func newSandboxes(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer) (*envopen.Sandboxes, error) {
 	plain := report.NewPlainPrinter(w, nil)
 	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
 		return nil, usage.Errorf("no image is given: add -c environment.image=NAME")
 	}
-	boxes, err := envopen.New(ctx, kill, cfg, false, false, "", w, progress.Observe(plain.Event))
+	sandboxes, err := envopen.New(ctx, kill, cfg, false, false, "", w, progress.NewObserver(plain.Event))
 	if err != nil {
 		return nil, err
 	}
-	boxes.ScrubOnce(cfg)
-	if !envopen.IsHost(boxes.Class) {
-		return boxes, nil
+	sandboxes.ScrubOnce(cfg)
+	if !envopen.IsHostClass(sandboxes.Class) {
+		return sandboxes, nil
 	}
-	if err := boxes.UseFolder(cfg); err != nil {
-		return nil, errors.Join(err, boxes.Close())
+	if err := sandboxes.UseHostDir(cfg); err != nil {
+		return nil, errors.Join(err, sandboxes.Close())
 	}
-	return boxes, nil
+	return sandboxes, nil
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// conclude prints the outcome, unless the frontend has, and the path of the trajectory.
-func (t *session) conclude(out trajectories.Outcome, failed error) error {
+// conclude prints the outcome, unless the frontend has shown it, the path of the trajectory and the
+// submission. It returns the error that the command ends with, except runErr.
+func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	s := t.Streams
 	if out.Class == "" {
 		return nil
@@ -27,25 +28,25 @@ func (t *session) conclude(out trajectories.Outcome, failed error) error {
 		text = append(text, outcomeText(out), strings.TrimPrefix(out.Error, out.ExitStatus+": "))
 	}
 	text = slices.DeleteFunc(append(text, out.Hint), func(line string) bool { return line == "" })
-	said := "trajectory: " + t.files.traj
+	message := "trajectory: " + t.files.traj
 	if len(text) > 0 {
-		said = "mini: " + cmdutil.Sanitize(strings.Join(text, "\n")) + "\n" + said
+		message = "mini: " + cmdutil.Sanitize(strings.Join(text, "\n")) + "\n" + message
 	}
-	_, err := fmt.Fprintln(s.Err, said)
+	_, err := fmt.Fprintln(s.Err, message)
 	if len(out.Submission) > 0 && !out.Autosubmitted {
 		text := string(out.Submission)
-		if s.OutTerminal {
+		if s.OutIsTerminal {
 			text = cmdutil.Sanitize(text)
 		}
 		_, werr := io.WriteString(s.Out, text)
 		err = errors.Join(err, werr)
 	}
 	switch {
-	case err != nil || failed != nil:
+	case err != nil || runErr != nil:
 		return err
 	case out.Class == trajectories.Interrupted:
 		return cmdutil.ErrSessionEnded
-	case !out.Class.Counts():
+	case !out.Class.IsResult():
 		return cmdutil.ErrIncomplete
 	}
 	return nil
@@ -54,21 +55,21 @@ func (t *session) conclude(out trajectories.Outcome, failed error) error {
 // outcomeText describes the outcome, the number of steps and the cost.
 func outcomeText(out trajectories.Outcome) string {
 	text := fmt.Sprintf("%s after %s", out.ExitStatus, text.Count(out.Steps, "step"))
-	switch known := out.Usage.Unpriced == 0; {
-	case !known:
-		text += ", cost " + report.CostText(out.Cost, known)
+	switch isPriced := out.Usage.Unpriced == 0; {
+	case !isPriced:
+		text += ", cost " + report.CostText(out.Cost, isPriced)
 	case out.Cost > 0:
-		text += ", " + report.CostText(out.Cost, known)
+		text += ", " + report.CostText(out.Cost, isPriced)
 	}
 	return text
 }
 
-// keepSandbox keeps the sandbox of a task and prints how to open it.
-func keepSandbox(ctx context.Context, w io.Writer, box runner.Keeper) error {
-	how, err := box.Keep(ctx, 1)
+// keepSandbox keeps the sandbox of a task and prints where it is.
+func keepSandbox(ctx context.Context, w io.Writer, sandbox runner.Keeper) error {
+	location, err := sandbox.Keep(ctx, 1)
 	if err != nil {
 		return fmt.Errorf("keep sandbox: %w", err)
 	}
-	_, _ = fmt.Fprintln(w, "mini: the sandbox is", cmdutil.Sanitize(how))
+	_, _ = fmt.Fprintln(w, "mini: the sandbox is", cmdutil.Sanitize(location))
 	return nil
 }

@@ -24,19 +24,19 @@ import (
 // dir returns the folder that the session works in.
 func (t *session) dir() string { return cmp.Or(t.cfg.Environment.Dir, ".") }
 
-// openStore opens the stored sessions of the folder.
+// openStore opens the store with the sessions of the folder.
 func (t *session) openStore() (sessions.Store, error) {
 	return sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), t.dir())
 }
 
 // openStored opens the latest session of the folder for --continue.
 func (t *session) openStored() error {
-	folder, err := t.openStore()
+	store, err := t.openStore()
 	if errors.Is(err, os.ErrNotExist) {
-		return usage.Errorf("the folder %s is not there any more", t.dir())
+		return usage.Errorf("the folder %s no longer exists", t.dir())
 	}
 	if err == nil {
-		t.stored, err = folder.OpenLatest()
+		t.stored, err = store.OpenLatest()
 	}
 	switch {
 	case errors.Is(err, sessions.ErrNoSession):
@@ -53,27 +53,27 @@ func (t *session) openStored() error {
 	return nil
 }
 
-// readResumeState restores the state of the session from its journal and checks that the
-// settings match.
+// readResumeState reads the state of the session from its journal. It returns an error if the
+// environment class or the protocol has changed.
 func (t *session) readResumeState() error {
-	past, err := agent.ReadResumeState(trajectories.Read(t.files.journal))
+	state, err := agent.ReadResumeState(trajectories.Read(t.files.journal))
 	if err != nil {
 		return err
 	}
-	was, now := protocolOf(past.Header), cmp.Or(t.cfg.Agent.Protocol, protocol.Text)
-	switch class := past.Header.EnvironmentClass; {
+	recorded, configured := protocolOf(state.Header), cmp.Or(t.cfg.Agent.Protocol, protocol.Text)
+	switch class := state.Header.EnvironmentClass; {
 	case class != t.cfg.Environment.Class:
-		return fmt.Errorf("the session was in the %s environment; say --environment-class %s", class, class)
-	case was != now:
-		return fmt.Errorf("the session's commands were written in the protocol %s; say -c agent.protocol=%s", was, was)
-	case past.Submitted && !t.options.HasTask && !t.Terminal:
-		return errors.New("the work of the session was handed in; say with -t what comes next")
+		return fmt.Errorf("the session used the %s environment; pass --environment-class %s", class, class)
+	case recorded != configured:
+		return fmt.Errorf("the session used the protocol %s; pass -c agent.protocol=%s", recorded, recorded)
+	case state.Submitted && !t.options.HasTask && !t.Interactive:
+		return errors.New("the session has submitted its work; pass the next task with -t")
 	}
-	t.resume = past
-	text := t.instance.ProblemStatement
+	t.resume = state
+	nextTask := t.instance.ProblemStatement
 	t.instance.ProblemStatement = t.stored.Task
 	if t.options.HasTask {
-		t.addTask(text)
+		t.addTask(nextTask)
 	}
 	return nil
 }
@@ -87,15 +87,15 @@ func protocolOf(h trajectories.Header) string {
 // askNextTask shows the state of a resumed session and asks for the next task.
 func (t *session) askNextTask(ctx context.Context) error {
 	t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
-	if !t.Terminal || t.options.HasTask {
+	if !t.Interactive || t.options.HasTask {
 		return nil
 	}
-	q := chat.Question{Text: "What comes next?", Hint: "Enter goes on where it stopped, /h helps"}
+	question := chat.Question{Text: "What comes next?", Hint: "Enter continues where it stopped, /h helps"}
 	if t.resume.Submitted {
-		q.Hint = "/m for several lines, /h helps"
+		question.Hint = "/m for several lines, /h helps"
 	}
 	for {
-		text, err := t.chat.ReadTask(ctx, q)
+		text, err := t.chat.ReadTask(ctx, question)
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func (t *session) askNextTask(ctx context.Context) error {
 	}
 }
 
-// addTask gives the model the next task. If the last one was not submitted it is like an
-// interruption.
+// addTask makes text the next task. If the model has not submitted the last one, it receives text as
+// if the user had interrupted it.
 func (t *session) addTask(text string) {
 	switch {
 	case text == "":
@@ -120,7 +120,7 @@ func (t *session) addTask(text string) {
 	}
 }
 
-// maxRecapLines is the number of lines that a recap shows of a text.
+// maxRecapLines is the maximum number of lines that a recap shows of the task and of the last reply.
 const maxRecapLines = 8
 
 // recap describes the state of a resumed session.
@@ -140,9 +140,9 @@ func (t *session) recap() string {
 
 // clipLines returns the first maxRecapLines lines of text.
 func clipLines(text string) string {
-	all := strings.Split(strings.TrimSpace(text), "\n")
-	if len(all) > maxRecapLines {
-		all = append(all[:maxRecapLines], "[...]")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > maxRecapLines {
+		lines = append(lines[:maxRecapLines], "[...]")
 	}
-	return strings.Join(all, "\n      ")
+	return strings.Join(lines, "\n      ")
 }

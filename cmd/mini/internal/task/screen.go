@@ -12,19 +12,19 @@ import (
 // screenFrontend is the full-screen frontend with the history of tasks.
 type screenFrontend struct {
 	*rich.Frontend
-	messages *cmdutil.Messages // diverted to the frontend while it is open
+	messages *cmdutil.Messages // shown by the frontend while it is open
 }
 
 // newScreenFrontend opens the full-screen frontend; ok is false if the terminal does not
 // support it. environ is the environment of pagers.
 func newScreenFrontend(s cmdutil.Streams, environ []string) (f screenFrontend, ok bool) {
 	m, ok := s.Err.(*cmdutil.Messages)
-	if !ok || m.File() == nil || !s.Terminal || !terminal.IsForeground(m.File()) {
+	if !ok || m.File() == nil || !s.Interactive || !terminal.IsForeground(m.File()) {
 		return f, false
 	}
 	h := taskHistory(s.Err)
 	f = screenFrontend{messages: m, Frontend: rich.Start(rich.Config{
-		Terminal: m.File(), Environ: environ, History: h.Entries(), Remember: func(text string) { _ = h.Add(text) }, // the session keeps it anyway
+		Terminal: m.File(), Environ: environ, History: h.Entries(), SaveInput: func(text string) { _ = h.Add(text) }, // best effort
 	})}
 	m.Divert(func(line string) { f.ShowNotice(chat.Notice{Text: line}) }, false)
 	return f, true

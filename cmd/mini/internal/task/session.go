@@ -46,8 +46,8 @@ type session struct {
 	inbox     *agent.Inbox
 	bus       *events.Bus
 	tree      *worktree
-	stored    *sessions.Session
-	resume    *agent.ResumeState // state for --continue; nil for a new session
+	stored    *sessions.Session  // for --continue; nil if the session is not stored
+	resume    *agent.ResumeState // state to continue from; nil for a new session
 }
 
 // run runs the session from setup to cleanup.
@@ -74,7 +74,8 @@ func (t *session) run(ctx, kill context.Context) (err error) {
 	return errors.Join(err, t.sandboxes.Close(), t.conclude(out, err))
 }
 
-// prepare reports errors before the user is asked for anything.
+// prepare creates the agent, the models, the tools and the files. It is called before the user is
+// asked for a task, so that errors appear first.
 func (t *session) prepare(ctx context.Context) (err error) {
 	if t.agent, err = setup.NewAgent(t.cfg, []datasets.Instance{t.instance}); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.models.OnLimits(progress.EmitLimits(report.NewPlainPrinter(t.Err, nil).Event))
+	t.models.OnLimits(progress.ProviderEvents(report.NewPlainPrinter(t.Err, nil).Event))
 	if err := t.connectTools(ctx); err != nil {
 		return usage.Wrap(err)
 	}
@@ -96,19 +97,19 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	return usage.Wrap(err)
 }
 
-// connectTools connects to the tools before a sandbox is started.
+// connectTools connects to the tools and prints a warning if the prompts do not mention them.
 func (t *session) connectTools(ctx context.Context) (err error) {
 	if t.tools, err = setup.NewTools(ctx, t.cfg); err != nil {
 		return err
 	}
-	told, err := t.tools.Capabilities()
+	capabilities, err := t.tools.Capabilities()
 	if err == nil {
-		setup.WarnUnmentioned(t.Err, t.agent, told)
+		setup.WarnUnmentioned(t.Err, t.agent, capabilities)
 	}
 	return err
 }
 
-// converse runs the interactive part of the session.
+// converse asks for the task, runs the agent and asks whether to keep its changes.
 func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err error) {
 	if err := t.openChat(); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
 		return out, err
@@ -123,7 +124,7 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	if err := t.save(ctx); err != nil {
 		return out, err
 	}
-	t.frontend.Listen(t.chat)
+	t.frontend.HandleInput(t.chat)
 	out, err = t.runAttempt(ctx)
 	if err == nil {
 		if t.chat.ConfirmChanges(ctx, out.Class == trajectories.Submitted) {
@@ -138,37 +139,37 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 // openChat starts the frontend and the chat session.
 func (t *session) openChat() error {
 	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg))
-	t.tree = &worktree{dir: t.dir(), hidden: envopen.KeyVariables(t.cfg)}
+	t.tree = &worktree{dir: t.dir(), hidden: envopen.SecretVariables(t.cfg)}
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}
-	if p := t.resume; p != nil {
+	if r := t.resume; r != nil {
 		t.tree.openSnapshot(t.stored)
-		spent := p.Total()
-		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
-		if p.Limits != nil {
-			state.StepLimit, state.CostLimit = p.Limits.Steps, p.Limits.Cost
+		spent := r.Total()
+		state.Step, state.Cost, state.Usage, state.Unpriced = r.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
+		if r.Limits != nil {
+			state.StepLimit, state.CostLimit = r.Limits.Steps, r.Limits.Cost
 		}
 	}
 	c := chat.Config{
 		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: t.mode,
-		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Terminal, State: state,
+		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Interactive, State: state,
 	}
-	if t.Terminal && envopen.IsHost(t.sandboxes.Class) {
+	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
 	}
-	p, err := setup.NewPolicy(t.cfg, t.sandboxes.Class)
+	policy, err := setup.NewPolicy(t.cfg, t.sandboxes.Class)
 	if err != nil {
 		return err
 	}
-	if p != nil {
-		c.Policy = p
+	if policy != nil { // avoid a typed nil
+		c.Policy = policy
 	}
 	t.chat = chat.New(c)
 	return nil
 }
 
-// runAttempt runs the agent and writes its journal.
+// runAttempt runs the agent and writes the journal and the trajectory.
 func (t *session) runAttempt(ctx context.Context) (trajectories.Outcome, error) {
 	journal, err := t.openJournal()
 	if err != nil {
@@ -179,6 +180,7 @@ func (t *session) runAttempt(ctx context.Context) (trajectories.Outcome, error) 
 	return out, errors.Join(err, journal.Close(), trajectories.WriteTrajFile(t.files.journal, t.files.traj))
 }
 
+// openJournal creates the journal, or opens that of a resumed session.
 func (t *session) openJournal() (*trajectories.Journal, error) {
 	if t.resume != nil {
 		return trajectories.Reopen(t.files.journal, trajectories.Resume{MiniVersion: version.Version, Record: t.resume.LastRecord, Redact: envopen.Redact(t.cfg)})
@@ -194,8 +196,9 @@ func (t *session) openJournal() (*trajectories.Journal, error) {
 	return trajectories.Create(t.files.journal, header)
 }
 
+// runAgent starts the sandbox, runs the agent and closes the sandbox.
 func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (trajectories.Outcome, error) {
-	var watched <-chan struct{}
+	var eventsShown <-chan struct{}
 	return runner.AttemptRunner{
 		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: t.models, Instance: t.instance,
 		Session: agent.Session{
@@ -207,43 +210,43 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 		},
 		OnReady: func(env.Info, time.Duration) {
 			cmdutil.PrintWarnings(t.Err, t.tools.Warnings())
-			watched = t.showEvents(ctx)
+			eventsShown = t.showEvents(ctx)
 		},
-		BeforeClose: func(ctx context.Context, box env.Environment, out trajectories.Outcome) error {
+		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
 			t.bus.Close()
-			<-watched
+			<-eventsShown
 			if keep := envopen.KeepRule(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
-				return keepSandbox(ctx, t.Err, box.(runner.Keeper)) //nolint:errcheck // every docker sandbox is a Keeper
+				return keepSandbox(ctx, t.Err, sandbox.(runner.Keeper)) //nolint:errcheck // every docker sandbox is a Keeper
 			}
 			return nil
 		},
 	}.Run(ctx)
 }
 
-// taskSandbox starts the sandbox of a task. Meanwhile the first Ctrl-C cancels, for example a
-// pull.
+// taskSandbox starts the sandbox of a task. During the start, the first Ctrl-C cancels the start,
+// for example a pull, instead of going to the chat.
 type taskSandbox struct{ *session }
 
 // Start implements runner.Sandboxes.
 func (t taskSandbox) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 	t.Interrupts.Set(nil)
-	box, err := t.sandboxes.Start(ctx, in)
+	sandbox, err := t.sandboxes.Start(ctx, in)
 	if err == nil {
 		t.Interrupts.Set(t.chat)
 	}
-	return box, err
+	return sandbox, err
 }
 
 // workspace returns the user's folder if the sandbox works in it, else "".
 func (t *session) workspace() string {
-	if !envopen.IsHost(t.sandboxes.Class) {
+	if !envopen.IsHostClass(t.sandboxes.Class) {
 		return ""
 	}
 	return t.dir()
 }
 
-// showEvents shows events until the bus is closed. The returned channel is closed when all were
-// shown.
+// showEvents starts to show events until the bus is closed. The returned channel is closed after the
+// last event has been shown.
 func (t *session) showEvents(ctx context.Context) <-chan struct{} {
 	sub := t.bus.Subscribe(0)
 	done := make(chan struct{})
@@ -254,7 +257,7 @@ func (t *session) showEvents(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// askTask asks for the task if there is none.
+// askTask asks for the task unless -t names it. A resumed session asks for the next task.
 func (t *session) askTask(ctx context.Context) (err error) {
 	if t.resume != nil {
 		return t.askNextTask(ctx)
@@ -268,20 +271,20 @@ func (t *session) askTask(ctx context.Context) (err error) {
 	return nil
 }
 
-// save stores the session for --continue and takes a snapshot of the files. Failures are only
-// warnings.
+// save stores the session for --continue and takes a snapshot of the files. If it cannot, it prints a
+// warning. It returns an error only if it cannot print the warning, or if ctx is canceled.
 func (t *session) save(ctx context.Context) error {
-	if !envopen.IsHost(t.sandboxes.Class) {
+	if !envopen.IsHostClass(t.sandboxes.Class) {
 		return nil
 	}
 	if t.stored == nil {
-		folder, err := t.openStore()
+		store, err := t.openStore()
 		if err == nil {
-			note := sessions.Metadata{Task: t.instance.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj}
+			metadata := sessions.Metadata{Task: t.instance.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj}
 			if !configs.IsFolderURL(t.cfg) {
-				note.BaseURL = t.cfg.Model.BaseURL
+				metadata.BaseURL = t.cfg.Model.BaseURL
 			}
-			t.stored, err = folder.Create(note)
+			t.stored, err = store.Create(metadata)
 		}
 		if err != nil {
 			t.tree.snapshotErr = err
@@ -289,13 +292,13 @@ func (t *session) save(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.Terminal {
+	if t.Interactive {
 		return t.tree.takeSnapshot(ctx, t.Err, t.stored)
 	}
 	return nil
 }
 
-// closeStored unlocks the stored session.
+// closeStored unlocks the stored session, if there is one.
 func (t *session) closeStored() error {
 	if t.stored == nil {
 		return nil

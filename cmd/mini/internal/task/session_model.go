@@ -16,35 +16,35 @@ var modelSettings = []string{
 	"model.model_class", "model.model_name", "model.base_url", "model.api_key_env", "model.replies", "agent.protocol",
 }
 
-// useSessionModel adds the model of the folder's latest session as a layer below -c and the
-// flags. It ignores a missing session; openStored reports that.
+// useSessionModel adds the model of the folder's latest session as layers below -c and the flags. It
+// ignores a missing session, which openStored reports later.
 func (o *Options) useSessionModel() error {
-	folder, err := sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), ".")
+	store, err := sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), ".")
 	if err != nil {
 		return nil //nolint:nilerr // openStored reports it
 	}
-	held, err := folder.OpenLatest()
+	stored, err := store.OpenLatest()
 	if err != nil {
 		return nil //nolint:nilerr // openStored reports it
 	}
-	header, err := trajectories.ReadHeader(held.Journal)
-	if closed := held.Close(); err != nil || closed != nil {
-		return closed
+	header, err := trajectories.ReadHeader(stored.Journal)
+	if closeErr := stored.Close(); err != nil || closeErr != nil {
+		return closeErr
 	}
-	address := settings.RecordedSetting(header, "model.base_url")
+	baseURL := settings.RecordedSetting(header, "model.base_url")
 	for _, key := range modelSettings {
 		value, _ := settings.RecordedSetting(header, key).(string)
 		// Do not send the user's key to an address that a file in the folder set:
 		// use an address only if the metadata of the session confirms it.
-		foreign := (key == "model.base_url" || key == "model.api_key_env") && address != held.BaseURL && address != nil
-		if value == "" || foreign {
+		isUnconfirmed := (key == "model.base_url" || key == "model.api_key_env") && baseURL != stored.BaseURL && baseURL != nil
+		if value == "" || isUnconfirmed {
 			continue
 		}
 		layer, err := configs.ParseSetting("--continue", key, strconv.Quote(value))
 		if err != nil {
 			return err
 		}
-		o.Defaults = append(o.Defaults, layer)
+		o.RecordedLayers = append(o.RecordedLayers, layer)
 	}
 	return nil
 }

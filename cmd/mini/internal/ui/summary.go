@@ -1,4 +1,4 @@
-// Package ui prints summaries of runs, as wide as the terminal allows.
+// Package ui prints run summaries and determines the line width of output.
 package ui
 
 import (
@@ -15,29 +15,33 @@ import (
 // it covers only these instances.
 func Summarize(run *runner.Run, ids []string) (report.Summary, error) {
 	now := time.Now()
-	found, err := verdicts.Read(run.Dir)
+	recorded, err := verdicts.Read(run.Dir)
 	if err != nil {
 		return report.Summary{}, err
 	}
-	g := report.NewSummary(run, ids, now)
-	g.HideNextStep = run.Manifest.Model.Class == runner.ImportedClass // no command makes what is left
-	g.Unreadable = append(g.Unreadable, found.Unreadable...)
-	g.Verdicts = report.NewScores(found, run, ids, now)
-	g.AddEvaluationTimes(found, run)
-	return g, nil
+	summary := report.NewSummary(run, ids, now)
+	// No mini command can run the missing attempts of an imported run.
+	summary.HideNextStep = run.Manifest.Model.Class == runner.ImportedClass
+	summary.Unreadable = append(summary.Unreadable, recorded.Unreadable...)
+	summary.Verdicts = report.NewScores(recorded, run, ids, now)
+	summary.AddEvaluationTimes(recorded, run)
+	return summary, nil
 }
 
-// PrintSummary prints the summary of the given instances at the end of a batch.
-func PrintSummary(w io.Writer, sum runner.Summary, dir string, ids []string) error {
+// PrintSummary prints the summary of a batch that has just ended. If ids is not
+// nil, it covers only these instances.
+func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		return err
 	}
-	g, err := Summarize(run, ids)
+	summary, err := Summarize(run, ids)
 	if err != nil {
 		return err
 	}
-	g.State = report.Finished                                                       // else it would tell of the mini that is speaking
-	g.HideNextStep = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on
-	return g.Write(w, Width(w))
+	// Summarize finds the run in progress as long as this process has it open.
+	summary.State = report.Finished
+	// After an interruption, the caller prints how to continue.
+	summary.HideNextStep = result.Unstarted > 0 || result.Classes[trajectories.Interrupted] > 0
+	return summary.Write(w, Width(w))
 }

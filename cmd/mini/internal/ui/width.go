@@ -7,24 +7,25 @@ import (
 	"golang.org/x/term"
 )
 
-// Widths of what is shown, in characters.
+// Line widths, in columns.
 const (
-	DefaultWidth = 100 // where there is no terminal
-	leastWidth   = 40
-	mostWidth    = 120
+	DefaultWidth = 100 // for output that is not a terminal
+	minWidth     = 40
+	maxWidth     = 120
 )
 
-// Width returns the line width for output on w, in columns.
+// Width returns the line width for output on w, in columns: the width of the
+// terminal, at most 120, or DefaultWidth if w is not a terminal.
 func Width(w io.Writer) int {
 	f, _ := w.(*os.File)
 	if width := TerminalWidth(f); width > 0 {
-		return min(width, mostWidth)
+		return min(width, maxWidth)
 	}
 	return DefaultWidth
 }
 
-// TerminalWidth returns the width of a terminal in columns; 0 if f is not a
-// terminal.
+// TerminalWidth returns the width of a terminal in columns, at least 40. It
+// returns 0 if f is not a terminal.
 func TerminalWidth(f *os.File) int {
 	if f == nil {
 		return 0
@@ -33,5 +34,5 @@ func TerminalWidth(f *os.File) int {
 	if err != nil || width <= 0 {
 		return 0
 	}
-	return max(width, leastWidth)
+	return max(width, minWidth)
 }

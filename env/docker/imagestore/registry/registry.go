@@ -24,13 +24,13 @@ import (
 
 // Client is a client of image registries. Its methods are safe for concurrent use.
 type Client struct {
-	http  *http.Transport
-	agent string
-	sizes bool
+	http       *http.Transport
+	agent      string
+	querySizes bool
 
 	mu     sync.Mutex
 	puller *remote.Puller                    // caches tokens
-	offers map[string]imagestore.RemoteImage // by digest and platform
+	cache  map[string]imagestore.RemoteImage // by digest and platform
 }
 
 var _ imagestore.Registry = (*Client)(nil)
@@ -44,12 +44,12 @@ const maxRetryAfter = 24 * time.Hour
 
 // New returns a client with the credentials of the user's Docker configuration
 // (DOCKER_CONFIG, else ~/.docker/config.json), credential helpers included. agent is
-// the User-Agent header. With sizes, the client requests manifests even if the
+// the User-Agent header. With querySizes, the client requests manifests even if the
 // registry counts them as pulls, as long as enough pulls are left.
-func New(agent string, sizes bool) (*Client, error) {
+func New(agent string, querySizes bool) (*Client, error) {
 	//nolint:errcheck // DefaultTransport is an *http.Transport
 	transport := remote.DefaultTransport.(*http.Transport).Clone()
-	c := &Client{agent: agent, sizes: sizes, offers: map[string]imagestore.RemoteImage{}, http: transport}
+	c := &Client{agent: agent, querySizes: querySizes, cache: map[string]imagestore.RemoteImage{}, http: transport}
 	if err := c.resetPuller(); err != nil {
 		return nil, fmt.Errorf("set up registry client: %w", err)
 	}
@@ -62,7 +62,7 @@ func (c *Client) resetPuller() error {
 		remote.WithAuthFromKeychain(keychain{}),
 		remote.WithTransport(&headerTransport{c.http}),
 		remote.WithUserAgent(c.agent),
-		// The caller retries: it knows the other waiting callers.
+		// The image store retries, once for all callers that wait for the image.
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
 		remote.WithRetryStatusCodes(),
 	)
@@ -87,21 +87,21 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // If a registry counts requests for manifests as pulls and reports the limit, Inspect
 // requests only the digest, which is free; size and platforms then remain unknown. It
 // requests the manifest anyway for a platform other than linux/amd64, or, in a client
-// with sizes, while more than half of the limit is left.
+// with querySizes, while more than half of the limit is left.
 func (c *Client) Inspect(ctx context.Context, ref, platform string) (imagestore.RemoteImage, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {
 		return imagestore.RemoteImage{}, fmt.Errorf("inspect %s in registry: %w", ref, err)
 	}
-	askCtx, cancel := context.WithTimeout(ctx, timeout)
+	inspectCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	askCtx, limits := withLimits(askCtx)
-	offer, err := c.inspect(askCtx, parsed, platform, limits)
+	inspectCtx, limits := withLimits(inspectCtx)
+	info, err := c.inspect(inspectCtx, parsed, platform, limits)
 	if e, ok := errors.AsType[*transport.Error](err); ok && e.StatusCode == http.StatusUnauthorized && c.resetPuller() == nil {
-		offer, err = c.inspect(askCtx, parsed, platform, limits) // a cached token may have expired
+		info, err = c.inspect(inspectCtx, parsed, platform, limits) // a cached token may have expired
 	}
 	if err == nil {
-		return offer, nil
+		return info, nil
 	}
 	if ctx.Err() != nil {
 		return imagestore.RemoteImage{}, context.Cause(ctx)
@@ -115,7 +115,7 @@ func (c *Client) Inspect(ctx context.Context, ref, platform string) (imagestore.
 	return imagestore.RemoteImage{}, regErr
 }
 
-// errorText returns the status and the first error of a response.
+// errorText returns the status and the first error of a response, as text.
 func errorText(e *transport.Error) string {
 	text := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	if len(e.Errors) > 0 {
@@ -140,32 +140,32 @@ func (c *Client) inspect(
 	if err != nil {
 		return imagestore.RemoteImage{}, err
 	}
-	offer := imagestore.RemoteImage{Digest: ref.Context().Name() + "@" + head.Digest.String()}
-	k := head.Digest.String() + " " + platform
+	info := imagestore.RemoteImage{Digest: ref.Context().Name() + "@" + head.Digest.String()}
+	key := head.Digest.String() + " " + platform
 	c.mu.Lock()
-	known, ok := c.offers[k]
+	known, ok := c.cache[key]
 	c.mu.Unlock()
 	if ok {
-		known.Digest = offer.Digest
+		known.Digest = info.Digest
 		return known, nil
 	}
-	if now := limits.get(); now.limited && platform == commonPlatform && (!c.sizes || !now.hasPlenty()) {
-		return offer, nil
+	if current := limits.get(); current.limited && platform == commonPlatform && (!c.querySizes || !current.hasPlenty()) {
+		return info, nil
 	}
-	offer, err = c.manifest(ctx, ref, platform, offer)
-	if err == nil && len(offer.Layers)+len(offer.Platforms) <= maxCachedLayers {
+	info, err = c.manifest(ctx, ref, platform, info)
+	if err == nil && len(info.Layers)+len(info.Platforms) <= maxCachedLayers {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.offers[k] = offer
+		c.cache[key] = info
 	}
-	return offer, err
+	return info, err
 }
 
 // maxCachedLayers limits the layers and platforms of an image in the cache.
 const maxCachedLayers = 500
 
 // manifest adds the platforms and layers from the image's manifest.
-func (c *Client) manifest(ctx context.Context, ref name.Reference, platform string, offer imagestore.RemoteImage) (imagestore.RemoteImage, error) {
+func (c *Client) manifest(ctx context.Context, ref name.Reference, platform string, info imagestore.RemoteImage) (imagestore.RemoteImage, error) {
 	found, err := c.currentPuller().Get(ctx, ref)
 	if err != nil {
 		return imagestore.RemoteImage{}, err
@@ -175,7 +175,7 @@ func (c *Client) manifest(ctx context.Context, ref name.Reference, platform stri
 		if err != nil {
 			return imagestore.RemoteImage{}, err
 		}
-		return c.layers(offer, img)
+		return c.layers(info, img)
 	}
 	index, err := found.ImageIndex()
 	if err != nil {
@@ -193,25 +193,25 @@ func (c *Client) manifest(ctx context.Context, ref name.Reference, platform stri
 		if m.Platform == nil || m.Platform.OS == "unknown" || !m.MediaType.IsImage() {
 			continue // signatures and the like
 		}
-		offer.Platforms = append(offer.Platforms, m.Platform.String())
-		if len(offer.Layers) == 0 && m.Platform.OS == want.OS && m.Platform.Architecture == want.Architecture &&
+		info.Platforms = append(info.Platforms, m.Platform.String())
+		if len(info.Layers) == 0 && m.Platform.OS == want.OS && m.Platform.Architecture == want.Architecture &&
 			(want.Variant == "" || m.Platform.Variant == "" || m.Platform.Variant == want.Variant) {
 			img, err := index.Image(m.Digest)
 			if err != nil {
 				return imagestore.RemoteImage{}, err
 			}
-			one, err := c.layers(imagestore.RemoteImage{}, img)
+			platformImage, err := c.layers(imagestore.RemoteImage{}, img)
 			if err != nil {
 				return imagestore.RemoteImage{}, err
 			}
-			offer.Layers = one.Layers
+			info.Layers = platformImage.Layers
 		}
 	}
-	return offer, nil
+	return info, nil
 }
 
 // layers adds the platform and layers of a single-platform image.
-func (c *Client) layers(offer imagestore.RemoteImage, img v1.Image) (imagestore.RemoteImage, error) {
+func (c *Client) layers(info imagestore.RemoteImage, img v1.Image) (imagestore.RemoteImage, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
 		return imagestore.RemoteImage{}, err
@@ -221,16 +221,16 @@ func (c *Client) layers(offer imagestore.RemoteImage, img v1.Image) (imagestore.
 		return imagestore.RemoteImage{}, err
 	}
 	if p := config.Platform(); p != nil {
-		offer.Platforms = []string{p.String()}
+		info.Platforms = []string{p.String()}
 	}
 	for i, l := range manifest.Layers {
 		layer := imagestore.Layer{DiffID: l.Digest.String(), Bytes: max(l.Size, 0)}
 		if i < len(config.RootFS.DiffIDs) {
 			layer.DiffID = config.RootFS.DiffIDs[i].String()
 		}
-		offer.Layers = append(offer.Layers, layer)
+		info.Layers = append(info.Layers, layer)
 	}
-	return offer, nil
+	return info, nil
 }
 
 // headerTransport reads the rate limits from the headers of responses.
@@ -252,38 +252,38 @@ type limits struct {
 // hasPlenty reports whether enough pulls are left to spend one on an optional request.
 func (l limits) hasPlenty() bool { return l.left > l.limit/2 }
 
-func (h *responseLimits) get() limits {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.limits
+func (r *responseLimits) get() limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limits
 }
 
 type limitsKey struct{}
 
 func withLimits(ctx context.Context) (context.Context, *responseLimits) {
-	h := &responseLimits{}
-	return context.WithValue(ctx, limitsKey{}, h), h
+	r := &responseLimits{}
+	return context.WithValue(ctx, limitsKey{}, r), r
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *headerTransport) RoundTrip(q *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(q)
+func (t *headerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
 	if err == nil {
 		resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxResponse}
 	}
-	h, ok := q.Context().Value(limitsKey{}).(*responseLimits)
+	r, ok := req.Context().Value(limitsKey{}).(*responseLimits)
 	if err != nil || !ok {
 		return resp, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if resp.Header.Get("RateLimit-Limit") != "" {
-		h.limits.limited = true
-		h.limits.limit = parsePulls(resp.Header.Get("RateLimit-Limit"))
-		h.limits.left = parsePulls(resp.Header.Get("RateLimit-Remaining"))
+		r.limits.limited = true
+		r.limits.limit = parsePulls(resp.Header.Get("RateLimit-Limit"))
+		r.limits.left = parsePulls(resp.Header.Get("RateLimit-Remaining"))
 	}
 	if slices.Contains([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, resp.StatusCode) {
-		h.limits.retryAfter = max(h.limits.retryAfter, parseRetryAfter(resp.Header.Get("Retry-After"), time.Now()))
+		r.limits.retryAfter = max(r.limits.retryAfter, parseRetryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	}
 	return resp, nil
 }

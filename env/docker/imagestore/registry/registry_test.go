@@ -14,7 +14,7 @@ func TestRetryAfter(t *testing.T) {
 		"soon":                          0,
 		"Sat, 21 Nov 2026 10:01:00 GMT": time.Minute,
 		"Sat, 21 Nov 2026 09:00:00 GMT": 0,
-		"1795255260":                    time.Minute, // as Docker Hub has it, since 1970
+		"1795255260":                    time.Minute, // a Unix time, as sent by Docker Hub
 		"99999999":                      maxRetryAfter,
 		"99999999999999999999":          0,
 	} {

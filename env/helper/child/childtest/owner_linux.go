@@ -18,8 +18,8 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 )
 
-// ownerVariable makes the test binary run as an owner process. Its value is the word
-// that marks its processes, and the path of the helper.
+// ownerVariable makes the test binary run as an owner process. Its value is a word to
+// put on the command lines of its processes, and the path of the helper.
 const ownerVariable = "MINI_TEST_OWNER"
 
 // stubborn are commands that try to outlive their owner. The processes that they leave
@@ -91,8 +91,9 @@ func runStubborn(open func(context.Context, *child.Program, string) (env.Environ
 }
 
 // RunOrphanTest starts owner processes and kills them with SIGKILL at random times: the
-// process, or in every third round its whole process group. None of their descendants
-// may be left after two seconds. MINI_TEST_LONG=1 runs fifty rounds.
+// process, or in every third round its whole process group. All their descendants must
+// exit within 20 seconds. MINI_TEST_LONG=1 runs fifty rounds with a limit of two
+// seconds.
 func RunOrphanTest(t *testing.T) {
 	t.Helper()
 	rounds, timeout := 6, 20*time.Second
@@ -101,24 +102,24 @@ func RunOrphanTest(t *testing.T) {
 	}
 	file := File(t)
 	var longest time.Duration
-	busy := 0
-	for n := range rounds {
+	busyRounds := 0
+	for round := range rounds {
 		word := "mini-orphan-" + rand.Text()
-		found, took := killOwner(t, word, file, n, timeout)
+		found, took := killOwner(t, word, file, round, timeout)
 		longest = max(longest, took)
 		if found > 0 {
-			busy++
+			busyRounds++
 		}
 	}
-	t.Logf("%d rounds, %d of them with running processes; the last process exited %v after the kill", rounds, busy, longest)
-	if busy < rounds/3 {
-		t.Errorf("%d of %d rounds had no process to orphan, so the test is not conclusive", rounds-busy, rounds)
+	t.Logf("%d rounds, %d of them with running processes; the last process exited %v after the kill", rounds, busyRounds, longest)
+	if busyRounds < rounds/3 {
+		t.Errorf("%d of %d rounds had no process to orphan, so the test is not conclusive", rounds-busyRounds, rounds)
 	}
 }
 
 // killOwner runs one round. It returns the number of processes at the kill, and how
 // long the last of them lived.
-func killOwner(t *testing.T, word, file string, n int, timeout time.Duration) (found int, took time.Duration) {
+func killOwner(t *testing.T, word, file string, round int, timeout time.Duration) (found int, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test binary
 	cmd.Env = append(os.Environ(), ownerVariable+"="+word+"|"+file)
@@ -131,7 +132,7 @@ func killOwner(t *testing.T, word, file string, n int, timeout time.Duration) (f
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if n%2 == 0 { // while commands run; in odd rounds possibly before
+	if round%2 == 0 { // while commands run; in odd rounds possibly before
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Errorf("the owner exited by itself: %v", err)
 		}
@@ -139,7 +140,7 @@ func killOwner(t *testing.T, word, file string, n int, timeout time.Duration) (f
 	<-time.After(time.Duration(mrand.IntN(400)) * time.Millisecond) //nolint:gosec // the random moment
 	found = len(Running(t, word))
 	target := cmd.Process.Pid
-	if n%3 == 0 {
+	if round%3 == 0 {
 		target = -target
 	}
 	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {

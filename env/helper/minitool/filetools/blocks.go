@@ -10,7 +10,8 @@ const (
 	minMarkerLength = 7
 )
 
-// parseBlocks parses a text with blocks, as in merge conflicts, into changes:
+// parseBlocks parses a text that consists of blocks like merge conflicts, and returns
+// their changes:
 //
 //	<<<<<<< OLD
 //	...
@@ -18,8 +19,8 @@ const (
 //	...
 //	>>>>>>> NEW
 //
-// The words after the markers may be others, or missing. Between blocks there may be
-// blank lines.
+// Any text or none may follow the first and the last marker. Between blocks there may
+// be blank lines.
 func parseBlocks(text []byte) ([]change, error) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	var all []change
@@ -77,8 +78,8 @@ func parseBlock(lines [][]byte, from, length int) (c change, next int, err error
 	return c, 0, usagef("the block of line %d of standard input has no end, a line of %d > signs", from, length)
 }
 
-// markerLength returns the number of marker characters at the beginning of a line; 0
-// if the line is no marker. After them the line ends or has a space.
+// markerLength returns the number of marker characters at the beginning of a line; 0 if
+// the line is no marker. A space or the line end must follow them.
 func markerLength(line []byte, sign byte) int {
 	n := 0
 	for n < len(line) && line[n] == sign {

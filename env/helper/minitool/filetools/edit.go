@@ -48,18 +48,18 @@ func edit(args []string, s Streams) error {
 
 // changes returns the changes given by the arguments or on standard input.
 func (a arguments) changes(s Streams) ([]change, error) {
-	given, both := a.has("--old") || a.has("--new"), a.has("--old") && a.has("--new")
+	hasEither, hasBoth := a.has("--old") || a.has("--new"), a.has("--old") && a.has("--new")
 	switch {
-	case len(a.rest) == 2 && (a.rest[1] != "-" || a.afterDashes > 0):
-		return nil, usagef("%s is one argument too many; the texts go behind --old and --new", quoted(clipped(a.rest[1])))
-	case len(a.rest) == 2 && given:
+	case len(a.args) == 2 && (a.args[1] != "-" || a.afterDashes > 0):
+		return nil, usagef("%s is one argument too many; the texts go behind --old and --new", quoted(clipped(a.args[1])))
+	case len(a.args) == 2 && hasEither:
 		return nil, usagef("it is either --old and --new, or blocks on standard input")
-	case given && !both:
+	case hasEither && !hasBoth:
 		return nil, usagef("--old and --new go together; an empty --new takes the old text out")
-	case both:
+	case hasBoth:
 		c := change{old: []byte(a.values["--old"]), new: []byte(a.values["--new"])}
 		return []change{c}, c.validate()
-	case len(a.rest) < 2 && !s.hasInput():
+	case len(a.args) < 2 && !s.hasInput():
 		return nil, usagef("there is neither --old and --new nor a block on standard input")
 	}
 	text, err := s.readInput()
@@ -136,21 +136,21 @@ func apply(text []byte, changes []change, all bool) (editResult, error) {
 			c.new, newChanged = toCRLF(c.new)
 			e.crlf = e.crlf || oldChanged || newChanged
 		}
-		at := c.find(e.text, all)
-		if len(at) == 0 && c.mayMatchLastLine(e.text) {
-			short := change{old: withoutEnd(c.old), new: withoutEnd(c.new), lines: true}
-			if at = short.find(e.text, all); len(at) > 0 {
-				c.old, c.new = short.old, short.new
+		offsets := c.find(e.text, all)
+		if len(offsets) == 0 && c.mayMatchLastLine(e.text) {
+			trimmed := change{old: withoutEnd(c.old), new: withoutEnd(c.new), lines: true}
+			if offsets = trimmed.find(e.text, all); len(offsets) > 0 {
+				c.old, c.new = trimmed.old, trimmed.new
 			}
 		}
 		switch {
-		case len(at) == 0:
+		case len(offsets) == 0:
 			return e, c.notFoundError(e.text)
-		case len(at) > 1 && !all:
+		case len(offsets) > 1 && !all:
 			return e, fmt.Errorf("%sthe old text is there %s, at lines %s; take more of the text around the one that is meant, or --all",
-				c.errorPrefix(), times(len(at)), list(linesAt(e.text, at)))
+				c.errorPrefix(), times(len(offsets)), list(linesAt(e.text, offsets)))
 		}
-		e.replace(c, at)
+		e.replace(c, offsets)
 	}
 	return e, nil
 }
@@ -158,14 +158,14 @@ func apply(text []byte, changes []change, all bool) (editResult, error) {
 // maxMatches is the maximum number of matches counted for a text that must match once.
 const maxMatches = 1000
 
-// find returns the offsets of the old text. Overlapping matches count, because the
-// intended one is ambiguous, unless all matches are to be replaced.
+// find returns the offsets of the old text. It includes overlapping matches, which make
+// the change ambiguous, unless all is true.
 func (c change) find(text []byte, all bool) []int {
 	if len(c.old) == 0 {
 		return nil
 	}
-	var at []int
-	for i := 0; all || len(at) < maxMatches; {
+	var offsets []int
+	for i := 0; all || len(offsets) < maxMatches; {
 		j := bytes.Index(text[i:], c.old)
 		if j < 0 {
 			break
@@ -175,14 +175,14 @@ func (c change) find(text []byte, all bool) []int {
 		case c.lines && (i > 0 && text[i-1] != '\n' || !endsLine(text, i+len(c.old))):
 			i++
 		case all:
-			at = append(at, i)
+			offsets = append(offsets, i)
 			i += len(c.old)
 		default:
-			at = append(at, i)
+			offsets = append(offsets, i)
 			i++
 		}
 	}
-	return at
+	return offsets
 }
 
 func times(n int) string {
@@ -197,8 +197,8 @@ func endsLine(text []byte, i int) bool {
 	return text[i-1] == '\n' || i == len(text)
 }
 
-// mayMatchLastLine reports whether the change might match the last line of the text
-// without the line end, because the text has none.
+// mayMatchLastLine reports whether the change, without its last line end, might match
+// the last line of a text that does not end with a line end.
 func (c change) mayMatchLastLine(text []byte) bool {
 	return c.lines && len(text) > 0 && text[len(text)-1] != '\n'
 }
@@ -207,27 +207,27 @@ func withoutEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 }
 
-// replace replaces the old text at offsets that do not overlap.
-func (e *editResult) replace(c change, at []int) {
-	grown := len(c.new) - len(c.old)
-	text := make([]byte, 0, max(0, len(e.text)+grown*len(at)))
+// replace replaces the old text at offsets, which must not overlap.
+func (e *editResult) replace(c change, offsets []int) {
+	growth := len(c.new) - len(c.old)
+	text := make([]byte, 0, max(0, len(e.text)+growth*len(offsets)))
 	from := 0
-	var begins []int
-	for _, i := range at {
+	var newOffsets []int
+	for _, i := range offsets {
 		text = append(text, e.text[from:i]...)
-		begins = append(begins, len(text))
+		newOffsets = append(newOffsets, len(text))
 		text = append(text, c.new...)
 		from = i + len(c.old)
 	}
 	e.text = append(text, e.text[from:]...)
-	e.lines = append(e.lines, linesAt(e.text, begins)...)
+	e.lines = append(e.lines, linesAt(e.text, newOffsets)...)
 }
 
 // linesAt returns the line numbers of offsets, which must be in ascending order.
-func linesAt(text []byte, at []int) []int {
-	lines := make([]int, len(at))
+func linesAt(text []byte, offsets []int) []int {
+	lines := make([]int, len(offsets))
 	n, from := 1, 0
-	for k, i := range at {
+	for k, i := range offsets {
 		n += bytes.Count(text[from:i], []byte("\n"))
 		lines[k], from = n, i
 	}
@@ -249,11 +249,11 @@ func toCRLF(b []byte) ([]byte, bool) {
 
 // list formats numbers, the first 20 of them.
 func list(numbers []int) string {
-	const most = 20
+	const maxListed = 20
 	var b strings.Builder
 	for i, n := range numbers {
-		if i == most {
-			b.WriteString(" and " + strconv.Itoa(len(numbers)-most) + " more")
+		if i == maxListed {
+			b.WriteString(" and " + strconv.Itoa(len(numbers)-maxListed) + " more")
 			break
 		}
 		if i > 0 {

@@ -11,7 +11,7 @@ const twice = "def f():\n    return 1\n\ndef g():\n    return 1\n"
 func TestEdit(t *testing.T) {
 	for _, tt := range []struct {
 		name, before string
-		args         []string // behind edit f
+		args         []string // after "edit f"
 		after        string
 		want         string
 	}{
@@ -45,7 +45,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-func TestEditThatDoesNotFit(t *testing.T) {
+func TestEditNoMatch(t *testing.T) {
 	for _, tt := range []struct {
 		name, before, old string
 		want              string
@@ -126,7 +126,7 @@ func TestEditBlocks(t *testing.T) {
 	}
 }
 
-func TestEditKeepsWhatTheFileIs(t *testing.T) {
+func TestEditKeepsModeAndLink(t *testing.T) {
 	workFolder(t, map[string]string{"dir/f": "a\n"})
 	if err := os.Chmod("dir/f", 0o755); err != nil {
 		t.Fatal(err)

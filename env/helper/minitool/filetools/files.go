@@ -1,12 +1,13 @@
 // Package filetools implements the tools read, write and edit, which mini-tool runs inside
 // the sandbox. Their output is meant for language models.
 //
-// Each tool prints its result to Out and exits with 0. Failures are printed to Err,
-// with exit code 1; invalid arguments with the usage, and exit code 2. A file is
-// replaced atomically or left unchanged, and no temporary file remains unless the tool
-// is killed. Unchanged parts of a file are preserved byte for byte.
+// Each tool prints its result to Out and exits with 0. It prints failures to Err and
+// exits with 1. For invalid arguments, it prints an error and the usage to Err and
+// exits with 2. A file is replaced atomically or left unchanged, and no temporary file
+// remains unless the tool is killed. Unchanged parts of a file are preserved byte for
+// byte.
 //
-// Standard library only, because it is linked into the helper.
+// The package imports the standard library only, because the helper links it.
 //
 //	code := filetools.Run("read", []string{"main.go", "--limit", "40"}, filetools.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 package filetools
@@ -121,24 +122,24 @@ func notFound(name string) error {
 
 // checkRegular returns an error if a path is not a regular file.
 func checkRegular(name string, info fs.FileInfo) error {
-	var what string
+	var kind string
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
 		return fmt.Errorf("%s is a folder; ls shows what is in it", quoted(name))
 	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
+		kind = "a pipe"
 	case mode&fs.ModeSocket != 0:
-		what = "a socket"
+		kind = "a socket"
 	default:
-		what = "a device"
+		kind = "a device"
 	}
-	return fmt.Errorf("%s is %s and not a file", quoted(name), what)
+	return fmt.Errorf("%s is %s and not a file", quoted(name), kind)
 }
 
-// rootCause removes the operation and path from an error, which the message around it
-// names.
+// rootCause removes the operation and the path from an error, because the caller's
+// message names them already.
 func rootCause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -150,9 +151,9 @@ func rootCause(err error) error {
 }
 
 // counted returns a number with its noun, such as "1 line" or "3 lines".
-func counted[N int | int64](n N, what string) string {
+func counted[N int | int64](n N, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return strconv.FormatInt(int64(n), 10) + " " + what + "s"
+	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
 }

@@ -86,7 +86,7 @@ func modeOf(t testing.TB, name string) fs.FileMode {
 	return info.Mode()
 }
 
-func TestMistakesInArguments(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	workFolder(t, map[string]string{"f": "a\nb\n"})
 	for _, tt := range []struct {
 		name string
@@ -143,7 +143,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFile(t *testing.T) {
+func TestNotRegularFiles(t *testing.T) {
 	workFolder(t, map[string]string{"dir/f": "x\n", "f": "x\n"})
 	if err := mkfifo("fifo"); err != nil {
 		t.Fatal(err)

@@ -6,37 +6,37 @@ import (
 	"testing"
 )
 
-// FuzzEdit: a text that occurs once is replaced and nothing else; otherwise the file
-// is unchanged.
+// FuzzEdit: only the old text is replaced, and only if it occurs once or all is set;
+// otherwise the edit fails.
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte("a\nb\nc\n"), []byte("b"), []byte("x"), false)
 	f.Add([]byte("a\r\nb\r\n"), []byte("a\nb"), []byte("x\ny"), false)
 	f.Add([]byte("aaaa"), []byte("aa"), []byte("a"), true)
 	f.Add([]byte("\tx\n"), []byte("  x\n"), []byte(""), false)
 	f.Add([]byte("a\nb"), []byte("b\n"), []byte("c\n"), false)
-	f.Fuzz(func(t *testing.T, text, old, fresh []byte, all bool) {
-		info := bytes.Clone(text)
-		c := change{old: old, new: fresh}
+	f.Fuzz(func(t *testing.T, text, old, replacement []byte, all bool) {
+		original := bytes.Clone(text)
+		c := change{old: old, new: replacement}
 		if c.validate() != nil {
 			return
 		}
-		done, err := apply(text, []change{c}, all)
-		if !bytes.Equal(text, info) {
+		result, err := apply(text, []change{c}, all)
+		if !bytes.Equal(text, original) {
 			t.Fatal("the text that was read has changed")
 		}
 		if onlyCRLF(text) {
 			old, _ = toCRLF(old)
-			fresh, _ = toCRLF(fresh)
+			replacement, _ = toCRLF(replacement)
 		}
 		n := bytes.Count(text, old)
 		once := n == 1 && bytes.LastIndex(text, old) == bytes.Index(text, old)
 		switch {
 		case (err == nil) != (once || all && n > 0):
-			t.Fatalf("%d places in %q: %v", n, text, err)
-		case err == nil && !bytes.Equal(done.text, bytes.ReplaceAll(text, old, fresh)):
-			t.Fatalf("%q became %q", text, done.text)
-		case err == nil && len(done.lines) != n:
-			t.Fatalf("%d replacements of %d are told of", len(done.lines), n)
+			t.Fatalf("%d matches in %q: %v", n, text, err)
+		case err == nil && !bytes.Equal(result.text, bytes.ReplaceAll(text, old, replacement)):
+			t.Fatalf("%q became %q", text, result.text)
+		case err == nil && len(result.lines) != n:
+			t.Fatalf("%d replacements of %d are reported", len(result.lines), n)
 		}
 	})
 }
@@ -55,7 +55,7 @@ func FuzzBlocks(f *testing.F) {
 		if len(changes) == 0 {
 			t.Fatal("neither an error nor a change")
 		}
-		if done, err := apply(text, changes, true); err == nil && len(done.lines) == 0 {
+		if result, err := apply(text, changes, true); err == nil && len(result.lines) == 0 {
 			t.Fatalf("%q in %q: neither an error nor a change", input, text)
 		}
 		// With markers longer than any line, the blocks parse to the same changes.

@@ -16,8 +16,8 @@ func (c change) notFoundError(text []byte) error {
 // maxHintSize is the maximum size of a file to search for similar text, in bytes.
 const maxHintSize = 4 << 20
 
-// hint looks for the usual reasons of a mismatch, the likeliest first; "" if it finds
-// none.
+// hint returns the end of the error message: the likeliest reason why the old text does
+// not match; "" if it finds none.
 func (c change) hint(text []byte) string {
 	old := splitLines(c.old)
 	for len(old) > 1 && len(withoutSpace(old[len(old)-1])) == 0 {
@@ -34,10 +34,10 @@ func (c change) hint(text []byte) string {
 		return "; it has numbers of lines in it, which read shows and the file has not"
 	}
 	if at, ok := findNormalized(lines, old, withoutSpace); ok {
-		return fmt.Sprintf("; line%s differ%s from it in white space only:\n%s", span(at, len(old)), ending(len(old)), excerpt(lines, at, len(old)))
+		return fmt.Sprintf("; line%s differ%s from it in white space only:\n%s", span(at, len(old)), verbEnding(len(old)), excerpt(lines, at, len(old)))
 	}
 	if at, ok := findNormalized(lines, old, lowerWithoutSpace); ok {
-		return fmt.Sprintf("; line%s differ%s from it in upper and lower case:\n%s", span(at, len(old)), ending(len(old)), excerpt(lines, at, len(old)))
+		return fmt.Sprintf("; line%s differ%s from it in upper and lower case:\n%s", span(at, len(old)), verbEnding(len(old)), excerpt(lines, at, len(old)))
 	}
 	if len(old) > 1 {
 		if at, ok := findNormalized(lines, old[:1], withoutSpace); ok {
@@ -100,6 +100,7 @@ func hasLineNumbers(lines [][]byte) bool {
 	return true
 }
 
+// span formats the numbers of n lines.
 func span(first, n int) string {
 	if n == 1 {
 		return fmt.Sprintf(" %d", first+1)
@@ -107,7 +108,7 @@ func span(first, n int) string {
 	return fmt.Sprintf("s %d to %d", first+1, first+n)
 }
 
-func ending(n int) string {
+func verbEnding(n int) string {
 	if n == 1 {
 		return "s"
 	}
@@ -116,16 +117,16 @@ func ending(n int) string {
 
 // excerpt formats lines as read does.
 func excerpt(lines [][]byte, first, n int) string {
-	const most, longest = 10, 200
+	const maxLines, maxLength = 10, 200
 	var b strings.Builder
-	for i := first; i < first+n && i < first+most; i++ {
+	for i := first; i < first+n && i < first+maxLines; i++ {
 		line := lines[i]
-		if len(line) > longest {
-			line = append(bytes.ToValidUTF8(line[:longest:longest], nil), "..."...)
+		if len(line) > maxLength {
+			line = append(bytes.ToValidUTF8(line[:maxLength:maxLength], nil), "..."...)
 		}
 		_, _ = fmt.Fprintf(&b, "%d\t%s\n", i+1, line)
 	}
-	if n > most {
+	if n > maxLines {
 		b.WriteString("...\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -7,9 +7,9 @@ import (
 
 // arguments is a parsed command line.
 type arguments struct {
-	rest        []string // the positional arguments
+	args        []string // the positional arguments
 	values      map[string]string
-	afterDashes int // number of arguments after "--", at the end of rest
+	afterDashes int // number of arguments after "--", which are the last positional ones
 }
 
 // parse parses a command line. Options may be anywhere before "--", as "--name VALUE"
@@ -21,11 +21,11 @@ func parse(args []string, takesValue map[string]bool) (arguments, error) {
 		arg := args[i]
 		if arg == "--" {
 			a.afterDashes = len(args) - i - 1
-			a.rest = append(a.rest, args[i+1:]...)
+			a.args = append(a.args, args[i+1:]...)
 			break
 		}
 		if !strings.HasPrefix(arg, "-") || arg == "-" {
-			a.rest = append(a.rest, arg)
+			a.args = append(a.args, arg)
 			continue
 		}
 		name, value, hasValue := strings.Cut(arg, "=")
@@ -71,23 +71,23 @@ func (a arguments) number(name string, defaultValue int) (int, error) {
 // are more than maxArgs, or if the name is probably a mistake.
 func (a arguments) file(maxArgs int) (string, error) {
 	switch {
-	case len(a.rest) == 0:
+	case len(a.args) == 0:
 		return "", usagef("there is no FILE")
-	case len(a.rest) > maxArgs:
-		return "", usagef("%s is one argument too many; a text with spaces goes in quotes", quoted(clipped(a.rest[maxArgs])))
-	case a.rest[0] == "":
+	case len(a.args) > maxArgs:
+		return "", usagef("%s is one argument too many; a text with spaces goes in quotes", quoted(clipped(a.args[maxArgs])))
+	case a.args[0] == "":
 		return "", usagef("the name of the file is empty")
-	case a.rest[0] == "-" && a.afterDashes < len(a.rest):
+	case a.args[0] == "-" && a.afterDashes < len(a.args):
 		return "", usagef("the first argument is the FILE; a file called - is ./-")
 	}
-	return a.rest[0], nil
+	return a.args[0], nil
 }
 
 // clipped returns the beginning of a text for an error message.
 func clipped(s string) string {
-	const most = 60
-	if len(s) <= most {
+	const maxLength = 60
+	if len(s) <= maxLength {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
+	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }

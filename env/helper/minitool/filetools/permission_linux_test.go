@@ -9,17 +9,18 @@ import (
 	"testing"
 )
 
-const nobody = 65534
+// otherUID is the id of an unprivileged user and group.
+const otherUID = 65534
 
-// asNobody switches to an unprivileged user if the test runs as root, and to a
-// directory of that user.
-func asNobody(t *testing.T) {
+// asOtherUser switches to an unprivileged user if the test runs as root, and changes to
+// a directory of that user.
+func asOtherUser(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Chdir(t.TempDir())
 		return
 	}
-	dir, err := os.MkdirTemp("", "mini-tool-nobody-") //nolint:usetesting // another user does not get into TempDir
+	dir, err := os.MkdirTemp("", "mini-tool-nobody-") //nolint:usetesting // another user cannot access t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,26 +29,26 @@ func asNobody(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err := os.Chown(dir, otherUID, otherUID); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
 	// This changes the file system credentials of this thread only.
 	runtime.LockOSThread()
-	become := func(id uintptr) {
+	setID := func(id uintptr) {
 		for _, call := range []uintptr{syscall.SYS_SETFSGID, syscall.SYS_SETFSUID} {
-			_, _, _ = syscall.RawSyscall(call, id, 0, 0) // it returns who one was, and no error
+			_, _, _ = syscall.RawSyscall(call, id, 0, 0) // it returns the previous id, never an error
 		}
 	}
-	become(nobody)
+	setID(otherUID)
 	t.Cleanup(func() {
-		become(0)
+		setID(0)
 		runtime.UnlockOSThread()
 	})
 }
 
-func TestWhatIsNotPermitted(t *testing.T) {
-	asNobody(t)
+func TestPermissionDenied(t *testing.T) {
+	asOtherUser(t)
 	for name, mode := range map[string]os.FileMode{"secret": 0, "fixed": 0o444, "plain": 0o644, "closed/f": 0o644, "hidden/f": 0o644} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -88,9 +89,9 @@ func TestWhatIsNotPermitted(t *testing.T) {
 	}
 }
 
-func TestOwnerStays(t *testing.T) {
+func TestOwnerPreserved(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away")
+		t.Skip("only root can change the owner of files")
 	}
 	workFolder(t, map[string]string{"f": "a\n"})
 	if err := os.Chown("f", 1234, 4321); err != nil {
@@ -115,19 +116,19 @@ func TestOwnerStays(t *testing.T) {
 	}
 }
 
-// A chown that is not permitted is ignored.
-func TestOwnerOfAnother(t *testing.T) {
+// TestChownNotPermitted: a chown that is not permitted is ignored.
+func TestChownNotPermitted(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root makes files of others")
+		t.Skip("only root can create files of other users")
 	}
-	asNobody(t)
+	asOtherUser(t)
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "f")
 	done := make(chan error)
-	go func() { // on another thread, which is still root's
+	go func() { // on another thread, which still has the rights of root
 		err := os.WriteFile(file, []byte("a\n"), 0o666)
 		if err == nil {
 			err = os.Chmod(file, 0o666)

@@ -63,13 +63,13 @@ func read(args []string, s Streams) error {
 	case first > 1 || last < lines:
 		shown = fmt.Sprintf("shown are %d to %d", first, last)
 	}
-	end := "\n"
+	lineEnd := "\n"
 	if onlyCRLF(text) {
-		end, note = "\r\n", "; lines end in CRLF"
+		lineEnd, note = "\r\n", "; lines end in CRLF"
 	}
 	out := bufio.NewWriterSize(s.Out, 64<<10)
 	_, _ = fmt.Fprintf(out, "%s: %s, %s; %s%s\n", quoted(name), counted(lines, "line"), counted(size, "byte"), shown, note) // Flush returns the error
-	printLines(out, text, first, last, end)
+	printLines(out, text, first, last, lineEnd)
 	return out.Flush()
 }
 
@@ -102,7 +102,7 @@ func checkText(name string, head []byte, size int64) error {
 }
 
 // printLines prints lines with their numbers, all as wide as the last one.
-func printLines(w *bufio.Writer, text []byte, first, last int, end string) {
+func printLines(w *bufio.Writer, text []byte, first, last int, lineEnd string) {
 	width := len(strconv.Itoa(last))
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -112,7 +112,7 @@ func printLines(w *bufio.Writer, text []byte, first, last int, end string) {
 		if n > last {
 			return
 		}
-		line = bytes.TrimSuffix(line, []byte(end))
+		line = bytes.TrimSuffix(line, []byte(lineEnd))
 		shown := firstChars(line, maxLineChars)
 		_, _ = fmt.Fprintf(w, "%*d\t%s", width, n, shown) // Flush returns the error
 		if rest := utf8.RuneCount(line[len(shown):]); rest > 0 {

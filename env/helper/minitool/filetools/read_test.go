@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadIsBounded(t *testing.T) {
+func TestReadLimits(t *testing.T) {
 	workFolder(t, map[string]string{"f": numberedLines(2001)})
 	got := run(t, nil, "read", "f")
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
@@ -65,7 +65,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-func TestReadWhatIsNoText(t *testing.T) {
+func TestReadBinary(t *testing.T) {
 	workFolder(t, map[string]string{"b": "\x7fELF\x00\x01", "w": "\xff\xfea\x00\n\x00", "late": strings.Repeat("x\n", 5000) + "\x00"})
 	if got := run(t, nil, "read", "b"); got.code != 1 || !strings.Contains(got.err, "b is binary (6 bytes)") {
 		t.Errorf("%+v", got)

@@ -23,8 +23,8 @@ func (t target) exists() bool { return t.info != nil }
 // maxLinks is the maximum number of symbolic links to follow, as in the kernel.
 const maxLinks = 40
 
-// resolveTarget follows the symbolic links of a name, even if the last one is
-// dangling: then its target is created, and the link stays.
+// resolveTarget follows the symbolic links of a name. If the last one is dangling, the
+// target is the missing file, so that a write creates it and keeps the link.
 func resolveTarget(name string) (target, error) {
 	t := target{name: name, path: name}
 	for range maxLinks {
@@ -40,15 +40,16 @@ func resolveTarget(name string) (target, error) {
 			t.info = info
 			return t, checkRegular(name, info)
 		}
-		to, err := os.Readlink(t.path)
+		linkTarget, err := os.Readlink(t.path)
 		if err != nil {
 			return t, fileError(name, err)
 		}
-		if !filepath.IsAbs(to) {
-			// Not cleaned: the meaning of .. depends on symbolic links in the path.
-			to = dirOf(t.path) + "/" + to
+		if !filepath.IsAbs(linkTarget) {
+			// The path is not cleaned, because the meaning of .. depends on symbolic
+			// links in it.
+			linkTarget = dirOf(t.path) + "/" + linkTarget
 		}
-		t.path = to
+		t.path = linkTarget
 	}
 	return t, fmt.Errorf("%s: too many symbolic links", quoted(name))
 }
@@ -65,8 +66,8 @@ func dirOf(path string) string {
 	return path[:i]
 }
 
-// replace atomically replaces the content of the file. It keeps the mode, and the
-// owner if permitted; a new file gets the default ones.
+// replace atomically replaces the content of the file. It keeps the mode, and the owner
+// if permitted; a new file gets the default mode and owner.
 func (t target) replace(content []byte) (err error) {
 	if t.exists() {
 		if err := t.checkWritable(); err != nil {
@@ -77,7 +78,7 @@ func (t target) replace(content []byte) (err error) {
 	if temporary != "" {
 		defer func() {
 			if err != nil {
-				_ = os.Remove(temporary) // err is more useful
+				_ = os.Remove(temporary) // err is the more useful error
 			}
 		}()
 	}
@@ -93,15 +94,15 @@ func (t target) replace(content []byte) (err error) {
 	return nil
 }
 
-// checkWritable returns an error if an existing file is not writable: a rename would
-// bypass its mode.
+// checkWritable returns an error if an existing file is not writable. Without this
+// check, the rename would replace a read-only file.
 func (t target) checkWritable() error {
 	f, err := os.OpenFile(t.path, os.O_WRONLY, 0)
 	switch {
 	case err == nil:
 		return f.Close()
 	case errors.Is(err, syscall.ETXTBSY):
-		return nil // it is being executed; the process keeps the old file
+		return nil // the file is being executed; running processes keep the old one
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s is not to be written (mode %v): %w", quoted(t.name), t.info.Mode().Perm(), rootCause(err))
 	}
@@ -113,7 +114,7 @@ func (t target) checkWritable() error {
 func (t target) writeTemporary(content []byte) (name string, err error) {
 	mode := fs.FileMode(0o666)
 	if t.exists() {
-		mode = 0o600 // until it has the right owner
+		mode = 0o600 // until the file has the right owner
 	}
 	path := dirOf(t.path) + "/.mini-tool-" + strings.ToLower(rand.Text())
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // the folder is the caller's choice

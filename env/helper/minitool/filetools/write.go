@@ -48,12 +48,12 @@ func write(args []string, s Streams) error {
 }
 
 // content returns the text to write: the second argument, or standard input if that is
-// "-", or if it is missing and standard input is not a terminal.
+// "-", or if it is missing and standard input is redirected (see hasInput).
 func (a arguments) content(s Streams) ([]byte, error) {
-	if len(a.rest) == 2 && (a.rest[1] != "-" || a.afterDashes > 0) {
-		return []byte(a.rest[1]), nil
+	if len(a.args) == 2 && (a.args[1] != "-" || a.afterDashes > 0) {
+		return []byte(a.args[1]), nil
 	}
-	if len(a.rest) < 2 && !s.hasInput() {
+	if len(a.args) < 2 && !s.hasInput() {
 		return nil, usagef("there is no text to write")
 	}
 	return s.readInput()

@@ -10,13 +10,13 @@ import (
 func TestWrite(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for _, tt := range []struct {
-		name   string
-		before map[string]string
-		input  *string
-		args   []string
-		file   string
-		holds  string
-		want   string
+		name        string
+		before      map[string]string
+		input       *string
+		args        []string
+		file        string
+		wantContent string
+		want        string
 	}{
 		{"a new file", nil, nil, []string{"f", "a b"}, "f", "a b", "created f: 1 line, 3 bytes, no line end at the end\n"},
 		{"from standard input", nil, text("a\nb\n"), []string{"f", "-"}, "f", "a\nb\n", "created f: 2 lines, 4 bytes\n"},
@@ -35,8 +35,8 @@ func TestWrite(t *testing.T) {
 			if got.code != 0 || got.err != "" || got.out != tt.want {
 				t.Fatalf("%+v\nwant %q", got, tt.want)
 			}
-			if has := contentOf(t, tt.file); has != tt.holds {
-				t.Errorf("the file has %q, want %q", has, tt.holds)
+			if has := contentOf(t, tt.file); has != tt.wantContent {
+				t.Errorf("the file has %q, want %q", has, tt.wantContent)
 			}
 			noLeftovers(t, filepath.Dir(tt.file), filepath.Base(tt.file))
 		})
@@ -57,8 +57,8 @@ func TestWriteKeepsTheMode(t *testing.T) {
 
 func TestWriteThroughLinks(t *testing.T) {
 	workFolder(t, map[string]string{"dir/target": "x"})
-	for link, to := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made", "loop": "loop", "folder": "dir"} {
-		if err := os.Symlink(to, link); err != nil {
+	for link, target := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made", "loop": "loop", "folder": "dir"} {
+		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,9 +67,9 @@ func TestWriteThroughLinks(t *testing.T) {
 			t.Errorf("%s: %+v, %q", tt.name, got, contentOf(t, tt.file))
 		}
 	}
-	for link, to := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made"} {
-		if is, err := os.Readlink(link); err != nil || is != to {
-			t.Errorf("%s leads to %q, %v", link, is, err)
+	for link, target := range map[string]string{"link": "dir/target", "second": "link", "new": "dir/made"} {
+		if got, err := os.Readlink(link); err != nil || got != target {
+			t.Errorf("%s leads to %q, %v", link, got, err)
 		}
 	}
 	if got := run(t, nil, "write", "loop", "x"); got.code != 1 || !strings.Contains(got.err, "too many symbolic links") {
@@ -93,7 +93,7 @@ func TestWriteHardLink(t *testing.T) {
 	}
 }
 
-func TestWriteTooMuch(t *testing.T) {
+func TestWriteTooLarge(t *testing.T) {
 	workFolder(t, nil)
 	big := strings.Repeat("x", 64<<20+1)
 	if got := run(t, &big, "write", "f", "-"); got.code != 2 || !strings.Contains(got.err, "more than 64 MB") {

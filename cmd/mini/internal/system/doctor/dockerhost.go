@@ -10,8 +10,9 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// engineHost returns the address of the container engine and where it was set.
-func engineHost() (host, where string) {
+// engineHost returns the address of the container engine. origin names the variable
+// that set it; it is "" for the default.
+func engineHost() (host, origin string) {
 	if host := os.Getenv(client.EnvOverrideHost); host != "" {
 		if u, err := url.Parse(host); err == nil {
 			host = u.Redacted()
@@ -21,12 +22,12 @@ func engineHost() (host, where string) {
 	return client.DefaultDockerHost, ""
 }
 
-// dockerContext returns the current context of the docker command and its address. DOCKER_HOST
-// overrides it.
+// dockerContext returns the current context of the docker command and its address. It returns
+// empty strings for the default context, also if DOCKER_HOST overrides the context.
 func dockerContext(ctx context.Context) (name, host string) {
 	out, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format", "{{.Name}} {{.Endpoints.docker.Host}}").Output()
 	name, host, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
-	if err != nil || name == "default" { // no docker command, or DOCKER_HOST is set
+	if err != nil || name == "default" { // DOCKER_HOST selects the default context
 		return "", ""
 	}
 	return name, host

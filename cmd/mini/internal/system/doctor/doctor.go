@@ -37,29 +37,29 @@ type Check struct {
 
 // Config describes the intended run.
 type Config struct {
-	// Environment is the class of the sandboxes: "docker", "local" or "bubblewrap". Only
-	// checks that it needs can fail; the others warn.
+	// Environment is the class of the sandboxes: "docker", "local" or "bubblewrap". Checks of
+	// what this class does not use return Warn instead of Fail.
 	Environment string
 	// TrySandbox starts a sandbox of a class without a container engine; nil if not
 	// applicable.
 	TrySandbox  func(ctx context.Context) error
 	HelperDir   string // replaces the embedded helpers
-	Platform    string // of the images, e.g. "linux/amd64"; empty is the image's own
+	Platform    string // of the images, e.g. "linux/amd64"; empty means each image's own
 	MemoryBytes int64  // memory limit of a sandbox
 	Workers     int
 
 	// Servers are the model servers: one, or those of a route.
 	Servers []Server
 
-	// SettingsError is an error in flags, files or variables; the other settings are defaults
-	// then.
+	// SettingsError is an error in flags, files or variables. If it is set, the other fields
+	// describe the default settings.
 	SettingsError error
 
 	RunDir   string // folder for runs
 	DirError error  // why RunDir cannot be used; nil if it can
 	CacheDir string // cache of datasets
-	// PlanImages examines the images of the instances to run; nil without a dataset. Its error
-	// is a usage error.
+	// PlanImages examines the images of the instances to run; nil without a dataset. It
+	// returns a *NotFetchedError if a dataset is not cached. Most other errors are usage errors.
 	PlanImages func(ctx context.Context) (ImagePlan, error)
 	// PingHub checks the dataset server; may be nil.
 	PingHub func(ctx context.Context) error
@@ -69,7 +69,7 @@ type Config struct {
 	Terminal string
 }
 
-// ImagePlan is the images that a batch needs.
+// ImagePlan summarizes the images that a batch needs.
 type ImagePlan struct {
 	Instances int
 	Images    int // distinct images
@@ -79,25 +79,25 @@ type ImagePlan struct {
 	Problem      string // why the images could not be examined
 }
 
-// probe is a group of checks that run together.
+// probe is a function that makes one or more checks.
 type probe struct {
 	name          string
-	timeoutStatus Status
+	timeoutStatus Status // status of the check that reports a timeout
 	run           func(ctx context.Context) []Check
 }
 
 // Timeouts of one request and of all checks.
 const (
-	askTimeout = 5 * time.Second
-	allTimeout = 9 * time.Second
+	requestTimeout = 5 * time.Second
+	totalTimeout   = 9 * time.Second
 )
 
 // Server is a model server; a scripted model has none.
 type Server struct {
 	Scripted bool
 	Model    string
-	// Anthropic selects Anthropic's API instead of OpenAI's.
-	Anthropic bool
+	// UsesAnthropicAPI selects Anthropic's API instead of OpenAI's.
+	UsesAnthropicAPI bool
 	// BaseURL is the address of the server, including "/v1". CustomServer means that the user
 	// set it; the server may need no key.
 	BaseURL      string
@@ -109,7 +109,7 @@ type Server struct {
 // Run runs all checks concurrently. It returns within ten seconds.
 func Run(ctx context.Context, cfg Config) []Check {
 	e := &checker{Config: cfg}
-	return runProbes(ctx, allTimeout, []probe{
+	return runProbes(ctx, totalTimeout, []probe{
 		{"settings", Fail, e.settings},
 		{"docker", e.engineSeverity(), e.docker},
 		{"helper", e.engineSeverity(), e.helper},
@@ -126,9 +126,9 @@ func Run(ctx context.Context, cfg Config) []Check {
 	})
 }
 
-// runProbes runs the probes until the limit. A probe can block where ctx has no effect, for
-// example in statfs of a lost network mount; it is abandoned then, since the process is about
-// to exit.
+// runProbes runs the probes concurrently and returns their checks. A probe may ignore ctx, for
+// example in statfs of a lost network mount. After limit, runProbes reports such a probe as
+// timed out and leaves it running, since the process is about to exit.
 func runProbes(ctx context.Context, limit time.Duration, probes []probe) []Check {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -137,15 +137,15 @@ func runProbes(ctx context.Context, limit time.Duration, probes []probe) []Check
 		results[i] = make(chan []Check, 1)
 		go func() { results[i] <- p.run(ctx) }()
 	}
-	late := time.NewTimer(limit + limit/20) // grace period
-	defer late.Stop()
+	timeout := time.NewTimer(limit + limit/20) // grace period
+	defer timeout.Stop()
 	var checks []Check
 	for i, p := range probes {
 		select {
 		case found := <-results[i]:
 			checks = append(checks, found...)
-		case <-late.C:
-			late.Reset(20 * time.Millisecond) // collect the other results
+		case <-timeout.C:
+			timeout.Reset(20 * time.Millisecond) // time to receive the results of the other probes
 			checks = append(checks, Check{p.name, p.timeoutStatus, "no answer within " + limit.String(), "a system call blocks; try again"})
 		}
 	}
@@ -158,7 +158,7 @@ type checker struct {
 	engine engineInfo
 }
 
-// engineSeverity returns the status of a missing container engine.
+// engineSeverity returns the status of a check that finds no container engine.
 func (e *checker) engineSeverity() Status {
 	if e.runsOnHost() {
 		return Warn
@@ -207,7 +207,7 @@ func Write(w io.Writer, checks []Check, width int) error {
 		}
 	}
 	switch failed := len(FailedChecks(checks)); {
-	case failed > 0: // the command's error says it
+	case failed > 0: // the error of the command names the failed checks
 	case warnings == 0:
 		s.WriteString("\nready\n")
 	case warnings == 1:
@@ -219,10 +219,10 @@ func Write(w io.Writer, checks []Check, width int) error {
 	return err
 }
 
-// maxText is the maximum length of a text, in characters; some texts come from servers.
+// maxText is the maximum length of a text in characters. Texts from servers may be longer.
 const maxText = 400
 
-// hangingIndent wraps a text after a head; further lines are indented by its width.
+// hangingIndent wraps text after head, and indents further lines by the width of head.
 func hangingIndent(head, text string, width int) string {
 	if utf8.RuneCountInString(text) > maxText {
 		text = string([]rune(text)[:maxText]) + "…"

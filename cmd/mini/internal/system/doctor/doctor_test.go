@@ -24,12 +24,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// A probe that blocks is reported and does not delay the others.
+// A blocked probe is reported and does not delay the others.
 func TestRunDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start, hung := time.Now(), make(chan struct{})
-		checks := runProbes(t.Context(), allTimeout, []probe{
-			{"deaf", Fail, func(context.Context) []Check { <-hung; return nil }},
+		start, release := time.Now(), make(chan struct{})
+		checks := runProbes(t.Context(), totalTimeout, []probe{
+			{"deaf", Fail, func(context.Context) []Check { <-release; return nil }},
 			{"slow", Fail, func(ctx context.Context) []Check {
 				<-ctx.Done()
 				return []Check{{"slow", Warn, "came just in time", ""}}
@@ -47,7 +47,7 @@ func TestRunDoesNotBlock(t *testing.T) {
 		if took := time.Since(start); took >= 10*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		close(hung)
+		close(release)
 	})
 }
 
@@ -152,7 +152,7 @@ func TestAnthropicEndpoint(t *testing.T) {
 	for name, want := range map[string]Status{
 		"claude-sonnet-4-5": OK, "claude-sonnet-4-5-20250929": OK, "claude-opus-5": OK, "claude-sonnet-4": Warn, "claude-opus": Warn,
 	} {
-		e := Server{BaseURL: server.URL + "/v1", Anthropic: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}
+		e := Server{BaseURL: server.URL + "/v1", UsesAnthropicAPI: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}
 		if got := e.endpoint(t.Context())[0]; got.Status != want || strings.Contains(got.Finding+got.Advice, testKey) {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -160,10 +160,10 @@ func TestAnthropicEndpoint(t *testing.T) {
 }
 
 func TestUnreachableEndpoint(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	for address, want := range map[string]string{
-		gone.URL:                           "connection refused",
+		closed.URL:                         "connection refused",
 		"ftp://host/v1":                    "the server's address is not a URL",
 		"http://user:" + testKey + "@%zz/": "the server's address is not a URL",
 	} {
@@ -202,7 +202,7 @@ func TestSeveralServers(t *testing.T) {
 	}
 }
 
-// Findings about engines that few machines have.
+// The checks of the engine report restrictions that few machines have.
 func TestEngineFindings(t *testing.T) {
 	good := docker.Description{
 		Arch: "amd64", Cgroup: "2", Storage: "overlay2", CPUs: 4, Memory: 16 << 30,
@@ -258,22 +258,22 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The context of the docker command.
+// dockerContext returns the context of the docker command, except the default one.
 func TestDockerContext(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	if name, host := dockerContext(t.Context()); name != "" || host != "" {
 		t.Errorf("without a docker command: %q, %q", name, host)
 	}
-	for said, want := range map[string]string{
+	for output, want := range map[string]string{
 		"colima unix:///home/me/.colima/docker.sock": "colima unix:///home/me/.colima/docker.sock",
 		"default unix:///var/run/docker.sock":        " ",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho '"+said+"'\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho '"+output+"'\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if name, host := dockerContext(t.Context()); name+" "+host != want {
-			t.Errorf("%q: %q, %q", said, name, host)
+			t.Errorf("%q: %q, %q", output, name, host)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// engineInfo is what several probes need to know about the engine; it is queried once.
+// engineInfo caches facts about the engine that several probes need.
 type engineInfo struct {
 	once        sync.Once
 	description docker.Description
@@ -25,25 +25,26 @@ type engineInfo struct {
 	err         error
 }
 
-// describe queries the engine within askTimeout.
+// describe returns the description of the engine. It queries the engine once, within
+// requestTimeout.
 func (e *checker) describe(ctx context.Context) (docker.Description, error) {
 	e.engine.once.Do(func() {
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		s := &e.engine
+		info := &e.engine
 		engine, err := docker.Open(ctx, docker.EngineConfig{})
 		if err != nil {
-			s.err = err
+			info.err = err
 			return
 		}
 		defer engine.Close() //nolint:errcheck // read only
-		if s.description, s.err = engine.Describe(ctx); s.err != nil {
+		if info.description, info.err = engine.Describe(ctx); info.err != nil {
 			return
 		}
 		var left []docker.Leftover
-		left, s.err = engine.ListLeftovers(ctx, docker.CleanOptions{})
+		left, info.err = engine.ListLeftovers(ctx, docker.CleanOptions{})
 		for _, l := range left {
-			s.leftovers = append(s.leftovers, l.Name)
+			info.leftovers = append(info.leftovers, l.Name)
 		}
 	})
 	return e.engine.description, e.engine.err
@@ -70,19 +71,19 @@ func (e *checker) docker(ctx context.Context) []Check {
 
 // noEngine explains why no engine responds.
 func (e *checker) noEngine(ctx context.Context, err error) Check {
-	host, where := engineHost()
-	c := Check{"docker", e.engineSeverity(), "no container engine responds at " + host + where, "start Docker, or set DOCKER_HOST to its address"}
+	host, origin := engineHost()
+	c := Check{"docker", e.engineSeverity(), "no container engine responds at " + host + origin, "start Docker, or set DOCKER_HOST to its address"}
 	text := err.Error()
 	name, address := dockerContext(ctx)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		c.Finding += fmt.Sprintf(": no response within %v", askTimeout)
+		c.Finding += fmt.Sprintf(": no response within %v", requestTimeout)
 		c.Advice = "check the address and the engine, for example with docker version"
 	case strings.HasPrefix(host, "ssh://"):
 		c.Finding = "DOCKER_HOST is " + host + ", but mini does not support ssh"
 		c.Advice = "forward the socket: ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, and DOCKER_HOST=unix:///tmp/docker.sock"
 	case errors.Is(err, os.ErrPermission) || strings.Contains(text, "permission denied"):
-		c.Finding = "the container engine at " + host + where + " denies access to this user"
+		c.Finding = "the container engine at " + host + origin + " denies access to this user"
 		c.Advice = "add the user to its group and log in again: sudo usermod -aG docker $USER"
 	case name != "" && address != "":
 		c.Advice = fmt.Sprintf("the docker command uses the context %q; mini reads DOCKER_HOST: export DOCKER_HOST=%s", name, address)
@@ -126,12 +127,12 @@ func architecture(d docker.Description, platform string) Check {
 // limits checks whether the engine can limit the resources of a sandbox.
 func limits(d docker.Description) Check {
 	var missing []string
-	for _, l := range []struct {
+	for _, limit := range []struct {
 		name string
 		has  bool
 	}{{"memory", d.MemoryLimit}, {"processes", d.PIDsLimit}, {"CPU time", d.CPULimit}} {
-		if !l.has {
-			missing = append(missing, l.name)
+		if !limit.has {
+			missing = append(missing, limit.name)
 		}
 	}
 	text := "cgroup version " + d.Cgroup
@@ -209,7 +210,7 @@ func (e *checker) helper(ctx context.Context) []Check {
 	return []Check{{"helper", OK, fmt.Sprintf("for %s, %.12s", arch, hash), ""}}
 }
 
-// firstNames lists the first names.
+// firstNames lists up to three names, and the number of the others.
 func firstNames(names []string) string {
 	const few = 3
 	if len(names) <= few {

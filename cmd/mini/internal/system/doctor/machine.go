@@ -13,8 +13,7 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// Free space below which a disk is reported, in bytes: for runs, the dataset cache, and
-// images.
+// Free space in bytes below which a check warns: for runs, the dataset cache, and images.
 const (
 	minFreeForRuns   = 2 << 30
 	minFreeForCache  = 1 << 30
@@ -51,17 +50,17 @@ func checkFolder(name, dir string, minFree uint64, advice string) Check {
 		_, otherAdvice, _ := strings.Cut(advice, ", or ")
 		return Check{name, Warn, fmt.Sprintf("%s is not writable: %v", parent, err), otherAdvice}
 	}
-	bytes, err := freeBytes(parent)
+	free, err := freeBytes(parent)
 	switch {
 	case err != nil:
 		return Check{name, Warn, fmt.Sprintf("%s: %v", parent, err), advice}
-	case bytes < minFree:
-		return Check{name, Warn, fmt.Sprintf("%s free in %s", table.SizeText(int64(bytes)), dir), advice}
+	case free < minFree:
+		return Check{name, Warn, fmt.Sprintf("%s free in %s", table.SizeText(int64(free)), dir), advice}
 	}
-	return Check{name, OK, fmt.Sprintf("%s free in %s", table.SizeText(int64(bytes)), dir), ""}
+	return Check{name, OK, fmt.Sprintf("%s free in %s", table.SizeText(int64(free)), dir), ""}
 }
 
-// existingParent returns the folder or its nearest existing parent.
+// existingParent returns dir if it exists, else its nearest existing parent.
 func existingParent(dir string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,7 +74,8 @@ func existingParent(dir string) string {
 	}
 }
 
-// checkWritable creates a file: permissions alone do not show a read-only mount.
+// checkWritable creates and removes a file in dir. The permissions of dir do not show a
+// read-only mount.
 func checkWritable(dir string) error {
 	f, err := os.CreateTemp(dir, ".mini-doctor-*")
 	if err != nil {
@@ -89,15 +89,15 @@ func checkWritable(dir string) error {
 
 // images checks the images of the instances to run, and the disk for them.
 func (e *checker) images(ctx context.Context) []Check {
-	d, err := e.describe(ctx)
+	engine, err := e.describe(ctx)
 	if err != nil && e.PlanImages == nil {
 		return nil
 	}
-	disk, room, known := e.imageDisk(d.RootDir, d.Host)
+	disk, free, isKnown := e.imageDisk(engine.RootDir, engine.Host)
 	if e.PlanImages == nil {
 		return disk
 	}
-	p, planErr := e.PlanImages(ctx)
+	plan, planErr := e.PlanImages(ctx)
 	notFetched, isNotFetched := errors.AsType[*NotFetchedError](planErr)
 	switch {
 	case isNotFetched:
@@ -111,18 +111,18 @@ func (e *checker) images(ctx context.Context) []Check {
 		}
 		return append(disk, Check{"images", Fail, planErr.Error(), advice})
 	case e.runsOnHost():
-		return []Check{{"images", OK, text.Count(p.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
-	case p.Problem != "" || err != nil:
-		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; without the engine it is unknown which are present", text.Count(p.Instances, "instance"), text.Count(p.Images, "image")), "see docker above"})
+		return []Check{{"images", OK, text.Count(plan.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
+	case plan.Problem != "" || err != nil:
+		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; without the engine it is unknown which are present", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image")), "see docker above"})
 	}
-	c := Check{"images", OK, fmt.Sprintf("%s, %s: all present", text.Count(p.Instances, "instance"), text.Count(p.Images, "image")), ""}
-	if p.Missing > 0 {
-		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(p.Instances, "instance"), text.Count(p.Images, "image"), p.Missing, table.SizeText(p.MissingBytes))
+	c := Check{"images", OK, fmt.Sprintf("%s, %s: all present", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image")), ""}
+	if plan.Missing > 0 {
+		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", text.Count(plan.Instances, "instance"), text.Count(plan.Images, "image"), plan.Missing, table.SizeText(plan.MissingBytes))
 		switch {
-		case known && room < uint64(p.MissingBytes):
-			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", table.SizeText(int64(room)))
+		case isKnown && free < uint64(plan.MissingBytes):
+			c.Status, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", table.SizeText(int64(free)))
 			c.Advice = "free some space (docker system df shows its use), or run a part: --slice 0:50"
-		case !known:
+		case !isKnown:
 			c.Finding += "; the free space of the engine's disk is unknown"
 		}
 	}
@@ -136,21 +136,21 @@ func (e *NotFetchedError) Error() string {
 	return e.Dataset + " has not been fetched, so its images are unknown"
 }
 
-// imageDisk checks the free space of the engine's disk, if that is on this machine: the engine
-// may be in a virtual machine.
-func (e *checker) imageDisk(root, host string) (checks []Check, room uint64, known bool) {
+// imageDisk checks the free space for images in root, the engine's data folder. isKnown is false
+// if the engine is not on this machine, for example in a virtual machine. free is in bytes.
+func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isKnown bool) {
 	if info, err := os.Stat(root); !strings.HasPrefix(host, "unix://") || root == "" || err != nil || !info.IsDir() {
 		return nil, 0, false
 	}
-	room, err := freeBytes(root)
+	free, err := freeBytes(root)
 	if err != nil {
 		return nil, 0, false
 	}
-	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", table.SizeText(int64(room)), root), ""}
-	if room < minFreeForImages {
+	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", table.SizeText(int64(free)), root), ""}
+	if free < minFreeForImages {
 		c.Status, c.Advice = Warn, "free some space: docker system df shows its use, docker image prune removes unused images"
 	}
-	return []Check{c}, room, true
+	return []Check{c}, free, true
 }
 
 // programs checks the programs that the local environment needs.
@@ -170,18 +170,18 @@ func (e *checker) programs(context.Context) []Check {
 	return []Check{{"programs", OK, "missing: " + strings.Join(missing, ", ") + ", needed only for sandboxes without an engine", ""}}
 }
 
-// Open files of mini: its own, and those of each worker (two connections to the engine, one to
-// the model, the journal, and spares).
+// Numbers of open files that mini may need: independently of the workers, and for each worker
+// (two connections to the engine, one to the model, the journal, and a reserve).
 const (
-	ownFiles    = 64
+	baseFiles   = 64
 	workerFiles = 12
 )
 
-// filesNeeded returns the number of open files for a number of workers.
-func filesNeeded(workers int) uint64 { return uint64(ownFiles + workerFiles*max(workers, 1)) }
+// filesNeeded returns the number of open files that mini may need with this number of workers.
+func filesNeeded(workers int) uint64 { return uint64(baseFiles + workerFiles*max(workers, 1)) }
 
-// CheckOpenFiles returns an error if the limit of open files is far too low for the workers:
-// less than half of what the check expects.
+// CheckOpenFiles returns an error if the limit of open files is less than half of the number
+// that the workers may need. The check of mini doctor warns below that number.
 func CheckOpenFiles(workers int) error {
 	limit, ok := maxOpenFiles()
 	needs := filesNeeded(workers)
@@ -192,6 +192,7 @@ func CheckOpenFiles(workers int) error {
 		limit, text.Count(workers, "worker"), needs, max(needs, 1024))
 }
 
+// openFiles checks the limit of open files.
 func (e *checker) openFiles(context.Context) []Check {
 	limit, ok := maxOpenFiles()
 	if !ok {
@@ -207,6 +208,7 @@ func (e *checker) openFiles(context.Context) []Check {
 	return []Check{{"files", OK, fmt.Sprintf("the limit of open files is %d; %s may need %d", limit, text.Count(e.Workers, "worker"), needs), ""}}
 }
 
+// terminal reports the description of the terminal.
 func (e *checker) terminal(context.Context) []Check {
 	if e.Terminal == "" {
 		return nil

@@ -15,17 +15,17 @@ import (
 	"github.com/minibench/mini/model/localservers"
 )
 
-// eachServer runs a check for each server and removes duplicate findings.
+// eachServer returns a probe that runs check for every server and removes duplicate results.
 func (e *checker) eachServer(check func(Server, context.Context) []Check) func(context.Context) []Check {
 	return func(ctx context.Context) []Check {
-		found := make([][]Check, len(e.Servers))
-		var all sync.WaitGroup
+		results := make([][]Check, len(e.Servers))
+		var running sync.WaitGroup
 		for i, s := range e.Servers {
-			all.Go(func() { found[i] = check(s, ctx) })
+			running.Go(func() { results[i] = check(s, ctx) })
 		}
-		all.Wait()
+		running.Wait()
 		var checks []Check
-		for _, c := range slices.Concat(found...) {
+		for _, c := range slices.Concat(results...) {
 			if !slices.Contains(checks, c) {
 				checks = append(checks, c)
 			}
@@ -34,7 +34,7 @@ func (e *checker) eachServer(check func(Server, context.Context) []Check) func(c
 	}
 }
 
-// key checks whether the key is set. It shows nothing else about it.
+// key checks whether the key is set. It never shows the key.
 func (s Server) key(context.Context) []Check {
 	switch {
 	case s.Scripted:
@@ -47,7 +47,7 @@ func (s Server) key(context.Context) []Check {
 	return []Check{{"key", Warn, s.KeyEnv + " is not set", "export " + s.KeyEnv + "=..., or use a server without a key: -c model.base_url=URL"}}
 }
 
-// endpoint requests the list of models: it is free, and checks the address and the key.
+// endpoint requests the list of models, which tests the address and the key at no cost.
 func (s Server) endpoint(ctx context.Context) []Check {
 	if s.Scripted {
 		return nil
@@ -56,12 +56,12 @@ func (s Server) endpoint(ctx context.Context) []Check {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return []Check{{"model", Warn, "the server's address is not a URL", "it looks like https://HOST/v1; see model.base_url and " + s.baseURLEnv()}}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	header := http.Header{}
 	address, key := u.JoinPath("models"), strings.TrimSpace(s.Key)
 	switch {
-	case s.Anthropic:
+	case s.UsesAnthropicAPI:
 		address.RawQuery = "limit=1000" // the default is 20
 		header.Set("Anthropic-Version", "2023-06-01")
 		if key != "" {
@@ -73,7 +73,7 @@ func (s Server) endpoint(ctx context.Context) []Check {
 	status, models, err := localservers.ListModels(ctx, address.String(), header)
 	if !localservers.HasAnswered(err) {
 		return []Check{{
-			"model", Warn, u.Host + " does not answer: " + localservers.ErrorReason(err, askTimeout),
+			"model", Warn, u.Host + " does not answer: " + localservers.ErrorReason(err, requestTimeout),
 			"check the address and the proxy; a batch needs the server",
 		}}
 	}
@@ -81,7 +81,7 @@ func (s Server) endpoint(ctx context.Context) []Check {
 }
 
 func (s Server) baseURLEnv() string {
-	if s.Anthropic {
+	if s.UsesAnthropicAPI {
 		return "ANTHROPIC_BASE_URL"
 	}
 	return "OPENAI_BASE_URL"
@@ -91,11 +91,11 @@ func (s Server) baseURLEnv() string {
 // accepts names without.
 func (s Server) hasModel(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name == s.Model || s.Anthropic && strings.HasPrefix(name, s.Model+"-20")
+		return name == s.Model || s.UsesAnthropicAPI && strings.HasPrefix(name, s.Model+"-20")
 	})
 }
 
-// modelCheck evaluates the server's response.
+// modelCheck evaluates the response to a request for the list of models.
 func (s Server) modelCheck(host string, code int, models []localservers.Model) Check {
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
@@ -133,12 +133,12 @@ func (e *checker) hub(ctx context.Context) []Check {
 	if e.PingHub == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := e.PingHub(ctx); err != nil {
-		text := err.Error() // contains no addresses with secrets
+		text := err.Error() // contains no URL with a password
 		if errors.Is(err, context.DeadlineExceeded) {
-			text = "the hub: " + localservers.ErrorReason(err, askTimeout)
+			text = "the hub: " + localservers.ErrorReason(err, requestTimeout)
 		}
 		advice := "fetched datasets and local files work without it"
 		if e.Hint != nil && e.Hint(err) != "" {
@@ -183,6 +183,7 @@ func (e *checker) proxy(context.Context) []Check {
 	return []Check{{"proxy", OK, text + "; used for the model and the hub, not for sandboxes", ""}}
 }
 
+// usesProxy reports whether Go's HTTP client uses a proxy for an address.
 func usesProxy(address string) bool {
 	u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "http", Host: address}})
 	return err == nil && u != nil

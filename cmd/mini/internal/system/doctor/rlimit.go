@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// FreeSpace returns the bytes that this user may still write to a folder's disk; false if
-// unknown.
+// FreeSpace returns the free bytes on a folder's disk that this user may use. It returns false
+// if the number is unknown.
 func FreeSpace(dir string) (int64, bool) {
 	n, err := freeBytes(dir)
 	return int64(min(n, math.MaxInt64)), err == nil
 }
 
-// freeBytes returns the bytes that this user may still write to a folder's disk.
+// freeBytes returns the free bytes on a folder's disk that this user may use.
 func freeBytes(dir string) (uint64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

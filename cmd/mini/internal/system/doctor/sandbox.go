@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-// sandbox starts a sandbox without a container engine. There is no single setting that says
-// whether a user may create namespaces.
+// sandbox starts and stops a sandbox without a container engine, because no single setting of
+// the system shows whether a user may create namespaces.
 func (e *checker) sandbox(ctx context.Context) []Check {
 	if e.TrySandbox == nil {
 		return nil

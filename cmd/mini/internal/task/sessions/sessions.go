@@ -1,9 +1,9 @@
-// Package sessions stores the sessions of each folder, so that the latest can be resumed. It
-// stores metadata: the path of the journal and a snapshot of the user's files. The journals
-// may be anywhere.
+// Package sessions stores the sessions of each folder, so that the latest one can be resumed. It
+// stores metadata, such as the path of the journal, and a snapshot of the user's files. It does not
+// store the journals.
 //
-//	session, err := sessions.Open(dir, folder).Create(metadata)
-//	session, err := sessions.Open(dir, folder).OpenLatest()
+//	store, err := sessions.Open(dir, folder)
+//	session, err := store.Create(metadata) // or store.OpenLatest()
 //	...
 //	err = session.Close()
 package sessions
@@ -42,14 +42,14 @@ type Metadata struct {
 	BaseURL string `json:"base_url,omitempty"`
 }
 
-// Store is the sessions of one folder.
+// Store contains the sessions of one folder.
 type Store struct {
 	folder string // the folder, without symbolic links
-	dir    string // contains the metadata files
+	dir    string // contains the files of the sessions
 }
 
-// Open returns the sessions of folder, stored below dir. Symbolic links in folder are
-// resolved.
+// Open returns the store for the sessions of folder, below dir. It resolves symbolic links in
+// folder.
 func Open(dir, folder string) (Store, error) {
 	path, key, err := userdirs.FolderKey(folder)
 	if err != nil {
@@ -62,7 +62,7 @@ func Open(dir, folder string) (Store, error) {
 type Session struct {
 	Metadata
 
-	path string // without extension
+	path string // of the files of the session, without extension
 	lock *flock.Flock
 }
 
@@ -70,90 +70,91 @@ const (
 	metadataExt = ".json"
 	lockExt     = ".lock"
 	snapshotExt = ".files"
-	// timeLayout is the format of file names: they sort by time.
+	// timeLayout is the format of file names. It makes them sort by time.
 	timeLayout = "20060102-150405.000000000"
 )
 
-// maxSessions is the number of sessions stored per folder.
+// maxSessions is the maximum number of sessions that are stored per folder.
 const maxSessions = 20
 
 // Create stores a session and removes the oldest ones beyond maxSessions.
-func (f Store) Create(n Metadata) (*Session, error) {
-	n.Folder = f.folder
-	if n.Started.IsZero() {
-		n.Started = time.Now()
+func (s Store) Create(metadata Metadata) (*Session, error) {
+	metadata.Folder = s.folder
+	if metadata.Started.IsZero() {
+		metadata.Started = time.Now()
 	}
-	for _, path := range []*string{&n.Journal, &n.Trajectory} {
+	for _, path := range []*string{&metadata.Journal, &metadata.Trajectory} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return nil, fmt.Errorf("store session: %w", err)
 		}
 		*path = abs
 	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
-	h := &Session{Metadata: n, path: filepath.Join(f.dir, n.Started.UTC().Format(timeLayout))}
-	h.lock = flock.New(h.path+lockExt, flock.SetPermissions(0o600))
-	locked, err := h.lock.TryLock()
+	session := &Session{Metadata: metadata, path: filepath.Join(s.dir, metadata.Started.UTC().Format(timeLayout))}
+	session.lock = flock.New(session.path+lockExt, flock.SetPermissions(0o600))
+	locked, err := session.lock.TryLock()
 	if err == nil && !locked {
 		err = ErrInUse
 	}
 	if err == nil {
-		err = h.Save()
+		err = session.Save()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
-	f.removeOldest()
-	return h, nil
+	s.removeOldest()
+	return session, nil
 }
 
-// OpenLatest opens the latest session whose journal exists.
-func (f Store) OpenLatest() (*Session, error) {
-	for _, path := range slices.Backward(f.paths()) {
-		text, err := os.ReadFile(path + metadataExt) //nolint:gosec // of mini's own folder
+// OpenLatest opens the latest session whose journal exists. It returns ErrNoSession if there is none
+// and ErrInUse if another process has opened it.
+func (s Store) OpenLatest() (*Session, error) {
+	for _, path := range slices.Backward(s.paths()) {
+		text, err := os.ReadFile(path + metadataExt) //nolint:gosec // the path is in mini's own folder
 		if err != nil {
 			return nil, fmt.Errorf("read session: %w", err)
 		}
-		h := &Session{path: path, lock: flock.New(path+lockExt, flock.SetPermissions(0o600))}
-		if json.Unmarshal(text, &h.Metadata) != nil {
+		session := &Session{path: path, lock: flock.New(path+lockExt, flock.SetPermissions(0o600))}
+		if json.Unmarshal(text, &session.Metadata) != nil {
 			continue // skip a damaged file
 		}
-		if info, err := os.Stat(h.Journal); err != nil || !info.Mode().IsRegular() {
+		if info, err := os.Stat(session.Journal); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		locked, err := h.lock.TryLock()
+		locked, err := session.lock.TryLock()
 		if err != nil {
 			return nil, fmt.Errorf("open session: %w", err)
 		}
 		if !locked {
 			return nil, ErrInUse
 		}
-		return h, nil
+		return session, nil
 	}
 	return nil, ErrNoSession
 }
 
 // paths returns the paths of the metadata files without extension, oldest first.
-func (f Store) paths() []string {
-	entries, err := os.ReadDir(f.dir)
+func (s Store) paths() []string {
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil
 	}
-	var names []string
+	var paths []string
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), metadataExt); ok {
-			names = append(names, filepath.Join(f.dir, name))
+			paths = append(paths, filepath.Join(s.dir, name))
 		}
 	}
-	return names
+	return paths
 }
 
-// removeOldest removes the oldest sessions that are not open.
-func (f Store) removeOldest() {
-	names := f.paths()
-	for _, path := range names[:max(0, len(names)-maxSessions)] {
+// removeOldest removes the oldest sessions beyond maxSessions, except open ones.
+func (s Store) removeOldest() {
+	paths := s.paths()
+	for _, path := range paths[:max(0, len(paths)-maxSessions)] {
 		lock := flock.New(path+lockExt, flock.SetPermissions(0o600))
 		if locked, err := lock.TryLock(); err != nil || !locked {
 			continue
@@ -163,7 +164,7 @@ func (f Store) removeOldest() {
 	}
 }
 
-// remove deletes the files of a session. Errors are ignored: the next session tries again.
+// remove deletes the files of a session. It ignores errors, because the next session tries again.
 func remove(path string) {
 	_ = os.RemoveAll(path + snapshotExt)
 	_ = os.Remove(path + metadataExt)
@@ -171,30 +172,30 @@ func remove(path string) {
 }
 
 // Save writes the metadata.
-func (h *Session) Save() error {
-	text, err := json.MarshalIndent(h.Metadata, "", "  ")
+func (s *Session) Save() error {
+	text, err := json.MarshalIndent(s.Metadata, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write session: %w", err)
 	}
-	return atomicfile.Write(h.path+metadataExt, append(text, '\n'), 0o600)
+	return atomicfile.Write(s.path+metadataExt, append(text, '\n'), 0o600)
 }
 
 // SnapshotDir returns the folder of the snapshot of the user's files.
-func (h *Session) SnapshotDir() string { return h.path + snapshotExt }
+func (s *Session) SnapshotDir() string { return s.path + snapshotExt }
 
 // RemoveSnapshot deletes the snapshot of the user's files.
-func (h *Session) RemoveSnapshot() error {
-	if err := os.RemoveAll(h.SnapshotDir()); err != nil {
+func (s *Session) RemoveSnapshot() error {
+	if err := os.RemoveAll(s.SnapshotDir()); err != nil {
 		return fmt.Errorf("remove snapshot of session: %w", err)
 	}
 	return nil
 }
 
 // Delete removes the session and closes it.
-func (h *Session) Delete() error {
-	remove(h.path)
-	return h.Close()
+func (s *Session) Delete() error {
+	remove(s.path)
+	return s.Close()
 }
 
 // Close unlocks the session.
-func (h *Session) Close() error { return h.lock.Close() }
+func (s *Session) Close() error { return s.lock.Close() }

@@ -30,30 +30,30 @@ const maxLine = 1 << 20
 type Prompter struct {
 	in       io.Reader
 	out      io.Writer
-	buffered []byte // input read beyond the last answer
+	buffered []byte // input after the last answer
 }
 
 // New returns a Prompter that reads from in and writes to out.
 func New(in io.Reader, out io.Writer) *Prompter { return &Prompter{in: in, out: out} }
 
-// Printf prints a line.
-func (a *Prompter) Printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.out, format+"\n", args...)
+// Printf formats and prints a line.
+func (p *Prompter) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.out, format+"\n", args...)
 	return err
 }
 
 // Ask asks for a line and trims spaces. An empty answer returns the default.
-func (a *Prompter) Ask(ctx context.Context, question, defaultAnswer string) (string, error) {
+func (p *Prompter) Ask(ctx context.Context, question, defaultAnswer string) (string, error) {
 	prompt := question + ": "
 	if defaultAnswer != "" {
 		prompt = question + " [" + defaultAnswer + "]: "
 	}
-	if _, err := fmt.Fprint(a.out, prompt); err != nil {
+	if _, err := fmt.Fprint(p.out, prompt); err != nil {
 		return "", err
 	}
-	line, err := a.ReadLine(ctx)
+	line, err := p.ReadLine(ctx)
 	if err != nil {
-		_, _ = fmt.Fprintln(a.out) // err matters more
+		_, _ = fmt.Fprintln(p.out) // the read error takes precedence
 		return "", err
 	}
 	if line = strings.TrimSpace(line); line == "" {
@@ -63,73 +63,73 @@ func (a *Prompter) Ask(ctx context.Context, question, defaultAnswer string) (str
 }
 
 // Confirm asks a yes-or-no question; the default is yes.
-func (a *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
+func (p *Prompter) Confirm(ctx context.Context, question string) (bool, error) {
 	for {
-		line, err := a.Ask(ctx, YesNoPrompt(question, true), "")
+		line, err := p.Ask(ctx, YesNoPrompt(question, true), "")
 		if err != nil {
 			return false, err
 		}
 		if yes, ok := ParseYesNo(line, true); ok {
 			return yes, nil
 		}
-		if err := a.Printf(YesNoHint); err != nil {
+		if err := p.Printf(YesNoHint); err != nil {
 			return false, err
 		}
 	}
 }
 
-// Choose asks for an item of a numbered list and returns its index. usual is the index of the
-// default.
-func (a *Prompter) Choose(ctx context.Context, question string, list []string, defaultIndex int) (int, error) {
-	for i, text := range list {
-		if err := a.Printf("  %d  %s", i+1, text); err != nil {
+// Choose asks for an item of a numbered list and returns its index, from 0. It asks again until
+// the answer is a number of the list.
+func (p *Prompter) Choose(ctx context.Context, question string, items []string, defaultIndex int) (int, error) {
+	for i, text := range items {
+		if err := p.Printf("  %d  %s", i+1, text); err != nil {
 			return 0, err
 		}
 	}
 	for {
-		line, err := a.Ask(ctx, question, fmt.Sprint(defaultIndex+1))
+		line, err := p.Ask(ctx, question, fmt.Sprint(defaultIndex+1))
 		if err != nil {
 			return 0, err
 		}
 		var n int
-		if _, err := fmt.Sscanf(line+"\n", "%d\n", &n); err == nil && n >= 1 && n <= len(list) {
+		if _, err := fmt.Sscanf(line+"\n", "%d\n", &n); err == nil && n >= 1 && n <= len(items) {
 			return n - 1, nil
 		}
-		if err := a.Printf("Please answer with a number from 1 to %d.", len(list)); err != nil {
+		if err := p.Printf("Please answer with a number from 1 to %d.", len(items)); err != nil {
 			return 0, err
 		}
 	}
 }
 
 // AskSecret asks for a secret; a terminal does not echo it.
-func (a *Prompter) AskSecret(ctx context.Context, question string) (string, error) {
-	if _, err := fmt.Fprint(a.out, question+": "); err != nil {
+func (p *Prompter) AskSecret(ctx context.Context, question string) (string, error) {
+	if _, err := fmt.Fprint(p.out, question+": "); err != nil {
 		return "", err
 	}
-	line, err := a.ReadHidden(ctx)
-	_, werr := fmt.Fprintln(a.out)
-	return strings.TrimSpace(line), errors.Join(err, werr)
+	line, err := p.ReadHidden(ctx)
+	_, writeErr := fmt.Fprintln(p.out)
+	return strings.TrimSpace(line), errors.Join(err, writeErr)
 }
 
-// ReadHidden reads a line without echo. In this mode the terminal sends no signals: Ctrl-C
-// returns context.Canceled.
-func (a *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
-	file, ok := a.in.(*os.File)
+// ReadHidden reads a line without echo. It puts the terminal into raw mode, where Ctrl-C is a
+// key and not a signal: ReadHidden returns context.Canceled for it.
+func (p *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
+	file, ok := p.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return a.ReadLine(ctx)
+		return p.ReadLine(ctx)
 	}
 	fd := int(file.Fd())
-	before, err := term.MakeRaw(fd)
+	oldState, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", fmt.Errorf("hide the answer: %w", err)
 	}
-	defer func() { err = errors.Join(err, term.Restore(fd, before)) }()
+	defer func() { err = errors.Join(err, term.Restore(fd, oldState)) }()
 	const (
 		ctrlC, ctrlD, ctrlH, ctrlU, del = 3, 4, 8, 21, 127
 	)
 	var line []byte
 	for {
-		key, err := a.readKey(ctx)
+		key, err := p.readKey(ctx)
 		switch {
 		case err != nil:
 			return "", err
@@ -151,47 +151,49 @@ func (a *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
 	}
 }
 
-// ReadLine reads a line. If ctx ends first, the terminal keeps the partial line.
-func (a *Prompter) ReadLine(ctx context.Context) (string, error) {
+// ReadLine reads a line. If ctx ends first, a line that the user has begun stays in the
+// terminal.
+func (p *Prompter) ReadLine(ctx context.Context) (string, error) {
 	for {
-		if line, rest, ok := bytes.Cut(a.buffered, []byte("\n")); ok {
-			a.buffered = rest
+		if line, rest, ok := bytes.Cut(p.buffered, []byte("\n")); ok {
+			p.buffered = rest
 			return strings.TrimSuffix(string(line), "\r"), nil
 		}
-		if len(a.buffered) > maxLine {
+		if len(p.buffered) > maxLine {
 			return "", errors.New("answer is too long")
 		}
-		if err := a.fill(ctx); err != nil {
+		if err := p.fill(ctx); err != nil {
 			return "", err
 		}
 	}
 }
 
-func (a *Prompter) readKey(ctx context.Context) (byte, error) {
-	for len(a.buffered) == 0 {
-		if err := a.fill(ctx); err != nil {
+func (p *Prompter) readKey(ctx context.Context) (byte, error) {
+	for len(p.buffered) == 0 {
+		if err := p.fill(ctx); err != nil {
 			return 0, err
 		}
 	}
-	key := a.buffered[0]
-	a.buffered = a.buffered[1:]
+	key := p.buffered[0]
+	p.buffered = p.buffered[1:]
 	return key, nil
 }
 
-// fill waits for input or for the end of ctx.
-func (a *Prompter) fill(ctx context.Context) error {
+// fill waits for input and appends it to buffered. It returns the cause of ctx if ctx ends
+// first.
+func (p *Prompter) fill(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	in, err := cancelreader.NewReader(a.in)
+	reader, err := cancelreader.NewReader(p.in)
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	defer in.Close() //nolint:errcheck // closes only the reader; the input stays open
-	defer context.AfterFunc(ctx, func() { in.Cancel() })()
+	defer reader.Close() //nolint:errcheck // closes only the reader; the input stays open
+	defer context.AfterFunc(ctx, func() { reader.Cancel() })()
 	buf := make([]byte, 4096)
-	n, err := in.Read(buf)
-	a.buffered = append(a.buffered, buf[:n]...)
+	n, err := reader.Read(buf)
+	p.buffered = append(p.buffered, buf[:n]...)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

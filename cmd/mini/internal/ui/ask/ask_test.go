@@ -16,10 +16,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAnswers(t *testing.T) {
 	var out strings.Builder
-	a := ask.New(strings.NewReader("\n  own \r\nx\n9\n2\n\nmaybe\nno\nhidden \nlast"), &out)
+	p := ask.New(strings.NewReader("\n  own \r\nx\n9\n2\n\nmaybe\nno\nhidden \nlast"), &out)
 	ctx := t.Context()
 	got := []any{}
-	add := func(v any, err error) {
+	record := func(v any, err error) {
 		if err != nil {
 			got = append(got, err)
 			return
@@ -27,19 +27,19 @@ func TestAnswers(t *testing.T) {
 		got = append(got, v)
 	}
 	for range 2 {
-		v, err := a.Ask(ctx, "Name", "usual")
-		add(v, err)
+		v, err := p.Ask(ctx, "Name", "usual")
+		record(v, err)
 	}
 	for range 2 {
-		v, err := a.Choose(ctx, "Number", []string{"one", "two", "three"}, 2)
-		add(v, err)
+		v, err := p.Choose(ctx, "Number", []string{"one", "two", "three"}, 2)
+		record(v, err)
 	}
-	yes, err := a.Confirm(ctx, "So?")
-	add(yes, err)
-	secret, err := a.AskSecret(ctx, "Key")
-	add(secret, err)
-	_, err = a.Ask(ctx, "More", "")
-	add(nil, err)
+	yes, err := p.Confirm(ctx, "So?")
+	record(yes, err)
+	secret, err := p.AskSecret(ctx, "Key")
+	record(secret, err)
+	_, err = p.Ask(ctx, "More", "")
+	record(nil, err)
 	want := []any{"usual", "own", 1, 2, false, "hidden", ask.ErrEOF}
 	for i := range want {
 		if got[i] != want[i] {
@@ -54,13 +54,13 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAnswerIsBounded(t *testing.T) {
-	a := ask.New(strings.NewReader(strings.Repeat("x", 2<<20)), &strings.Builder{})
-	if _, err := a.Ask(t.Context(), "Name", ""); err == nil || !strings.Contains(err.Error(), "too long") {
+	p := ask.New(strings.NewReader(strings.Repeat("x", 2<<20)), &strings.Builder{})
+	if _, err := p.Ask(t.Context(), "Name", ""); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Error(err)
 	}
 }
 
-// Waiting for an answer ends with the context, and no goroutine is left.
+// Ask returns the cause of a canceled context and leaves no goroutine behind.
 func TestContextEndsWaiting(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -68,16 +68,16 @@ func TestContextEndsWaiting(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	a := ask.New(r, &strings.Builder{})
-	why := errors.New("enough")
+	p := ask.New(r, &strings.Builder{})
+	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := a.Ask(ctx, "Name", "")
+		_, err := p.Ask(ctx, "Name", "")
 		done <- err
 	}()
-	cancel(why)
-	if err := <-done; !errors.Is(err, why) {
+	cancel(cause)
+	if err := <-done; !errors.Is(err, cause) {
 		t.Error(err)
 	}
 }

@@ -17,25 +17,25 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// promptKind says what the prompt at the bottom is for.
+// promptKind says what the user enters in the prompt at the bottom.
 type promptKind int
 
 const (
-	noPrompt promptKind = iota
-	filterPrompt
-	textPrompt // text to search all trajectories for
-	searchPrompt
-	stepPrompt
+	noPrompt     promptKind = iota // no prompt is open
+	filterPrompt                   // a filter of the list
+	textPrompt                     // text to search all trajectories for
+	searchPrompt                   // text to search the open trajectory for
+	stepPrompt                     // the number of a step
 )
 
-// browser is the Bubble Tea model: the list, and the open trajectory in front of it. Files are
-// read by commands.
+// browser is the Bubble Tea model: the list and the open trajectory, which covers the list. Only
+// Bubble Tea commands read files.
 type browser struct {
 	source    *Source
-	ctx       context.Context //nolint:containedctx // ends when the terminal is released
-	send      func(tea.Msg)
-	walkMu    sync.Mutex // held during a walk
-	suspend   func()
+	ctx       context.Context //nolint:containedctx // ends when the Bubble Tea program does
+	send      func(tea.Msg)   // sends a message to the program
+	walkMu    sync.Mutex      // held during a walk of source
+	suspend   func()          // nil if the process cannot be suspended
 	list      *list
 	reader    *reader // nil while the list is shown
 	reasoning bool
@@ -43,14 +43,14 @@ type browser struct {
 	width, height int
 	input         textinput.Model
 	prompt        promptKind
-	promptError   string // error in the prompt's input
-	hint          string // the result of the last key
-	hintIsError   bool   // hint is an error
-	help          bool
-	helpTop       int
-	ticks         int
-	autoOpened    bool // the only trajectory was opened automatically
-	quitting      bool
+	promptError   string             // error in the prompt's input
+	hint          string             // the result of the last key
+	hintIsError   bool               // hint is an error
+	help          bool               // the help is shown
+	helpTop       int                // first visible line of the help
+	ticks         int                // number of tick messages so far
+	autoOpened    bool               // the only trajectory was opened automatically
+	quitting      bool               // draw nothing more
 	pagerColours  bool               // use colours in the pager
 	stopWalk      context.CancelFunc // nil before the first walk
 	walkNumber    int                // number of the current walk
@@ -79,11 +79,11 @@ type (
 	pagerDoneMsg struct{ err error }
 )
 
-// Init implements tea.Model. It resumes a read interrupted by Ctrl-Z.
+// Init implements tea.Model. It restarts a read that Ctrl-Z has interrupted.
 func (m *browser) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.walk(), m.tick()}
 	if r := m.reader; r != nil && r.trajectory == nil && r.err == nil {
-		cmds = append(cmds, m.read(r.entry))
+		cmds = append(cmds, m.readTrajectory(r.entry))
 	}
 	return tea.Batch(cmds...)
 }
@@ -129,14 +129,15 @@ func (m *browser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-func (m *browser) setHint(alarm bool, format string, args ...any) {
-	m.hint, m.hintIsError = steps.OneLine(fmt.Sprintf(format, args...)), alarm
+func (m *browser) setHint(isError bool, format string, args ...any) {
+	m.hint, m.hintIsError = steps.OneLine(fmt.Sprintf(format, args...)), isError
 }
 
-// batchInterval is the minimum time between batches.
+// batchInterval is the minimum time between two batches sent to the program.
 const batchInterval = 100 * time.Millisecond
 
-// walk walks the source and sends batches. It cancels a running walk.
+// walk cancels a running walk and returns a command that walks the source and sends batches of
+// entries.
 func (m *browser) walk() tea.Cmd {
 	if m.stopWalk != nil {
 		m.stopWalk()
@@ -152,16 +153,16 @@ func (m *browser) walk() tea.Cmd {
 		if ctx.Err() != nil { // canceled while waiting
 			return nil
 		}
-		b := batchMsg{number: number}
-		var last time.Time
+		batch := batchMsg{number: number}
+		var lastSent time.Time
 		flush := func() {
-			send(b)
-			b, last = batchMsg{Batch{Running: b.Running}, number}, time.Now()
+			send(batch)
+			batch, lastSent = batchMsg{Batch{Running: batch.Running}, number}, time.Now()
 		}
 		err := source.Walk(ctx, filter, func(next Batch) error {
-			b.Entries, b.Notes = append(b.Entries, next.Entries...), append(b.Notes, next.Notes...)
-			b.Files, b.Running = next.Files, b.Running || next.Running
-			if time.Since(last) >= batchInterval {
+			batch.Entries, batch.Notes = append(batch.Entries, next.Entries...), append(batch.Notes, next.Notes...)
+			batch.Files, batch.Running = next.Files, batch.Running || next.Running
+			if time.Since(lastSent) >= batchInterval {
 				flush()
 			}
 			return nil
@@ -174,10 +175,10 @@ func (m *browser) walk() tea.Cmd {
 	}
 }
 
-func (m *browser) read(it *Entry) tea.Cmd {
+func (m *browser) readTrajectory(entry *Entry) tea.Cmd {
 	return func() tea.Msg {
-		t, err := Open(it)
-		return openedMsg{it, t, err}
+		trajectory, err := OpenTrajectory(entry)
+		return openedMsg{entry, trajectory, err}
 	}
 }
 
@@ -193,19 +194,19 @@ func (m *browser) tick() tea.Cmd {
 	}
 }
 
-// handleTick reloads a growing trajectory every second, and the list of a running run every
-// two seconds.
+// handleTick reloads the open trajectory every second while it grows, and the list every two
+// seconds while the run is in progress.
 func (m *browser) handleTick() tea.Cmd {
 	m.ticks++
 	cmds := []tea.Cmd{m.tick()}
 	if r := m.reader; r != nil && r.trajectory != nil && r.trajectory.Outcome == nil && (r.follow || r.isLastPage()) {
-		current, it := r.trajectory, r.entry
+		current, entry := r.trajectory, r.entry
 		cmds = append(cmds, func() tea.Msg {
 			if !current.HasChanged() {
 				return nil
 			}
-			t, err := Open(it)
-			return openedMsg{it, t, err}
+			reloaded, err := OpenTrajectory(entry)
+			return openedMsg{entry, reloaded, err}
 		})
 	}
 	if m.list.running && !m.list.walking && m.ticks%2 == 0 {
@@ -214,7 +215,7 @@ func (m *browser) handleTick() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// openOnlyEntry opens the trajectory of a source that has only one.
+// openOnlyEntry opens the only trajectory of a source, once, if IsSingle holds for the source.
 func (m *browser) openOnlyEntry() tea.Cmd {
 	if m.autoOpened || m.reader != nil || len(m.list.visible) != 1 || !m.source.IsSingle() {
 		return nil
@@ -223,15 +224,18 @@ func (m *browser) openOnlyEntry() tea.Cmd {
 	return m.open(m.list.visible[0])
 }
 
-// open opens a trajectory. The search text is kept.
-func (m *browser) open(it *Entry) tea.Cmd {
-	text := m.list.filter.Text
+// open opens a trajectory. It keeps the search text of the previous trajectory or of the list.
+func (m *browser) open(entry *Entry) tea.Cmd {
+	searchText := m.list.filter.Text
 	if m.reader != nil && m.reader.searchText != "" {
-		text = m.reader.searchText
+		searchText = m.reader.searchText
 	}
 	m.list.cursorMoved = true
-	m.reader = &reader{entry: it, reasoning: m.reasoning, searchText: text, match: -1, width: m.width - 1, height: m.readerHeight()}
-	return m.read(it)
+	m.reader = &reader{
+		entry: entry, reasoning: m.reasoning, searchText: searchText, match: -1,
+		width: m.width - 1, height: m.readerHeight(),
+	}
+	return m.readTrajectory(entry)
 }
 
 func (m *browser) handleOpened(msg openedMsg) {
@@ -246,27 +250,27 @@ func (m *browser) handleOpened(msg openedMsg) {
 		m.setHint(true, "%s", msg.err)
 		return
 	}
-	if it := m.list.entries[msg.entry.key()]; it != nil {
-		r.entry, msg.trajectory.Entry = it, it
+	if entry := m.list.entries[msg.entry.key()]; entry != nil {
+		r.entry, msg.trajectory.Entry = entry, entry
 	}
 	r.setTrajectory(msg.trajectory)
 }
 
 // openPrompt opens the prompt at the bottom.
 func (m *browser) openPrompt(kind promptKind, prompt, value string) tea.Cmd {
-	in := textinput.New()
-	in.Prompt = prompt
-	in.SetVirtualCursor(false)
-	in.KeyMap.Paste.SetEnabled(false) // it would run a clipboard program; terminals paste
-	in.CharLimit = 500
-	in.SetWidth(max(1, m.width-terminal.Width(prompt)-2))
-	in.SetValue(value)
-	in.CursorEnd()
-	m.input, m.prompt, m.promptError = in, kind, ""
+	input := textinput.New()
+	input.Prompt = prompt
+	input.SetVirtualCursor(false)
+	input.KeyMap.Paste.SetEnabled(false) // would run a clipboard program; users paste with their terminal
+	input.CharLimit = 500
+	input.SetWidth(max(1, m.width-terminal.Width(prompt)-2))
+	input.SetValue(value)
+	input.CursorEnd()
+	m.input, m.prompt, m.promptError = input, kind, ""
 	return m.input.Focus()
 }
 
-// handlePromptKey handles a key while the prompt is open.
+// handlePromptKey handles a key or a paste while the prompt is open.
 func (m *browser) handlePromptKey(msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyPressMsg); ok {
 		switch pressed := key.String(); {
@@ -283,7 +287,7 @@ func (m *browser) handlePromptKey(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// submitPrompt executes the prompt.
+// submitPrompt handles Enter in the prompt.
 func (m *browser) submitPrompt() tea.Cmd {
 	value := m.input.Value()
 	switch m.prompt {
@@ -320,10 +324,11 @@ func (m *browser) submitPrompt() tea.Cmd {
 	return nil
 }
 
-// applyFilter filters the list. If the text changed, all trajectories are searched for it.
-func (m *browser) applyFilter(f query.Filter, line string) tea.Cmd {
+// applyFilter filters the list. If the text of the filter has changed, it walks the source
+// again, which searches all trajectories.
+func (m *browser) applyFilter(f query.Filter, typed string) tea.Cmd {
 	oldText := m.list.filter.Text
-	m.list.filter, m.list.filterText = f, strings.TrimSpace(line)
+	m.list.filter, m.list.filterText = f, strings.TrimSpace(typed)
 	if f.Text == oldText {
 		m.list.update()
 		return nil
@@ -333,7 +338,8 @@ func (m *browser) applyFilter(f query.Filter, line string) tea.Cmd {
 	return m.walk()
 }
 
-// search goes to the next match in the open trajectory.
+// search goes to the next match in the open trajectory or, if direction is -1, to the previous
+// one.
 func (m *browser) search(direction int) {
 	r := m.reader
 	switch {

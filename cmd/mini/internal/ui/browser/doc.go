@@ -1,9 +1,9 @@
-// Package browser browses trajectories: a list that can be sorted, filtered and searched, and
-// each trajectory step by step, on a terminal or as text.
+// Package browser shows trajectories on a terminal or as text: a list that can be sorted,
+// filtered and searched, and each trajectory step by step.
 //
-// Sources are read in the background and kept as summaries; only the open trajectory is in
-// memory. All content is untrusted and sanitized. A file that cannot be read is an entry with
-// the error.
+// The package reads a source in the background. It stores a summary of each trajectory, and only
+// the open trajectory completely. It treats all content as untrusted and sanitizes it. A file
+// that cannot be read is an entry with the error.
 //
 //	err := browser.Run(ctx, browser.Config{Terminal: os.Stderr, Path: "runs/first"})
 //	warnings, err := browser.Print(ctx, os.Stdout, browser.PrintOptions{Path: "runs/first"})

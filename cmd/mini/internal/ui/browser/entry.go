@@ -23,12 +23,12 @@ type State string
 const (
 	Ended   State = "ended"
 	Running State = "running"
-	Stopped State = "stopped" // without an outcome and not running
+	Stopped State = "stopped" // neither running nor ended with an outcome
 	Broken  State = "broken"  // the file cannot be read
 )
 
-// Entry is a trajectory in the list. print --json encodes it, together with its duration in
-// seconds.
+// Entry is a trajectory in the list. mini inspect --json prints it, together with its duration
+// in seconds.
 type Entry struct {
 	ID         string `json:"instance_id"`
 	Attempt    int    `json:"attempt,omitempty"`
@@ -36,7 +36,7 @@ type Entry struct {
 	Run        string `json:"run,omitempty"`    // folder of the run; empty outside of runs
 	Model      string `json:"model,omitempty"`  // empty if unknown
 	Path       string `json:"file,omitempty"`   // empty if only results.json is left
-	Row        int    `json:"row,omitempty"`    // index within a file of several trajectories
+	Row        int    `json:"row,omitempty"`    // index in a file of several trajectories; negative if it cannot be opened
 	Format     string `json:"format,omitempty"` // empty for journals
 
 	State    State              `json:"state"`
@@ -52,96 +52,96 @@ type Entry struct {
 	Selected bool   `json:"selected"`
 	Problem  string `json:"problem,omitempty"` // the read error
 
-	patchBytes  int
-	textMissing bool // the filter's text was not found
+	patchBytes  int  // size of the submission
+	textMissing bool // the trajectory does not contain the text of the filter
 }
 
 // key identifies an entry.
-func (it *Entry) key() string {
-	if it.Path == "" {
-		return it.Run + "\x00" + it.ID + "\x00" + strconv.Itoa(it.Attempt)
+func (e *Entry) key() string {
+	if e.Path == "" {
+		return e.Run + "\x00" + e.ID + "\x00" + strconv.Itoa(e.Attempt)
 	}
-	return it.Path + "\x00" + strconv.Itoa(it.Row)
+	return e.Path + "\x00" + strconv.Itoa(e.Row)
 }
 
 // Name returns the instance id, with the number of the repetition if there are several.
-func (it *Entry) Name() string {
-	if it.Repetition > 0 {
-		return it.ID + "#" + strconv.Itoa(it.Repetition)
+func (e *Entry) Name() string {
+	if e.Repetition > 0 {
+		return e.ID + "#" + strconv.Itoa(e.Repetition)
 	}
-	return it.ID
+	return e.ID
 }
 
 // StatusText returns the status in one or two words.
-func (it *Entry) StatusText() string {
-	switch it.State {
+func (e *Entry) StatusText() string {
+	switch e.State {
 	case Running:
-		return string(it.State)
+		return string(e.State)
 	case Stopped:
 		return "not ended"
 	case Broken:
 		return "unreadable"
 	}
-	return cmp.Or(it.Status, string(it.Class))
+	return cmp.Or(e.Status, string(e.Class))
 }
 
 // filterRow returns the values that filters match.
-func (it *Entry) filterRow() query.Row {
-	status := []string{it.StatusText(), string(it.State), string(it.Class)}
-	return query.Row{ID: it.Name(), Status: status, Verdict: it.Verdict, Cost: it.Cost}
+func (e *Entry) filterRow() query.Row {
+	status := []string{e.StatusText(), string(e.State), string(e.Class)}
+	return query.Row{ID: e.Name(), Status: status, Verdict: e.Verdict, Cost: e.Cost}
 }
 
-// setAttempt fills in the result of an attempt, or its progress.
-func (it *Entry) setAttempt(a runner.Attempt) {
+// setAttempt sets the fields to the result of an attempt or, if there is none, to its progress.
+func (e *Entry) setAttempt(a runner.Attempt) {
 	r := a.Result
 	if r == nil {
-		it.State = Stopped
-		it.Steps, it.Cost = a.Progress.Steps, a.Progress.Cost.IfKnown(a.Progress.Usage)
-		it.Tokens = a.Progress.Usage.Prompt + a.Progress.Usage.Completion
-		it.Duration = max(0, a.Progress.End.Sub(a.Progress.Start))
+		e.State = Stopped
+		e.Steps, e.Cost = a.Progress.Steps, a.Progress.Cost.IfKnown(a.Progress.Usage)
+		e.Tokens = a.Progress.Usage.Prompt + a.Progress.Usage.Completion
+		e.Duration = max(0, a.Progress.End.Sub(a.Progress.Start))
 		return
 	}
-	it.State, it.Class, it.Status = Ended, r.Class, r.ExitStatus
-	it.Cost, it.Steps = r.Cost, r.Steps
-	it.Tokens = r.Usage.Prompt + r.Usage.Completion
-	it.Duration = time.Duration(r.Seconds * float64(time.Second))
-	it.setFlags(r.PatchBytes, r.Autosubmitted, len(r.Warnings) > 0)
+	e.State, e.Class, e.Status = Ended, r.Class, r.ExitStatus
+	e.Cost, e.Steps = r.Cost, r.Steps
+	e.Tokens = r.Usage.Prompt + r.Usage.Completion
+	e.Duration = time.Duration(r.Seconds * float64(time.Second))
+	e.setFlags(r.PatchBytes, r.Autosubmitted, len(r.Warnings) > 0)
 	if r.Verdict != nil {
-		it.Verdict = *r.Verdict
+		e.Verdict = *r.Verdict
 	}
 }
 
-// setTimeline fills in the totals of a whole trajectory.
-func (it *Entry) setTimeline(t *timeline.Timeline) {
-	it.State, it.Steps = Stopped, t.ReplyCount()
-	it.Cost, it.Tokens = t.Cost.IfKnown(t.Usage), t.Usage.Prompt+t.Usage.Completion
-	it.Duration = t.Last.Sub(t.Start)
+// setTimeline sets the fields to the outcome and the totals of a trajectory.
+func (e *Entry) setTimeline(t *timeline.Timeline) {
+	e.State, e.Steps = Stopped, t.ReplyCount()
+	e.Cost, e.Tokens = t.Cost.IfKnown(t.Usage), t.Usage.Prompt+t.Usage.Completion
+	e.Duration = t.Last.Sub(t.Start)
 	if o := t.Outcome; o != nil {
-		it.State, it.Class, it.Status = Ended, o.Class, o.ExitStatus
-		it.Cost, it.Tokens = o.Cost.IfKnown(o.Usage), o.Usage.Prompt+o.Usage.Completion
-		it.Duration = o.ActiveDuration()
-		it.setFlags(len(o.Submission), o.Autosubmitted, len(o.Warnings) > 0)
+		e.State, e.Class, e.Status = Ended, o.Class, o.ExitStatus
+		e.Cost, e.Tokens = o.Cost.IfKnown(o.Usage), o.Usage.Prompt+o.Usage.Completion
+		e.Duration = o.ActiveDuration()
+		e.setFlags(len(o.Submission), o.Autosubmitted, len(o.Warnings) > 0)
 	}
 }
 
-func (it *Entry) setFlags(patchBytes int, autosubmitted, warned bool) {
-	it.patchBytes, it.Flags = patchBytes, nil
-	for _, f := range []struct {
-		is   bool
-		name string
-	}{{autosubmitted, "autosubmitted"}, {it.Class.Counts() && patchBytes == 0, "empty_patch"}, {warned, "warned"}} {
-		if f.is {
-			it.Flags = append(it.Flags, f.name)
+func (e *Entry) setFlags(patchBytes int, autosubmitted, warned bool) {
+	e.patchBytes, e.Flags = patchBytes, nil
+	for _, flag := range []struct {
+		isSet bool
+		name  string
+	}{{autosubmitted, "autosubmitted"}, {e.Class.IsResult() && patchBytes == 0, "empty_patch"}, {warned, "warned"}} {
+		if flag.isSet {
+			e.Flags = append(e.Flags, flag.name)
 		}
 	}
 }
 
 // flagText returns the flags, or the read error without its path.
-func (it *Entry) flagText() string {
-	if it.State == Broken {
-		return strings.TrimPrefix(it.Problem, it.Path+": ")
+func (e *Entry) flagText() string {
+	if e.State == Broken {
+		return strings.TrimPrefix(e.Problem, e.Path+": ")
 	}
-	return strings.Join(it.Flags, " ")
+	return strings.Join(e.Flags, " ")
 }
 
 // SortField is a column that the list can be sorted by.
@@ -152,38 +152,39 @@ func SortFields() []SortField {
 	return []SortField{"id", "status", "verdict", "cost", "steps", "tokens", "time", "flags", "run", "model"}
 }
 
-// numberValue returns the value of a numeric field; known is false if the entry has none.
-func (f SortField) numberValue(it *Entry) (n float64, known, numeric bool) {
-	known = it.State != Broken
+// numberValue returns the value of a numeric field. known is false if the entry has no value,
+// numeric is false for a text field.
+func (f SortField) numberValue(entry *Entry) (n float64, known, numeric bool) {
+	known = entry.State != Broken
 	switch f {
 	case "cost":
-		if it.Cost != nil {
-			n = float64(*it.Cost)
+		if entry.Cost != nil {
+			n = float64(*entry.Cost)
 		}
-		return n, known && it.Cost != nil, true
+		return n, known && entry.Cost != nil, true
 	case "steps":
-		return float64(it.Steps), known, true
+		return float64(entry.Steps), known, true
 	case "tokens":
-		return float64(it.Tokens), known, true
+		return float64(entry.Tokens), known, true
 	case "time":
-		return it.Duration.Seconds(), known, true
+		return entry.Duration.Seconds(), known, true
 	}
 	return 0, false, false
 }
 
 // textValue returns the value of a text field.
-func (f SortField) textValue(it *Entry) string {
+func (f SortField) textValue(entry *Entry) string {
 	switch f {
 	case "status":
-		return it.StatusText()
+		return entry.StatusText()
 	case "verdict":
-		return cmp.Or(it.Verdict, "none")
+		return cmp.Or(entry.Verdict, "none")
 	case "flags":
-		return it.flagText()
+		return entry.flagText()
 	case "run":
-		return it.Run
+		return entry.Run
 	case "model":
-		return it.Model
+		return entry.Model
 	}
 	return ""
 }
@@ -195,35 +196,36 @@ type SortOrder struct {
 }
 
 // ParseSortOrder parses a field name; a leading dash reverses the order.
-func ParseSortOrder(s string) (SortOrder, error) {
-	name, desc := strings.CutPrefix(s, "-")
-	if by := SortField(strings.ToLower(name)); slices.Contains(SortFields(), by) {
-		return SortOrder{by, desc}, nil
+func ParseSortOrder(text string) (SortOrder, error) {
+	name, descending := strings.CutPrefix(text, "-")
+	if field := SortField(strings.ToLower(name)); slices.Contains(SortFields(), field) {
+		return SortOrder{field, descending}, nil
 	}
 	var names []string
 	for _, f := range SortFields() {
 		names = append(names, string(f))
 	}
 	return SortOrder{}, fmt.Errorf("invalid sort field %.40q: use %s, or -FIELD to reverse the order",
-		s, strings.Join(names, ", "))
+		text, strings.Join(names, ", "))
 }
 
-// sort sorts entries. Entries without a value come last in either order; equal entries are
-// sorted by name.
-func (s SortOrder) sort(items []*Entry) {
-	slices.SortFunc(items, func(a, b *Entry) int {
-		row := cmp.Compare(max(a.Row, -a.Row), max(b.Row, -b.Row))
-		return cmp.Or(s.compare(a, b), byName(a, b), strings.Compare(a.Path, b.Path), row)
+// sort sorts entries. Entries without a value come last, also in descending order. Entries with
+// equal values are sorted by name.
+func (o SortOrder) sort(entries []*Entry) {
+	slices.SortFunc(entries, func(a, b *Entry) int {
+		rowOrder := cmp.Compare(max(a.Row, -a.Row), max(b.Row, -b.Row))
+		return cmp.Or(o.compare(a, b), compareNames(a, b), strings.Compare(a.Path, b.Path), rowOrder)
 	})
 }
 
-func byName(a, b *Entry) int {
-	return cmp.Or(datasets.CompareNatural(a.ID, b.ID), cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Attempt, b.Attempt))
+func compareNames(a, b *Entry) int {
+	return cmp.Or(datasets.CompareNatural(a.ID, b.ID), cmp.Compare(a.Repetition, b.Repetition),
+		cmp.Compare(a.Attempt, b.Attempt))
 }
 
-func (s SortOrder) compare(a, b *Entry) int {
-	x, knownX, numeric := s.By.numberValue(a)
-	y, knownY, _ := s.By.numberValue(b)
+func (o SortOrder) compare(a, b *Entry) int {
+	x, knownX, numeric := o.By.numberValue(a)
+	y, knownY, _ := o.By.numberValue(b)
 	var c int
 	switch {
 	case knownX != knownY && knownX:
@@ -232,12 +234,12 @@ func (s SortOrder) compare(a, b *Entry) int {
 		return 1
 	case numeric:
 		c = cmp.Compare(x, y)
-	case s.By == "" || s.By == "id":
-		c = byName(a, b)
+	case o.By == "" || o.By == "id":
+		c = compareNames(a, b)
 	default:
-		c = strings.Compare(s.By.textValue(a), s.By.textValue(b))
+		c = strings.Compare(o.By.textValue(a), o.By.textValue(b))
 	}
-	if s.Desc {
+	if o.Desc {
 		return -c
 	}
 	return c

@@ -9,13 +9,13 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-func money(c float64) *model.Cost { m := model.Cost(c); return &m }
+func costOf(c float64) *model.Cost { m := model.Cost(c); return &m }
 
 func testEntries() []*Entry {
 	return []*Entry{
-		{ID: "django-2", State: Ended, Class: trajectories.Submitted, Status: "Submitted", Verdict: "resolved", Cost: money(0.5), Steps: 20, Tokens: 120_000, Duration: 90 * time.Second, Selected: true},
-		{ID: "django-10", State: Ended, Class: trajectories.Limit, Status: "LimitsExceeded", Verdict: "unresolved", Cost: money(3), Steps: 250, Tokens: 2_000_000, Duration: 20 * time.Minute, Flags: []string{"autosubmitted"}, Selected: true},
-		{ID: "sympy-1", State: Running, Cost: money(0), Steps: 3, Selected: true},
+		{ID: "django-2", State: Ended, Class: trajectories.Submitted, Status: "Submitted", Verdict: "resolved", Cost: costOf(0.5), Steps: 20, Tokens: 120_000, Duration: 90 * time.Second, Selected: true},
+		{ID: "django-10", State: Ended, Class: trajectories.Limit, Status: "LimitsExceeded", Verdict: "unresolved", Cost: costOf(3), Steps: 250, Tokens: 2_000_000, Duration: 20 * time.Minute, Flags: []string{"autosubmitted"}, Selected: true},
+		{ID: "sympy-1", State: Running, Cost: costOf(0), Steps: 3, Selected: true},
 		{ID: "broken", State: Broken, Problem: "not JSON", Selected: true},
 		{ID: "theirs", State: Ended, Class: trajectories.Provider, Status: "AuthenticationError", Flags: []string{"warned"}, Selected: true},
 	}
@@ -35,11 +35,11 @@ func TestSort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		items := testEntries()
-		s.sort(items)
+		entries := testEntries()
+		s.sort(entries)
 		var got []string
-		for _, it := range items {
-			got = append(got, it.ID)
+		for _, e := range entries {
+			got = append(got, e.ID)
 		}
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("by %s: %s, want %s", by, text, want)

@@ -68,8 +68,8 @@ func (m *browser) handleHelpKey(key string) {
 func (m *browser) handleListKey(key string) tea.Cmd {
 	l := m.list
 	page := max(1, m.listHeight()-1)
-	before := l.cursor
-	defer func() { l.cursorMoved = l.cursorMoved || l.cursor != before }()
+	oldCursor := l.cursor
+	defer func() { l.cursorMoved = l.cursorMoved || l.cursor != oldCursor }()
 	switch key {
 	case "down", "j":
 		l.cursor++
@@ -84,8 +84,8 @@ func (m *browser) handleListKey(key string) tea.Cmd {
 	case "end", "$", "G", "shift+g":
 		l.cursor = len(l.visible) - 1
 	case "enter", "right", "l":
-		if it := l.current(); it != nil {
-			return m.open(it)
+		if entry := l.current(); entry != nil {
+			return m.open(entry)
 		}
 	case "s":
 		l.sortNext()
@@ -102,8 +102,8 @@ func (m *browser) handleListKey(key string) tea.Cmd {
 	case "R", "shift+r":
 		return m.walk()
 	case "E", "shift+e", "e":
-		if it := l.current(); it != nil {
-			return m.openAllInPager(it)
+		if entry := l.current(); entry != nil {
+			return m.openAllInPager(entry)
 		}
 	case "!":
 		if len(l.problems) > 0 {
@@ -116,10 +116,11 @@ func (m *browser) handleListKey(key string) tea.Cmd {
 	return nil
 }
 
-// sortNext sorts by the next column; numbers descending.
+// sortNext sorts by the next column: numbers in descending order, texts in ascending order.
 func (l *list) sortNext() {
-	all := slices.DeleteFunc(SortFields(), func(f SortField) bool { return (f == "run" || f == "model") && l.columnWidths[f] == 0 })
-	l.order.By = all[(max(0, slices.Index(all, l.order.By))+1)%len(all)]
+	isHidden := func(f SortField) bool { return (f == "run" || f == "model") && l.columnWidths[f] == 0 }
+	fields := slices.DeleteFunc(SortFields(), isHidden)
+	l.order.By = fields[(max(0, slices.Index(fields, l.order.By))+1)%len(fields)]
 	_, _, l.order.Desc = l.order.By.numberValue(&Entry{})
 	l.update()
 }
@@ -139,7 +140,7 @@ func (m *browser) handleReaderKey(key string) tea.Cmd {
 	case "H", "shift+h":
 		return m.openNeighbour(-1)
 	case "R", "shift+r":
-		return m.read(r.entry)
+		return m.readTrajectory(r.entry)
 	}
 	if r.trajectory == nil || r.handleScrollKey(key) {
 		return nil
@@ -195,7 +196,7 @@ func (m *browser) handleReaderKey(key string) tea.Cmd {
 	return nil
 }
 
-// handleScrollKey scrolls. It reports whether the key is a scroll key.
+// handleScrollKey scrolls the page. It reports whether the key is a scroll key.
 func (r *reader) handleScrollKey(key string) bool {
 	line, page := min(scrollBy, r.height), max(1, r.height-1)
 	delta, ok := map[string]int{
@@ -209,8 +210,8 @@ func (r *reader) handleScrollKey(key string) bool {
 	return ok
 }
 
-// showExtra shows the patch or the log, or returns to the steps if it is already shown. It
-// reports whether the patch or log is shown now.
+// showExtra shows the patch or the log, depending on mode. If that is already shown, it returns
+// to the steps. It reports whether the patch or log is shown now.
 func (m *browser) showExtra(mode readerMode, items []*timeline.Item) bool {
 	r := m.reader
 	if r.mode == mode {
@@ -231,7 +232,7 @@ func (m *browser) gotoFailed(direction int) {
 // openNeighbour opens the next or previous trajectory of the list.
 func (m *browser) openNeighbour(direction int) tea.Cmd {
 	l := m.list
-	i := slices.IndexFunc(l.visible, func(it *Entry) bool { return it.key() == m.reader.entry.key() })
+	i := slices.IndexFunc(l.visible, func(e *Entry) bool { return e.key() == m.reader.entry.key() })
 	if i < 0 || i+direction < 0 || i+direction >= len(l.visible) {
 		m.setHint(false, "no %s trajectory", map[int]string{1: "next", -1: "previous"}[direction])
 		return nil

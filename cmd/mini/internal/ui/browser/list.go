@@ -27,17 +27,17 @@ type list struct {
 	runNames     map[*Entry]string // values of the RUN column
 	cursor       int
 	top          int
-	cursorMoved  bool // by the user: the cursor stays on its entry
+	cursorMoved  bool // the user has moved the cursor, so it stays on its entry
 	order        SortOrder
 	filter       query.Filter
 	filterText   string // filter as typed
 	allAttempts  bool   // include superseded attempts
 
-	files     int
-	walking   bool
-	running   bool
-	problems  []string
-	walkError error // error of walking the source
+	files     int      // number of files scanned so far
+	walking   bool     // a walk of the source is in progress
+	running   bool     // a process is working on a run of the source
+	problems  []string // read errors
+	walkError error    // why the last walk failed
 }
 
 func newList() *list { return &list{entries: map[string]*Entry{}} }
@@ -47,12 +47,12 @@ const maxProblems = 100
 
 // add adds a batch of entries.
 func (l *list) add(b Batch) {
-	for _, it := range b.Entries {
-		l.entries[it.key()] = it
+	for _, e := range b.Entries {
+		l.entries[e.key()] = e
 	}
-	for _, n := range b.Notes {
-		if len(l.problems) < maxProblems && !slices.Contains(l.problems, n) {
-			l.problems = append(l.problems, n)
+	for _, note := range b.Notes {
+		if len(l.problems) < maxProblems && !slices.Contains(l.problems, note) {
+			l.problems = append(l.problems, note)
 		}
 	}
 	l.files, l.running = b.Files, b.Running
@@ -62,21 +62,21 @@ func (l *list) add(b Batch) {
 // update sorts and filters the entries. The cursor stays on its entry, or at the top until the
 // user moves it.
 func (l *list) update() {
-	at := l.current()
+	current := l.current()
 	if !l.cursorMoved {
-		at, l.cursor = nil, 0
+		current, l.cursor = nil, 0
 	}
 	l.visible, l.nameCounts = l.visible[:0], map[string]int{}
-	for _, it := range l.entries {
-		if (it.Selected || l.allAttempts) && !it.textMissing && l.filter.Matches(it.filterRow()) {
-			l.visible = append(l.visible, it)
-			l.nameCounts[it.Run+"\x00"+it.Name()]++
+	for _, e := range l.entries {
+		if (e.Selected || l.allAttempts) && !e.textMissing && l.filter.Matches(e.filterRow()) {
+			l.visible = append(l.visible, e)
+			l.nameCounts[e.Run+"\x00"+e.Name()]++
 		}
 	}
 	l.updateColumns()
 	l.order.sort(l.visible)
-	if at != nil {
-		if i := slices.IndexFunc(l.visible, func(it *Entry) bool { return it.key() == at.key() }); i >= 0 {
+	if current != nil {
+		if i := slices.IndexFunc(l.visible, func(e *Entry) bool { return e.key() == current.key() }); i >= 0 {
 			l.cursor = i
 		}
 	}
@@ -90,41 +90,41 @@ func (l *list) current() *Entry {
 	return l.visible[l.cursor]
 }
 
-// updateColumns decides whether the RUN and MODEL columns are shown: only if values differ.
-// Run names are relative to the common parent of all runs. Files outside of runs show their
-// folder.
+// updateColumns sets the names and widths of the RUN and MODEL columns. It hides a column in
+// which all values are equal. The name of a run is its path relative to the common parent of all
+// runs. A file outside of runs has its folder as the name of its run.
 func (l *list) updateColumns() {
 	dirs, models := map[string]int{}, map[string]int{}
-	above := ""
-	for _, it := range l.entries {
-		dir := it.Run
+	parent := ""
+	for _, e := range l.entries {
+		dir := e.Run
 		if dir == "" {
-			dir = filepath.Dir(it.Path)
+			dir = filepath.Dir(e.Path)
 		}
-		if above == "" {
-			above = filepath.Dir(dir)
+		if parent == "" {
+			parent = filepath.Dir(dir)
 		}
-		for !isWithin(above, dir) && above != filepath.Dir(above) {
-			above = filepath.Dir(above)
+		for !isWithin(parent, dir) && parent != filepath.Dir(parent) {
+			parent = filepath.Dir(parent)
 		}
 		dirs[dir]++
-		models[it.Model]++
+		models[e.Model]++
 	}
 	l.columnWidths, l.runNames = map[SortField]int{}, map[*Entry]string{}
-	for _, it := range l.entries {
-		dir := it.Run
+	for _, e := range l.entries {
+		dir := e.Run
 		if dir == "" {
-			dir = filepath.Dir(it.Path)
+			dir = filepath.Dir(e.Path)
 		}
-		if rel, err := filepath.Rel(above, dir); err == nil {
+		if rel, err := filepath.Rel(parent, dir); err == nil {
 			dir = rel
 		}
-		l.runNames[it] = dir
+		l.runNames[e] = dir
 		if len(dirs) > 1 {
 			l.columnWidths["run"] = max(l.columnWidths["run"], terminal.Width(steps.OneLine(dir)))
 		}
 		if len(models) > 1 {
-			l.columnWidths["model"] = max(l.columnWidths["model"], terminal.Width(steps.OneLine(it.Model)))
+			l.columnWidths["model"] = max(l.columnWidths["model"], terminal.Width(steps.OneLine(e.Model)))
 		}
 	}
 }
@@ -136,85 +136,86 @@ func isWithin(dir, path string) bool {
 
 // column is a column of the list.
 type column struct {
-	head  string
-	field SortField
-	width int
-	right bool
-	text  func(*Entry) string
+	header       string
+	field        SortField
+	width        int
+	rightAligned bool
+	text         func(*Entry) string
 }
 
-// maxNameWidth is the maximum width of a run or a model.
+// maxNameWidth is the maximum width of the RUN and MODEL columns.
 const maxNameWidth = 20
 
-// columns returns the columns that fit into a width; the most important ones come first.
+// columns returns the columns for a width: always the name and, of the others in order of
+// importance, each one that still fits.
 func (l *list) columns(width int) []column {
-	all := []column{
+	candidates := []column{
 		{"STATUS", "status", 15, false, (*Entry).StatusText},
-		{"VERDICT", "verdict", 11, false, func(it *Entry) string { return strings.ReplaceAll(it.Verdict, "_", " ") }},
-		{"STEPS", "steps", 5, true, func(it *Entry) string { return numberText(it, "steps", strconv.Itoa(it.Steps)) }},
+		{"VERDICT", "verdict", 11, false, func(e *Entry) string { return strings.ReplaceAll(e.Verdict, "_", " ") }},
+		{"STEPS", "steps", 5, true, func(e *Entry) string { return numberText(e, "steps", strconv.Itoa(e.Steps)) }},
 		{"COST", "cost", 7, true, costText},
-		{"TIME", "time", 7, true, func(it *Entry) string { return numberText(it, "time", timeline.FormatDuration(it.Duration)) }},
+		{"TIME", "time", 7, true, func(e *Entry) string { return numberText(e, "time", timeline.FormatDuration(e.Duration)) }},
 		{"TOKENS", "tokens", 6, true, tokensText},
 		{"FLAGS", "flags", 40, false, (*Entry).flagText},
 	}
 	const minIDWidth, gap = 24, 2
 	if n := l.columnWidths["model"]; n > 0 {
-		nameText := func(it *Entry) string { return it.Model }
-		all = slices.Insert(all, 4, column{"MODEL", "model", max(5, min(n, maxNameWidth)), false, nameText})
+		nameText := func(e *Entry) string { return e.Model }
+		candidates = slices.Insert(candidates, 4, column{"MODEL", "model", max(5, min(n, maxNameWidth)), false, nameText})
 	}
 	if n := l.columnWidths["run"]; n > 0 {
-		nameText := func(it *Entry) string { return l.runNames[it] }
-		all = slices.Insert(all, 0, column{"RUN", "run", max(3, min(n, maxNameWidth)), false, nameText})
+		nameText := func(e *Entry) string { return l.runNames[e] }
+		candidates = slices.Insert(candidates, 0, column{"RUN", "run", max(3, min(n, maxNameWidth)), false, nameText})
 	}
-	room := width - minIDWidth - 1
+	remaining := width - minIDWidth - 1
 	var cols []column
-	for _, c := range all {
+	for _, c := range candidates {
 		if c.field == "flags" {
-			c.width = min(c.width, max(6, room-gap))
+			c.width = min(c.width, max(6, remaining-gap))
 		}
-		if room >= c.width+gap {
-			cols, room = append(cols, c), room-c.width-gap
+		if remaining >= c.width+gap {
+			cols, remaining = append(cols, c), remaining-c.width-gap
 		}
 	}
-	id := column{"INSTANCE", "id", minIDWidth + max(0, room), false, l.displayName}
+	id := column{"INSTANCE", "id", minIDWidth + max(0, remaining), false, l.displayName}
 	return append([]column{id}, cols...)
 }
 
 // displayName returns the name of an entry, with its attempt number if several attempts of the
 // instance are visible.
-func (l *list) displayName(it *Entry) string {
-	if (l.allAttempts || l.nameCounts[it.Run+"\x00"+it.Name()] > 1) && it.Attempt > 0 && it.Run != "" {
-		return it.Name() + " attempt " + strconv.Itoa(it.Attempt)
+func (l *list) displayName(e *Entry) string {
+	if (l.allAttempts || l.nameCounts[e.Run+"\x00"+e.Name()] > 1) && e.Attempt > 0 && e.Run != "" {
+		return e.Name() + " attempt " + strconv.Itoa(e.Attempt)
 	}
-	return it.Name()
+	return e.Name()
 }
 
-func numberText(it *Entry, f SortField, text string) string {
-	if n, known, _ := f.numberValue(it); known && (n != 0 || f == "steps") {
+func numberText(e *Entry, f SortField, text string) string {
+	if n, known, _ := f.numberValue(e); known && (n != 0 || f == "steps") {
 		return text
 	}
 	return ""
 }
 
-func tokensText(it *Entry) string { return numberText(it, "tokens", timeline.FormatCount(it.Tokens)) }
+func tokensText(e *Entry) string { return numberText(e, "tokens", timeline.FormatCount(e.Tokens)) }
 
-func costText(it *Entry) string {
+func costText(e *Entry) string {
 	switch {
-	case it.State == Broken:
+	case e.State == Broken:
 		return ""
-	case it.Cost == nil:
+	case e.Cost == nil:
 		return "?"
-	case *it.Cost == 0:
+	case *e.Cost == 0:
 		return "-"
 	}
-	return timeline.FormatCost(float64(*it.Cost))
+	return timeline.FormatCost(float64(*e.Cost))
 }
 
 // header returns the header line; an arrow marks the sort column.
 func (l *list) header(cols []column) string {
 	parts := make([]string, len(cols))
 	for i, c := range cols {
-		text := c.head
+		text := c.header
 		if c.field == cmp.Or(l.order.By, "id") {
 			text += map[bool]string{false: "↑", true: "↓"}[l.order.Desc]
 		}
@@ -224,24 +225,24 @@ func (l *list) header(cols []column) string {
 }
 
 func (c column) fit(text string) string {
-	if c.right {
+	if c.rightAligned {
 		return terminal.PadLeft(text, c.width)
 	}
 	return terminal.PadRight(text, c.width)
 }
 
-// row renders an entry; the current one is reversed, the others are coloured.
-func (l *list) row(it *Entry, cols []column, current bool) string {
+// row renders an entry. The current entry is shown in reverse video, the others in colours.
+func (l *list) row(e *Entry, cols []column, current bool) string {
 	parts := make([]string, len(cols))
 	for i, c := range cols {
-		text := c.fit(steps.OneLine(c.text(it)))
+		text := c.fit(steps.OneLine(c.text(e)))
 		switch {
 		case current:
 		case c.field == "status":
-			text = steps.Coloured(it.colour(), text)
-		case c.field == "verdict" && it.Verdict != "":
-			text = steps.Coloured(steps.VerdictColour(verdicts.Class(it.Verdict)), text)
-		case !it.Selected:
+			text = steps.Coloured(e.colour(), text)
+		case c.field == "verdict" && e.Verdict != "":
+			text = steps.Coloured(steps.VerdictColour(verdicts.Class(e.Verdict)), text)
+		case !e.Selected:
 			text = steps.Faint(text)
 		}
 		parts[i] = text
@@ -253,37 +254,37 @@ func (l *list) row(it *Entry, cols []column, current bool) string {
 	return line
 }
 
-// summary returns the number of entries and the state of the walk.
+// summary returns the line above the list: the number of entries and the state of the walk.
 func (l *list) summary() string {
 	shown, total := len(l.visible), 0
-	for _, it := range l.entries {
-		if it.Selected || l.allAttempts {
+	for _, e := range l.entries {
+		if e.Selected || l.allAttempts {
 			total++
 		}
 	}
-	all := text.Count(total, "trajectory")
+	counts := text.Count(total, "trajectory")
 	if shown != total {
-		all = fmt.Sprintf("%d of %s", shown, all)
+		counts = fmt.Sprintf("%d of %s", shown, counts)
 	}
 	if hidden := len(l.entries) - total; hidden > 0 {
-		all += " (a: " + text.Count(hidden, "more attempt") + ")"
+		counts += " (a: " + text.Count(hidden, "more attempt") + ")"
 	}
-	var more []string
+	var parts []string
 	if l.walking && l.files > 0 {
-		more = append(more, text.Count(l.files, "file")+" scanned ...")
+		parts = append(parts, text.Count(l.files, "file")+" scanned ...")
 	}
 	if l.running {
-		more = append(more, "run in progress")
+		parts = append(parts, "run in progress")
 	}
 	if n := len(l.problems); n > 0 {
-		more = append(more, text.Count(n, "read error"))
+		parts = append(parts, text.Count(n, "read error"))
 	}
-	return strings.Join(append([]string{all}, more...), " · ")
+	return strings.Join(append([]string{counts}, parts...), " · ")
 }
 
 // colour returns the colour of an entry's status.
-func (it *Entry) colour() ansi.Color {
-	switch it.State {
+func (e *Entry) colour() ansi.Color {
+	switch e.State {
 	case Running:
 		return ansi.Cyan
 	case Broken:
@@ -291,7 +292,7 @@ func (it *Entry) colour() ansi.Color {
 	case Stopped:
 		return ansi.Yellow
 	}
-	return steps.ClassColour(it.Class)
+	return steps.ClassColour(e.Class)
 }
 
 func reversed(s string) string { return ansi.NewStyle().Reverse(true).Styled(s) }

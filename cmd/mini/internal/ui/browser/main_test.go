@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childEnv makes this program browse a folder instead of running tests.
+// childEnv names a folder that this program browses instead of running the tests.
 const childEnv = "MINI_INSPECT_CHILD"
 
 func TestMain(m *testing.M) {

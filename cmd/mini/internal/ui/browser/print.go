@@ -27,13 +27,15 @@ type PrintOptions struct {
 	// AllAttempts includes superseded attempts.
 	AllAttempts bool
 	JSON        bool
-	// Step selects one step of a trajectory; 0 is the prompts. If nil, all steps are printed.
+	// Step selects one step of a trajectory, where 0 stands for the prompts. If it is nil, all
+	// steps are printed.
 	Step      *int
-	Reasoning bool
+	Reasoning bool // print reasoning
 	Colours   bool // keep the colours of outputs
 }
 
-// NotFoundError means that there is no trajectory.
+// NotFoundError means that a source has no trajectory, or not the requested step. Reason
+// replaces the default message.
 type NotFoundError struct{ Path, Reason string }
 
 func (e *NotFoundError) Error() string {
@@ -43,8 +45,8 @@ func (e *NotFoundError) Error() string {
 	return e.Path + ": no trajectories found; their files end in .json, .jsonl or .traj"
 }
 
-// Print writes the list of a source, or its only trajectory. The notes describe files that
-// could not be read.
+// Print writes the list of a source, or its only trajectory. The notes are messages about files
+// that could not be read.
 func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, err error) {
 	src, err := OpenSource(p.Path)
 	if err != nil {
@@ -53,8 +55,8 @@ func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, er
 	l := newList()
 	l.filter, l.order, l.allAttempts = p.Filter, p.SortOrder, p.AllAttempts
 	err = src.Walk(ctx, p.Filter, func(b Batch) error {
-		for _, it := range b.Entries {
-			l.entries[it.key()] = it
+		for _, e := range b.Entries {
+			l.entries[e.key()] = e
 		}
 		notes = append(notes, b.Notes...)
 		return nil
@@ -70,10 +72,10 @@ func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, er
 	case p.JSON:
 		err = l.json(out)
 	case p.Step != nil && len(l.visible) != 1:
-		why := fmt.Sprintf("--step needs one trajectory, but there are %d; name a file", len(l.visible))
-		return notes, &NotFoundError{Reason: why}
+		reason := fmt.Sprintf("--step needs one trajectory, but there are %d; name a file", len(l.visible))
+		return notes, &NotFoundError{Reason: reason}
 	case src.IsSingle() && len(l.visible) > 0 && !slices.ContainsFunc(l.visible, (*Entry).isTrajectory):
-		return notes, &NotFoundError{Reason: l.visible[0].Problem} // the same for all entries
+		return notes, &NotFoundError{Reason: l.visible[0].Problem} // one problem stands for all
 	case len(l.visible) == 1 && (p.Step != nil || src.IsSingle() && len(l.entries) == 1):
 		err = p.print(out, l.visible[0])
 	default:
@@ -83,31 +85,31 @@ func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, er
 }
 
 // isTrajectory reports whether an entry is a trajectory, not a file without one.
-func (it *Entry) isTrajectory() bool { return it.Row >= 0 }
+func (e *Entry) isTrajectory() bool { return e.Row >= 0 }
 
 // print writes one trajectory.
-func (p PrintOptions) print(w io.Writer, it *Entry) error {
-	t, err := Open(it)
+func (p PrintOptions) print(w io.Writer, e *Entry) error {
+	t, err := OpenTrajectory(e)
 	if err != nil {
 		return err
 	}
 	if p.Step != nil && (*p.Step < 0 || *p.Step > t.ReplyCount()) {
-		why := fmt.Sprintf("%s has no step %d: there are %d; 0 is the prompts", p.Path, *p.Step, t.ReplyCount())
-		return &NotFoundError{Reason: why}
+		reason := fmt.Sprintf("%s has no step %d: there are %d; 0 is the prompts", p.Path, *p.Step, t.ReplyCount())
+		return &NotFoundError{Reason: reason}
 	}
-	r := &reader{entry: it, trajectory: t, pages: t.AllSteps()}
+	r := &reader{entry: e, trajectory: t, pages: t.AllSteps()}
 	for i, step := range r.pages {
 		if p.Step != nil && (step.Number != *p.Step || step == t.End) {
 			continue
 		}
 		r.page = i
-		name, facts := r.title()
+		name, subtitle := r.title()
 		if i == 0 || p.Step != nil {
 			if _, err := fmt.Fprintf(w, "=== %s\n", name); err != nil {
 				return err
 			}
 		}
-		if err := writeStep(w, facts, step, p.Reasoning, p.Colours); err != nil {
+		if err := writeStep(w, subtitle, step, p.Reasoning, p.Colours); err != nil {
 			return err
 		}
 	}
@@ -130,18 +132,18 @@ func writeStep(w io.Writer, title string, step *timeline.Step, reasoning, colour
 	return nil
 }
 
-// print writes the list as a table of any width.
+// print writes the list as a table. The width is not limited.
 func (l *list) print(w io.Writer) error {
 	cols := l.columns(math.MaxInt)
 	alignment, rows := "", [][]string{nil}
 	for _, c := range cols {
-		rows[0] = append(rows[0], c.head)
-		alignment += map[bool]string{true: "r", false: "l"}[c.right]
+		rows[0] = append(rows[0], c.header)
+		alignment += map[bool]string{true: "r", false: "l"}[c.rightAligned]
 	}
-	for _, it := range l.visible {
+	for _, e := range l.visible {
 		var row []string
 		for _, c := range cols {
-			row = append(row, steps.OneLine(c.text(it)))
+			row = append(row, steps.OneLine(c.text(e)))
 		}
 		rows = append(rows, row)
 	}
@@ -153,12 +155,12 @@ func (l *list) print(w io.Writer) error {
 func (l *list) json(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	for _, it := range l.visible {
+	for _, e := range l.visible {
 		line := struct {
 			Entry
 			Seconds float64 `json:"seconds"`
-		}{*it, it.Duration.Seconds()}
-		line.Row, line.Flags = max(0, it.Row), append([]string{}, it.Flags...)
+		}{*e, e.Duration.Seconds()}
+		line.Row, line.Flags = max(0, e.Row), append([]string{}, e.Flags...)
 		if err := enc.Encode(line); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ const (
 	leave = ansi.ResetModeAltScreenSaveCursor
 )
 
-// Opens a step from the list, then a failing pager, then quits.
+// The browser shows a step, opens it in a pager that fails, and restores the terminal at the end.
 func TestOnTerminal(t *testing.T) {
 	dir := run(t)
 	seen := filepath.Join(t.TempDir(), "seen")
@@ -60,13 +60,13 @@ func TestOnTerminal(t *testing.T) {
 		t.Errorf("the pager got %q, %v", text, err)
 	}
 	if !strings.Contains(string(text), "\nLESS=-R\n") || strings.Contains(string(text), "of-the-user") {
-		t.Errorf("the pager has another environment: %q", text)
+		t.Errorf("the pager has a wrong environment: %q", text)
 	}
 	p.Type("\x03")
 	p.Expect(leave)
 	p.Expect("given back: <nil> <nil>")
 	if p.UnsetModes() != "" {
-		t.Error("the terminal is left raw")
+		t.Error("the terminal is still in raw mode")
 	}
 }
 

@@ -33,10 +33,10 @@ type reader struct {
 	page       int
 	mode       readerMode
 	extraItems []*timeline.Item // the patch or the log
-	lines      []steps.Line     // the laid out page
+	lines      []steps.Line     // the rendered page
 	top        int              // first visible line
 	width      int
-	height     int // of the visible part
+	height     int // number of visible lines
 
 	reasoning  bool
 	unfolded   bool // long outputs are shown completely
@@ -45,26 +45,28 @@ type reader struct {
 	match      int // line of the last match; -1 if none
 }
 
-// folds bounds how much of a long output is shown.
+// folds limits how many lines of an output are shown.
 var folds = map[timeline.Kind]steps.Fold{timeline.Output: {Head: 200, Tail: 200}}
 
-// reset lays out the page and scrolls to its top.
+// reset renders the page and scrolls to its top.
 func (r *reader) reset() {
 	r.top = 0
 	r.layout()
 }
 
-// layout lays out the page and keeps the scroll position.
+// layout renders the page. It keeps the scroll position.
 func (r *reader) layout() {
 	r.lines, r.match = nil, -1
 	if r.trajectory == nil {
 		return
 	}
-	style := steps.Renderer{Width: max(4, r.width), Labels: true, Reasoning: r.reasoning, Highlight: highlighter(r.searchText)}
-	if !r.unfolded {
-		style.Fold = folds
+	renderer := steps.Renderer{
+		Width: max(4, r.width), Labels: true, Reasoning: r.reasoning, Highlight: highlighter(r.searchText),
 	}
-	r.lines = style.Step(r.currentStep())
+	if !r.unfolded {
+		renderer.Fold = folds
+	}
+	r.lines = renderer.Step(r.currentStep())
 	r.scroll(0)
 }
 
@@ -81,10 +83,10 @@ func (r *reader) scroll(delta int) {
 	r.top = max(0, min(r.top+delta, r.maxTop()))
 }
 
-// maxTop returns the first line of the last screen.
+// maxTop returns the maximum of top, at which the end of the page is visible.
 func (r *reader) maxTop() int { return max(0, len(r.lines)-r.height) }
 
-// gotoPage shows a page; the number is clamped.
+// gotoPage shows a page. It clamps the number to the pages that exist.
 func (r *reader) gotoPage(page int) {
 	r.page, r.mode = max(0, min(page, len(r.pages)-1)), modeSteps
 	r.reset()
@@ -92,10 +94,10 @@ func (r *reader) gotoPage(page int) {
 
 func (r *reader) isLastPage() bool { return r.page == len(r.pages)-1 }
 
-// setTrajectory replaces the trajectory by a newer version. The page stays, unless the end is
-// followed.
+// setTrajectory replaces the trajectory with a newer version. It stays on the page, or goes to
+// the end if the user follows the attempt or sees the end.
 func (r *reader) setTrajectory(t *Trajectory) {
-	first, follows := r.trajectory == nil, r.follow || r.isLastPage() && r.top == r.maxTop()
+	first, atEnd := r.trajectory == nil, r.follow || r.isLastPage() && r.top == r.maxTop()
 	r.trajectory, r.err, r.pages = t, nil, t.AllSteps()
 	if first {
 		r.gotoPage(0)
@@ -105,7 +107,7 @@ func (r *reader) setTrajectory(t *Trajectory) {
 	if r.mode == modePatch {
 		r.extraItems = patchItems(t)
 	}
-	if r.mode == modeSteps && follows {
+	if r.mode == modeSteps && atEnd {
 		r.page = len(r.pages) - 1
 		r.layout()
 		r.top = r.maxTop()
@@ -120,14 +122,15 @@ func patchItems(t *Trajectory) []*timeline.Item {
 	return []*timeline.Item{noteItem(from), {Kind: timeline.Patch, Text: text}}
 }
 
-// title returns the name of the attempt and the facts of the page.
-func (r *reader) title() (name, facts string) {
-	it := r.entry
-	name = steps.OneLine(it.Name())
-	if it.Attempt > 1 || !it.Selected {
-		name += fmt.Sprintf(" attempt %d", it.Attempt)
+// title returns the two header lines: the name and status of the attempt, and the name and
+// statistics of the page.
+func (r *reader) title() (name, subtitle string) {
+	e := r.entry
+	name = steps.OneLine(e.Name())
+	if e.Attempt > 1 || !e.Selected {
+		name += fmt.Sprintf(" attempt %d", e.Attempt)
 	}
-	for _, word := range []string{it.StatusText(), it.Verdict} {
+	for _, word := range []string{e.StatusText(), e.Verdict} {
 		if word != "" {
 			name += " · " + steps.OneLine(strings.ReplaceAll(word, "_", " "))
 		}
@@ -145,37 +148,38 @@ func (r *reader) title() (name, facts string) {
 	s := r.pages[r.page]
 	switch s.Name {
 	case timeline.EndStep:
-		facts = s.Name
+		subtitle = s.Name
 	case timeline.PromptsStep:
-		facts = s.Name + " · " + text.Count(r.trajectory.ReplyCount(), "step")
+		subtitle = s.Name + " · " + text.Count(r.trajectory.ReplyCount(), "step")
 	default:
-		facts = fmt.Sprintf("step %d/%d", s.Number, r.trajectory.ReplyCount())
+		subtitle = fmt.Sprintf("step %d/%d", s.Number, r.trajectory.ReplyCount())
 	}
-	return name, steps.OneLine(strings.Join(append([]string{facts}, r.trajectory.StepStats(s)...), " · "))
+	return name, steps.OneLine(strings.Join(append([]string{subtitle}, r.trajectory.StepStats(s)...), " · "))
 }
 
 // hasHiddenReasoning reports whether the page has reasoning that is not shown.
 func (r *reader) hasHiddenReasoning() bool {
-	isReasoning := func(it *timeline.Item) bool { return it.Kind == timeline.Reasoning }
+	isReasoning := func(item *timeline.Item) bool { return item.Kind == timeline.Reasoning }
 	return !r.reasoning && r.trajectory != nil && slices.ContainsFunc(r.currentStep().Items, isReasoning)
 }
 
-// findNext goes to the next or previous line that contains the search text, in all steps or in
-// the visible patch or log. It shows reasoning and unfolds outputs. It reports whether there
-// is a match.
+// findNext goes to the next line that contains the search text or, if direction is -1, to the
+// previous one. It searches all steps, or only the patch or log if that is shown. It shows
+// reasoning and unfolds outputs, so that every match is visible. It reports whether there is a
+// match.
 func (r *reader) findNext(direction int) bool {
 	matches := query.TextMatcher(r.searchText)
-	oldPage, oldTop, hit := r.page, r.top, r.match
+	oldPage, oldTop, lastMatch := r.page, r.top, r.match
 	if !r.unfolded || !r.reasoning {
-		r.unfolded, r.reasoning, hit = true, true, -1
+		r.unfolded, r.reasoning, lastMatch = true, true, -1
 		r.layout()
 	}
 	line := r.top - 1
 	if direction < 0 {
 		line = r.top + 1
 	}
-	if r.top <= hit && hit < r.top+r.height {
-		line = hit
+	if r.top <= lastMatch && lastMatch < r.top+r.height {
+		line = lastMatch
 	}
 	for visited := 0; ; visited++ {
 		for i := line + direction; i >= 0 && i < len(r.lines); i += direction {
@@ -192,7 +196,7 @@ func (r *reader) findNext(direction int) bool {
 		if r.mode != modeSteps {
 			pages = 1
 		}
-		if visited == pages { // all pages, and the first one twice
+		if visited == pages { // all pages were searched, the first one twice
 			break
 		}
 		if pages > 1 {
@@ -223,16 +227,16 @@ func highlighter(text string) func(string) string {
 	if !strings.ContainsFunc(text, unicode.IsUpper) {
 		pattern = "(?i)" + pattern
 	}
-	expr := regexp.MustCompile(pattern)
+	re := regexp.MustCompile(pattern)
 	return func(line string) string {
-		if plain := ansi.Strip(line); expr.MatchString(plain) {
-			return expr.ReplaceAllStringFunc(plain, reversed)
+		if plain := ansi.Strip(line); re.MatchString(plain) {
+			return re.ReplaceAllStringFunc(plain, reversed)
 		}
 		return line
 	}
 }
 
-// gotoFailed goes to the next or previous step with an error; false if there is none.
+// gotoFailed goes to the next or previous step with an error. It returns false if there is none.
 func (r *reader) gotoFailed(direction int) bool {
 	for i := r.page + direction; i >= 0 && i < len(r.pages); i += direction {
 		if r.pages[i].Failed {

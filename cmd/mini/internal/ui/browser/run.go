@@ -24,15 +24,16 @@ type Config struct {
 	FilterText  string // Filter as typed
 	SortOrder   SortOrder
 	AllAttempts bool
-	Reasoning   bool
+	Reasoning   bool // show reasoning at first
 	Colours     bool // use colours in the pager
 }
 
-// maxFPS is how often Bubble Tea writes to the terminal; it bounds the delay after a key.
+// maxFPS is how often per second Bubble Tea writes to the terminal. It determines the maximum
+// delay after a key.
 const maxFPS = 30
 
-// Run shows trajectories until the user quits or ctx ends. SIGINT is ignored meanwhile: in the
-// browser, Ctrl-C is a key; in a pager, the pager handles it.
+// Run shows trajectories until the user quits or ctx ends. Meanwhile it ignores SIGINT: in the
+// browser Ctrl-C is a key, and a pager handles SIGINT itself.
 func Run(ctx context.Context, c Config) error {
 	src, err := OpenSource(c.Path)
 	if err != nil {
@@ -41,8 +42,8 @@ func Run(ctx context.Context, c Config) error {
 	m := &browser{source: src, list: newList(), reasoning: c.Reasoning, pagerColours: c.Colours}
 	m.list.filter, m.list.filterText, m.list.order, m.list.allAttempts = c.Filter, c.FilterText, c.SortOrder, c.AllAttempts
 	signals := make(chan os.Signal, 1)
-	signal.Ignore(os.Interrupt)          // other handlers in this process
-	signal.Notify(signals, os.Interrupt) // a caught signal is not ignored in child processes
+	signal.Ignore(os.Interrupt)          // disable other handlers of this process
+	signal.Notify(signals, os.Interrupt) // else child processes such as the pager ignore the signal, too
 	defer signal.Stop(signals)
 	err = terminal.New(c.Terminal).Run(ctx, func(ctx context.Context, suspend func()) error {
 		return m.runProgram(ctx, c.Terminal, suspend)
@@ -56,7 +57,7 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-// runProgram draws until ctx ends or the user quits.
+// runProgram runs a Bubble Tea program until ctx ends or the user quits.
 func (m *browser) runProgram(ctx context.Context, terminal *os.File, suspend func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m.ctx, m.suspend = ctx, suspend
@@ -80,20 +81,20 @@ func (m *browser) runProgram(ctx context.Context, terminal *os.File, suspend fun
 
 // openStepInPager opens the visible step, patch or log in the user's pager.
 func (m *browser) openStepInPager(r *reader) tea.Cmd {
-	title, facts := r.title()
+	title, subtitle := r.title()
 	step, reasoning := r.currentStep(), r.reasoning || r.mode != modeSteps
 	return m.runPager(func(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "=== %s\n", title); err != nil {
 			return err
 		}
-		return writeStep(w, facts, step, reasoning, m.pagerColours)
+		return writeStep(w, subtitle, step, reasoning, m.pagerColours)
 	})
 }
 
 // openAllInPager opens a whole trajectory in the user's pager.
-func (m *browser) openAllInPager(it *Entry) tea.Cmd {
+func (m *browser) openAllInPager(e *Entry) tea.Cmd {
 	return m.runPager(func(w io.Writer) error {
-		return PrintOptions{Path: it.Path, Reasoning: true, Colours: m.pagerColours}.print(w, it)
+		return PrintOptions{Path: e.Path, Reasoning: true, Colours: m.pagerColours}.print(w, e)
 	})
 }
 

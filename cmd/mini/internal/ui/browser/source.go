@@ -33,21 +33,21 @@ type Source struct {
 	cache  map[string]cachedFile
 }
 
-// cachedFile is the cached entries of a file.
+// cachedFile holds the entries of a file as of the last walk.
 type cachedFile struct {
 	size    int64
 	modTime time.Time
-	text    string // search text of the walk
+	text    string // text of the filter of that walk
 	entries []*Entry
 }
 
 // Batch is the entries found since the previous batch.
 type Batch struct {
-	// Entries are new, or replace those with the same key.
+	// Entries are new, or replace earlier entries with the same path and row.
 	Entries []*Entry
 	// Files is the number of files scanned so far.
 	Files int
-	// Notes are errors of files that are not trajectories.
+	// Notes are messages about files that could not be read and that have no entry.
 	Notes []string
 	// Running means that a process is working on a run of the source.
 	Running bool
@@ -65,15 +65,16 @@ func OpenSource(path string) (*Source, error) {
 	return &Source{path: filepath.Clean(path), isFile: !info.IsDir(), cache: map[string]cachedFile{}}, nil
 }
 
-// IsSingle reports whether the path names a file, or an instance or attempt of a run. If it
-// contains one trajectory, that one is opened at once.
+// IsSingle reports whether the path names a file, or an instance or attempt of a run. If such a
+// source has only one trajectory, callers show the trajectory and not the list. The result is
+// valid after Walk.
 func (s *Source) IsSingle() bool { return s.isFile || s.isPart }
 
-// Walk finds all trajectories and calls found with batches of them: first those in
-// results.json, then those that require opening files. If f has a text, each trajectory is
-// searched for it. The error is that of ctx or found.
-func (s *Source) Walk(ctx context.Context, f query.Filter, found func(Batch) error) error {
-	w := &walker{Source: s, ctx: ctx, filter: f, found: found}
+// Walk finds all trajectories and calls onBatch with batches of them: first those in
+// results.json, then those for which it must open files. If f has a text, Walk searches each
+// trajectory for it. It returns the error of ctx or onBatch, or why a run cannot be read.
+func (s *Source) Walk(ctx context.Context, f query.Filter, onBatch func(Batch) error) error {
+	w := &walker{Source: s, ctx: ctx, filter: f, onBatch: onBatch}
 	index, id, attempt, err := s.findRun()
 	if err != nil {
 		return err
@@ -88,18 +89,19 @@ func (s *Source) Walk(ctx context.Context, f query.Filter, found func(Batch) err
 	return w.walkFolder()
 }
 
-// findRun finds the run that contains the path, and the instance and attempt it names.
+// findRun finds the run that contains the path. id and attempt are set if the path names an
+// instance or attempt of the run. index is nil if the path is not in a run.
 func (s *Source) findRun() (index *runner.Index, id string, attempt int, err error) {
 	abs, err := filepath.Abs(s.path)
 	if err != nil {
 		return nil, "", 0, err
 	}
-	dir, shown := abs, s.path
+	dir, displayed := abs, s.path // the same folder; errors and entries show displayed
 	if s.isFile {
-		dir, shown = filepath.Dir(dir), filepath.Dir(shown)
+		dir, displayed = filepath.Dir(dir), filepath.Dir(displayed)
 	}
-	for range 4 { // RUN/<id>/attempts/<n>
-		index, err := runner.ReadIndex(shown)
+	for range 4 { // a path in a run has at most the levels RUN/<id>/attempts/<n>
+		index, err := runner.ReadIndex(displayed)
 		if err == nil {
 			id, attempt, ok := index.Locate(s.path)
 			if ok && (id != "" || abs == dir) && (!s.isFile || attempt > 0) {
@@ -111,8 +113,8 @@ func (s *Source) findRun() (index *runner.Index, id string, attempt int, err err
 			return nil, "", 0, err
 		}
 		dir = filepath.Dir(dir)
-		if shown = filepath.Join(shown, ".."); !filepath.IsLocal(shown) {
-			shown = dir // above the working directory
+		if displayed = filepath.Join(displayed, ".."); !filepath.IsLocal(displayed) {
+			displayed = dir // above the working directory
 		}
 	}
 	return nil, "", 0, nil
@@ -121,37 +123,38 @@ func (s *Source) findRun() (index *runner.Index, id string, attempt int, err err
 // walker is the state of one Walk.
 type walker struct {
 	*Source
-	ctx    context.Context //nolint:containedctx // it lives as long as Walk does
-	filter query.Filter
-	found  func(Batch) error
-	files  int
-	live   bool
+	ctx     context.Context //nolint:containedctx // the context of Walk
+	filter  query.Filter
+	onBatch func(Batch) error
+	files   int
+	running bool // a process is working on a run of the source
 }
 
-func (w *walker) report(items []*Entry, notes ...string) error {
+// report calls onBatch, unless ctx has ended.
+func (w *walker) report(entries []*Entry, notes ...string) error {
 	if err := w.ctx.Err(); err != nil {
 		return context.Cause(w.ctx)
 	}
-	return w.found(Batch{Entries: items, Files: w.files, Notes: notes, Running: w.live})
+	return w.onBatch(Batch{Entries: entries, Files: w.files, Notes: notes, Running: w.running})
 }
 
 // walkFolder walks a folder that is not a run, including the runs in it.
 func (w *walker) walkFolder() error {
-	var failed error
+	var runErr error
 	enter := func(dir string) bool {
-		if failed != nil || dir == w.path {
-			return failed == nil
+		if runErr != nil || dir == w.path {
+			return runErr == nil
 		}
 		index, err := runner.ReadIndex(dir)
 		if err != nil {
 			return true
 		}
-		failed = w.walkRun(index, "", 0)
+		runErr = w.walkRun(index, "", 0)
 		return false
 	}
 	for f := range formats.FindFiles(w.path, enter) {
-		if failed != nil {
-			return failed
+		if runErr != nil {
+			return runErr
 		}
 		w.files++
 		var err error
@@ -164,113 +167,115 @@ func (w *walker) walkFolder() error {
 			return err
 		}
 	}
-	return errors.Join(failed, w.report(nil))
+	return errors.Join(runErr, w.report(nil))
 }
 
 // walkRun walks a run, or one instance or attempt of it.
-func (w *walker) walkRun(x *runner.Index, id string, attempt int) error {
-	w.live = w.live || x.WorkerPID > 0
-	several := slices.ContainsFunc(x.Attempts, func(a runner.IndexedAttempt) bool { return a.Repetition > 1 })
-	recorded, err := verdicts.Read(x.Dir)
+func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
+	w.running = w.running || index.WorkerPID > 0
+	hasRepetitions := slices.ContainsFunc(index.Attempts, func(a runner.IndexedAttempt) bool { return a.Repetition > 1 })
+	recorded, err := verdicts.Read(index.Dir)
 	if err != nil {
-		x.ReadErrors = append(x.ReadErrors, err.Error())
+		index.ReadErrors = append(index.ReadErrors, err.Error())
 	}
 	var ended []*Entry
-	unfinished := map[string][]*Entry{} // by instance: attempts missing in results.json
-	for _, a := range x.Attempts {
+	unfinished := map[string][]*Entry{} // attempts that results.json does not have, by instance
+	for _, a := range index.Attempts {
 		if id != "" && a.ID != id || attempt > 0 && a.Number != attempt {
 			continue
 		}
 		w.files++
-		it := &Entry{
-			ID: a.ID, Attempt: a.Number, Repetition: a.Repetition, Run: x.Dir, Path: a.Journal, Selected: a.Selected,
-			Model: cmp.Or(x.Manifest.Model.Name, x.Manifest.Model.Class),
+		e := &Entry{
+			ID: a.ID, Attempt: a.Number, Repetition: a.Repetition, Run: index.Dir, Path: a.Journal, Selected: a.Selected,
+			Model: cmp.Or(index.Manifest.Model.Name, index.Manifest.Model.Class),
 		}
 		if a.Result == nil {
-			unfinished[a.ID] = append(unfinished[a.ID], it)
+			unfinished[a.ID] = append(unfinished[a.ID], e)
 			continue
 		}
-		it.setAttempt(a.Attempt)
-		it.setVerdict(recorded.Verdicts)
-		ended = append(ended, it)
+		e.setAttempt(a.Attempt)
+		e.setVerdict(recorded.Verdicts)
+		ended = append(ended, e)
 	}
-	newest := map[string]int{} // by instance and repetition: the attempt number
-	for _, it := range ended {
-		newest[it.ID+"#"+fmt.Sprint(it.Repetition)] = it.Attempt
+	newest := map[string]int{} // number of the newest attempt, by instance and repetition
+	for _, e := range ended {
+		newest[e.ID+"#"+fmt.Sprint(e.Repetition)] = e.Attempt
 	}
-	if err := w.report(w.search(clearSingleRepetitions(ended, several)), x.ReadErrors...); err != nil {
+	if err := w.report(w.search(clearSingleRepetitions(ended, hasRepetitions)), index.ReadErrors...); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(unfinished)) {
-		for _, it := range unfinished[id] {
-			it.readJournal()
-			key := it.ID + "#" + fmt.Sprint(it.Repetition)
-			newest[key] = max(newest[key], it.Attempt)
-			several = several || it.Repetition > 1
+		for _, e := range unfinished[id] {
+			e.readJournal()
+			key := e.ID + "#" + fmt.Sprint(e.Repetition)
+			newest[key] = max(newest[key], e.Attempt)
+			hasRepetitions = hasRepetitions || e.Repetition > 1
 		}
-		for _, it := range unfinished[id] {
-			it.Selected = newest[it.ID+"#"+fmt.Sprint(it.Repetition)] == it.Attempt
-			if it.Selected && it.State == Stopped && x.WorkerPID > 0 {
-				it.State = Running
+		for _, e := range unfinished[id] {
+			e.Selected = newest[e.ID+"#"+fmt.Sprint(e.Repetition)] == e.Attempt
+			if e.Selected && e.State == Stopped && index.WorkerPID > 0 {
+				e.State = Running
 			}
-			it.setVerdict(recorded.Verdicts)
+			e.setVerdict(recorded.Verdicts)
 		}
-		if err := w.report(w.search(clearSingleRepetitions(unfinished[id], several))); err != nil {
+		if err := w.report(w.search(clearSingleRepetitions(unfinished[id], hasRepetitions))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clearSingleRepetitions clears the repetition number if every instance has only one.
-func clearSingleRepetitions(items []*Entry, several bool) []*Entry {
-	for _, it := range items {
-		if !several {
-			it.Repetition = 0
+// clearSingleRepetitions clears the repetition numbers unless an instance has several
+// repetitions.
+func clearSingleRepetitions(entries []*Entry, hasRepetitions bool) []*Entry {
+	for _, e := range entries {
+		if !hasRepetitions {
+			e.Repetition = 0
 		}
 	}
-	return items
+	return entries
 }
 
-// readJournal fills in an attempt from its journal.
-func (it *Entry) readJournal() {
-	a, err := runner.ReadAttempt(it.Path, it.Attempt)
+// readJournal sets the fields to what the attempt's journal says.
+func (e *Entry) readJournal() {
+	a, err := runner.ReadAttempt(e.Path, e.Attempt)
 	if err != nil {
-		it.State, it.Problem = Broken, err.Error()
+		e.State, e.Problem = Broken, err.Error()
 		return
 	}
-	it.setAttempt(a)
-	it.Repetition = a.Repetition
+	e.setAttempt(a)
+	e.Repetition = a.Repetition
 }
 
-// search searches attempts for the text of the filter.
-func (w *walker) search(items []*Entry) []*Entry {
+// search searches attempts for the text of the filter and sets textMissing. It returns items.
+func (w *walker) search(entries []*Entry) []*Entry {
 	if w.filter.Text == "" {
-		return items
+		return entries
 	}
-	for _, it := range items {
+	for _, e := range entries {
 		if w.ctx.Err() != nil {
 			break
 		}
-		info, err := os.Stat(it.Path)
-		if s, ok := w.cache[it.Path]; err == nil && ok && s.isCurrent(info, w.filter.Text) {
-			it.textMissing = s.entries[0].textMissing
+		info, err := os.Stat(e.Path)
+		if cached, ok := w.cache[e.Path]; err == nil && ok && cached.isCurrent(info, w.filter.Text) {
+			e.textMissing = cached.entries[0].textMissing
 			continue
 		}
-		it.textMissing = true
-		if mayContain(it.Path, w.filter.Text) {
-			t, _ := Open(it) // a damaged journal is searched as far as it can be read
-			it.textMissing = t == nil || !w.filter.MatchesText(t.Timeline)
+		e.textMissing = true
+		if mayContain(e.Path, w.filter.Text) {
+			t, _ := OpenTrajectory(e) // search the readable part of a damaged journal
+			e.textMissing = t == nil || !w.filter.MatchesText(t.Timeline)
 		}
 		if err == nil {
-			w.cache[it.Path] = cachedFile{info.Size(), info.ModTime(), w.filter.Text, []*Entry{it}}
+			w.cache[e.Path] = cachedFile{info.Size(), info.ModTime(), w.filter.Text, []*Entry{e}}
 		}
 	}
-	return items
+	return entries
 }
 
-// mayContain reports whether a journal may contain a text, by its raw bytes: parsing it takes
-// ten times as long. Journals store invalid UTF-8 as base64.
+// mayContain reports whether a journal may contain a text. It searches the bytes of the file,
+// because parsing takes ten times as long. It returns true for journals with base64, as which
+// they store invalid UTF-8.
 func mayContain(path, needle string) bool {
 	data, err := os.ReadFile(path) //nolint:gosec // G304: the file that is inspected
 	if err != nil {
@@ -280,24 +285,25 @@ func mayContain(path, needle string) bool {
 	if err != nil {
 		return true
 	}
-	all := string(data)
-	return strings.Contains(all, `"base64"`) || query.TextMatcher(strings.Trim(string(quoted), "\"\n"))(all)
+	content := string(data)
+	return strings.Contains(content, `"base64"`) || query.TextMatcher(strings.Trim(string(quoted), "\"\n"))(content)
 }
 
-func (s cachedFile) isCurrent(info fs.FileInfo, text string) bool {
-	return s.size == info.Size() && s.modTime.Equal(info.ModTime()) && s.text == text
+// isCurrent reports whether the file and the text of the filter are unchanged.
+func (c cachedFile) isCurrent(info fs.FileInfo, text string) bool {
+	return c.size == info.Size() && c.modTime.Equal(info.ModTime()) && c.text == text
 }
 
-// readFile reads the trajectories of a file in any format. Unless required is set, a file of
-// unknown format is skipped.
+// readFile reads the trajectories of a file in any format. A file of unknown format is an entry
+// with an error if required is set, else it is skipped.
 func (w *walker) readFile(path string, required bool) error {
 	info, err := os.Stat(path)
 	if err == nil {
-		if s, ok := w.cache[path]; ok && s.isCurrent(info, w.filter.Text) {
-			return w.report(s.entries)
+		if cached, ok := w.cache[path]; ok && cached.isCurrent(info, w.filter.Text) {
+			return w.report(cached.entries)
 		}
 	}
-	var items []*Entry
+	var entries []*Entry
 	for f, err := range formats.OpenAll(path) {
 		if w.ctx.Err() != nil {
 			return w.report(nil)
@@ -305,30 +311,30 @@ func (w *walker) readFile(path string, required bool) error {
 		if errors.Is(err, formats.ErrUnknownFormat) && !required {
 			continue
 		}
-		it := &Entry{Path: path, Selected: true, textMissing: w.filter.Text != ""}
+		e := &Entry{Path: path, Selected: true, textMissing: w.filter.Text != ""}
 		if err != nil {
-			it.ID, it.State, it.Problem = idFromPath(path), Broken, err.Error()
-			it.Row = -len(items) - 1 // negative: the entry cannot be opened
+			e.ID, e.State, e.Problem = idFromPath(path), Broken, err.Error()
+			e.Row = -len(entries) - 1 // unique, and negative as the entry cannot be opened
 		} else {
-			it.ID, it.Row, it.Format, it.Attempt = f.Header.InstanceID, f.Row, f.Format, f.Header.Attempt
-			it.Model = f.Header.ModelName
-			t, err := timeline.Read(f.Records)
-			it.setTimeline(t)
-			if it.textMissing = !w.filter.MatchesText(t); err != nil {
-				it.State, it.Problem = Broken, err.Error()
+			e.ID, e.Row, e.Format, e.Attempt = f.Header.InstanceID, f.Row, f.Format, f.Header.Attempt
+			e.Model = f.Header.ModelName
+			t, err := timeline.Build(f.Records)
+			e.setTimeline(t)
+			if e.textMissing = !w.filter.MatchesText(t); err != nil {
+				e.State, e.Problem = Broken, err.Error()
 			}
 		}
-		items = append(items, it)
-		if len(items)%100 == 0 {
-			if err := w.report(items[len(items)-100:]); err != nil {
+		entries = append(entries, e)
+		if len(entries)%100 == 0 {
+			if err := w.report(entries[len(entries)-100:]); err != nil {
 				return err
 			}
 		}
 	}
-	if info != nil && len(items) > 0 {
-		w.cache[path] = cachedFile{info.Size(), info.ModTime(), w.filter.Text, items}
+	if info != nil && len(entries) > 0 {
+		w.cache[path] = cachedFile{info.Size(), info.ModTime(), w.filter.Text, entries}
 	}
-	return w.report(items)
+	return w.report(entries)
 }
 
 // idFromPath derives an instance id from a file name.
@@ -340,40 +346,41 @@ func idFromPath(path string) string {
 	return name
 }
 
-// setVerdict sets the verdict of an attempt. It compares the size of the patch to exclude most
-// verdicts of earlier attempts; the patch itself is in the journal, which is not opened.
-func (it *Entry) setVerdict(all []verdicts.Verdict) {
-	if it.State != Ended || !it.Selected {
+// setVerdict sets the verdict and flags of an attempt that counts. It compares the sizes of the
+// patches, which excludes most verdicts on earlier attempts. It does not compare the patches
+// themselves, because that would require opening the journal.
+func (e *Entry) setVerdict(all []verdicts.Verdict) {
+	if e.State != Ended || !e.Selected {
 		return
 	}
 	v := newestVerdict(all, func(v verdicts.Verdict) bool {
-		return v.Instance == it.ID && max(1, v.Repetition) == max(1, it.Repetition) && v.Basis.PatchBytes == it.patchBytes
+		return v.Instance == e.ID && max(1, v.Repetition) == max(1, e.Repetition) && v.Basis.PatchBytes == e.patchBytes
 	})
 	if v == nil {
 		return
 	}
-	it.Verdict = string(v.Class)
+	e.Verdict = string(v.Class)
 	for _, name := range v.FlagNames() {
-		if !slices.Contains(it.Flags, name) {
-			it.Flags = append(it.Flags, name)
+		if !slices.Contains(e.Flags, name) {
+			e.Flags = append(e.Flags, name)
 		}
 	}
 }
 
-// newestVerdict returns the last written verdict that matches, or nil. Baseline runs are
-// excluded.
+// newestVerdict returns the newest verdict that matches, or nil. It excludes verdicts of
+// baseline evaluations, with the gold patch or without a patch.
 func newestVerdict(all []verdicts.Verdict, matches func(verdicts.Verdict) bool) *verdicts.Verdict {
-	var found *verdicts.Verdict
+	var newest *verdicts.Verdict
 	for i, v := range all {
 		baseline := v.Model == evaluate.GoldModel || v.Model == evaluate.NoopModel
-		if !baseline && matches(v) && (found == nil || v.Written.After(found.Written)) {
-			found = &all[i]
+		if !baseline && matches(v) && (newest == nil || v.Written.After(newest.Written)) {
+			newest = &all[i]
 		}
 	}
-	return found
+	return newest
 }
 
-// Trajectory is one attempt in memory.
+// Trajectory is an attempt that has been read completely.
 type Trajectory struct {
 	*timeline.Timeline
 	Entry   *Entry
@@ -381,27 +388,27 @@ type Trajectory struct {
 	modTime time.Time
 }
 
-// Open reads a trajectory. A damaged one is returned as far as it can be read, and ends with
-// the error.
-func Open(it *Entry) (*Trajectory, error) {
+// OpenTrajectory reads a trajectory. If the file is damaged, OpenTrajectory returns the readable part, which ends
+// with an item about the error.
+func OpenTrajectory(e *Entry) (*Trajectory, error) {
 	switch {
-	case it.Path == "":
-		return nil, fmt.Errorf("%s: journal not found: only results.json is left", it.ID)
-	case it.Row < 0:
-		return nil, errors.New(it.Problem)
+	case e.Path == "":
+		return nil, fmt.Errorf("%s: journal not found: only results.json is left", e.ID)
+	case e.Row < 0:
+		return nil, errors.New(e.Problem)
 	}
-	info, err := os.Stat(it.Path)
+	info, err := os.Stat(e.Path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", it.Path)
+		return nil, fmt.Errorf("%s is not a regular file", e.Path)
 	}
-	t := &Trajectory{Entry: it, size: info.Size(), modTime: info.ModTime()}
-	if it.Format == "" || it.Format == trajectories.Format {
-		t.Timeline, err = timeline.Read(trajectories.Read(it.Path))
+	t := &Trajectory{Entry: e, size: info.Size(), modTime: info.ModTime()}
+	if e.Format == "" || e.Format == trajectories.Format {
+		t.Timeline, err = timeline.Build(trajectories.Read(e.Path))
 	} else {
-		t.Timeline, err = readRow(it)
+		t.Timeline, err = readRow(e)
 	}
 	if err != nil && (t.Timeline == nil || t.IsEmpty()) {
 		return nil, err
@@ -410,16 +417,16 @@ func Open(it *Entry) (*Trajectory, error) {
 }
 
 // readRow reads one trajectory of a file in another format.
-func readRow(it *Entry) (*timeline.Timeline, error) {
-	for f, err := range formats.OpenAll(it.Path) {
+func readRow(e *Entry) (*timeline.Timeline, error) {
+	for f, err := range formats.OpenAll(e.Path) {
 		switch {
-		case err != nil && it.Row == 0:
+		case err != nil && e.Row == 0:
 			return nil, err
-		case err == nil && f.Row == it.Row:
-			return timeline.Read(f.Records)
+		case err == nil && f.Row == e.Row:
+			return timeline.Build(f.Records)
 		}
 	}
-	return nil, fmt.Errorf("%s has changed: it has no row %d", it.Path, it.Row)
+	return nil, fmt.Errorf("%s has changed: it has no row %d", e.Path, e.Row)
 }
 
 // HasChanged reports whether the file has changed since it was read.

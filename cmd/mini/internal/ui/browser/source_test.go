@@ -28,7 +28,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s is another; -update rewrites it:\n%s", path, got)
+		t.Errorf("%s differs; -update rewrites it:\n%s", path, got)
 	}
 }
 
@@ -41,23 +41,24 @@ func printText(t *testing.T, p PrintOptions) string {
 	return b.String()
 }
 
-// A file without trajectories is one error; the rows of other files are in order.
+// A file without trajectories gives one error. The rows of a file are listed in order, also
+// rows that cannot be opened.
 func TestFilesWithSeveralTrajectories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
 	write(t, path, "{\"a\":1}\n{\"b\":1}\n{\"c\":1}\n")
 	var b bytes.Buffer
 	_, err := Print(t.Context(), &b, PrintOptions{Path: path})
-	if nothing, ok := errors.AsType[*NotFoundError](err); !ok || !strings.Contains(nothing.Reason, "line 1: not a trajectory") || b.Len() > 0 {
+	if notFound, ok := errors.AsType[*NotFoundError](err); !ok || !strings.Contains(notFound.Reason, "line 1: not a trajectory") || b.Len() > 0 {
 		t.Errorf("%v, and printed %q", err, b.String())
 	}
-	var items []*Entry
+	var entries []*Entry
 	for _, row := range []int{-3, 12, 1, 2} {
-		items = append(items, &Entry{ID: "x", Path: path, Row: row})
+		entries = append(entries, &Entry{ID: "x", Path: path, Row: row})
 	}
-	SortOrder{By: "cost"}.sort(items)
+	SortOrder{By: "cost"}.sort(entries)
 	for i, want := range []int{1, 2, -3, 12} {
-		if items[i].Row != want {
-			t.Errorf("row %d is the %dth", items[i].Row, i+1)
+		if entries[i].Row != want {
+			t.Errorf("row %d is the %dth", entries[i].Row, i+1)
 		}
 	}
 }
@@ -73,18 +74,18 @@ func writeVerdict(t *testing.T, dir, patch string) {
 	write(t, filepath.Join(dir, "logs", "e", "m", "a-1", "test_output.txt"), strings.Repeat("earlier\n", maxLog/8)+"FAILED test_x\x1b]0;owned\x07\n")
 }
 
-const submitted = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-hay\n+needle\n"
+const submittedPatch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-hay\n+needle\n"
 
-// Shows the verdict of the submission, its flags and the end of its log, and marks verdicts of
-// earlier submissions.
+// The log page shows the verdict on the submission, its flags and the end of its log. It marks
+// verdicts on earlier submissions.
 func TestVerdictAndLog(t *testing.T) {
 	dir := run(t)
 	text, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "results.json"), strings.ReplaceAll(string(text), `"patch_bytes":59`, fmt.Sprintf(`"patch_bytes":%d`, len(submitted))))
-	writeVerdict(t, dir, submitted)
+	write(t, filepath.Join(dir, "results.json"), strings.ReplaceAll(string(text), `"patch_bytes":59`, fmt.Sprintf(`"patch_bytes":%d`, len(submittedPatch))))
+	writeVerdict(t, dir, submittedPatch)
 	m := browse(t, dir, 120, 30)
 	has(t, m, "unresolved", "test_files")
 	press(m, "enter", "t")
@@ -93,7 +94,7 @@ func TestVerdictAndLog(t *testing.T) {
 	has(t, m, "FAILED test_x")
 	hasNot(t, m, "owned")
 
-	writeVerdict(t, dir, submitted+"x")
+	writeVerdict(t, dir, submittedPatch+"x")
 	press(m, "t", "t")
 	has(t, m, "this verdict is for an earlier submission")
 }
@@ -115,13 +116,14 @@ func TestPrintGolden(t *testing.T) {
 		t.Errorf("step 2 is %q", got)
 	}
 	nine := 9
-	var nothing *NotFoundError
-	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: file, Step: &nine}); !errors.As(err, &nothing) {
+	var notFound *NotFoundError
+	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: file, Step: &nine}); !errors.As(err, &notFound) {
 		t.Errorf("step 9: %v", err)
 	}
 }
 
-// A folder with runs, imported files, broken files and other files.
+// The list of a folder has the attempts of runs, imported files and broken files, but no other
+// files.
 func TestFolder(t *testing.T) {
 	dir := run(t)
 	top := filepath.Dir(dir)
@@ -134,16 +136,16 @@ func TestFolder(t *testing.T) {
 	write(t, filepath.Join(top, "package.json"), `{"name":"no trajectory"}`)
 	m := browse(t, top, 140, 30)
 	has(t, m, "7 trajectories", "a-1", "b-3", "x-1", "LimitsExceeded", "$1.50", "torn", "invalid or truncated JSON")
-	items := map[string]*Entry{}
-	for _, it := range m.list.entries {
-		items[fmt.Sprint(filepath.Base(it.Path), it.Row)] = it
+	entries := map[string]*Entry{}
+	for _, e := range m.list.entries {
+		entries[fmt.Sprint(filepath.Base(e.Path), e.Row)] = e
 	}
-	tr, err := Open(items["list.jsonl2"])
+	tr, err := OpenTrajectory(entries["list.jsonl2"])
 	if err != nil || tr.ReplyCount() != 1 || tr.Steps[1].Items[0].Text != "second" {
 		t.Fatalf("row 2 is %+v, %v", tr, err)
 	}
-	if _, err := Open(items["torn.traj.json-1"]); err == nil {
-		t.Error("a torn file is read")
+	if _, err := OpenTrajectory(entries["torn.traj.json-1"]); err == nil {
+		t.Error("a truncated file is opened without an error")
 	}
 	// A second walk adds no duplicates.
 	drive(m, m.walk())
@@ -160,9 +162,9 @@ func TestPartsOfRun(t *testing.T) {
 	} {
 		m := browse(t, path, 80, 24)
 		var ids []string
-		for _, it := range m.list.visible {
-			if ids = append(ids, it.ID); it.Run != dir {
-				t.Errorf("%s: the run is %s", path, it.Run)
+		for _, e := range m.list.visible {
+			if ids = append(ids, e.ID); e.Run != dir {
+				t.Errorf("%s: the run is %s", path, e.Run)
 			}
 		}
 		if got := strings.Join(ids, " "); got != want {
@@ -170,10 +172,10 @@ func TestPartsOfRun(t *testing.T) {
 		}
 	}
 	if _, err := OpenSource(filepath.Join(dir, "nowhere")); err == nil {
-		t.Error("what is not there is opened")
+		t.Error("a missing path is opened")
 	}
-	var nothing *NotFoundError
-	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: t.TempDir()}); !errors.As(err, &nothing) {
+	var notFound *NotFoundError
+	if _, err := Print(t.Context(), &bytes.Buffer{}, PrintOptions{Path: t.TempDir()}); !errors.As(err, &notFound) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -194,8 +196,8 @@ func TestAttempts(t *testing.T) {
 	has(t, m, "4 trajectories", "b-3 attempt 1", "b-3 attempt 2")
 	press(m, "j", "enter", "$")
 	has(t, m, "a-2", "the rest of the file is damaged")
-	if it := m.reader.entry; it.Class != trajectories.Submitted {
-		t.Errorf("results.json is not believed: %+v", it)
+	if e := m.reader.entry; e.Class != trajectories.Submitted {
+		t.Errorf("the entry does not have the result in results.json: %+v", e)
 	}
 	// A running attempt is listed beside the one that counts.
 	write(t, filepath.Join(dir, "a-1", "attempts", "2", "journal.jsonl"), string(bytes.Join(lines[:4], nil)))
@@ -217,6 +219,6 @@ func TestMayContain(t *testing.T) {
 	}
 	write(t, path, `{"output":{"base64":"/w=="}}`)
 	if !mayContain(path, "other") {
-		t.Error("what is no UTF-8 is not read")
+		t.Error("a journal with base64 is skipped")
 	}
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// No trajectory controls the terminal: on any page, in the list and as text.
-func TestHostileTrajectory(t *testing.T) {
+// The text of a trajectory cannot control the terminal: on any page, in the list and as text.
+func TestUntrustedTrajectory(t *testing.T) {
 	for _, a := range attacktest.Attacks() {
 		t.Run(a.Name, func(t *testing.T) {
-			it := &Entry{ID: a.Text, Path: "x", Status: a.Text, State: Ended, Verdict: a.Text, Flags: []string{a.Text}, Selected: true}
-			tr := &Trajectory{Timeline: uniform(t, a.Text), Entry: it}
-			m := testView(t, 80, 24)
-			m.list.add(Batch{Entries: []*Entry{it, {ID: "b", State: Broken, Problem: a.Text, Selected: true, Path: "b"}}, Notes: []string{a.Text}})
+			e := &Entry{ID: a.Text, Path: "x", Status: a.Text, State: Ended, Verdict: a.Text, Flags: []string{a.Text}, Selected: true}
+			tr := &Trajectory{Timeline: uniformTimeline(t, a.Text), Entry: e}
+			m := newTestBrowser(t, 80, 24)
+			m.list.add(Batch{Entries: []*Entry{e, {ID: "b", State: Broken, Problem: a.Text, Selected: true, Path: "b"}}, Notes: []string{a.Text}})
 			checkSanitized(t, m)
 			m.reasoning = true
-			m.open(it)
-			m.handleOpened(openedMsg{entry: it, trajectory: tr})
+			m.open(e)
+			m.handleOpened(openedMsg{entry: e, trajectory: tr})
 			for i := range m.reader.pages {
 				m.reader.gotoPage(i)
 				checkSanitized(t, m)
@@ -41,14 +41,14 @@ func TestHostileTrajectory(t *testing.T) {
 				}
 			}
 			if bad := attacktest.FindControl(out.String(), attacktest.LineEnds|attacktest.Colours); bad != "" {
-				t.Errorf("as text it steers: %s", bad)
+				t.Errorf("the printed text controls the terminal: %s", bad)
 			}
 		})
 	}
 }
 
-// uniform is an attempt in which every text is the same.
-func uniform(t *testing.T, text string) *timeline.Timeline {
+// uniformTimeline returns a timeline in which every text is the given one.
+func uniformTimeline(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
 	tl := &timeline.Timeline{}
 	add := func(typ trajectories.Type, data any) {
@@ -66,7 +66,7 @@ func uniform(t *testing.T, text string) *timeline.Timeline {
 	add(trajectories.TypeDecision, trajectories.CommandDecision{Command: text, Decision: trajectories.Decision{Action: "deny", By: text, Reason: text}})
 	add(trajectories.TypeCompaction, trajectories.Compaction{Policy: text, Fallback: text})
 	add(trajectories.TypeScrub, trajectories.Scrub{Error: text})
-	add(trajectories.TypeDiff, trajectories.Diff{Patch: []byte(text), Problem: text, OmittedCount: 1, Omitted: []string{text}})
+	add(trajectories.TypeDiff, trajectories.Diff{Patch: []byte(text), VerifyError: text, OmittedCount: 1, Omitted: []string{text}})
 	add(trajectories.TypeOutcome, trajectories.Outcome{
 		Class: trajectories.Class(text), ExitStatus: text, PartialPatch: []byte(text), Error: text, Hint: text, Stack: text, Warnings: []string{text},
 	})
@@ -86,7 +86,7 @@ func checkSanitized(t *testing.T, m *browser) {
 	t.Helper()
 	shown := m.View().Content
 	if bad := attacktest.FindControl(shown, attacktest.LineEnds|attacktest.Colours); bad != "" {
-		t.Errorf("it steers: %s: %.300q", bad, shown)
+		t.Errorf("the view controls the terminal: %s: %.300q", bad, shown)
 	}
 	for i, line := range strings.Split(shown, "\n") {
 		if w := ansi.StringWidthWc(line); w > m.width || i >= m.height {

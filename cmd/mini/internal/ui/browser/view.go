@@ -42,10 +42,10 @@ func (m *browser) View() tea.View {
 	return v
 }
 
-// readerHeight returns the number of lines for a trajectory.
+// readerHeight returns the number of lines of a page that are visible.
 func (m *browser) readerHeight() int { return max(1, m.height-3) }
 
-// listHeight returns the number of rows of the list.
+// listHeight returns the number of entries that are visible.
 func (m *browser) listHeight() int { return max(1, m.height-4) }
 
 func (m *browser) resize(w, h int) {
@@ -104,10 +104,10 @@ func (m *browser) position() string {
 
 func (m *browser) readerView() []string {
 	r := m.reader
-	name, facts := r.title()
+	name, subtitle := r.title()
 	lines := []string{
 		steps.Bold(terminal.JoinEnds(" "+name, m.position(), m.width)),
-		steps.Faint(terminal.Truncate(" "+steps.OneLine(facts), m.width)),
+		steps.Faint(terminal.Truncate(" "+steps.OneLine(subtitle), m.width)),
 	}
 	if r.err != nil {
 		for _, line := range steps.HardWrap(steps.OneLine(r.err.Error()), m.width-2) {
@@ -121,7 +121,7 @@ func (m *browser) readerView() []string {
 }
 
 // footer returns the lines at the bottom: the prompt, the result of the last key, or the key
-// hints. Errors and hints that are too long for one line take several.
+// hints. Errors and results that are too long for one line take several.
 func (m *browser) footer() []string {
 	switch {
 	case m.prompt != noPrompt && m.promptError != "":
@@ -145,7 +145,7 @@ func (m *browser) footer() []string {
 	return []string{steps.Faint(terminal.Truncate(" "+keys, m.width))}
 }
 
-// maxHintLines bounds the lines of a hint.
+// maxHintLines is the maximum number of lines of an error or result.
 const maxHintLines = 4
 
 func (m *browser) hintLines(c ansi.Color, text string) []string {

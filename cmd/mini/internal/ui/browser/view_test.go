@@ -15,8 +15,8 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// testView is a browser whose commands are run by drive.
-func testView(t *testing.T, w, h int) *browser {
+// newTestBrowser returns a browser of an empty source. The test runs its commands with drive.
+func newTestBrowser(t *testing.T, w, h int) *browser {
 	t.Helper()
 	m := &browser{list: newList(), source: &Source{path: "somewhere", cache: map[string]cachedFile{}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,6 +53,7 @@ func keyOf(key string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r, Text: key}
 }
 
+// drive runs a command and the commands that follow from its messages.
 func drive(m *browser, cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -69,7 +70,7 @@ func drive(m *browser, cmd tea.Cmd) {
 	}
 }
 
-// journal writes an attempt with all kinds of records and returns its path.
+// journal writes the journal of an attempt with many kinds of records and returns its path.
 func journal(t testing.TB, dir, id string, end bool) string {
 	t.Helper()
 	path := filepath.Join(dir, id, "attempts", "1", "journal.jsonl")
@@ -86,25 +87,25 @@ func journal(t testing.TB, dir, id string, end bool) string {
 			t.Fatal(err)
 		}
 	}
-	say := func(role model.Role, c trajectories.Cause, text, reasoning string, actions ...string) {
-		m := trajectories.Message{Cause: c, Actions: actions}
+	addMessage := func(role model.Role, cause trajectories.Cause, text, reasoning string, actions ...string) {
+		m := trajectories.Message{Cause: cause, Actions: actions}
 		m.Role, m.Content, m.Reasoning = role, text, reasoning
 		add(trajectories.TypeMessage, m)
 	}
-	step := func(reply, reasoning, command, output string, code int) {
+	addStep := func(reply, reasoning, command, output string, code int) {
 		add(trajectories.TypeCall, trajectories.Call{Cost: 0.25, Usage: model.Usage{Prompt: 1000, Completion: 50}, RequestCount: 1})
-		say(model.Assistant, trajectories.CauseReply, reply+"\n\n```bash\n"+command+"\n```", reasoning, command)
+		addMessage(model.Assistant, trajectories.CauseReply, reply+"\n\n```bash\n"+command+"\n```", reasoning, command)
 		add(trajectories.TypeExecution, trajectories.Execution{Command: command, Output: []byte(output), Bytes: int64(len(output)), ExitCode: code})
-		say(model.User, trajectories.CauseObservation, "<output>"+output+"</output>", "")
+		addMessage(model.User, trajectories.CauseObservation, "<output>"+output+"</output>", "")
 	}
 	add(trajectories.TypeScrub, trajectories.Scrub{OK: true, Commits: 3})
-	say(model.System, trajectories.CausePrompt, "You fix things.", "")
-	say(model.User, trajectories.CausePrompt, "The needle is lost in "+id+".", "")
-	step("I look.", "Where may it be?", "ls", "hay\nneedle\n\x1b[31mred\x1b[0m\n", 0)
+	addMessage(model.System, trajectories.CausePrompt, "You fix things.", "")
+	addMessage(model.User, trajectories.CausePrompt, "The needle is lost in "+id+".", "")
+	addStep("I look.", "Where may it be?", "ls", "hay\nneedle\n\x1b[31mred\x1b[0m\n", 0)
 	add(trajectories.TypeCall, trajectories.Call{Cost: 0.25, RequestCount: 1})
-	say(model.Assistant, trajectories.CauseReply, "no command", "")
-	say(model.User, trajectories.CauseFormatError, "Write one command.", "")
-	step("I try.", "", "make test", "Traceback: Needle not found\n"+strings.Repeat("line\n", 100), 2)
+	addMessage(model.Assistant, trajectories.CauseReply, "no command", "")
+	addMessage(model.User, trajectories.CauseFormatError, "Write one command.", "")
+	addStep("I try.", "", "make test", "Traceback: Needle not found\n"+strings.Repeat("line\n", 100), 2)
 	if end {
 		add(trajectories.TypePatchCheck, trajectories.PatchCheck{Bytes: 40, Applies: true})
 		patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-hay\n+needle\n"
@@ -138,10 +139,10 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// over returns a browser of a source that has been walked.
+// browse returns a browser of a source that has been walked.
 func browse(t *testing.T, path string, w, h int) *browser {
 	t.Helper()
-	m := testView(t, w, h)
+	m := newTestBrowser(t, w, h)
 	src, err := OpenSource(path)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestListKeys(t *testing.T) {
 	has(t, m, "3 trajectories")
 }
 
-// fill opens a prompt with a key, enters a text and submits it.
+// enterText opens a prompt with a key, enters a text and submits it.
 func enterText(m *browser, key, text string) {
 	press(m, key)
 	m.input.SetValue(text)
@@ -267,7 +268,7 @@ func TestSearch(t *testing.T) {
 	has(t, m, "step 1/3")
 	press(m, "n") // ignoring case
 	has(t, m, "step 3/3", "Needle not found")
-	press(m, "n") // the first again
+	press(m, "n") // the first match again
 	has(t, m, "prompts")
 	press(m, "N")
 	has(t, m, "step 3/3")
@@ -275,17 +276,17 @@ func TestSearch(t *testing.T) {
 	has(t, m, "step 1/3", "Where may it be?")
 }
 
-// reading returns a browser that shows one step.
+// browseStep returns a browser that shows one step.
 func browseStep(t *testing.T, w, h int, s *timeline.Step) *browser {
 	t.Helper()
-	m := testView(t, w, h)
-	it := &Entry{ID: "x", Path: "x", State: Ended}
-	m.open(it)
-	m.handleOpened(openedMsg{entry: it, trajectory: &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{s}}, Entry: it}})
+	m := newTestBrowser(t, w, h)
+	e := &Entry{ID: "x", Path: "x", State: Ended}
+	m.open(e)
+	m.handleOpened(openedMsg{entry: e, trajectory: &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{s}}, Entry: e}})
 	return m
 }
 
-// A match is visible below wrapped lines, and in wrapped or folded lines.
+// A search makes each match visible: below wrapped lines, and in wrapped or folded lines.
 func TestMatchIsVisible(t *testing.T) {
 	text := strings.Repeat(strings.Repeat("long ", 30)+"\n", 8) + "needle 1\nneedle 2\n" + strings.Repeat("short\n", 500) + strings.Repeat("x", 35) + " needle 3\n" + strings.Repeat("short\n", 500)
 	m := browseStep(t, 40, 12, &timeline.Step{Items: []*timeline.Item{{Kind: timeline.Output, Text: text}}})
@@ -307,7 +308,7 @@ func TestMatchIsVisible(t *testing.T) {
 // A search applies to the visible patch or log.
 func TestSearchInPatchAndLog(t *testing.T) {
 	dir := run(t)
-	writeVerdict(t, dir, submitted)
+	writeVerdict(t, dir, submittedPatch)
 	m := browse(t, dir, 100, 24)
 	press(m, "enter", "d")
 	enterText(m, "/", "+needle")
@@ -317,13 +318,13 @@ func TestSearchInPatchAndLog(t *testing.T) {
 	press(m, "t")
 	enterText(m, "/", "failed test_x")
 	has(t, m, "test log", "FAILED test_x", `"failed test_x"`)
-	press(m, "n") // the same again
+	press(m, "n") // the only match again
 	has(t, m, "FAILED test_x", `"failed test_x"`)
 	press(m, "esc", "n")
 	has(t, m, "prompts", `"failed test_x" not found in this trajectory`)
 }
 
-// A file that has become shorter is read again.
+// The reader handles a trajectory that has become shorter.
 func TestShorterFile(t *testing.T) {
 	m := browse(t, filepath.Join(run(t), "a-1"), 100, 24)
 	enterText(m, "/", "patch")
@@ -335,7 +336,7 @@ func TestShorterFile(t *testing.T) {
 	has(t, m, "prompts", "not found in this trajectory")
 }
 
-// A reload keeps the step, and the end is followed.
+// After a reload the reader stays on its step, or at the end if the end was visible.
 func TestReloadAndFollow(t *testing.T) {
 	dir := run(t)
 	m := browse(t, filepath.Join(dir, "b-3"), 100, 40)
@@ -350,7 +351,7 @@ func TestReloadAndFollow(t *testing.T) {
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 120}) // the end is visible
 	press(m, "G")
 	write(t, path, string(data))
-	drive(m, m.read(m.reader.entry))
+	drive(m, m.readTrajectory(m.reader.entry))
 	has(t, m, "outcome: submitted")
 	press(m, "g", "1", "enter", "R")
 	has(t, m, "step 1/3")

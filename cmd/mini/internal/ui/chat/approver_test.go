@@ -11,7 +11,7 @@ import (
 	"github.com/minibench/mini/agent/events"
 )
 
-// scriptedFrontend gives these answers one after the other.
+// scriptedFrontend answers the questions with answers, in order, and then quits.
 type scriptedFrontend struct {
 	answers []string
 	asked   []Question
@@ -35,24 +35,24 @@ func TestHumanModeInterruptsSubagent(t *testing.T) {
 		mode    Mode
 		answers []string
 		child   bool
-		text    string // of the question; "" if none is asked
-		ends    bool
+		text    string // text of the question; "" if none is asked
+		ends    bool   // the agent or subagent is interrupted
 		want    agent.DecisionAction
 	}{
-		{"a child, before", Human, nil, true, "", true, ""},
-		{"a child may run", Confirm, []string{""}, true, "Run this command of a subagent? [Y/n]", false, agent.Allow},
-		{"the agent, before", Human, nil, false, "", false, agent.Deny},
+		{"a subagent in human mode", Human, nil, true, "", true, ""},
+		{"a subagent in confirm mode", Confirm, []string{""}, true, "Run this command of a subagent? [Y/n]", false, agent.Allow},
+		{"the agent in human mode", Human, nil, false, "", false, agent.Deny},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			front := &scriptedFrontend{answers: tt.answers}
-			s := New(Config{Frontend: front, Mode: tt.mode})
+			frontend := &scriptedFrontend{answers: tt.answers}
+			s := New(Config{Frontend: frontend, Mode: tt.mode})
 			defer s.Close()
-			d, err := s.Decide(t.Context(), agent.ApprovalRequest{Command: "ls", Child: tt.child})
+			d, err := s.Decide(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: tt.child})
 			if errors.Is(err, agent.ErrInterrupted) != tt.ends || !tt.ends && err != nil || d.Action != tt.want {
 				t.Errorf("%+v, %v", d, err)
 			}
 			text := ""
-			for _, q := range front.asked {
+			for _, q := range frontend.asked {
 				text += q.Text
 			}
 			if text != tt.text {
@@ -62,9 +62,9 @@ func TestHumanModeInterruptsSubagent(t *testing.T) {
 	}
 }
 
-// Changing the mode does not answer the question: it is asked again.
+// A slash command that changes the mode does not answer a question: the question is asked again.
 func TestModeChangeKeepsQuestion(t *testing.T) {
-	tree := fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}
+	snapshot := fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}
 	for _, mode := range []Mode{Confirm, Yolo, Human} {
 		for _, kind := range []struct {
 			name string
@@ -75,8 +75,8 @@ func TestModeChangeKeepsQuestion(t *testing.T) {
 				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
 				return d.Action, err
 			}, agent.Deny},
-			{"a command of a child", func(s *Session) (any, error) {
-				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", Child: true}, "", nil)
+			{"a command of a subagent", func(s *Session) (any, error) {
+				d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls", FromChild: true}, "", nil)
 				return d.Action, err
 			}, agent.Deny},
 			{"the task", func(s *Session) (any, error) { return s.ReadTask(t.Context(), Question{Text: "What?"}) }, "n"},
@@ -87,18 +87,19 @@ func TestModeChangeKeepsQuestion(t *testing.T) {
 				return raised, err
 			}, false},
 		} {
-			front := &scriptedFrontend{answers: []string{"/" + mode.String(), "/c", "/y", "/u", "/" + mode.String(), "n"}}
-			s := New(Config{Frontend: front, Mode: Confirm, Snapshot: tree})
+			frontend := &scriptedFrontend{answers: []string{"/" + mode.String(), "/c", "/y", "/u", "/" + mode.String(), "n"}}
+			s := New(Config{Frontend: frontend, Mode: Confirm, Snapshot: snapshot})
 			got, err := kind.ask(s)
-			if err != nil || got != kind.want || len(front.asked) != len(front.answers) || s.currentMode() != mode {
-				t.Errorf("%s, to %s: %v, %v after %d questions, in %s mode", kind.name, mode, got, err, len(front.asked), s.currentMode())
+			if err != nil || got != kind.want || len(frontend.asked) != len(frontend.answers) || s.currentMode() != mode {
+				t.Errorf("%s, to %s: %v, %v after %d questions, in %s mode",
+					kind.name, mode, got, err, len(frontend.asked), s.currentMode())
 			}
 			s.Close()
 		}
 	}
 }
 
-// fixedSnapshot has fixed changes and cannot undo them.
+// fixedSnapshot returns fixed changes and cannot undo them.
 type fixedSnapshot struct{ changes Changes }
 
 func (t fixedSnapshot) Diff(context.Context) (Changes, error) { return t.changes, nil }
@@ -106,7 +107,7 @@ func (fixedSnapshot) Undo(context.Context, Changes) (string, error) {
 	return "", errors.New("taken back")
 }
 
-// All questions accept yes, no and Enter in the same way, and ask again after other texts.
+// All yes-or-no questions accept yes, no and Enter in the same way.
 func TestYesNo(t *testing.T) {
 	decide := func(s *Session) string {
 		d, err := s.askConfirm(t.Context(), agent.ApprovalRequest{Command: "ls"}, "", nil)
@@ -145,13 +146,14 @@ func TestYesNo(t *testing.T) {
 		{"undo", undo, []string{"no"}, "<nil>", false},
 		{"undo", undo, []string{"u", "/undo", "Yes"}, "<nil>", true},
 	} {
-		front, tree := &scriptedFrontend{answers: tt.answers}, &undoableSnapshot{fixedSnapshot: fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}}
-		s := New(Config{Frontend: front, Snapshot: tree, ConfirmExit: true, Inbox: agent.NewInbox()})
+		frontend := &scriptedFrontend{answers: tt.answers}
+		snapshot := &undoableSnapshot{fixedSnapshot: fixedSnapshot{Changes{Patch: "+a", Summary: "1 file changed"}}}
+		s := New(Config{Frontend: frontend, Snapshot: snapshot, ConfirmExit: true, Inbox: agent.NewInbox()})
 		got := tt.ask(s)
-		if got != tt.want || tree.done != tt.undone || len(front.asked) != len(tt.answers) {
-			t.Errorf("%s, %q: %q, undone %t, after %d questions", tt.name, tt.answers, got, tree.done, len(front.asked))
+		if got != tt.want || snapshot.undone != tt.undone || len(frontend.asked) != len(tt.answers) {
+			t.Errorf("%s, %q: %q, undone %t, after %d questions", tt.name, tt.answers, got, snapshot.undone, len(frontend.asked))
 		}
-		for _, q := range front.asked {
+		for _, q := range frontend.asked {
 			if want := map[bool]string{true: "[y/N]", false: "[Y/n]"}[tt.name == "undo"]; !strings.HasSuffix(q.Text, " "+want) {
 				t.Errorf("%q does not end with %s", q.Text, want)
 			}
@@ -163,10 +165,10 @@ func TestYesNo(t *testing.T) {
 // undoableSnapshot records that its changes were undone.
 type undoableSnapshot struct {
 	fixedSnapshot
-	done bool
+	undone bool
 }
 
 func (u *undoableSnapshot) Undo(context.Context, Changes) (string, error) {
-	u.done = true
+	u.undone = true
 	return "Undone.", nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
-// ask asks a question until the answer is not a slash command, which it executes. A change of
-// mode does not answer the question, except for AskCommand: outside of human mode that
-// question is withdrawn and the answer is empty. The error is ErrQuit, ErrInterrupted or the
-// cause of ctx.
+// ask asks a question and returns the answer. If the user enters a slash command, ask executes
+// it and asks again. A change of the mode ends only the question AskCommand, with an empty
+// answer: outside of human mode the user does not write commands. The error is ErrQuit,
+// ErrInterrupted or the cause of ctx.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	for {
 		text, err := s.askOnce(ctx, q)
@@ -47,7 +47,7 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	}
 }
 
-// askYesNo asks a yes-or-no question.
+// askYesNo asks a yes-or-no question until the answer is one of them.
 func (s *Session) askYesNo(ctx context.Context, q Question, defaultYes bool) (bool, error) {
 	for {
 		text, err := s.ask(ctx, q)
@@ -61,7 +61,7 @@ func (s *Session) askYesNo(ctx context.Context, q Question, defaultYes bool) (bo
 	}
 }
 
-// askOnce shows a question once, after all earlier events have been shown.
+// askOnce asks a question once. It first waits until all earlier events have been shown.
 func (s *Session) askOnce(ctx context.Context, q Question) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +91,7 @@ func (s *Session) askOnce(ctx context.Context, q Question) (string, error) {
 	return "", err
 }
 
-// markQuit records that the user has quit.
+// markQuit records that the user has quit, and returns ErrQuit.
 func (s *Session) markQuit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Session) markQuit() error {
 	return ErrQuit
 }
 
-// attemptError maps ErrQuit and ErrInterrupted to the error that ends the attempt.
+// attemptError maps ErrQuit and ErrInterrupted to agent.ErrInterrupted, which ends the attempt.
 func attemptError(err error) error {
 	if errors.Is(err, ErrQuit) || errors.Is(err, ErrInterrupted) {
 		return agent.ErrInterrupted
@@ -107,8 +107,8 @@ func attemptError(err error) error {
 	return err
 }
 
-// askOrQuit asks a question at which Ctrl-C has no other meaning than to quit: the second
-// Ctrl-C in a row quits.
+// askOrQuit asks a question. After the first Ctrl-C it asks again; a second Ctrl-C in a row
+// quits.
 func (s *Session) askOrQuit(ctx context.Context, q Question) (string, error) {
 	text, err := s.ask(ctx, q)
 	if !errors.Is(err, ErrInterrupted) {

@@ -10,14 +10,15 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
-// ErrNoSnapshot means that the files were not recorded at the start of the session.
+// ErrNoSnapshot means that mini could not record the files at the start of the session.
 var ErrNoSnapshot = errors.New("it needs a git repository on this machine")
 
 // diffTimeout bounds the diff at the end of a session.
 const diffTimeout = time.Minute
 
-// ConfirmChanges shows the changes at the end of a session. After a submission it asks whether
-// to keep or undo them. It reports whether the user has decided.
+// ConfirmChanges ends a session: after a submission it shows the changes and asks whether to
+// keep or undo them, else it prints how to undo them. It reports whether the user has kept or
+// undone them.
 func (s *Session) ConfirmChanges(ctx context.Context, submitted bool) (decided bool) {
 	if s.Snapshot == nil {
 		return false
@@ -51,7 +52,7 @@ func (s *Session) ConfirmChanges(ctx context.Context, submitted bool) (decided b
 		keep, ok := ask.ParseYesNo(text, true)
 		switch {
 		case ok && !keep, isAbbreviation(text, "undo"):
-			return s.restore(ctx, changes)
+			return s.undoChanges(ctx, changes)
 		case ok, isAbbreviation(text, "keep"):
 			s.notify("The changes are kept.")
 			return true
@@ -63,7 +64,8 @@ func (s *Session) ConfirmChanges(ctx context.Context, submitted bool) (decided b
 	}
 }
 
-// currentChanges returns the changes of the session; if there are none, it tells the user why.
+// currentChanges returns the changes of the session. If there are none or they are unknown, it
+// tells the user and returns false.
 func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	var changes Changes
 	err := ErrNoSnapshot
@@ -74,15 +76,15 @@ func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	case err != nil:
 		s.notifyError("The changes cannot be shown: %v", err)
 	case changes.IsEmpty():
-		s.notify("Nothing has changed since %s.", cmp.Or(changes.Since, "the session began"))
+		s.notify("Nothing has changed since %s.", cmp.Or(changes.SinceName, "the session began"))
 	default:
 		return changes, true
 	}
 	return Changes{}, false
 }
 
-// restore undoes the changes. It reports whether that succeeded.
-func (s *Session) restore(ctx context.Context, seen Changes) bool {
+// undoChanges undoes the changes that the user has seen. It reports whether that succeeded.
+func (s *Session) undoChanges(ctx context.Context, seen Changes) bool {
 	text, err := s.Snapshot.Undo(ctx, seen)
 	if err != nil {
 		s.notifyError("Not all changes were undone: %v", err)

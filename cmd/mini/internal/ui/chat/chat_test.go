@@ -14,7 +14,7 @@ func TestParseLimits(t *testing.T) {
 	now := agent.Limits{Steps: 10, Cost: 3}
 	for _, tt := range []struct {
 		text  string
-		steps bool // the step limit was reached
+		steps bool // the step limit, not the cost limit, was reached
 		want  agent.Limits
 		bad   bool
 	}{
@@ -68,7 +68,7 @@ func TestSlashCommandsAndTexts(t *testing.T) {
 	}
 	for _, text := range []string{"", "y", "//y", "/usr/bin/env", "/y please", "see /h", "/etc/hosts is wrong", "/3"} {
 		if got, ok := parseSlash(text); ok {
-			t.Errorf("%q is taken for %v", text, got.action)
+			t.Errorf("%q is parsed as action %v", text, got.action)
 		}
 	}
 	for text, want := range map[string]string{"//etc": "/etc", "/etc/hosts": "/etc/hosts", "x //y": "x //y"} {

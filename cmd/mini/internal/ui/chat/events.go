@@ -7,18 +7,18 @@ import (
 	"github.com/minibench/mini/agent/events"
 )
 
-// Watch shows the events of a subscription until it or ctx ends. The caller subscribes before
-// the agent starts, and waits for Watch to return.
+// Watch shows the events of a subscription until the subscription or ctx ends. The caller
+// subscribes before the agent starts, and waits for Watch to return.
 func (s *Session) Watch(ctx context.Context, sub *events.Subscription) {
-	defer s.updateProgress(func() { s.watchEnded = true })
+	defer s.updateShown(func() { s.watchEnded = true })
 	for e := range sub.All(ctx) {
 		s.trackEvent(e.Event)
 		s.Frontend.ShowEvent(e)
-		s.updateProgress(func() { s.lastShown = e.Seq })
+		s.updateShown(func() { s.lastShown = e.Seq })
 	}
 }
 
-// trackEvent updates the status line from an event.
+// trackEvent updates the status line with an event.
 func (s *Session) trackEvent(e events.Event) {
 	switch e := e.(type) {
 	case events.RunStarted:
@@ -43,7 +43,7 @@ func (s *Session) trackEvent(e events.Event) {
 	}
 }
 
-// updateState changes the state and shows it.
+// updateState changes the state and shows it in the status line.
 func (s *Session) updateState(change func(*State)) {
 	s.mu.Lock()
 	change(&s.state)
@@ -63,19 +63,19 @@ func (s *Session) waitUntilShown(ctx context.Context) {
 	if !s.Events.HasSubscribers() {
 		return
 	}
-	newest := s.Events.LastSeq()
-	defer context.AfterFunc(ctx, func() { s.updateProgress(func() {}) })()
+	lastPublished := s.Events.LastSeq()
+	defer context.AfterFunc(ctx, func() { s.updateShown(func() {}) })()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.lastShown < newest && !s.watchEnded && ctx.Err() == nil {
-		s.progressed.Wait()
+	for s.lastShown < lastPublished && !s.watchEnded && ctx.Err() == nil {
+		s.shownChanged.Wait()
 	}
 }
 
-// updateProgress changes which events have been shown, and wakes waitUntilShown.
-func (s *Session) updateProgress(note func()) {
+// updateShown calls change with the lock held, and then wakes waitUntilShown.
+func (s *Session) updateShown(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	note()
-	s.progressed.Broadcast()
+	change()
+	s.shownChanged.Broadcast()
 }

@@ -1,6 +1,6 @@
 // Package chat runs an interactive session of a user with an agent: it decides which commands
-// may run, asks the user, and executes slash commands. A Frontend draws it; there are two:
-// package plain for any terminal, and package term.
+// may run, asks the user, and executes slash commands. A Frontend displays the session. Package
+// plain has one for any terminal, package term one that redraws part of the screen.
 package chat
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Frontend displays a session and reads the user's answers. Its methods are called by several
-// goroutines; Ask by one at a time.
+// Frontend displays a session and reads the user's answers. Several goroutines call its methods,
+// but only one at a time calls Ask.
 type Frontend interface {
-	// Ask waits for an answer, while events continue to be shown. It returns ErrQuit if the
-	// user quits or the input ends, ErrInterrupted for Ctrl-C, and the cause of ctx when ctx
-	// ends, which withdraws the question.
+	// Ask asks a question and waits for the answer, while events continue to be shown. It
+	// returns ErrQuit if the user quits or the input ends, and ErrInterrupted for Ctrl-C. When
+	// ctx ends, Ask withdraws the question and returns the cause of ctx.
 	Ask(ctx context.Context, q Question) (string, error)
 	// ShowEvent shows an event of the agent. Calls are serialized.
 	ShowEvent(e events.Envelope)
@@ -33,13 +33,13 @@ var (
 	ErrInterrupted = errors.New("interrupted at a question")
 )
 
-// QuestionKind identifies a question, for frontends that render kinds differently.
+// QuestionKind identifies a question. Frontends render some kinds differently.
 type QuestionKind int
 
 // The kinds of questions.
 const (
-	AskTask        QuestionKind = iota // the task; a text of several lines
-	AskConfirm                         // run a command? "" is yes; any other text is no, with the reason
+	AskTask        QuestionKind = iota // the task; the answer may have several lines
+	AskConfirm                         // run a command? "" and "y" are yes; any other text rejects it, as the reason
 	AskCommand                         // the user's command, in human mode
 	AskMessage                         // a message to the model after an interrupt; "" sends none
 	AskLimit                           // new limits after one was reached; "" ends the session
@@ -53,13 +53,13 @@ type Question struct {
 	Kind QuestionKind
 	// Text is the question, on one line. Hint explains the possible answers.
 	Text, Hint string
-	// Command is the command that AskConfirm is about; Reason is why it needs confirmation.
+	// Command is the command to confirm, for AskConfirm. Reason says why it needs confirmation.
 	Command, Reason string
 	// Multiline accepts an answer of several lines. AskTask always accepts them.
 	Multiline bool
-	// Answers are the possible answers, the default first; empty for free text.
+	// Answers lists the possible answers, the default first; it is empty for free text.
 	Answers []string
-	// Secret answers are neither shown nor stored in the history.
+	// Secret marks an answer that is neither shown nor stored in the history.
 	Secret bool
 }
 
@@ -78,7 +78,7 @@ type State struct {
 	Model string
 	Step  int
 	Cost  model.Cost
-	// Unpriced means that Cost lacks calls without a known price.
+	// Unpriced means that Cost does not include some calls, whose price is unknown.
 	Unpriced bool
 	Usage    model.Usage
 	// StepLimit and CostLimit are 0 if unlimited.
@@ -91,13 +91,13 @@ type State struct {
 	ShowThinking bool
 }
 
-// Mode says who decides on commands.
+// Mode says who writes the commands and who approves them.
 type Mode int
 
 // The modes, in the order in which Shift-Tab cycles through them.
 const (
 	Confirm Mode = iota // the model writes commands, the user approves each
-	Yolo                // commands run without approval
+	Yolo                // the model writes commands, which run without approval
 	Human               // the user writes the commands
 )
 
@@ -109,14 +109,14 @@ type InputHandler interface {
 	// Input handles a line entered while no question is open: a slash command is executed, any
 	// other text is sent to the agent.
 	Input(text string)
-	// Interrupt handles Ctrl-C while no question is open. A question opened in the meantime is
-	// withdrawn with ErrInterrupted.
+	// Interrupt handles Ctrl-C while no question is open. If a question has been opened in the
+	// meantime, Interrupt withdraws it with ErrInterrupted.
 	Interrupt()
 	// Hangup handles the loss of the terminal.
 	Hangup()
 }
 
-// SlashCommand is a command of the user to mini.
+// SlashCommand is a command to mini itself that the user enters instead of an answer.
 type SlashCommand struct {
 	Name        string // for example "/y"
 	LongName    string // for example "/yolo"; may be empty

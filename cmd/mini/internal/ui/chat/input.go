@@ -19,12 +19,13 @@ func (s *Session) Input(text string) {
 	case cmd.action == actionMultiline, cmd.action == actionUndo:
 		s.notifyError("%s works only at a question; Ctrl-C interrupts the agent and asks one.", cmd.Name)
 	default:
-		s.background.Go(func() { s.runSlash(s.ctx, cmd) }) // a diff is slow
+		s.background.Go(func() { s.runSlash(s.ctx, cmd) }) // Input must not block, and /diff may be slow
 	}
 }
 
-// Interrupt implements InputHandler. A second interrupt before the question of the first one
-// aborts the attempt. At an open question, the answer is ErrInterrupted.
+// Interrupt implements InputHandler. It interrupts the agent, which then asks for a message to
+// the model; a second interrupt before that question aborts the attempt. If any question is
+// open, Interrupt withdraws it with ErrInterrupted instead.
 func (s *Session) Interrupt() {
 	s.mu.Lock()
 	cancelQuestion, second := s.cancelQuestion, s.interrupting
@@ -42,15 +43,15 @@ func (s *Session) Interrupt() {
 	}
 }
 
-// Hangup implements InputHandler: it ends the attempt gracefully; no more questions are asked.
+// Hangup implements InputHandler. It ends the attempt gracefully and without further questions.
 func (s *Session) Hangup() {
 	s.mu.Lock()
 	s.quit = true
-	open := s.cancelQuestion
+	cancelQuestion := s.cancelQuestion
 	s.mu.Unlock()
 	s.Inbox.Abort()
-	if open != nil {
-		open(agent.ErrInterrupted)
+	if cancelQuestion != nil {
+		cancelQuestion(agent.ErrInterrupted)
 	}
 }
 

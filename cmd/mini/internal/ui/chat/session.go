@@ -12,12 +12,12 @@ import (
 // Config configures a Session. Frontend and Inbox are required.
 type Config struct {
 	Frontend Frontend
-	// Inbox passes messages to the agent; it is the one in its agent.Session.
+	// Inbox passes messages to the agent. It must be the Inbox of the agent.Session.
 	Inbox *agent.Inbox
 	// Events is the bus that the agent publishes to; if nil, no events are shown.
 	Events *events.Bus
-	// Policy decides before the mode does; may be nil. Its default decisions are left to the
-	// mode.
+	// Policy decides before the mode does; may be nil. The mode decides on commands that no
+	// rule of the policy matches.
 	Policy agent.Approver
 	// Snapshot compares the user's files with the start of the session; nil if that is not
 	// possible.
@@ -26,19 +26,19 @@ type Config struct {
 	Mode Mode
 	// ConfirmExit asks at the end for a new task, and whether to keep the changes.
 	ConfirmExit bool
-	// NonInteractive means that there is no user to ask: every question gets the answer that ends
-	// it.
+	// NonInteractive means that there is no user to ask: commands that need an approval are
+	// denied, limits are not raised, and a submission ends the session.
 	NonInteractive bool
-	// State is the state before the first event.
+	// State is the initial state of the status line.
 	State State
 }
 
-// Snapshot is the user's files at the start of the session.
+// Snapshot records the user's files at the start of the session.
 type Snapshot interface {
 	// Diff returns the changes since the snapshot; Changes.Patch is empty if there are none.
 	Diff(ctx context.Context) (Changes, error)
-	// Undo restores the files, except those that changed after seen was taken. It returns a
-	// summary for the user.
+	// Undo restores the files, except those that have changed since Diff returned seen. It
+	// returns a summary for the user.
 	Undo(ctx context.Context, seen Changes) (string, error)
 }
 
@@ -49,8 +49,9 @@ type Changes struct {
 	Summary string
 	// TreeID identifies the compared state, for Snapshot.Undo.
 	TreeID string
-	// Since is the event that changes are counted from.
-	Since string
+	// SinceName names the start of the comparison in messages to the user; empty if that is the
+	// start of the session.
+	SinceName string
 }
 
 // IsEmpty reports whether nothing has changed.
@@ -68,11 +69,11 @@ type Session struct {
 	state State
 	// cancelQuestion withdraws the open question; nil if none is open.
 	cancelQuestion context.CancelCauseFunc
-	interrupting   bool       // Ctrl-C was pressed and its question is not open yet
+	interrupting   bool       // Ctrl-C was pressed, and the question after it is not open yet
 	quit           bool       // the user has quit
 	lastShown      uint64     // sequence number of the last event shown
 	watchEnded     bool       // Watch has returned
-	progressed     *sync.Cond // signals changes of lastShown and watchEnded
+	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded
 }
 
 var (
@@ -84,7 +85,7 @@ var (
 // New returns a session. The caller calls Watch, and Close at the end.
 func New(c Config) *Session {
 	s := &Session{Config: c, state: c.State}
-	s.progressed = sync.NewCond(&s.mu)
+	s.shownChanged = sync.NewCond(&s.mu)
 	s.state.Mode = c.Mode
 	s.Frontend.SetState(s.state)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -117,18 +118,18 @@ func (s *Session) currentMode() Mode {
 }
 
 // setMode changes the mode. It reports whether the mode was different.
-func (s *Session) setMode(m Mode) bool {
+func (s *Session) setMode(mode Mode) bool {
 	s.mu.Lock()
 	previous := s.state.Mode
-	s.state.Mode = m
+	s.state.Mode = mode
 	state := s.state
 	s.mu.Unlock()
-	if previous == m {
-		s.notify("Already in %s mode.", m)
+	if previous == mode {
+		s.notify("Already in %s mode.", mode)
 		return false
 	}
 	s.Frontend.SetState(state)
-	s.notify("Switched to %s mode: %s.", m, modeDescriptions[m])
+	s.notify("Switched to %s mode: %s.", mode, modeDescriptions[mode])
 	return true
 }
 

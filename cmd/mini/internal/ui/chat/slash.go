@@ -31,7 +31,7 @@ type slashCommand struct {
 	SlashCommand
 	action action
 	mode   Mode
-	typo   string // the typed text, for actionUnknown
+	typed  string // the text that the user typed, for actionUnknown
 }
 
 // commands returns the slash commands in the order of the help.
@@ -59,10 +59,10 @@ func SlashCommands() []SlashCommand {
 	return all
 }
 
-// slashPattern matches slash commands, known or not, but no paths and sentences.
+// slashPattern matches known and unknown slash commands, but not paths or sentences.
 var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
 
-// parseSlash parses a text as a slash command; false if it is none.
+// parseSlash parses a text as a slash command. It returns false for other texts.
 func parseSlash(text string) (slashCommand, bool) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	if !slashPattern.MatchString(word) {
@@ -73,10 +73,11 @@ func parseSlash(text string) (slashCommand, bool) {
 			return c, true
 		}
 	}
-	return slashCommand{typo: word}, true
+	return slashCommand{typed: word}, true
 }
 
-// unescape removes the first of two leading slashes.
+// unescape removes the first of two leading slashes, with which the user marks a text that is
+// not a slash command.
 func unescape(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]
@@ -84,12 +85,12 @@ func unescape(text string) string {
 	return text
 }
 
-// runSlash executes a slash command that does not depend on the question. It reports whether
-// the mode has changed.
-func (s *Session) runSlash(ctx context.Context, c slashCommand) bool {
-	switch c.action {
+// runSlash executes a slash command. It reports whether the mode has changed. The callers handle
+// the commands that depend on the open question: /multiline, /undo and /quit.
+func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
+	switch cmd.action {
 	case actionMode:
-		return s.setMode(c.mode)
+		return s.setMode(cmd.mode)
 	case actionHelp:
 		s.notify("%s", helpText())
 	case actionDiff:
@@ -99,28 +100,29 @@ func (s *Session) runSlash(ctx context.Context, c slashCommand) bool {
 		}
 	case actionThinking:
 		s.updateState(func(st *State) { st.ShowThinking = !st.ShowThinking })
-		s.notify("%s", map[bool]string{true: "Reasoning is shown.", false: "Reasoning is hidden."}[s.currentState().ShowThinking])
+		notices := map[bool]string{true: "Reasoning is shown.", false: "Reasoning is hidden."}
+		s.notify("%s", notices[s.currentState().ShowThinking])
 	case actionState:
 		s.notify("%s", s.currentState().StatusLine())
 	case actionUnknown:
-		s.notifyError("%s", unknownSlash(c.typo))
+		s.notifyError("%s", unknownSlash(cmd.typed))
 	}
 	return false
 }
 
-func unknownSlash(typo string) string {
+func unknownSlash(typed string) string {
 	var names []string
 	for _, c := range commands() {
 		names = append(names, c.Name, c.LongName)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return n == "" })
-	line := fmt.Sprintf("Unknown command %s", text.Printable(typo))
-	if near := configs.ClosestName(typo, names); near != "" {
-		line += "; did you mean " + near + "?"
+	message := fmt.Sprintf("Unknown command %s", text.Printable(typed))
+	if suggestion := configs.ClosestName(typed, names); suggestion != "" {
+		message += "; did you mean " + suggestion + "?"
 	} else {
-		line += "."
+		message += "."
 	}
-	return line + " /h lists the commands; /" + text.Printable(typo) + " sends it to the model."
+	return message + " /h lists the commands; /" + text.Printable(typed) + " sends it to the model."
 }
 
 func helpText() string {

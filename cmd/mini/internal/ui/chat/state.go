@@ -10,7 +10,7 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// StatusLine formats the state as one line.
+// StatusLine formats the state as one line without colours.
 func (s State) StatusLine() string {
 	parts := []string{s.Mode.String()}
 	if s.Model != "" {
@@ -27,7 +27,8 @@ func (s State) StatusLine() string {
 	if s.CostLimit > 0 {
 		cost += fmt.Sprintf(" of $%.2f", s.CostLimit)
 	}
-	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", timeline.FormatCount(s.Usage.Prompt), timeline.FormatCount(s.Usage.Completion)))
+	in, out := timeline.FormatCount(s.Usage.Prompt), timeline.FormatCount(s.Usage.Completion)
+	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", in, out))
 	if !s.Started.IsZero() {
 		parts = append(parts, timeline.FormatDuration(time.Since(s.Started)))
 	}

@@ -13,29 +13,29 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// board is the state of a run, folded from its events. It stores untrusted text unchanged;
-// drawing sanitizes it.
+// board is the state of a run, computed from its events. It stores untrusted text unchanged; the
+// methods that draw sanitize it.
 type board struct {
-	start          time.Time // of the run
-	total          int       // instances to run
-	skipped        int       // had a result before this run
-	done           int
-	classCounts    map[trajectories.Class]int
-	verdictCounts  map[verdicts.Class]int    // number of instances by verdict
-	latestVerdicts map[string]verdicts.Class // by instance name
-	evaluating     map[string]bool           // instances under evaluation
-	retries        int                       // failed attempts that were or will be retried
-	cost           float64                   // of finished attempts, in US dollars
-	unpriced       bool                      // the price of some calls is unknown
+	start          time.Time                  // start of the run
+	total          int                        // number of instances to run
+	skipped        int                        // number of instances that had a result before this run
+	done           int                        // number of instances that have ended
+	classCounts    map[trajectories.Class]int // number of instances that have ended, by outcome class
+	verdictCounts  map[verdicts.Class]int     // number of evaluated instances, by verdict
+	latestVerdicts map[string]verdicts.Class  // newest verdict, by instance name
+	evaluating     map[string]bool            // instances under evaluation
+	retries        int                        // number of failed attempts that were or will be retried
+	cost           float64                    // cost of finished attempts, in US dollars
+	unpriced       bool                       // the price of some calls is unknown
 	workers        []worker
-	workerIndex    map[string]int  // instance name -> index in workers
-	ended          map[string]bool // instances without further retries
-	pulls          []runner.PullState
-	log            []logEntry // newest last
-	warned         map[string]bool
-	maxNameWidth   int    // of the instance names so far, in bytes
-	message        string // the last message of ShowMessage
-	// halted is Pause or Drain after such an order, else empty.
+	workerIndex    map[string]int     // index in workers, by instance name
+	ended          map[string]bool    // instances that have ended and will not be retried
+	pulls          []runner.PullState // pulls in progress, in the order in which they began
+	log            []logEntry         // newest last
+	warned         map[string]bool    // logged warnings, by report.MessagePattern
+	maxNameLen     int                // length of the longest instance name so far, in bytes
+	message        string             // the last message of ShowMessage
+	// halted is Pause or Drain while the run is paused or draining, else empty.
 	halted runner.Action
 }
 
@@ -45,23 +45,23 @@ type worker struct {
 	instanceID string // the instance id
 	attempt    int
 	phase      runner.Phase
-	phaseStart time.Time // start of the phase
-	image      string    // image of the sandbox being started
+	phaseStart time.Time
+	image      string // image of the sandbox being started
 	step       int
 	cost       float64
-	command    string // the running or last command
-	isRunning  bool   // the command is running
+	command    string // the running command, or the last one
+	isRunning  bool   // command is running
 }
 
 // logEntry is a line of the log: a finished attempt, a verdict, a warning or an order.
 type logEntry struct {
 	at         time.Time
 	name       string
-	instanceID string // the instance id; set for finished attempts only
+	instanceID string // the instance id; set only for finished attempts
 	attempt    int
-	class      trajectories.Class // empty for warnings and verdicts
-	verdict    verdicts.Class
-	retry      bool
+	class      trajectories.Class // outcome of a finished attempt, else empty
+	verdict    verdicts.Class     // set only for verdicts
+	retry      bool               // the attempt or evaluation is retried
 	text       string
 }
 
@@ -74,7 +74,8 @@ const (
 
 func newBoard() *board {
 	return &board{
-		classCounts: map[trajectories.Class]int{}, verdictCounts: map[verdicts.Class]int{}, evaluating: map[string]bool{}, latestVerdicts: map[string]verdicts.Class{},
+		classCounts: map[trajectories.Class]int{}, verdictCounts: map[verdicts.Class]int{},
+		latestVerdicts: map[string]verdicts.Class{}, evaluating: map[string]bool{},
 		workerIndex: map[string]int{}, ended: map[string]bool{}, warned: map[string]bool{},
 	}
 }
@@ -88,10 +89,11 @@ func (b *board) handleEvent(e runner.Event) {
 	case runner.AttemptStarted:
 		w := b.rowOf(e.TaskID())
 		delete(b.ended, e.TaskID())
-		*w = worker{name: e.TaskID(), instanceID: e.Instance, attempt: e.Attempt, phase: runner.Starting, phaseStart: e.Time}
-		b.maxNameWidth = max(b.maxNameWidth, len(e.TaskID()))
+		*w = worker{name: e.TaskID(), instanceID: e.Instance, attempt: e.Attempt, phase: runner.PhaseStarting, phaseStart: e.Time}
+		b.maxNameLen = max(b.maxNameLen, len(e.TaskID()))
 	case runner.AttemptResumed:
-		// The outcome includes the cost of the interrupted run; this run did not spend it.
+		// Later the cost of the outcome is added, which includes what the interrupted run has
+		// spent. Subtract that here: this run has not spent it.
 		b.cost -= e.Cost
 		w := b.rowOf(e.TaskID())
 		w.step, w.cost = e.Step, e.Cost
@@ -101,7 +103,7 @@ func (b *board) handleEvent(e runner.Event) {
 		for _, text := range e.Warnings {
 			b.addWarning(e, text)
 		}
-	case runner.Step:
+	case runner.CommandFinished:
 		w := b.rowOf(e.TaskID())
 		w.step, w.cost, w.isRunning = e.Step, e.Cost, false
 	case runner.FormatError:
@@ -110,23 +112,23 @@ func (b *board) handleEvent(e runner.Event) {
 		b.handlePull(e)
 	case runner.Warning:
 		b.addWarning(e, e.Text)
-	case runner.Controlled:
+	case runner.ControlApplied:
 		b.handleControl(e)
 	case runner.SandboxKept:
 		b.addLog(logEntry{at: e.Time, name: e.TaskID(), text: clip(e.Text)})
 	case runner.AttemptFinished:
 		b.handleFinished(e)
-	case runner.EvaluationAttempt:
+	case runner.EvaluationRunStarted:
 		b.evaluating[e.TaskID()] = true
 	case runner.Verdict:
 		b.handleVerdict(e)
 	}
 }
 
-// handleControl records an order to the run.
+// handleControl updates the board after an order to the run, such as pause or requeue.
 func (b *board) handleControl(e runner.Event) {
 	b.total = e.Total
-	if e.Class != "" { // a requeued instance that had ended
+	if e.Class != "" { // the order requeues an instance that had ended
 		b.done--
 		b.classCounts[e.Class]--
 		delete(b.ended, e.TaskID())
@@ -137,10 +139,11 @@ func (b *board) handleControl(e runner.Event) {
 	case runner.Resume:
 		b.halted = ""
 	}
-	b.addLog(logEntry{at: e.Time, name: e.TaskID(), text: fmt.Sprintf("%s (%s)", clip(e.Text), runner.SourceName(e.Source))})
+	text := fmt.Sprintf("%s (%s)", clip(e.Text), runner.SourceName(e.Source))
+	b.addLog(logEntry{at: e.Time, name: e.TaskID(), text: text})
 }
 
-// rowOf returns the row of an instance: its own, or the first idle one.
+// rowOf returns the row of an instance. If it has none, it gets the first idle row.
 func (b *board) rowOf(instance string) *worker {
 	if i, ok := b.workerIndex[instance]; ok {
 		return &b.workers[i]
@@ -156,7 +159,7 @@ func (b *board) rowOf(instance string) *worker {
 }
 
 func (b *board) handlePhase(e runner.Event) {
-	if e.Phase == runner.Released {
+	if e.Phase == runner.PhaseReleased {
 		if i, ok := b.workerIndex[e.TaskID()]; ok {
 			delete(b.workerIndex, e.TaskID())
 			b.workers[i] = worker{}
@@ -177,7 +180,8 @@ func (b *board) rowsFor(e runner.Event) []*worker {
 	var rows []*worker
 	for i := range b.workers {
 		w := &b.workers[i]
-		if strings.HasPrefix(w.name, e.Instance+"#") && (w.phase == runner.Starting || w.phase == runner.Scrubbing || w.phase == runner.Waiting) {
+		isStarting := w.phase == runner.PhaseStarting || w.phase == runner.Scrubbing || w.phase == runner.Waiting
+		if isStarting && strings.HasPrefix(w.name, e.Instance+"#") {
 			rows = append(rows, w)
 		}
 	}
@@ -187,26 +191,26 @@ func (b *board) rowsFor(e runner.Event) []*worker {
 	return rows
 }
 
-// setPhase sets what the worker is doing.
+// setPhase updates the worker with the phase in an event.
 func (w *worker) setPhase(e runner.Event) {
 	if w.phase != e.Phase || e.Phase == runner.Running {
 		w.phaseStart = e.Time
 	}
 	w.phase, w.isRunning = e.Phase, false
 	switch e.Phase {
-	case runner.Starting:
+	case runner.PhaseStarting:
 		w.image = e.Text
 	case runner.Running:
 		w.command, w.isRunning = e.Command, true
-	case runner.Rebuilding:
+	case runner.PhaseRebuilding:
 		w.command, w.isRunning = fmt.Sprintf("%d of %d  %s", e.Done, e.Total, e.Command), true
 	}
-	if e.Phase != runner.Starting && e.Phase != runner.Scrubbing && e.Phase != runner.Waiting {
+	if e.Phase != runner.PhaseStarting && e.Phase != runner.Scrubbing && e.Phase != runner.Waiting {
 		w.step, w.cost = e.Step, e.Cost
 	}
 }
 
-// handlePull updates the image pulls in progress, in the order in which they began.
+// handlePull updates the image pulls in progress.
 func (b *board) handlePull(e runner.Event) {
 	if e.Pull == nil {
 		return
@@ -228,37 +232,40 @@ func (b *board) isPulling(image string) bool {
 	return image != "" && slices.ContainsFunc(b.pulls, func(p runner.PullState) bool { return p.Image == image })
 }
 
-// addWarning logs a warning once per kind; the first instance serves as the example.
+// addWarning logs a warning, but only the first one of each pattern.
 func (b *board) addWarning(e runner.Event, text string) {
 	text = clip(text)
-	shape := report.MessagePattern(text, e.Instance)
-	if b.warned[shape] || len(b.warned) >= maxWarnings {
+	pattern := report.MessagePattern(text, e.Instance)
+	if b.warned[pattern] || len(b.warned) >= maxWarnings {
 		return
 	}
-	b.warned[shape] = true
+	b.warned[pattern] = true
 	b.addLog(logEntry{at: e.Time, name: e.TaskID(), text: text})
 }
 
 func (b *board) handleFinished(e runner.Event) {
-	o := e.Outcome
-	if o == nil {
+	outcome := e.Outcome
+	if outcome == nil {
 		return
 	}
-	b.cost += float64(o.Cost)
-	b.unpriced = b.unpriced || o.Usage.Unpriced > 0
+	b.cost += float64(outcome.Cost)
+	b.unpriced = b.unpriced || outcome.Usage.Unpriced > 0
 	b.rowOf(e.TaskID()).cost = 0
 	if e.WillRetry {
 		b.retries++
 	} else {
 		b.done++
-		b.classCounts[o.Class]++
+		b.classCounts[outcome.Class]++
 		b.ended[e.TaskID()] = true
 	}
-	b.addLog(logEntry{at: e.Time, name: e.TaskID(), instanceID: e.Instance, attempt: e.Attempt, class: o.Class, retry: e.WillRetry, text: outcomeText(o)})
+	b.addLog(logEntry{
+		at: e.Time, name: e.TaskID(), instanceID: e.Instance, attempt: e.Attempt,
+		class: outcome.Class, retry: e.WillRetry, text: outcomeText(outcome),
+	})
 }
 
-// handleVerdict records the end of an evaluation. After a requeue it replaces the earlier
-// verdict of the instance.
+// handleVerdict records a verdict. If the instance was requeued, the verdict replaces the
+// earlier one.
 func (b *board) handleVerdict(e runner.Event) {
 	if !e.WillRetry {
 		delete(b.evaluating, e.TaskID())
@@ -266,14 +273,17 @@ func (b *board) handleVerdict(e runner.Event) {
 		b.latestVerdicts[e.TaskID()] = verdicts.Class(e.Verdict)
 		b.verdictCounts[verdicts.Class(e.Verdict)]++
 	}
-	b.addLog(logEntry{at: e.Time, name: e.TaskID(), verdict: verdicts.Class(e.Verdict), retry: e.WillRetry, text: clip(report.VerdictText(e))})
+	b.addLog(logEntry{
+		at: e.Time, name: e.TaskID(), verdict: verdicts.Class(e.Verdict), retry: e.WillRetry,
+		text: clip(report.VerdictText(e)),
+	})
 }
 
-func (b *board) addLog(n logEntry) {
+func (b *board) addLog(entry logEntry) {
 	if len(b.log) == maxLog {
 		b.log = slices.Delete(b.log, 0, 1)
 	}
-	b.log = append(b.log, n)
+	b.log = append(b.log, entry)
 }
 
 // setMessage sets the message in the footer.
@@ -292,8 +302,8 @@ func (b *board) spent() float64 {
 
 // perHour returns the number of instances finished per hour so far.
 func (b *board) perHour(now time.Time) float64 {
-	if took := now.Sub(b.start); b.done > 0 && took > 0 {
-		return float64(b.done) / took.Hours()
+	if elapsed := now.Sub(b.start); b.done > 0 && elapsed > 0 {
+		return float64(b.done) / elapsed.Hours()
 	}
 	return 0
 }

@@ -4,4 +4,4 @@ package live
 
 import "errors"
 
-func child(string) error { return errors.New("only on Linux") }
+func runChild(string) error { return errors.New("only on Linux") }

@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// BenchmarkView measures the CPU usage of a view of 64 workers at 3000 events a second, in
-// percent of one core, including the reader of the terminal.
+// BenchmarkView measures the CPU usage of a view of 64 workers at 3000 events per second, in
+// percent of one core. The result includes the goroutine that reads the terminal.
 func BenchmarkView(b *testing.B) {
 	const length = 10 * time.Second
 	stdin := os.Stdin
@@ -25,9 +25,10 @@ func BenchmarkView(b *testing.B) {
 		go func() { _, _ = io.Copy(io.Discard, p.Master) }() // ends when the terminal is closed
 		without := cpuTime(b, func() { sendSteps(func(runner.Event) {}, length) })
 		with := cpuTime(b, func() {
-			live := Start(Config{Terminal: p.TTY, Title: Title{Dataset: "verified", Model: "m", Folder: "runs/x"}, Controller: &recordingController{}})
-			sendSteps(live.HandleEvent, length)
-			if err := live.Close(); err != nil {
+			title := Title{Dataset: "verified", Model: "m", Folder: "runs/x"}
+			view := Start(Config{Terminal: p.TTY, Title: title, Controller: &recordingController{}})
+			sendSteps(view.HandleEvent, length)
+			if err := view.Close(); err != nil {
 				b.Error(err)
 			}
 		})
@@ -36,29 +37,30 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// sendSteps sends the events of 64 workers at a constant rate, three events per step.
-func sendSteps(tell func(runner.Event), length time.Duration) {
+// sendSteps calls handle with the events of 64 workers at a constant rate, three events per
+// step.
+func sendSteps(handle func(runner.Event), length time.Duration) {
 	const workers, perSecond = 64, 3000
-	tell(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: workers, Workers: workers})
-	begin, told := time.Now(), 0
+	handle(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: workers, Workers: workers})
+	start, sent := time.Now(), 0
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for now := range tick.C {
-		if now.Sub(begin) >= length {
+		if now.Sub(start) >= length {
 			return
 		}
-		for due := int(now.Sub(begin).Seconds() * perSecond); told < due; told++ {
-			step := told / (3 * workers)
-			e := runner.Event{Type: runner.PhaseChanged, Time: now, Instance: fmt.Sprintf("sympy__sympy-%d", told/3%workers), Attempt: 1, Step: step, Cost: float64(step) / 100}
-			switch e.Command = fmt.Sprintf("python -m pytest -x -q tests/test_%d.py 2>&1 | tail -30", told/3); told % 3 {
+		for due := int(now.Sub(start).Seconds() * perSecond); sent < due; sent++ {
+			step := sent / (3 * workers)
+			e := runner.Event{Type: runner.PhaseChanged, Time: now, Instance: fmt.Sprintf("sympy__sympy-%d", sent/3%workers), Attempt: 1, Step: step, Cost: float64(step) / 100}
+			switch e.Command = fmt.Sprintf("python -m pytest -x -q tests/test_%d.py 2>&1 | tail -30", sent/3); sent % 3 {
 			case 0:
 				e.Phase, e.Command = runner.Thinking, ""
 			case 1:
 				e.Phase = runner.Running
 			case 2:
-				e.Type = runner.Step
+				e.Type = runner.CommandFinished
 			}
-			tell(e)
+			handle(e)
 		}
 	}
 }

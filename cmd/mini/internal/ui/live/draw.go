@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/verdicts"
@@ -22,11 +23,11 @@ type Title struct {
 	HasVerdicts            bool // evaluations run along with the attempts
 }
 
-// frame holds the drawing parameters besides the board.
+// frame holds everything that drawing a screen needs besides the board.
 type frame struct {
 	title         Title
 	width, height int
-	top           int // first visible row
+	top           int // first visible row of the table
 	now           time.Time
 	hint          string // the result of the last key
 	selected      string // name of the selected instance
@@ -34,29 +35,35 @@ type frame struct {
 	resources     resources
 }
 
-// layout says which lines are shown and how many. It depends only on the screen size, the
-// number of workers and the title, so that lines stay in place during a run.
+// layout says which lines are shown, and how many rows of the table and the log. It depends only
+// on the screen size, the number of workers and the title, so that lines stay in place during a
+// run.
 type layout struct {
-	folder, classes, verdicts, status, gaps bool
-	rows, log                               int
+	folder, outcomes, verdicts, status, blankLines bool
+	rows, log                                      int
 }
 
+// layout returns the layout for a number of workers.
+
 func (f frame) layout(workers int) layout {
-	h := f.height - 3 // title, bar, footer
-	l := layout{folder: h >= 11, classes: h >= 5, verdicts: f.title.HasVerdicts && h >= 6, status: f.hasStatusLine(), gaps: h >= 15}
-	for _, line := range []bool{l.folder, l.classes, l.verdicts, l.status, l.gaps, l.gaps} {
+	remaining := f.height - 3 // title, bar, footer
+	l := layout{
+		folder: remaining >= 11, outcomes: remaining >= 5, verdicts: f.title.HasVerdicts && remaining >= 6,
+		status: f.hasStatusLine(), blankLines: remaining >= 15,
+	}
+	for _, line := range []bool{l.folder, l.outcomes, l.verdicts, l.status, l.blankLines, l.blankLines} {
 		if line {
-			h--
+			remaining--
 		}
 	}
-	if h >= 3 {
-		h-- // the table header
+	if remaining >= 3 {
+		remaining-- // the table header
 	}
-	if h >= 8 {
-		l.log = min(h/3, 10)
+	if remaining >= 8 {
+		l.log = min(remaining/3, 10)
 	}
-	l.rows = max(0, min(workers, h-l.log))
-	if rest := h - l.rows; l.log > 0 || rest >= 3 {
+	l.rows = max(0, min(workers, remaining-l.log))
+	if rest := remaining - l.rows; l.log > 0 || rest >= 3 {
 		l.log = rest
 	}
 	return l
@@ -70,42 +77,42 @@ const minWidth = 36
 
 // draw renders the screen: exactly f.height lines, none wider than f.width.
 func (b *board) draw(f frame) string {
-	l := f.layout(len(b.workers))
+	layout := f.layout(len(b.workers))
 	lines := make([]string, 0, f.height)
 	add := func(s ...string) { lines = append(lines, s...) }
 
 	add(b.titleLine(f))
-	if l.folder {
+	if layout.folder {
 		add(b.subtitleLine(f))
 	}
-	if l.gaps {
+	if layout.blankLines {
 		add("")
 	}
 	add(b.progressLine(f))
-	if l.classes {
+	if layout.outcomes {
 		add(b.outcomesLine(f))
 	}
-	if l.verdicts {
+	if layout.verdicts {
 		add(b.verdictsLine(f))
 	}
-	if l.status {
+	if layout.status {
 		add(b.statusLine(f, f.resources))
 	}
-	if l.gaps {
+	if layout.blankLines {
 		add("")
 	}
-	add(b.tableLines(f, l)...)
-	add(b.latestLines(f, l.log)...)
+	add(b.tableLines(f, layout)...)
+	add(b.latestLines(f, layout.log)...)
 	for len(lines) < f.height-1 {
 		add("")
 	}
 	lines = lines[:max(0, min(len(lines), f.height-1))]
 	if f.width < minWidth { // too narrow for the columns
-		for i, l := range lines {
-			lines[i] = truncate(l, f.width)
+		for i, line := range lines {
+			lines[i] = terminal.Truncate(line, f.width)
 		}
 	}
-	return strings.Join(append(lines, b.footer(f, l)), "\n")
+	return strings.Join(append(lines, b.footer(f, layout)), "\n")
 }
 
 func (b *board) titleLine(f frame) string {
@@ -116,50 +123,51 @@ func (b *board) titleLine(f frame) string {
 		}
 	}
 	elapsed := timeline.FormatDuration(f.now.Sub(b.start))
-	text := joinEnds(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
+	text := terminal.JoinEnds(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
 	return steps.Bold(text)
 }
 
 func (b *board) subtitleLine(f frame) string {
-	var more []string
+	var parts []string
 	if b.skipped > 0 {
-		more = append(more, fmt.Sprintf("%d had a result", b.skipped))
+		parts = append(parts, fmt.Sprintf("%d had a result", b.skipped))
 	}
-	more = append(more, text.Count(len(b.workers), "worker")+" ")
-	return steps.Faint(joinEnds(" "+sanitizeLine(f.title.Folder), strings.Join(more, " · "), f.width))
+	parts = append(parts, text.Count(len(b.workers), "worker")+" ")
+	return steps.Faint(terminal.JoinEnds(" "+sanitizeLine(f.title.Folder), strings.Join(parts, " · "), f.width))
 }
 
 // progressLine shows the progress, rate, remaining time and cost.
 func (b *board) progressLine(f frame) string {
 	total := strconv.Itoa(b.total)
 	// Fixed widths keep the length of the bar constant.
-	facts := []string{padLeft(strconv.Itoa(b.done), len(total)) + "/" + total}
-	rate, left := b.perHour(f.now), b.timeLeft(f.now)
+	parts := []string{terminal.PadLeft(strconv.Itoa(b.done), len(total)) + "/" + total}
+	rate, timeLeft := b.perHour(f.now), b.timeLeft(f.now)
 	eta := ""
-	if left >= 0 {
-		eta = "ETA " + formatCoarse(left)
+	if timeLeft >= 0 {
+		eta = "ETA " + formatCoarse(timeLeft)
 	}
-	facts = append(facts, padLeft(formatRate(rate), 7), padLeft(eta, 10))
+	parts = append(parts, terminal.PadLeft(formatRate(rate), 7), terminal.PadLeft(eta, 10))
 	cost := formatDollars(b.spent())
 	if b.unpriced {
 		cost = strings.TrimPrefix(cost+"+?", "+")
 	}
 	if cost != "" {
-		facts = append(facts, padLeft(cost, 8))
+		parts = append(parts, terminal.PadLeft(cost, 8))
 	}
-	for len(facts) > 1 && f.width < 14+width(strings.Join(facts, "  ")) {
-		facts = facts[:len(facts)-1]
+	for len(parts) > 1 && f.width < 14+terminal.Width(strings.Join(parts, "  ")) {
+		parts = parts[:len(parts)-1]
 	}
-	text := strings.Join(facts, "  ")
-	room := f.width - 4 - width(text)
+	text := strings.Join(parts, "  ")
+	room := f.width - 4 - terminal.Width(text)
 	if room < 3 {
-		return truncate(" "+text, f.width)
+		return terminal.Truncate(" "+text, f.width)
 	}
-	full := 0
+	filled := 0
 	if b.total > 0 {
-		full = room * min(b.done, b.total) / b.total
+		filled = room * min(b.done, b.total) / b.total
 	}
-	return " " + steps.Coloured(ansi.Green, strings.Repeat("━", full)) + steps.Faint(strings.Repeat("─", room-full)) + "  " + text
+	bar := steps.Coloured(ansi.Green, strings.Repeat("━", filled)) + steps.Faint(strings.Repeat("─", room-filled))
+	return " " + bar + "  " + text
 }
 
 // outcomesLine counts the finished instances by outcome class.
@@ -184,7 +192,8 @@ func (b *board) verdictsLine(f frame) string {
 	line := countLine{room: f.width - 2}
 	for _, c := range verdicts.Classes() {
 		if n := b.verdictCounts[c]; n > 0 {
-			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")), func(s string) string { return steps.Coloured(steps.VerdictColour(c), s) })
+			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")),
+				func(s string) string { return steps.Coloured(steps.VerdictColour(c), s) })
 		}
 	}
 	if n := len(b.evaluating); n > 0 {
@@ -196,7 +205,7 @@ func (b *board) verdictsLine(f frame) string {
 	return line.String()
 }
 
-// countLine builds a line of counts, as many as fit.
+// countLine builds a line of counts. It drops counts that do not fit.
 type countLine struct {
 	room, used int
 	text       string
@@ -204,20 +213,20 @@ type countLine struct {
 }
 
 func (c *countLine) add(s string, style func(string) string) {
-	lead := "   "
+	separator := "   "
 	if c.used == 0 {
-		lead = " "
+		separator = " "
 	}
-	w := width(s) + len(lead)
-	if c.full = c.full || c.used+w > c.room; c.full {
+	width := terminal.Width(s) + len(separator)
+	if c.full = c.full || c.used+width > c.room; c.full {
 		return
 	}
-	c.text, c.used = c.text+lead+style(s), c.used+w
+	c.text, c.used = c.text+separator+style(s), c.used+width
 }
 
 func (c *countLine) String() string {
 	if c.full {
-		return c.text + " " + ellipsis
+		return c.text + " " + terminal.Ellipsis
 	}
 	return c.text
 }
@@ -232,17 +241,18 @@ func (b *board) footer(f frame, l layout) string {
 	case f.killTarget != "":
 		return f.killQuestion()
 	case f.hint != "":
-		return steps.Coloured(ansi.Yellow, truncate(" "+sanitizeLine(f.hint), f.width))
+		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(f.hint), f.width))
 	case b.message != "":
-		return steps.Coloured(ansi.Yellow, truncate(" "+sanitizeLine(b.message), f.width))
+		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(b.message), f.width))
 	}
-	return steps.Faint(truncate(" "+keys, f.width))
+	return steps.Faint(terminal.Truncate(" "+keys, f.width))
 }
 
 // killQuestion asks to confirm a kill.
 func (f frame) killQuestion() string {
 	rest := ask.YesNoPrompt("?", false) + "   y kills it, any other key does not"
-	return steps.Coloured(ansi.Yellow, truncate(" kill "+table.TruncateMiddle(sanitizeLine(f.killTarget), max(8, f.width-len(" kill ")-len(rest)))+rest, f.width))
+	name := table.TruncateMiddle(sanitizeLine(f.killTarget), max(8, f.width-len(" kill ")-len(rest)))
+	return steps.Coloured(ansi.Yellow, terminal.Truncate(" kill "+name+rest, f.width))
 }
 
 // keyHints returns the most important keys.
@@ -253,7 +263,7 @@ func (f frame) keyHints() string {
 	return "Ctrl-C stops   p pause   D drain   j k choose   ? help"
 }
 
-// clamp limits the first visible row to the rows there are.
+// clamp limits the first visible row of the table, so that the visible rows exist.
 func (f frame) clamp(top, workers int) int {
 	return max(0, min(top, workers-f.layout(workers).rows))
 }

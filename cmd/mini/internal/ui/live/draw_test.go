@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// story is a simulated run whose events are sent to the model.
+// story is a simulated run. Its methods send events, keys and messages to the model.
 type story struct {
 	m   model
 	now time.Time
@@ -45,12 +45,12 @@ type story struct {
 func newStory(workers, total int) *story {
 	s := &story{m: model{board: &sharedBoard{board: newBoard()}, controller: &recordingController{}}, now: start}
 	s.m.frame.title = Title{Dataset: "verified", Model: "gpt-5-mini", Folder: "runs/first\x1b[2J"}
-	s.tell(0, runner.Event{Type: runner.RunStarted, Total: total + 12, Skipped: 12, Workers: workers})
+	s.emit(0, runner.Event{Type: runner.RunStarted, Total: total + 12, Skipped: 12, Workers: workers})
 	return s
 }
 
-func (s *story) tell(after time.Duration, e runner.Event) {
-	s.now = s.now.Add(after)
+func (s *story) emit(delay time.Duration, e runner.Event) {
+	s.now = s.now.Add(delay)
 	e.Time = s.now
 	s.m.board.board.handleEvent(e)
 }
@@ -62,22 +62,22 @@ func (s *story) send(msg tea.Msg) tea.Cmd {
 }
 
 func (s *story) begin(id string, phase runner.Phase, step int, cost float64, command string) {
-	s.tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: id, Attempt: 1})
+	s.emit(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: id, Attempt: 1})
 	if step > 1 {
-		s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: id, Step: step - 1, Command: command})
-		s.tell(0, runner.Event{Type: runner.Step, Instance: id, Step: step - 1, Cost: cost, Command: command})
+		s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: id, Step: step - 1, Command: command})
+		s.emit(0, runner.Event{Type: runner.CommandFinished, Instance: id, Step: step - 1, Cost: cost, Command: command})
 	}
-	s.tell(time.Second, runner.Event{Type: runner.PhaseChanged, Phase: phase, Instance: id, Step: step, Cost: cost, Command: command})
+	s.emit(time.Second, runner.Event{Type: runner.PhaseChanged, Phase: phase, Instance: id, Step: step, Cost: cost, Command: command})
 }
 
-func (s *story) end(id string, class trajectories.Class, status, text string, again bool) {
+func (s *story) end(id string, class trajectories.Class, status, text string, willRetry bool) {
 	o := &trajectories.Outcome{
 		Class: class, ExitStatus: status, Error: text, Steps: 17, Cost: 0.31, Start: s.now.Add(-time.Minute), End: s.now,
 		Submission: []byte("diff"),
 	}
-	s.tell(time.Second, runner.Event{Type: runner.AttemptFinished, Instance: id, Attempt: 1, Outcome: o, WillRetry: again, Cost: 0.31})
-	if !again {
-		s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Released, Instance: id})
+	s.emit(time.Second, runner.Event{Type: runner.AttemptFinished, Instance: id, Attempt: 1, Outcome: o, WillRetry: willRetry, Cost: 0.31})
+	if !willRetry {
+		s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: id})
 	}
 }
 
@@ -110,7 +110,7 @@ func goldenStory() *story {
 		s.begin(id, runner.Running, 3, 0.02, "pytest -x")
 		s.end(id, end.class, end.status, end.text, end.again)
 		if end.again {
-			s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: id, Attempt: 1, Elapsed: 1})
+			s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: id, Attempt: 1, Elapsed: 1})
 		}
 	}
 	s.begin("astropy__astropy-12907", runner.Running, 12, 0.3123, "python -m pytest -x -q astropy/modeling/tests/test_separable.py")
@@ -118,18 +118,18 @@ func goldenStory() *story {
 	s.begin("evil\x1b]0;title\x07\x1b[2J__\u202erow\u0301\u0301-1", runner.Running, 1, 0, "printf '\x1b[?1049l'\r\nrm -rf /")
 	s.begin("😀👩‍👩‍👧‍👦🏽️__emoji-7", runner.Closing, 250, 12.5, strings.Repeat("long ", 60))
 	s.begin(strings.Repeat("z\u0336\u0337\u0336\u0337\u0338", 300), runner.Thinking, 2, 0, "true")
-	s.begin("sympy__sympy-1", runner.Starting, 0, 0, "")
-	s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Starting, Instance: "sympy__sympy-1", Text: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest"})
-	s.begin("sphinx-doc__sphinx-2", runner.Starting, 0, 0, "")
-	s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Starting, Instance: "sphinx-doc__sphinx-2", Text: "local/image:1"})
+	s.begin("sympy__sympy-1", runner.PhaseStarting, 0, 0, "")
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "sympy__sympy-1", Text: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest"})
+	s.begin("sphinx-doc__sphinx-2", runner.PhaseStarting, 0, 0, "")
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "sphinx-doc__sphinx-2", Text: "local/image:1"})
 	pull := runner.PullState{Image: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest", Layers: 12, LayersDone: 5, Bytes: 310e6, Total: 1250e6}
-	s.tell(0, runner.Event{Type: runner.PullProgress, Pull: &pull})
-	s.tell(0, runner.Event{Type: runner.PullProgress, Pull: &runner.PullState{Image: "gone", Done: true}})
-	s.tell(0, runner.Event{Type: runner.Warning, Text: "the disk is \x1b[5mnearly full"})
+	s.emit(0, runner.Event{Type: runner.PullProgress, Pull: &pull})
+	s.emit(0, runner.Event{Type: runner.PullProgress, Pull: &runner.PullState{Image: "gone", Done: true}})
+	s.emit(0, runner.Event{Type: runner.Warning, Text: "the disk is \x1b[5mnearly full"})
 	for _, id := range []string{"a-1", "b-2"} { // one kind of warning
-		s.tell(0, runner.Event{Type: runner.SandboxReady, Instance: id, Warnings: []string{"nothing in /tmp/" + id}})
+		s.emit(0, runner.Event{Type: runner.SandboxReady, Instance: id, Warnings: []string{"nothing in /tmp/" + id}})
 	}
-	s.tell(125*time.Second, runner.Event{Type: runner.FormatError, Instance: "sympy__sympy-1"})
+	s.emit(125*time.Second, runner.Event{Type: runner.FormatError, Instance: "sympy__sympy-1"})
 	return s
 }
 
@@ -152,16 +152,16 @@ func TestScreens(t *testing.T) {
 		s.m.frame.title.HasVerdicts = true
 		golden(t, "verdicts-none.txt", s.screen(80, 16))
 		for _, e := range []runner.Event{
-			{Type: runner.EvaluationAttempt, Instance: "django__django-10000"},
-			{Type: runner.EvaluationAttempt, Instance: "django__django-10001"},
+			{Type: runner.EvaluationRunStarted, Instance: "django__django-10000"},
+			{Type: runner.EvaluationRunStarted, Instance: "django__django-10001"},
 			{Type: runner.Verdict, Instance: "django__django-10000", Verdict: "resolved", Elapsed: 61},
 			{Type: runner.Verdict, Instance: "django__django-10002", Verdict: "unresolved", Text: "2 of 13 \x1b[31mtests failed", Elapsed: 8.4},
-			{Type: runner.EvaluationAttempt, Instance: "django__django-10003"},
+			{Type: runner.EvaluationRunStarted, Instance: "django__django-10003"},
 			{Type: runner.Verdict, Instance: "django__django-10003", Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, WillRetry: true},
 			{Type: runner.Verdict, Instance: "django__django-10004", Verdict: "apply_failed", Text: "no way to apply the patch works", Elapsed: 1},
 			{Type: runner.Verdict, Instance: "django__django-10005", Verdict: "infrastructure", Text: "the image cannot be pulled"},
 		} {
-			s.tell(time.Second, e)
+			s.emit(time.Second, e)
 		}
 		golden(t, "verdicts.txt", s.screen(80, 30))
 	})
@@ -175,16 +175,16 @@ func TestScreens(t *testing.T) {
 	})
 }
 
-// At every size the screen has the right height, no line is too wide, and only colours reach
-// the terminal.
+// At every size the screen has the right height, no line is too wide, and colours are the only
+// escape sequences.
 func TestEverySize(t *testing.T) {
 	s, empty := goldenStory(), newStory(0, 0)
 	empty.m.frame.title.HasVerdicts = true
 	for w := 1; w <= 170; w += 1 + w/20 {
 		for h := 1; h <= 60; h += 1 + h/10 {
-			for _, one := range []*story{s, empty} {
-				one.send(tea.WindowSizeMsg{Width: w, Height: h})
-				if err := wellFormed(one.m.View().Content, w, h); err != nil {
+			for _, st := range []*story{s, empty} {
+				st.send(tea.WindowSizeMsg{Width: w, Height: h})
+				if err := wellFormed(st.m.View().Content, w, h); err != nil {
 					t.Fatalf("%dx%d: %v", w, h, err)
 				}
 			}
@@ -244,7 +244,7 @@ func TestScrolling(t *testing.T) {
 		{"pgup", "12-21"},
 		{"g", "1-10"},
 		{"end", "21-30"},
-		{"q", "all"}, // the hint replaces the numbers
+		{"q", "all"}, // the hint replaces the row numbers
 		{"down", "21-30"},
 	} {
 		if step.key != "" {
@@ -261,7 +261,7 @@ func TestScrolling(t *testing.T) {
 	}
 }
 
-// press returns a key by its name.
+// keyNamed returns the key with the given name.
 func keyNamed(name string) tea.KeyPressMsg {
 	special := map[string]rune{
 		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
@@ -302,9 +302,9 @@ func TestKeysDoNotQuit(t *testing.T) {
 func TestRebuilding(t *testing.T) {
 	s := newStory(1, 1)
 	b := s.m.board.board
-	s.tell(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
-	s.tell(0, runner.Event{Type: runner.AttemptResumed, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Total: 30})
-	s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Rebuilding, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Done: 12, Total: 30, Command: "make test"})
+	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
+	s.emit(0, runner.Event{Type: runner.AttemptResumed, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Total: 30})
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRebuilding, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Done: 12, Total: 30, Command: "make test"})
 	w, f := b.workers[0], frame{width: 120, now: start}
 	row := ansi.Strip(b.rowLine(0, b.columns(f.width), f))
 	for _, want := range []string{"rebuild", " 31 ", "12 of 30  make test"} {
@@ -315,7 +315,7 @@ func TestRebuilding(t *testing.T) {
 	if b.spent() != 0 || w.cost != 0.5 {
 		t.Errorf("spent $%v, of the attempt $%v", b.spent(), w.cost)
 	}
-	s.tell(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Cost: 0.75}})
+	s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Cost: 0.75}})
 	if b.spent() != 0.25 {
 		t.Errorf("spent $%v, want $0.25", b.spent())
 	}
@@ -327,7 +327,7 @@ func TestUnknownCost(t *testing.T) {
 		s := newStory(2, 5)
 		out.Class = trajectories.Submitted
 		out.Usage.Unpriced = 3
-		s.tell(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Outcome: out})
+		s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Outcome: out})
 		if line := ansi.Strip(s.m.board.board.progressLine(frame{width: 100, now: start.Add(time.Minute)})) + " "; !strings.Contains(line, want) {
 			t.Errorf("%q, want %q", line, want)
 		}
@@ -343,7 +343,7 @@ func TestRepetitions(t *testing.T) {
 		b.handleEvent(runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: k, Attempt: k})
 	}
 	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 1, Step: 4, Command: "ls"})
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.Starting, Instance: "a", Text: "img"})
+	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a", Text: "img"})
 	got := map[string]string{}
 	for _, w := range b.workers {
 		got[w.name] = string(w.phase) + " " + w.image
@@ -352,7 +352,7 @@ func TestRepetitions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.Released, Instance: "a", Repetition: 2})
+	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a", Repetition: 2})
 	if len(b.workerIndex) != 2 || b.workers[1].name != "" {
 		t.Errorf("the worker that is free: %+v", b.workers)
 	}

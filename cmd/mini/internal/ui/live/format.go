@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/report"
@@ -13,18 +12,9 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-func width(s string) int { return terminal.Width(s) }
-
-// ellipsis marks truncated text.
-const ellipsis = terminal.Ellipsis
-
-// sanitizeLine returns untrusted text on one line, without control characters.
+// sanitizeLine returns the beginning of an untrusted text on one line, without control
+// characters.
 func sanitizeLine(s string) string { return sanitize.Line(clip(s)) }
-
-func padRight(s string, w int) string    { return terminal.PadRight(s, w) }
-func padLeft(s string, w int) string     { return terminal.PadLeft(s, w) }
-func truncate(s string, w int) string    { return terminal.Truncate(s, w) }
-func joinEnds(l, r string, w int) string { return terminal.JoinEnds(l, r, w) }
 
 // formatElapsed formats a duration in at most six columns.
 func formatElapsed(d time.Duration) string {
@@ -34,7 +24,7 @@ func formatElapsed(d time.Duration) string {
 	return formatCoarse(d)
 }
 
-// formatCoarse formats an estimated duration.
+// formatCoarse formats a duration with one or two units.
 func formatCoarse(d time.Duration) string {
 	switch {
 	case d >= 100*time.Hour:
@@ -47,7 +37,7 @@ func formatCoarse(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// formatDollars formats a cost; zero is empty, since the price may be unknown.
+// formatDollars formats a cost. Zero becomes the empty string, because the price may be unknown.
 func formatDollars(c float64) string {
 	if c <= 0 {
 		return ""
@@ -68,11 +58,11 @@ func formatRate(rate float64) string {
 
 // formatPulled formats the downloaded and total size of an image.
 func formatPulled(bytes, total int64) string {
-	const mb = 1e6
+	const megabyte = 1e6
 	if total >= 10e9 {
 		return fmt.Sprintf("%.1f/%.1f GB", float64(bytes)/1e9, float64(total)/1e9)
 	}
-	return fmt.Sprintf("%.0f/%.0f MB", float64(bytes)/mb, float64(total)/mb)
+	return fmt.Sprintf("%.0f/%.0f MB", float64(bytes)/megabyte, float64(total)/megabyte)
 }
 
 // outcomeText describes how an attempt ended: its error, or its status, steps, cost and time.
@@ -89,7 +79,7 @@ func outcomeText(o *trajectories.Outcome) string {
 	}
 	parts = append(parts, timeline.FormatDuration(o.ActiveDuration()))
 	switch {
-	case o.Class.Counts() && len(o.Submission) == 0:
+	case o.Class.IsResult() && len(o.Submission) == 0:
 		parts = append(parts, "empty patch")
 	case o.Autosubmitted:
 		parts = append(parts, "working diff")

@@ -4,9 +4,10 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 )
 
-// helpText explains the keys and the words on the screen.
+// helpText explains the keys and the terms on the screen.
 const helpText = ` Keys
    ↑ ↓  j k            select the next or previous instance
    PgUp PgDn  space    scroll by a screen
@@ -37,14 +38,14 @@ const helpText = ` Keys
 
 func helpLines() []string { return strings.Split(helpText, "\n") }
 
-// helpScreen renders the help from line top on, filling the screen if there are enough lines.
+// helpScreen renders the help from line top on. It reduces top if the screen would not be full.
 func helpScreen(w, h, top int) string {
 	lines, room := helpLines(), max(0, h-1)
 	top = clampHelp(top, h)
 	shown := lines[top:min(top+room, len(lines))]
 	out := make([]string, 0, h)
 	for _, l := range shown {
-		l = truncate(l, w)
+		l = terminal.Truncate(l, w)
 		if !strings.HasPrefix(l, "   ") {
 			l = steps.Bold(l)
 		}
@@ -61,10 +62,11 @@ func helpScreen(w, h, top int) string {
 	default:
 		keys = "↑ more   " + keys
 	}
-	return strings.Join(append(out, steps.Faint(truncate(" "+keys, w))), "\n")
+	return strings.Join(append(out, steps.Faint(terminal.Truncate(" "+keys, w))), "\n")
 }
 
-// clampHelp limits the first visible line of the help.
+// clampHelp limits the first visible line of the help, so that the help fills the screen if it
+// is long enough.
 func clampHelp(top, h int) int {
 	return max(0, min(top, len(helpLines())-max(0, h-1)))
 }

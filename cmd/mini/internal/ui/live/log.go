@@ -8,89 +8,91 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
 
 // latestLines returns the lower part of the screen: pulls in progress and the newest log
-// entries, in n lines.
-func (b *board) latestLines(f frame, n int) []string {
-	if n == 0 {
+// entries, in at most lineCount lines.
+func (b *board) latestLines(f frame, lineCount int) []string {
+	if lineCount == 0 {
 		return nil
 	}
-	lines := []string{steps.Faint(truncate(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
+	lines := []string{steps.Faint(terminal.Truncate(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
 	for _, p := range b.pulls {
-		if len(lines)-1 >= max(1, n/2) {
+		if len(lines)-1 >= max(1, lineCount/2) {
 			break
 		}
 		lines = append(lines, pullLine(p, f.width))
 	}
-	for _, e := range b.shownLog(n) {
-		line := b.logLine(e, f.width)
-		if e.instanceID != "" && e.name == f.selected {
+	for _, entry := range b.shownLog(lineCount) {
+		line := b.logLine(entry, f.width)
+		if entry.instanceID != "" && entry.name == f.selected {
 			line = selectionMarker + line[1:]
 		}
 		lines = append(lines, line)
 	}
-	return lines[:min(len(lines), n)]
+	return lines[:min(len(lines), lineCount)]
 }
 
-// shownLog returns the log entries that fit into n lines, newest first.
-func (b *board) shownLog(n int) []logEntry {
-	room := n - 1 - min(len(b.pulls), max(0, max(1, n/2)))
+// shownLog returns the log entries that latestLines shows in lineCount lines, newest first.
+func (b *board) shownLog(lineCount int) []logEntry {
+	room := lineCount - 1 - min(len(b.pulls), max(0, max(1, lineCount/2)))
 	var shown []logEntry
-	for _, e := range slices.Backward(b.log) {
+	for _, entry := range slices.Backward(b.log) {
 		if len(shown) >= room {
 			break
 		}
-		shown = append(shown, e)
+		shown = append(shown, entry)
 	}
 	return shown
 }
 
 func pullLine(p runner.PullState, w int) string {
-	far := fmt.Sprintf("%d/%d layers  %s ", p.LayersDone, p.Layers, formatPulled(p.Bytes, p.Total))
+	progress := fmt.Sprintf("%d/%d layers  %s ", p.LayersDone, p.Layers, formatPulled(p.Bytes, p.Total))
 	if p.Layers == 0 {
-		far = "asking the registry "
+		progress = "asking the registry "
 	}
 	mark := steps.Coloured(ansi.Blue, "↓")
-	return " " + mark + " " + joinEnds(table.TruncateMiddle("pull "+sanitizeLine(p.Image), max(12, w-4-width(far))), far, w-3)
+	image := table.TruncateMiddle("pull "+sanitizeLine(p.Image), max(12, w-4-terminal.Width(progress)))
+	return " " + mark + " " + terminal.JoinEnds(image, progress, w-3)
 }
 
-func (b *board) logLine(n logEntry, w int) string {
+func (b *board) logLine(entry logEntry, w int) string {
 	mark := "✓"
 	switch {
-	case n.verdict != "" && !n.retry:
-		mark = verdictMark(n.verdict)
-	case n.class == "" && n.verdict == "":
+	case entry.verdict != "" && !entry.retry:
+		mark = verdictMark(entry.verdict)
+	case entry.class == "" && entry.verdict == "":
 		mark = "!"
-	case n.retry:
+	case entry.retry:
 		mark = "↻"
-	case n.class == trajectories.Limit:
+	case entry.class == trajectories.Limit:
 		mark = "–"
-	case !n.class.Counts():
+	case !entry.class.IsResult():
 		mark = "✗"
 	}
-	colour := steps.ClassColour(n.class)
-	if n.verdict != "" {
-		colour = steps.VerdictColour(n.verdict)
+	colour := steps.ClassColour(entry.class)
+	if entry.verdict != "" {
+		colour = steps.VerdictColour(entry.verdict)
 	}
-	if n.retry {
+	if entry.retry {
 		colour = ansi.Yellow
 	}
-	at := n.at.Format("15:04:05")
+	at := entry.at.Format("15:04:05")
 	line := " " + steps.Coloured(colour, mark) + " "
 	room := w - 3
 	if w >= 60 {
 		line += steps.Faint(at) + "  "
 		room -= len(at) + 2
 	}
-	text := sanitizeLine(n.text)
-	if n.name != "" {
+	text := sanitizeLine(entry.text)
+	if entry.name != "" {
 		room := min(b.idWidth(w), w/2)
-		id := padRight(table.TruncateMiddle(sanitizeLine(n.name), room), room) + "  "
+		id := terminal.PadRight(table.TruncateMiddle(sanitizeLine(entry.name), room), room) + "  "
 		text = id + text
 	}
-	return line + truncate(text, room)
+	return line + terminal.Truncate(text, room)
 }

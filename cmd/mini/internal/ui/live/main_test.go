@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 const childEnv = "MINI_TUI_CHILD"
 
 func TestMain(m *testing.M) {
-	if part := os.Getenv(childEnv); part != "" {
-		if err := runChild(part); err != nil {
+	if program := os.Getenv(childEnv); program != "" {
+		if err := runChild(program); err != nil {
 			fmt.Println("child:", err)
 			os.Exit(1)
 		}

@@ -9,22 +9,23 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 )
 
-// sharedBoard is the board, shared between the event handler and the model that draws it.
+// sharedBoard guards the board, which the event handler updates and the model draws.
 type sharedBoard struct {
 	mu    sync.Mutex
 	board *board
-	dirty bool // since it was last drawn
+	dirty bool // the board has changed since it was last drawn
 }
 
-// refreshMsg requests a redraw at a time.
+// refreshMsg requests a redraw.
 type refreshMsg struct {
 	now       time.Time
 	resources resources
 }
 
-// model is the Bubble Tea model of the view. Update performs no I/O; keys return commands.
+// model is the Bubble Tea model of the view. Update performs no I/O; it returns commands that do.
 type model struct {
 	board      *sharedBoard
 	frame      frame
@@ -36,7 +37,7 @@ type model struct {
 	killTarget string      // the instance whose kill awaits confirmation; empty if none
 	pane       *followPane // the open attempt pane; nil if none
 	paneCount  int         // number of panes opened so far
-	hintTime   time.Time
+	hintSetAt  time.Time   // when frame.hint was set
 }
 
 // hintDuration is how long the footer shows the result of a key instead of the key hints.
@@ -53,18 +54,18 @@ func (m model) Init() tea.Cmd {
 // Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if m.killTarget != "" && m.board.hasEnded(m.killTarget) {
-		m.frame.hint, m.hintTime, m.killTarget = m.killTarget+" has ended", m.frame.now, ""
+		m.frame.hint, m.hintSetAt, m.killTarget = m.killTarget+" has ended", m.frame.now, ""
 	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.frame.width, m.frame.height = msg.Width, msg.Height
 	case refreshMsg:
 		m.frame.now, m.frame.resources = msg.now, msg.resources
-		if msg.now.Sub(m.hintTime) > hintDuration {
+		if msg.now.Sub(m.hintSetAt) > hintDuration {
 			m.frame.hint = ""
 		}
 	case orderResultMsg:
-		m.frame.hint, m.hintTime = msg.text, m.frame.now
+		m.frame.hint, m.hintSetAt = msg.text, m.frame.now
 	case journalMsg:
 		cmd := m.handleJournal(msg)
 		return m, cmd
@@ -75,7 +76,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m model) handleKey(key string) (tea.Model, tea.Cmd) {
-	m.frame.hint, m.hintTime = "", m.frame.now
+	m.frame.hint, m.hintSetAt = "", m.frame.now
 	switch key {
 	case "ctrl+c":
 		return m, callCmd(m.interrupt)
@@ -109,7 +110,8 @@ func (m model) handleKey(key string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// handleScrollKey scrolls the visible part, or selects the next or previous instance.
+// handleScrollKey scrolls the help, the pane or the table, or selects the next or previous
+// instance.
 func (m *model) handleScrollKey(key string) {
 	workers := m.board.workers()
 	step := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1}[key]
@@ -126,7 +128,7 @@ func (m *model) handleScrollKey(key string) {
 	}
 }
 
-// scrollTo returns the first visible line after a key; it does not clamp it to end.
+// scrollTo returns the first visible line after a scroll key. The caller must clamp the result.
 func scrollTo(key string, top, page, end int) int {
 	page = max(1, page)
 	switch key {
@@ -176,9 +178,9 @@ func (m model) paneFooter() string {
 	case f.killTarget != "":
 		return f.killQuestion()
 	case f.hint != "":
-		return steps.Coloured(ansi.Yellow, truncate(" "+sanitizeLine(f.hint), f.width))
+		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(f.hint), f.width))
 	}
-	return steps.Faint(truncate(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
+	return steps.Faint(terminal.Truncate(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
 }
 
 func (s *sharedBoard) workers() int {

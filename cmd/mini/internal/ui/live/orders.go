@@ -14,7 +14,7 @@ import (
 // Controller executes orders for the displayed run and reports its resources. Its methods are
 // safe for concurrent use.
 type Controller interface {
-	// Execute executes an order and returns a one-sentence result.
+	// Execute executes an order and returns a sentence about its result.
 	Execute(o runner.ControlRequest) (string, error)
 	// Resources returns the current state of the providers and disks. It does not block.
 	Resources() ([]control.Provider, control.Disk)
@@ -22,25 +22,26 @@ type Controller interface {
 	JournalPath(instance string, attempt int) string
 }
 
-// selection is an instance on the screen that keys can act on.
+// selection is an instance on the screen that the user can select.
 type selection struct {
 	name, instanceID string
 	attempt          int
 	row              int // index of its worker; -1 if it is not running
 }
 
-// selectable returns the instances that can be selected: the running ones, then those in the
+// selectable returns the instances that the user can select: the running ones, then those in the
 // visible log.
-func (b *board) selectable(notes int) []selection {
+func (b *board) selectable(logLines int) []selection {
 	var all []selection
 	for i, w := range b.workers {
 		if w.name != "" {
 			all = append(all, selection{w.name, w.instanceID, w.attempt, i})
 		}
 	}
-	for _, n := range b.shownLog(notes) {
-		if n.instanceID != "" && n.attempt > 0 && !slices.ContainsFunc(all, func(p selection) bool { return p.name == n.name }) {
-			all = append(all, selection{n.name, n.instanceID, n.attempt, -1})
+	for _, entry := range b.shownLog(logLines) {
+		isListed := slices.ContainsFunc(all, func(s selection) bool { return s.name == entry.name })
+		if entry.instanceID != "" && entry.attempt > 0 && !isListed {
+			all = append(all, selection{entry.name, entry.instanceID, entry.attempt, -1})
 		}
 	}
 	return all
@@ -51,8 +52,8 @@ func (m model) selections() ([]selection, int) {
 	m.board.mu.Lock()
 	defer m.board.mu.Unlock()
 	b := m.board.board
-	all := b.selectable(m.frame.layout(len(b.workers)).log)
-	return all, slices.IndexFunc(all, func(p selection) bool { return p.name == m.frame.selected })
+	selectable := b.selectable(m.frame.layout(len(b.workers)).log)
+	return selectable, slices.IndexFunc(selectable, func(s selection) bool { return s.name == m.frame.selected })
 }
 
 // selected returns the instance that keys act on; false if none is selected.
@@ -67,23 +68,24 @@ func (m model) selected() (selection, bool) {
 	return all[i], true
 }
 
-// moveSelection selects the next or previous instance. It reports whether there is any.
-func (m *model) moveSelection(by, workers int) bool {
-	all, at := m.selections()
-	if len(all) == 0 {
+// moveSelection selects the next or previous instance and scrolls the table to it. It reports
+// whether there is any instance to select.
+func (m *model) moveSelection(step, workers int) bool {
+	selectable, index := m.selections()
+	if len(selectable) == 0 {
 		return false
 	}
 	rows := m.frame.layout(workers).rows
 	top := m.frame.clamp(m.frame.top, workers)
-	visible := func(p selection) bool { return p.row < 0 || p.row >= top && p.row < top+rows }
+	visible := func(s selection) bool { return s.row < 0 || s.row >= top && s.row < top+rows }
 	switch {
-	case at < 0 || !visible(all[at]):
-		at = max(0, slices.IndexFunc(all, visible))
+	case index < 0 || !visible(selectable[index]):
+		index = max(0, slices.IndexFunc(selectable, visible))
 	default:
-		at = max(0, min(at+by, len(all)-1))
+		index = max(0, min(index+step, len(selectable)-1))
 	}
-	m.frame.selected = all[at].name
-	if row := all[at].row; row >= 0 && row < top {
+	m.frame.selected = selectable[index].name
+	if row := selectable[index].row; row >= 0 && row < top {
 		m.frame.top = row
 	} else if row >= top+rows {
 		m.frame.top = row - rows + 1
@@ -91,7 +93,7 @@ func (m *model) moveSelection(by, workers int) bool {
 	return true
 }
 
-// orderResultMsg is the result of an order.
+// orderResultMsg is the result of an order, for the footer.
 type orderResultMsg struct{ text string }
 
 // sendOrder returns a command that executes an order.
@@ -107,7 +109,7 @@ func (m model) sendOrder(a runner.Action, name string) tea.Cmd {
 }
 
 // handleOrderKey handles a key that gives an order or opens a pane. It reports whether the key
-// is one.
+// is such a key.
 func (m *model) handleOrderKey(key string) (tea.Cmd, bool) {
 	switch key {
 	case "p":
@@ -121,24 +123,24 @@ func (m *model) handleOrderKey(key string) (tea.Cmd, bool) {
 	default:
 		return nil, false
 	}
-	p, ok := m.selected()
+	target, ok := m.selected()
 	switch {
 	case !ok:
 		m.frame.hint = "select an instance first, with j and k"
 		return nil, true
-	case (key == "K" || key == "shift+k") && m.board.hasEnded(p.name):
-		m.frame.hint = p.name + " has ended"
+	case (key == "K" || key == "shift+k") && m.board.hasEnded(target.name):
+		m.frame.hint = target.name + " has ended"
 		return nil, true
 	case key == "K" || key == "shift+k":
-		m.killTarget = p.name
+		m.killTarget = target.name
 		return nil, true
 	case key == "R" || key == "shift+r":
-		return m.sendOrder(runner.Requeue, p.name), true
+		return m.sendOrder(runner.Requeue, target.name), true
 	}
-	return m.openPane(p), true
+	return m.openPane(target), true
 }
 
-// handleKillAnswer handles the answer to the kill question.
+// handleKillAnswer handles the key that answers the kill question.
 func (m *model) handleKillAnswer(key string) tea.Cmd {
 	name := m.killTarget
 	m.killTarget = ""
@@ -150,19 +152,20 @@ func (m *model) handleKillAnswer(key string) tea.Cmd {
 }
 
 // openPane opens a pane that follows an attempt.
-func (m *model) openPane(p selection) tea.Cmd {
+func (m *model) openPane(target selection) tea.Cmd {
 	m.paneCount++
-	m.pane = &followPane{selection: p, number: m.paneCount, path: m.controller.JournalPath(p.instanceID, p.attempt)}
+	path := m.controller.JournalPath(target.instanceID, target.attempt)
+	m.pane = &followPane{selection: target, number: m.paneCount, path: path}
 	return m.pane.readAfter(0)
 }
 
-// handleJournal updates the pane with newly read records. If the instance has a newer attempt,
-// the pane switches to it.
-func (m *model) handleJournal(g journalMsg) tea.Cmd {
-	if m.pane == nil || m.pane.number != g.number {
+// handleJournal updates the pane with a journal that was read. If the instance has a newer
+// attempt, it opens a pane of that attempt instead.
+func (m *model) handleJournal(msg journalMsg) tea.Cmd {
+	if m.pane == nil || m.pane.number != msg.number {
 		return nil
 	}
-	next := m.pane.update(g)
+	next := m.pane.update(msg)
 	if w := m.board.workerFor(m.pane.selection.name); w != nil && w.attempt > m.pane.selection.attempt {
 		m.pane.selection.attempt = w.attempt
 		return m.openPane(m.pane.selection)

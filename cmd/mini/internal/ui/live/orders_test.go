@@ -23,7 +23,7 @@ import (
 type recordingController struct {
 	orders   []string
 	err      error
-	journals map[string]string // of "instance attempt"
+	journals map[string]string // paths, by "instance attempt"
 }
 
 func (c *recordingController) Execute(o runner.ControlRequest) (string, error) {
@@ -32,9 +32,9 @@ func (c *recordingController) Execute(o runner.ControlRequest) (string, error) {
 }
 
 func (c *recordingController) Resources() ([]control.Provider, control.Disk) {
-	run, engine, budget, taken := int64(41e9), int64(1234e9), int64(80e9), int64(61.5e9)
+	run, engine, budget, used := int64(41e9), int64(1234e9), int64(80e9), int64(61.5e9)
 	return []control.Provider{{Endpoint: "api", ProviderState: runner.ProviderState{Limit: 16, InFlight: 4, Waiting: 3, PauseSeconds: 12}}},
-		control.Disk{RunFree: &run, EngineFree: &engine, ImageBudget: &budget, Images: &taken}
+		control.Disk{RunFree: &run, EngineFree: &engine, ImageBudget: &budget, Images: &used}
 }
 
 func (c *recordingController) JournalPath(id string, attempt int) string {
@@ -49,7 +49,7 @@ func newControlledStory(workers, total int) (*story, *recordingController) {
 	return s, c
 }
 
-// press sends a key and the result of its command.
+// press sends keys and the messages of their commands.
 func (s *story) press(keys ...string) {
 	for _, k := range keys {
 		if cmd := s.send(keyNamed(k)); cmd != nil {
@@ -69,7 +69,7 @@ func (c *recordingController) checkOrders(t *testing.T, want ...string) {
 }
 
 func (s *story) controlled(a runner.Action, who string, class trajectories.Class, total int) {
-	s.tell(0, runner.Event{Type: runner.Controlled, Action: a, Instance: who, Class: class, Total: total, Source: runner.SourceCtl, Text: "is told"})
+	s.emit(0, runner.Event{Type: runner.ControlApplied, Action: a, Instance: who, Class: class, Total: total, Source: runner.SourceCtl, Text: "is told"})
 }
 
 func TestOrderKeys(t *testing.T) {
@@ -95,20 +95,20 @@ func TestOrderKeys(t *testing.T) {
 	s.press("j", "R")
 	c.checkOrders(t, "requeue a view")
 	if screen := s.screen(80, 24); !strings.HasSuffix(screen, "\n said \ufffd[2Ja\n") || !strings.Contains(screen, "\n▸1  a") {
-		t.Errorf("no answer, or no mark:\n%s", screen)
+		t.Errorf("no result, or no selection marker:\n%s", screen)
 	}
 	s.send(refreshMsg{now: s.now.Add(hintDuration)})
 	if screen := s.screen(80, 24); !strings.Contains(screen, "said") {
-		t.Errorf("the answer is gone at once:\n%s", screen)
+		t.Errorf("the result disappears too early:\n%s", screen)
 	}
 	s.send(refreshMsg{now: s.now.Add(hintDuration + time.Second)})
 	if screen := s.screen(80, 24); strings.Contains(screen, "said") || !strings.Contains(screen, "? help") {
-		t.Errorf("the answer stays in the place of the keys:\n%s", screen)
+		t.Errorf("the result still replaces the key hints:\n%s", screen)
 	}
 	s.press("j", "j", "j", "K")
 	c.checkOrders(t)
 	if screen := s.screen(80, 24); !strings.Contains(screen, " kill b? [y/N]   y kills it, any other key does not") {
-		t.Errorf("it is not asked:\n%s", screen)
+		t.Errorf("no kill question:\n%s", screen)
 	}
 	s.press("K") // does not confirm
 	s.press("K", "esc")
@@ -121,12 +121,12 @@ func TestOrderKeys(t *testing.T) {
 	s.begin("c", runner.Thinking, 1, 0, "")
 	s.send(refreshMsg{now: s.now})
 	if screen := s.screen(80, 24); strings.Contains(screen, "kill b") || !strings.HasSuffix(screen, "\n b has ended\n") {
-		t.Errorf("it is asked about what has ended:\n%s", screen)
+		t.Errorf("a kill question about an instance that has ended:\n%s", screen)
 	}
 	s.press("y", "K")
 	c.checkOrders(t)
 	if !strings.HasSuffix(s.screen(80, 24), "\n b has ended\n") {
-		t.Errorf("it is asked about what has ended:\n%s", s.screen(80, 24))
+		t.Errorf("a kill question about an instance that has ended:\n%s", s.screen(80, 24))
 	}
 	c.err = errors.New("b was refused")
 	s.press("y", "R")
@@ -135,7 +135,7 @@ func TestOrderKeys(t *testing.T) {
 	}
 	// The selected instance stays selected after it has moved to the log.
 	if screen := s.screen(80, 24); !strings.Contains(screen, "\n▸✓ ") {
-		t.Errorf("no mark at what has ended:\n%s", screen)
+		t.Errorf("no selection marker in the log:\n%s", screen)
 	}
 	s.press("k", "R")
 	c.checkOrders(t, "requeue b view", "requeue c view")
@@ -146,7 +146,7 @@ func TestCountsAfterOrders(t *testing.T) {
 	b := s.m.board.board
 	s.begin("a", runner.Thinking, 1, 0, "")
 	s.end("a", trajectories.Submitted, "Submitted", "", false)
-	s.tell(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "unresolved"})
+	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "unresolved"})
 	s.controlled(runner.Requeue, "a", trajectories.Submitted, 5)
 	s.controlled(runner.Kill, "z", "", 4)
 	if b.done != 0 || b.total != 4 || b.classCounts[trajectories.Submitted] != 0 {
@@ -154,7 +154,7 @@ func TestCountsAfterOrders(t *testing.T) {
 	}
 	s.begin("a", runner.Thinking, 1, 0, "")
 	s.end("a", trajectories.Submitted, "Submitted", "", false)
-	s.tell(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "resolved"})
+	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "resolved"})
 	if b.done != 1 || b.verdictCounts["resolved"] != 1 || b.verdictCounts["unresolved"] != 0 {
 		t.Errorf("%d done, %v", b.done, b.verdictCounts)
 	}
@@ -162,32 +162,32 @@ func TestCountsAfterOrders(t *testing.T) {
 
 func TestStatusLine(t *testing.T) {
 	s, c := newControlledStory(2, 5)
-	var a resources
-	a.providers, a.disk = c.Resources()
-	s.send(refreshMsg{now: s.now, resources: a})
+	var r resources
+	r.providers, r.disk = c.Resources()
+	s.send(refreshMsg{now: s.now, resources: r})
 	s.controlled(runner.Pause, "", "", 5)
 	for w, want := range map[int]string{
 		80:  " paused: p resumes   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB …",
 		100: " paused: p resumes   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB   engine 1234 GB …",
 		40:  " paused: p resumes   calls 4/16+3 wait …",
 	} {
-		if got := ansi.Strip(s.m.board.board.statusLine(frame{width: w}, a)); got != want || ansi.StringWidth(got) > w {
+		if got := ansi.Strip(s.m.board.board.statusLine(frame{width: w}, r)); got != want || ansi.StringWidth(got) > w {
 			t.Errorf("%d: %q", w, got)
 		}
 	}
 	s.controlled(runner.Resume, "", "", 5)
-	a.providers[0].MinuteFullSeconds = 40
-	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, a)); !strings.Contains(got, "rate limit 0:40") {
+	r.providers[0].MinuteFullSeconds = 40
+	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, r)); !strings.Contains(got, "rate limit 0:40") {
 		t.Errorf("%q", got)
 	}
-	a.providers[0].PauseSeconds, a.providers[0].MinuteFullSeconds = 0, 0
-	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, a)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
+	r.providers[0].PauseSeconds, r.providers[0].MinuteFullSeconds = 0, 0
+	if got := ansi.Strip(s.m.board.board.statusLine(frame{width: 80}, r)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
 		t.Errorf("%q", got)
 	}
 }
 
-// attemptOf writes a journal with hostile texts and returns its path.
-func attemptOf(t *testing.T, dir string, ended bool) string {
+// writeJournal writes the journal of an attempt with hostile texts and returns its path.
+func writeJournal(t *testing.T, dir string, ended bool) string {
 	t.Helper()
 	path := filepath.Join(dir, "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
@@ -200,10 +200,10 @@ func attemptOf(t *testing.T, dir string, ended bool) string {
 		}
 	}
 	add(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CausePrompt})
-	say := trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{"ls"}}
-	say.Content = "I look \x1b]0;title\x07around\r\nfirst.\n\u202ereversed"
+	reply := trajectories.Message{Cause: trajectories.CauseReply, Actions: []string{"ls"}}
+	reply.Content = "I look \x1b]0;title\x07around\r\nfirst.\n\u202ereversed"
 	add(trajectories.TypeCall, trajectories.Call{})
-	add(trajectories.TypeMessage, say)
+	add(trajectories.TypeMessage, reply)
 	var lines []string
 	for i := range 40 {
 		lines = append(lines, fmt.Sprintf("\x1b[31mline\t%d\x1b[0m", i))
@@ -223,7 +223,7 @@ func attemptOf(t *testing.T, dir string, ended bool) string {
 
 func TestPane(t *testing.T) {
 	s, c := newControlledStory(2, 5)
-	c.journals["a 1"] = attemptOf(t, t.TempDir(), false)
+	c.journals["a 1"] = writeJournal(t, t.TempDir(), false)
 	s.begin("a", runner.Running, 1, 0.5, "sleep 9")
 	s.screen(80, 30)
 	s.press("j", "enter")
@@ -241,13 +241,13 @@ func TestPane(t *testing.T) {
 	s.screen(80, 10)
 	s.press("g")
 	top := strings.Split(s.screen(80, 10), "\n")[1]
-	tell := func(typ trajectories.Type, data any) {
+	addRecord := func(typ trajectories.Type, data any) {
 		if err := s.m.pane.trajectory.Add(recordOf(t, typ, data)); err != nil {
 			t.Fatal(err)
 		}
 		s.m.pane.update(journalMsg{trajectory: &browser.Trajectory{Timeline: s.m.pane.trajectory.Timeline}})
 	}
-	tell(trajectories.TypeCall, trajectories.Call{Error: "no"})
+	addRecord(trajectories.TypeCall, trajectories.Call{Error: "no"})
 	if got := strings.Split(s.screen(80, 10), "\n")[1]; got != top || !strings.Contains(top, "prompts") {
 		t.Errorf("%q, then %q", top, got)
 	}
@@ -281,15 +281,16 @@ func recordOf(t *testing.T, typ trajectories.Type, data any) trajectories.Record
 	return trajectories.Record{ID: 9, Type: typ, Data: text}
 }
 
-// A finished attempt shows its end; a new attempt of the instance is followed.
+// The pane of a finished attempt shows its outcome. When the instance has a new attempt, the
+// pane switches to it.
 func TestPaneToTheEnd(t *testing.T) {
 	s, c := newControlledStory(1, 5)
-	c.journals["a 1"] = attemptOf(t, t.TempDir(), true)
+	c.journals["a 1"] = writeJournal(t, t.TempDir(), true)
 	second := t.TempDir()
-	c.journals["a 2"] = attemptOf(t, second, false)
-	s.tell(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
-	s.tell(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Interrupted}})
-	s.tell(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Released, Instance: "a"})
+	c.journals["a 2"] = writeJournal(t, second, false)
+	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
+	s.emit(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Interrupted}})
+	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a"})
 	s.screen(80, 24)
 	s.press("j", "f")
 	screen := s.screen(80, 24)
@@ -298,7 +299,7 @@ func TestPaneToTheEnd(t *testing.T) {
 			t.Errorf("no %q:\n%s", want, screen)
 		}
 	}
-	s.tell(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 2})
+	s.emit(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 2})
 	g := journalMsg{number: s.m.pane.number}
 	msg := s.send(g)()
 	s.send(msg)
@@ -306,6 +307,6 @@ func TestPaneToTheEnd(t *testing.T) {
 		t.Errorf("the newer attempt is not followed:\n%s", screen)
 	}
 	if cmd := s.send(journalMsg{number: s.m.pane.number - 1}); cmd != nil {
-		t.Error("what was read for an earlier pane leads to more")
+		t.Error("the result for an earlier pane schedules another read")
 	}
 }

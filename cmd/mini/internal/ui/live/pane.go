@@ -18,27 +18,28 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// followPane shows the steps of a running attempt: replies, commands, and the ends of outputs.
+// followPane shows the steps of an attempt, also while it runs: replies, commands, and the ends
+// of outputs.
 type followPane struct {
 	selection  selection
-	number     int // identifies the pane: results for an earlier pane are dropped
+	number     int // identifies the pane, so that results for an earlier pane can be dropped
 	path       string
 	trajectory *browser.Trajectory // nil until it has been read
 	lines      []string
-	width      int    // width that lines were laid out for
+	width      int    // width for which lines were rendered
 	readError  string // error of the last read; empty if it succeeded
 	linesBelow int    // number of lines below the visible part
 }
 
 const (
-	maxPaneLines = 3000 // approximate number of lines that can be scrolled to
-	readInterval = 400 * time.Millisecond
-	// readPauseFactor times the duration of a read is the pause before the next one, so that
-	// long journals are read less often.
+	maxPaneLines = 3000                   // approximate number of lines that the pane renders
+	readInterval = 400 * time.Millisecond // minimum pause between two reads of the journal
+	// readPauseFactor limits the time spent on reading: the pause after a read is at least this
+	// many times as long as the read.
 	readPauseFactor = 10
 )
 
-// folds bounds how much of a step is shown: the start of replies, the end of outputs.
+// folds limits how many lines of a step are shown: the beginning of replies, the end of outputs.
 var folds = map[timeline.Kind]steps.Fold{
 	timeline.Message: {Head: 8}, timeline.Reply: {Head: 8}, timeline.Command: {Head: 12}, timeline.Output: {Tail: 15},
 }
@@ -52,34 +53,35 @@ type journalMsg struct {
 }
 
 // readAfter returns a command that reads the journal after a delay.
-func (p *followPane) readAfter(after time.Duration) tea.Cmd {
-	number, previous, item := p.number, p.trajectory, &browser.Entry{ID: p.selection.instanceID, Path: p.path}
-	return tea.Tick(after, func(start time.Time) tea.Msg {
+func (p *followPane) readAfter(delay time.Duration) tea.Cmd {
+	number, previous, entry := p.number, p.trajectory, &browser.Entry{ID: p.selection.instanceID, Path: p.path}
+	return tea.Tick(delay, func(start time.Time) tea.Msg {
 		if previous != nil && !previous.HasChanged() {
 			return journalMsg{number: number, trajectory: previous}
 		}
-		t, err := browser.Open(item)
-		return journalMsg{number, t, time.Since(start), err}
+		trajectory, err := browser.OpenTrajectory(entry)
+		return journalMsg{number, trajectory, time.Since(start), err}
 	})
 }
 
-// update sets the trajectory that was read and schedules the next read.
-func (p *followPane) update(g journalMsg) tea.Cmd {
+// update sets the trajectory to a newly read one and returns a command for the next read.
+func (p *followPane) update(msg journalMsg) tea.Cmd {
 	p.readError = ""
-	if g.err != nil && !errors.Is(g.err, fs.ErrNotExist) { // the journal is created soon
-		p.readError = g.err.Error()
+	if msg.err != nil && !errors.Is(msg.err, fs.ErrNotExist) { // the journal may not exist yet
+		p.readError = msg.err.Error()
 	}
-	if g.trajectory != nil && g.trajectory != p.trajectory {
-		p.trajectory = g.trajectory
+	if msg.trajectory != nil && msg.trajectory != p.trajectory {
+		p.trajectory = msg.trajectory
 		p.layout(p.width)
 	}
-	return p.readAfter(max(readInterval, readPauseFactor*g.took))
+	return p.readAfter(max(readInterval, readPauseFactor*msg.took))
 }
 
-// layout lays out the lines for a width. If the pane is scrolled up, the visible lines stay.
+// layout renders the lines for a width, the newest maxPaneLines. If the user has scrolled up, the
+// visible lines stay in place.
 func (p *followPane) layout(width int) {
-	style := steps.Renderer{Width: max(4, width-1), Fold: folds}
-	before := len(p.lines)
+	renderer := steps.Renderer{Width: max(4, width-1), Fold: folds}
+	oldCount := len(p.lines)
 	p.lines, p.width = nil, width
 	if p.trajectory == nil {
 		return
@@ -90,20 +92,21 @@ func (p *followPane) layout(width int) {
 			name = fmt.Sprintf("step %d", s.Number)
 		}
 		name = " " + sanitizeLine(strings.Join(append([]string{name}, p.trajectory.StepStats(s)...), " · ")) + " "
-		lines := []string{steps.Faint(truncate(name+strings.Repeat("─", max(0, width-1-terminal.Width(name))), width))}
-		for _, l := range style.Step(s) {
-			lines = append(lines, truncate(" "+l.Text, width))
+		name += strings.Repeat("─", max(0, width-1-terminal.Width(name)))
+		lines := []string{steps.Faint(terminal.Truncate(name, width))}
+		for _, l := range renderer.Step(s) {
+			lines = append(lines, terminal.Truncate(" "+l.Text, width))
 		}
 		if p.lines = append(lines, p.lines...); len(p.lines) > maxPaneLines {
 			break
 		}
 	}
 	if p.linesBelow > 0 {
-		p.linesBelow = max(0, p.linesBelow+len(p.lines)-before)
+		p.linesBelow = max(0, p.linesBelow+len(p.lines)-oldCount)
 	}
 }
 
-// scroll scrolls the pane, which is anchored at its end.
+// scroll handles a scroll key. It stores the position relative to the end, which grows.
 func (p *followPane) scroll(key string, page int) {
 	end := max(0, len(p.lines)-page)
 	top := max(0, end-p.linesBelow)
@@ -111,7 +114,7 @@ func (p *followPane) scroll(key string, page int) {
 	p.linesBelow = end - top
 }
 
-// paneHeight returns the number of lines for steps in a pane.
+// paneHeight returns the number of lines of steps that a pane shows.
 func (f frame) paneHeight() int { return max(0, f.height-3) }
 
 // draw renders the pane on the whole screen.
@@ -121,12 +124,13 @@ func (p *followPane) draw(f frame, w *worker, footer string) string {
 	}
 	lines := make([]string, 0, f.height)
 	title := fmt.Sprintf(" %s · attempt %d", sanitizeLine(p.selection.name), p.selection.attempt)
-	lines = append(lines, steps.Bold(truncate(joinEnds(title, p.activityText(f, w)+" ", f.width), f.width)))
+	title = terminal.JoinEnds(title, p.activityText(f, w)+" ", f.width)
+	lines = append(lines, steps.Bold(terminal.Truncate(title, f.width)))
 	room := f.paneHeight()
 	end := max(0, len(p.lines)-p.linesBelow)
 	lines = append(lines, p.lines[max(0, end-room):end]...)
 	if len(p.lines) == 0 {
-		lines = append(lines, steps.Faint(truncate(" no steps yet", f.width)))
+		lines = append(lines, steps.Faint(terminal.Truncate(" no steps yet", f.width)))
 	}
 	for len(lines) < f.height-2 {
 		lines = append(lines, "")
@@ -150,14 +154,14 @@ func (p *followPane) activityText(f frame, w *worker) string {
 	return text
 }
 
-// runningCommand shows the running command, which is not yet in the journal, or the read
-// error.
+// runningCommand renders the line below the steps: the read error or the running command, which
+// the journal does not have yet.
 func (p *followPane) runningCommand(f frame, w *worker) string {
 	switch {
 	case p.readError != "":
-		return steps.Coloured(ansi.Yellow, truncate(" "+sanitizeLine(p.readError), f.width))
+		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(p.readError), f.width))
 	case w != nil && w.isRunning && w.phase == runner.Running:
-		return steps.Coloured(ansi.Green, truncate(" $ "+sanitizeLine(w.command), f.width))
+		return steps.Coloured(ansi.Green, terminal.Truncate(" $ "+sanitizeLine(w.command), f.width))
 	}
 	return ""
 }

@@ -19,24 +19,26 @@ type resources struct {
 	disk      control.Disk
 }
 
-// totalProvider sums the state of all endpoints; Limit is 0 if any endpoint is unlimited.
-func (a resources) totalProvider() (s runner.ProviderState) {
-	bounded := true
-	for _, p := range a.providers {
-		bounded = bounded && p.Limit > 0
-		s.Limit += p.Limit
-		s.InFlight += p.InFlight
-		s.Waiting += p.Waiting
-		s.PauseSeconds, s.MinuteFullSeconds = max(s.PauseSeconds, p.PauseSeconds), max(s.MinuteFullSeconds, p.MinuteFullSeconds)
+// totalProvider returns the sums of the counts and limits of all endpoints, and their longest
+// waits. Limit is 0 if any endpoint is unlimited.
+func (r resources) totalProvider() (total runner.ProviderState) {
+	limited := true
+	for _, p := range r.providers {
+		limited = limited && p.Limit > 0
+		total.Limit += p.Limit
+		total.InFlight += p.InFlight
+		total.Waiting += p.Waiting
+		total.PauseSeconds = max(total.PauseSeconds, p.PauseSeconds)
+		total.MinuteFullSeconds = max(total.MinuteFullSeconds, p.MinuteFullSeconds)
 	}
-	if !bounded {
-		s.Limit = 0
+	if !limited {
+		total.Limit = 0
 	}
-	return s
+	return total
 }
 
 // statusLine shows whether the run is halted, the provider limits, and the free disk space.
-func (b *board) statusLine(f frame, a resources) string {
+func (b *board) statusLine(f frame, r resources) string {
 	line := countLine{room: f.width - 2}
 	switch b.halted {
 	case runner.Pause:
@@ -44,69 +46,70 @@ func (b *board) statusLine(f frame, a resources) string {
 	case runner.Drain:
 		line.add("draining", func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	}
-	for i, text := range a.providerTexts() {
+	for i, text := range r.providerTexts() {
 		style := steps.Faint
-		if i > 0 { // the provider accepts no calls now
+		if i > 0 { // a provider accepts no calls at the moment
 			style = func(s string) string { return steps.Coloured(ansi.Yellow, s) }
 		}
 		line.add(text, style)
 	}
-	for _, text := range a.diskTexts() {
+	for _, text := range r.diskTexts() {
 		line.add(text, steps.Faint)
 	}
 	return line.String()
 }
 
-// providerTexts describes the calls to the providers.
-func (a resources) providerTexts() []string {
-	if len(a.providers) == 0 {
+// providerTexts describes the calls to the providers and, if a provider accepts none at the
+// moment, how long that lasts.
+func (r resources) providerTexts() []string {
+	if len(r.providers) == 0 {
 		return nil
 	}
-	s := a.totalProvider()
-	text := fmt.Sprintf("calls %d", s.InFlight)
-	if s.Limit > 0 {
-		text += fmt.Sprintf("/%d", s.Limit)
+	total := r.totalProvider()
+	text := fmt.Sprintf("calls %d", total.InFlight)
+	if total.Limit > 0 {
+		text += fmt.Sprintf("/%d", total.Limit)
 	}
-	if s.Waiting > 0 {
-		text += fmt.Sprintf("+%d wait", s.Waiting)
+	if total.Waiting > 0 {
+		text += fmt.Sprintf("+%d wait", total.Waiting)
 	}
-	all := []string{text}
-	left := func(seconds float64) string {
+	texts := []string{text}
+	formatSeconds := func(seconds float64) string {
 		return timeline.FormatDuration(time.Duration(seconds * float64(time.Second)))
 	}
 	switch {
-	case s.MinuteFullSeconds > s.PauseSeconds:
-		all = append(all, "rate limit "+left(s.MinuteFullSeconds))
-	case s.PauseSeconds > 0:
-		all = append(all, "asked to wait "+left(s.PauseSeconds))
+	case total.MinuteFullSeconds > total.PauseSeconds:
+		texts = append(texts, "rate limit "+formatSeconds(total.MinuteFullSeconds))
+	case total.PauseSeconds > 0:
+		texts = append(texts, "asked to wait "+formatSeconds(total.PauseSeconds))
 	}
-	return all
+	return texts
 }
 
 // diskTexts describes the disk space that is known.
-func (a resources) diskTexts() (all []string) {
-	d := a.disk
+func (r resources) diskTexts() (texts []string) {
+	d := r.disk
 	if d.RunFree != nil {
-		all = append(all, "disk "+formatGigabytes(*d.RunFree))
+		texts = append(texts, "disk "+formatGigabytes(*d.RunFree))
 	}
 	if d.EngineFree != nil {
-		all = append(all, "engine "+formatGigabytes(*d.EngineFree))
+		texts = append(texts, "engine "+formatGigabytes(*d.EngineFree))
 	}
 	if d.ImageBudget != nil {
-		taken := "?"
+		used := "?"
 		if d.Images != nil {
-			taken = strings.TrimSuffix(formatGigabytes(*d.Images), " GB")
+			used = strings.TrimSuffix(formatGigabytes(*d.Images), " GB")
 		}
-		all = append(all, "images "+taken+"/"+formatGigabytes(*d.ImageBudget))
+		texts = append(texts, "images "+used+"/"+formatGigabytes(*d.ImageBudget))
 	}
-	return all
+	return texts
 }
 
 // formatGigabytes formats a disk size.
 func formatGigabytes(bytes int64) string {
-	g := float64(bytes) / 1e9
-	if g < 10 {
-		return fmt.Sprintf("%.1f GB", g)
+	gigabytes := float64(bytes) / 1e9
+	if gigabytes < 10 {
+		return fmt.Sprintf("%.1f GB", gigabytes)
 	}
-	return fmt.Sprintf("%.0f GB", g)
+	return fmt.Sprintf("%.0f GB", gigabytes)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -25,21 +26,22 @@ func verdictMark(c verdicts.Class) string {
 	return "–"
 }
 
-// styledPhase renders a phase in its colour, padded to width w.
+// styledPhase renders a phase in its colour, padded to w columns. pulling means that the image of
+// the sandbox is being pulled.
 func styledPhase(p runner.Phase, pulling bool, w int) string {
 	switch {
 	case p == "":
-		return steps.Faint(padRight("idle", w))
-	case p == runner.Starting && pulling:
-		return steps.Coloured(ansi.Blue, padRight("pulling", w))
-	case p == runner.Rebuilding: // "rebuilding" is wider than the column
-		return steps.Coloured(ansi.Blue, padRight("rebuild", w))
+		return steps.Faint(terminal.PadRight("idle", w))
+	case p == runner.PhaseStarting && pulling:
+		return steps.Coloured(ansi.Blue, terminal.PadRight("pulling", w))
+	case p == runner.PhaseRebuilding: // "rebuilding" is wider than the column
+		return steps.Coloured(ansi.Blue, terminal.PadRight("rebuild", w))
 	case p == runner.Scrubbing:
-		return steps.Coloured(ansi.Blue, padRight("scrub", w))
+		return steps.Coloured(ansi.Blue, terminal.PadRight("scrub", w))
 	}
-	s := padRight(string(p), w)
+	s := terminal.PadRight(string(p), w)
 	switch p {
-	case runner.Starting, runner.Closing:
+	case runner.PhaseStarting, runner.Closing:
 		return steps.Coloured(ansi.Blue, s)
 	case runner.Thinking:
 		return steps.Coloured(ansi.Cyan, s)

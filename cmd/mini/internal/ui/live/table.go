@@ -4,11 +4,12 @@ import (
 	"strconv"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/runner"
 )
 
-// columns holds the widths of a row's columns; 0 hides a column.
+// columns holds the widths of the table's columns; 0 hides a column.
 type columns struct{ number, id, phase, step, time, cost, command int }
 
 const (
@@ -22,25 +23,27 @@ const (
 // idWidth returns the width of the instance column for a screen of width w.
 func (b *board) idWidth(w int) int {
 	if w < 60 { // too narrow for a command column
-		return max(8, min(b.maxNameWidth, w-24))
+		return max(8, min(b.maxNameLen, w-24))
 	}
-	return max(8, min(b.maxNameWidth, 40, (w-36)*55/100))
+	return max(8, min(b.maxNameLen, 40, (w-36)*55/100))
 }
 
 func (b *board) columns(w int) columns {
-	c := columns{number: len(strconv.Itoa(len(b.workers))), phase: phaseWidth, step: stepWidth, time: timeWidth, id: b.idWidth(w)}
-	rest := w - 1 - c.number - gap - gap - c.phase - gap - c.step - gap - c.time
-	if rest < min(c.id, 16) {
-		c.step, rest = 0, rest+c.step+gap
+	c := columns{
+		number: len(strconv.Itoa(len(b.workers))), id: b.idWidth(w), phase: phaseWidth, step: stepWidth, time: timeWidth,
 	}
-	if b.spent() > 0 && rest-c.id >= costWidth+gap+14 {
-		c.cost, rest = costWidth, rest-costWidth-gap
+	remaining := w - 1 - c.number - gap - gap - c.phase - gap - c.step - gap - c.time
+	if remaining < min(c.id, 16) {
+		c.step, remaining = 0, remaining+c.step+gap
 	}
-	c.id = max(1, min(c.id, rest))
-	if rest -= c.id + gap; rest >= 8 {
-		c.command = rest
+	if b.spent() > 0 && remaining-c.id >= costWidth+gap+14 {
+		c.cost, remaining = costWidth, remaining-costWidth-gap
+	}
+	c.id = max(1, min(c.id, remaining))
+	if remaining -= c.id + gap; remaining >= 8 {
+		c.command = remaining
 	} else {
-		c.id += max(0, rest)
+		c.id += max(0, remaining)
 	}
 	return c
 }
@@ -51,11 +54,12 @@ func (b *board) tableLines(f frame, l layout) []string {
 		return nil
 	}
 	c := b.columns(f.width)
-	head := c.join([]string{
-		padLeft("#", c.number), padRight("instance", c.id), padRight("doing", c.phase), padLeft("step", c.step),
-		padLeft("for", c.time), padLeft("cost", c.cost), truncate("command", c.command),
+	header := c.join([]string{
+		terminal.PadLeft("#", c.number), terminal.PadRight("instance", c.id), terminal.PadRight("doing", c.phase),
+		terminal.PadLeft("step", c.step), terminal.PadLeft("for", c.time), terminal.PadLeft("cost", c.cost),
+		terminal.Truncate("command", c.command),
 	})
-	lines := []string{steps.Faint(truncate(" "+head, f.width))}
+	lines := []string{steps.Faint(terminal.Truncate(" "+header, f.width))}
 	if f.height-3 < 3 {
 		lines = nil
 	}
@@ -71,45 +75,46 @@ const selectionMarker = "▸"
 
 func (b *board) rowLine(i int, c columns, f frame) string {
 	w := b.workers[i]
-	lead := " "
+	marker := " "
 	if w.name != "" && w.name == f.selected {
-		lead = selectionMarker
+		marker = selectionMarker
 	}
-	number := steps.Faint(padLeft(strconv.Itoa(i+1), c.number))
+	number := steps.Faint(terminal.PadLeft(strconv.Itoa(i+1), c.number))
 	if w.name == "" {
-		return " " + c.join([]string{number, padRight("", c.id), styledPhase("", false, c.phase)})
+		return " " + c.join([]string{number, terminal.PadRight("", c.id), styledPhase("", false, c.phase)})
 	}
 	step := ""
 	if w.step > 0 {
 		step = strconv.Itoa(w.step)
 	}
-	command := truncate(sanitizeLine(w.command), c.command)
+	command := terminal.Truncate(sanitizeLine(w.command), c.command)
 	switch {
 	case w.command == "" && w.attempt > 1:
-		command = steps.Faint(truncate("attempt "+strconv.Itoa(w.attempt), c.command))
-	case w.phase == runner.Starting && w.image != "":
+		command = steps.Faint(terminal.Truncate("attempt "+strconv.Itoa(w.attempt), c.command))
+	case w.phase == runner.PhaseStarting && w.image != "":
 		command = steps.Faint(table.TruncateMiddle(sanitizeLine(w.image), c.command))
 	case !w.isRunning:
 		command = steps.Faint(command)
 	}
-	return lead + c.join([]string{
-		number, padRight(table.TruncateMiddle(sanitizeLine(w.name), c.id), c.id),
-		styledPhase(w.phase, b.isPulling(w.image), c.phase), padLeft(step, c.step),
-		steps.Faint(padLeft(formatElapsed(f.now.Sub(w.phaseStart)), c.time)), padLeft(formatDollars(w.cost), c.cost), command,
+	return marker + c.join([]string{
+		number, terminal.PadRight(table.TruncateMiddle(sanitizeLine(w.name), c.id), c.id),
+		styledPhase(w.phase, b.isPulling(w.image), c.phase), terminal.PadLeft(step, c.step),
+		steps.Faint(terminal.PadLeft(formatElapsed(f.now.Sub(w.phaseStart)), c.time)),
+		terminal.PadLeft(formatDollars(w.cost), c.cost), command,
 	})
 }
 
 // join joins the cells of the visible columns.
-func (c columns) join(parts []string) string {
+func (c columns) join(cells []string) string {
 	line := ""
 	for i, w := range []int{c.number, c.id, c.phase, c.step, c.time, c.cost, c.command} {
-		if w == 0 || i >= len(parts) {
+		if w == 0 || i >= len(cells) {
 			continue
 		}
 		if line != "" {
 			line += "  "
 		}
-		line += parts[i]
+		line += cells[i]
 	}
 	return line
 }

@@ -23,7 +23,7 @@ func waitForView(p *pty) {
 	p.Expect("mini bench")
 	p.Expect("Ctrl-C stops")
 	if p.UnsetModes() == "" {
-		p.T.Error("the terminal is not in raw mode: keys would be shown")
+		p.T.Error("the terminal is not in raw mode: it would echo keys")
 	}
 }
 
@@ -31,9 +31,9 @@ func TestRestoredAfterPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	waitForView(p)
 	p.Type("\x03")
-	said := p.Expect("a mistake in the view") + p.Expect("experienced a panic") + p.Expect("\n")
-	if _, after, _ := strings.Cut(said, leave); strings.Contains(after, enter) {
-		t.Errorf("the view came back: %q", said)
+	output := p.Expect("a mistake in the view") + p.Expect("experienced a panic") + p.Expect("\n")
+	if _, after, _ := strings.Cut(output, leave); strings.Contains(after, enter) {
+		t.Errorf("the view was drawn again: %q", output)
 	}
 	ptytest.WaitFor(t, "a sane terminal", func() bool { return p.UnsetModes() == "" })
 }
@@ -47,7 +47,7 @@ func TestTerminalLost(t *testing.T) {
 	if err := p.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if said, err := os.ReadFile(result); err != nil || !strings.HasPrefix(string(said), "live view: ") {
-		t.Errorf("the view ended with %q, %v", said, err)
+	if text, err := os.ReadFile(result); err != nil || !strings.HasPrefix(string(text), "live view: ") {
+		t.Errorf("the view ended with %q, %v", text, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package progress shows the progress of a run as plain lines, as JSON or as a
-// live view.
+// Package progress shows the progress of a run: as plain lines, as JSON lines or
+// in a live view.
 package progress
 
 import (
@@ -21,178 +21,182 @@ import (
 	"github.com/minibench/mini/runner/report"
 )
 
-// The ways to show a run, for --progress.
+// Values of --progress.
 const (
-	Plain = "plain"
-	Live  = "live"
-	JSON  = "json"
-	None  = "none"
+	Plain = "plain" // one line per event
+	Live  = "live"  // full-screen view, see package live
+	JSON  = "json"  // one JSON object per event
+	None  = "none"  // only warnings and errors
 )
 
-// Kinds are the values of --progress.
+// Kinds lists all values of --progress.
 var Kinds = []string{Plain, Live, JSON, None}
 
 // Terminal describes stderr and its environment.
 type Terminal struct {
-	terminal   bool // stderr is one
-	foreground bool // this process may use it
-	term       string
-	ci         bool
+	isTerminal   bool   // stderr is a terminal
+	inForeground bool   // this process is in the terminal's foreground process group
+	term         string // value of TERM
+	inCI         bool   // the process runs in a CI job
 }
 
 // DetectTerminal examines stderr and the variables TERM and CI.
 func DetectTerminal(s cmdutil.Streams) Terminal {
-	f := stderrOf(s).File()
+	f := messagesOf(s).File()
 	ci := os.Getenv("CI")
-	d := Terminal{term: os.Getenv("TERM"), ci: ci != "" && ci != "false" && ci != "0"}
+	t := Terminal{term: os.Getenv("TERM"), inCI: ci != "" && ci != "false" && ci != "0"}
 	if f != nil && term.IsTerminal(int(f.Fd())) {
-		d.terminal, d.foreground = true, terminal.IsForeground(f)
+		t.isTerminal, t.inForeground = true, terminal.IsForeground(f)
 	}
-	return d
+	return t
 }
 
-// Choose returns the kind of progress to show: the requested one, or the
-// default for the terminal. kinds are the kinds that the command supports.
-func Choose(kind string, d Terminal, kinds []string) (string, error) {
-	noCursor := d.term == "" || d.term == "dumb"
+// Choose returns the kind of progress to show: the requested kind or, if that is
+// empty, the default for the terminal. supported are the kinds that the command
+// supports.
+func Choose(requested string, t Terminal, supported []string) (string, error) {
+	noCursor := t.term == "" || t.term == "dumb"
 	switch {
-	case kind == "" && d.terminal && d.foreground && !noCursor && !d.ci && slices.Contains(kinds, Live):
+	case requested == "" && t.isTerminal && t.inForeground && !noCursor && !t.inCI && slices.Contains(supported, Live):
 		return Live, nil
-	case kind == "":
+	case requested == "":
 		return Plain, nil
-	case !slices.Contains(kinds, kind):
-		return "", usage.Errorf("--progress %.60q: must be one of %s", kind, strings.Join(kinds, ", "))
-	case kind == Live && !d.terminal:
+	case !slices.Contains(supported, requested):
+		return "", usage.Errorf("--progress %.60q: must be one of %s", requested, strings.Join(supported, ", "))
+	case requested == Live && !t.isTerminal:
 		return "", usage.Errorf("--progress live needs a terminal on stderr; use %s", Plain)
-	case kind == Live && noCursor:
-		return "", usage.Errorf("--progress live does not support TERM=%s; use %s", d.term, Plain)
-	case kind == Live && !d.foreground:
-		return Plain, nil // the kernel stops background processes that use the terminal
+	case requested == Live && noCursor:
+		return "", usage.Errorf("--progress live does not support TERM=%s; use %s", t.term, Plain)
+	case requested == Live && !t.inForeground:
+		return Plain, nil // the kernel would stop a background process that draws
 	}
-	return kind, nil
+	return requested, nil
 }
 
-// Heading describes a run for its display.
-type Heading struct {
+// RunInfo describes a run for its display.
+type RunInfo struct {
 	Dataset, Model, Folder string
-	IDs                    []string // of the instances, for columns that line up
-	Judged                 bool     // the submissions are evaluated
+	IDs                    []string // instance ids; they determine the width of a column
+	HasVerdicts            bool     // the run also evaluates the submissions
 	Patches                int      // number of patches to evaluate; 0 if unknown
 }
 
 // Display shows the progress of a run.
 type Display struct {
 	kind   string
-	head   Heading
+	head   RunInfo
 	stderr *cmdutil.Messages
 
-	printEvent func(runner.Event)
-	problems   *report.PlainPrinter // prints failures after the live view
-	live       *live.View           // nil if no live view is shown
-	Controller live.Controller      // executes the commands of the live view
+	printEvent   func(runner.Event)
+	heldProblems *report.PlainPrinter // holds failures until the live view has closed
+	view         *live.View           // nil if no live view is shown
+	Controller   live.Controller      // executes the user's orders from the live view
 }
 
 // New returns a Display of a kind that Choose returned. The caller must call
 // Close.
-func New(kind string, s cmdutil.Streams, h Heading) *Display {
-	m := stderrOf(s)
-	p := &Display{kind: kind, head: h, stderr: m}
+func New(kind string, s cmdutil.Streams, h RunInfo) *Display {
+	messages := messagesOf(s)
+	d := &Display{kind: kind, head: h, stderr: messages}
 	switch kind {
 	case JSON:
-		p.printEvent = report.NewJSONPrinter(m.Direct()).Event
-		warn := report.NewJSONPrinter(m.W).Event // m holds its lock when it says something
-		m.Divert(func(line string) { warn(runner.Event{Type: runner.Warning, Time: time.Now(), Text: line}) }, false)
+		d.printEvent = report.NewJSONPrinter(messages.DirectWriter()).Event
+		warn := report.NewJSONPrinter(messages.W).Event // not Direct: it would lock messages again
+		messages.Divert(func(line string) { warn(runner.Event{Type: runner.Warning, Time: time.Now(), Text: line}) }, false)
 	case None:
-		p.printEvent = p.plain(m).ProblemEvent
+		d.printEvent = d.newPlainPrinter(messages).ProblemEvent
 	case Live:
-		p.printEvent = p.plain(m.UnlessDiverted()).Event
-		p.problems = p.plain(m.HeldOnly())
+		d.printEvent = d.newPlainPrinter(messages.UndivertedWriter()).Event
+		d.heldProblems = d.newPlainPrinter(messages.HoldWriter())
 	default:
-		p.printEvent = p.plain(m).Event
+		d.printEvent = d.newPlainPrinter(messages).Event
 	}
-	return p
+	return d
 }
 
-// stderrOf returns s.Err as Messages.
-func stderrOf(s cmdutil.Streams) *cmdutil.Messages {
-	m, ok := s.Err.(*cmdutil.Messages)
+// messagesOf returns s.Err as Messages, wrapped if it is another writer.
+func messagesOf(s cmdutil.Streams) *cmdutil.Messages {
+	messages, ok := s.Err.(*cmdutil.Messages)
 	if !ok {
-		m = &cmdutil.Messages{W: s.Err}
+		messages = &cmdutil.Messages{W: s.Err}
 	}
-	return m
+	return messages
 }
 
-// plain returns a printer of lines that fit the terminal.
-func (p *Display) plain(w io.Writer) *report.PlainPrinter {
-	lines := report.NewPlainPrinter(w, p.head.IDs)
-	lines.Patches = p.head.Patches
-	lines.Width = func() int { return ui.TerminalWidth(p.stderr.File()) }
-	return lines
+// newPlainPrinter returns a printer that writes lines to w, cut to the terminal's width.
+func (d *Display) newPlainPrinter(w io.Writer) *report.PlainPrinter {
+	printer := report.NewPlainPrinter(w, d.head.IDs)
+	printer.Patches = d.head.Patches
+	printer.Width = func() int { return ui.TerminalWidth(d.stderr.File()) }
+	return printer
 }
 
-// Writer returns the writer for messages before the run begins.
-func (p *Display) Writer() io.Writer {
-	if p.kind == JSON || p.kind == None {
+// Writer returns the writer for messages before the run begins. JSON and None
+// discard them.
+func (d *Display) Writer() io.Writer {
+	if d.kind == JSON || d.kind == None {
 		return io.Discard
 	}
-	return p.stderr
+	return d.stderr
 }
 
 // Event shows an event. Calls must not be concurrent.
-func (p *Display) Event(e runner.Event) {
-	if p.live != nil {
+func (d *Display) Event(e runner.Event) {
+	if d.view != nil {
 		select {
-		case <-p.live.Done(): // it failed; plain lines take over
-			p.stopLive()
+		case <-d.view.Done(): // the view has failed: continue with plain lines
+			d.stopLive()
 		default:
 		}
 	}
-	p.printEvent(e)
-	if p.kind != Live {
+	d.printEvent(e)
+	if d.kind != Live {
 		return
 	}
 	if e.Type == runner.RunStarted && e.Total > e.Skipped {
-		p.startLive()
+		d.startLive()
 	}
-	p.problems.ProblemEvent(e)
-	if e.Type == runner.RunFinished && p.head.Judged {
-		p.stopLive() // the rest is lines
+	d.heldProblems.ProblemEvent(e)
+	if e.Type == runner.RunFinished && d.head.HasVerdicts {
+		d.stopLive() // the remaining verdicts are printed as lines
 	}
-	if p.live != nil {
-		p.live.HandleEvent(e)
+	if d.view != nil {
+		d.view.HandleEvent(e)
 	}
 }
 
 // startLive starts the live view.
-func (p *Display) startLive() {
-	p.live = live.Start(live.Config{
-		Terminal:         p.stderr.File(),
-		Title:            live.Title{Dataset: p.head.Dataset, Model: p.head.Model, Folder: p.head.Folder, HasVerdicts: p.head.Judged},
+func (d *Display) startLive() {
+	d.view = live.Start(live.Config{
+		Terminal: d.stderr.File(),
+		Title: live.Title{
+			Dataset: d.head.Dataset, Model: d.head.Model, Folder: d.head.Folder, HasVerdicts: d.head.HasVerdicts,
+		},
 		Interrupt:        cmdutil.InterruptSelf,
-		RedirectMessages: p.stderr.SetView,
-		Controller:       p.Controller,
+		RedirectMessages: d.stderr.SetView,
+		Controller:       d.Controller,
 	})
 }
 
 // stopLive stops the live view and prints the held messages.
-func (p *Display) stopLive() {
-	live := p.live
-	if live == nil {
+func (d *Display) stopLive() {
+	view := d.view
+	if view == nil {
 		return
 	}
-	p.live = nil
-	err := live.Close()
-	p.stderr.Release()
+	d.view = nil
+	err := view.Close()
+	d.stderr.Release()
 	if err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "mini: live view: %s; the run continues\n", cmdutil.Sanitize(err.Error())) // best effort
+		_, _ = fmt.Fprintf(d.stderr, "mini: live view: %s; the run continues\n", cmdutil.Sanitize(err.Error())) // best effort
 	}
 }
 
-// Close stops the display and prints the messages that were held back, such as
+// Close stops the display and prints the messages that it has held, such as
 // failures.
-func (p *Display) Close() {
-	p.stopLive()
-	if p.kind == JSON {
-		p.stderr.Release()
+func (d *Display) Close() {
+	d.stopLive()
+	if d.kind == JSON {
+		d.stderr.Release()
 	}
 }

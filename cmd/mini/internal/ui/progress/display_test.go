@@ -12,31 +12,31 @@ import (
 )
 
 func TestChooseProgress(t *testing.T) {
-	screen := Terminal{terminal: true, foreground: true, term: "xterm"}
-	with := func(change func(*Terminal)) Terminal {
-		d := screen
+	terminal := Terminal{isTerminal: true, inForeground: true, term: "xterm"}
+	modified := func(change func(*Terminal)) Terminal {
+		d := terminal
 		change(&d)
 		return d
 	}
 	tests := []struct {
 		name, kind string
 		on         Terminal
-		want       string // of the choice, or of the error
+		want       string // the kind, or a part of the error
 	}{
-		{"a terminal", "", screen, "live"},
+		{"a terminal", "", terminal, "live"},
 		{"no terminal", "", Terminal{term: "xterm"}, "plain"},
-		{"a dumb terminal", "", with(func(d *Terminal) { d.term = "dumb" }), "plain"},
-		{"no TERM", "", with(func(d *Terminal) { d.term = "" }), "plain"},
-		{"CI", "", with(func(d *Terminal) { d.ci = true }), "plain"},
-		{"in the background", "", with(func(d *Terminal) { d.foreground = false }), "plain"},
-		{"asked for in CI", "live", with(func(d *Terminal) { d.ci = true }), "live"},
-		{"asked for in the background", "live", with(func(d *Terminal) { d.foreground = false }), "plain"},
-		{"asked for without a terminal", "live", Terminal{term: "xterm"}, "--progress live needs a terminal on stderr; use plain"},
-		{"asked for on a dumb one", "live", with(func(d *Terminal) { d.term = "dumb" }), "does not support TERM=dumb; use plain"},
-		{"plain on a terminal", "plain", screen, "plain"},
-		{"json", "json", screen, "json"},
+		{"a dumb terminal", "", modified(func(d *Terminal) { d.term = "dumb" }), "plain"},
+		{"no TERM", "", modified(func(d *Terminal) { d.term = "" }), "plain"},
+		{"CI", "", modified(func(d *Terminal) { d.inCI = true }), "plain"},
+		{"in the background", "", modified(func(d *Terminal) { d.inForeground = false }), "plain"},
+		{"live requested in CI", "live", modified(func(d *Terminal) { d.inCI = true }), "live"},
+		{"live requested in the background", "live", modified(func(d *Terminal) { d.inForeground = false }), "plain"},
+		{"live requested without a terminal", "live", Terminal{term: "xterm"}, "--progress live needs a terminal on stderr; use plain"},
+		{"live requested on a dumb terminal", "live", modified(func(d *Terminal) { d.term = "dumb" }), "does not support TERM=dumb; use plain"},
+		{"plain on a terminal", "plain", terminal, "plain"},
+		{"json", "json", terminal, "json"},
 		{"none", "none", Terminal{}, "none"},
-		{"unknown", "fancy\x1b", screen, `--progress "fancy\x1b": must be one of plain, live, json, none`},
+		{"unknown", "fancy\x1b", terminal, `--progress "fancy\x1b": must be one of plain, live, json, none`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,22 +54,22 @@ func TestChooseProgress(t *testing.T) {
 	}
 }
 
-// Failed and stopped pulls are not reported as finished.
+// The text of the last event says whether the pull has ended, failed or stopped.
 func TestPullEvents(t *testing.T) {
 	var got []string
-	tell := PullEvents(func(e runner.Event) { got = append(got, fmt.Sprint(e.Text, " ", e.Pull.Failed)) })
-	tell(docker.PullProgress{Image: "a", Layers: 2, LayersDone: 1, Bytes: 1e6, Total: 2e6})
-	tell(docker.PullProgress{Image: "a", Done: true})
-	tell(docker.PullProgress{Image: "b", Done: true, Failed: true})
-	tell(docker.PullProgress{Image: "c", Done: true, Stopped: true})
+	handle := PullEvents(func(e runner.Event) { got = append(got, fmt.Sprint(e.Text, " ", e.Pull.Failed)) })
+	handle(docker.PullProgress{Image: "a", Layers: 2, LayersDone: 1, Bytes: 1e6, Total: 2e6})
+	handle(docker.PullProgress{Image: "a", Done: true})
+	handle(docker.PullProgress{Image: "b", Done: true, Failed: true})
+	handle(docker.PullProgress{Image: "c", Done: true, Stopped: true})
 	want := "a: 1 of 2 layers, 1 of 2 MB false|a: the pull has ended false|b: the pull has failed true|c: the pull was stopped false"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// What is written while a view has the screen is shown there, and printed once
-// it has not; what the view makes superfluous is not printed at all.
+// While a view is active, Messages sends lines to the view and prints them after
+// it. UnlessDiverted drops lines, and HeldOnly only holds them.
 func TestMessages(t *testing.T) {
 	var out bytes.Buffer
 	m := &cmdutil.Messages{W: &out}
@@ -80,14 +80,14 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	write("before\n")
-	_, _ = m.UnlessDiverted().Write([]byte("step 1\n"))
-	_, _ = m.HeldOnly().Write([]byte("never: plain lines have it\n"))
+	_, _ = m.UndivertedWriter().Write([]byte("step 1\n"))
+	_, _ = m.HoldWriter().Write([]byte("never: plain lines have it\n"))
 	var shown []string
 	m.Divert(func(line string) { shown = append(shown, line) }, true)
 	write("stopping\n")
-	_, _ = m.UnlessDiverted().Write([]byte("step 2\n"))
+	_, _ = m.UndivertedWriter().Write([]byte("step 2\n"))
 	for range cmdutil.MaxHeldLines + 5 {
-		_, _ = m.HeldOnly().Write([]byte("a failed\n"))
+		_, _ = m.HoldWriter().Write([]byte("a failed\n"))
 	}
 	write("removed 2\nand 3\n")
 	if want := "stopping|removed 2|and 3"; strings.Join(shown, "|") != want || out.String() != "before\nstep 1\n" {

@@ -10,9 +10,9 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// Observe returns an observer that emits run events.
-func Observe(emit func(runner.Event)) envopen.Observer {
-	phase := func(p runner.Phase) func(instance, image string) {
+// NewObserver returns an Observer of sandbox starts that emits run events.
+func NewObserver(emit func(runner.Event)) envopen.Observer {
+	emitPhase := func(p runner.Phase) func(instance, image string) {
 		return func(instance, image string) {
 			emit(runner.Event{Type: runner.PhaseChanged, Phase: p, Instance: instance, Text: image})
 		}
@@ -20,45 +20,51 @@ func Observe(emit func(runner.Event)) envopen.Observer {
 	return envopen.Observer{
 		Pull:      PullEvents(emit),
 		Image:     imageEvents(emit),
-		Starting:  phase(runner.Starting),
-		Scrubbing: phase(runner.Scrubbing),
+		Starting:  emitPhase(runner.PhaseStarting),
+		Scrubbing: emitPhase(runner.Scrubbing),
 		Warning:   func(text string) { emit(runner.Event{Type: runner.Warning, Text: text}) },
 	}
 }
 
-// imageEvents converts events of images to run events.
+// imageEvents returns a callback that converts events of the image store to run
+// events.
 func imageEvents(emit func(runner.Event)) func(imagestore.Event) {
-	return func(n imagestore.Event) {
+	return func(e imagestore.Event) {
 		phase := runner.Phase("")
-		switch n.Kind {
+		switch e.Kind {
 		case imagestore.RateLimited, imagestore.Retry:
 			phase = runner.Waiting
-			emit(runner.Event{Type: runner.PullProgress, Instance: n.Requester, Text: n.Image + ": " + n.Text, Elapsed: n.Wait.Seconds()})
+			emit(runner.Event{
+				Type: runner.PullProgress, Instance: e.Requester, Text: e.Image + ": " + e.Text, Elapsed: e.Wait.Seconds(),
+			})
 		case imagestore.WaitingForSpace:
 			phase = runner.Waiting
-			emit(runner.Event{Type: runner.Warning, Instance: n.Requester, Text: n.Image + ": " + n.Text})
+			emit(runner.Event{Type: runner.Warning, Instance: e.Requester, Text: e.Image + ": " + e.Text})
 		case imagestore.Resumed:
-			phase = runner.Starting
+			phase = runner.PhaseStarting
 		case imagestore.Removed:
-			emit(runner.Event{Type: runner.PullProgress, Text: n.Image + ": " + n.Text})
+			emit(runner.Event{Type: runner.PullProgress, Text: e.Image + ": " + e.Text})
 		case imagestore.Warning:
-			emit(runner.Event{Type: runner.Warning, Text: n.Text})
+			emit(runner.Event{Type: runner.Warning, Text: e.Text})
 		}
-		if phase != "" && n.Requester != "" {
-			emit(runner.Event{Type: runner.PhaseChanged, Phase: phase, Instance: n.Requester, Text: n.Image, Elapsed: n.Wait.Seconds()})
+		if phase != "" && e.Requester != "" {
+			emit(runner.Event{
+				Type: runner.PhaseChanged, Phase: phase, Instance: e.Requester, Text: e.Image, Elapsed: e.Wait.Seconds(),
+			})
 		}
 	}
 }
 
-// PrintImageEvents prints the events of images for people, outside of a run.
+// PrintImageEvents returns a callback that prints events of the image store as
+// lines, for commands that work without a run.
 func PrintImageEvents(w io.Writer) func(imagestore.Event) {
-	return func(n imagestore.Event) {
-		if n.Kind == imagestore.Resumed {
+	return func(e imagestore.Event) {
+		if e.Kind == imagestore.Resumed {
 			return
 		}
-		line := n.Text
-		if n.Image != "" {
-			line = n.Image + ": " + line
+		line := e.Text
+		if e.Image != "" {
+			line = e.Image + ": " + line
 		}
 		_, _ = fmt.Fprintln(w, "mini:", text.Printable(line)) // best effort
 	}

@@ -9,15 +9,18 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// ProviderState converts the state of a rate limiter, with relative times.
+// ProviderState converts the state of a rate limiter. Points in time become
+// seconds from now.
 func ProviderState(s ratelimit.State) runner.ProviderState {
-	left := func(t time.Time) float64 { return max(0, time.Until(t).Seconds()) }
+	remaining := func(t time.Time) float64 { return max(0, time.Until(t).Seconds()) }
 	return runner.ProviderState{
-		Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, PauseSeconds: left(s.PausedUntil), MinuteFullSeconds: left(s.QuotaFullUntil),
+		Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting,
+		PauseSeconds: remaining(s.PausedUntil), MinuteFullSeconds: remaining(s.QuotaFullUntil),
 	}
 }
 
-// Host returns the host of an address, which may contain a password.
+// Host returns the host of a URL without its other parts, which may contain a
+// password.
 func Host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -26,9 +29,9 @@ func Host(address string) string {
 	return text.Printable(u.Host)
 }
 
-// EmitLimits returns a callback that emits the state of a provider as a run
-// event.
-func EmitLimits(emit func(runner.Event)) func(ratelimit.State) {
+// ProviderEvents returns a callback that emits each new state of a provider's rate
+// limiter as a run event.
+func ProviderEvents(emit func(runner.Event)) func(ratelimit.State) {
 	return func(s ratelimit.State) {
 		state := ProviderState(s)
 		emit(runner.Event{Type: runner.ProviderChanged, Provider: &state})

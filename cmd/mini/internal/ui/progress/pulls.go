@@ -9,20 +9,22 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// pullInterval is the minimum time between two events of a pull.
+// pullInterval is the minimum time between two events about one pull, except the
+// last one.
 const pullInterval = 2 * time.Second
 
-// PullEvents converts the progress of pulls to run events, at a readable rate.
+// PullEvents returns a callback that converts the progress of image pulls to run
+// events. It limits their rate by pullInterval.
 func PullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 	var mu sync.Mutex
-	last := map[string]time.Time{}
+	lastEvent := map[string]time.Time{}
 	return func(p docker.PullProgress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !p.Done && time.Since(last[p.Image]) < pullInterval {
+		if !p.Done && time.Since(lastEvent[p.Image]) < pullInterval {
 			return
 		}
-		last[p.Image] = time.Now()
+		lastEvent[p.Image] = time.Now()
 		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes/1e6, p.Total/1e6)
 		switch {
 		case p.Stopped:
@@ -33,7 +35,8 @@ func PullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 			text = p.Image + ": the pull has ended"
 		}
 		emit(runner.Event{Type: runner.PullProgress, Text: text, Pull: &runner.PullState{
-			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done, Failed: p.Failed, Stopped: p.Stopped,
+			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total,
+			Done: p.Done, Failed: p.Failed, Stopped: p.Stopped,
 		}})
 	}
 }

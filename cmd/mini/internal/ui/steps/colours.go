@@ -8,8 +8,7 @@ import (
 )
 
 // The functions use the ANSI colours of the user's theme. Most text is uncoloured, so that
-// colours mean something. Bubble Tea drops colours if NO_COLOR is set or the terminal has
-// none.
+// colours stand out. Bubble Tea removes colours if NO_COLOR is set or the terminal has none.
 
 // Faint renders sanitized text faint.
 func Faint(s string) string { return ansi.NewStyle().Faint().Styled(s) }
@@ -20,7 +19,7 @@ func Bold(s string) string { return ansi.NewStyle().Bold().Styled(s) }
 // Coloured renders sanitized text in a colour.
 func Coloured(c ansi.Color, s string) string { return ansi.NewStyle().ForegroundColor(c).Styled(s) }
 
-// ClassColour returns the colour of an outcome class; an empty class is a warning.
+// ClassColour returns the colour of an outcome class. The empty class stands for a warning.
 func ClassColour(c trajectories.Class) ansi.Color {
 	switch c {
 	case trajectories.Submitted:

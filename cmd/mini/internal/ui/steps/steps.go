@@ -1,6 +1,6 @@
-// Package steps renders the steps of a timeline as terminal lines: untrusted text is
-// sanitized, long texts can be folded, and lines are wrapped. Each line sets and resets its
-// own colours, so that lines can be shown individually.
+// Package steps renders the steps of a timeline as terminal lines. It sanitizes untrusted text,
+// can fold long texts, and wraps lines. Each line sets and resets its own colours, so that a
+// caller can show any part of the lines.
 //
 //	for _, line := range steps.Renderer{Width: 80, Labels: true}.Step(step) { ... }
 package steps
@@ -20,153 +20,155 @@ import (
 // with colours and without wrapping.
 type Renderer struct {
 	Width int // columns; 0 disables wrapping
-	// Plain disables mini's own colours; outputs keep theirs.
+	// Plain disables mini's own colours. Outputs keep the colours of their escape sequences.
 	Plain bool
 	// Labels adds a label line above replies and commands.
 	Labels    bool
 	Reasoning bool
-	// Fold bounds the lines shown of an item kind; other kinds are shown completely.
+	// Fold limits how many lines of an item are shown, by kind. Other kinds are shown completely.
 	Fold map[timeline.Kind]Fold
-	// Highlight changes a line before it is wrapped; may be nil. It may add colours only to
-	// highlight text.
+	// Highlight highlights text in a line before the line is wrapped; may be nil. It must not
+	// change the text itself.
 	Highlight func(line string) string
 }
 
 // Fold is the number of lines shown at the beginning and at the end of a longer text.
 type Fold struct{ Head, Tail int }
 
-// Line is a row of the terminal.
+// Line is one row of the terminal.
 type Line struct {
 	Text string
-	// Source is the unwrapped line without colours in the first row of a line; empty in its
-	// other rows.
+	// Source is the whole line, unwrapped and without colours. It is empty in the second and
+	// later rows of a wrapped line.
 	Source string
 }
 
 // Step renders a step.
-func (s Renderer) Step(step *timeline.Step) []Line {
+func (r Renderer) Step(step *timeline.Step) []Line {
 	var lines []Line
-	for _, it := range step.Items {
-		lines = append(lines, s.Item(it)...)
+	for _, item := range step.Items {
+		lines = append(lines, r.Item(item)...)
 	}
 	return lines
 }
 
-// Item renders an item and its parts.
-func (s Renderer) Item(it *timeline.Item) []Line {
-	if it.Kind == timeline.Reasoning && !s.Reasoning {
+// Item renders an item and its results.
+func (r Renderer) Item(item *timeline.Item) []Line {
+	if item.Kind == timeline.Reasoning && !r.Reasoning {
 		return nil
 	}
 	var lines []Line
-	if label := s.label(it); label != "" {
-		lines = append(lines, s.labelLine(it, label))
+	if label := r.label(item); label != "" {
+		lines = append(lines, r.labelLine(item, label))
 	}
-	lines = append(lines, s.itemLines(it)...)
-	for _, part := range it.Results {
-		lines = append(lines, s.Item(part)...)
+	lines = append(lines, r.itemLines(item)...)
+	for _, part := range item.Results {
+		lines = append(lines, r.Item(part)...)
 	}
 	return lines
 }
 
 // label returns the label of an item; empty if it has none.
-func (s Renderer) label(it *timeline.Item) string {
+func (r Renderer) label(item *timeline.Item) string {
 	switch {
-	case it.Label != "":
-		return OneLine(it.Label)
-	case !s.Labels:
-	case it.Kind == timeline.Reply:
+	case item.Label != "":
+		return OneLine(item.Label)
+	case !r.Labels:
+	case item.Kind == timeline.Reply:
 		return "reply"
-	case it.Kind == timeline.Reasoning:
+	case item.Kind == timeline.Reasoning:
 		return "reasoning"
-	case it.Kind == timeline.Command && it.Execution == nil:
+	case item.Kind == timeline.Command && item.Execution == nil:
 		return "command without a result"
-	case it.Kind == timeline.Command:
+	case item.Kind == timeline.Command:
 		return "command"
 	}
 	return ""
 }
 
-// maxRuleWidth is the maximum width of a label line.
-const maxRuleWidth = 60
+// maxLabelWidth is the maximum width of a label line.
+const maxLabelWidth = 60
 
-func (s Renderer) labelLine(it *timeline.Item, label string) Line {
-	whole := ""
-	if it.Label != "" {
-		whole = label
+func (r Renderer) labelLine(item *timeline.Item, label string) Line {
+	source := ""
+	if item.Label != "" {
+		source = label
 	}
-	if s.Plain {
-		return Line{"--- " + label, whole}
+	if r.Plain {
+		return Line{"--- " + label, source}
 	}
 	style := Faint
-	if it.Kind == timeline.Problem || it.Kind == timeline.Message && strings.Contains(it.Label, ":") {
+	if item.Kind == timeline.Problem || item.Kind == timeline.Message && strings.Contains(item.Label, ":") {
 		style = func(t string) string { return Coloured(ansi.Red, t) }
 	}
-	width := maxRuleWidth
-	if s.Width > 0 {
-		width = min(width, s.Width)
-		label = terminal.Truncate(label, s.Width-6)
+	width := maxLabelWidth
+	if r.Width > 0 {
+		width = min(width, r.Width)
+		label = terminal.Truncate(label, r.Width-6)
 	}
 	line := "── " + label + " "
 	line += strings.Repeat("─", max(0, width-terminal.Width(line)))
-	if s.Width > 0 {
-		line = terminal.Truncate(line, s.Width)
+	if r.Width > 0 {
+		line = terminal.Truncate(line, r.Width)
 	}
-	return Line{style(line), whole}
+	return Line{style(line), source}
 }
 
-// itemLines renders the text of an item.
-func (s Renderer) itemLines(it *timeline.Item) []Line {
-	if it.Text == "" {
+// itemLines renders the text of an item, folded if necessary.
+func (r Renderer) itemLines(item *timeline.Item) []Line {
+	if item.Text == "" {
 		return nil
 	}
-	head, tail, left := it.Text, "", 0
-	if f, ok := s.Fold[it.Kind]; ok {
-		head, tail, left = f.split(it.Text)
+	head, tail, folded := item.Text, "", 0
+	if f, ok := r.Fold[item.Kind]; ok {
+		head, tail, folded = f.split(item.Text)
 	}
-	lead := ""
-	if it.Kind == timeline.Command {
-		lead = "$ "
+	prefix := ""
+	if item.Kind == timeline.Command {
+		prefix = "$ "
 	}
-	lines := s.textLines(it.Kind, head, lead)
-	if left > 0 {
-		note := fmt.Sprintf("%s %d lines folded", terminal.Ellipsis, left)
-		if left == 1 {
+	lines := r.textLines(item.Kind, head, prefix)
+	if folded > 0 {
+		note := fmt.Sprintf("%s %d lines folded", terminal.Ellipsis, folded)
+		if folded == 1 {
 			note = terminal.Ellipsis + " 1 line folded"
 		}
-		lines = append(lines, s.textLines(timeline.Note, note, "")...)
-		lines = append(lines, s.textLines(it.Kind, tail, "")...)
+		lines = append(lines, r.textLines(timeline.Note, note, "")...)
+		lines = append(lines, r.textLines(item.Kind, tail, "")...)
 	}
 	return lines
 }
 
-// maxFolded bounds the head and the tail of a folded text, in bytes, since a line may be long.
+// maxFolded bounds the head and the tail of a folded text, each in bytes: a few lines can be
+// very long.
 const maxFolded = 64 << 10
 
-// split returns the beginning and the end of a text, and the number of lines in between.
-func (f Fold) split(text string) (head, tail string, left int) {
+// split returns the beginning and the end of a text, and the number of lines in between. If
+// that number is 0, head is the whole text.
+func (f Fold) split(text string) (head, tail string, folded int) {
 	text = strings.TrimSuffix(text, "\n")
-	left = strings.Count(text, "\n") + 1 - f.Head - f.Tail
-	if left <= 0 {
+	folded = strings.Count(text, "\n") + 1 - f.Head - f.Tail
+	if folded <= 0 {
 		if len(text) <= maxFolded {
 			return text, "", 0
 		}
 		return text[:maxFolded], text[max(maxFolded, len(text)-maxFolded):], 1
 	}
-	at := 0
+	headEnd := 0
 	for range f.Head {
-		at += strings.IndexByte(text[at:], '\n') + 1
+		headEnd += strings.IndexByte(text[headEnd:], '\n') + 1
 	}
-	end := len(text)
+	tailStart := len(text)
 	for range f.Tail {
-		end = strings.LastIndexByte(text[:end], '\n')
+		tailStart = strings.LastIndexByte(text[:tailStart], '\n')
 	}
-	head, tail = text[:at], text[end:]+"\n"
-	return head[:min(len(head), maxFolded)], strings.TrimPrefix(tail[max(0, len(tail)-maxFolded):], "\n"), left
+	head, tail = text[:headEnd], text[tailStart:]+"\n"
+	return head[:min(len(head), maxFolded)], strings.TrimPrefix(tail[max(0, len(tail)-maxFolded):], "\n"), folded
 }
 
-// textLines sanitizes and wraps a text. lead precedes its first line; other lines of a command
-// are indented by its width.
-func (s Renderer) textLines(kind timeline.Kind, text, lead string) []Line {
+// textLines sanitizes and wraps a text. prefix precedes its first line. The other lines of a
+// command are indented by the width of the prompt.
+func (r Renderer) textLines(kind timeline.Kind, text, prefix string) []Line {
 	if text == "" {
 		return nil
 	}
@@ -176,34 +178,34 @@ func (s Renderer) textLines(kind timeline.Kind, text, lead string) []Line {
 		text = sanitize.Text(text)
 	}
 	var lines []Line
-	for whole := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if kind == timeline.Command && lead == "" {
-			lead = "  "
+	for source := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if kind == timeline.Command && prefix == "" {
+			prefix = "  "
 		}
-		line := whole
-		if s.Highlight != nil {
-			line = s.Highlight(line)
+		line := source
+		if r.Highlight != nil {
+			line = r.Highlight(line)
 		}
-		for i, piece := range s.wrap(kind, line, len(lead)) {
-			if !s.Plain {
-				piece = colourLine(kind, piece)
+		for i, row := range r.wrap(kind, line, len(prefix)) {
+			if !r.Plain {
+				row = colourLine(kind, row)
 			}
-			l := Line{Text: lead + piece}
+			l := Line{Text: prefix + row}
 			if i == 0 {
-				l.Source = ansi.Strip(whole)
+				l.Source = ansi.Strip(source)
 			}
 			lines = append(lines, l)
-			lead = strings.Repeat(" ", len(lead))
+			prefix = strings.Repeat(" ", len(prefix))
 		}
 	}
 	return lines
 }
 
 // wrap wraps prose between words, and commands, outputs and patches at any column.
-func (s Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
-	width := max(2, s.Width-indent)
+func (r Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
+	width := max(2, r.Width-indent)
 	switch {
-	case s.Width <= 0:
+	case r.Width <= 0:
 		return []string{line}
 	case kind == timeline.Command, kind == timeline.Output, kind == timeline.Patch, strings.Contains(line, "\x1b"):
 		return HardWrap(line, width)
@@ -211,7 +213,7 @@ func (s Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
 	return strings.Split(ansi.WrapWc(line, width, ""), "\n")
 }
 
-// colourLine colours a line that has no colours of its own.
+// colourLine colours a line according to the kind of its item, unless the line has colours.
 func colourLine(kind timeline.Kind, line string) string {
 	if strings.Contains(line, "\x1b") {
 		return line
@@ -253,7 +255,7 @@ func HardWrap(line string, width int) []string {
 	return terminal.SplitStyled(ansi.HardwrapWc(line, width, true))
 }
 
-// maxOneLine bounds names, statuses and labels, in bytes.
+// maxOneLine bounds the input of OneLine, in bytes.
 const maxOneLine = 1 << 10
 
 // OneLine sanitizes the beginning of an untrusted text and joins its lines.

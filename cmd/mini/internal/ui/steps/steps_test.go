@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-func texts(lines []steps.Line) (all []string) {
+func textsOf(lines []steps.Line) (all []string) {
 	for _, l := range lines {
 		all = append(all, l.Text)
 	}
@@ -30,7 +30,7 @@ func TestPlain(t *testing.T) {
 		}},
 		{Kind: timeline.Command, Text: "rm\x1b[2J"},
 	}}
-	got := texts(steps.Renderer{Plain: true, Labels: true}.Step(step))
+	got := textsOf(steps.Renderer{Plain: true, Labels: true}.Step(step))
 	want := []string{
 		"--- reply", "I look.", "--- command", "$ ls      -l", "  ls", "exit 0", "100%", "\x1b[31mred\x1b[m", "\x1b[31mstill\x1b[m", "",
 		"--- command without a result", "$ rm\ufffd[2J",
@@ -38,7 +38,7 @@ func TestPlain(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := texts(steps.Renderer{Reasoning: true}.Step(step)); got[0] != steps.Faint("hm") || got[1] != "I look." {
+	if got := textsOf(steps.Renderer{Reasoning: true}.Step(step)); got[0] != steps.Faint("hm") || got[1] != "I look." {
 		t.Errorf("without labels: %q", got)
 	}
 }
@@ -48,7 +48,7 @@ func TestFold(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	style := steps.Renderer{Plain: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 1, Tail: 2}}}
+	renderer := steps.Renderer{Plain: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 1, Tail: 2}}}
 	for text, want := range map[string][]string{
 		b.String():                   {"line 0", "… 97 lines folded", "line 98", "line 99"},
 		"a\nb\nc\n":                  {"a", "b", "c"},
@@ -56,12 +56,12 @@ func TestFold(t *testing.T) {
 		"\n\n\n\n":                   {"", "… 1 line folded", "", ""},
 		strings.Repeat("x", 200<<10): {strings.Repeat("x", 64<<10-2), "xx", "… 1 line folded", strings.Repeat("x", 64<<10-2), "xx"},
 	} {
-		got := texts(style.Item(&timeline.Item{Kind: timeline.Output, Text: text}))
+		got := textsOf(renderer.Item(&timeline.Item{Kind: timeline.Output, Text: text}))
 		if !slices.Equal(got, want) {
 			t.Errorf("%.20q: got %.300q, want %.300q", text, got, want)
 		}
 	}
-	if got := style.Item(&timeline.Item{Kind: timeline.Message, Text: b.String()}); len(got) != 100 {
+	if got := renderer.Item(&timeline.Item{Kind: timeline.Message, Text: b.String()}); len(got) != 100 {
 		t.Errorf("another kind has %d lines", len(got))
 	}
 }
@@ -74,30 +74,30 @@ func TestWrap(t *testing.T) {
 	}
 	for _, kind := range []timeline.Kind{timeline.Message, timeline.Command, timeline.Output, timeline.Patch, timeline.Note} {
 		lines := steps.Renderer{Width: 9}.Item(&timeline.Item{Kind: kind, Label: "label", Text: strings.Repeat("ab日 ", 50) + "\n+second"})
-		whole := 0
+		sources := 0
 		for _, l := range lines {
 			if ansi.StringWidthWc(l.Text) > 9 {
 				t.Errorf("%q is too wide", l.Text)
 			}
 			if l.Source != "" {
-				whole++
+				sources++
 			}
 		}
-		if whole != 3 {
-			t.Errorf("%d lines are whole", whole)
+		if sources != 3 {
+			t.Errorf("%d lines have a source", sources)
 		}
 	}
 }
 
-// No line controls the terminal, at any width.
-func TestHostile(t *testing.T) {
+// Untrusted text cannot control the terminal, at any width.
+func TestUntrustedText(t *testing.T) {
 	for _, a := range attacktest.Attacks() {
 		for _, kind := range []timeline.Kind{timeline.Message, timeline.Command, timeline.Output, timeline.Patch} {
 			for _, width := range []int{0, 6, 80} {
-				style := steps.Renderer{Width: width, Reasoning: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 3, Tail: 3}}}
-				for _, l := range style.Item(&timeline.Item{Kind: kind, Label: a.Text, Text: a.Text}) {
+				renderer := steps.Renderer{Width: width, Reasoning: true, Fold: map[timeline.Kind]steps.Fold{timeline.Output: {Head: 3, Tail: 3}}}
+				for _, l := range renderer.Item(&timeline.Item{Kind: kind, Label: a.Text, Text: a.Text}) {
 					if bad := attacktest.FindControl(l.Text, attacktest.Colours); bad != "" {
-						t.Fatalf("%s, kind %d: it steers: %s: %.300q", a.Name, kind, bad, l.Text)
+						t.Fatalf("%s, kind %d: the line controls the terminal: %s: %.300q", a.Name, kind, bad, l.Text)
 					}
 				}
 			}

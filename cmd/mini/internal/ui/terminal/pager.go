@@ -13,16 +13,17 @@ import (
 )
 
 // PagerCommand returns a command that shows a sanitized text in the user's pager: $PAGER, else
-// less, else more. Secrets are removed from its environment. It ends with ctx.
+// less, else more. Secrets are removed from the pager's environment. The pager is terminated
+// when ctx ends.
 func PagerCommand(ctx context.Context, text io.Reader) *exec.Cmd {
-	name := strings.TrimSpace(os.Getenv("PAGER"))
-	if name == "" {
-		name = "more"
+	pager := strings.TrimSpace(os.Getenv("PAGER"))
+	if pager == "" {
+		pager = "more"
 		if _, err := exec.LookPath("less"); err == nil {
-			name = "less -R"
+			pager = "less -R"
 		}
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", name)                        //nolint:gosec // the user's own setting
+	cmd := exec.CommandContext(ctx, "sh", "-c", pager)                       //nolint:gosec // the user's own setting
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // lets the pager restore the terminal
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = text

@@ -18,45 +18,46 @@ import (
 
 // Errors that end a screen early.
 var (
-	// ErrTerminalLost means that the terminal no longer exists.
+	// ErrTerminalLost means that the terminal no longer exists, for example because its window
+	// was closed.
 	ErrTerminalLost = errors.New("terminal lost")
 	errSuspended    = errors.New("suspended")
 )
 
-// Polling intervals: for a lost terminal, and for permission to use it from the background.
+// Polling intervals.
 const (
-	goneInterval       = time.Second
-	foregroundInterval = 250 * time.Millisecond
+	lostInterval       = time.Second            // checks whether the terminal is lost
+	foregroundInterval = 250 * time.Millisecond // checks whether the process is in the foreground again
 )
 
 // Screen is a terminal used by a full-screen program.
 type Screen struct {
 	// OnBackground is called with true when the process has moved to the background, and with
 	// false when it returns. It may be nil.
-	OnBackground func(away bool)
+	OnBackground func(inBackground bool)
 
 	terminal   *os.File
-	savedState *term.State // nil if it is not a terminal
+	savedState *term.State // at New; nil if the file is not a terminal
 }
 
 // New returns a Screen for a terminal.
 func New(terminal *os.File) *Screen {
-	before, _ := term.GetState(int(terminal.Fd())) // nil if it is not a terminal
-	return &Screen{terminal: terminal, savedState: before}
+	state, _ := term.GetState(int(terminal.Fd())) // nil if it is not a terminal
+	return &Screen{terminal: terminal, savedState: state}
 }
 
-// RestoreMode resets the terminal mode to that at New. It is for exits that cannot wait for
-// Run because the terminal blocks writes.
+// RestoreMode restores the terminal mode that New saved. Call it at exit if Run does not return
+// because writes to the terminal block.
 func (s *Screen) RestoreMode() {
 	if s.savedState != nil {
 		_ = term.Restore(int(s.terminal.Fd()), s.savedState) // best effort
 	}
 }
 
-// Run calls show, which draws until its ctx ends or it returns. After Ctrl-Z it calls show
-// again when the process returns to the foreground: a background process that uses the
-// terminal would be stopped. show calls suspend on Ctrl-Z. Run returns the error of show, or
-// why the terminal was lost.
+// Run calls show, which draws on the terminal until its ctx ends. On Ctrl-Z, show calls suspend,
+// which ends its ctx. Run then stops the process group, and calls show again when the process
+// is back in the foreground: the kernel stops background processes that use the terminal. Run
+// returns the error of show, or ErrTerminalLost.
 func (s *Screen) Run(ctx context.Context, show func(ctx context.Context, suspend func()) error) error {
 	for {
 		if err := s.runOnce(ctx, show); !errors.Is(err, errSuspended) {
@@ -64,7 +65,7 @@ func (s *Screen) Run(ctx context.Context, show func(ctx context.Context, suspend
 		}
 		suspendGroup()
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // suspending during the end is not a failure
+			return nil //nolint:nilerr // ctx ended during the suspension: not a failure
 		}
 		if ok, err := s.waitForeground(ctx); err != nil || !ok {
 			return err
@@ -72,44 +73,44 @@ func (s *Screen) Run(ctx context.Context, show func(ctx context.Context, suspend
 	}
 }
 
-// runOnce calls show. It returns errSuspended after Ctrl-Z.
+// runOnce calls show once. It returns errSuspended if show called suspend.
 func (s *Screen) runOnce(ctx context.Context, show func(ctx context.Context, suspend func()) error) error {
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	suspend := func() { leave(errSuspended) }
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	suspend := func() { cancel(errSuspended) }
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if s.waitGone(ctx) {
-			leave(ErrTerminalLost) // show does not notice it
+		if s.waitLost(ctx) {
+			cancel(ErrTerminalLost) // show itself may not notice the loss
 		}
 	})
 	err := show(ctx, suspend)
 	if err == nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 		err = context.Cause(ctx)
 	}
-	leave(nil)
+	cancel(nil)
 	wg.Wait()
 	return err
 }
 
-// waitGone waits for the loss of the terminal; false if ctx ended first.
-func (s *Screen) waitGone(ctx context.Context) (gone bool) {
-	ticker := time.NewTicker(goneInterval)
+// waitLost waits until the terminal is lost. It returns false if ctx ended first.
+func (s *Screen) waitLost(ctx context.Context) (lost bool) {
+	ticker := time.NewTicker(lostInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-ticker.C:
-			if s.isGone() {
+			if s.isLost() {
 				return true
 			}
 		}
 	}
 }
 
-// waitForeground waits until this process may use the terminal. It returns at once after the
-// shell's fg. ok is false if ctx ended.
+// waitForeground waits until this process is in the foreground, where the shell's fg puts it.
+// ok is false if ctx ended first.
 func (s *Screen) waitForeground(ctx context.Context) (ok bool, err error) {
 	if IsForeground(s.terminal) {
 		return true, nil
@@ -122,7 +123,7 @@ func (s *Screen) waitForeground(ctx context.Context) (ok bool, err error) {
 		case <-ctx.Done():
 			return false, nil
 		case <-ticker.C:
-			if s.isGone() {
+			if s.isLost() {
 				return false, ErrTerminalLost
 			}
 		}
@@ -131,13 +132,13 @@ func (s *Screen) waitForeground(ctx context.Context) (ok bool, err error) {
 	return true, nil
 }
 
-func (s *Screen) notifyBackground(away bool) {
+func (s *Screen) notifyBackground(inBackground bool) {
 	if s.OnBackground != nil {
-		s.OnBackground(away)
+		s.OnBackground(inBackground)
 	}
 }
 
-func (s *Screen) isGone() bool {
+func (s *Screen) isLost() bool {
 	_, _, err := term.GetSize(int(s.terminal.Fd()))
 	return err != nil
 }

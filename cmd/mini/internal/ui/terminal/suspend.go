@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspendGroup stops the process group, as the terminal's Ctrl-Z does. It returns when the
-// group continues.
+// suspendGroup stops the process group, as Ctrl-Z does in a terminal's default mode. It returns
+// when the group continues.
 func suspendGroup() {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, unix.SIGCONT)
@@ -23,8 +23,8 @@ func suspendGroup() {
 	}
 }
 
-// IsForeground reports whether this process may use the terminal; a background job would be
-// stopped.
+// IsForeground reports whether this process is in the terminal's foreground process group. The
+// kernel stops background processes that use the terminal.
 func IsForeground(tty *os.File) bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()

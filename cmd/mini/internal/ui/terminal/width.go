@@ -14,19 +14,19 @@ func Width(s string) int { return ansi.StringWidthWc(s) }
 // Ellipsis marks truncated text.
 const Ellipsis = "…"
 
-// PadRight truncates or pads s to exactly w columns; padding is at the right.
+// PadRight truncates s to w columns, or pads it at the right.
 func PadRight(s string, w int) string {
 	s = Truncate(s, w)
 	return s + strings.Repeat(" ", max(0, w-Width(s)))
 }
 
-// PadLeft truncates or pads s to exactly w columns; padding is at the left.
+// PadLeft truncates s to w columns, or pads it at the left.
 func PadLeft(s string, w int) string {
 	s = Truncate(s, w)
 	return strings.Repeat(" ", max(0, w-Width(s))) + s
 }
 
-// Truncate shortens s to at most w columns.
+// Truncate shortens s to at most w columns and marks the end with Ellipsis.
 func Truncate(s string, w int) string {
 	if w <= 0 {
 		return ""
@@ -34,31 +34,31 @@ func Truncate(s string, w int) string {
 	if Width(s) <= w {
 		return s
 	}
-	cut := ansi.TruncateWc(s, w, Ellipsis)
+	truncated := ansi.TruncateWc(s, w, Ellipsis)
 	// TruncateWc counts some combining characters differently from Width.
-	for i := w; Width(cut) > w && i > 0; i-- {
-		cut = ansi.TruncateWc(s, i, "")
+	for i := w; Width(truncated) > w && i > 0; i-- {
+		truncated = ansi.TruncateWc(s, i, "")
 	}
-	return cut
+	return truncated
 }
 
 // SplitStyled splits a styled text into lines; each line sets and resets its own colours.
 func SplitStyled(text string) []string {
-	var b strings.Builder
-	w := lipgloss.NewWrapWriter(&b)
+	var lines strings.Builder
+	w := lipgloss.NewWrapWriter(&lines)
 	_, _ = w.Write([]byte(text)) // never fails
 	_ = w.Close()
-	return strings.Split(b.String(), "\n")
+	return strings.Split(lines.String(), "\n")
 }
 
-// JoinEnds puts l at the left and r at the right of a line of w columns. If they do not fit,
-// it truncates l, or drops r.
-func JoinEnds(l, r string, w int) string {
-	if gap := w - Width(l) - Width(r); gap >= 1 {
-		return l + strings.Repeat(" ", gap) + r
+// JoinEnds puts left and right at the ends of a line of w columns. If they do not fit, it
+// truncates left, or drops right if left would have fewer than seven columns.
+func JoinEnds(left, right string, w int) string {
+	if gap := w - Width(left) - Width(right); gap >= 1 {
+		return left + strings.Repeat(" ", gap) + right
 	}
-	if Width(r)+8 > w {
-		return Truncate(l, w)
+	if Width(right)+8 > w {
+		return Truncate(left, w)
 	}
-	return PadRight(l, w-Width(r)-1) + " " + r
+	return PadRight(left, w-Width(right)-1) + " " + right
 }

@@ -18,7 +18,7 @@ import (
 const (
 	// MaxEntries is the number of stored inputs.
 	MaxEntries = 1000
-	// maxEntry is the size of the longest stored input, in bytes.
+	// maxEntry is the maximum size of a stored input, in bytes.
 	maxEntry = 64 << 10
 )
 
@@ -51,8 +51,8 @@ func (h *History) Entries() []string { return h.entries[max(0, len(h.entries)-Ma
 // Add stores an input; it stays in memory if the file cannot be written. Inputs that are
 // empty, too long, equal to the last one, or begin with a space are not stored.
 func (h *History) Add(text string) error {
-	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == text
-	if strings.TrimSpace(text) == "" || text[0] == ' ' || len(text) > maxEntry || last {
+	isRepeated := len(h.entries) > 0 && h.entries[len(h.entries)-1] == text
+	if strings.TrimSpace(text) == "" || text[0] == ' ' || len(text) > maxEntry || isRepeated {
 		return nil
 	}
 	h.entries = append(h.entries, text)
@@ -70,28 +70,28 @@ func (h *History) Add(text string) error {
 	if err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
-	_, err = f.Write(append(line, '\n')) // a single write: other sessions append, too
+	_, err = f.Write(append(line, '\n')) // a single write: other sessions may append at the same time
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil
 }
 
-// trim truncates the file to the newest entries once it has twice as many.
+// trim removes the oldest entries once the file has more than twice MaxEntries.
 func (h *History) trim() error {
 	if len(h.entries) <= 2*MaxEntries {
 		return nil
 	}
 	h.entries = h.entries[len(h.entries)-MaxEntries:]
-	var b bytes.Buffer
-	for _, e := range h.entries {
-		line, err := json.Marshal(e)
+	var file bytes.Buffer
+	for _, entry := range h.entries {
+		line, err := json.Marshal(entry)
 		if err != nil {
 			return err
 		}
-		b.Write(append(line, '\n'))
+		file.Write(append(line, '\n'))
 	}
-	return atomicfile.Write(h.path, b.Bytes(), 0o600)
+	return atomicfile.Write(h.path, file.Bytes(), 0o600)
 }
 
 func readEntries(path string) ([]string, error) {
@@ -101,9 +101,9 @@ func readEntries(path string) ([]string, error) {
 	}
 	var entries []string
 	for line := range bytes.Lines(text) {
-		var e string
-		if json.Unmarshal(line, &e) == nil && e != "" {
-			entries = append(entries, e)
+		var entry string
+		if json.Unmarshal(line, &entry) == nil && entry != "" {
+			entries = append(entries, entry)
 		}
 	}
 	return entries, nil

@@ -23,10 +23,10 @@ func TestHistory(t *testing.T) {
 	}
 	want := []string{"one", "two\nlines", "žluť"}
 	if got := h.Entries(); !slices.Equal(got, want) {
-		t.Errorf("it has %q", got)
+		t.Errorf("the entries are %q", got)
 	}
 	if h, err = history.Open(path); err != nil || !slices.Equal(h.Entries(), want) {
-		t.Errorf("%v, it has %q", err, h.Entries())
+		t.Errorf("%v, the entries are %q", err, h.Entries())
 	}
 	for name, mode := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700 | os.ModeDir} {
 		if info, err := os.Stat(name); err != nil || info.Mode() != mode {
@@ -42,20 +42,20 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h, err = history.Open(path); err != nil || !slices.Equal(h.Entries(), want) {
-		t.Errorf("%v, it has %q", err, h.Entries())
+		t.Errorf("%v, the entries are %q", err, h.Entries())
 	}
 	if err := h.Add("three"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := history.Open(filepath.Dir(path)); err == nil {
-		t.Error("a folder is no history")
+		t.Error("a folder is opened as a history")
 	}
 	blocked := filepath.Join(path, "below/a/file")
 	if h, err = history.Open(""); err != nil || h.Add("x") != nil || len(h.Entries()) != 1 {
 		t.Errorf("%v, %q", err, h.Entries())
 	}
 	if _, err := history.Open(blocked); err == nil {
-		t.Error("there is no folder below a file")
+		t.Error("a path below a file is opened")
 	}
 }
 

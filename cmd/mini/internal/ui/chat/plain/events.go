@@ -14,141 +14,142 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// display tracks what is on the terminal of the current step.
+// display records what has been printed of the current step.
 type display struct {
 	frontend     *Frontend
-	reply        strings.Builder // the streamed reply
-	lastReply    string          // the last complete reply
+	reply        strings.Builder // the streamed part of the reply
+	lastReply    string          // the complete reply
 	askedCommand string          // the command of the last question
-	openThinking bool            // the open line is reasoning
-	lineOpen     bool            // the current line has no newline yet
-	output       *output
+	lineOpen     bool            // the last printed line has no newline yet
+	openThinking bool            // the line without a newline is reasoning
+	output       *output         // output of the running command; nil if none runs
 }
 
 // ShowEvent implements chat.Frontend.
 func (f *Frontend) ShowEvent(e events.Envelope) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &f.display
+	d := &f.display
 	switch e := e.Event.(type) {
 	case events.TurnStarted:
-		s.endLine()
-		s.reply.Reset()
-		s.lastReply, s.askedCommand = "", ""
+		d.endLine()
+		d.reply.Reset()
+		d.lastReply, d.askedCommand = "", ""
 		if f.state.Mode == chat.Yolo || f.Keyboard == nil {
 			f.print("\n" + f.faint(f.state.StatusLine()))
 		}
 	case events.TextDelta:
-		s.showDelta(e)
+		d.showDelta(e)
 	case events.Replied:
-		s.showReply(e)
+		d.showReply(e)
 	case events.Decided:
 		if e.Action == string(agent.Deny) && e.By != agent.ByUser {
-			s.endLine()
+			d.endLine()
 			f.print("Not run: " + sanitize.Line(e.Reason))
 		}
 	case events.ActionStarted:
-		s.endLine()
-		if !e.User && e.Command != s.askedCommand && !s.replyContains(e.Command) {
+		d.endLine()
+		if !e.ByUser && e.Command != d.askedCommand && !d.replyContains(e.Command) {
 			f.print(f.bold("$ " + strings.ReplaceAll(sanitize.Text(e.Command), "\n", "\n  ")))
 		}
-		s.output = newOutput(f)
+		d.output = newOutput(f)
 	case events.OutputChunk:
-		if s.output != nil {
-			s.output.write(e.Data)
+		if d.output != nil {
+			d.output.write(e.Data)
 		}
 	case events.ChildProgress:
-		s.endLine()
+		d.endLine()
 		f.print(f.faint("  " + sanitize.Line(text.Clip(e.Text(), maxSubagentLine))))
 	case events.ActionEnded:
-		s.showResult(e)
+		d.showResult(e)
 	case events.FormatError:
-		s.endLine()
+		d.endLine()
 		f.print(f.faint(sanitize.Text(e.Text)))
 	case events.Compacted:
-		s.endLine()
-		f.print(f.faint(fmt.Sprintf("[the conversation was compacted (%s): about %d tokens to %d]", sanitize.Line(e.Policy), e.TokensBefore, e.TokensAfter)))
+		d.endLine()
+		f.print(f.faint(fmt.Sprintf("[the conversation was compacted (%s): about %d tokens to %d]",
+			sanitize.Line(e.Policy), e.TokensBefore, e.TokensAfter)))
 	case events.Dropped:
-		s.endLine()
+		d.endLine()
 		f.print(fmt.Sprintf("[%d events were not shown because the terminal is too slow; the trajectory has them]", e.Count))
 	}
 }
 
 // replyContains reports whether the last reply contains a command.
-func (s *display) replyContains(command string) bool {
-	return command != "" && strings.Contains(s.lastReply, command)
+func (d *display) replyContains(command string) bool {
+	return command != "" && strings.Contains(d.lastReply, command)
 }
 
-// endLine ends the current line.
-func (s *display) endLine() {
-	if s.lineOpen {
-		s.frontend.print("")
-		s.lineOpen = false
+// endLine prints the newline that the last line lacks, if any.
+func (d *display) endLine() {
+	if d.lineOpen {
+		d.frontend.print("")
+		d.lineOpen = false
 	}
 }
 
-func (s *display) showDelta(e events.TextDelta) {
-	if e.Restart && (s.reply.Len() > 0 || s.lineOpen) {
-		s.endLine()
-		s.reply.Reset()
-		s.frontend.print("[the request is retried; the partial reply is discarded]")
+func (d *display) showDelta(e events.TextDelta) {
+	if e.Restart && (d.reply.Len() > 0 || d.lineOpen) {
+		d.endLine()
+		d.reply.Reset()
+		d.frontend.print("[the request is retried; the partial reply is discarded]")
 	}
-	if e.Text == "" || e.Thinking && !s.frontend.state.ShowThinking {
+	if e.Text == "" || e.Thinking && !d.frontend.state.ShowThinking {
 		return
 	}
-	if s.lineOpen && e.Thinking != s.openThinking {
-		s.endLine()
+	if d.lineOpen && e.Thinking != d.openThinking {
+		d.endLine()
 	}
 	if !e.Thinking {
-		s.reply.WriteString(e.Text)
+		d.reply.WriteString(e.Text)
 	}
 	text := sanitize.Text(e.Text)
-	s.openThinking, s.lineOpen = e.Thinking, !strings.HasSuffix(text, "\n")
+	d.openThinking, d.lineOpen = e.Thinking, !strings.HasSuffix(text, "\n")
 	if e.Thinking {
-		text = s.frontend.faint(text)
+		text = d.frontend.faint(text)
 	}
-	_, _ = io.WriteString(s.frontend.Out, text)
+	_, _ = io.WriteString(d.frontend.Out, text)
 }
 
-func (s *display) showReply(e events.Replied) {
-	s.endLine()
-	s.lastReply = e.Text
-	if s.reply.Len() > 0 {
+func (d *display) showReply(e events.Replied) {
+	d.endLine()
+	d.lastReply = e.Text
+	if d.reply.Len() > 0 {
 		return // already streamed
 	}
-	if e.Reasoning != "" && s.frontend.state.ShowThinking {
-		s.frontend.print(s.frontend.faint(strings.TrimRight(sanitize.Text(e.Reasoning), "\n")))
+	if e.Reasoning != "" && d.frontend.state.ShowThinking {
+		d.frontend.print(d.frontend.faint(strings.TrimRight(sanitize.Text(e.Reasoning), "\n")))
 	}
 	if text := strings.TrimRight(sanitize.Text(e.Text), "\n"); text != "" {
-		s.frontend.print(text)
+		d.frontend.print(text)
 	}
 }
 
-func (s *display) showResult(e events.ActionEnded) {
-	if s.output != nil {
-		s.output.close()
-		s.output = nil
+func (d *display) showResult(e events.ActionEnded) {
+	if d.output != nil {
+		d.output.close()
+		d.output = nil
 	}
 	if e.ExitCode != 0 || e.Exception != "" {
-		s.frontend.print(strings.TrimRight(fmt.Sprintf("[exit code %d] %s", e.ExitCode, sanitize.Line(e.Exception)), " "))
+		d.frontend.print(strings.TrimRight(fmt.Sprintf("[exit code %d] %s", e.ExitCode, sanitize.Line(e.Exception)), " "))
 	}
 }
 
-// Bounds of the output shown of one command, in bytes; the journal has all.
+// Bounds of the output shown of one command, in bytes. The journal has the whole output.
 const (
-	maxOutput = 32 << 10
-	maxTail   = 4 << 10
+	maxOutput = 32 << 10 // beginning
+	maxTail   = 4 << 10  // end
 )
 
-// output prints the output of a command line by line: the beginning as it arrives and, if it
-// is long, the end when the command has ended.
+// output prints the output of a command line by line. It prints the beginning as it arrives. If
+// the output is long, it prints the end when the command has ended.
 type output struct {
-	frontend  *Frontend
-	stream    *sanitize.Stream
-	bytes     int
-	tail      []string
-	tailBytes int // size of tail
-	omitted   int // number of lines not shown
+	frontend *Frontend
+	stream   *sanitize.Stream
+	size     int      // size of all lines so far
+	tail     []string // the last lines, which are not printed yet
+	tailSize int      // size of tail
+	omitted  int      // number of lines dropped between the beginning and tail
 }
 
 func newOutput(f *Frontend) *output {
@@ -163,14 +164,14 @@ func (o *output) addLine(text string) {
 	if !o.frontend.Colour {
 		text = ansi.Strip(text)
 	}
-	o.bytes += len(text) + 1
-	if o.bytes <= maxOutput {
+	o.size += len(text) + 1
+	if o.size <= maxOutput {
 		o.frontend.print(text)
 		return
 	}
-	o.tail, o.tailBytes = append(o.tail, text), o.tailBytes+len(text)+1
-	for o.tailBytes > maxTail && len(o.tail) > 1 {
-		o.tailBytes -= len(o.tail[0]) + 1
+	o.tail, o.tailSize = append(o.tail, text), o.tailSize+len(text)+1
+	for o.tailSize > maxTail && len(o.tail) > 1 {
+		o.tailSize -= len(o.tail[0]) + 1
 		o.tail = o.tail[1:]
 		o.omitted++
 	}

@@ -1,5 +1,5 @@
-// Package plain is the plain frontend of a session. It prints line by line and never moves the
-// cursor, for simple terminals, screen readers, and output without a terminal.
+// Package plain is a frontend of a session for simple terminals, screen readers, and output
+// without a terminal. It prints line by line and never moves the cursor.
 package plain
 
 import (
@@ -18,7 +18,7 @@ import (
 // Config configures a Frontend.
 type Config struct {
 	Out io.Writer
-	// Keyboard reads answers; nil if there is no one to ask.
+	// Keyboard reads answers; nil if there is no user to ask.
 	Keyboard *Keyboard
 	// Colour enables bold and faint text and the colours of outputs.
 	Colour bool
@@ -27,8 +27,8 @@ type Config struct {
 // Frontend implements chat.Frontend.
 type Frontend struct {
 	Config
-	controls chat.InputHandler
-	stop     func() // stops reading between questions
+	handler chat.InputHandler
+	stop    func() // stops the goroutine that reads lines between questions
 
 	mu      sync.Mutex
 	state   chat.State
@@ -37,27 +37,29 @@ type Frontend struct {
 
 var _ chat.Frontend = (*Frontend)(nil)
 
-// New returns a frontend. It reads no input between questions until Listen is called.
+// New returns a frontend. Until HandleInput is called, it reads input only at questions.
 func New(c Config) *Frontend {
 	f := &Frontend{Config: c, stop: func() {}}
 	f.display.frontend = f
 	return f
 }
 
-// Listen starts to read lines between questions. The caller calls Close at the end.
-func (f *Frontend) Listen(c chat.InputHandler) {
-	f.controls = c
+// HandleInput starts to read lines between questions and passes them to the handler. The caller calls
+// Close at the end.
+func (f *Frontend) HandleInput(handler chat.InputHandler) {
+	f.handler = handler
 	f.startReading()
 }
 
-// HasShownOutcome reports whether the frontend has shown how the attempt ended: it never does.
+// HasShownOutcome returns false: this frontend does not show the outcome of the attempt.
 func (f *Frontend) HasShownOutcome() bool { return false }
 
 // Close stops reading.
 func (f *Frontend) Close() { f.stop() }
 
+// startReading starts a goroutine that passes each line to the input handler.
 func (f *Frontend) startReading() {
-	if f.controls == nil || f.Keyboard == nil {
+	if f.handler == nil || f.Keyboard == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +71,7 @@ func (f *Frontend) startReading() {
 			if err != nil {
 				return // the next question returns the error
 			}
-			f.controls.Input(text)
+			f.handler.Input(text)
 		}
 	}()
 	f.stop = func() {
@@ -85,7 +87,7 @@ func (f *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
 	}
 	f.stop()
 	f.stop = func() {}
-	defer f.startReading() //nolint:contextcheck // the reader between questions outlives ctx
+	defer f.startReading() //nolint:contextcheck // the goroutine between questions outlives ctx
 	f.mu.Lock()
 	f.display.endLine()
 	f.print("")
@@ -97,20 +99,21 @@ func (f *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
 	text, err := f.Keyboard.readAnswer(ctx, q)
 	if err != nil {
 		f.mu.Lock()
-		f.print("") // end the prompt's line
+		f.print("") // the prompt's line has no newline yet
 		f.mu.Unlock()
 	}
 	return text, err
 }
 
-// maxRepeatedLines is how many lines are repeated of a command shown above.
+// maxRepeatedLines bounds how much of a command is printed again if the reply has shown it.
 const maxRepeatedLines = 12
 
 func (f *Frontend) printQuestion(q chat.Question) {
 	if q.Command != "" {
 		text := strings.TrimRight(sanitize.Text(q.Command), "\n")
-		if all := strings.Split(text, "\n"); f.display.replyContains(q.Command) && len(all) > maxRepeatedLines {
-			text = strings.Join(all[:maxRepeatedLines], "\n") + fmt.Sprintf("\n[%d more lines, as above]", len(all)-maxRepeatedLines)
+		if lines := strings.Split(text, "\n"); f.display.replyContains(q.Command) && len(lines) > maxRepeatedLines {
+			text = strings.Join(lines[:maxRepeatedLines], "\n") +
+				fmt.Sprintf("\n[%d more lines, as above]", len(lines)-maxRepeatedLines)
 		}
 		f.print(f.bold("$ " + strings.ReplaceAll(text, "\n", "\n  ")))
 		f.display.askedCommand = q.Command
@@ -135,7 +138,7 @@ func (f *Frontend) SetState(s chat.State) {
 	f.state = s
 }
 
-// maxDiff is the number of lines shown of a diff.
+// maxDiff is the maximum number of lines printed of a diff.
 const maxDiff = 2000
 
 // ShowNotice implements chat.Frontend.
@@ -147,12 +150,12 @@ func (f *Frontend) ShowNotice(n chat.Notice) {
 		f.print(sanitize.Text(n.Text))
 		return
 	}
-	all := steps.Renderer{Plain: !f.Colour}.Item(&timeline.Item{Kind: timeline.Patch, Text: n.Text})
-	for _, l := range all[:min(len(all), maxDiff)] {
+	lines := steps.Renderer{Plain: !f.Colour}.Item(&timeline.Item{Kind: timeline.Patch, Text: n.Text})
+	for _, l := range lines[:min(len(lines), maxDiff)] {
 		f.print(l.Text)
 	}
-	if len(all) > maxDiff {
-		f.print(fmt.Sprintf("[%d more lines]", len(all)-maxDiff))
+	if len(lines) > maxDiff {
+		f.print(fmt.Sprintf("[%d more lines]", len(lines)-maxDiff))
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
-// Keyboard reads lines from a terminal in its default mode, where the terminal edits the line.
-// It is not safe for concurrent use.
+// Keyboard reads lines from a terminal in canonical mode, in which the kernel handles editing
+// keys. It is not safe for concurrent use.
 type Keyboard struct {
 	in  *ask.Prompter
 	out io.Writer
@@ -32,7 +32,7 @@ const maxAnswer = 1 << 20
 // of ctx when ctx ends.
 func (k *Keyboard) readAnswer(ctx context.Context, q chat.Question) (string, error) {
 	prompt := func() { _, _ = io.WriteString(k.out, "> ") } // write errors are ignored
-	defer onContinue(prompt)()                              // registered first: Ctrl-Z may come at once
+	defer onContinue(prompt)()                              // before the prompt: the user may press Ctrl-Z at once
 	prompt()
 	switch {
 	case q.Secret:
@@ -44,18 +44,18 @@ func (k *Keyboard) readAnswer(ctx context.Context, q chat.Question) (string, err
 	case !q.Multiline:
 		return k.readLine(ctx)
 	}
-	var all []string
+	var lines []string
 	for size := 0; ; {
 		text, err := k.readLine(ctx)
 		switch size += len(text) + 1; {
-		case errors.Is(err, chat.ErrQuit) && len(all) > 0:
-			return strings.Join(all, "\n"), nil
+		case errors.Is(err, chat.ErrQuit) && len(lines) > 0:
+			return strings.Join(lines, "\n"), nil
 		case err != nil:
 			return "", err
 		case size > maxAnswer:
 			return "", fmt.Errorf("read from terminal: more than %d bytes", maxAnswer)
 		}
-		all = append(all, text)
+		lines = append(lines, text)
 	}
 }
 

@@ -9,23 +9,23 @@ import (
 
 // onContinue calls do each time the process continues after Ctrl-Z, until the returned
 // function is called.
-func onContinue(do func()) func() {
-	signals, done, ended := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+func onContinue(callback func()) func() {
+	signals, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, unix.SIGCONT)
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		for {
 			select {
 			case <-signals:
-				do()
-			case <-done:
+				callback()
+			case <-stop:
 				return
 			}
 		}
 	}()
 	return func() {
 		signal.Stop(signals)
-		close(done)
-		<-ended
+		close(stop)
+		<-stopped
 	}
 }

@@ -13,114 +13,114 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
-// recordingHandler records its calls.
+// recordingHandler records the calls of its methods.
 type recordingHandler struct {
-	mu      sync.Mutex
-	inputs  []string
-	stops   int
-	hangups chan struct{} // has capacity 1
-	acts    chan string   // inputs and "^C"
+	mu         sync.Mutex
+	inputs     []string
+	interrupts int
+	hangups    chan struct{} // has capacity 1
+	calls      chan string   // inputs and, for Interrupt, "^C"
 }
 
 func newRecordingHandler() *recordingHandler {
-	return &recordingHandler{hangups: make(chan struct{}, 1), acts: make(chan string, 100)}
+	return &recordingHandler{hangups: make(chan struct{}, 1), calls: make(chan string, 100)}
 }
 
-func (c *recordingHandler) Input(text string) {
-	c.mu.Lock()
-	c.inputs = append(c.inputs, text)
-	c.mu.Unlock()
-	c.acts <- text
+func (h *recordingHandler) Input(text string) {
+	h.mu.Lock()
+	h.inputs = append(h.inputs, text)
+	h.mu.Unlock()
+	h.calls <- text
 }
 
-func (c *recordingHandler) Interrupt() {
-	c.mu.Lock()
-	c.stops++
-	c.mu.Unlock()
-	c.acts <- "^C"
+func (h *recordingHandler) Interrupt() {
+	h.mu.Lock()
+	h.interrupts++
+	h.mu.Unlock()
+	h.calls <- "^C"
 }
 
-func (c *recordingHandler) Hangup() { c.hangups <- struct{}{} }
+func (h *recordingHandler) Hangup() { h.hangups <- struct{}{} }
 
-// panickingHandler panics.
+// panickingHandler panics on input.
 type panickingHandler struct{ *recordingHandler }
 
 func (panickingHandler) Input(string) { panic("no commands") }
 
-// child runs one of the test programs on a terminal.
-func runChild(part string) error {
-	c := newRecordingHandler()
-	s := Start(Config{Terminal: os.Stderr})
-	s.Listen(c)
+// runChild runs one of the test programs on the terminal of this process.
+func runChild(program string) error {
+	handler := newRecordingHandler()
+	frontend := Start(Config{Terminal: os.Stderr})
+	frontend.HandleInput(handler)
 	var err error
-	switch part {
+	switch program {
 	case "colours":
-		s.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "ls"}})
-		s.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: []byte("\x1b[1;31mred\x1b[0m\n")}})
-		s.ShowNotice(chat.Notice{Text: "+green", IsDiff: true})
+		frontend.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "ls"}})
+		frontend.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: []byte("\x1b[1;31mred\x1b[0m\n")}})
+		frontend.ShowNotice(chat.Notice{Text: "+green", IsDiff: true})
 	case "last":
-		s.ShowNotice(chat.Notice{Text: "the first word"})
-		s.SetState(chat.State{Activity: "running"})
-		s.ShowNotice(chat.Notice{Text: "the last but one\nthe last"})
+		frontend.ShowNotice(chat.Notice{Text: "the first word"})
+		frontend.SetState(chat.State{Activity: "running"})
+		frontend.ShowNotice(chat.Notice{Text: "the last but one\nthe last"})
 	case "pager":
-		s.ShowNotice(chat.Notice{Text: strings.Repeat("+ a line\n", 2*maxDiff), IsDiff: true})
-		_, err = s.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
+		frontend.ShowNotice(chat.Notice{Text: strings.Repeat("+ a line\n", 2*maxDiff), IsDiff: true})
+		_, err = frontend.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
 		if err == nil {
-			a, cancel := context.WithTimeout(context.Background(), time.Second) // while the pager is open
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second) // while the pager is open
 			defer cancel()
-			_, _ = s.Ask(a, chat.Question{Kind: chat.AskOther, Text: "Once more?"})
+			_, _ = frontend.Ask(ctx, chat.Question{Kind: chat.AskOther, Text: "Once more?"})
 		}
 	case "ask":
-		err = askUntilQuit(s)
+		err = askUntilQuit(frontend)
 	case "busy":
-		err = showOutput(s, c)
+		err = showOutput(frontend, handler)
 	case "panic":
-		s.ShowNotice(chat.Notice{Text: "fine so far"})
-		s.Listen(panickingHandler{c})
-		<-s.Done()
+		frontend.ShowNotice(chat.Notice{Text: "fine so far"})
+		frontend.HandleInput(panickingHandler{handler})
+		<-frontend.Done()
 	default:
-		err = fmt.Errorf("no part %q", part)
+		err = fmt.Errorf("no test program %q", program)
 	}
-	closed := s.Close()
+	closeErr := frontend.Close()
 	if path := os.Getenv("MINI_SCREEN_CLOSED"); path != "" {
-		_ = os.WriteFile(path, []byte(fmt.Sprint(closed)), 0o600)
+		_ = os.WriteFile(path, []byte(fmt.Sprint(closeErr)), 0o600)
 	}
 	fmt.Println("given back")
-	return errors.Join(err, closed)
+	return errors.Join(err, closeErr)
 }
 
 // askUntilQuit asks questions until the user quits.
-func askUntilQuit(s *Frontend) error {
+func askUntilQuit(f *Frontend) error {
 	for {
-		a, err := s.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
+		text, err := f.Ask(context.Background(), chat.Question{Kind: chat.AskOther, Text: "What now?"})
 		switch {
 		case errors.Is(err, chat.ErrQuit):
 			return nil
 		case err != nil:
-			a = err.Error()
+			text = err.Error()
 		}
-		s.ShowNotice(chat.Notice{Text: fmt.Sprintf("answer %q", a)})
+		f.ShowNotice(chat.Notice{Text: fmt.Sprintf("answer %q", text)})
 	}
 }
 
-// showOutput shows output until it is stopped, and the user's input.
-func showOutput(s *Frontend, c *recordingHandler) error {
-	s.SetState(chat.State{Activity: "running"})
-	s.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "yes"}})
+// showOutput shows output and the user's input, until /q or a hangup.
+func showOutput(f *Frontend, h *recordingHandler) error {
+	f.SetState(chat.State{Activity: "running"})
+	f.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "yes"}})
 	line := []byte(strings.Repeat("y ", 35) + "\n")
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
-		case act := <-c.acts:
-			if act == "/q" {
+		case call := <-h.calls:
+			if call == "/q" {
 				return nil
 			}
-			s.ShowNotice(chat.Notice{Text: "acts: " + act})
-		case <-c.hangups:
+			f.ShowNotice(chat.Notice{Text: "acts: " + call})
+		case <-h.hangups:
 			return os.WriteFile(os.Getenv("MINI_SCREEN_RESULT"), []byte("hung up"), 0o600)
 		case <-tick.C:
-			s.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: line}})
+			f.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: line}})
 		}
 	}
 }

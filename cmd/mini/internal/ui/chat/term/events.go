@@ -10,28 +10,29 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// writeRows adds rows to the scrollback, wrapped.
+// writeRows wraps rows and adds them to the scrollback.
 func (m *model) writeRows(rows ...string) {
 	for _, row := range rows {
-		rows := wrapStyled(row, m.columns())
-		m.scrollback = append(m.scrollback, rows...)
-		m.rowsAfterCommand += len(rows)
-		m.lastBlank = row == ""
+		wrapped := wrapStyled(row, m.columns())
+		m.scrollback = append(m.scrollback, wrapped...)
+		m.rowsAfterCommand += len(wrapped)
+		m.lastRowBlank = row == ""
 	}
 }
 
-// writeParagraph adds rows after a blank row.
+// writeParagraph adds rows to the scrollback, after a blank row.
 func (m *model) writeParagraph(rows ...string) {
 	if len(rows) == 0 {
 		return
 	}
-	if !m.lastBlank {
+	if !m.lastRowBlank {
 		m.writeRows("")
 	}
 	m.writeRows(rows...)
 }
 
-// clipRows returns the first rows and a note that the rest is left out; Ctrl-O shows all.
+// clipRows returns the first rows and, if there are more than limit, a note. Ctrl-O then shows
+// the full text; title names it in the note.
 func (m *model) clipRows(rows []string, limit int, title, text string) []string {
 	if len(rows) <= limit {
 		return rows
@@ -41,7 +42,7 @@ func (m *model) clipRows(rows []string, limit int, title, text string) []string 
 	return append(rows[:limit:limit], note)
 }
 
-// showItem shows one item of the feed.
+// showItem handles one item of the feed.
 func (m *model) showItem(item any) {
 	switch e := item.(type) {
 	case *pendingQuestion:
@@ -87,28 +88,28 @@ func (m *model) showItem(item any) {
 	case events.RunEnded:
 		m.showOutcome(e)
 	case events.Dropped:
-		m.showLost(e)
+		m.showDropped(e)
 	}
 }
 
 // maxSubagentLine bounds a line about a subagent, in bytes.
 const maxSubagentLine = 300
 
-func (m *model) showLost(e events.Dropped) {
+func (m *model) showDropped(e events.Dropped) {
 	switch {
 	case m.turn.output != nil:
 		m.turn.output.dropped += e.Count
-	case m.turn.reply.text == "" && m.turn.thought.text == "": // a partial reply is followed by the complete one
+	case m.turn.reply.text == "" && m.turn.reasoning.text == "": // no note in a partial reply: the complete one follows
 		m.writeRows(faint("… " + count(e.Count, "event") + " not shown because the terminal is too slow"))
 	}
 }
 
-// maxRowsAfterCommand is how many rows may follow a command before a question about it shows
-// the command again.
+// maxRowsAfterCommand is how many rows may follow a command. After more rows, a question about
+// the command shows it again.
 const maxRowsAfterCommand = 8
 
 func (m *model) showQuestion(q *pendingQuestion) {
-	running := m.turn.running // the running command started a subagent that asks
+	running := m.turn.running // if set, the command has started a subagent, which asks
 	m.flushLive()
 	if running {
 		m.turn.running, m.turn.output = true, newOutput(m.columns(), func(row string) { m.writeRows(row) })
@@ -122,11 +123,11 @@ func (m *model) showQuestion(q *pendingQuestion) {
 	m.question, m.questionPage = q, 0
 }
 
-// showAnswer shows an answer, unless another event shows it.
+// showAnswer shows an answer, unless it is empty or a later event shows it.
 func (m *model) showAnswer(text string) {
 	q := m.question
 	switch {
-	case strings.TrimSpace(text) == "" || strings.HasPrefix(text, "/") || q.Kind == chat.AskConfirm || q.Kind == chat.AskCommand:
+	case strings.TrimSpace(text) == "", strings.HasPrefix(text, "/"), q.Kind == chat.AskConfirm, q.Kind == chat.AskCommand:
 		return
 	case q.Secret:
 		m.showUserText("••••")
@@ -160,7 +161,7 @@ func (m *model) showNotice(n chat.Notice) {
 	}
 	rows = m.clipRows(rows, maxNote, "text", n.Text)
 	if m.turn.output != nil {
-		m.writeRows(rows...) // within the running output
+		m.writeRows(rows...) // between the rows of the running command's output
 		return
 	}
 	m.writeParagraph(rows...)
@@ -170,14 +171,14 @@ func (m *model) showRunStarted(e events.RunStarted) {
 	if e.Task != "" && strings.TrimSpace(e.Task) != strings.TrimSpace(m.lastInput) {
 		m.showUserText(e.Task)
 	}
-	where := ""
-	for _, s := range []string{e.Model, e.Environment, e.Dir} {
-		if s != "" {
-			where += separator + sanitize.Line(clip(s, 100))
+	details := ""
+	for _, text := range []string{e.Model, e.Environment, e.Dir} {
+		if text != "" {
+			details += separator + sanitize.Line(clip(text, 100))
 		}
 	}
-	if where != "" {
-		m.writeParagraph(faint(strings.TrimPrefix(where, separator)))
+	if details != "" {
+		m.writeParagraph(faint(strings.TrimPrefix(details, separator)))
 	}
 }
 
@@ -193,27 +194,27 @@ func (m *model) showTurnStarted(e events.TurnStarted) {
 
 func (m *model) addDelta(e events.TextDelta) {
 	if e.Restart {
-		m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+		m.turn.reply, m.turn.reasoning = tailBuffer{}, tailBuffer{}
 	}
 	if e.Thinking {
-		m.turn.thought.add(e.Text)
+		m.turn.reasoning.add(e.Text)
 	} else {
 		m.turn.reply.add(e.Text)
 	}
 }
 
 func (m *model) showReply(e events.Replied) {
-	m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+	m.turn.reply, m.turn.reasoning = tailBuffer{}, tailBuffer{}
 	w := m.columns()
 	if e.Reasoning != "" && m.state.ShowThinking {
 		rows := styleRows(proseRows(sanitize.Text(e.Reasoning), w), faint)
-		m.writeParagraph(m.clipRows(rows, maxThought, "thinking", e.Reasoning)...)
+		m.writeParagraph(m.clipRows(rows, maxReasoning, "thinking", e.Reasoning)...)
 	}
 	m.writeParagraph(m.clipRows(replyRows(e.Text, e.Commands, w), maxReply, "reply", e.Text)...)
 	m.pendingCommands = e.Commands
 }
 
-// showCommand shows a command, unless it is the last one shown.
+// showCommand shows a command, unless it is shownCommand already.
 func (m *model) showCommand(text string) {
 	for i, c := range m.pendingCommands {
 		if c == text {
@@ -265,7 +266,8 @@ func (m *model) closeOutput() {
 	m.turn.output, m.turn.running = nil, false
 }
 
-// flushLive ends the streaming text that will not be completed.
+// flushLive ends the output of a command and moves a reply that will not be completed to the
+// scrollback.
 func (m *model) flushLive() {
 	m.closeOutput()
 	if text := m.turn.reply.text; text != "" {
@@ -273,7 +275,7 @@ func (m *model) flushLive() {
 		rows = rows[max(0, len(rows)-maxReply):]
 		m.writeParagraph(append(rows, faint("… the reply is incomplete"))...)
 	}
-	m.turn.reply, m.turn.thought = tailBuffer{}, tailBuffer{}
+	m.turn.reply, m.turn.reasoning = tailBuffer{}, tailBuffer{}
 }
 
 func (m *model) showMessage(e events.UserMessage) {
@@ -286,7 +288,8 @@ func (m *model) showMessage(e events.UserMessage) {
 			return
 		}
 	}
-	if e.Cause == trajectories.CauseUserCommand || e.Cause == trajectories.CauseRejection || m.lastInput != "" && strings.Contains(e.Text, strings.TrimSpace(m.lastInput)) {
+	hasLastInput := m.lastInput != "" && strings.Contains(e.Text, strings.TrimSpace(m.lastInput))
+	if e.Cause == trajectories.CauseUserCommand || e.Cause == trajectories.CauseRejection || hasLastInput {
 		return // already shown
 	}
 	rows := styleRows(wrapWords(sanitize.Text(e.Text), m.columns()-2), faint)

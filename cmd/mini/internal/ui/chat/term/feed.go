@@ -8,7 +8,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
-// questionWithdrawn withdraws a question.
+// questionWithdrawn is the item that withdraws a question.
 type questionWithdrawn struct{ question *pendingQuestion }
 
 // pendingQuestion is a question and the channel for its answer.
@@ -22,26 +22,28 @@ type answer struct {
 	err  error
 }
 
-// feed queues items for the Bubble Tea program.
+// feed is a queue of items for the Bubble Tea program.
 type feed struct {
 	mu      sync.Mutex
-	items   []any // events.Event, chat.Notice, *pendingQuestion, questionWithdrawn
-	state   *chat.State
-	blocked bool          // not drained within closeTimeout
+	items   []any         // events.Event, chat.Notice, *pendingQuestion, questionWithdrawn
+	state   *chat.State   // newest state; nil if unchanged since the last drain
+	blocked bool          // drain was not called for closeTimeout
 	dropped int           // number of events dropped while blocked
-	ready   chan struct{} // has capacity 1
-	drained chan struct{} // closed when the items are drained
+	ready   chan struct{} // signals new items or a new state; has capacity 1
+	drained chan struct{} // closed by the next drain
 }
 
 func newFeed() *feed { return &feed{ready: make(chan struct{}, 1), drained: make(chan struct{})} }
 
-// maxQueued is the queue length at which ShowEvent waits.
+// maxQueued is the length of the queue at which ShowEvent starts to wait.
 const maxQueued = 256
 
-// waitForRoom waits until there is room for an event; false if the event is to be dropped. A
-// slow terminal makes the session wait here, and its subscription drops chunks of output. A
-// feed that is not drained at all, in the background or on a blocked terminal, does not block
-// the session.
+// waitForRoom waits until the queue has room for an event. It returns false if the caller must
+// drop the event.
+//
+// If the terminal is slow, the session waits here, and its event subscription drops chunks of
+// output. If nothing drains the feed for closeTimeout, because the process is in the background
+// or the terminal blocks writes, waitForRoom stops waiting and the session continues.
 func (f *feed) waitForRoom(done <-chan struct{}) bool {
 	for {
 		f.mu.Lock()
@@ -87,7 +89,7 @@ func (f *feed) signal() {
 	}
 }
 
-// drain removes and returns all items.
+// drain removes and returns all items and the new state.
 func (f *feed) drain() ([]any, *chat.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// No input controls the terminal.
-func TestHostile(t *testing.T) {
-	ways := map[string]func(s *scene, text string){
+// Untrusted text cannot control the terminal.
+func TestUntrustedText(t *testing.T) {
+	inputs := map[string]func(s *scene, text string){
 		"task": func(s *scene, text string) {
 			s.show(events.RunStarted{Task: text, Model: text, Environment: text, Dir: text})
 		},
@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 			s.show(events.Decided{Command: text, Action: text, By: text, Rule: text, Reason: text})
 		},
 		"format error": func(s *scene, text string) { s.show(events.FormatError{Text: text}) },
-		"told":         func(s *scene, text string) { s.show(events.UserMessage{Text: text}) },
+		"user message": func(s *scene, text string) { s.show(events.UserMessage{Text: text}) },
 		"limit":        func(s *scene, text string) { s.show(events.LimitReached{Limit: text}) },
 		"compacted":    func(s *scene, text string) { s.show(events.Compacted{Policy: text}) },
 		"ended": func(s *scene, text string) {
@@ -65,7 +65,7 @@ func TestHostile(t *testing.T) {
 		"answers": func(s *scene, text string) {
 			s.ask(chat.Question{Kind: chat.AskOther, Text: text, Answers: []string{text, text}})
 		},
-		"state": func(s *scene, text string) { s.state(func(st *chat.State) { st.Model, st.Activity = text, text }) },
+		"state": func(s *scene, text string) { s.setState(func(st *chat.State) { st.Model, st.Activity = text, text }) },
 		"paste": func(s *scene, text string) {
 			s.send(tea.PasteMsg{Content: text})
 			s.keys("<enter>")
@@ -75,24 +75,24 @@ func TestHostile(t *testing.T) {
 			s.keys("<enter><up>")
 		},
 	}
-	for name, way := range ways {
+	for name, show := range inputs {
 		t.Run(name, func(t *testing.T) {
 			for _, w := range []int{80, 9} {
-				s, now := newScene(t, w, 24), ""
+				s, attackName := newScene(t, w, 24), ""
 				s.painter.w = discard{}
-				s.look = func(p page) {
+				s.onPage = func(p page) {
 					for _, row := range append(p.scrollback, p.live...) {
-						if trouble := attacktest.FindControl(row, attacktest.Colours); trouble != "" {
-							t.Errorf("%s at %d columns: %s in %q", now, w, trouble, row)
+						if problem := attacktest.FindControl(row, attacktest.Colours); problem != "" {
+							t.Errorf("%s at %d columns: %s in %q", attackName, w, problem, row)
 						}
-						if wide := tty.Width(row); wide >= w {
-							t.Errorf("%s: a row of %d columns of %d: %q", now, wide, w, row)
+						if width := tty.Width(row); width >= w {
+							t.Errorf("%s: a row of %d columns of %d: %q", attackName, width, w, row)
 						}
 					}
 				}
 				for _, attack := range attacktest.Attacks() {
-					if now = attack.Name; !t.Failed() {
-						way(s, attack.Text)
+					if attackName = attack.Name; !t.Failed() {
+						show(s, attack.Text)
 						s.inputs()
 					}
 				}
@@ -105,7 +105,8 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// Output that is too fast takes bounded memory, and its end is shown.
+// Output that arrives faster than the terminal shows it takes bounded memory, and its end is
+// shown.
 func TestFlood(t *testing.T) {
 	s := newScene(t, 80, 24)
 	s.show(events.ActionStarted{Command: "yes"})
@@ -129,7 +130,7 @@ func TestFlood(t *testing.T) {
 	screen := s.terminal.String()
 	for _, want := range []string{"the last line", "210 MB of output, the middle omitted", "lines omitted", "640 pieces not shown"} {
 		if !strings.Contains(screen, want) {
-			t.Errorf("%q is not there:\n%s", want, screen[max(0, len(screen)-3000):])
+			t.Errorf("%q is not on the screen:\n%s", want, screen[max(0, len(screen)-3000):])
 		}
 	}
 	if n := strings.Count(screen, "\n"); n > 150 {
@@ -137,7 +138,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A blocked terminal takes bounded memory, and nothing is lost.
+// While the terminal blocks writes, memory is bounded and no notice is lost.
 func TestBlockedTerminal(t *testing.T) {
 	s := newScene(t, 80, 24)
 	for i := range 3 * maxScrollback {
@@ -147,12 +148,12 @@ func TestBlockedTerminal(t *testing.T) {
 		}
 	}
 	if n := len(s.m.canvas.page.scrollback); n > maxScrollback+200 {
-		t.Errorf("%d lines wait", n)
+		t.Errorf("%d lines are waiting", n)
 	}
 	s.paint()
 	s.send(feedMsg{})
 	if screen := s.terminal.String(); strings.Count(screen, "note ") != 3*maxScrollback || !strings.Contains(screen, fmt.Sprintf("note %d\n", 3*maxScrollback-1)) {
-		t.Errorf("%d notes are there", strings.Count(screen, "note "))
+		t.Errorf("%d notes are on the screen", strings.Count(screen, "note "))
 	}
 }
 
@@ -166,13 +167,13 @@ func TestLongLines(t *testing.T) {
 	}
 	for _, want := range []string{"29,368 columns more in this line", "9,376 columns more", "end"} {
 		if !strings.Contains(screen, want) {
-			t.Errorf("%q is not there:\n%s", want, screen)
+			t.Errorf("%q is not on the screen:\n%s", want, screen)
 		}
 	}
 }
 
-// ShowEvent waits a bounded time for a blocked screen; questions do not wait.
-func TestFeed(t *testing.T) {
+// waitForRoom waits a bounded time for a blocked terminal; push does not wait.
+func TestWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, done := newFeed(), make(chan struct{})
 		fill := func() {
@@ -190,11 +191,11 @@ func TestFeed(t *testing.T) {
 		start := time.Now()
 		for range 2 { // only the first one waits
 			if f.waitForRoom(done) || time.Since(start) != closeTimeout {
-				t.Errorf("a screen that takes nothing is waited for: %v", time.Since(start))
+				t.Errorf("waited %v for a blocked terminal", time.Since(start))
 			}
 		}
 		if items, _ := f.drain(); len(items) != maxQueued+2 || items[maxQueued+1] != any(events.Dropped{Count: 2}) {
-			t.Errorf("%d items, what was missed is %v", len(items), items[maxQueued:])
+			t.Errorf("%d items, the last are %v", len(items), items[maxQueued:])
 		}
 		fill()
 		close(done)

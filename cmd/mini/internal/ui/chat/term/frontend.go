@@ -25,10 +25,11 @@ type Config struct {
 	Terminal *os.File
 	// Environ determines the colours of the terminal; nil is os.Environ().
 	Environ []string
-	// History is the inputs of earlier sessions, oldest first; may be nil. Remember is called
-	// with each input of this session, one call at a time; keys wait for it. It may be nil.
-	History  []string
-	Remember func(text string)
+	// History is the inputs of earlier sessions, oldest first; may be nil.
+	History []string
+	// SaveInput is called with each input of this session, one call at a time; may be nil. Keys
+	// are not handled until it returns.
+	SaveInput func(text string)
 }
 
 // Frontend is a chat.Frontend on a terminal. Its methods are safe for concurrent use.
@@ -51,67 +52,67 @@ func Start(c Config) *Frontend {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	s := &Frontend{config: c, model: newModel(c.History, c.Remember), done: make(chan struct{})}
-	s.screen = tty.New(c.Terminal)
+	f := &Frontend{config: c, model: newModel(c.History, c.SaveInput), done: make(chan struct{})}
+	f.screen = tty.New(c.Terminal)
 	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.wg.Go(func() {
-		defer close(s.done)
-		if err := s.screen.Run(ctx, s.show); err != nil {
-			s.err = fmt.Errorf("screen: %w", err)
-			s.notifyHangup()
+	f.stop = stop
+	f.wg.Go(func() {
+		defer close(f.done)
+		if err := f.screen.Run(ctx, f.show); err != nil {
+			f.err = fmt.Errorf("screen: %w", err)
+			f.notifyHangup()
 		}
 	})
-	s.wg.Go(func() { s.watchHangup(ctx) })
-	return s
+	f.wg.Go(func() { f.watchHangup(ctx) })
+	return f
 }
 
-// notifyHangup tells the input handler that the terminal is lost.
-func (s *Frontend) notifyHangup() { s.hangupOnce.Do(func() { s.model.handler.get().Hangup() }) }
+// notifyHangup tells the input handler, once, that the terminal is lost.
+func (f *Frontend) notifyHangup() { f.hangupOnce.Do(func() { f.model.handler.get().Hangup() }) }
 
-// Listen sets the handler of input that is not an answer.
-func (s *Frontend) Listen(c chat.InputHandler) { s.model.handler.set(c) }
+// HandleInput sets the handler for input that is not an answer.
+func (f *Frontend) HandleInput(handler chat.InputHandler) { f.model.handler.set(handler) }
 
-// silentTerminal is the terminal as Bubble Tea sees it: it has a size and a mode, and writes
-// are discarded. Only the painter writes to the terminal. The painter may block; Bubble Tea,
-// which reads the keys, may not.
-type silentTerminal struct{ *os.File }
+// discardTerminal is the terminal for Bubble Tea: it has a size and a mode, but discards writes.
+// Only the painter writes to the terminal, because a write may block and Bubble Tea must
+// continue to read keys.
+type discardTerminal struct{ *os.File }
 
 // Write implements io.Writer.
-func (silentTerminal) Write(p []byte) (int, error) { return len(p), nil }
+func (discardTerminal) Write(p []byte) (int, error) { return len(p), nil }
 
 // Close implements io.Closer. It leaves the terminal open.
-func (silentTerminal) Close() error { return nil }
+func (discardTerminal) Close() error { return nil }
 
 // show draws until ctx ends or the program fails.
-func (s *Frontend) show(ctx context.Context, suspend func()) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	m := s.model
+func (f *Frontend) show(ctx context.Context, suspend func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := f.model
 	m.suspend = suspend
-	m.updateSize(s.config.Terminal)
-	program := tea.NewProgram(m, tea.WithOutput(silentTerminal{s.config.Terminal}), tea.WithEnvironment(s.config.Environ),
+	m.updateSize(f.config.Terminal)
+	program := tea.NewProgram(m, tea.WithOutput(discardTerminal{f.config.Terminal}), tea.WithEnvironment(f.config.Environ),
 		tea.WithoutSignalHandler(), tea.WithFPS(1))
-	brush := newPaintLoop(ctx, s.config)
-	m.pager = brush.openPager
-	brush.start(m.canvas)
+	loop := newPaintLoop(ctx, f.config)
+	m.pager = loop.openPager
+	loop.start(m.canvas)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer program.Quit()
 		m.feed.forward(ctx, program.Send)
 	})
 	_, err := program.Run()
-	leave()
+	cancel()
 	wg.Wait()
 	err = errors.Join(err, m.failure)
-	if !brush.stop() {
+	if !loop.stop() {
 		return errors.Join(err, errTerminalBlocked)
 	}
 	return err
 }
 
-// updateSize reads the size of the terminal. The painter starts before Bubble Tea reports it,
-// and it may have changed since the last page.
+// updateSize sets the size to that of the terminal. The painter starts before Bubble Tea
+// reports the size, which may have changed since the last page.
 func (m *model) updateSize(terminal *os.File) {
 	if w, h, err := term.GetSize(int(terminal.Fd())); err == nil {
 		m.resize(w, h)
@@ -143,7 +144,7 @@ func (f *feed) forward(ctx context.Context, send func(tea.Msg)) {
 		}
 		send(feedMsg{})
 		pause.Reset(drawInterval)
-		select { // batch what arrives meanwhile
+		select { // handle the items that arrive meanwhile in one batch
 		case <-ctx.Done():
 		case <-pause.C:
 		}
@@ -157,47 +158,47 @@ func colourWriter(c Config) io.Writer {
 }
 
 // Ask implements chat.Frontend.
-func (s *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
-	a := &pendingQuestion{Question: q, reply: make(chan answer, 1)}
-	s.model.feed.push(a)
+func (f *Frontend) Ask(ctx context.Context, q chat.Question) (string, error) {
+	pending := &pendingQuestion{Question: q, reply: make(chan answer, 1)}
+	f.model.feed.push(pending)
 	select {
-	case got := <-a.reply:
-		return got.text, got.err
+	case result := <-pending.reply:
+		return result.text, result.err
 	case <-ctx.Done():
-		s.model.feed.push(questionWithdrawn{a})
+		f.model.feed.push(questionWithdrawn{pending})
 		return "", context.Cause(ctx)
-	case <-s.done:
+	case <-f.done:
 		return "", chat.ErrQuit
 	}
 }
 
 // ShowEvent implements chat.Frontend.
-func (s *Frontend) ShowEvent(e events.Envelope) {
-	if s.model.feed.waitForRoom(s.done) {
-		s.model.feed.push(e.Event)
+func (f *Frontend) ShowEvent(e events.Envelope) {
+	if f.model.feed.waitForRoom(f.done) {
+		f.model.feed.push(e.Event)
 	}
 }
 
 // ShowNotice implements chat.Frontend.
-func (s *Frontend) ShowNotice(n chat.Notice) { s.model.feed.push(n) }
+func (f *Frontend) ShowNotice(n chat.Notice) { f.model.feed.push(n) }
 
 // SetState implements chat.Frontend.
-func (s *Frontend) SetState(state chat.State) { s.model.feed.setState(state) }
+func (f *Frontend) SetState(state chat.State) { f.model.feed.setState(state) }
 
 // HasShownOutcome reports whether the outcome of the attempt has been shown.
-func (s *Frontend) HasShownOutcome() bool {
+func (f *Frontend) HasShownOutcome() bool {
 	select {
-	case <-s.done:
-		return s.err == nil && s.model.outcomeShown.Load()
+	case <-f.done:
+		return f.err == nil && f.model.outcomeShown.Load()
 	default:
-		return s.model.outcomeShown.Load()
+		return f.model.outcomeShown.Load()
 	}
 }
 
 // Done is closed when the terminal has been restored, by Close or after a failure.
-func (s *Frontend) Done() <-chan struct{} { return s.done }
+func (f *Frontend) Done() <-chan struct{} { return f.done }
 
-// closeTimeout is how long a terminal that blocks writes is waited for.
+// closeTimeout bounds the wait for a terminal that blocks writes.
 const closeTimeout = 3 * time.Second
 
 // errTerminalBlocked means that writes to the terminal block.
@@ -205,17 +206,17 @@ var errTerminalBlocked = errors.New("terminal blocks output")
 
 // Close shows the queued items and restores the terminal. It returns the error that ended the
 // frontend early, if any.
-func (s *Frontend) Close() error {
-	s.stop()
+func (f *Frontend) Close() error {
+	f.stop()
 	select {
-	case <-s.done:
+	case <-f.done:
 	case <-time.After(closeTimeout + time.Second):
-		s.screen.RestoreMode()
+		f.screen.RestoreMode()
 		return fmt.Errorf("screen: %w", errTerminalBlocked)
 	}
-	s.wg.Wait()
-	if errors.Is(s.err, errTerminalBlocked) {
-		s.screen.RestoreMode()
+	f.wg.Wait()
+	if errors.Is(f.err, errTerminalBlocked) {
+		f.screen.RestoreMode()
 	}
-	return s.err
+	return f.err
 }

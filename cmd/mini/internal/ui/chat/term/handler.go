@@ -6,16 +6,16 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
-// inputHandler holds the chat.InputHandler. Until set is called, input is ignored.
+// inputHandler holds a chat.InputHandler. Until set is called, it ignores input.
 type inputHandler struct {
 	handler atomic.Pointer[chat.InputHandler]
 }
 
-func (c *inputHandler) set(to chat.InputHandler) { c.handler.Store(&to) }
+func (h *inputHandler) set(handler chat.InputHandler) { h.handler.Store(&handler) }
 
-func (c *inputHandler) get() chat.InputHandler {
-	if to := c.handler.Load(); to != nil {
-		return *to
+func (h *inputHandler) get() chat.InputHandler {
+	if handler := h.handler.Load(); handler != nil {
+		return *handler
 	}
 	return ignoreInput{}
 }

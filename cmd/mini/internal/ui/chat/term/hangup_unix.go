@@ -10,7 +10,7 @@ import (
 )
 
 // watchHangup reports SIGHUP to the input handler.
-func (s *Frontend) watchHangup(ctx context.Context) {
+func (f *Frontend) watchHangup(ctx context.Context) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return // started by nohup
 	}
@@ -19,7 +19,7 @@ func (s *Frontend) watchHangup(ctx context.Context) {
 	defer signal.Stop(signals)
 	select {
 	case <-signals:
-		s.notifyHangup()
+		f.notifyHangup()
 		<-ctx.Done() // ignore further hangups
 	case <-ctx.Done():
 	}

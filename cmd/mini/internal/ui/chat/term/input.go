@@ -19,50 +19,51 @@ import (
 type input struct {
 	area    textarea.Model
 	history history
-	pastes  []string // long texts, replaced by placeholders in the field
+	pastes  []string // long pasted texts, for which the field has placeholders
 
 	selected      int    // index of the match selected with Tab; -1 if none
 	prefix        string // the text before Tab was pressed
-	matchesHidden bool   // hidden until the next edit
+	matchesHidden bool   // the list of matches is hidden until the next edit
 }
 
 const (
 	prompt        = "❯ "
-	maxInput      = 10 // rows
-	maxTyped      = 8 << 10
-	maxPasteLines = 10 // lines
-	maxKeyText    = 64 // bytes of text from one key event
+	maxInputRows  = 10      // rows of the field
+	maxInputChars = 8 << 10 // characters in the field, without pastes
+	maxPasteLines = 10      // lines of a paste that is shown in the field
+	maxKeyText    = 64      // bytes of text from one key event
 )
 
-func newInput(old []string) input {
+func newInput(earlier []string) input {
 	area := textarea.New()
 	area.SetStyles(textarea.Styles{})
 	area.SetVirtualCursor(false)
-	area.Prompt, area.ShowLineNumbers, area.CharLimit, area.EndOfBufferCharacter = "", false, maxTyped, ' '
-	area.DynamicHeight, area.MinHeight, area.MaxHeight, area.MaxContentHeight, area.MaxWidth = true, 1, maxInput, 1<<20, 0
-	// The screen handles other keys itself. The clipboard bindings would run other programs;
-	// terminals paste.
-	for _, b := range []*key.Binding{
+	area.Prompt, area.ShowLineNumbers, area.CharLimit, area.EndOfBufferCharacter = "", false, maxInputChars, ' '
+	area.DynamicHeight, area.MinHeight, area.MaxHeight = true, 1, maxInputRows
+	area.MaxContentHeight, area.MaxWidth = 1<<20, 0
+	// Disable the keys that model.handleKey handles, and the clipboard keys, which would run
+	// clipboard programs. Users paste with their terminal.
+	for _, binding := range []*key.Binding{
 		&area.KeyMap.InsertNewline, &area.KeyMap.Paste, &area.KeyMap.CopySelection,
 		&area.KeyMap.TransposeCharacterBackward, &area.KeyMap.SelectAll,
 	} {
-		b.SetEnabled(false)
+		binding.SetEnabled(false)
 	}
 	area.Focus()
-	return input{area: area, selected: -1, history: history{lines: old}}
+	return input{area: area, selected: -1, history: history{lines: earlier}}
 }
 
 // resize adapts the field to a terminal of w columns and h rows.
 func (in *input) resize(w, h int) {
-	in.area.MaxHeight = max(1, min(maxInput, h/3))
+	in.area.MaxHeight = max(1, min(maxInputRows, h/3))
 	in.area.SetWidth(max(1, w-tty.Width(prompt)))
 }
 
-// value returns the text with the long pastes inserted.
+// value returns the text with the pasted texts in place of their placeholders.
 func (in *input) value() string {
 	text := in.area.Value()
 	for i, p := range in.pastes {
-		text = strings.Replace(text, pasteMark(i, p), p, 1)
+		text = strings.Replace(text, pastePlaceholder(i, p), p, 1)
 	}
 	return text
 }
@@ -91,13 +92,13 @@ func (in *input) set(text string) {
 	in.pastes = nil
 	if !fitsInline(text) {
 		in.pastes = []string{text}
-		text = pasteMark(0, text)
+		text = pastePlaceholder(0, text)
 	}
 	in.area.SetValue(text)
 }
 
-// paste inserts a text with any kind of line ends. Long texts, and texts that cannot be shown
-// unchanged, become placeholders.
+// paste inserts a pasted text, with any kind of line ends. It inserts a placeholder for a long
+// text, and for a text that cannot be shown unchanged.
 func (in *input) paste(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	in.selected, in.matchesHidden = -1, false
@@ -106,15 +107,15 @@ func (in *input) paste(text string) {
 		return
 	}
 	in.pastes = append(in.pastes, text)
-	in.area.InsertString(pasteMark(len(in.pastes)-1, text))
+	in.area.InsertString(pastePlaceholder(len(in.pastes)-1, text))
 }
 
-// fitsInline reports whether a text can be shown in the field.
+// fitsInline reports whether the field can show a text without a placeholder.
 func fitsInline(text string) bool {
-	return len(text) <= maxTyped/8 && strings.Count(text, "\n") < maxPasteLines && sanitize.IsUnchanged(text)
+	return len(text) <= maxInputChars/8 && strings.Count(text, "\n") < maxPasteLines && sanitize.IsUnchanged(text)
 }
 
-func pasteMark(i int, text string) string {
+func pastePlaceholder(i int, text string) string {
 	return fmt.Sprintf("[pasted %d: %s]", i+1, pasteSize(text))
 }
 
@@ -131,7 +132,7 @@ func (in *input) handleKey(msg tea.KeyPressMsg) {
 	if msg.Text != "" && (len(msg.Text) > maxKeyText || !sanitize.IsUnchanged(msg.Text)) {
 		msg.Text = sanitize.Line(clip(msg.Text, maxKeyText))
 	}
-	in.area, _ = in.area.Update(msg) // its commands are for the clipboard and blinking only
+	in.area, _ = in.area.Update(msg) // the dropped commands are for the clipboard and blinking
 }
 
 // matches returns the slash commands that begin with the input.
@@ -152,9 +153,9 @@ func (in *input) matches() []chat.SlashCommand {
 	return found
 }
 
-// complete handles Tab: it inserts the first match, then the next one (or the previous one if
-// back is -1). words are the possible answers.
-func (in *input) complete(words []string, step int) {
+// complete handles Tab. It inserts the first match or, if Tab was pressed before, the match that
+// is step further in the list. If no slash command matches, answers are the matches.
+func (in *input) complete(answers []string, step int) {
 	matches := in.matches()
 	names := make([]string, 0, len(matches))
 	for _, c := range matches {
@@ -163,16 +164,16 @@ func (in *input) complete(words []string, step int) {
 			names[len(names)-1] = c.Name
 		}
 	}
-	if len(names) == 0 && (in.isEmpty() || slices.Contains(words, in.area.Value())) {
-		names = words
+	if len(names) == 0 && (in.isEmpty() || slices.Contains(answers, in.area.Value())) {
+		names = answers
 	}
 	if len(names) == 0 {
 		return
 	}
 	if in.selected < 0 {
 		in.prefix, in.selected = in.area.Value(), 0
-		if i := slices.Index(words, in.prefix); i >= 0 {
-			in.selected = (i + 1) % len(words)
+		if i := slices.Index(answers, in.prefix); i >= 0 {
+			in.selected = (i + 1) % len(answers)
 		}
 	} else {
 		in.selected = (in.selected + step + len(names)) % len(names)
@@ -180,7 +181,8 @@ func (in *input) complete(words []string, step int) {
 	in.area.SetValue(names[in.selected%len(names)])
 }
 
-// older moves the cursor up or, in the first row, to the previous input of the history.
+// older moves the cursor up. In the first row it shows the previous input of the history
+// instead.
 func (in *input) older() {
 	if in.row() == 0 {
 		in.selected = -1
@@ -192,6 +194,7 @@ func (in *input) older() {
 	in.area.CursorUp()
 }
 
+// newer moves the cursor down. In the last row it shows the next input of the history instead.
 func (in *input) newer() {
 	if in.row() == in.rows()-1 {
 		in.selected = -1
@@ -206,9 +209,11 @@ func (in *input) newer() {
 // row returns the row of the cursor among all rows of the text.
 func (in *input) row() int { return in.area.ScrollYOffset() + in.area.Cursor().Y }
 
+// rows returns the number of rows of the text. It is only a lower bound if the cursor is not in
+// the last line, which suffices for newer.
 func (in *input) rows() int {
 	if in.area.Line() < in.area.LineCount()-1 {
-		return in.row() + 2 // a lower bound
+		return in.row() + 2
 	}
 	info := in.area.LineInfo()
 	return in.row() + info.Height - info.RowOffset
@@ -216,34 +221,34 @@ func (in *input) rows() int {
 
 // view returns the rows of the field and the cursor position.
 func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int) {
-	mark := boldColoured(cyan, strings.TrimRight(prompt, " ")) + " "
+	marker := boldColoured(cyan, strings.TrimRight(prompt, " ")) + " "
 	indent := tty.Width(prompt)
 	switch {
 	case in.isEmpty():
-		return []string{mark + faint(tty.Truncate(hint, max(0, w-indent)))}, indent, 0
+		return []string{marker + faint(tty.Truncate(hint, max(0, w-indent)))}, indent, 0
 	case secret:
 		n := min(len([]rune(in.area.Value())), max(0, w-indent-1))
-		return []string{mark + strings.Repeat("•", n)}, indent + n, 0
+		return []string{marker + strings.Repeat("•", n)}, indent + n, 0
 	}
-	all := strings.Split(in.area.View(), "\n")
-	at := min(in.area.Cursor().Y, len(all)-1)
-	for i, row := range all {
-		if i == at {
+	visible := strings.Split(in.area.View(), "\n")
+	cursorRow := min(in.area.Cursor().Y, len(visible)-1)
+	for i, row := range visible {
+		if i == cursorRow {
 			chars := []rune(row)
 			before := steps.HardWrap(sanitize.Line(string(chars[:min(in.area.LineInfo().ColumnOffset, len(chars))])), w-indent)
 			x, y = tty.Width(before[len(before)-1]), len(rows)+len(before)-1
 		}
-		// Joined emoji are wider here than in the text area.
+		// Wrap again: joined emoji are wider here than the text area assumes.
 		rows = append(rows, steps.HardWrap(sanitize.Line(strings.TrimRight(row, " ")), w-indent)...)
 	}
-	return indentRows(mark, rows), min(x+indent, max(0, w)), y
+	return indentRows(marker, rows), min(x+indent, max(0, w)), y
 }
 
 // history is the inputs of this and earlier sessions, oldest first.
 type history struct {
 	lines    []string
-	position int // entries back from the newest; 0 is the draft
-	draft    string
+	position int    // entries back from the newest; 0 is the draft
+	draft    string // the text that was in the field before the first older
 }
 
 // maxHistory is the maximum number of entries.
@@ -262,12 +267,12 @@ func (h *history) add(text string) {
 
 func (h *history) reset() { h.position, h.draft = 0, "" }
 
-func (h *history) older(now string) (string, bool) {
+func (h *history) older(current string) (string, bool) {
 	if h.position == len(h.lines) {
 		return "", false
 	}
 	if h.position == 0 {
-		h.draft = now
+		h.draft = current
 	}
 	h.position++
 	return h.lines[len(h.lines)-h.position], true

@@ -10,11 +10,11 @@ import (
 
 // handleKey handles a key.
 func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
-	escBefore := m.escPressed
+	escWasPressed := m.escPressed
 	m.escPressed = false
 	switch msg.String() {
 	case "enter":
-		if m.isMultiline() && !escBefore {
+		if m.isMultiline() && !escWasPressed {
 			m.input.newline()
 			break
 		}
@@ -43,7 +43,7 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+l":
 		m.canvas.forceRepaint()
 	case "esc":
-		m.handleEsc(escBefore)
+		m.handleEsc(escWasPressed)
 	case "tab":
 		m.input.complete(m.answerChoices(), 1)
 	case "shift+tab":
@@ -71,10 +71,12 @@ func callCmd(f func()) tea.Cmd {
 	return func() tea.Msg { f(); return nil }
 }
 
-// handleEnter submits the input.
+// handleEnter submits the input. After a backslash it adds a line instead.
 func (m *model) handleEnter() {
 	text := m.input.value()
-	if before, ok := strings.CutSuffix(m.input.area.Value(), `\`); ok && !m.isMultiline() && m.input.area.Line() == m.input.area.LineCount()-1 && !m.isSecret() {
+	inLastLine := m.input.area.Line() == m.input.area.LineCount()-1
+	before, ok := strings.CutSuffix(m.input.area.Value(), `\`)
+	if ok && inLastLine && !m.isMultiline() && !m.isSecret() {
 		m.input.area.SetValue(before + "\n")
 		return
 	}
@@ -94,7 +96,7 @@ func (m *model) handleEnter() {
 	m.submit(text)
 }
 
-// keysHelp explains the keys of this frontend; the session's help covers the rest.
+// keysHelp explains the keys of this frontend. The session's help explains the slash commands.
 func keysHelp() []string {
 	return []string{
 		"  Enter            send               Alt-Enter, Ctrl-J  new line",
@@ -122,12 +124,12 @@ func (m *model) submit(text string) {
 	m.handler.get().Input(text)
 }
 
-// sendSlash executes a slash command bound to a key. The input stays.
-func (m *model) sendSlash(name string) {
+// sendSlash executes a slash command that is bound to a key. The input field is unchanged.
+func (m *model) sendSlash(command string) {
 	if m.question == nil {
-		m.handler.get().Input(name)
+		m.handler.get().Input(command)
 	} else if m.canvas.painted() >= m.questionPage {
-		m.answer(answer{text: name})
+		m.answer(answer{text: command})
 	}
 }
 
@@ -144,7 +146,7 @@ func (m *model) answerChoices() []string {
 	return m.question.Answers
 }
 
-// interrupt handles Ctrl-C. The input is saved in the history.
+// interrupt handles Ctrl-C. It moves the input to the history.
 func (m *model) interrupt() {
 	if !m.isSecret() {
 		m.input.history.add(m.input.value())
@@ -166,13 +168,13 @@ func (m *model) quit() {
 	m.answer(answer{err: chat.ErrQuit})
 }
 
-// handleEsc closes the list of matches. Pressed twice it clears the input and saves it in the
-// history. Esc and then Enter submits, as in mini-swe-agent.
-func (m *model) handleEsc(twice bool) {
+// handleEsc closes the list of matches. If there is none, the second Esc in a row moves the
+// input to the history. Esc and then Enter submits the input, as in mini-swe-agent.
+func (m *model) handleEsc(escWasPressed bool) {
 	switch {
 	case m.input.matches() != nil:
 		m.input.matchesHidden = true
-	case !m.input.isEmpty() && !twice:
+	case !m.input.isEmpty() && !escWasPressed:
 		m.escPressed = true
 		m.hint = "Enter sends, Esc again clears the input"
 	case !m.input.isEmpty():
@@ -183,12 +185,12 @@ func (m *model) handleEsc(twice bool) {
 	}
 }
 
-// isMultiline reports whether Enter adds a line.
+// isMultiline reports whether Enter adds a line instead of submitting the input.
 func (m *model) isMultiline() bool {
 	return m.question != nil && m.question.Multiline && !m.isSecret() && !strings.HasPrefix(m.input.area.Value(), "/")
 }
 
-// openPager shows the last long text completely.
+// openPager shows the last shortened text, complete, in the user's pager.
 func (m *model) openPager() tea.Cmd {
 	switch {
 	case m.fullText == "":

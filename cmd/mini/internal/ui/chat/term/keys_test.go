@@ -11,10 +11,9 @@ import (
 
 var confirm = chat.Question{Kind: chat.AskConfirm, Text: "Run it?", Command: "ls"}
 
-// Keys at a question.
 func TestKeysAtQuestion(t *testing.T) {
 	task := chat.Question{Kind: chat.AskTask, Text: "What?"}
-	multi := chat.Question{Kind: chat.AskMessage, Text: "What?", Multiline: true}
+	multiline := chat.Question{Kind: chat.AskMessage, Text: "What?", Multiline: true}
 	keep := chat.Question{Kind: chat.AskKeepChanges, Text: "Keep?", Answers: []string{"keep", "undo"}}
 	secret := chat.Question{Kind: chat.AskOther, Text: "Key?", Secret: true}
 	for _, tt := range []struct {
@@ -26,30 +25,30 @@ func TestKeysAtQuestion(t *testing.T) {
 		{"a text is no", "not this<enter>", confirm, "= not this"},
 		{"a slash command", "/y<enter>", confirm, "= /y"},
 		{"Ctrl-C", "<ctrl+c>", confirm, "interrupted at a question"},
-		{"Ctrl-C drops what is written", "abc<ctrl+c>", confirm, "interrupted at a question"},
+		{"Ctrl-C drops the input", "abc<ctrl+c>", confirm, "interrupted at a question"},
 		{"Ctrl-D", "<ctrl+d>", confirm, "user has quit"},
 		{"Ctrl-D in a text deletes", "ab<left><ctrl+d><enter>", confirm, "= a"},
-		{"Esc empties", "ab<esc><esc><enter>", confirm, "= "},
+		{"Esc twice clears the input", "ab<esc><esc><enter>", confirm, "= "},
 		{"Esc and Enter send", "ab<esc><enter>", confirm, "= ab"},
-		{"Enter where lines are wanted", "a<enter>b<alt+enter>", multi, "= a\nb"},
-		{"Ctrl-D where lines are wanted", "a<enter>b<ctrl+d>", multi, "= a\nb"},
-		{"Ctrl-D within them", "a<enter>bc<left><ctrl+d><alt+enter>", multi, "= a\nb"},
-		{"Esc and Enter where lines are wanted", "a<enter>b<esc><enter>", multi, "= a\nb"},
-		{"a slash command where lines are wanted", "/y<enter>", multi, "= /y"},
-		{"lines by Alt-Enter", "a<alt+enter>b<enter>", task, "= a\nb"},
-		{"lines by Shift-Enter", "a<shift+enter>b<enter>", task, "= a\nb"},
-		{"lines by Ctrl-J", "a<ctrl+j>b<enter>", task, "= a\nb"},
-		{"lines by a backslash", `a\<enter>b<enter>`, task, "= a\nb"},
+		{"Enter in a multiline answer", "a<enter>b<alt+enter>", multiline, "= a\nb"},
+		{"Ctrl-D at the end of a multiline answer", "a<enter>b<ctrl+d>", multiline, "= a\nb"},
+		{"Ctrl-D within a multiline answer", "a<enter>bc<left><ctrl+d><alt+enter>", multiline, "= a\nb"},
+		{"Esc and Enter in a multiline answer", "a<enter>b<esc><enter>", multiline, "= a\nb"},
+		{"a slash command in a multiline answer", "/y<enter>", multiline, "= /y"},
+		{"Alt-Enter adds a line", "a<alt+enter>b<enter>", task, "= a\nb"},
+		{"Shift-Enter adds a line", "a<shift+enter>b<enter>", task, "= a\nb"},
+		{"Ctrl-J adds a line", "a<ctrl+j>b<enter>", task, "= a\nb"},
+		{"a backslash at the end adds a line", `a\<enter>b<enter>`, task, "= a\nb"},
 		{"a backslash within", `a\b<enter>`, task, `= a\b`},
-		{"keys of readline", "a b c<ctrl+w>d<ctrl+a>x<enter>", task, "= xa b d"},
+		{"readline keys", "a b c<ctrl+w>d<ctrl+a>x<enter>", task, "= xa b d"},
 		{"Tab completes", "/yo<tab><enter>", confirm, "= /yolo"},
-		{"Tab goes on", "/<tab><tab><enter>", confirm, "= /yolo"},
-		{"Tab of no command", "/zzz<tab><enter>", confirm, "= /zzz"},
-		{"Tab chooses an answer", "<tab><enter>", keep, "= keep"},
-		{"Tab chooses another", "<tab><tab><enter>", keep, "= undo"},
+		{"Tab twice selects the next match", "/<tab><tab><enter>", confirm, "= /yolo"},
+		{"Tab without a match", "/zzz<tab><enter>", confirm, "= /zzz"},
+		{"Tab selects an answer", "<tab><enter>", keep, "= keep"},
+		{"Tab twice selects the next answer", "<tab><tab><enter>", keep, "= undo"},
 		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /yolo"},
-		{"Ctrl-G is the diff", "<ctrl+g>", confirm, "= /d"},
-		{"Ctrl-T is thinking", "<ctrl+t>", confirm, "= /t"},
+		{"Ctrl-G shows the diff", "<ctrl+g>", confirm, "= /d"},
+		{"Ctrl-T shows the reasoning", "<ctrl+t>", confirm, "= /t"},
 		{"a secret", "s3cret<enter>", secret, "= s3cret"},
 		{"a secret with a backslash at its end", `s3cret\<enter>`, secret, `= s3cret\`},
 		{"no key", "", confirm, "nothing"},
@@ -61,8 +60,8 @@ func TestKeysAtQuestion(t *testing.T) {
 			if got := s.answer(); got != tt.answer {
 				t.Errorf("%s: %q, want %q", tt.keys, got, tt.answer)
 			}
-			if told := s.inputs(); told != "" {
-				t.Errorf("the core was told %q", told)
+			if inputs := s.inputs(); inputs != "" {
+				t.Errorf("the handler was called: %q", inputs)
 			}
 			if strings.Contains(s.terminal.String(), "s3cret") {
 				t.Errorf("a secret is shown:\n%s", s.terminal)
@@ -71,43 +70,42 @@ func TestKeysAtQuestion(t *testing.T) {
 	}
 }
 
-// Keys while no question is open.
 func TestKeysWithoutQuestion(t *testing.T) {
-	for _, tt := range []struct{ name, keys, told string }{
-		{"a text steers", "use tabs<enter>", "use tabs"},
+	for _, tt := range []struct{ name, keys, want string }{
+		{"a text is a message to the agent", "use tabs<enter>", "use tabs"},
 		{"a slash command", "/d<enter>", "/d"},
-		{"Enter alone is nothing", "<enter> <enter>", ""},
+		{"Enter without a text does nothing", "<enter> <enter>", ""},
 		{"Ctrl-C", "<ctrl+c>", "^C"},
 		{"Ctrl-C with a text", "abc<ctrl+c><enter>", "^C"},
-		{"Ctrl-D does not leave", "<ctrl+d>", ""},
+		{"Ctrl-D does not quit", "<ctrl+d>", ""},
 		{"Shift-Tab", "<shift+tab>", "/yolo"},
 		{"Ctrl-T and Ctrl-G", "<ctrl+t><ctrl+g>", "/t|/d"},
 		{"a text stays at Shift-Tab", "ab<shift+tab>c<enter>", "/yolo|abc"},
 		{"history", "one<enter>two<enter><up><up><enter><up><enter>", "one|two|one|one"},
-		{"history forth", "one<enter>dra<up><down>ft<enter>", "one|draft"},
-		{"what Ctrl-C dropped", "abc<ctrl+c><up><enter>", "^C|abc"},
-		{"what Esc dropped", "abc<esc><esc><up><enter>", "abc"},
+		{"history and back to the draft", "one<enter>dra<up><down>ft<enter>", "one|draft"},
+		{"the history has the input that Ctrl-C dropped", "abc<ctrl+c><up><enter>", "^C|abc"},
+		{"the history has the input that Esc cleared", "abc<esc><esc><up><enter>", "abc"},
 		{"Up within lines", "a<ctrl+j>b<up>x<enter>", "ax\nb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScene(t, 80, 24)
 			s.keys(tt.keys)
-			if got := s.inputs(); got != tt.told {
-				t.Errorf("%s: %q, want %q", tt.keys, got, tt.told)
+			if got := s.inputs(); got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.keys, got, tt.want)
 			}
 		})
 	}
 }
 
-// A key does not answer a question that is not yet visible.
+// Enter does not answer a question that is not visible yet.
 func TestTypedAhead(t *testing.T) {
 	s := newScene(t, 80, 24)
-	s.asked = &pendingQuestion{Question: confirm, reply: make(chan answer, 1)}
-	s.m.feed.push(s.asked)
+	s.question = &pendingQuestion{Question: confirm, reply: make(chan answer, 1)}
+	s.m.feed.push(s.question)
 	s.m.Update(feedMsg{})
 	s.m.Update(keyNamed(t, "enter"))
 	if got := s.answer(); got != "nothing" {
-		t.Fatalf("an unseen question was answered: %s", got)
+		t.Fatalf("a question that is not visible was answered: %s", got)
 	}
 	s.paint()
 	s.keys("<enter>")
@@ -116,14 +114,15 @@ func TestTypedAhead(t *testing.T) {
 	}
 }
 
-// A paste is one input with any kind of line ends; long pastes become placeholders.
+// A paste does not submit the input. Line ends are normalized, and long pastes become
+// placeholders.
 func TestPaste(t *testing.T) {
 	long := strings.Repeat("a line\n", 40)
 	for _, tt := range []struct{ name, paste, want, shown string }{
-		{"lines of Windows", "a\r\nb\rc", "a\nb\nc", "❯ a"},
+		{"Windows line ends", "a\r\nb\rc", "a\nb\nc", "❯ a"},
 		{"long", long, long, "[pasted 1: 40 lines]"},
 		{"one long line", strings.Repeat("x", 5000), strings.Repeat("x", 5000), "[pasted 1: 5,000 characters]"},
-		{"what a terminal would obey", "a\x1b[2Jb", "a\x1b[2Jb", "[pasted 1: 6 characters]"},
+		{"escape sequences", "a\x1b[2Jb", "a\x1b[2Jb", "[pasted 1: 6 characters]"},
 		{"tabs", "a\tb", "a\tb", "[pasted 1: 3 characters]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,15 +178,15 @@ func TestEmojiWrap(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, 80, 24)
 	s.ask(confirm)
-	s.show(questionWithdrawn{s.asked})
+	s.show(questionWithdrawn{s.question})
 	s.keys("no<enter>")
 	if got := s.answer() + s.inputs(); got != "nothingno" {
 		t.Errorf("the answer and the input are %q", got)
 	}
 }
 
-// A repeated question shows its command again if that may have scrolled off, and the command
-// is not shown again when it runs.
+// A repeated question shows its command again only if the command may have scrolled off. A
+// command is not shown again when it runs.
 func TestCommandShown(t *testing.T) {
 	s := newScene(t, 80, 24)
 	shown := func() int { return strings.Count(s.terminal.String(), "$ ls") }
@@ -195,26 +194,26 @@ func TestCommandShown(t *testing.T) {
 	s.keys("/d<enter>")
 	s.ask(confirm)
 	if n := shown(); n != 1 {
-		t.Errorf("with nothing between, it is shown %d times", n)
+		t.Errorf("the command is shown %d times at the repeated question", n)
 	}
 	s.keys("/d<enter>")
 	s.show(chat.Notice{Text: patch, IsDiff: true})
 	s.ask(confirm)
 	if n := shown(); n != 2 {
-		t.Errorf("after a diff it is shown %d times", n)
+		t.Errorf("the command is shown %d times after a diff", n)
 	}
 	s.keys("<enter>")
 	s.run("ls", "a\n", 0)
 	if n := shown(); n != 2 {
-		t.Errorf("when it runs, it is shown %d times", n)
+		t.Errorf("the command is shown %d times when it runs", n)
 	}
 	s.run("ls", "a\n", 0)
 	if n := shown(); n != 3 {
-		t.Errorf("when it runs once more, it is shown %d times", n)
+		t.Errorf("the command is shown %d times when it runs again", n)
 	}
 }
 
-// The help contains the keys, in lines that fit.
+// The frontend shows its keys and passes /h on to the session.
 func TestHelp(t *testing.T) {
 	s := newScene(t, 80, 24)
 	s.ask(confirm)

@@ -11,9 +11,9 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 )
 
-// model is the Bubble Tea model of the frontend. Update performs no I/O except saving the
-// input: pages go to the canvas, input goes to the handler, which does not block. The
-// program's own view is empty; see Frontend.show.
+// model is the Bubble Tea model of the frontend. Update performs no I/O except saveInput: it
+// passes pages to the canvas and input to the handler, which does not block. View is empty,
+// because the painter draws; see discardTerminal.
 type model struct {
 	feed      *feed
 	canvas    *canvas
@@ -26,23 +26,23 @@ type model struct {
 	width, height int
 	now           time.Time
 	state         chat.State
-	activitySince time.Time
+	activitySince time.Time // start of state.Activity
 	turn          liveTurn
 	question      *pendingQuestion
 	questionPage  uint64 // number of the first page with the question
 	input         input
 
-	pendingCommands  []string // commands of the reply not shown yet
-	shownCommand     string   // the last shown command, not run yet
+	pendingCommands  []string // commands of the reply that are not shown yet
+	shownCommand     string   // the last shown command, until it runs or is rejected
 	rowsAfterCommand int      // rows written after shownCommand
-	pendingMessages  []string // messages the agent has not received yet
+	pendingMessages  []string // messages that the agent has not received yet
 	lastInput        string   // the last input shown
 
-	scrollback []string // rows since the last page
-	lastBlank  bool     // the last row is empty, or there is none
-	fullText   string   // the last text that was shortened
-	hint       string   // the result of the last key
-	escPressed bool     // the last key was Esc
+	scrollback   []string // rows that are not on a page yet
+	lastRowBlank bool     // the last row of the scrollback is blank, or there is none
+	fullText     string   // the last text that was shortened, for the pager
+	hint         string   // the result of the last key
+	escPressed   bool     // the last key was Esc
 
 	limitReached string      // name of the limit that ended the attempt
 	outcomeShown atomic.Bool // the outcome of the attempt has been shown
@@ -50,11 +50,11 @@ type model struct {
 	failure error // a panic in Update
 }
 
-func newModel(old []string, remember func(text string)) *model {
+func newModel(earlierInputs []string, saveInput func(text string)) *model {
 	feed := newFeed()
 	return &model{
-		feed: feed, canvas: newCanvas(feed.signal), input: newInput(old), saveInput: remember,
-		clock: time.Now, lastBlank: true, width: 80, height: 24,
+		feed: feed, canvas: newCanvas(feed.signal), input: newInput(earlierInputs), saveInput: saveInput,
+		clock: time.Now, lastRowBlank: true, width: 80, height: 24,
 	}
 }
 
@@ -73,7 +73,7 @@ func (m *model) Init() tea.Cmd { return nil }
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 	defer func() {
-		if r := recover(); r != nil { // Bubble Tea's own message would be overwritten
+		if r := recover(); r != nil { // the painter would overwrite Bubble Tea's own message
 			m.failure = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			same, cmd = m, tea.Quit
 		}
@@ -102,7 +102,7 @@ func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 	return m, cmd
 }
 
-// View implements tea.Model. It is empty: the painter draws.
+// View implements tea.Model. It returns an empty view: the painter draws.
 func (m *model) View() tea.View { return tea.View{} }
 
 func (m *model) resize(w, h int) {
@@ -113,11 +113,11 @@ func (m *model) resize(w, h int) {
 	m.input.resize(m.columns(), h)
 }
 
-// columns returns the width of rows. The last column stays empty: terminals differ in where
-// the cursor is after writing it.
+// columns returns the maximum width of rows. The last column stays empty: terminals differ in
+// where the cursor is after a character in that column.
 func (m *model) columns() int { return max(1, m.width-1) }
 
-// publish renders a page for the painter.
+// publish passes a new page to the painter.
 func (m *model) publish() {
 	p := m.livePage()
 	p.scrollback, p.width, p.height = m.scrollback, m.width, m.height
@@ -128,8 +128,8 @@ func (m *model) publish() {
 	}
 }
 
-// drainFeed shows the queued items. While the terminal blocks, they stay in the feed, and the
-// session waits.
+// drainFeed handles the queued items. While the painter lags behind, it leaves them in the feed,
+// so that the session waits.
 func (m *model) drainFeed() {
 	if m.canvas.isFull() {
 		return

@@ -19,7 +19,7 @@ type page struct {
 	x, y          int      // cursor position within live
 	width, height int
 	number        uint64
-	repaint       bool // the content of the terminal is unknown
+	repaint       bool // clear the screen and draw everything
 }
 
 // canvas passes pages from the model to the painter. It accumulates scrollback lines until
@@ -27,22 +27,22 @@ type page struct {
 type canvas struct {
 	mu          sync.Mutex
 	page        page
-	pending     bool
-	repaint     bool
+	pending     bool          // the painter has not taken page yet
+	repaint     bool          // page must be drawn completely
 	number      uint64        // sequence number of page
 	lastPainted uint64        // sequence number of the last painted page
-	changed     chan struct{} // has capacity 1
-	onDrained   func()        // called when scrollback is below maxScrollback again
+	changed     chan struct{} // signals a new page; has capacity 1
+	onDrained   func()        // called when the canvas is no longer full
 }
 
-func newCanvas(taken func()) *canvas {
-	return &canvas{changed: make(chan struct{}, 1), onDrained: taken}
+func newCanvas(onDrained func()) *canvas {
+	return &canvas{changed: make(chan struct{}, 1), onDrained: onDrained}
 }
 
-// maxScrollback bounds the lines that wait while the terminal blocks writes.
+// maxScrollback is the number of waiting scrollback lines above which the canvas is full.
 const maxScrollback = 5000
 
-// isFull reports whether the model should wait for the painter.
+// isFull reports whether the model must wait for the painter before it adds more lines.
 func (c *canvas) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *canvas) republish() {
 	c.signal()
 }
 
-// setPainted records that pages up to number have been painted.
+// setPainted records the number of the last painted page.
 func (c *canvas) setPainted(number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *canvas) painted() uint64 {
 	return c.lastPainted
 }
 
-// take returns the newest page; false if it was taken before.
+// take returns the newest page for painting. It returns false if there is no new page.
 func (c *canvas) take() (p page, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ const paintInterval = 16 * time.Millisecond
 type painter struct {
 	w       io.Writer
 	reflows bool // the terminal rewraps lines when it becomes narrower
-	drawn   page // the last page, without scrollback
+	drawn   page // the last painted page, without scrollback
 }
 
 // Terminal modes while the painter runs, and their reset. The keyboard mode distinguishes
@@ -126,11 +126,11 @@ const (
 	resetModes = ansi.ResetModeBracketedPaste + "\x1b[<1u" + ansi.SetModeTextCursorEnable
 )
 
-// run paints the pages of a canvas until stop is closed, and then the last one. It leaves the
-// cursor below the scrollback.
+// run paints the pages of a canvas until stop is closed. It then writes the remaining scrollback
+// and restores the terminal, with the cursor below the scrollback.
 func (p *painter) run(c *canvas, stop <-chan struct{}) {
 	p.write(setModes)
-	var last time.Time
+	var lastPaint time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -145,29 +145,29 @@ func (p *painter) run(c *canvas, stop <-chan struct{}) {
 		case <-c.changed:
 		case <-timer.C:
 		}
-		if wait := paintInterval - time.Since(last); wait > 0 {
+		if wait := paintInterval - time.Since(lastPaint); wait > 0 {
 			timer.Reset(wait)
 			continue
 		}
 		if page, ok := c.take(); ok {
-			c.setPainted(page.number) // before the user can have seen it
+			c.setPainted(page.number) // before painting: the user may answer as soon as the page is visible
 			p.paint(page)
-			last = time.Now()
+			lastPaint = time.Now()
 		}
 	}
 }
 
 func (p *painter) write(s string) {
 	if s != "" {
-		_, _ = io.WriteString(p.w, s) // terminal.Screen detects a lost terminal
+		_, _ = io.WriteString(p.w, s) // errors are ignored: terminal.Screen detects a lost terminal
 	}
 }
 
-// paint writes the differences to the last page in a single write.
+// paint writes the differences between page and the last page to the terminal, in one write.
 func (p *painter) paint(page page) {
 	var b strings.Builder
-	same := !page.repaint && len(page.scrollback) == 0 && len(page.live) == len(p.drawn.live) && page.width == p.drawn.width
-	if same {
+	sameSize := len(page.live) == len(p.drawn.live) && page.width == p.drawn.width
+	if sameSize && !page.repaint && len(page.scrollback) == 0 {
 		p.updateLines(&b, page)
 	} else {
 		p.redraw(&b, page)
@@ -184,8 +184,8 @@ func (p *painter) paint(page page) {
 		ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput)
 }
 
-// redraw writes everything from the first live line on. Lines are erased before they are
-// written: a terminal that rewraps lines counts cells erased behind a text as part of it.
+// redraw writes all lines from the first live line on. It erases each line before writing it,
+// not after: a terminal that rewraps lines treats erased cells after a text as part of the text.
 func (p *painter) redraw(b *strings.Builder, page page) {
 	b.WriteString("\r")
 	if page.repaint {
@@ -214,28 +214,28 @@ func (p *painter) redraw(b *strings.Builder, page page) {
 	moveRight(b, page.x)
 }
 
-// updateLines writes only the changed lines.
+// updateLines writes only the live lines that have changed.
 func (p *painter) updateLines(b *strings.Builder, page page) {
-	at := p.drawn.y
+	row := p.drawn.y
 	for i, line := range page.live {
 		if line == p.drawn.live[i] {
 			continue
 		}
 		b.WriteString("\r")
-		moveRows(b, i-at)
-		at = i
+		moveRows(b, i-row)
+		row = i
 		b.WriteString(ansi.EraseLineRight + line)
 	}
 	if b.Len() == 0 && page.x == p.drawn.x && page.y == p.drawn.y {
 		return
 	}
 	b.WriteString("\r")
-	moveRows(b, page.y-at)
+	moveRows(b, page.y-row)
 	moveRight(b, page.x)
 }
 
-// liveRowsAbove returns the number of live rows above the cursor when the terminal has width
-// columns.
+// liveRowsAbove returns how many rows the drawn live lines take above the cursor, on a terminal
+// that now has width columns.
 func (p *painter) liveRowsAbove(width int) int {
 	rows := p.drawn.y
 	if width <= 0 || width >= p.drawn.width || !p.reflows {

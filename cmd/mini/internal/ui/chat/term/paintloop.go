@@ -12,15 +12,16 @@ import (
 	"github.com/minibench/mini/internal/sanitize"
 )
 
-// paintLoop runs the painter while the terminal is taken, except while a pager has it.
+// paintLoop runs the painter in a goroutine. It stops the painter while a pager uses the
+// terminal.
 type paintLoop struct {
-	ctx     context.Context //nolint:containedctx // ends when the terminal is released
+	ctx     context.Context //nolint:containedctx // ends pagers when Frontend.show returns
 	config  Config
 	painter painter
 
 	mu     sync.Mutex
 	canvas *canvas
-	quit   chan struct{} // closed to stop the painter
+	quit   chan struct{} // closed to stop the painter; nil while it is stopped
 	ended  chan struct{} // closed when the painter has stopped
 }
 
@@ -39,43 +40,44 @@ func reflowsLines(environ []string) bool {
 	return true
 }
 
-func (b *paintLoop) start(c *canvas) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.canvas, b.quit, b.ended = c, make(chan struct{}), make(chan struct{})
+func (l *paintLoop) start(c *canvas) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.canvas, l.quit, l.ended = c, make(chan struct{}), make(chan struct{})
 	c.republish()
 	go func(quit <-chan struct{}, ended chan<- struct{}) { // stop waits for it
 		defer close(ended)
-		b.painter.run(c, quit)
-	}(b.quit, b.ended)
+		l.painter.run(c, quit)
+	}(l.quit, l.ended)
 }
 
-// stop stops the painter and restores the terminal; false if the terminal blocks writes.
-func (b *paintLoop) stop() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.quit == nil {
+// stop stops the painter, which restores the terminal. It returns false if the terminal blocks
+// writes.
+func (l *paintLoop) stop() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.quit == nil {
 		return true
 	}
-	close(b.quit)
-	b.quit = nil
+	close(l.quit)
+	l.quit = nil
 	select {
-	case <-b.ended:
+	case <-l.ended:
 		return true
 	case <-time.After(closeTimeout):
 		return false
 	}
 }
 
-// openPager opens a text in the user's pager, which has the terminal until it exits.
-func (b *paintLoop) openPager(text string) tea.Cmd {
-	if !b.stop() {
+// openPager shows a text in the user's pager. The painter is stopped until the pager exits.
+func (l *paintLoop) openPager(text string) tea.Cmd {
+	if !l.stop() {
 		return func() tea.Msg { return pagerClosedMsg{errTerminalBlocked} }
 	}
-	cmd := tty.PagerCommand(b.ctx, strings.NewReader(sanitize.Text(text)+"\n"))
-	cmd.Stdout, cmd.Stderr = b.config.Terminal, b.config.Terminal
+	cmd := tty.PagerCommand(l.ctx, strings.NewReader(sanitize.Text(text)+"\n"))
+	cmd.Stdout, cmd.Stderr = l.config.Terminal, l.config.Terminal
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {
-		b.start(b.canvas)
+		l.start(l.canvas)
 		return pagerClosedMsg{err}
 	})
 }

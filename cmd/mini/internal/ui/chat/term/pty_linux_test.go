@@ -19,23 +19,23 @@ type pty struct {
 }
 
 // onTerminal starts this test program as a child on a terminal of 80x24.
-func onTerminal(t testing.TB, part string, env ...string) *pty {
+func onTerminal(t testing.TB, program string, env ...string) *pty {
 	t.Helper()
-	return onTerminalOf(t, 80, part, env...)
+	return onTerminalOf(t, 80, program, env...)
 }
 
-// onTerminalOf is onTerminal with a number of columns.
-func onTerminalOf(t testing.TB, columns int, part string, env ...string) *pty {
+// onTerminalOf is onTerminal for a terminal with the given number of columns.
+func onTerminalOf(t testing.TB, columns int, program string, env ...string) *pty {
 	t.Helper()
 	p := &pty{Terminal: ptytest.Open(t, columns, 24), T: t, cmd: exec.CommandContext(t.Context(), os.Args[0])}
-	p.cmd.Env = append(os.Environ(), append(env, childEnv+"="+part, "TERM=xterm-256color")...)
+	p.cmd.Env = append(os.Environ(), append(env, childEnv+"="+program, "TERM=xterm-256color")...)
 	p.Start(p.cmd)
 	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() })
 	return p
 }
 
-// restored waits until the terminal is restored, and checks its mode.
-func (p *pty) restored() {
+// expectRestored waits until the program has restored the terminal and its mode.
+func (p *pty) expectRestored() {
 	p.T.Helper()
 	p.Expect(ansi.ResetModeBracketedPaste)
 	p.Expect(ansi.SetModeTextCursorEnable)

@@ -16,20 +16,21 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// Limits of the scrollback; longer texts are shortened, and Ctrl-O shows them completely.
+// Numbers of rows that the scrollback shows of a text. Ctrl-O shows longer texts completely,
+// except outputs.
 const (
-	maxReply    = 400  // rows
-	maxThought  = 24   // rows of reasoning
-	maxCommand  = 2000 // rows; users decide by them
-	maxDiff     = 500
-	maxNote     = 200
-	maxMessage  = 12
-	headRows    = 60 // of the beginning of an output
-	tailRows    = 40 // of the end of an output
-	rowsPerLine = 8  // of one output line
+	maxReply     = 400
+	maxReasoning = 24   // reasoning
+	maxCommand   = 2000 // many, since users approve what they see
+	maxDiff      = 500
+	maxNote      = 200 // notices, and inputs of the user
+	maxMessage   = 12  // other messages to the model
+	headRows     = 60  // beginning of an output
+	tailRows     = 40  // end of an output
+	rowsPerLine  = 8   // one line of an output
 )
 
-func dollars(dollars float64) models.Cost { return models.Cost(dollars) }
+func toCost(amount float64) models.Cost { return models.Cost(amount) }
 
 // clip shortens a text to about n bytes.
 func clip(s string, n int) string { return text.Clip(s, n) }
@@ -37,8 +38,8 @@ func clip(s string, n int) string { return text.Clip(s, n) }
 // ruleRow returns a horizontal line.
 func ruleRow(w int) string { return faint(strings.Repeat("─", max(0, min(w, maxProseWidth)))) }
 
-// titleRow returns a title between two short rules. A rule across the screen would fill
-// several rows when the terminal becomes narrower.
+// titleRow returns a title between two short horizontal lines. A line across the screen would
+// wrap when the terminal becomes narrower.
 func titleRow(title string, w int) string {
 	row := faint("── ") + tty.Truncate(title, max(0, w-3))
 	if end := " ──"; tty.Width(row)+tty.Width(end) <= w {
@@ -47,7 +48,8 @@ func titleRow(title string, w int) string {
 	return row
 }
 
-// replyRows renders a reply without its commands, which are shown separately.
+// replyRows renders a reply: prose and code blocks. It omits code blocks that are commands,
+// which showCommand shows.
 func replyRows(text string, commands []string, w int) []string {
 	var rows []string
 	var prose, code []string
@@ -59,12 +61,12 @@ func replyRows(text string, commands []string, w int) []string {
 		prose = nil
 	}
 	for line := range strings.SplitSeq(sanitize.Text(text), "\n") {
-		mark := strings.TrimSpace(line)
+		trimmed := strings.TrimSpace(line)
 		switch {
-		case fence == "" && strings.HasPrefix(mark, "```"):
+		case fence == "" && strings.HasPrefix(trimmed, "```"):
 			flush()
-			fence, code = mark[:len(mark)-len(strings.TrimLeft(mark, "`"))], nil
-		case fence != "" && mark == fence:
+			fence, code = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`"))], nil
+		case fence != "" && trimmed == fence:
 			rows = appendSpaced(rows, codeRows(code, commands, w))
 			fence = ""
 		case fence != "":
@@ -80,7 +82,7 @@ func replyRows(text string, commands []string, w int) []string {
 	return rows
 }
 
-// appendSpaced appends rows after a blank row.
+// appendSpaced appends more to rows, with a blank row in between.
 func appendSpaced(rows, more []string) []string {
 	if len(rows) > 0 && len(more) > 0 {
 		rows = append(rows, "")
@@ -118,7 +120,7 @@ func heading(line string) (string, bool) {
 	return strings.TrimSpace(title), true
 }
 
-// codeRows renders a fenced block; nothing if it is one of the commands.
+// codeRows renders a fenced code block. It returns nil if the block is one of the commands.
 func codeRows(lines, commands []string, w int) []string {
 	body := strings.TrimSpace(strings.Join(lines, "\n"))
 	for _, c := range commands {
@@ -138,17 +140,17 @@ func codeRows(lines, commands []string, w int) []string {
 // commandRows renders a complete command.
 func commandRows(command string, w int) []string {
 	var rows []string
-	lead := boldColoured(green, "$")
+	marker := boldColoured(green, "$")
 	for line := range strings.SplitSeq(strings.TrimRight(sanitize.Text(command), "\n"), "\n") {
 		for i, row := range breakLine(line, w-2) {
-			rows = append(rows, strings.TrimRight(lead+linePrefix(i)+bold(row), " "))
-			lead = " "
+			rows = append(rows, strings.TrimRight(marker+linePrefix(i)+bold(row), " "))
+			marker = " "
 		}
 	}
 	return rows
 }
 
-// linePrefix returns the prefix of row i of a line.
+// linePrefix returns the prefix of row i of a wrapped line.
 func linePrefix(i int) string {
 	if i > 0 {
 		return faint(continuationMark)
@@ -159,26 +161,28 @@ func linePrefix(i int) string {
 // diffRows renders a patch.
 func diffRows(patch string, w int) []string {
 	var rows []string
-	for _, line := range (steps.Renderer{Width: w}).Item(&timeline.Item{Kind: timeline.Patch, Text: patch}) {
-		rows = append(rows, line.Text)
+	for _, l := range (steps.Renderer{Width: w}).Item(&timeline.Item{Kind: timeline.Patch, Text: patch}) {
+		rows = append(rows, l.Text)
 	}
 	return rows
 }
 
 // endRow describes how a command ended.
 func endRow(e events.ActionEnded) string {
-	d := time.Duration(e.Duration)
+	duration := time.Duration(e.Duration)
 	switch {
 	case e.TimedOut:
-		return coloured(red, "timed out") + faint(" after "+formatDuration(d)) + truncationNote(e)
+		return coloured(red, "timed out") + faint(" after "+formatDuration(duration)) + truncationNote(e)
 	case e.Exception != "" && e.ExitCode < 0:
 		return coloured(red, sanitize.Line(clip(e.Exception, 300)))
 	case e.Signal != 0:
-		return coloured(red, "killed by signal "+formatThousands(int64(e.Signal))) + faint(separator+formatDuration(d)) + truncationNote(e)
+		return coloured(red, "killed by signal "+formatThousands(int64(e.Signal))) +
+			faint(separator+formatDuration(duration)) + truncationNote(e)
 	case e.ExitCode != 0:
-		return coloured(red, "exit "+formatThousands(int64(e.ExitCode))) + faint(separator+formatDuration(d)) + truncationNote(e)
+		return coloured(red, "exit "+formatThousands(int64(e.ExitCode))) +
+			faint(separator+formatDuration(duration)) + truncationNote(e)
 	}
-	return faint("exit 0" + separator + formatDuration(d) + truncationNote(e))
+	return faint("exit 0" + separator + formatDuration(duration) + truncationNote(e))
 }
 
 func truncationNote(e events.ActionEnded) string {
@@ -190,15 +194,15 @@ func truncationNote(e events.ActionEnded) string {
 
 // outcomeRow describes the outcome of an attempt and the limit that ended it, if any.
 func outcomeRow(o trajectories.Outcome, limit string) string {
-	c := green
+	stateColour := green
 	switch o.Class {
 	case trajectories.Submitted:
 	case trajectories.Limit, trajectories.Interrupted:
-		c = yellow
+		stateColour = yellow
 	default:
-		c = red
+		stateColour = red
 	}
-	row := boldColoured(c, "■ "+sanitize.Line(clip(o.ExitStatus, 100)))
+	row := boldColoured(stateColour, "■ "+sanitize.Line(clip(o.ExitStatus, 100)))
 	row += faint(separator + count(o.Steps, "step"))
 	if known := o.Usage.Unpriced == 0; o.Cost > 0 || !known {
 		row += faint(separator + report.CostText(o.Cost, known))
@@ -208,7 +212,7 @@ func outcomeRow(o trajectories.Outcome, limit string) string {
 		row += faint(separator + sanitize.Line(clip(limit, 40)) + " limit reached")
 	}
 	if text := strings.TrimPrefix(o.Error, o.ExitStatus+": "); text != "" {
-		row += faint(separator) + coloured(c, sanitize.Line(clip(text, 500)))
+		row += faint(separator) + coloured(stateColour, sanitize.Line(clip(text, 500)))
 	}
 	return row
 }

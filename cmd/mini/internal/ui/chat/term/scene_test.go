@@ -12,31 +12,33 @@ import (
 	models "github.com/minibench/mini/model"
 )
 
-// scene is a model with a terminal, a handler and a clock, without a Bubble Tea program.
+// scene tests a model without a Bubble Tea program: with an emulated terminal, a recording
+// handler and a fake clock.
 type scene struct {
 	t        testing.TB
 	m        *model
-	core     *recordingHandler
-	terminal *terminal
+	handler  *recordingHandler
+	terminal *emulator
 	painter  painter
 	now      time.Time
-	asked    *pendingQuestion
-	look     func(p page) // called with each page before it is painted; may be nil
+	question *pendingQuestion
+	onPage   func(p page) // called with each page before it is painted; may be nil
 }
 
 func newScene(t testing.TB, w, h int) *scene {
-	s := &scene{t: t, core: newRecordingHandler(), terminal: newTerminal(t, w, h), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	s := &scene{t: t, handler: newRecordingHandler(), terminal: newEmulator(t, w, h)}
+	s.now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s.m = newModel(nil, nil)
-	s.m.handler.set(s.core)
+	s.m.handler.set(s.handler)
 	s.m.clock = func() time.Time { return s.now }
 	s.painter = painter{w: s.terminal, reflows: true}
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
-	s.state(func(*chat.State) {})
+	s.setState(func(*chat.State) {})
 	return s
 }
 
-// state changes the state of a running session.
-func (s *scene) state(change func(*chat.State)) {
+// setState changes the state of the session. Its first call sets the state of a running session.
+func (s *scene) setState(change func(*chat.State)) {
 	state := s.m.state
 	if state.Started.IsZero() {
 		state = chat.State{
@@ -69,8 +71,8 @@ func (s *scene) paint() {
 		s.t.Fatal(s.m.failure)
 	}
 	if page, ok := s.m.canvas.take(); ok {
-		if s.look != nil {
-			s.look(page)
+		if s.onPage != nil {
+			s.onPage(page)
 		}
 		s.painter.paint(page)
 		s.m.canvas.setPainted(page.number)
@@ -79,14 +81,14 @@ func (s *scene) paint() {
 
 // ask opens a question.
 func (s *scene) ask(q chat.Question) {
-	s.asked = &pendingQuestion{Question: q, reply: make(chan answer, 1)}
-	s.show(s.asked)
+	s.question = &pendingQuestion{Question: q, reply: make(chan answer, 1)}
+	s.show(s.question)
 }
 
 // answer returns the answer to the question.
 func (s *scene) answer() string {
 	select {
-	case a := <-s.asked.reply:
+	case a := <-s.question.reply:
 		if a.err != nil {
 			return a.err.Error()
 		}
@@ -96,12 +98,12 @@ func (s *scene) answer() string {
 	}
 }
 
-// inputs returns the calls of the handler since the last time.
+// inputs returns the handler's calls since the previous call of inputs.
 func (s *scene) inputs() string {
 	var all []string
 	for {
 		select {
-		case act := <-s.core.acts:
+		case act := <-s.handler.calls:
 			all = append(all, act)
 		default:
 			return strings.Join(all, "|")
@@ -109,7 +111,7 @@ func (s *scene) inputs() string {
 	}
 }
 
-// keys types text; names of keys are in angle brackets.
+// keys sends key presses: characters, and names of keys in angle brackets.
 func (s *scene) keys(keys string) {
 	s.t.Helper()
 	for keys != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/minibench/mini/internal/ptytest"
 )
 
-// asked waits for a question, and for raw mode.
-func (p *pty) asked() {
+// expectQuestion waits for the question and for raw mode.
+func (p *pty) expectQuestion() {
 	p.T.Helper()
 	p.Expect("What now?")
 	p.Expect("your turn")
@@ -23,30 +23,30 @@ func (p *pty) asked() {
 
 func TestRestoredAtEnd(t *testing.T) {
 	p := onTerminal(t, "ask")
-	p.asked()
+	p.expectQuestion()
 	p.Type("one\r")
 	p.Expect(`answer "one"`)
-	p.asked()
+	p.expectQuestion()
 	p.Type("\x1b[200~pasted\rlines\x1b[201~\r")
 	p.Expect(`answer "pasted\nlines"`)
-	p.asked()
+	p.expectQuestion()
 	p.Type("\x03")
 	p.Expect("interrupted at a question")
-	p.asked()
+	p.expectQuestion()
 	p.Resize(60, 16)
 	if err := p.cmd.Process.Signal(syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
 	p.Expect(strings.Repeat("─", 59) + ansi.ResetStyle + "\r\n") // redrawn for the new size
 	p.Type("\x04")
-	p.restored()
+	p.expectRestored()
 	p.Expect("given back\r\n")
 	if err := p.cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, p.Output.String())
 	}
 }
 
-// No line is wider than the terminal, even before the program knows its size.
+// No line is wider than the terminal, even before Bubble Tea reports the size.
 func TestNarrowAtStart(t *testing.T) {
 	p := onTerminalOf(t, 30, "ask")
 	// The first painted page.
@@ -57,22 +57,22 @@ func TestNarrowAtStart(t *testing.T) {
 		t.Errorf("the first page has %d columns", page.width)
 	}
 	if text := p.Expect("What now?"); !strings.Contains(text, strings.Repeat("─", 29)) || strings.Contains(text, strings.Repeat("─", 30)) {
-		t.Errorf("a line across is not as wide as the terminal: %q", text)
+		t.Errorf("the horizontal line is not as wide as the terminal: %q", text)
 	}
 	p.Expect("your turn")
 	ptytest.WaitFor(p.T, "raw mode", func() bool { return p.UnsetModes() != "" })
 	p.Type("\x04")
-	p.restored()
+	p.expectRestored()
 }
 
-// The last output stays, even if the end follows at once.
+// Close shows the last output even if it is called at once.
 func TestLastOutputIsShown(t *testing.T) {
-	v := newTerminal(t, 80, 24)
+	screen := newEmulator(t, 80, 24)
 	p := onTerminal(t, "last")
 	text := p.Expect("given back")
-	_, _ = v.Write([]byte(text))
-	if got, want := v.String(), "|the first word\n|\n|the last but one\n|the last\n|█\n"; got != want {
-		t.Errorf("what stays is\n%s, want\n%s", got, want)
+	_, _ = screen.Write([]byte(text))
+	if got, want := screen.String(), "|the first word\n|\n|the last but one\n|the last\n|█\n"; got != want {
+		t.Errorf("the screen is\n%s, want\n%s", got, want)
 	}
 }
 
@@ -86,10 +86,10 @@ func TestColours(t *testing.T) {
 			p := onTerminal(t, "colours", tt.environ)
 			text := p.Expect("given back")
 			if !strings.Contains(text, tt.red) || !strings.Contains(text, tt.green) {
-				t.Errorf("it is %q", text)
+				t.Errorf("the output is %q", text)
 			}
 			if strings.Contains(text, "\x1b[32m") != strings.Contains(tt.green, "32") {
-				t.Errorf("it is %q", text)
+				t.Errorf("the output is %q", text)
 			}
 		})
 	}
@@ -100,21 +100,21 @@ func TestColours(t *testing.T) {
 func TestPager(t *testing.T) {
 	p := onTerminal(t, "pager", "PAGER=sh -c 'cat; env; echo the pager'", "SCREEN_TEST_TOKEN=of-the-user")
 	p.Expect("… 500 lines more: Ctrl-O shows the full diff")
-	p.asked()
+	p.expectQuestion()
 	p.Type("\x0f")
 	if text := p.Expect("the pager\r\n"); strings.Count(text, "+ a line\r\n") != 1000 {
 		t.Errorf("the pager has %d lines", strings.Count(text, "+ a line\r\n"))
 	} else if strings.Contains(text, "of-the-user") {
 		t.Errorf("the pager has a secret: %q", text)
 	}
-	p.asked()
+	p.expectQuestion()
 	p.Type("go on\r")
 	p.Expect("Once more?")
-	p.restored()
+	p.expectRestored()
 	p.Expect("given back")
 
 	p = onTerminal(t, "pager", "PAGER=sh -c 'cat; echo the pager; exec sleep 1000'")
-	p.asked()
+	p.expectQuestion()
 	p.Type("go on\r")
 	p.Expect("Once more?")
 	p.Type("\x0f")
@@ -122,12 +122,12 @@ func TestPager(t *testing.T) {
 	p.Expect("given back")
 }
 
-// A panic in the screen ends the screen with an error, not the process.
+// A panic in the model ends the frontend with an error, not the process.
 func TestRestoredAfterPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	p.Expect("fine so far")
 	p.Type("x\r")
-	p.restored()
+	p.expectRestored()
 	p.Expect("given back")
 	p.Expect("child: screen: panic: no commands")
 }
@@ -147,8 +147,8 @@ func TestHangup(t *testing.T) {
 				if name == "signal" {
 					_ = p.read()
 				}
-				said, _ := os.ReadFile(result)
-				return string(said) == "hung up"
+				text, _ := os.ReadFile(result)
+				return string(text) == "hung up"
 			})
 			_ = p.cmd.Wait()
 		})
@@ -158,21 +158,21 @@ func TestHangup(t *testing.T) {
 // Ctrl-Z returns to the shell, and fg restores the screen.
 func TestSuspend(t *testing.T) {
 	p := onTerminal(t, "ask")
-	p.asked()
+	p.expectQuestion()
 	p.Type("dra")
 	p.Expect("dra")
 	p.Type("\x1a")
-	p.restored()
+	p.expectRestored()
 	// The kernel does not stop an orphaned process group, so the program continues by itself.
-	p.asked()
+	p.expectQuestion()
 	p.Type("ft\r")
 	p.Expect(`answer "draft"`)
-	p.asked()
+	p.expectQuestion()
 	p.Type("\x04")
-	p.restored()
+	p.expectRestored()
 }
 
-// A blocked terminal does not keep the process from exiting.
+// The process can exit although the terminal blocks writes.
 func TestExitOnBlockedTerminal(t *testing.T) {
 	closed := filepath.Join(t.TempDir(), "closed")
 	p := onTerminal(t, "busy", "MINI_SCREEN_CLOSED="+closed)
@@ -182,8 +182,8 @@ func TestExitOnBlockedTerminal(t *testing.T) {
 	}
 	p.Type("still heard\r/q\r")
 	ptytest.WaitFor(t, "the end", func() bool {
-		said, _ := os.ReadFile(closed)
-		return string(said) == "screen: terminal blocks output"
+		text, _ := os.ReadFile(closed)
+		return string(text) == "screen: terminal blocks output"
 	})
 	if err := unix.IoctlSetInt(int(p.TTY.Fd()), unix.TCXONC, unix.TCOON); err != nil {
 		t.Fatal(err)

@@ -15,23 +15,22 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// statusPart is a part of the status line. If the line is too long, parts with the highest
-// rank are dropped first.
+// statusPart is a part of the status line. If the line is too long, the parts with the highest
+// rank are dropped first; rank 1 is the most important.
 type statusPart struct {
-	rank  int
-	text  string // without style
-	style func(string) string
-	short string // replaces text before parts are dropped
+	rank      int
+	text      string // without style
+	style     func(string) string
+	shortText string // shorter text, used before important parts are dropped; may be empty
 }
 
 // separator separates two parts.
 const separator = " · "
 
-// statusLine renders the status line in at most w columns. asked means that a question is
-// open; since is the start of the current activity.
-func statusLine(s chat.State, asked bool, since, now time.Time, w int) string {
+// statusLine renders the status line in at most w columns.
+func statusLine(s chat.State, questionOpen bool, activityStart, now time.Time, w int) string {
 	parts := []statusPart{
-		busyPart(s, asked, since, now),
+		activityPart(s, questionOpen, activityStart, now),
 		{rank: 3, text: s.Mode.String(), style: modeStyle(s.Mode)},
 		{rank: 8, text: sanitize.Line(clip(s.Model[strings.LastIndexByte(s.Model, '/')+1:], 200)), style: faint},
 		stepPart(s),
@@ -50,7 +49,8 @@ func statusLine(s chat.State, asked bool, since, now time.Time, w int) string {
 	return b.String()
 }
 
-// fitParts drops parts until the rest fits, and truncates the last one if needed.
+// fitParts drops or shortens parts until the rest fits into w columns, and truncates the last
+// one if necessary. It drops unimportant parts, then shortens parts, then drops the others.
 func fitParts(parts []statusPart, w int) []statusPart {
 	parts = slices.DeleteFunc(parts, func(p statusPart) bool { return p.text == "" })
 	for partsWidth(parts) > w && len(parts) > 1 {
@@ -60,9 +60,9 @@ func fitParts(parts []statusPart, w int) []statusPart {
 				dropped = i
 			}
 		}
-		shortenable := slices.IndexFunc(parts, func(p statusPart) bool { return p.short != "" })
+		shortenable := slices.IndexFunc(parts, func(p statusPart) bool { return p.shortText != "" })
 		if parts[dropped].rank < 5 && shortenable >= 0 {
-			parts[shortenable].text, parts[shortenable].short = parts[shortenable].short, ""
+			parts[shortenable].text, parts[shortenable].shortText = parts[shortenable].shortText, ""
 			continue
 		}
 		parts = slices.Delete(parts, dropped, dropped+1)
@@ -80,16 +80,16 @@ func partsWidth(parts []statusPart) int {
 	return sum
 }
 
-func busyPart(s chat.State, asked bool, since, now time.Time) statusPart {
+func activityPart(s chat.State, questionOpen bool, activityStart, now time.Time) statusPart {
 	switch {
-	case asked:
+	case questionOpen:
 		return statusPart{rank: 1, text: "● your turn", style: colour(yellow)}
 	case s.Activity == "":
 		return statusPart{rank: 1, text: "● ready", style: colour(green)}
 	}
 	text := "● " + sanitize.Line(clip(s.Activity, 40))
-	if d := now.Sub(since); !since.IsZero() && d >= time.Second {
-		text += " " + timeline.FormatDuration(d)
+	if elapsed := now.Sub(activityStart); !activityStart.IsZero() && elapsed >= time.Second {
+		text += " " + timeline.FormatDuration(elapsed)
 	}
 	return statusPart{rank: 1, text: text, style: colour(cyan)}
 }
@@ -105,13 +105,13 @@ func modeStyle(m chat.Mode) func(string) string {
 	case chat.Human:
 		return colour(blue)
 	}
-	return plain
+	return unstyled
 }
 
 func stepPart(s chat.State) statusPart {
-	p := statusPart{rank: 4, text: "step " + strconv.Itoa(s.Step), style: plain}
+	p := statusPart{rank: 4, text: "step " + strconv.Itoa(s.Step), style: unstyled}
 	if s.StepLimit > 0 {
-		p.short = p.text
+		p.shortText = p.text
 		p.text += "/" + strconv.Itoa(s.StepLimit)
 		if s.Step*5 >= s.StepLimit*4 {
 			p.style = colour(yellow)
@@ -121,13 +121,13 @@ func stepPart(s chat.State) statusPart {
 }
 
 func costPart(s chat.State) statusPart {
-	p := statusPart{rank: 2, text: report.CostText(s.Cost, !s.Unpriced), style: plain}
+	p := statusPart{rank: 2, text: report.CostText(s.Cost, !s.Unpriced), style: unstyled}
 	if p.text == "-" {
 		p.text = "$0.00"
 	}
 	if s.CostLimit > 0 {
-		p.short = p.text
-		p.text += " of " + strings.TrimSuffix(report.CostText(dollars(s.CostLimit), true), ".00")
+		p.shortText = p.text
+		p.text += " of " + strings.TrimSuffix(report.CostText(toCost(s.CostLimit), true), ".00")
 		if float64(s.Cost) >= 0.8*s.CostLimit {
 			p.style = colour(yellow)
 		}

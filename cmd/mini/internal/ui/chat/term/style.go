@@ -10,8 +10,8 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// The ANSI colours of the user's theme. Most text is uncoloured, so that colours mean
-// something. The painter drops colours if NO_COLOR is set or the terminal has none.
+// The ANSI colours of the user's theme. Most text is uncoloured, so that colours stand out.
+// colourWriter removes colours if NO_COLOR is set or the terminal has none.
 const (
 	red     = ansi.Red
 	green   = ansi.Green
@@ -21,9 +21,9 @@ const (
 	cyan    = ansi.Cyan
 )
 
-func plain(s string) string { return s }
-func faint(s string) string { return styled(ansi.NewStyle().Faint(), s) }
-func bold(s string) string  { return styled(ansi.NewStyle().Bold(), s) }
+func unstyled(s string) string { return s }
+func faint(s string) string    { return styled(ansi.NewStyle().Faint(), s) }
+func bold(s string) string     { return styled(ansi.NewStyle().Bold(), s) }
 
 func coloured(c ansi.Color, s string) string {
 	return styled(ansi.NewStyle().ForegroundColor(c), s)
@@ -40,7 +40,7 @@ func styled(style ansi.Style, s string) string {
 	return style.Styled(s)
 }
 
-// formatDuration formats the duration of a command.
+// formatDuration formats the duration of a command, with tenths of a second below ten seconds.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

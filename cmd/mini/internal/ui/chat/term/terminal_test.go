@@ -8,72 +8,73 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// terminal emulates the terminal features that the painter uses; others fail the test.
-type terminal struct {
-	t        testing.TB
-	w, h     int
-	rows     [][]rune // of the screen, top first
-	scrolled []string // rows scrolled off
-	x, y     int
-	modes    map[string]bool
+// emulator emulates the features of a terminal that the painter uses. Other escape sequences
+// fail the test.
+type emulator struct {
+	t          testing.TB
+	w, h       int
+	rows       [][]rune // of the screen, top first
+	scrollback []string // rows scrolled off
+	x, y       int
+	modes      map[string]bool
 }
 
-func newTerminal(t testing.TB, w, h int) *terminal {
-	return &terminal{t: t, w: w, h: h, rows: make([][]rune, h), modes: map[string]bool{}}
+func newEmulator(t testing.TB, w, h int) *emulator {
+	return &emulator{t: t, w: w, h: h, rows: make([][]rune, h), modes: map[string]bool{}}
 }
 
 // Write implements io.Writer.
-func (v *terminal) Write(p []byte) (int, error) {
+func (e *emulator) Write(p []byte) (int, error) {
 	rest := string(p)
 	for rest != "" {
-		seq, wide, n, _ := ansi.DecodeSequenceWc(rest, 0, nil)
+		seq, width, n, _ := ansi.DecodeSequenceWc(rest, 0, nil)
 		rest = rest[n:]
 		switch {
-		case wide > 0:
-			v.put(seq, wide)
+		case width > 0:
+			e.put(seq, width)
 		case seq == "\r":
-			v.x = 0
+			e.x = 0
 		case seq == "\n":
-			v.down()
+			e.down()
 		case strings.HasPrefix(seq, "\x1b["):
-			v.control(seq)
+			e.control(seq)
 		default:
-			v.t.Errorf("the terminal got %q", seq)
+			e.t.Errorf("the terminal got %q", seq)
 		}
 	}
 	return len(p), nil
 }
 
-func (v *terminal) put(sign string, wide int) {
-	if v.x+wide > v.w {
-		v.t.Errorf("%q is written beyond the last column", sign)
+func (e *emulator) put(char string, width int) {
+	if e.x+width > e.w {
+		e.t.Errorf("%q is written beyond the last column", char)
 		return
 	}
-	if v.x+wide == v.w {
-		v.t.Errorf("%q is written into the last column", sign)
+	if e.x+width == e.w {
+		e.t.Errorf("%q is written into the last column", char)
 	}
-	row := v.rows[v.y]
-	for len(row) < v.x+wide {
+	row := e.rows[e.y]
+	for len(row) < e.x+width {
 		row = append(row, ' ')
 	}
-	row[v.x] = []rune(sign)[0]
-	for i := 1; i < wide; i++ {
-		row[v.x+i] = 0
+	row[e.x] = []rune(char)[0]
+	for i := 1; i < width; i++ {
+		row[e.x+i] = 0
 	}
-	v.rows[v.y] = row
-	v.x += wide
+	e.rows[e.y] = row
+	e.x += width
 }
 
-func (v *terminal) down() {
-	if v.y++; v.y < v.h {
+func (e *emulator) down() {
+	if e.y++; e.y < e.h {
 		return
 	}
-	v.scrolled = append(v.scrolled, textOf(v.rows[0]))
-	v.rows = append(v.rows[1:], nil)
-	v.y = v.h - 1
+	e.scrollback = append(e.scrollback, textOf(e.rows[0]))
+	e.rows = append(e.rows[1:], nil)
+	e.y = e.h - 1
 }
 
-func (v *terminal) control(seq string) {
+func (e *emulator) control(seq string) {
 	final := seq[len(seq)-1]
 	args := seq[2 : len(seq)-1]
 	n := 0
@@ -86,30 +87,30 @@ func (v *terminal) control(seq string) {
 	switch final {
 	case 'm':
 	case 'h', 'l':
-		v.modes[args] = final == 'h'
+		e.modes[args] = final == 'h'
 	case 'u':
-		v.modes["keys"] = args[0] == '>'
+		e.modes["keys"] = args[0] == '>'
 	case 'A':
-		v.y = max(0, v.y-n)
+		e.y = max(0, e.y-n)
 	case 'B':
-		v.y = min(v.h-1, v.y+n)
+		e.y = min(e.h-1, e.y+n)
 	case 'C':
-		v.x = min(v.w-1, v.x+n)
+		e.x = min(e.w-1, e.x+n)
 	case 'H':
-		v.x, v.y = 0, 0
+		e.x, e.y = 0, 0
 	case 'K':
-		v.rows[v.y] = v.rows[v.y][:min(v.x, len(v.rows[v.y]))]
+		e.rows[e.y] = e.rows[e.y][:min(e.x, len(e.rows[e.y]))]
 	case 'J':
 		if args == "2" {
-			v.rows = make([][]rune, v.h)
+			e.rows = make([][]rune, e.h)
 			break
 		}
-		v.rows[v.y] = v.rows[v.y][:min(v.x, len(v.rows[v.y]))]
-		for y := v.y + 1; y < v.h; y++ {
-			v.rows[y] = nil
+		e.rows[e.y] = e.rows[e.y][:min(e.x, len(e.rows[e.y]))]
+		for y := e.y + 1; y < e.h; y++ {
+			e.rows[y] = nil
 		}
 	default:
-		v.t.Errorf("the terminal got %q", seq)
+		e.t.Errorf("the terminal got %q", seq)
 	}
 }
 
@@ -118,24 +119,24 @@ func textOf(row []rune) string {
 }
 
 // String returns the scrollback and the screen with a mark at the cursor.
-func (v *terminal) String() string {
+func (e *emulator) String() string {
 	var b strings.Builder
-	for _, row := range v.scrolled {
+	for _, row := range e.scrollback {
 		b.WriteString("^" + row + "\n")
 	}
 	last := 0
-	for y, row := range v.rows {
-		if len(row) > 0 || y == v.y {
+	for y, row := range e.rows {
+		if len(row) > 0 || y == e.y {
 			last = y
 		}
 	}
-	for y, row := range v.rows[:last+1] {
-		if y == v.y {
-			for len(row) <= v.x {
+	for y, row := range e.rows[:last+1] {
+		if y == e.y {
+			for len(row) <= e.x {
 				row = append(row, ' ')
 			}
 			row = slices.Clone(row)
-			row[v.x] = '█'
+			row[e.x] = '█'
 		}
 		s := textOf(row)
 		b.WriteString("|" + s + "\n")

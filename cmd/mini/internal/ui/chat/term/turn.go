@@ -8,32 +8,29 @@ import (
 	"github.com/minibench/mini/internal/sanitize"
 )
 
-// tailBuffer keeps the end of a streaming text.
-type tailBuffer struct {
-	text      string
-	truncated bool // the beginning was dropped
-}
+// tailBuffer stores the end of a streaming text.
+type tailBuffer struct{ text string }
 
-// maxTail is how much of a streaming text is kept, in bytes: more than a screen.
+// maxTail is how much of a streaming text is stored, in bytes. It is more than a screen shows.
 const maxTail = 32 << 10
 
 func (t *tailBuffer) add(s string) {
 	t.text += s
-	if over := len(t.text) - maxTail; over > maxTail/2 { // amortize the copying
-		t.text, t.truncated = strings.ToValidUTF8(t.text[over:], ""), true
+	if excess := len(t.text) - maxTail; excess > maxTail/2 { // amortize the copying
+		t.text = strings.ToValidUTF8(t.text[excess:], "")
 	}
 }
 
-// liveTurn is the live part of a turn: the streaming reply and the running command.
+// liveTurn is the part of a turn that still changes: the streaming reply or the running command.
 type liveTurn struct {
-	reply, thought tailBuffer
+	reply, reasoning tailBuffer
 
 	running bool
 	output  *output
 }
 
 // rows returns the end of the live text, in at most limit rows.
-func (t *liveTurn) rows(w, limit int, thinking bool) []string {
+func (t *liveTurn) rows(w, limit int, showReasoning bool) []string {
 	if limit <= 0 {
 		return nil
 	}
@@ -43,8 +40,8 @@ func (t *liveTurn) rows(w, limit int, thinking bool) []string {
 		return t.output.liveRows(w, limit)
 	case t.reply.text != "":
 		rows = proseRows(sanitize.Text(lastChunk(t.reply.text, w*limit)), w)
-	case t.thought.text != "" && thinking:
-		rows = styleRows(proseRows(sanitize.Text(lastChunk(t.thought.text, w*limit)), w), faint)
+	case t.reasoning.text != "" && showReasoning:
+		rows = styleRows(proseRows(sanitize.Text(lastChunk(t.reasoning.text, w*limit)), w), faint)
 	}
 	if len(rows) > limit {
 		rows = rows[len(rows)-limit:]
@@ -52,35 +49,35 @@ func (t *liveTurn) rows(w, limit int, thinking bool) []string {
 	return rows
 }
 
-// lastChunk returns at least the given number of columns from the end of a text. It begins at
-// a fixed position for a while as the text grows, so that lines do not rewrap on each delta.
+// lastChunk returns about the given number of columns, or more, from the end of a text. Its
+// start moves only now and then as the text grows, so that lines do not rewrap on each delta.
 func lastChunk(s string, columns int) string {
-	n := 4 * max(columns, 1) // UTF-8 takes up to four bytes
-	begin := (len(s)/n - 1) * n
+	chunkSize := 4 * max(columns, 1) // UTF-8 takes up to four bytes
+	begin := (len(s)/chunkSize - 1) * chunkSize
 	if begin <= 0 {
 		return s
 	}
 	s = s[begin:]
-	if i := strings.IndexAny(s[:n/2], " \n"); i >= 0 {
+	if i := strings.IndexAny(s[:chunkSize/2], " \n"); i >= 0 {
 		return s[i+1:]
 	}
 	return strings.ToValidUTF8(s, "")
 }
 
-// output shows the output of a command: the beginning goes to the scrollback as it arrives,
-// the end is kept and written when the command has ended.
+// output shows the output of a command. It writes the beginning to the scrollback as it arrives,
+// and the end when the command has ended.
 type output struct {
 	stream  *sanitize.Stream
 	width   int
 	write   func(row string)
 	written int      // number of rows in the scrollback
 	tail    []string // the newest rows not yet written, oldest first
-	omitted int      // number of rows dropped in between
-	dropped int      // number of chunks lost in transit
+	omitted int      // number of rows dropped between the beginning and tail
+	dropped int      // number of events dropped before they arrived here
 }
 
-func newOutput(width int, emit func(string)) *output {
-	o := &output{width: width, write: emit}
+func newOutput(width int, write func(string)) *output {
+	o := &output{width: width, write: write}
 	o.stream = sanitize.NewStream(o.addLine)
 	return o
 }
@@ -100,7 +97,8 @@ func (o *output) addLine(line string) {
 	}
 }
 
-// outputRows returns the beginning of a line in rows of w columns.
+// outputRows splits a line into rows of w columns. It returns only the first rows of a very long
+// line.
 func outputRows(line string, w int) []string {
 	rows := steps.HardWrap(line, w)
 	if len(rows) > rowsPerLine {
@@ -110,29 +108,30 @@ func outputRows(line string, w int) []string {
 	return rows
 }
 
-// liveRows returns the end of the output that is not in the scrollback, in at most limit rows.
+// liveRows returns the end of the output, as far as it is not in the scrollback yet, in at most
+// limit rows.
 func (o *output) liveRows(w, limit int) []string {
 	rows := o.tail
-	if rest := o.stream.UnfinishedLine(); rest != "" {
-		rows = append(rows[:len(rows):len(rows)], outputRows(rest, w)...)
+	if unfinished := o.stream.UnfinishedLine(); unfinished != "" {
+		rows = append(rows[:len(rows):len(rows)], outputRows(unfinished, w)...)
 	}
-	over := len(rows) - limit
-	if over <= 0 && o.omitted == 0 {
+	excess := len(rows) - limit
+	if excess <= 0 && o.omitted == 0 {
 		return rows
 	}
 	if limit < 2 {
-		return rows[max(0, over):]
+		return rows[max(0, excess):]
 	}
-	over = max(0, over+1) // one row for the note
-	return append([]string{faint("⋮ " + count(o.omitted+over, "line"))}, rows[over:]...)
+	excess = max(0, excess+1) // one row for the note
+	return append([]string{faint("⋮ " + count(o.omitted+excess, "line"))}, rows[excess:]...)
 }
 
-// close writes the kept end.
+// close writes the end of the output.
 func (o *output) close() {
 	_ = o.stream.Close() // never fails
-	if over := len(o.tail) - tailRows; over > 0 {
-		o.omitted += over
-		o.tail = o.tail[over:]
+	if excess := len(o.tail) - tailRows; excess > 0 {
+		o.omitted += excess
+		o.tail = o.tail[excess:]
 	}
 	if o.omitted > 0 {
 		o.write(faint("… " + count(o.omitted, "line") + " omitted …"))

@@ -11,7 +11,7 @@ import (
 const (
 	maxLive    = 16 // rows of a streaming reply or output
 	maxMatches = 8  // number of slash commands shown
-	maxPending = 3  // number of pending messages shown
+	maxPending = 3  // number of pending messages shown, the newest ones
 )
 
 // livePage returns the live lines: streaming text, pending messages, the question, the input
@@ -23,20 +23,20 @@ func (m *model) livePage() page {
 		return page{live: rows[y : y+1], x: x}
 	}
 	input, x, y := m.input.view(m.hintText(), m.isSecret(), w)
-	head := m.questionRows(w)
+	question := m.questionRows(w)
 	room := m.height - 1 - len(input) - 1 // one row for the rule
-	foot := append(m.matchRows(w, room-len(head)-1), m.statusRow(w))
-	if over := len(head) + len(foot) - room; over > 0 {
-		foot = foot[min(over, len(foot)-1):]
-		head = head[:max(0, min(len(head), room-len(foot)))]
+	footer := append(m.matchRows(w, room-len(question)-1), m.statusRow(w))
+	if excess := len(question) + len(footer) - room; excess > 0 {
+		footer = footer[min(excess, len(footer)-1):]
+		question = question[:max(0, min(len(question), room-len(footer)))]
 	}
-	room = min(room-len(head)-len(foot), m.height/2-1)
+	room = min(room-len(question)-len(footer), m.height/2-1)
 	pending := m.pendingRows(w)
 	pending = pending[max(0, len(pending)-max(0, room)):]
 	streaming := m.turn.rows(w, min(maxLive, room-len(pending)-2), m.state.ShowThinking)
 
 	var rows []string
-	if !m.lastBlank && room > 0 && (!m.turn.running || len(streaming) == 0) {
+	if !m.lastRowBlank && room > 0 && (!m.turn.running || len(streaming) == 0) {
 		rows = append(rows, "")
 	}
 	if rows = append(rows, streaming...); len(streaming) > 0 && len(pending) > 0 && room > len(rows)+len(pending)+1 {
@@ -47,10 +47,10 @@ func (m *model) livePage() page {
 		rows = append(rows, "")
 	}
 	rows = append(rows, ruleRow(w))
-	rows = append(rows, head...)
+	rows = append(rows, question...)
 	y += len(rows)
 	rows = append(rows, input...)
-	rows = append(rows, foot...)
+	rows = append(rows, footer...)
 	for i, row := range rows {
 		rows[i] = tty.Truncate(row, w)
 	}
@@ -67,7 +67,7 @@ func (m *model) statusRow(w int) string {
 	return statusLine(m.state, m.question != nil, m.activitySince, m.now, w)
 }
 
-// questionRows returns the open question and the reason for it.
+// questionRows renders the open question and its reason.
 func (m *model) questionRows(w int) []string {
 	if m.question == nil {
 		return nil
@@ -102,46 +102,46 @@ func (m *model) hintText() string {
 	return ""
 }
 
-// matchRows returns the slash commands that begin with the input, at most limit rows.
+// matchRows renders the slash commands that begin with the input, in at most limit rows.
 func (m *model) matchRows(w, limit int) []string {
 	matches := m.input.matches()
 	limit = min(limit, maxMatches)
 	if len(matches) == 0 || limit <= 0 {
 		return nil
 	}
-	names := 0
+	nameWidth := 0
 	for _, c := range matches {
-		names = max(names, tty.Width(slashName(c)))
+		nameWidth = max(nameWidth, tty.Width(slashNames(c)))
 	}
 	first := 0
-	picked := m.input.selected
-	if picked >= 0 && len(matches) > 0 {
-		picked %= len(matches)
-		first = max(0, picked-limit+1)
+	selected := m.input.selected
+	if selected >= 0 && len(matches) > 0 {
+		selected %= len(matches)
+		first = max(0, selected-limit+1)
 	}
 	var rows []string
 	for i, c := range matches[first:min(len(matches), first+limit)] {
-		name := tty.PadRight(slashName(c), names)
-		if first+i == picked {
+		name := tty.PadRight(slashNames(c), nameWidth)
+		if first+i == selected {
 			name = boldColoured(cyan, name)
 		}
-		description := tty.Truncate(c.Description, max(0, w-names-4))
+		description := tty.Truncate(c.Description, max(0, w-nameWidth-4))
 		rows = append(rows, "  "+name+"  "+faint(description))
 		if tty.Width(name) > w-2 {
-			rows[len(rows)-1] = tty.Truncate(slashName(c), w)
+			rows[len(rows)-1] = tty.Truncate(slashNames(c), w)
 		}
 	}
 	return rows
 }
 
-func slashName(c chat.SlashCommand) string {
+func slashNames(c chat.SlashCommand) string {
 	if c.LongName == "" {
 		return c.Name
 	}
 	return tty.PadRight(c.Name, 3) + " " + c.LongName
 }
 
-// pendingRows returns the messages that the agent has not received yet.
+// pendingRows renders the newest messages that the agent has not received yet.
 func (m *model) pendingRows(w int) []string {
 	var rows []string
 	for _, text := range m.pendingMessages[max(0, len(m.pendingMessages)-maxPending):] {

@@ -32,19 +32,19 @@ const thought = "The user wants quotes kept. I should see first how the parser s
 
 const reply = "I look at the parser and at its tests first.\n\n- it splits at spaces\n- nothing knows of quotes\n\n```bash\nls src && cat src/parser.py\n```"
 
-// scenes are the contents of the golden files.
+// scenes are shown in the golden files.
 var scenes = []struct {
 	name string
 	play func(s *scene)
 }{
 	{"task", func(s *scene) {
-		s.state(func(st *chat.State) { st.Step, st.Cost, st.Usage.Prompt, st.Usage.Completion = 0, 0, 0, 0 })
+		s.setState(func(st *chat.State) { st.Step, st.Cost, st.Usage.Prompt, st.Usage.Completion = 0, 0, 0, 0 })
 		s.ask(chat.Question{Kind: chat.AskTask, Text: "What is to be done?"})
 		s.keys("Fix the parser: quotes are lost.<alt+enter>Say how you tested it.")
 	}},
 	{"thinking", func(s *scene) {
 		begin(s)
-		s.state(func(st *chat.State) { st.Activity = "thinking" })
+		s.setState(func(st *chat.State) { st.Activity = "thinking" })
 		s.now = s.now.Add(7 * time.Second)
 		s.show(events.TurnStarted{Step: 1}, events.TextDelta{Step: 1, Thinking: true, Text: strings.Repeat(thought+" ", 8)})
 	}},
@@ -59,7 +59,7 @@ var scenes = []struct {
 	{"running", func(s *scene) {
 		begin(s)
 		s.turn(1, "", reply, "make test")
-		s.state(func(st *chat.State) { st.Activity = "running"; st.Mode = chat.Yolo })
+		s.setState(func(st *chat.State) { st.Activity = "running"; st.Mode = chat.Yolo })
 		s.show(events.ActionStarted{Command: "make test"})
 		for i := range 90 {
 			s.show(events.OutputChunk{Data: fmt.Appendf(nil, "ok   example.org/parser/part%03d   0.%03ds\n", i, i)})
@@ -92,9 +92,10 @@ func begin(s *scene) {
 	s.show(events.RunStarted{Task: "Fix the parser: quotes are lost.", Model: "claude-sonnet-4-5", Environment: "local", Dir: "/home/ada/project"})
 }
 
-// The painter accounts for live lines that the terminal has rewrapped.
+// liveRowsAbove accounts for live lines that the terminal has rewrapped.
 func TestReflow(t *testing.T) {
-	drawn := page{live: []string{"", faint(strings.Repeat("─", 79)), "short", "❯ " + strings.Repeat("x", 60), "status"}, x: 62, y: 3, width: 80}
+	lines := []string{"", faint(strings.Repeat("─", 79)), "short", "❯ " + strings.Repeat("x", 60), "status"}
+	lastPage := page{live: lines, x: 62, y: 3, width: 80}
 	for _, tt := range []struct {
 		width   int
 		reflows bool
@@ -102,21 +103,21 @@ func TestReflow(t *testing.T) {
 	}{
 		{80, true, 3}, {120, true, 3}, {79, true, 3}, {40, true, 3 + 1 + 1}, {20, true, 3 + 3 + 3}, {20, false, 3}, {0, true, 3},
 	} {
-		p := painter{reflows: tt.reflows, drawn: drawn}
+		p := painter{reflows: tt.reflows, drawn: lastPage}
 		if got := p.liveRowsAbove(tt.width); got != tt.rows {
 			t.Errorf("%d columns, reflows %t: %d rows above the cursor's, want %d", tt.width, tt.reflows, got, tt.rows)
 		}
 	}
 }
 
-// The screen and its scrollback.
+// The golden files show the scrollback and the screen at several sizes.
 func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {160, 50}, {40, 12}, {20, 8}} {
 		var b strings.Builder
-		for _, sc := range scenes {
+		for _, tt := range scenes {
 			s := newScene(t, size[0], size[1])
-			sc.play(s)
-			fmt.Fprintf(&b, "== %s ==\n%s\n", sc.name, s.terminal)
+			tt.play(s)
+			fmt.Fprintf(&b, "== %s ==\n%s\n", tt.name, s.terminal)
 		}
 		golden(t, fmt.Sprintf("screen_%dx%d.txt", size[0], size[1]), b.String())
 	}
@@ -136,6 +137,6 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s is not as it was; see -update:\n%s", name, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+		t.Errorf("%s differs; -update rewrites it:\n%s", name, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
 	}
 }

@@ -29,14 +29,14 @@ func wrapStyled(row string, w int) []string {
 		return []string{row}
 	}
 	rows := strings.Split(ansi.WrapWc(row, max(1, w), ""), "\n")
-	for i, row := range rows[1:] { // without combining characters of the dropped space
+	for i, row := range rows[1:] { // remove combining characters of the space dropped at the break
 		rows[i+1] = strings.TrimLeftFunc(row, func(r rune) bool { return r != ansi.ESC && tty.Width(string(r)) == 0 })
 	}
 	return tty.SplitStyled(strings.Join(rows, "\n"))
 }
 
-// breakLine splits a line of plain text into rows of w columns, before spaces if possible. The
-// rows concatenated are the line.
+// breakLine splits a line of plain text into rows of w columns, before spaces if possible. It
+// drops no characters.
 func breakLine(line string, w int) []string {
 	var rows []string
 	for {
@@ -55,22 +55,22 @@ func breakAt(line string, w int) int {
 	if n == len(line) {
 		return n
 	}
-	at := strings.LastIndexByte(line[:n+1], ' ')
-	at = len(strings.TrimRight(line[:max(0, at)], " "))
-	word := strings.TrimLeft(line[at:], " ")
-	fit, more := bytesWithin(word, w-1)
-	if at == 0 || more && !strings.Contains(word[:fit], " ") && word[fit] != ' ' {
+	end := strings.LastIndexByte(line[:n+1], ' ')
+	end = len(strings.TrimRight(line[:max(0, end)], " "))
+	word := strings.TrimLeft(line[end:], " ")
+	wordBytes, more := bytesWithin(word, w-1)
+	if end == 0 || more && !strings.Contains(word[:wordBytes], " ") && word[wordBytes] != ' ' {
 		return n
 	}
-	return at
+	return end
 }
 
 // bytesWithin returns how many bytes of a line fit into w columns, at least one character. more
-// says that the line has more.
+// is set if that is not the whole line.
 func bytesWithin(line string, w int) (n int, more bool) {
 	for n < len(line) {
-		_, wide, size, _ := ansi.DecodeSequenceWc(line[n:], 0, nil)
-		if w -= wide; w < 0 && n > 0 {
+		_, width, size, _ := ansi.DecodeSequenceWc(line[n:], 0, nil)
+		if w -= width; w < 0 && n > 0 {
 			return n, true
 		}
 		n += size
@@ -78,18 +78,18 @@ func bytesWithin(line string, w int) (n int, more bool) {
 	return n, false
 }
 
-// continuationMark precedes a row that continues the line above it, in one column. The text
-// behind it is the next character of the line.
+// continuationMark precedes a row that continues the line above. No space follows it, since a
+// space would look like part of the line.
 const continuationMark = "↳"
 
 // indentRows puts first before the first row and spaces of the same width before the others.
 func indentRows(first string, rows []string) []string {
-	blank := strings.Repeat(" ", tty.Width(first))
+	indent := strings.Repeat(" ", tty.Width(first))
 	for i, row := range rows {
 		if i == 0 {
 			rows[i] = first + row
 		} else if row != "" {
-			rows[i] = blank + row
+			rows[i] = indent + row
 		}
 	}
 	return rows

@@ -40,7 +40,7 @@ func TestBreakLine(t *testing.T) {
 	}
 }
 
-// Words are kept whole on a narrow screen, and continuation rows are marked.
+// On a narrow screen, lines break between words, and continuation rows are marked.
 func TestNarrow(t *testing.T) {
 	s := newScene(t, 30, 24)
 	command := "sed -i 's/old/new/' docs/guide.md README.md"

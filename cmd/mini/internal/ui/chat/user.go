@@ -9,10 +9,13 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
-// NextCommand implements agent.User: in human mode the user writes the command.
+// NextCommand implements agent.User: in human mode it asks the user for a command. An empty
+// command means that the model writes the next one.
 func (s *Session) NextCommand(ctx context.Context) (string, error) {
 	for s.currentMode() == Human && !s.NonInteractive {
-		text, err := s.askOrQuit(ctx, Question{Kind: AskCommand, Text: "Your command", Hint: "/c or /y returns to the model, /h shows help"})
+		text, err := s.askOrQuit(ctx, Question{
+			Kind: AskCommand, Text: "Your command", Hint: "/c or /y returns to the model, /h shows help",
+		})
 		if err != nil {
 			return "", attemptError(err)
 		}
@@ -23,8 +26,8 @@ func (s *Session) NextCommand(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// NextTask implements agent.User: the model has submitted its work. Quitting here accepts the
-// submission.
+// NextTask implements agent.User: after a submission it asks for another task. An empty task
+// ends the session. If the user quits at the question, the submission stands.
 func (s *Session) NextTask(ctx context.Context, _ *agent.Submitted) (string, error) {
 	if s.NonInteractive || !s.ConfirmExit {
 		return "", nil
@@ -48,7 +51,8 @@ func (s *Session) NextTask(ctx context.Context, _ *agent.Submitted) (string, err
 	}
 }
 
-// ReadTask asks for the task at the beginning of a session. It returns "" if the user quits.
+// ReadTask asks for the task at the beginning of a session. If the user quits, the error is
+// agent.ErrInterrupted.
 func (s *Session) ReadTask(ctx context.Context, q Question) (string, error) {
 	q.Kind = AskTask
 	text, err := s.askOrQuit(ctx, q)
@@ -62,10 +66,11 @@ func (s *Session) ReadTask(ctx context.Context, q Question) (string, error) {
 // the goroutine of the attempt.
 func (s *Session) askMessage(ctx context.Context) (string, error) {
 	text, err := s.ask(ctx, Question{
-		Kind: AskMessage, Text: "Interrupted. Message to the model?", Hint: "Enter continues without one, Ctrl-C quits, /h shows help",
+		Kind: AskMessage, Text: "Interrupted. Message to the model?",
+		Hint: "Enter continues without one, Ctrl-C quits, /h shows help",
 	})
 	if err != nil {
-		_ = s.markQuit() // Ctrl-C quits, too
+		_ = s.markQuit() // Ctrl-C at this question quits
 		return "", attemptError(err)
 	}
 	return strings.TrimSpace(text), nil
@@ -77,11 +82,11 @@ func (s *Session) askUndo(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	q := Question{
+	question := Question{
 		Kind: AskOther, Text: ask.YesNoPrompt(fmt.Sprintf("Undo all changes (%s)?", changes.Summary), false),
 		Hint: "Enter keeps them, y undoes them", Answers: []string{"no", "yes"},
 	}
-	undo, err := s.askYesNo(ctx, q, false)
+	undo, err := s.askYesNo(ctx, question, false)
 	if err != nil {
 		return err
 	}
@@ -89,14 +94,14 @@ func (s *Session) askUndo(ctx context.Context) error {
 		s.notify("Nothing was undone.")
 		return nil
 	}
-	if s.restore(ctx, changes) {
+	if s.undoChanges(ctx, changes) {
 		s.Inbox.Steer("The user has put all files back as they were at the start of the session.")
 	}
 	return nil
 }
 
-// isAbbreviation reports whether an answer is a word or its beginning.
-func isAbbreviation(text, word string) bool {
-	text = strings.ToLower(strings.TrimSpace(text))
-	return text != "" && strings.HasPrefix(word, text)
+// isAbbreviation reports whether text is word or the beginning of word, ignoring case.
+func isAbbreviation(answer, word string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer != "" && strings.HasPrefix(word, answer)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// withPeople creates an attempt with messages, commands and decisions of a user.
-func withPeople(t *testing.T) string {
+// withUserActions writes the journal of an attempt with messages, commands and decisions of a
+// user. It returns its path.
+func withUserActions(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "talk", Attempt: 1})
@@ -23,48 +24,48 @@ func withPeople(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	say := func(c trajectories.Cause, text string, actions ...string) {
-		m := trajectories.Message{Cause: c, Actions: actions}
+	addMessage := func(cause trajectories.Cause, text string, actions ...string) {
+		m := trajectories.Message{Cause: cause, Actions: actions}
 		m.Role, m.Content = model.User, text
-		if c == trajectories.CauseReply {
+		if cause == trajectories.CauseReply {
 			m.Role = model.Assistant
 			add(trajectories.TypeCall, trajectories.Call{RequestCount: 1})
 		}
 		add(trajectories.TypeMessage, m)
 	}
-	ruled := func(command string, r trajectories.Decision) {
-		add(trajectories.TypeDecision, trajectories.CommandDecision{Command: command, Decision: r})
+	addDecision := func(command string, decision trajectories.Decision) {
+		add(trajectories.TypeDecision, trajectories.CommandDecision{Command: command, Decision: decision})
 	}
-	ran := func(command, output string, person bool) {
+	addExecution := func(command, output string, byUser bool) {
 		add(trajectories.TypeExecution, trajectories.Execution{
-			Command: command, Output: trajectories.Bytes(output), Bytes: int64(len(output)), ByUser: person,
+			Command: command, Output: trajectories.Bytes(output), Bytes: int64(len(output)), ByUser: byUser,
 		})
 	}
-	say(trajectories.CausePrompt, "Do it.")
-	say(trajectories.CauseReply, "I look.", "ls")
-	ruled("ls", trajectories.Decision{Action: trajectories.Allow, By: "user", Previous: []trajectories.Decision{
+	addMessage(trajectories.CausePrompt, "Do it.")
+	addMessage(trajectories.CauseReply, "I look.", "ls")
+	addDecision("ls", trajectories.Decision{Action: trajectories.Allow, By: "user", Previous: []trajectories.Decision{
 		{Action: trajectories.Ask, By: "rule", Rule: "lists\x1b]0;x\x07", Reason: "it lists"},
 	}})
-	ran("ls", "files\n", false)
-	say(trajectories.CauseObservation, "files")
-	ran("make mine", "my needle\n", true)
-	say(trajectories.CauseUserCommand, "The user ran a command: make mine: my needle", "make mine")
-	say(trajectories.CauseSteer, "Rather look there.")
-	say(trajectories.CauseReply, "I look there.", "rm -r there")
-	ruled("rm -r there", trajectories.Decision{Action: trajectories.Deny, By: "user", Reason: "keep it"})
-	say(trajectories.CauseRejection, "The user did not let this command run.")
-	say(trajectories.CauseInterruption, "Wait a bit.")
+	addExecution("ls", "files\n", false)
+	addMessage(trajectories.CauseObservation, "files")
+	addExecution("make mine", "my needle\n", true)
+	addMessage(trajectories.CauseUserCommand, "The user ran a command: make mine: my needle", "make mine")
+	addMessage(trajectories.CauseSteer, "Rather look there.")
+	addMessage(trajectories.CauseReply, "I look there.", "rm -r there")
+	addDecision("rm -r there", trajectories.Decision{Action: trajectories.Deny, By: "user", Reason: "keep it"})
+	addMessage(trajectories.CauseRejection, "The user did not let this command run.")
+	addMessage(trajectories.CauseInterruption, "Wait a bit.")
 	add(trajectories.TypeLimits, trajectories.Limits{Steps: 20})
-	say(trajectories.CauseReply, "I look again.", "cat there")
-	ran("cat there", "last needle\n", false)
-	say(trajectories.CauseObservation, "last needle")
-	say(trajectories.CauseFollowUp, "Now the rest.")
+	addMessage(trajectories.CauseReply, "I look again.", "cat there")
+	addExecution("cat there", "last needle\n", false)
+	addMessage(trajectories.CauseObservation, "last needle")
+	addMessage(trajectories.CauseFollowUp, "Now the rest.")
 	return path
 }
 
 // The user's messages, commands and decisions appear once, in order.
 func TestUserActions(t *testing.T) {
-	path := withPeople(t)
+	path := withUserActions(t)
 	text := printText(t, PrintOptions{Path: path})
 	at := 0
 	for _, want := range []string{
@@ -82,7 +83,7 @@ func TestUserActions(t *testing.T) {
 		at += i + len(want)
 	}
 	if strings.Contains(text, "The user ran a command") || strings.Contains(text, "\x1b") || strings.Contains(text, "\a") {
-		t.Errorf("what was run is told twice, or not made fit for a terminal:\n%s", text)
+		t.Errorf("a user's command is shown twice, or the text is not sanitized:\n%s", text)
 	}
 	m := browse(t, path, 80, 24)
 	press(m, "x")
