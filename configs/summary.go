@@ -3,7 +3,7 @@ package configs
 // summaryKey is the section of the model that writes summaries.
 const summaryKey = "model.summary"
 
-// SummaryModelConfig returns a configuration whose section model has the settings of the
+// SummaryConfig returns a configuration whose section model has the settings of the
 // model that writes summaries, or nil if model.summary is empty.
 func (r *Resolved) SummaryConfig() *Resolved {
 	if len(r.Model.Summary) == 0 {

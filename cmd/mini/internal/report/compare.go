@@ -50,7 +50,7 @@ do not tell.`,
 		Example: `  mini compare runs/first runs/second
   mini compare runs/* --base runs/first --json | jq '.pairs[].sentence'
   mini compare runs/main runs/branch --max-drop 2`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usage.Errorf("mini compare takes at least two runs; see mini compare --help")
 			}
