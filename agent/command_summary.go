@@ -7,8 +7,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// commandSummary is the short form of a command and its result. Extracts and
-// tails show it.
+// commandSummary is the short form of a command and its result. Compaction shows it
+// in place of messages, and the template TailTemplate can list it.
 type commandSummary struct {
 	record  int // the record of the message with the result
 	step    int // number of the reply with the command, from 1
@@ -70,8 +70,8 @@ func (r *run) restoreCommandSummaries(entries []trajectories.Entry, i int) {
 // usesCommandSummaries reports whether a setting needs command summaries.
 func (c Config) usesCommandSummaries() bool { return c.compacts() || c.TailTemplate != "" }
 
-// A tail lists at most maxTailErrors failures among the last tailCommands
-// commands.
+// The tail, the text of TailTemplate at the end of each prompt, lists at most
+// maxTailErrors failures among the last tailCommands commands.
 const (
 	tailCommands  = 10
 	maxTailErrors = 3

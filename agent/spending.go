@@ -5,9 +5,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Spending is the number of model calls, their usage and their cost.
+// Spending is the number of steps, and the usage and cost of all model calls.
 type Spending struct {
-	Steps int // model calls
+	Steps int // model calls, without those for summaries
 	Usage model.Usage
 	Cost  model.Cost
 }
@@ -73,8 +73,9 @@ func (a *Attempt) ReserveCall() error {
 	return nil
 }
 
-// CheckBudget is the Session.CheckBudget of subagents, for calls that are not
-// steps.
+// CheckBudget returns an error if this attempt or the run has reached a limit.
+// Subagents call it before a model call that is not a step, such as one for a
+// summary.
 func (a *Attempt) CheckBudget() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

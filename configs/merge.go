@@ -18,8 +18,8 @@ type Resolved struct {
 	Config
 	layers  []Layer
 	origins map[string]Origin // by dotted key
-	// section is the key of the override that the section model contains, for example
-	// "model.route.models[0]" or "model.summary"; empty if there is none.
+	// section is the key of the section that was merged into Config.Model, for example
+	// "model.route.models[0]" or "model.summary"; empty if none was.
 	section string
 }
 
@@ -27,7 +27,7 @@ type Resolved struct {
 type Origin struct {
 	Layer string
 	Line  int // 0 if the layer has no lines
-	text  int // line before the first line of a template's text; -1 if unknown
+	text  int // added to a line of the template's text to get the line of the file; -1 if unknown
 }
 
 // String returns FILE:LINE, or the layer's name.
@@ -112,7 +112,7 @@ func (r *Resolved) recordItems(key string, list *yaml.Node, l Layer) {
 
 func newOrigin(l Layer, value *yaml.Node) Origin {
 	switch {
-	case value.HeadComment != "" && value.Line == 1 && value.Column == 0: // set by readPrompts
+	case value.HeadComment != "" && value.Line == 1 && value.Column == 0: // readPrompts puts the path of a prompt's file here
 		return Origin{Layer: value.HeadComment, Line: 1}
 	case !l.hasLines:
 		return Origin{Layer: l.Name, text: -1}
@@ -185,7 +185,8 @@ func (r *Resolved) location(key string, line int) string {
 	return o.String() + ": "
 }
 
-// firstBelow returns where the user set the first key in a section.
+// firstBelow returns the origin of the alphabetically first key in a section that the
+// user set.
 func (r *Resolved) firstBelow(section string) (Origin, bool) {
 	for _, key := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[key]; strings.HasPrefix(key, section+".") && !o.IsBuiltin() {

@@ -27,7 +27,7 @@ func TestInvalidTools(t *testing.T) {
 		"a name of two words":     {"host: [{name: a b, command: [a]}]", `tools.host[0].name: tool name "a b" is invalid`},
 		"a name of mini's":        {"host: [{name: recall, command: [a]}]", `tools.host[0].name: "recall" is the name of a built-in tool`},
 		"two of one name":         {"host: [{name: a, command: [a]}, {name: a, command: [b]}]", `tools.host[1].name: "a" is already the name of another item`},
-		"a variable with a value": {"host: [{name: a, command: [a], env: [KEY=sk-1]}]", "tools.host[0].env: it lists names of environment variables"},
+		"a variable with a value": {"host: [{name: a, command: [a], env: [KEY=sk-1]}]", "tools.host[0].env: an item is not a valid name of a variable"},
 		"a negative time":         {"host: [{name: a, command: [a], timeout: -1}]", "tools.host[0].timeout: -1 is not a number of seconds"},
 		"a negative size":         {"host: [{name: a, command: [a], max_output: -1}]", "tools.host[0].max_output: -1 is not a number of bytes"},
 		"neither":                 {"mcp: [{name: a}]", "mine.yaml:2: tools.mcp[0]: set either command or url"},

@@ -78,7 +78,7 @@ func (item toolItem) validateCommon(name string, names, command, variables []str
 	}
 	for _, v := range variables { // v may contain a secret: do not repeat it
 		if !isVariableName(v) {
-			errs = append(errs, item.errorf("env", "it lists names of environment variables, without values; an item is not a valid name"))
+			errs = append(errs, item.errorf("env", "an item is not a valid name of a variable; list names only, without values"))
 		}
 	}
 	if !(timeout >= 0) || timeout > maxSeconds {
@@ -87,7 +87,8 @@ func (item toolItem) validateCommon(name string, names, command, variables []str
 	return errs
 }
 
-// isVariableName is like IsVariable, but allows all names that an operating system allows.
+// isVariableName is like IsVariable, but refuses only empty names and names with =, a NUL, a
+// newline or a space.
 func isVariableName(v string) bool { return v != "" && !strings.ContainsAny(v, "=\x00\n ") }
 
 func validateHost(item toolItem, t tools.HostTool, names []string) []error {
@@ -150,7 +151,7 @@ func urlProblem(text string) string {
 var longWord = lazyregexp.New(`[A-Za-z0-9_]{20,}`)
 
 // looksRandom reports whether a value contains a long mix of letters and digits, like an
-// API key.
+// API key, or starts with sk-.
 func looksRandom(value string) bool {
 	for _, w := range longWord.FindAllString(value, -1) {
 		if strings.ContainsAny(w, "0123456789") && strings.ContainsAny(strings.ToLower(w), "abcdefghijklmnopqrstuvwxyz") {

@@ -16,7 +16,8 @@ type Compaction struct {
 	MessagesAfter  int   `json:"messages_after"`
 	// Replaced are the replacements, sorted by From and without overlaps.
 	Replaced []Replacement `json:"replaced"`
-	// Fallback explains why messages were truncated instead of summarized.
+	// Fallback explains why the policy "summarize" replaced messages without a
+	// summary; empty if it did not.
 	Fallback string `json:"fallback,omitempty"`
 }
 
@@ -26,9 +27,9 @@ type Replacement struct {
 	From    int           `json:"from"`
 	To      int           `json:"to"`
 	Message model.Message `json:"message"`
-	// Join is set if the message is joined with adjacent user messages that exist at
-	// the time of the compaction, so that user and assistant messages alternate. An
-	// empty line separates the texts.
+	// Join is set if prompts contain the message and the user messages beside it as
+	// one message, so that user and assistant messages alternate. An empty line
+	// separates the texts. User messages added after the compaction are not joined.
 	Join bool `json:"join,omitempty"`
 }
 

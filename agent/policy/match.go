@@ -22,7 +22,8 @@ func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 		return shell.No
 	}
 	result := shell.Yes
-	// An undecided part may run anything, so no condition is certainly false.
+	// An undecided part may run anything, so these conditions are at least Maybe.
+	// The properties below count as they were analyzed.
 	require := func(a shell.Tristate) {
 		if p.UndecidedReason != "" {
 			a = a.Or(shell.Maybe)
@@ -64,14 +65,16 @@ func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 		return shell.No
 	}
 	if r.action == agent.Allow && r.pattern == nil && (r.Sudo == nil && p.Sudo != shell.No || r.Undecided == nil && p.UndecidedReason != "") {
-		return shell.No // only rules with the key sudo or undecided, or a pattern, allow such parts
+		// Without a pattern, a rule allows sudo only with the key sudo, and an
+		// undecided part only with the key undecided.
+		return shell.No
 	}
 	return result
 }
 
 // matchesText reports whether the rule's pattern matches the text of the
-// command. For a rule that allows, the part must begin within the match; other
-// rules apply to the whole command.
+// command. For a rule that allows, the part must begin within a match. For other
+// rules, a match anywhere in the command counts for all of its parts.
 func (r *rule) matchesText(e *evaluation, p *shell.Part) bool {
 	switch {
 	case r.pattern == nil:
@@ -122,8 +125,9 @@ func matchesName(patterns []string, name string) bool {
 }
 
 // matchesArguments reports whether match accepts the arguments, joined by
-// spaces. Arguments that are known only at run time may match anything: match
-// is called for each run of known arguments between them.
+// spaces. Arguments whose value is unknown split the list: match is called for
+// each group of known arguments between them, and one match gives Yes. If no
+// group matches, the result is Maybe if a value is unknown, else No.
 func matchesArguments(match func(string) bool, args []shell.Word) shell.Tristate {
 	var known []string // consecutive known arguments
 	all := true        // whether all arguments are known
@@ -217,7 +221,7 @@ func (pattern pathPattern) matches(path shell.Path, workspace shell.Workspace) s
 		}
 	}
 	if strings.ContainsAny(path.Text, "*?[") {
-		return shell.Maybe // the glob is not expanded
+		return shell.Maybe // the path has wildcards, which only the shell expands
 	}
 	return shell.No
 }

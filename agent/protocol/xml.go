@@ -58,7 +58,7 @@ func (p xmlProtocol) Parse(reply model.Reply, _ int) ParsedReply {
 	return parsed
 }
 
-// trimNewlines removes one line end at the start and one at the end.
+// trimNewlines removes \n or \r\n at the start, and \n at the end.
 func trimNewlines(command string) string {
 	if rest, ok := strings.CutPrefix(command, "\r\n"); ok {
 		command = rest

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/env/docker"
 )
 
-// Limits of commands that call tools.
+// Limits of the overhead of tools.
 const (
-	maxCallOverhead  = 3    // ms
+	maxCallOverhead  = 3    // ms, of one call
 	maxToolsOverhead = 0.25 // ms, for a command that may call tools but calls none
 )
 

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine replaces each run of white space in s, including line ends, by one space.
+// OneLine removes white space at both ends of s and replaces each other run of it,
+// including line ends, by one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // FirstLine returns the first line of s.

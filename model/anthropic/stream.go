@@ -11,7 +11,8 @@ import (
 )
 
 // receive assembles a streamed message and sends its texts to deltas. With an
-// error it returns the usage reported so far.
+// error it returns the usage reported so far, or none if the server reported the
+// error.
 func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (json.RawMessage, model.Usage, error) {
 	a := accumulator{deltas: blockDeltas{DeltaWriter: deltas}}
 	for data, err := range events {
@@ -94,7 +95,7 @@ func (a *accumulator) add(data []byte) (done bool, err error) {
 		a.deltas.startBlock(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
 	case "content_block_delta", "content_block_stop":
 		if e.Index < 0 || e.Index >= len(a.blocks) || a.blocks[e.Index].ended {
-			return false, transport.MalformedResponse("assemble stream: block %d continues but was not started", e.Index)
+			return false, transport.MalformedResponse("assemble stream: block %d continues but is not open", e.Index)
 		}
 		b := a.blocks[e.Index]
 		b.ended = e.Type == "content_block_stop"
@@ -130,7 +131,8 @@ func (a *accumulator) usage() model.Usage {
 	return u.total()
 }
 
-// blockDeltas writes deltas, separated between blocks as the reply is (see messageOf).
+// blockDeltas writes deltas. Between blocks it writes the same separators as
+// messageOf puts into the message.
 type blockDeltas struct {
 	*transport.DeltaWriter
 	previous              string // type of the previous block
@@ -214,7 +216,7 @@ func (a *accumulator) json() json.RawMessage {
 }
 
 // jsonOf encodes v, which is a string or came from JSON. It does not escape HTML
-// characters, since users see the arguments.
+// characters, since users see the arguments of tool calls.
 func jsonOf(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

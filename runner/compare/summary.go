@@ -9,8 +9,7 @@ import (
 // Summary describes one run by itself.
 type Summary struct {
 	Name string `json:"name"`
-	// Selected counts the instances that were selected for the run. Rate is
-	// over those with a verdict, by the rule for missing verdicts.
+	// Selected counts the instances that were selected for the run.
 	Selected int `json:"selected"`
 	// MissingAttempts counts the attempts without a verdict at instances that
 	// were started.
@@ -20,8 +19,10 @@ type Summary struct {
 	Attempts    int `json:"attempts_min"`
 	AttemptsMax int `json:"attempts_max"`
 	// Resolved counts resolved attempts.
-	Resolved int        `json:"resolved_attempts"`
-	Rate     stats.Rate `json:"resolved"`
+	Resolved int `json:"resolved_attempts"`
+	// Rate is over the instances with at least one counted attempt. The
+	// MissingRule decides whether an attempt without a verdict is counted.
+	Rate stats.Rate `json:"resolved"`
 	// Bounds is the rate if all missing verdicts were unresolved, and if all
 	// were resolved.
 	Bounds stats.Interval `json:"bounds"`
@@ -29,8 +30,8 @@ type Summary struct {
 	// for one attempt.
 	Pass []PassAt `json:"pass,omitempty"`
 	// Variance and RerunNoise are nil without repeated attempts. RerunNoise is
-	// by how much the rates of two runs of the same agent differ in 19 of 20
-	// cases.
+	// the difference that the rates of two runs of the same agent do not exceed
+	// in 95% of cases.
 	Variance   *stats.Variance `json:"variance,omitempty"`
 	RerunNoise *float64        `json:"rerun_noise,omitempty"`
 
@@ -38,9 +39,10 @@ type Summary struct {
 	// RankInterval is the range of ranks in 95% of bootstrap samples of the
 	// instances that all runs have; nil if there are none.
 	RankInterval *[2]int `json:"rank_interval,omitempty"`
-	// Frontier reports that no other run has a rate at least as high at a cost
-	// at most as high. DominatedBy names such a run, and Surely reports that it
-	// dominates in 95% of bootstrap samples.
+	// Frontier reports that the run is on the Pareto frontier: no other run
+	// resolves at least as much for at most the same cost. Otherwise DominatedBy
+	// names a run that does, and Surely reports that it does so in 95% of
+	// bootstrap samples.
 	Frontier    bool   `json:"frontier"`
 	DominatedBy string `json:"dominated_by,omitempty"`
 	Surely      bool   `json:"dominated_surely,omitempty"`
@@ -63,11 +65,12 @@ type PassAt struct {
 // have no price, and the amounts are minimums.
 type CostSummary struct {
 	Known bool `json:"known"`
-	// PerInstance is the mean cost of a counted attempt, averaged by instance.
-	// WithRetries is the bill for all tries, divided by the instances.
+	// PerInstance is the mean cost of an attempt with a verdict: first the mean
+	// of each instance, then of all. WithRetries is the cost of all tries,
+	// including failed ones, divided by the instances.
 	PerInstance float64 `json:"per_instance"`
 	WithRetries float64 `json:"per_instance_with_retries"`
-	Total       float64 `json:"total"` // the bill for all tries
+	Total       float64 `json:"total"` // of all tries
 	// PerResolved is Total divided by the resolved attempts; nil if none is.
 	PerResolved *float64 `json:"per_resolved"`
 }
@@ -76,7 +79,7 @@ type CostSummary struct {
 type LimitRate struct {
 	Steps    int            `json:"steps"`
 	Rate     float64        `json:"rate"`
-	Interval stats.Interval `json:"interval"` // of single attempts
+	Interval stats.Interval `json:"interval"` // Wilson's, which takes attempts as independent
 }
 
 func summarize(run Run, rule MissingRule) Summary {
@@ -128,7 +131,7 @@ func summarize(run Run, rule MissingRule) Summary {
 	return s
 }
 
-// counts returns the counts of the instances that have any.
+// counts returns the counts of the instances with at least one counted attempt.
 func (r Run) counts(rule MissingRule) []stats.Count {
 	var counts []stats.Count
 	for _, in := range r.Instances {
@@ -215,7 +218,7 @@ func rateByLimit(run Run) []LimitRate {
 	return rates
 }
 
-// stepLimits returns about ten round numbers up to most, and most.
+// stepLimits returns up to ten multiples of a round number below most, and most.
 func stepLimits(most int) []int {
 	width := 1
 	for i := 0; width*10 < most; i++ {

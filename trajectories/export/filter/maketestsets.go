@@ -24,7 +24,7 @@ func main() {
 	out := flag.String("o", "testsets.txt", "the file to write")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatal("usage: maketestsets NAME=FILE...; an instance in several sets gets the first one")
+		log.Fatal("usage: maketestsets NAME=FILE...; for an instance in several sets, exports name the first")
 	}
 	var b bytes.Buffer
 	for _, arg := range flag.Args() {

@@ -39,7 +39,7 @@ type Trajectory struct {
 	Notes         *string         `json:"notes,omitempty"`
 	Extra         json.RawMessage `json:"extra,omitempty" schema:"object"`
 	FinalMetrics  *FinalMetrics   `json:"final_metrics,omitempty"`
-	Continued     *string         `json:"continued_trajectory_ref,omitempty"`
+	Continuation  *string         `json:"continued_trajectory_ref,omitempty"` // the trajectory that continues this one
 	Steps         []Step          `json:"steps,omitempty" schema:"required"`
 	Subagents     []Trajectory    `json:"subagent_trajectories,omitempty"`
 }

@@ -55,8 +55,8 @@ func (b *builder) refs(execution int) []Ref {
 	return refs
 }
 
-// children converts the trajectories of children in a document that mini wrote, including
-// children of children.
+// children returns the journals of all descendants in one list. It skips children that
+// mini did not write.
 func (t *Trajectory) children(imported trajectories.Import) ([]*File, error) {
 	var files []*File
 	for i := range t.Subagents {

@@ -235,7 +235,7 @@ func (conv *converter) addOutcome() {
 
 // documentLosses adds losses about the document as a whole.
 func (conv *converter) documentLosses() {
-	if ref := value(conv.doc.Continued); ref != "" {
+	if ref := value(conv.doc.Continuation); ref != "" {
 		conv.imported.Losses = append(conv.imported.Losses, fmt.Sprintf("the trajectory continues in %.200q", ref))
 	}
 	if n := len(conv.doc.Subagents); n > 0 {

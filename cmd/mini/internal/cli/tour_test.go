@@ -125,7 +125,15 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 			t.Fatal(err)
 		}
 	}
+	// Its own, so that mini does not report what it removes of other tests; and
+	// short, because the paths of sockets are limited.
+	temp, err := os.MkdirTemp("", "tour")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(temp) }) // mini has removed its own files
 	p := tourPlace{dir: dir, env: []string{
+		"TMPDIR=" + temp,
 		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=", noRaceSleep,
 	}}
 	for name, value := range vars {

@@ -31,7 +31,7 @@ func newImagesPrune(s cmdutil.Streams) *cobra.Command {
 		Use:   "prune",
 		Short: "Remove the images that mini pulled or prepared",
 		Long: `Removes the images that mini pulled, and the images that it prepared from others
-by removing the future history of their repositories. It keeps images that a
+by removing later commits from their git repositories. It keeps images that a
 container or another mini process uses, and images that have been given another
 name. With --keep-needed, it also keeps the images of the rows that --subset,
 --slice and the other flags select.`,

@@ -23,7 +23,7 @@ type plan struct {
 	Known    int                   `json:"known"` // number of patches with a valid verdict
 	// Notes describe skipped patches and datasets that have changed since the run.
 	Notes   []string      `json:"notes,omitempty"`
-	Folder  string        `json:"folder"`
+	Folder  string        `json:"folder"` // for the verdicts
 	RunID   string        `json:"run_id"`
 	Workers int           `json:"workers"`
 	Timeout float64       `json:"timeout_seconds"`

@@ -1,5 +1,5 @@
-// Package report implements mini report, mini report submission and mini
-// inspect, which show runs and trajectories.
+// Package report implements mini report, runs, compare and inspect, which show runs
+// and trajectories.
 package report
 
 import (
@@ -69,8 +69,8 @@ func showRun(s cmdutil.Streams, dir, instance string, asJSON bool) error {
 	return content.Write(s.Out, ui.Width(s.Out))
 }
 
-// detailOf returns the report on an instance of a run. The instance may have only
-// verdicts.
+// detailOf returns the report on an instance of a run, or on an instance that has
+// verdicts but no attempts.
 func detailOf(run *runner.Run, instance string) (report.Detail, error) {
 	recorded, err := verdicts.Read(run.Dir)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 )
 
 // Width returns the line width for output on w, in columns: the width of the
-// terminal, at most 120, or DefaultWidth if w is not a terminal.
+// terminal, from 40 to 120, or DefaultWidth if w is not a terminal.
 func Width(w io.Writer) int {
 	f, _ := w.(*os.File)
 	if width := TerminalWidth(f); width > 0 {

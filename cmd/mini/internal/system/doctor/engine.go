@@ -155,10 +155,10 @@ func storage(d docker.Description) Check {
 	switch d.Storage {
 	case "fuse-overlayfs":
 		c.Status, c.Finding = Warn, "fuse-overlayfs, which makes starting programs in containers slow"
-		c.Advice = "configure overlay2 if the kernel supports it (5.13 or newer, also rootless)"
+		c.Advice = "configure overlay2; a rootless engine needs kernel 5.13 or newer for it"
 	case "vfs":
 		c.Status, c.Finding = Warn, "vfs, which copies the whole image for every container"
-		c.Advice = "configure overlay2: each container of a batch would take gigabytes"
+		c.Advice = "configure overlay2; with vfs, each container of a batch takes gigabytes"
 	case "devicemapper", "aufs":
 		c.Status, c.Advice = Warn, "it is no longer maintained; configure overlay2"
 	}
@@ -176,7 +176,7 @@ func (e *checker) memory(d docker.Description) Check {
 	case e.Workers > fits:
 		return Check{
 			"workers", Warn, fmt.Sprintf("%s: their sandboxes may take %s each", text, units.BytesSize(float64(e.MemoryBytes))),
-			fmt.Sprintf("they seldom all do; -w %d is safe, and so is a lower -c environment.memory", fits),
+			fmt.Sprintf("this is seldom all used at once; to be safe, use -w %d or a lower -c environment.memory", fits),
 		}
 	case d.CPUs > 0 && e.Workers > 4*d.CPUs:
 		return Check{"workers", Warn, text, "commands may time out because of too few processors; use fewer workers"}

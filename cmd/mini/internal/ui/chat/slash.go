@@ -31,7 +31,7 @@ type slashCommand struct {
 	SlashCommand
 	action action
 	mode   Mode
-	typed  string // the text that the user typed, for actionUnknown
+	typed  string // the unknown command in lower case, for actionUnknown
 }
 
 // commands returns the slash commands in the order of the help.
@@ -59,7 +59,8 @@ func SlashCommands() []SlashCommand {
 	return all
 }
 
-// slashPattern matches known and unknown slash commands, but not paths or sentences.
+// slashPattern matches a slash and letters: a known or unknown command, but not a sentence or
+// a path of several elements.
 var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
 
 // parseSlash parses a text as a slash command. It returns false for other texts.
