@@ -132,7 +132,7 @@ func runStory(t *testing.T, file string) string {
 	run("git init -q . && git add -A && git commit -q --allow-empty -m begin")
 	var b strings.Builder
 	for command := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
-		out := strings.ReplaceAll(run(command), place.dir, placeholderDir)
+		out := strings.NewReplacer(place.dir, placeholderDir, place.temp, "/tmp").Replace(run(command))
 		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(out), "\n"), func(line string) bool { return omitted.MatchString(line) })
 		fmt.Fprintf(&b, "$ %s\n%s\n\n", strings.ReplaceAll(command, place.dir, placeholderDir), strings.TrimSpace(strings.Join(lines, "\n")))
 	}

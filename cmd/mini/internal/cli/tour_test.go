@@ -103,8 +103,9 @@ func tourCommands(t *testing.T) []string {
 
 // tourPlace is a folder with bin/mini, as in a clone of the project.
 type tourPlace struct {
-	dir string
-	env []string
+	dir  string
+	temp string // folder for temporary files
+	env  []string
 }
 
 func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace {
@@ -132,7 +133,7 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temp) }) // mini has removed its own files
-	p := tourPlace{dir: dir, env: []string{
+	p := tourPlace{dir: dir, temp: temp, env: []string{
 		"TMPDIR=" + temp,
 		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=", noRaceSleep,
 	}}
