@@ -126,9 +126,8 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 			t.Fatal(err)
 		}
 	}
-	// Its own, so that mini does not report what it removes of other tests; and
-	// short, because the paths of sockets are limited.
-	temp, err := os.MkdirTemp("", "tour")
+	// A folder of its own, so that mini does not report what it removes of other tests.
+	temp, err := os.MkdirTemp("", "tour") //nolint:usetesting // the paths of sockets have to be short
 	if err != nil {
 		t.Fatal(err)
 	}
