@@ -1,6 +1,6 @@
 // Package agent runs a language model on a task in a sandbox. It asks the model
-// for a command, runs the command, shows the model its output, and repeats
-// until the model submits or a limit is reached.
+// for a command, runs the command, shows the model the output, and repeats
+// until the attempt ends, for example with a submission or at a limit.
 //
 // The package depends on an environment and a model, both as interfaces. A
 // Recorder receives every record as it is made. The history is linear: messages
@@ -45,16 +45,17 @@ type Session struct {
 	Resume *ResumeState
 	// SummaryModel writes summaries (see Config.Compaction); nil means Model.
 	SummaryModel model.Model
-	// CheckBudget is called after a model call that does not count as a step,
-	// such as a summary. An error ends the attempt. nil means no budget.
+	// CheckBudget is called after a compaction, whose model call, if any, does
+	// not count as a step. An error ends the attempt. nil means no budget.
 	CheckBudget func() error
 	// ReserveCall is called before each step's model call. An error, such as
 	// ErrBudgetExhausted, ends the attempt. nil means no budget.
 	ReserveCall func() error
 	// Approver decides on each command before it runs; nil allows all commands.
 	Approver Approver
-	// Tools handles the mini-tool requests of commands; nil means no tools. It
-	// is used only where the sandbox supports tools (env.Info.Tools).
+	// Tools handles the mini-tool requests of commands; nil means no tools.
+	// Requests are handled only where the sandbox supports tools
+	// (env.Info.Tools).
 	Tools ToolServer
 	// User answers the questions of an interactive session; nil means there is
 	// no user.
@@ -70,7 +71,7 @@ type Session struct {
 	Events     *events.Bus
 	StartEvent events.RunStarted
 	// RecordTreeHashes records the hash of the working tree during model calls,
-	// so that a rebuilt sandbox can be compared with it.
+	// so that a rebuilt sandbox can be compared with these hashes.
 	RecordTreeHashes bool
 }
 
@@ -97,7 +98,7 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // handleStepError handles the errors that end a step but not the attempt. It
-// returns nil for them.
+// returns nil if the attempt continues.
 func (r *run) handleStepError(ctx context.Context, err error) error {
 	var feedback *Feedback
 	var submitted *Submitted
@@ -144,7 +145,8 @@ func (r *run) runActions(ctx context.Context, actions []protocol.Action) error {
 	return nil
 }
 
-// runAction runs one command and sends its result to the model.
+// runAction runs one command, if it is allowed, and reports the result to the
+// model or submits it.
 func (r *run) runAction(ctx context.Context, a protocol.Action) error {
 	if err := r.requestApproval(ctx, a); err != nil {
 		return err

@@ -20,7 +20,8 @@ type ApprovalRequest struct {
 	Command string
 	// Dir is the working directory in the sandbox.
 	Dir string
-	// Step is the number of model calls so far, Cost is their cost.
+	// Step is the number of steps so far. Cost is what the attempt has spent so
+	// far, including summaries and subagents.
 	Step int
 	Cost model.Cost
 	// FromChild reports that a subagent wants to run the command.

@@ -28,7 +28,7 @@ const (
 // Thresholds, as shares of the token limit. A compaction must save at least
 // minSaved, because it invalidates the provider's cache, and a summary costs
 // money. If more than elideStepsAbove is left after outputs are elided, the
-// oldest steps are elided until elideStepsTo is left.
+// oldest steps are elided until at most elideStepsTo is left.
 const (
 	minSaved        = 0.1
 	elideStepsAbove = 0.75
@@ -63,8 +63,8 @@ func (c Config) validateCompaction() error {
 }
 
 // compact shortens the conversation if the next prompt would exceed the token
-// limit. If the compacted prompt is still too long, it is sent anyway and the
-// outcome has a warning.
+// limit. If that is not worthwhile or the prompt is still too long, the prompt
+// is sent anyway and the outcome has a warning.
 func (r *run) compact(ctx context.Context) error {
 	if !r.cfg.compacts() {
 		return nil
@@ -116,8 +116,9 @@ func (r *run) warnOfLength(tokens int64) {
 		tokens, r.cfg.compactionTokens(), cmp.Or(r.cfg.CompactionKeep, DefaultCompactionKeep)))
 }
 
-// promptTokens estimates the length of the next prompt: the provider's count,
-// plus an estimate for the messages added since then.
+// promptTokens estimates the length of the next prompt in tokens: the
+// provider's count, plus an estimate for the messages added since then. Without
+// a count it estimates the whole prompt.
 func (r *run) promptTokens() int64 {
 	messages := r.history.Messages()
 	if n := r.counted.tokens(messages); n > 0 {

@@ -17,7 +17,7 @@ import (
 type compactor struct {
 	run      *run
 	blocks   []trajectories.Block
-	keepFrom int         // index of the first of the newest messages, which are kept
+	keepFrom int         // index of the first of the newest blocks, which are kept
 	scale    float64     // provider tokens per estimated token
 	stepOf   map[int]int // record ID of a message -> number of its step
 }
@@ -85,7 +85,8 @@ func (c *compactor) isPinned(b trajectories.Block) bool {
 	return b.Role == model.System
 }
 
-// segments returns the turns before keepFrom, split at the pinned blocks.
+// segments returns the turns before keepFrom, split at the turns with a pinned
+// block, which are left out.
 func (c *compactor) segments() [][]turn {
 	var segments [][]turn
 	joinLast := false // the next turn belongs to the last segment
@@ -162,8 +163,9 @@ func messagesOf(segment []turn) []model.Message {
 	return all
 }
 
-// elideOutputs replaces each old observation by a one-line note and, if that is
-// not enough, elides the oldest steps.
+// elideOutputs replaces each old observation that has images or is longer than
+// its note by the note, which has one line. If that is not enough, it elides
+// the oldest steps.
 func (c *compactor) elideOutputs() []trajectories.Replacement {
 	var replacements []trajectories.Replacement
 	for _, b := range c.blocks[:c.keepFrom] {

@@ -34,16 +34,17 @@ type Config struct {
 	// several.
 	ToolCalls string `yaml:"tool_calls" json:"tool_calls,omitempty"`
 
-	// PlainReply is how a reply with text but no command is handled: PlainReplyError
-	// (the default) treats it as a format error, PlainReplyEnd ends the attempt. It
-	// submits the working diff if Submission is SubmissionPatch and there is a
-	// repository, else nothing. A reply that is empty, cut off or has an
-	// invalid command is always a format error.
+	// PlainReply is how a reply with text but no command is handled:
+	// PlainReplyError (the default) treats it as a format error, PlainReplyEnd
+	// ends the attempt and submits the working diff if Submission is
+	// SubmissionPatch and there is a repository, else nothing. A reply that is
+	// empty, cut off or has an invalid command is always a format error.
 	PlainReply string `yaml:"plain_reply" json:"plain_reply,omitempty"`
 
-	// StepLimit bounds model calls, CostLimit US dollars, and WallTimeLimit
-	// seconds. Time spent waiting for the model's provider does not count. Zero
-	// means no limit.
+	// StepLimit bounds model calls, without those for summaries, CostLimit US
+	// dollars, and WallTimeLimit seconds. Steps and cost include those of
+	// subagents. Time spent waiting for the model's provider or the user does
+	// not count. Zero means no limit.
 	StepLimit     int     `yaml:"step_limit" json:"step_limit"`
 	CostLimit     float64 `yaml:"cost_limit" json:"cost_limit"`
 	WallTimeLimit float64 `yaml:"wall_time_limit_seconds" json:"wall_time_limit_seconds"`
@@ -61,11 +62,11 @@ type Config struct {
 	// Autosubmit submits the working diff when a limit ends the attempt.
 	Autosubmit bool `yaml:"autosubmit" json:"autosubmit"`
 	// Submission is how the text after the submit line is used. SubmissionPatch
-	// checks that it applies to the files at the start, and falls back to the
-	// working diff if it is empty or does not apply. SubmissionText (the
-	// default) takes it unchanged.
+	// checks that the text applies to the files at the start. If not, the model
+	// is told once. A text that is empty or still does not apply is replaced by
+	// the working diff. SubmissionText (the default) takes the text unchanged.
 	Submission string `yaml:"submission" json:"submission,omitempty"`
-	// SkipWorktree leaves the repository alone: no diff is taken.
+	// SkipWorktree does not open the repository: no diff is taken.
 	SkipWorktree bool `yaml:"-" json:"-"`
 	// PatchExclude are .gitignore patterns of new files to leave out of the
 	// working diff.
@@ -101,14 +102,15 @@ type Config struct {
 	// session's, .parts (each with .number, .first_step, .last_step and .text)
 	// and .max_chars.
 	SummaryTemplate string `yaml:"summary_template" json:"summary_template,omitempty"`
-	// SummaryMaxChars bounds each summary; 0 means DefaultSummaryMaxChars.
+	// SummaryMaxChars bounds each summary, in characters; 0 means
+	// DefaultSummaryMaxChars.
 	SummaryMaxChars int `yaml:"summary_max_chars" json:"summary_max_chars,omitempty"`
 	// TailTemplate is appended to each prompt and never becomes history. Its
 	// variables are the session's, .errors (the last failed commands, each with
 	// .step, .command, .returncode and .line) and those of a TailProvider, such
 	// as .goals. An empty template or a blank rendering appends nothing.
 	TailTemplate string `yaml:"tail_template" json:"tail_template,omitempty"`
-	// ContextWindow is the model's context window; zero means no check before the
+	// Window is the model's context window; zero means no check before the
 	// call.
 	Window ContextWindow `yaml:"-" json:"-"`
 	// Timeout bounds each command; zero means the environment's default.
@@ -129,16 +131,16 @@ const (
 
 // ObservationConfig bounds how much of a command's output the model is shown.
 type ObservationConfig struct {
-	// MaxChars is the length from which an output is shortened to its first
-	// HeadChars and last TailChars.
+	// MaxChars is the length, in characters, from which an output is shortened
+	// to its first HeadChars and last TailChars.
 	MaxChars  int `yaml:"max_chars" json:"max_chars"`
 	HeadChars int `yaml:"head_chars" json:"head_chars"`
 	TailChars int `yaml:"tail_chars" json:"tail_chars"`
 	// Keep selects what is shown of a long output. KeepEnds (the default) shows
 	// head and tail as above. KeepTail shows only the last lines, at most
 	// MaxLines lines and MaxBytes bytes. If the last line alone is longer than
-	// MaxBytes, it shows that line's last bytes. Zero means DefaultMaxLines or
-	// DefaultMaxBytes.
+	// MaxBytes, it shows that line's last bytes. A zero MaxLines or MaxBytes
+	// means DefaultMaxLines or DefaultMaxBytes.
 	Keep     string `yaml:"keep" json:"keep,omitempty"`
 	MaxLines int    `yaml:"max_lines" json:"max_lines,omitempty"`
 	MaxBytes int    `yaml:"max_bytes" json:"max_bytes,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// ImagesConfig configures which images the model is shown: those of the task, and
-// those that its commands request.
+// ImagesConfig configures which images the model is shown: those of the task,
+// and those that the model's commands request.
 type ImagesConfig struct {
 	// Marker is the prefix of an output line that names an image file in the
 	// sandbox, such as "MINI_IMAGE:". The model is shown that file. Empty
@@ -60,7 +60,8 @@ func (c Config) imageMarker() string {
 	return c.Images.Marker
 }
 
-// addTaskImages adds the task's images to its prompt.
+// addTaskImages adds the task's images to m, the task's prompt, and notes about
+// images that are left out.
 func (r *run) addTaskImages(ctx context.Context, m *model.Message) error {
 	refs, more := images.TaskRefs(r.Task.Instance)
 	if !r.cfg.Images.Supported {
@@ -95,7 +96,7 @@ func (r *run) addTaskImages(ctx context.Context, m *model.Message) error {
 }
 
 // addOutputImages adds the images that an output requests to the message with
-// the output. An error comes from the sandbox.
+// the output. An error comes from the sandbox or from the end of ctx.
 func (r *run) addOutputImages(ctx context.Context, m *model.Message, res env.Result) error {
 	if r.cfg.Images.Marker == "" {
 		return nil

@@ -7,8 +7,9 @@ import (
 )
 
 // Inbox delivers messages to an attempt while it works. The attempt reads them
-// before its next model call. An Inbox is for one session. Its methods are safe
-// for concurrent use and do not block; a nil Inbox is always empty.
+// before its next model call, follow-ups only after a submission. An Inbox is
+// for one session. Its methods are safe for concurrent use and do not block. A
+// nil Inbox delivers nothing, and nothing can be sent to it.
 type Inbox struct {
 	mu            sync.Mutex
 	steers        []string

@@ -77,7 +77,8 @@ func toValidUTF8(b []byte) string {
 }
 
 // exception describes how a command failed beyond its exit code: not run,
-// killed, or out of memory. It is empty for a command that ended normally.
+// killed, out of memory, or a submission that is too large. It is empty if
+// there is nothing to report.
 func exception(r env.Result, timeout time.Duration) string {
 	var msgs []string
 	switch {
@@ -113,7 +114,8 @@ func startsSubmission(output []byte) bool {
 	return ok
 }
 
-// processList lists the processes that a command left running.
+// processList lists the first five of the processes that a command left
+// running, and counts the others.
 func processList(list []env.Process) string {
 	const shown = 5
 	var names []string

@@ -25,7 +25,7 @@ const (
 // Observer receives the records and phases of an attempt as they happen. Tools
 // call it from their own goroutines. Its methods must return quickly.
 type Observer interface {
-	// Recorded is called with a record's data after it was appended.
+	// Recorded is called with a record's data after the record was appended.
 	Recorded(t trajectories.Type, data any)
 	// PhaseStarted is called at the start of a phase. command is the command to
 	// run, if any.

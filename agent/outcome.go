@@ -18,9 +18,9 @@ import (
 
 // Run works on one task until something ends the attempt, and returns the
 // outcome. It does not close the sandbox. Whatever ended the attempt, Run
-// records the working diff if the sandbox is still alive, then the outcome as
-// the last record. To stop an attempt in an orderly way, cancel ctx with cause
-// ErrInterrupted.
+// records the working diff if the repository was opened and the sandbox is
+// still alive, then the outcome as the last record. To stop an attempt in an
+// orderly way, cancel ctx with cause ErrInterrupted.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
 	r.times.SandboxStart = trajectories.Seconds(s.StartupTime)
@@ -53,8 +53,8 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	return out
 }
 
-// runAttempt runs the start-up command, opens the repository and runs the loop.
-// It recovers a panic as a *PanicError, so that other attempts continue.
+// runAttempt prepares the sandbox and runs the loop. It recovers a panic as a
+// *PanicError, so that other attempts continue.
 func (r *run) runAttempt(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -189,7 +189,8 @@ func providerClass(s model.Status) trajectories.Class {
 	return trajectories.Provider
 }
 
-// isSandboxAlive reports whether the sandbox can still run commands.
+// isSandboxAlive reports whether the sandbox can still run commands, judged by
+// the outcome.
 func isSandboxAlive(out *trajectories.Outcome) bool {
 	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
 }

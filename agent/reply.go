@@ -66,8 +66,8 @@ func (c Config) protocolName() string {
 	return c.Protocol
 }
 
-// parseReply records a reply and returns its actions. An invalid reply is a
-// format error; see accept.
+// parseReply records a reply and returns its actions. For an invalid reply it
+// returns an error; see accept.
 func (r *run) parseReply(reply model.Reply) ([]protocol.Action, error) {
 	parsed := r.protocol.Parse(reply, r.steps)
 	message := trajectories.Message{Message: parsed.Message, Cause: trajectories.CauseReply, Actions: parsed.Commands()}
@@ -78,7 +78,8 @@ func (r *run) parseReply(reply model.Reply) ([]protocol.Action, error) {
 }
 
 // accept returns the actions of a valid reply. For an invalid one it returns
-// the error that tells the model what is wrong.
+// the Feedback that tells the model what is wrong, or the error that ends the
+// attempt (see Config.PlainReply and MaxFormatErrors).
 func (r *run) accept(parsed protocol.ParsedReply, finish model.FinishReason) ([]protocol.Action, error) {
 	if parsed.Problem == "" {
 		r.formatErrors = 0
@@ -104,7 +105,8 @@ func isPlainReply(parsed protocol.ParsedReply, finish model.FinishReason) bool {
 }
 
 // submitPlainReply returns the error that ends an attempt with a plain reply.
-// The working diff is submitted if a patch is expected, else nothing.
+// The working diff is submitted if a patch is expected and there is a
+// repository, else nothing.
 func (r *run) submitPlainReply(text string) error {
 	s := &Submitted{Source: trajectories.SourceSubmitted, Reply: text}
 	if r.cfg.Submission == SubmissionPatch && r.tree.Base != "" {

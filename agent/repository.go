@@ -21,9 +21,9 @@ import (
 const diffTimeout = 2 * time.Minute
 
 // scrub removes everything outside the history of HEAD from the repository and
-// records the result. If anything is left, the attempt fails. If the repository
-// is in a folder of the user, it is left unchanged and the outcome has a
-// warning.
+// records the result. If the scrub fails or anything is left, the attempt
+// fails. If the repository is in a folder of the user, it is left unchanged and
+// the outcome has a warning.
 func (r *run) scrub(ctx context.Context) error {
 	if !r.cfg.Scrub {
 		return nil
@@ -84,7 +84,8 @@ func scrubRecord(r worktree.ScrubReport, err error) trajectories.Scrub {
 
 // openWorktree reads the state of the files, which diffs are taken against. In
 // a folder of the user, it records the state for later sessions, and after a
-// failure the attempt runs without a diff.
+// failure the attempt runs without a diff; elsewhere a failure ends the
+// attempt.
 func (r *run) openWorktree(ctx context.Context) error {
 	if r.cfg.SkipWorktree {
 		return nil
@@ -125,7 +126,7 @@ func hintFor(err error, fallback string) string {
 	return fallback
 }
 
-// causeOrErr returns the cause of ctx's end if it ended, else err.
+// causeOrErr returns the cause of ctx's end if ctx has ended, else err.
 func causeOrErr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -134,9 +135,10 @@ func causeOrErr(ctx context.Context, err error) error {
 }
 
 // submit returns the Submitted or Feedback for a submitted text. If a patch is
-// expected, the text counts if git apply accepts it on the files at the start.
-// The first rejected patch is sent back to the model; after that the working
-// diff is submitted. An empty text also submits the working diff.
+// expected and there is a repository, the text counts if git apply accepts it
+// on the files at the start, or if the check itself fails. The first rejected
+// patch is sent back to the model; instead of a further one, the working diff
+// is submitted. An empty text also submits the working diff.
 func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
 	r.submitAction = &a
 	unchanged := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
@@ -191,8 +193,10 @@ func (r *run) malformedPatch(a protocol.Action, gitErr string) *Feedback {
 }
 
 // addWorkingDiff records the working diff and adds it to the outcome: as the
-// submission if a limit ended the attempt or the agent submitted no patch, or
-// as the partial patch if the attempt does not count. It also converts a
+// submission if a limit ended the attempt and Config.Autosubmit is set, or if
+// the working diff is to be submitted; else as the partial patch if the attempt
+// ended without a submission. If a diff to submit cannot be taken, the outcome
+// becomes an error of the environment. addWorkingDiff also converts a
 // submission that is not UTF-8.
 func (r *run) addWorkingDiff(ctx context.Context, out *trajectories.Outcome) {
 	if r.tree == nil || !isSandboxAlive(out) {

@@ -43,9 +43,9 @@ type ResumeState struct {
 	// Imported reports that the records were imported from another agent.
 	Imported bool
 	// Steps, Usage and Cost count all calls, including discarded ones, because
-	// they were made. Calls inherited from the attempt that this one branches
-	// off from count as steps only. ActiveTime is the time that counts against
-	// the time limit.
+	// they were made. Calls for summaries are no steps. Calls inherited from
+	// the attempt that this one branches off from count as steps only.
+	// ActiveTime is the time that counts against the time limit.
 	Steps      int
 	Usage      model.Usage
 	Cost       model.Cost
@@ -76,8 +76,8 @@ type ResumeState struct {
 	Rebuild func(ctx context.Context, sandbox env.Environment, tree *worktree.Tree) error
 }
 
-// AddTo adds the earlier totals to the outcome of a session whose agent did not
-// start. A nil ResumeState adds nothing.
+// AddTo adds the earlier sessions to the outcome of a session: it sets Start,
+// Idle and Times, and adds the spending. A nil ResumeState changes nothing.
 func (s *ResumeState) AddTo(out *trajectories.Outcome) {
 	if s == nil {
 		return
@@ -220,8 +220,8 @@ type workPeriod struct {
 
 func (w *workPeriod) duration() time.Duration { return max(0, w.end.Sub(w.start)-w.waited) }
 
-// extend adds work of the given duration that ended at until. It waited for the
-// provider for part of that time.
+// extend adds work of the given duration that ended at until. waited is the
+// part of the duration spent waiting for the provider.
 func (w *workPeriod) extend(until time.Time, duration, waited trajectories.Seconds) {
 	if w.start.IsZero() {
 		w.start = until.Add(-max(0, time.Duration(duration)))
@@ -372,7 +372,7 @@ func (r *run) restoreCompactions(compactions []trajectories.RecordedCompaction, 
 }
 
 // lastUsage returns the usage of the call's last request, the one that was
-// answered.
+// answered; without recorded requests, that of the call.
 func lastUsage(c trajectories.Call) model.Usage {
 	n := len(c.Requests)
 	switch {

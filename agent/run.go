@@ -41,7 +41,7 @@ type run struct {
 	submitAction     *protocol.Action // the action of the last submission
 	imageCount       int              // images sent so far
 	imageBytes       int              // their total size
-	// tree is nil until the repository is opened.
+	// tree is nil until the repository is opened, and with SkipWorktree.
 	tree          *worktree.Tree
 	hashSchedule  hashSchedule
 	patchReturned bool   // a patch that does not apply was sent back to the model

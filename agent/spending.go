@@ -74,8 +74,7 @@ func (a *Attempt) ReserveCall() error {
 }
 
 // CheckBudget returns an error if this attempt or the run has reached a limit.
-// Subagents call it before a model call that is not a step, such as one for a
-// summary.
+// It is the Session.CheckBudget of subagents.
 func (a *Attempt) CheckBudget() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

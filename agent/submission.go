@@ -6,7 +6,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// SubmitMarkers mark a command's output as the submission if one of them is its
+// SubmitMarkers mark a command's output as a submission if one of them is its
 // first line. Older prompts of mini-swe-agent use the second one.
 var SubmitMarkers = []string{"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"}
 
@@ -15,9 +15,9 @@ const pythonSpace = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
 
 // ParseSubmission returns the text that a command submits; false if it submits
 // nothing. A command submits if its exit code is 0 and the first line of its
-// output, ignoring leading white space, is a marker. The submission is
-// everything after that line, unchanged. Truncated output is never a
-// submission.
+// output that is not blank, without white space at its ends, is a marker. The
+// submission is everything after that line, unchanged. Truncated output is
+// never a submission.
 func ParseSubmission(r env.Result) ([]byte, bool) {
 	if r.ExitCode != 0 || r.TimedOut || r.Truncated {
 		return nil, false

@@ -15,7 +15,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// maxQuoted bounds the text of one message in a summary prompt, in characters.
+// maxQuoted bounds each text quoted in a summary prompt, in characters, without
+// the note on what is left out.
 const maxQuoted = 4000
 
 // maxReason bounds the reason for a missing summary, in characters.
@@ -194,7 +195,8 @@ func splitParts(reply string, n int) ([]string, error) {
 }
 
 // extract lists the commands of a segment with their exit codes and last lines
-// of output. It needs no model.
+// of output. It has at most as many characters as a summary, and leaves out the
+// earliest commands first. It needs no model.
 func (c *compactor) extract(segment []turn) string {
 	limit := c.run.cfg.summaryMaxChars()
 	var prefix string

@@ -51,7 +51,7 @@ type ToolRequest struct {
 }
 
 // ToolResponse is the response to a mini-tool request. Details is recorded
-// beside it, as JSON; nil means none.
+// beside the response, as JSON; nil means none.
 type ToolResponse struct {
 	env.ToolResponse
 	Details any
@@ -81,9 +81,9 @@ func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, er
 	return a.run.record(t, data)
 }
 
-// Limits on all mini-tool requests of one command. Each request is recorded and
-// its time does not count, so a loop would otherwise fill the disk and never
-// time out.
+// Limits on all mini-tool requests of one command. Each request is recorded,
+// and the time of requests does not count, so a loop would otherwise fill the
+// disk and never time out.
 const (
 	maxToolCalls = 1000
 	maxToolBytes = 16 << 20 // bytes of requests and responses
@@ -96,7 +96,8 @@ type toolUsage struct {
 	recordErr   error // first error of recording a request
 }
 
-// admit counts a request and reports whether it is within the limits.
+// admit counts a request and reports whether the command's requests are still
+// within the limits.
 func (u *toolUsage) admit(req env.ToolRequest) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -176,8 +177,8 @@ func (r *run) prepareTools(ctx context.Context) error {
 	return nil
 }
 
-// capabilityValues returns capabilities as template values. It joins the lines
-// of each description.
+// capabilityValues returns capabilities as template values. It puts each
+// description on one line, with one space between words.
 func capabilityValues(all []Capability) []map[string]any {
 	list := make([]map[string]any, len(all))
 	for i, a := range all {

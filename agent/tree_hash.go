@@ -27,8 +27,8 @@ const maxBackoff = 31
 var errAnswered = errors.New("the model has answered")
 
 // startTreeHash starts hashing the working tree. The caller calls the returned
-// function when the model has answered. It returns the hash, or "" if hashing
-// has not finished by then.
+// function when the model has answered. That function returns the hash, or ""
+// if there is none by then.
 func (r *run) startTreeHash(ctx context.Context) func() string {
 	none := func() string { return "" }
 	if !r.RecordTreeHashes || r.tree == nil || r.tree.Base == "" || r.hashSchedule.processesLeft {

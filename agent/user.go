@@ -33,7 +33,8 @@ type User interface {
 type Limits = trajectories.Limits
 
 // checkInbox handles the user's interruptions, steering messages and commands
-// before a model call. It returns them as *Feedback.
+// before a model call. It returns them as *Feedback, or as *Submitted if the
+// user's command submits; nil if there are none.
 func (r *run) checkInbox(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -56,8 +57,8 @@ func (r *run) checkInbox(ctx context.Context) error {
 	return r.runUserCommand(ctx, command)
 }
 
-// readInbox returns the messages of the inbox as Feedback and empties the
-// inbox; nil if there are none.
+// readInbox removes the interruptions and steering messages from the inbox and
+// returns them as Feedback; nil if there are none. Follow-ups stay.
 func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
 	f := &Feedback{Reason: "UserInterruption"}
 	interruptions, steers := r.Inbox.drain()

@@ -14,8 +14,8 @@ import (
 )
 
 // check checks a layer against the type of Config: every key must exist and every value
-// must have the right type. It reports all errors and removes invalid settings from the
-// layer, so that the other settings can be validated.
+// must have the right type. It reports the errors, see maxErrors, and removes invalid
+// settings from the layer, so that the other settings can be validated.
 func (l Layer) check() error {
 	if l.root == nil {
 		return nil
@@ -120,8 +120,8 @@ func itemOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// maxErrors limits the errors per section. A file with more errors is probably not a
-// configuration.
+// maxErrors is the number of errors after which the check of a section stops. A file with
+// more errors is probably not a configuration.
 const maxErrors = 50
 
 // clipKey shortens a key for a message.
@@ -173,8 +173,8 @@ func orFile(path string) string {
 	return path
 }
 
-// checkItems checks each item of a list against a type. It empties invalid items instead
-// of removing them, so that the other items keep their indexes.
+// checkItems checks each item of a list against a type. It replaces an item that is not a
+// mapping by an empty one instead of removing it, so that the other items keep their indexes.
 func (l Layer) checkItems(n *yaml.Node, t reflect.Type, path string) []error {
 	var errs []error
 	for i, item := range n.Content {

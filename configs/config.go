@@ -110,8 +110,9 @@ type Environment struct {
 	// Image overrides the instance's image.
 	Image string `yaml:"image" json:"image,omitempty"`
 	Dir   string `yaml:"cwd" json:"cwd"`
-	// Env is set for every command. ForwardEnv lists the only variables that are passed
-	// on from the host.
+	// Env is set for every command. ForwardEnv lists the variables that are passed on from
+	// the host. Containers get no others; bubblewrap passes on a few (PATH, LANG), and the
+	// local environment most, but no secrets, unless CleanEnv is set.
 	Env        map[string]string `yaml:"env" json:"env,omitempty"`
 	ForwardEnv []string          `yaml:"forward_env" json:"forward_env,omitempty"`
 	// Timeout limits one command, in seconds.
@@ -129,7 +130,7 @@ type Environment struct {
 	// PullTimeout is how long a pull may make no progress, in seconds.
 	PullTimeout float64 `yaml:"pull_timeout" json:"pull_timeout"`
 	// Network is "none", "bridge", "host", the name of a network, or "container:NAME" to
-	// share another container's. The prompt tells the model if it is "none".
+	// share another container's. The prompt tells the model if Network is "none".
 	Network string `yaml:"network" json:"network,omitempty"`
 	// Memory and ShmSize are sizes like "4g" or "512m". Files in /dev/shm count as
 	// memory; its default size is 64m, or a quarter of Memory if that is less.
@@ -181,8 +182,8 @@ type Run struct {
 	// fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
 	// TotalCostLimit limits the cost in US dollars, and TotalCallLimit the model calls, of
-	// all attempts in a run folder; 0 means no limit. Running attempts then end as
-	// interrupted, and are repeated when the limit is raised.
+	// all attempts in a run folder; 0 means no limit. At a limit, running attempts end as
+	// interrupted; they are repeated when the limit is raised.
 	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
 	TotalCallLimit int     `yaml:"total_calls" json:"total_calls,omitempty"`
 	// MaxProviderFailures stops the run after so many consecutive instances failed

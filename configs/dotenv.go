@@ -23,7 +23,7 @@ import (
 // key, but no address for other keys (see ModelKey). From both files mini reads
 // only the variables of providers, for example neither PATH nor HTTPS_PROXY.
 
-// maxDotenv is the maximum size of a .env file, in bytes.
+// maxDotenv is how much of a .env file is read, in bytes.
 const maxDotenv = 1 << 20
 
 // ProviderVariable matches the variables that mini reads from .env files.
@@ -124,8 +124,9 @@ func setMissing(values map[string]string) error {
 	return nil
 }
 
-// readDotenv returns the provider variables of a file. It ignores a missing file,
-// and one with invalid syntax that does not seem to contain a provider variable.
+// readDotenv returns the provider variables of a file that are not empty. It ignores a
+// path that is not a regular file, and a file with invalid syntax that does not seem to
+// contain a provider variable.
 func readDotenv(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

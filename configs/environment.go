@@ -69,8 +69,8 @@ type Ulimit struct {
 	Soft, Hard int64
 }
 
-// ParseUlimit parses "1024" (both limits), "1024:4096", "-1" or "unlimited". It does
-// not check the name or the values.
+// ParseUlimit parses "1024" (both limits), "1024:4096", "-1" or "unlimited". It checks
+// only that the limits are integers of at least -1.
 func ParseUlimit(name, s string) (Ulimit, error) {
 	soft, hard, both := strings.Cut(s, ":")
 	if !both {
@@ -99,8 +99,8 @@ type Mount struct {
 	ReadWrite      bool
 }
 
-// ParseMount parses HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. It does not
-// check the paths.
+// ParseMount parses HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. It checks
+// only that the paths are not empty.
 func ParseMount(s string) (Mount, error) {
 	errFormat := fmt.Errorf("%.100q is not a mount; write HOST:CONTAINER, or HOST:CONTAINER:rw to let commands write there", s)
 	var m Mount

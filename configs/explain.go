@@ -187,7 +187,8 @@ func addComment(leaf *yaml.Node, text string) {
 	}
 }
 
-// oneLine replaces line breaks, which file names may contain, so that s is a valid comment.
+// oneLine replaces unprintable characters, such as line breaks in file names, so that s is
+// a valid comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

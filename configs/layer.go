@@ -28,7 +28,8 @@ var builtinFS embed.FS
 
 // Layer is one source of settings, read and checked on its own.
 type Layer struct {
-	// Name is the path of a file, or the flag as typed.
+	// Name is the path of a file, "shipped:" and a built-in file, or a flag or variable as
+	// shown in messages.
 	Name     string
 	root     *yaml.Node // a mapping; nil when empty
 	hasLines bool       // errors include line numbers
@@ -45,7 +46,7 @@ func ReadBuiltin(name string) (Layer, error) {
 }
 
 // ReadFile reads a YAML file. Paths of prompt files are relative to its directory. If
-// the file has errors, the layer contains the valid settings.
+// settings are invalid, the layer contains the others.
 func ReadFile(path string) (Layer, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the path is the user's own
 	if errors.Is(err, os.ErrNotExist) {
@@ -69,7 +70,7 @@ func reason(err error) string {
 }
 
 // ParseSetting returns a layer with one value, given by its dotted key. The value is
-// JSON, or else a string.
+// JSON, a list or mapping in YAML, or else a string.
 func ParseSetting(name, key, value string) (Layer, error) {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	// Parse JSON as such and all else as a string. A list may be YAML, because a shell
@@ -137,7 +138,7 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 	return checkLayer(Layer{Name: name, root: root, hasLines: true}, dir)
 }
 
-// maxNodes limits the size of a file after aliases are resolved.
+// maxNodes limits the number of YAML nodes of a file after aliases are resolved.
 const maxNodes = 100_000
 
 // resolveAliases returns a copy of n with each alias replaced by a copy of its node.
@@ -173,7 +174,8 @@ func checkLayer(l Layer, dir string) (Layer, error) {
 // whitelistKey is a key that mini-swe-agent has in its section "agent".
 const whitelistKey = "whitelist_actions"
 
-// moveWhitelist moves the whitelist to the section "policy".
+// moveWhitelist moves the whitelist to the section "policy". It fails if that section has
+// one, too, or is not a mapping.
 func (l Layer) moveWhitelist() error {
 	agent, policy := child(l.root, "agent"), child(l.root, "policy")
 	list := child(agent, whitelistKey)
@@ -195,7 +197,7 @@ func (l Layer) moveWhitelist() error {
 }
 
 // readPrompts replaces {file: PATH} as the value of a template by the content of the
-// file.
+// file. PATH is relative to dir.
 func (l Layer) readPrompts(dir string) []error {
 	var errs []error
 	agent := child(l.root, "agent")

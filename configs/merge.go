@@ -91,8 +91,8 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 	}
 }
 
-// recordItems records the origins of the keys in a list's items, and removes the origins
-// of the list that it replaces.
+// recordItems records the origins of the keys in a list's items. It first removes the
+// origins of the items of the list that this list replaces.
 func (r *Resolved) recordItems(key string, list *yaml.Node, l Layer) {
 	if list.Kind != yaml.SequenceNode {
 		return

@@ -46,7 +46,8 @@ type Profile struct {
 }
 
 // Profiles lists the profiles in dirs and the built-in ones, sorted by name. Of several
-// profiles with the same name, it lists the first. A missing directory is not an error.
+// profiles with the same name, it lists the one in the first of dirs, or the built-in one
+// if dirs have none. A missing directory is not an error.
 func Profiles(dirs ...string) ([]Profile, error) {
 	byName := map[string]Profile{}
 	add := func(p Profile, text []byte) {
@@ -88,7 +89,7 @@ func Profiles(dirs ...string) ([]Profile, error) {
 }
 
 // ReadProfile reads a profile by name, from dirs or the built-in ones, or by path: an
-// argument with a slash or the extension .yaml is a path.
+// argument with a slash or the extension .yaml or .yml is a path.
 func ReadProfile(name string, dirs ...string) (Layer, error) {
 	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{profileExt, ".yml"}, filepath.Ext(name)) {
 		l, err := ReadFile(name)

@@ -19,13 +19,13 @@ type Route struct {
 	Kind string `yaml:"kind" json:"kind"`
 	// Seed is the random seed of the roulette. Each instance has its own sequence.
 	Seed uint64 `yaml:"seed" json:"seed,omitempty"`
-	// Sequence is the order of an interleave: indexes of ModelConfigs, as a sequence that
+	// Sequence is the order of an interleave: indexes of Models, as a sequence that
 	// repeats. Empty means each model in turn.
 	Sequence []int `yaml:"sequence" json:"sequence,omitempty"`
 	// On lists the error statuses after which a fallback uses the next model; empty means
 	// all errors of a provider. Transient errors are retried first.
 	On []string `yaml:"on" json:"on,omitempty"`
-	// ModelConfigs override the settings of the section model.
+	// Models override the settings of the section model, one entry for each model.
 	Models []Override `yaml:"models" json:"models,omitempty"`
 }
 
@@ -57,8 +57,9 @@ func KeyEnv(class string) string {
 	return "OPENAI_API_KEY"
 }
 
-// RouteConfigs returns a configuration for each model of a route, in order. Its section
-// model has the settings of that model and no route. Without a route it returns r.
+// RouteConfigs returns a configuration for each model of a route, in order. The section
+// model of each has the settings of that model and no route. Without a route, RouteConfigs
+// returns only r.
 func (r *Resolved) RouteConfigs() []*Resolved {
 	if r.Model.Route.Kind == "" {
 		return []*Resolved{r}

@@ -45,7 +45,7 @@ func settings(t reflect.Type) func(yield func(string, reflect.Type) bool) {
 	}
 }
 
-// fieldsOf maps the yaml names of a struct to their types.
+// fieldsOf maps the yaml names of a struct's fields to the types of the fields.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for name, field := range settings(t) {

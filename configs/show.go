@@ -10,8 +10,8 @@ import (
 // RedactedValue replaces a value that is not shown.
 const RedactedValue = "(not shown)"
 
-// Redacted returns the configuration without the values of environment variables whose
-// names suggest a secret. Only redacted configurations may be written to files.
+// Redacted returns the configuration with RedactedValue for the values in environment.env
+// whose names suggest a secret. Only redacted configurations may be written to files.
 func (c Config) Redacted() Config {
 	c.Environment.Env = redact(c.Environment.Env)
 	return c

@@ -36,8 +36,8 @@ func (r *Resolved) validateSkills() []error {
 	return errs
 }
 
-// SkillPaths returns skills.paths as absolute paths: ~ is the user's home directory,
-// and other paths are relative to the file that sets them.
+// SkillPaths returns skills.paths with the user's home directory for ~. It puts the
+// directory of the file that sets them before relative paths; those of a flag are unchanged.
 func (r *Resolved) SkillPaths() []string {
 	var paths []string
 	o, _ := r.Origin("skills.paths")

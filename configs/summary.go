@@ -4,7 +4,7 @@ package configs
 const summaryKey = "model.summary"
 
 // SummaryConfig returns a configuration whose section model has the settings of the
-// model that writes summaries, or nil if model.summary is empty.
+// model that writes summaries, or nil if model.summary is empty or invalid.
 func (r *Resolved) SummaryConfig() *Resolved {
 	if len(r.Model.Summary) == 0 {
 		return nil

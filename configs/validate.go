@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Names of classes. The packages model/open and env/open create them.
+// Names of the classes of models and environments that model/open and env/open create.
 var (
 	ModelClasses       = []string{"openai", "anthropic", "scripted"}
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
@@ -274,7 +274,7 @@ func ParseSize(s string) (int64, error) {
 	return n, err
 }
 
-// positiveSeconds returns an error unless n is a positive number of seconds.
+// positiveSeconds returns an error unless n is a positive number, at most maxSeconds.
 func (r *Resolved) positiveSeconds(key string, n float64) []error {
 	if !(n > 0) || n > maxSeconds {
 		return []error{r.errorf(key, "%v is not a number of seconds between 0 and %d", n, int(maxSeconds))}

@@ -147,7 +147,7 @@ func urlProblem(text string) string {
 	return ""
 }
 
-// longWord matches long sequences of letters and digits.
+// longWord matches sequences of at least 20 letters, digits and underscores.
 var longWord = lazyregexp.New(`[A-Za-z0-9_]{20,}`)
 
 // looksRandom reports whether a value contains a long mix of letters and digits, like an

@@ -14,8 +14,8 @@ var metadataFiles = []string{"dataset_info.json", "dataset_infos.json", "dataset
 var extensions = []string{".parquet", ".jsonl", ".json"}
 
 // IsDataFile reports whether a slash-separated name is that of a data file: .parquet,
-// .jsonl or .json, optionally followed by .gz. Hidden files and metadata such as
-// dataset_info.json are not.
+// .jsonl or .json, optionally followed by .gz. Hidden files, files in hidden directories and
+// metadata such as dataset_info.json are not.
 func IsDataFile(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if isHidden(part) {
@@ -27,9 +27,9 @@ func IsDataFile(name string) bool {
 
 // RemoveDuplicates removes files that contain the same rows in another format, for example
 // test.jsonl next to test-00000-of-00001.parquet. Files are duplicates if they have the
-// same directory and name, apart from shard numbers and extension. RemoveDuplicates keeps
-// parquet before JSON lines before JSON, and shards that exist only in another format. It
-// keeps all other files; Load reports an id that occurs twice.
+// same directory and name, apart from shard numbers and extension. RemoveDuplicates prefers
+// parquet, then JSON lines, then JSON, but keeps shards that exist only in another format. It
+// keeps all files without duplicates; Load reports an id that occurs twice.
 func RemoveDuplicates(names []string) []string {
 	names = preferred(names)
 	best := map[string]string{} // key -> best extension

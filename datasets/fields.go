@@ -7,7 +7,7 @@ import (
 )
 
 // Fields returns the columns of the row for templates, by name. FAIL_TO_PASS and
-// PASS_TO_PASS are lists, even if the row has them as JSON strings.
+// PASS_TO_PASS are lists, even if the row has them as JSON strings. "image" is ImageName.
 func (in Instance) Fields() map[string]any {
 	fields := map[string]any{}
 	for name, raw := range in.Row {

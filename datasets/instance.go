@@ -46,8 +46,9 @@ func (in Instance) ImageName() string {
 	return OfficialImage(in.ID)
 }
 
-// OfficialImage returns the name of the official prebuilt image of an instance. "__" is
-// written "_1776_", because a Docker Hub name cannot contain two consecutive underscores.
+// OfficialImage returns the name of the official prebuilt image of an instance, in lower
+// case. "__" is written "_1776_", because a Docker Hub name cannot contain two consecutive
+// underscores.
 func OfficialImage(id string) string {
 	name := strings.ReplaceAll(id, "__", "_1776_")
 	return strings.ToLower("swebench/sweb.eval.x86_64." + name + ":latest")

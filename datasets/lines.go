@@ -13,16 +13,17 @@ import (
 // maxRow limits one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
 
-// maxSpace limits white space between rows, in bytes: gzip compresses 20 GB of white space
-// to a small file.
+// maxSpace limits the white space before the first row, and in successive blank lines between
+// rows, in bytes: gzip compresses 20 GB of white space to a small file.
 const maxSpace = 1 << 20
 
 var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
-// eachRow calls f with every row of a JSON text, numbered from 1. The bytes are valid only
-// during the call. eachRow detects the format, lines or a list, from the first byte, since
-// file extensions are often wrong. Its errors contain the row but not the file. An error
-// of f ends the loop and is returned unchanged.
+// eachRow calls f with every row of a JSON text, numbered from 1; blank lines between rows
+// are numbered too. The bytes are valid only during the call. eachRow detects the format,
+// lines or a list, from the first byte, since file extensions are often wrong. Its errors
+// contain the row, if they are about one, but not the file. An error of f ends the loop and
+// is returned unchanged.
 func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) error) error {
 	first, err := skipSpace(ctx, r)
 	switch {
@@ -127,7 +128,8 @@ func eachItem(ctx context.Context, r io.Reader, f func(int, []byte) error) error
 	return nil
 }
 
-// skipSpace skips white space and a byte order mark, and returns the next byte.
+// skipSpace skips a byte order mark, then white space, and returns the next byte without
+// consuming it.
 func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
 		_, _ = r.Discard(3) // just peeked

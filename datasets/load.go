@@ -14,8 +14,8 @@ type Set struct {
 	Instances []Instance   // in the order of the selection
 }
 
-// ErrData is wrapped by every error about a dataset or its selection. The text of such an
-// error contains the file and the row.
+// ErrData is wrapped by the errors about the files and rows of a dataset or its selection.
+// Their text contains the file and the row, where there are any.
 var ErrData = errors.New("dataset")
 
 type dataError struct{ text string }
@@ -23,11 +23,12 @@ type dataError struct{ text string }
 func (e *dataError) Error() string { return e.text }
 func (e *dataError) Unwrap() error { return ErrData }
 
-// Load reads the selected rows of all sources. It keeps only the selected rows in memory:
-// it reads each source once for the ids and once for these rows.
+// Load reads the selected rows of all sources. Of the other rows it keeps only the ids in
+// memory: it reads each source once for the ids and, if the source has selected rows, again
+// for these.
 //
-// Rows are in the order in which their ids first appear. A row that several sources have
-// is merged; a column with different values is an error (see merge).
+// The selection applies to the ids in the order in which they first appear. A row that
+// several sources have is merged; a column with different values is an error (see merge).
 func Load(ctx context.Context, sources []Source, sel Selection) (Set, error) {
 	var set Set
 	var all []string

@@ -9,8 +9,9 @@ import (
 )
 
 // merge merges two rows with the same id. Columns in both rows must be equal as JSON: the
-// order of keys and the notation of numbers do not matter, null equals a missing column,
-// and a list of tests equals a string with the list as JSON.
+// order of keys and the notation of numbers do not matter, null equals a missing column, a
+// list of tests equals a string with the list as JSON, and a version that is a number equals
+// the same text as a string.
 func merge(a, b sourceRow) (sourceRow, error) {
 	row := maps.Clone(a.Row)
 	var differ []string
@@ -85,7 +86,7 @@ func sameValue(a, b any) bool {
 }
 
 // sameNumber compares numbers with different notations, for example 1.50e1 and 15. It
-// distinguishes integers that are equal only as float64.
+// distinguishes 64-bit integers that are equal only as float64.
 func sameNumber(a, b json.Number) bool {
 	if a == b {
 		return true

@@ -72,8 +72,8 @@ func (sh *shard) errorf(format string, args ...any) error {
 	return &dataError{sh.label + ": " + fmt.Sprintf(format, args...)}
 }
 
-// wrapError converts an error of reading rows. It returns errors with a complete message,
-// and the cause of ctx, unchanged.
+// wrapError adds the file to an error of reading rows. It returns errStop, and errors that
+// wrap ErrData and so have a complete message, unchanged.
 func (sh *shard) wrapError(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errStop), errors.Is(err, ErrData):
@@ -147,8 +147,8 @@ func (sh *shard) kind() (fileKind, error) {
 	return kindJSON, nil
 }
 
-// jsonReader returns a reader of the JSON text. It copies the bytes that it reads from the
-// file to tee.
+// jsonReader returns a reader of the JSON text, which also writes to tee the bytes that it
+// reads from the file, compressed or not.
 func (sh *shard) jsonReader(kind fileKind, tee io.Writer) (*bufio.Reader, error) {
 	r := io.TeeReader(sh.reader(), tee)
 	if kind == kindGzip {

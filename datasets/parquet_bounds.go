@@ -117,7 +117,7 @@ func (t *table) checkRows(ctx context.Context, group int) error {
 }
 
 // checkPages checks the page headers of a column in a row group against the limits, and
-// returns the size of the largest page.
+// returns the uncompressed size of the largest page, in bytes.
 func (t *table) checkPages(ctx context.Context, group, column int) (largest int64, err error) {
 	var chunk *format.ColumnMetaData
 	if err := recoverPanic(func() error {
@@ -159,7 +159,8 @@ func (t *table) checkPages(ctx context.Context, group, column int) (largest int6
 	return largest, nil
 }
 
-// checkPage checks the sizes in a page header; left is the number of remaining bytes.
+// checkPage checks the sizes in a page header; left is how many bytes of the column chunk
+// follow the header.
 func checkPage(h *format.PageHeader, left int64) error {
 	v2 := h.DataPageHeaderV2.V
 	values := max(h.DataPageHeader.V.NumValues, v2.NumValues, h.DictionaryPageHeader.V.NumValues)

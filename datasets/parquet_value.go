@@ -119,7 +119,7 @@ func finiteOrNil[F float32 | float64](f F) any {
 	return f
 }
 
-// integerOrTime returns a number, or a time that is stored as a number. Times have the
+// integerOrTime returns a number, or a time that is stored as a number. Timestamps have the
 // form of the Hugging Face hub: 2024-05-06T07:08:09.000010, followed by Z if the column
 // is adjusted to UTC.
 func integerOrTime(meaning format.LogicalTypeValue, n int64, unsigned uint64) any {
@@ -139,7 +139,7 @@ func integerOrTime(meaning format.LogicalTypeValue, n int64, unsigned uint64) an
 	return n
 }
 
-// sinceEpoch returns the time n units after 1970.
+// sinceEpoch returns the time n units after the start of 1970 (UTC).
 func sinceEpoch(n int64, unit format.TimeUnit) time.Time {
 	switch unit.Value.(type) {
 	case *format.MilliSeconds:
@@ -168,7 +168,8 @@ func formatTime(t time.Time, utc bool) string {
 	return s
 }
 
-// fraction returns six digits, or nine if necessary.
+// fraction returns the fraction of the second: a dot and six digits, or nine if necessary; ""
+// if it is 0.
 func fraction(t time.Time) string {
 	switch n := t.Nanosecond(); {
 	case n == 0:

@@ -149,11 +149,11 @@ func jsonError(err error) error {
 	return err
 }
 
-// maxID leaves room for suffixes of file names.
+// maxID is the longest id, in bytes. It leaves room for suffixes of file names.
 const maxID = 200
 
-// CheckID rejects ids that are invalid or unsafe as the name of a directory. Datasets are
-// untrusted.
+// CheckID rejects ids that are invalid, unsafe as the name of a directory, or the name of a
+// file or directory of the run (see names.go). Datasets are untrusted.
 func CheckID(id string) error {
 	invalid := func(why string) error { return fmt.Errorf("instance_id %.100q %s", id, why) }
 	switch {

@@ -69,7 +69,7 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 	return selected, nil
 }
 
-// suggestID returns a hint for an unknown id: a similar one, or else the first.
+// suggestID returns a hint for an unknown id: a similar id, or else the first id.
 func suggestID(typed string, ids []string) string {
 	if closest := ClosestIDs(typed, ids, 1); len(closest) > 0 {
 		return fmt.Sprintf("; did you mean %s?", closest[0])

@@ -23,7 +23,7 @@ type Source struct {
 	// SourceInfo.SHA256. If nil, messages use the paths, and SHA256 their last elements.
 	Names []string
 	// SHA256 are the checksums that Files had after their download, in hex; nil or "" if
-	// unknown. If a file has changed, Load fails and suggests Hint, a command that
+	// unknown. If a file has changed, Load fails and suggests FetchCommand, a command that
 	// downloads the file again.
 	SHA256       []string
 	FetchCommand string
@@ -35,14 +35,15 @@ type Source struct {
 // Embedded returns a dataset in memory, as JSON lines or a JSON list.
 func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
 
-// maxFiles limits how many files Local looks at in a directory, in case the user typed
-// "/" by mistake.
+// maxFiles limits how many files and directories Local visits below a directory, in case
+// the user typed "/" by mistake.
 const maxFiles = 20_000
 
 // Local returns the dataset in a file, a pipe, or a directory of shards, which is
 // searched recursively. The extensions are .parquet, .jsonl (one row per line) and .json
-// (a list of rows), optionally followed by .gz. Hidden files and files with other
-// extensions are ignored. Stdin, a pipe and an open file descriptor need no extension.
+// (a list of rows), optionally followed by .gz. In a directory, hidden files, metadata and
+// files with other extensions are ignored. Stdin, a pipe and an open file descriptor need no
+// extension.
 //
 // If the file names contain splits (see Splits), split selects one; empty means "test",
 // or the only one. Local does not read rows. Its errors wrap ErrData.
@@ -178,7 +179,8 @@ func (s Source) sumName(i int) string {
 	return path.Base(filepath.ToSlash(s.Files[i]))
 }
 
-// printable shortens a long name for messages, and quotes one with unprintable characters.
+// printable shortens a name of more than 200 bytes for messages, and quotes a name with
+// unprintable characters.
 func printable(name string) string {
 	const maxLen = 200
 	if len(name) > maxLen {

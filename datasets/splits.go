@@ -24,7 +24,8 @@ import (
 //	test.jsonl, lite-test.jsonl.gz        a word that is known as a split
 //	test/0000.parquet, default/test/0000.parquet   the split as a folder
 //
-// A split keeps the name in the file names: "dev" is not renamed to "validation".
+// A split keeps its name in the file names, a known word in lower case: "dev" is not renamed
+// to "validation".
 func Splits(names []string) map[string][]string {
 	splits := map[string][]string{}
 	for _, name := range names {
@@ -40,8 +41,8 @@ func Splits(names []string) map[string][]string {
 	return splits
 }
 
-// PickSplit returns the wanted split, or "test", or the only one. The error lists the
-// splits and wraps ErrData.
+// PickSplit returns wanted, or if that is empty, "test" or else the only split. The error
+// lists the splits and wraps ErrData.
 func PickSplit(splits map[string][]string, wanted string) (string, error) {
 	names := slices.Sorted(maps.Keys(splits))
 	name := cmp.Or(wanted, "test")
@@ -123,7 +124,7 @@ func splitOf(name string) string {
 	return ""
 }
 
-// splitWord returns the last word of text that names a split.
+// splitWord returns the last word of text that names a split, in lower case; "" if none.
 func splitWord(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, w := range slices.Backward(words) {
@@ -156,7 +157,8 @@ func CompareNatural(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// digitRun returns the longest prefix of s that consists only of digits, or of none.
+// digitRun returns the longest prefix of s with only digits or without any digit; s must not
+// be empty.
 func digitRun(s string) string {
 	n := 1
 	for n < len(s) && isDigit(s[n]) == isDigit(s[0]) {

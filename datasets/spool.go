@@ -124,7 +124,7 @@ func (c *ctxReader) Read(p []byte) (int, error) {
 // Stdin is the name of standard input for Local.
 const Stdin = "-"
 
-// stdinPath is the name of standard input in messages.
+// stdinPath is the path of standard input in Source.Files and in messages.
 const stdinPath = "/dev/stdin"
 
 // IsStdin reports whether a name means standard input.

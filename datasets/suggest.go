@@ -10,7 +10,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxQuery limits the length of an id to suggest others for, in bytes.
+// maxQuery limits the length of the ids whose edit distance is computed, in bytes.
 const maxQuery = 200
 
 // ClosestIDs returns at most limit ids that are similar to typed, an id that does not

@@ -24,7 +24,7 @@ import (
 // error: the agent sees it and continues. An error means that the sandbox failed (see
 // Error), that Command.Sink failed (see ErrSink), or that ctx ended. When ctx ends
 // while a command runs, Execute kills every process that the command started and
-// returns the partial Result with the context's cause.
+// returns the partial Result with an error that wraps the context's cause.
 //
 // Methods are safe for concurrent use, but commands run one at a time: a second
 // Execute waits for the first.
@@ -44,7 +44,7 @@ type Environment interface {
 // for a running command, as Execute does.
 type Files interface {
 	// Put unpacks a tar stream into dir, an absolute path, and creates dir if it does
-	// not exist. Existing files are replaced, symbolic links in the path are not
+	// not exist. Existing files are replaced, symbolic links below dir are not
 	// followed, and the new files belong to the user that commands run as.
 	Put(ctx context.Context, dir string, tree io.Reader) error
 	// Get writes path as a tar stream: a file under its base name, a directory under
@@ -54,7 +54,7 @@ type Files interface {
 }
 
 // AsFiles returns e as Files, or the first environment in its chain of Unwrap()
-// Environment methods that implements Files.
+// Environment methods that implements Files. ok is false if there is none.
 func AsFiles(e Environment) (f Files, ok bool) {
 	for {
 		if f, ok = e.(Files); ok {
@@ -81,8 +81,8 @@ const (
 	// are raised to it, because a head and a tail of a few bytes could not hold even
 	// one character.
 	MinOutputLimit = 64 << 10
-	// SubmissionLimit is the number of bytes kept of an output that begins with one of
-	// Command.SubmissionMarkers.
+	// SubmissionLimit is the maximum number of bytes kept of an output that begins with
+	// one of Command.SubmissionMarkers, unless the output limit allows a longer head.
 	SubmissionLimit = 100 << 20
 	// MaxTail is the maximum number of bytes kept from the end of an output. The tail
 	// is buffered until the command ends, so a larger limit extends the head instead.
@@ -111,12 +111,12 @@ type Command struct {
 	// DefaultOutputLimit.
 	OutputLimit int
 	// SubmissionMarkers raise the output limit to SubmissionLimit when the first line
-	// of the output, without leading white space, equals one of them. A submitted
-	// patch must not be truncated.
+	// of the output that is not blank, without white space around it, equals one of
+	// them. A submitted patch must not be truncated.
 	SubmissionMarkers []string
-	// Sink, if not nil, receives the kept output while the command runs, and
-	// Result.Output stays empty, so that a long log needs no memory. Execute calls
-	// Write from another goroutine, and never after it has returned.
+	// Sink, if not nil, receives the kept output, and Result.Output stays empty, so
+	// that a long log needs no memory. Write may be called from another goroutine, but
+	// not after Execute has returned.
 	//
 	// An error from Sink cancels the command, like the end of ctx. The returned error
 	// wraps ErrSink, and the sandbox stays usable.
@@ -129,9 +129,9 @@ type Command struct {
 	// the command waits for it.
 	//
 	// The head of the output, at least half of the limit, arrives as it is written.
-	// The tail arrives in one piece when the command ends, because only then is it
-	// known (see Result.Head). An output that begins with a submission marker arrives
-	// completely.
+	// The tail arrives when the command ends, because only then is it known (see
+	// Result.Head). An output that begins with a submission marker arrives as it is
+	// written, up to SubmissionLimit.
 	OnOutput func(chunk []byte)
 	// Tools, if not nil, lets the command call mini-tool. Environments without
 	// Info.Tools ignore it.
@@ -154,7 +154,7 @@ type Result struct {
 	Bytes int64 `json:"bytes"`
 	Chars int64 `json:"chars"`
 	// ExitCode is the exit code of the shell: 128+n if signal n killed it (then Signal
-	// is n), -1 if the command timed out or was not run.
+	// is n), -1 if the command timed out, was cancelled or was not run.
 	ExitCode int           `json:"exit_code"`
 	Signal   int           `json:"signal,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
@@ -178,8 +178,8 @@ type Result struct {
 	// DiskFull reports that the file system of "/" was full when the command ended. It
 	// matters in containers only, where "/" is on the disk of the container engine.
 	DiskFull bool `json:"root_full,omitempty"`
-	// Failure is a sentence that says why the command was not run (no shell, missing
-	// working directory, NUL byte, text too long); empty if it was run.
+	// Failure is a sentence that says why the command was not run, for example that
+	// there is no shell or that the text is too long; empty if the command was run.
 	Failure string `json:"failure,omitempty"`
 }
 
@@ -208,14 +208,14 @@ type Info struct {
 	// Tools reports whether commands can call mini-tool (see Command.Tools).
 	Tools bool `json:"tools,omitempty"`
 	// Disposable reports that Dir is deleted with the sandbox. In a container (see
-	// Image) this applies to every file that commands can change. On the host,
-	// commands can still change files outside Dir. The user's own folder is not
-	// disposable, nor is a container with a writable mount of a host folder.
+	// Image) this applies to every file that commands can change. In the local
+	// environment, commands can still change files outside Dir. The user's own folder
+	// is not disposable, nor is a sandbox with a writable mount of a host folder.
 	Disposable bool `json:"disposable,omitempty"`
 	// Image, ImageID and ImageDigest identify the image of a container; empty for
-	// other sandboxes. ImageDigest is the registry's digest; locally built images have
-	// none. One digest may stand for images for several architectures; ImageArch is
-	// the architecture of this one, as in GOARCH.
+	// other sandboxes. ImageDigest is name@sha256:... in the registry; locally built
+	// images have none. One digest may stand for images for several architectures;
+	// ImageArch is the architecture of this image, as in GOARCH.
 	Image       string `json:"image,omitempty"`
 	ImageID     string `json:"image_id,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`

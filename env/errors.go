@@ -12,8 +12,8 @@ const (
 	ImageNotFound     Status = "ImageNotFound"     // neither on this machine nor in the registry
 	PullFailed        Status = "PullFailed"        // the download of the image failed
 	DaemonUnavailable Status = "DaemonUnavailable" // the container engine does not respond
-	StartFailed       Status = "StartFailed"       // the sandbox could not be created or started
-	ContainerDied     Status = "ContainerDied"     // the container exited before it was closed
+	StartFailed       Status = "StartFailed"       // the sandbox could not start or be removed
+	ContainerDied     Status = "ContainerDied"     // the container exited or is no longer usable
 	ContainerPaused   Status = "ContainerPaused"   // the container was paused and not resumed in time
 	ProtocolViolation Status = "ProtocolViolation" // the sandbox sent data that breaks the helper protocol
 	HostDiskFull      Status = "HostDiskFull"      // the disk of the host is full
@@ -44,5 +44,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // killed, and the sandbox stays usable.
 var ErrSink = errors.New("write output to sink")
 
-// ErrClosed is returned by Execute after Close.
+// ErrClosed is wrapped by the error of Execute, Put and Get after Close, also of a call
+// that Close ended.
 var ErrClosed = errors.New("environment is closed")

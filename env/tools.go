@@ -16,15 +16,15 @@ const (
 )
 
 // Tools handles the tool calls of a command: "mini-tool NAME ARGS...". Environments
-// with Info.Tools put mini-tool on the PATH of commands with Tools only, even if the
-// shell's start-up files reset PATH.
+// with Info.Tools put mini-tool on the PATH of a command only if Command.Tools is set,
+// even if the shell's start-up files reset PATH.
 //
 // The command's timeout is paused while Handle works, except while a nested command
 // runs (see ToolRequest.Nested); anything else that Handle waits for needs its own
 // timeout. Handle must also limit the number of calls. A process can call tools as
-// long as the command that it belongs to runs. It authenticates with a token that is
-// unique to the command. At most 16 requests of a command are handled at once; more
-// are rejected, as are requests from processes outside the sandbox.
+// long as the command that started it runs. The process authenticates with a token that
+// is unique to the command. At most 16 requests of a command are handled at once;
+// further ones are rejected, as are requests from processes outside the sandbox.
 type Tools struct {
 	// Handle handles one request. It may be called from several goroutines at once.
 	// Execute waits for all calls before it returns. ctx carries the values of
@@ -47,10 +47,10 @@ type ToolRequest struct {
 	// Stdin is the standard input of mini-tool; it is read only if one of Args is "-".
 	Stdin []byte
 	// Nested runs commands inside the command that made this request, one at a time.
-	// When that command ends, nested commands are killed, and Execute returns an error
-	// that wraps ErrClosed. The timeout of a nested command kills only its own
-	// processes. Nested commands may call tools in turn, up to eight levels deep. Info
-	// is that of the environment, and Close does nothing.
+	// When the outer command ends, nested commands are killed, and Nested.Execute
+	// returns an error that wraps ErrClosed. The timeout of a nested command kills only
+	// that command's processes. Nested commands may call tools in turn, up to eight
+	// levels deep. Nested.Info is that of the environment, and Nested.Close does nothing.
 	Nested Environment
 }
 

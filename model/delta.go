@@ -9,7 +9,8 @@ type Delta struct {
 	Text      string
 	Reasoning string // the model's thinking, where the provider shows it
 	// Restart reports that all deltas so far are void: the request is retried,
-	// or another model is asked. A Delta with Restart has no text.
+	// another model is asked, or the server starts its stream again. A Delta with
+	// Restart has no text.
 	Restart bool
 }
 

@@ -38,8 +38,8 @@ type Error struct {
 	// example, not streamed) and need not wait.
 	RetryNow bool
 	// MaybeMisconfigured reports that a wrong base URL would fail like this: no
-	// server answers, or it answers with a web page. Such failures are retried
-	// only a few times until the first good answer.
+	// server answers, or it answers with a web page. Until the first good answer,
+	// a call retries such failures only a few times.
 	MaybeMisconfigured bool
 	Hint               string // what the user can do; may be empty
 	Err                error

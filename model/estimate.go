@@ -1,7 +1,7 @@
 package model
 
 const (
-	// tokensPerMessage counts the tokens around each message that name its role.
+	// tokensPerMessage is the number of tokens that mark each message or tool call.
 	tokensPerMessage = 4
 	// tokensPerImage is the cost of an image of about 1000x1000 pixels; the
 	// providers' rules differ by a factor of two.

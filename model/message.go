@@ -28,7 +28,7 @@ type Message struct {
 	Reasoning string `json:"reasoning_content,omitempty"`
 	// ToolCalls are the calls an assistant makes, in order.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
-	// ToolCallID is the ToolCall that a message of role Tool answers.
+	// ToolCallID is the ID of the ToolCall that a message of role Tool answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
 	// ProviderData is signed thinking or encrypted reasoning, which must be sent
 	// back to the same provider unchanged. Only the provider's package interprets

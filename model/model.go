@@ -49,11 +49,11 @@ type Reply struct {
 	// Raw is the provider's response, if available.
 	Raw json.RawMessage
 	// Tries is the number of requests sent, including failed ones. It is 0 only
-	// if the call was cancelled before the first request. Waited is the time
-	// spent waiting before and between requests.
+	// if the call ended before the first request. Waited is the time spent waiting
+	// before and between requests.
 	Tries  int
 	Waited time.Duration
-	// Requests describes each request if the model retries. Usage and Cost are
+	// Requests describes each request; package retry sets it. Usage and Cost are
 	// the totals of all requests.
 	Requests []Request
 	// RateLimits are the limits that the provider reported.
@@ -65,13 +65,13 @@ type Request struct {
 	// Model is the model asked, if there are several.
 	Model string
 	// Queued is how long the request waited for the rate limiter, Waited the
-	// pause between it and the next request.
+	// pause between this request and the next.
 	Queued  time.Duration
 	Start   time.Time
 	Elapsed time.Duration
 	Waited  time.Duration
-	// Status, Code, RetryAfter and Error describe the failure; they are empty if
-	// the request succeeded. The length of Error is bounded.
+	// Status, HTTPStatus, RetryAfter and Error describe the failure; they are empty
+	// if the request succeeded. The length of Error is bounded.
 	Status     Status
 	HTTPStatus int
 	RetryAfter time.Duration
@@ -119,8 +119,8 @@ func (u Usage) Add(v Usage) Usage {
 // Usage.Unpriced).
 type Cost float64
 
-// IfKnown returns c, the cost of u. It returns nil if c is 0 because the cost of
-// the calls is unknown.
+// IfKnown returns a pointer to c, the cost of u; nil if c is 0 and u has calls of
+// unknown cost.
 func (c Cost) IfKnown(u Usage) *Cost {
 	if c == 0 && u.Unpriced > 0 {
 		return nil

@@ -7,22 +7,22 @@ import "cmp"
 type Price struct {
 	Input  float64 `yaml:"input" json:"input"`
 	Output float64 `yaml:"output" json:"output"` // completion tokens, reasoning included
-	// Cached applies to prompt tokens read from the provider's cache, CacheWrite
-	// and CacheWriteHour to those written to it. The defaults are Input, Input
-	// and CacheWrite.
+	// Cached applies to prompt tokens read from the provider's cache, CacheWrite to
+	// those written to the cache, and CacheWriteHour instead to those written for an
+	// hour. The defaults are Input, Input and CacheWrite.
 	Cached         float64 `yaml:"cached" json:"cached"`
 	CacheWrite     float64 `yaml:"cache_write" json:"cache_write,omitempty"`
 	CacheWriteHour float64 `yaml:"cache_write_hour" json:"cache_write_hour,omitempty"`
 	// Free declares that a price of 0 is intended, as for a self-hosted server.
 	Free bool `yaml:"free" json:"free,omitempty"`
-	// Long applies to all tokens of a call whose prompt exceeds its Threshold;
-	// nil if the price does not depend on the length.
+	// Long applies to all tokens of a call whose prompt exceeds Long.Threshold;
+	// nil if the price does not depend on the prompt's length.
 	Long *LongContextPrice `yaml:"long" json:"long,omitempty"`
 }
 
 // LongContextPrice is the price of calls with long prompts.
 type LongContextPrice struct {
-	Threshold      int64   `yaml:"tokens" json:"tokens"` // longest prompt at the normal price
+	Threshold      int64   `yaml:"tokens" json:"tokens"` // longest prompt at the normal price; tokens
 	Input          float64 `yaml:"input" json:"input"`
 	Output         float64 `yaml:"output" json:"output"`
 	Cached         float64 `yaml:"cached" json:"cached"`

@@ -66,7 +66,7 @@ func (b *Batch) runAttempt(ctx context.Context, t task, n int, journal attemptJo
 	return n, out, journal.Close()
 }
 
-// newAttemptRunner assembles what runs the agent in a sandbox. bus may be nil.
+// newAttemptRunner returns the AttemptRunner of attempt n. bus may be nil.
 func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *events.Bus) AttemptRunner {
 	in := t.Instance
 	o := &observer{log: b.Log, budget: b.tracker, breaker: &b.breaker, task: t, attempt: n}
@@ -101,7 +101,7 @@ func (b *Batch) newAttemptRunner(t task, n int, journal attemptJournal, bus *eve
 			b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: took.Seconds(), Warnings: info.Warnings}))
 		},
 		BeforeClose: func(ctx context.Context, sandbox env.Environment, out trajectories.Outcome) error {
-			o.PhaseStarted(Closing, "")
+			o.PhaseStarted(PhaseClosing, "")
 			b.keepSandbox(ctx, sandbox, t, n, out)
 			return nil
 		},

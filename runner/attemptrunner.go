@@ -35,9 +35,8 @@ type AttemptRunner struct {
 }
 
 // Run starts a sandbox, runs the agent in it and closes the sandbox. It records the
-// outcome in the journal and returns it. The error reports a failure to close the
-// sandbox.
-// Run recovers a panic, so that other attempts continue.
+// outcome in the journal and returns it. The error reports a failure of BeforeClose
+// or of closing the sandbox. Run recovers a panic, so that other attempts continue.
 func (r AttemptRunner) Run(ctx context.Context) (out trajectories.Outcome, err error) {
 	start := time.Now()
 	defer func() {
@@ -95,7 +94,7 @@ func (r AttemptRunner) close(ctx context.Context, sandbox env.Environment, out t
 }
 
 // recordFailure records and returns the outcome of an attempt that failed outside
-// the agent: before it started, or with a panic.
+// the agent: before the agent started, or with a panic.
 func (r AttemptRunner) recordFailure(start time.Time, err error) trajectories.Outcome {
 	out := agent.OutcomeOf(start, err)
 	r.Session.Resume.AddTo(&out)

@@ -10,9 +10,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Branch makes the attempts of a batch continue other attempts from a given step.
-// The new journal starts with a copy of the records up to that step (the history).
-// The commands of the history are rerun in the new sandbox.
+// Branch makes the attempts of a batch continue other attempts after a given step.
+// The new journal starts with a copy of the records up to the end of that step
+// (the history). The commands of the history are rerun in the new sandbox.
 type Branch struct {
 	// Parents are the attempts to continue, by instance.
 	Parents map[string]BranchParent
@@ -23,12 +23,14 @@ type Branch struct {
 // BranchParent is an attempt to continue after the record Origin.Record.
 type BranchParent struct {
 	Origin  trajectories.Origin
-	Records iter.Seq2[trajectories.Record, error]
+	Records iter.Seq2[trajectories.Record, error] // of the whole attempt, not only of the history
 }
 
-// NewParent returns a BranchParent that ends after step origin.Step; it sets
-// Origin.Record. It fails if the journal lacks the output of a command of that
-// step, because a history must not end within a step.
+// NewParent returns a BranchParent whose history ends after step origin.Step,
+// and sets its Origin.Record. It fails if the journal lacks the output of a
+// command of that step, because a history must not end within a step. It also
+// fails if the attempt has no such step, submitted its work in that step, or
+// used subagents up to that step.
 func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record, error]) (BranchParent, error) {
 	p := BranchParent{Origin: origin, Records: records}
 	t, err := trajectories.BuildTranscript(records)
@@ -53,7 +55,8 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 // journals by number, and a branch does not copy those journals.
 var errDelegated = errors.New("its commands started subagents (mini-tool delegate), whose journals a branch does not include")
 
-// lastRecordOf returns the ID of the last record of a step.
+// lastRecordOf returns the ID of the last record of a step. It returns an error
+// if no history can end there.
 func lastRecordOf(t *trajectories.Transcript, step int) (int, error) {
 	steps, last, answered := 0, 0, false
 	for _, e := range t.Entries {

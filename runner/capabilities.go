@@ -39,7 +39,9 @@ type Skill struct {
 	SHA256  string `json:"sha256,omitempty"`
 }
 
-// SubagentLimits are the limits of delegation to subagents.
+// SubagentLimits are the limits of delegation to subagents: Depth of their
+// nesting, MaxChildren of one attempt at all depths together, StepLimit and
+// CostLimit (US dollars) of each subagent.
 type SubagentLimits struct {
 	Depth       int      `json:"depth"`
 	MaxChildren int      `json:"max"`
@@ -48,9 +50,9 @@ type SubagentLimits struct {
 	Profiles    []string `json:"profiles,omitempty"`
 }
 
-// changedCapabilities lists the differences between the capabilities of two
-// sessions. Tools, MCP servers and the contents of skills can change while the
-// settings stay the same.
+// changedCapabilities names the sets that differ between two sessions: tools,
+// MCP servers or skills. These can change while the settings stay the same.
+// Other capabilities are not compared.
 func changedCapabilities(old, current *Capabilities) (changed []string) {
 	if old == nil {
 		old = &Capabilities{}

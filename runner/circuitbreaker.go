@@ -83,7 +83,9 @@ func (c *circuitBreaker) isRetryUseless(out trajectories.Outcome) bool {
 	return out.Class == trajectories.Provider && c.misconfigured
 }
 
-// onInstanceEnd counts the final outcome of an instance.
+// onInstanceEnd counts an instance whose final outcome is a failure at the
+// provider, and stops the batch when maxFailures is reached. It ignores other
+// outcomes and an exhausted script.
 func (c *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
 	if out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted) {
 		return

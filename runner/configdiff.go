@@ -23,9 +23,9 @@ var ignoredKeys = []string{
 // maxChanged limits the number of settings that changedConfig names.
 const maxChanged = 3
 
-// changedConfig describes for the user which settings differ. It returns "" if
-// only ignoredKeys differ. old and current are YAML, as in config.yaml, or JSON, as
-// in the headers of journals.
+// changedConfig describes for the user which settings differ. It returns "" if no
+// setting outside ignoredKeys differs. old and current are YAML, as in config.yaml,
+// or JSON, as in the headers of journals.
 func changedConfig(old, current []byte) string {
 	var oldValue, currentValue any
 	if yaml.Unmarshal(old, &oldValue) != nil || yaml.Unmarshal(current, &currentValue) != nil {

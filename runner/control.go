@@ -15,12 +15,12 @@ type Action string
 
 // Actions on a running batch.
 const (
-	// Pause starts no attempts or retries; running attempts continue.
+	// Pause prevents the start of attempts and retries; running attempts continue.
 	Pause Action = "pause"
 	// Resume ends a pause, or a drain while attempts are still running.
 	Resume Action = "resume"
-	// Drain starts no more attempts and ends the run when the running attempts
-	// have ended. Queued tasks stay pending.
+	// Drain prevents the start of attempts and ends the run when the running
+	// attempts have ended. Queued tasks stay pending.
 	Drain Action = "drain"
 	// Kill ends one task: its attempt is interrupted, or never started. This run
 	// does not retry it.
@@ -110,10 +110,10 @@ func (c *Control) attach(q *queue) {
 type QueueStatus struct {
 	Paused   bool `json:"paused,omitempty"`
 	Draining bool `json:"draining,omitempty"`
-	Total    int  `json:"total"` // tasks of this run
-	Done     int  `json:"done"`  // of Total
-	Skipped  int  `json:"skipped"`
-	// Working are the tasks that have a worker. Waiting are the queued tasks, in
+	Total    int  `json:"total"`   // tasks of this run
+	Done     int  `json:"done"`    // of Total
+	Skipped  int  `json:"skipped"` // had a result before this run; not in Total
+	// Working are the tasks that have a worker. PhaseWaiting are the queued tasks, in
 	// order.
 	Working []string `json:"working"`
 	Waiting []string `json:"waiting"`
@@ -162,7 +162,8 @@ func (q *queue) apply(req ControlRequest) (string, error) {
 }
 
 // forEach applies f to the task of a request, or to all repetitions of its
-// instance. It returns an error only if f fails for all of them.
+// instance. It returns an error if there is no such task or if f fails for all
+// of them.
 func (q *queue) forEach(req ControlRequest, f func(ControlRequest, *job) (string, error)) (string, error) {
 	jobs := q.find(req.TaskID)
 	if len(jobs) == 0 {

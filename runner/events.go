@@ -20,7 +20,7 @@ type EventType string
 const (
 	RunStarted      EventType = "run_started"
 	AttemptStarted  EventType = "attempt_started"
-	AttemptResumed  EventType = "attempt_resumed" // continues after CommandFinished; Total commands are rerun first
+	AttemptResumed  EventType = "attempt_resumed" // continues after step Event.Step; Event.Total commands are rerun first
 	SandboxReady    EventType = "sandbox_ready"
 	CommandFinished EventType = "step"         // a command ended
 	FormatError     EventType = "format_error" // the reply had no command, or several
@@ -40,7 +40,7 @@ const (
 	EvaluationStarted    EventType = "evaluation_started"  // Total (if known) and Workers
 	EvaluationRunStarted EventType = "evaluation_attempt"  // a sandbox starts for a patch; Text is the purpose
 	Verdict              EventType = "verdict"             // Text is the reason; Elapsed is 0 if no tests ran
-	EvaluationFinished   EventType = "evaluation_finished" // Total patches have a verdict
+	EvaluationFinished   EventType = "evaluation_finished" // Total is the number of patches with a record
 	// PhaseChanged reports the current phase of an instance. Observers receive it,
 	// but it is not written to events.jsonl.
 	PhaseChanged EventType = "doing"
@@ -52,25 +52,27 @@ type Phase = agent.Phase
 // The phases of a running instance.
 const (
 	PhaseStarting Phase = "starting" // the sandbox is being created; Text may name the image
-	// Scrubbing removes commits after HEAD from the repository. It runs in the
+	// PhaseScrubbing removes commits after HEAD from the repository. It runs in the
 	// sandbox, or once for the image in Text.
-	Scrubbing = agent.PhaseScrubbing
+	PhaseScrubbing = agent.PhaseScrubbing
 	// PhaseRebuilding reruns the commands of a resumed attempt: Command is number Done of Total.
 	PhaseRebuilding Phase = "rebuilding"
-	Thinking              = agent.PhaseThinking // waits for the model's reply of CommandFinished
-	Running               = agent.PhaseRunning  // Command is running
-	Closing               = agent.PhaseClosing  // takes the diff and closes the sandbox
-	Waiting               = agent.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
+	PhaseThinking         = agent.PhaseThinking // waits for the model's reply in step Event.Step
+	PhaseRunning          = agent.PhaseRunning  // Command is running
+	PhaseClosing          = agent.PhaseClosing  // takes the diff and closes the sandbox
+	PhaseWaiting          = agent.PhaseWaiting  // waits Elapsed seconds before a retry, for an image, or for the provider
 	PhaseReleased   Phase = "left"              // no longer assigned to a worker
 )
 
 // PullState is the progress of an image pull.
 type PullState struct {
 	Image string `json:"image"`
-	// Layers is the number of layers known so far, LayersDone of complete ones.
+	// Layers is the number of layers known so far, LayersDone the number of
+	// complete layers.
 	Layers     int `json:"layers"`
 	LayersDone int `json:"layers_done"`
-	// Bytes have been downloaded of Total, which grows as layers are found.
+	// Bytes is the number of bytes downloaded, Total the number known so far,
+	// which grows as layers are found.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
 	// Done reports that the pull has ended; Failed and Stopped (cancelled) report
@@ -110,7 +112,8 @@ type Event struct {
 	Elapsed  float64  `json:"elapsed,omitempty"` // seconds
 	Text     string   `json:"text,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// WillRetry reports that the instance will be retried.
+	// WillRetry reports that the attempt, or the test run of a Verdict, will be
+	// retried.
 	WillRetry bool                  `json:"again,omitempty"`
 	Outcome   *trajectories.Outcome `json:"-"`
 	Total     int                   `json:"total,omitempty"`
@@ -208,8 +211,8 @@ func (l *EventLog) Emit(e Event) {
 	}
 }
 
-// maxCommand limits the length of a command in an event, in bytes. The journal has
-// the whole command.
+// maxCommand limits the length of a command in an event, in bytes without the
+// ellipsis. The journal has the whole command.
 const maxCommand = 200
 
 // shorten shortens a command for an event. It redacts before it cuts, because

@@ -148,7 +148,7 @@ func (i *Importer) writeJournal(path string, records iter.Seq2[trajectories.Reco
 }
 
 // withHeader returns the records with the instance ID and the numbers of the
-// attempt set in the header.
+// attempt set in the header, and with mini's version if the header has none.
 func (i *Importer) withHeader(records iter.Seq2[trajectories.Record, error], id string, n, rep int) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {

@@ -59,7 +59,7 @@ func (m Manifest) Selected() int {
 }
 
 // Repetitions returns the largest number of repetitions in a completed session, at
-// least 1.
+// least 1 and at most MaxRepetitions.
 func (m Manifest) Repetitions() int {
 	largest := 1
 	for _, s := range m.Sessions {

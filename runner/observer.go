@@ -74,19 +74,20 @@ func (o *observer) event(t EventType) Event {
 func (o *observer) PhaseStarted(p Phase, command string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if p == Closing && o.phase == Closing {
+	if p == PhaseClosing && o.phase == PhaseClosing {
 		return
 	}
 	o.phase = p
 	e := o.event(PhaseChanged)
 	e.Phase, e.Command = p, o.log.shorten(command)
-	if p == Thinking || p == Waiting {
+	if p == PhaseThinking || p == PhaseWaiting {
 		e.Step++ // o.step counts finished calls; this call is the next step
 	}
 	o.log.Emit(e)
 }
 
-// reportRebuild emits that rerun command number done of total starts.
+// reportRebuild emits the event that the rerun of command number done of total
+// starts.
 func (o *observer) reportRebuild(done, total int, command string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

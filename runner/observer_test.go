@@ -27,7 +27,7 @@ func runEvents(t *testing.T, dir string, start starter) []string {
 		text := string(e.Type)
 		if e.IsTransient() {
 			text = strings.TrimSpace(string(e.Phase) + " " + e.Command)
-			if e.Instance != "a" || (e.Phase == runner.Thinking && e.Step == 0) {
+			if e.Instance != "a" || (e.Phase == runner.PhaseThinking && e.Step == 0) {
 				t.Errorf("phase %+v", e)
 			}
 		}

@@ -32,7 +32,7 @@ const (
 	stateQueued                  // waits for a worker
 	stateRunning                 // has a running attempt
 	stateBackoff                 // has a failed attempt; its worker waits before a retry
-	stateDropped                 // killed before an attempt or a retry
+	stateDropped                 // killed before an attempt or a retry, or cut off by an error of the run
 )
 
 // job is a task with its state. The queue's lock guards all fields except tries and
@@ -138,9 +138,9 @@ func (q *queue) attemptFinished(j *job, n int, out trajectories.Outcome, retry b
 	return retry && !j.requeued
 }
 
-// mayRetry reports whether a worker may retry its task after the wait. If not
-// because the run is paused or drained, release moves the task to the front of the
-// queue.
+// mayRetry reports whether a worker may retry its task after the wait. If the run
+// is paused or drained, the worker may not, and release moves the task to the
+// front of the queue.
 func (q *queue) mayRetry(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

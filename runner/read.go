@@ -34,7 +34,7 @@ type Run struct {
 type Instance struct {
 	ID string
 	// Result is the result of the selected attempt of the first repetition; nil
-	// until an attempt has ended.
+	// until an attempt of that repetition has ended.
 	Result *Result
 	// Repetitions are the results of all repetitions with an ended attempt, in
 	// order, including the first.
@@ -46,8 +46,8 @@ type Instance struct {
 // Attempt is one attempt and its journal.
 type Attempt struct {
 	Number     int
-	Repetition int // from 1; an attempt and its retries have the same repetition
-	Journal    string
+	Repetition int    // from 1; an attempt and its retries have the same repetition
+	Journal    string // path; "" if the journal is missing
 	// Result is nil while the attempt is running, and if its process was killed.
 	Result *Result
 	// Progress is the usage so far; set only without a Result.

@@ -27,9 +27,9 @@ type Result struct {
 	// Class is empty if the first repetition has no ended attempt.
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
-	Verdict       *string            `json:"verdict"` // class of the verdict; null before evaluation
-	Attempt       int                `json:"attempt"`
-	Attempts      int                `json:"attempts,omitempty"`
+	Verdict       *string            `json:"verdict"`            // class of the verdict; null before evaluation
+	Attempt       int                `json:"attempt"`            // number of the selected attempt
+	Attempts      int                `json:"attempts,omitempty"` // highest attempt number; 0 in Repetitions
 	Steps         int                `json:"steps"`
 	Usage         model.Usage        `json:"usage"`
 	Cost          *model.Cost        `json:"cost"` // null if no cost is known

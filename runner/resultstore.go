@@ -43,7 +43,7 @@ type repetition struct {
 }
 
 // flushInterval is the minimum time between two writes of results.json and
-// preds.json. Each write replaces the whole files.
+// preds.json while attempts are recorded. Each write replaces the whole files.
 const flushInterval = time.Second
 
 // openResultStore reads the outcomes of the attempts in the folder. It ignores
@@ -125,7 +125,7 @@ func headerOf(journal string) trajectories.Header {
 }
 
 // repetitionOf returns the repetition in a journal's header. It is 1 in headers of
-// older versions, which lack it.
+// older versions, which lack the repetition, and at most MaxRepetitions.
 func repetitionOf(h trajectories.Header) int { return min(max(1, h.Repetition), MaxRepetitions) }
 
 func (rs *resultStore) instance(id string) *instanceResults {
@@ -138,8 +138,8 @@ func (rs *resultStore) instance(id string) *instanceResults {
 }
 
 // add records an ended attempt and reports whether it becomes the selected attempt
-// of its repetition. The selected attempt is the newest one that counts or, if none
-// counts, the newest.
+// of its repetition. The selected attempt is the newest one whose class counts as a
+// result or, if there is none, the newest.
 func (ir *instanceResults) add(rep, n int, out trajectories.Outcome) bool {
 	ir.lastAttempt = max(ir.lastAttempt, n)
 	selected := ir.repetitions[rep]
@@ -183,7 +183,8 @@ func (rs *resultStore) hasResult(id string, rep int) bool {
 }
 
 // record adds the outcome of an attempt. It writes the trajectory if the attempt is
-// selected, and the other derived files after flushInterval.
+// the selected one of the first repetition, and the other derived files if
+// flushInterval has passed since the last write.
 func (rs *resultStore) record(id string, rep, n int, out trajectories.Outcome) error {
 	rs.mu.Lock()
 	ir := rs.instance(id)

@@ -137,9 +137,10 @@ func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
 // command from the journal.
 //
 // The function counts differing outputs in a warning. It returns a *divergence if a
-// command exits with another code or leaves other files, unless Force is set. A
-// command that kills the sandbox is always a divergence, because the attempt cannot
-// continue after it.
+// command exits with another code or leaves other files, unless Batch.Force or
+// Branch.Force is set. A command that kills the sandbox, or that is missing in an
+// imported file, is always a divergence, because the attempt cannot continue after
+// it.
 func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolServer) func(context.Context, env.Environment, *worktree.Tree) error {
 	return func(ctx context.Context, sandbox env.Environment, tree *worktree.Tree) error {
 		restored := journal.resumeState
@@ -226,7 +227,7 @@ func (d *outputDiffs) String() string {
 // divergence reports that the result of a rerun command differs from the journal, so
 // that the attempt cannot be resumed.
 type divergence struct {
-	branch              bool // the command is from the history of a branch
+	branch              bool // the batch has a Branch
 	step                int
 	command, difference string
 }

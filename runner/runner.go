@@ -8,7 +8,10 @@
 //
 //	folder, err := runner.Open(dir)
 //	defer folder.Close()
-//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3, EventLog: runner.NewLog(folder, nil)}
+//	b := runner.Batch{
+//		Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3,
+//		Log: runner.NewLog(folder, nil),
+//	}
 //	summary, err := b.Run(ctx, instances)
 package runner
 
@@ -54,7 +57,7 @@ type SummaryModels interface {
 }
 
 // Batch configures and runs a batch. Required fields are Folder, Agent, Sandboxes,
-// Models, Header, ModelName, Workers, MaxTries and EventLog.
+// Models, Header, ModelName, Workers, MaxTries and Log.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -85,8 +88,8 @@ type Batch struct {
 	// Redo reruns instances that have a result. It does not delete earlier
 	// attempts.
 	Redo bool
-	// ResumeAttempts resumes the newest attempt of an instance if it was
-	// interrupted, instead of starting another.
+	// ResumeAttempts resumes the newest attempt at a repetition if that was
+	// interrupted or failed temporarily, instead of starting another.
 	ResumeAttempts bool
 	// Force makes ResumeAttempts continue even if a rerun command diverges.
 	Force bool
@@ -98,8 +101,8 @@ type Batch struct {
 	// Keeper); nil keeps none.
 	KeepSandbox func(trajectories.Outcome) bool
 	// OnSubmission is called with the prediction of each repetition that has a
-	// result, starting with those from earlier sessions. Workers call it
-	// concurrently; it must be quick. It may be nil.
+	// result, starting with those from earlier sessions unless Redo is set.
+	// Workers call it concurrently; it must be quick. It may be nil.
 	OnSubmission func(in datasets.Instance, rep int, p trajectories.Prediction)
 	// NewTools returns the tools of an attempt; dir is the folder of its journal.
 	// NewTools and its result may be nil.
@@ -111,7 +114,7 @@ type Batch struct {
 	NewBus func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
 	// Control accepts requests during the run; it may be nil.
 	Control *Control
-	// EventLog receives the events of the run.
+	// Log receives the events of the run.
 	Log *EventLog
 
 	keptCount atomic.Int32
@@ -126,7 +129,7 @@ type Summary struct {
 	Repetitions     int                        `json:"samples,omitempty"`        // per instance, if more than one; the next fields count repetitions
 	Skipped         int                        `json:"skipped"`                  // had a result before
 	Classes         map[trajectories.Class]int `json:"classes"`                  // of all requested
-	Unstarted       int                        `json:"unstarted"`                // without an attempt
+	Unstarted       int                        `json:"unstarted"`                // without an ended attempt
 	KeptSandboxes   int                        `json:"kept,omitempty"`           // number of sandboxes kept
 	Cost            *model.Cost                `json:"cost"`                     // of this run's attempts; null if no cost is known
 	Unpriced        int64                      `json:"unpriced_calls,omitempty"` // calls of unknown cost
@@ -252,7 +255,7 @@ func (b *Batch) runTask(ctx context.Context, j *job, store *resultStore) error {
 			return nil
 		}
 		wait := time.Duration(j.tries) * retryDelay
-		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: Waiting, Attempt: n, Elapsed: wait.Seconds()}))
+		b.Log.Emit(t.event(Event{Type: PhaseChanged, Phase: PhaseWaiting, Attempt: n, Elapsed: wait.Seconds()}))
 		if !sleep(ctx, wait) || !b.queue.mayRetry(j) {
 			return nil
 		}

@@ -15,7 +15,8 @@ type Submission struct {
 
 // ExtraSubmissions returns the submissions of all repetitions except the first,
 // which is in preds.json. They are ordered by instance and repetition. The error
-// names the journals that cannot be read; the other submissions are returned too.
+// names the attempts whose outcome cannot be read; the other submissions are
+// returned too.
 func (r *Run) ExtraSubmissions() ([]Submission, error) {
 	var all []Submission
 	var errs error

@@ -17,7 +17,7 @@ import (
 // from the records.
 type Totals struct {
 	Steps      int // model calls
-	Inherited  int // model calls copied from the parent of a branch
+	Inherited  int // those of Steps that were copied from the parent of a branch; not in Usage and Cost
 	Usage      model.Usage
 	Cost       model.Cost
 	Start, End time.Time // times of the first and the last record
@@ -31,7 +31,7 @@ func (a Attempt) Totals() Totals {
 	return a.Progress
 }
 
-// sumJournal adds up the usage in a journal without an outcome. It stops at the first
+// sumJournal adds up the usage in the records of a journal. It stops at the first
 // unreadable record, because the attempt may still be writing.
 func sumJournal(journal string) Totals {
 	var t Totals
@@ -123,7 +123,8 @@ func (r *Run) WallTime(now time.Time) time.Duration {
 	return sum
 }
 
-// lastActivity returns the time of the newest record before the given time.
+// lastActivity returns the latest end of an attempt before the given time. An
+// attempt without an outcome ends at its last record.
 func (r *Run) lastActivity(before time.Time) time.Time {
 	var newest time.Time
 	for _, in := range r.Instances {

@@ -64,5 +64,6 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// newSeconds rounds to nanoseconds, which removes floating-point errors.
+// newSeconds converts f, in seconds. It rounds to nanoseconds, which removes floating-point
+// errors.
 func newSeconds(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }

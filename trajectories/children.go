@@ -67,12 +67,12 @@ type ChildResult struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// ChildCall is a model call of a child or of its children. It counts as a step of the
-// attempt that started the child, and against the limits of that attempt.
+// ChildCall is a model call of a child or of its children, recorded in the journal of the
+// attempt. The call counts against the limits of the attempt and, unless Summary is set,
+// as a step of the attempt.
 type ChildCall struct {
 	Child int `json:"child"`
-	// Summary is set for a call that summarized messages. Its cost counts, but it is
-	// not a step.
+	// Summary is set for a call that summarized messages.
 	Summary bool        `json:"summary,omitempty"`
 	Usage   model.Usage `json:"usage"`
 	Cost    model.Cost  `json:"cost"`
@@ -99,8 +99,9 @@ func IsStep(r Record) bool {
 const MaxChildren = 1000
 
 // ChildJournals returns the paths of the journals of all children of an attempt,
-// including children of children, by child number. It returns nil unless the name of
-// the attempt's journal ends with journal.jsonl.
+// including children of children, by child number: at most MaxChildren. It returns nil if
+// the name of the attempt's journal does not end with journal.jsonl, or if the folder of
+// the children cannot be read.
 func ChildJournals(journal string) map[int]string {
 	stem, ok := strings.CutSuffix(filepath.Base(journal), ChildJournalName)
 	if !ok {

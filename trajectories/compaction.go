@@ -29,7 +29,8 @@ type Replacement struct {
 	Message model.Message `json:"message"`
 	// Join is set if prompts contain the message and the user messages beside it as
 	// one message, so that user and assistant messages alternate. An empty line
-	// separates the texts. User messages added after the compaction are not joined.
+	// separates the texts. User messages added after the compaction are not joined
+	// until the next compaction.
 	Join bool `json:"join,omitempty"`
 }
 

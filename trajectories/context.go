@@ -90,9 +90,9 @@ func (b *promptBuilder) add(r Record) (*Prompt, error) {
 	return nil, nil
 }
 
-// Resolve returns an index for each sent message. records are the record IDs of all
-// messages so far; an index refers to records, or is -1 for the next element of own,
-// which are the messages that the context itself contains.
+// Resolve returns an index for each message of Sent; it ignores Tail and compactions.
+// records are the record IDs of all messages so far; an index refers to records, or is -1
+// for the next element of own, which are the messages that the context itself contains.
 func (c *PromptContext) Resolve(records []int) (indexes []int, own []model.Message) {
 	for _, part := range c.Sent {
 		if part.Message != nil {

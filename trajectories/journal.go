@@ -12,9 +12,9 @@ import (
 )
 
 // maxLine bounds a line of a journal, in bytes; Append refuses a longer record. The
-// largest record is an outcome with a submission of 100 MB (env.SubmissionLimit). It
-// fits unless most bytes of the patch are control characters, of which JSON makes six
-// bytes each.
+// largest record is an outcome with a submission of 100 MiB (env.SubmissionLimit). The
+// record is too long only if most bytes of the patch are control characters, which JSON
+// encodes in six bytes each.
 const maxLine = 512 << 20
 
 // ErrClosed is returned by Append after Close.
@@ -25,7 +25,7 @@ var ErrClosed = errors.New("journal is closed")
 type Journal struct {
 	mu   sync.Mutex
 	file file
-	size int64 // size of the file up to its last complete line
+	size int64 // bytes of the file up to the end of its last complete line
 	last int   // ID of the newest record
 	err  error // error of an earlier write, or ErrClosed; Append returns it
 	sync SyncPolicy
@@ -40,8 +40,8 @@ type file interface {
 	Truncate(size int64) error
 }
 
-// Create creates a journal and writes its header. It sets Header.Format. It fails if
-// the file exists, so an attempt is never overwritten. The umask determines who can
+// Create creates a journal and writes h to it, with Header.Format set to Format. It fails
+// if the file exists, so an attempt is never overwritten. The umask determines who can
 // read the file.
 func Create(path string, h Header) (*Journal, error) {
 	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE | os.O_EXCL
@@ -67,10 +67,11 @@ func NewJournal(f *os.File, h Header) (*Journal, error) {
 	return j, nil
 }
 
-// Append adds a record whose parent is the newest record, and returns it. If data
-// cannot be encoded as JSON, Append fails and the journal is unchanged. If the write
-// fails (for example, because the disk is full), Append truncates the file to its last
-// complete line and all later calls fail, so no line follows a partial line.
+// Append adds a record whose parent is the newest record, and returns the added record.
+// If data cannot be encoded as JSON or is too long, Append fails and the journal is
+// unchanged. If the write fails (for example, because the disk is full), Append truncates
+// the file to its last complete line and all later calls fail, so no line follows a
+// partial line. If fsync fails, all later calls fail too.
 func (j *Journal) Append(typ Type, data any) (Record, error) {
 	if execution, ok := data.(Execution); ok {
 		data = execution.jsonValue()
@@ -84,7 +85,8 @@ func (j *Journal) Append(typ Type, data any) (Record, error) {
 	return j.append(typ, j.last, body)
 }
 
-// append adds a record with the given parent. The caller holds j.mu.
+// append adds a record with the given parent. The caller holds j.mu, or no other goroutine
+// has j yet.
 func (j *Journal) append(typ Type, parent int, body []byte) (Record, error) {
 	if j.err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", typ, j.err)
@@ -121,14 +123,14 @@ func (j *Journal) write(line []byte) error {
 }
 
 // SyncPolicy determines when a journal calls fsync. Records that were written without
-// fsync survive a crash of mini, but not a power failure.
+// fsync survive a crash of mini, but may be lost in a power failure.
 type SyncPolicy string
 
 // The sync policies.
 const (
 	SyncNever   SyncPolicy = "never"   // the operating system decides
 	SyncAttempt SyncPolicy = "attempt" // on Close; the default
-	SyncRecord  SyncPolicy = "record"  // after each record
+	SyncRecord  SyncPolicy = "record"  // after each record, and on Close
 )
 
 // SetSyncPolicy sets the policy for later calls of Append and Close.

@@ -24,8 +24,9 @@ type Prediction struct {
 }
 
 // WritePredictions writes preds.json atomically. The file is an object that maps
-// instance IDs to predictions, sorted by ID. It fails if a patch is not valid UTF-8;
-// the caller must make such a patch a binary patch. A null patch becomes an empty one.
+// instance IDs to predictions, sorted by ID. WritePredictions fails if a key of preds is
+// empty or not the InstanceID of its prediction, or if a patch is not valid UTF-8; the
+// caller must make such a patch a binary patch. A null patch becomes an empty one.
 func WritePredictions(path string, preds map[string]Prediction) error {
 	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return EncodePredictions(w, preds) })
 	if err != nil {

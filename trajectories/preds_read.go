@@ -40,8 +40,9 @@ func (p Predictions) ByID() map[string]Prediction {
 
 // ReadPredictions reads a predictions file. The file is an object that maps instance
 // IDs to predictions, a list of predictions, or JSON lines. ReadPredictions does not
-// check IDs against a dataset. Errors name the file and the line. It fails for files
-// over 512 MiB, patches over MaxPatchBytes, and more than a million predictions.
+// check IDs against a dataset. Errors name the file and, if they concern a part of it, the
+// line. ReadPredictions fails for files over 512 MiB, patches over MaxPatchBytes, and
+// predictions for more than a million instances.
 func ReadPredictions(path string) (Predictions, error) {
 	data, err := readBounded(path, maxFile)
 	if err != nil {
@@ -50,8 +51,8 @@ func ReadPredictions(path string) (Predictions, error) {
 	return ParsePredictions(path, data)
 }
 
-// readBounded reads a file. It fails if the file has more than limit bytes, or if it is
-// a pipe without a writer, on which a read would block.
+// readBounded reads a file. It fails for a folder, a file of more than limit bytes, and a
+// pipe that has no writer or no data. O_NONBLOCK avoids waiting for a writer.
 func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
@@ -260,10 +261,11 @@ func (r *predReader) add(key string, raw json.RawMessage, offset int64) error {
 }
 
 // maxPredictions bounds memory use: the shortest predictions need far more bytes in
-// memory than in the file, so maxFile alone does not bound it.
+// memory than in the file, so maxFile alone is not enough.
 const maxPredictions = 1_000_000
 
-// maxWarnings bounds the warnings of one file.
+// maxWarnings bounds the warnings of one file, without the last, which says that there are
+// more.
 const maxWarnings = 100
 
 func (r *predReader) warn(offset int64, format string, args ...any) {

@@ -13,7 +13,8 @@ import (
 
 // Read yields the records of the journal at path. Another process may still append to
 // it. Read skips an incomplete last line, which a crash leaves behind. The first error
-// ends the sequence; it names the file and the line.
+// ends the sequence; the error names the file and, unless the file cannot be opened, the
+// line.
 func Read(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
@@ -44,11 +45,11 @@ func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 // scannedRecord is a record with properties of its line.
 type scannedRecord struct {
 	Record
-	size       int64 // bytes, including the newline
+	size       int64 // bytes of the line, including the newline if there is one
 	terminated bool  // the line ends with a newline; only the last line may lack it
 }
 
-// scan is Scan, and also returns the properties of each line. It holds one line at a
+// scan is Scan, but also yields the properties of each line. It holds one line at a
 // time in memory.
 func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 	return func(yield func(scannedRecord, error) bool) {
@@ -151,8 +152,8 @@ func ReadOutcome(path string) (Outcome, bool, error) {
 	return o, true, nil
 }
 
-// lastLine returns the line that ends at offset end, including its newline, and the
-// offset of its start. It searches backwards in blocks.
+// lastLine returns the line that ends at offset end, including its newline if there is
+// one, and the offset of the start of the line. It searches backwards in blocks.
 func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	const blockSize = 64 << 10
 	start := end

@@ -39,7 +39,7 @@ const (
 	TypeChildCall  Type = "spent"     // ChildCall: a model call of a subagent, charged to this attempt
 	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and which approver decided
 	TypeLimits     Type = "limits"    // Limits: the user raised the limits
-	TypeScrub      Type = "scrub"     // Scrub: commits after HEAD were removed from the repository
+	TypeScrub      Type = "scrub"     // Scrub: commits other than HEAD and its history were removed
 	TypeStartState Type = "start"     // StartState: the files of the user's repository before the agent changed them
 	TypePatchCheck Type = "check"     // PatchCheck: whether a submission applies to the initial files
 	TypeDiff       Type = "diff"      // Diff: the working tree diff at the end
@@ -49,14 +49,15 @@ const (
 // Record is one line of a journal.
 type Record struct {
 	// ID numbers the records of a journal from 1. Parent is the ID of the record that
-	// this one continues, which is the preceding record except after a resume. It is 0
-	// for the first record.
+	// this one continues, 0 for the first record. Only a resume record may continue
+	// another record than the preceding one.
 	ID     int             `json:"id"`
 	Parent int             `json:"parent_id"`
 	Type   Type            `json:"type"`
 	Time   time.Time       `json:"time"`
 	Data   json.RawMessage `json:"data"`
-	// Redacted is set by Journal.Append if Header.Redact changed the data.
+	// Redacted is set by Journal.Append if the Redact function of the Header or of
+	// the Resume changed the data.
 	Redacted bool `json:"-"`
 }
 
@@ -110,7 +111,8 @@ type Import struct {
 	Format string `json:"format"` // the format's name in the file, else mini's name for it
 	File   string `json:"file"`   // base name
 	SHA256 string `json:"sha256"` // of the file, in hex
-	// Row numbers the conversations of a file from 1; 0 if the file has only one.
+	// Row numbers the conversations of a file from 1; 0 if the file is one conversation
+	// rather than a list.
 	Row int `json:"row,omitempty"`
 	// Agent is the agent that made the trajectory, if the file names it.
 	Agent        string `json:"agent,omitempty"`
@@ -174,8 +176,9 @@ type Message struct {
 }
 
 // Call is a model call. It precedes the message with the reply; a failed call has an
-// Error and no reply. Waited is the part of Duration spent waiting before requests,
-// for example during a rate limit. It does not count against the attempt's time limit.
+// Error and no reply. Waited is the part of Duration spent waiting before and between
+// requests, for example during a rate limit. Waited does not count against the attempt's
+// time limit.
 type Call struct {
 	Usage        model.Usage        `json:"usage"`
 	Cost         model.Cost         `json:"cost"`
@@ -186,7 +189,7 @@ type Call struct {
 	Waited       Seconds            `json:"waited,omitempty"`
 	RequestCount int                `json:"tries"`
 	// Requests are the requests of the call. It is empty if there was only one, which
-	// succeeded without a wait.
+	// succeeded after a wait of less than a millisecond.
 	Requests []Request       `json:"attempts,omitempty"`
 	Raw      json.RawMessage `json:"raw,omitempty"` // the provider's response
 	Error    string          `json:"error,omitempty"`
@@ -195,7 +198,8 @@ type Call struct {
 	Tree string `json:"tree,omitempty"`
 }
 
-// Request is one request of a call. The fields are those of model.Request.
+// Request is one request of a call. The fields are those of model.Request, of which Elapsed
+// is here Duration, and HTTPStatus is Code.
 type Request struct {
 	Model      string       `json:"model,omitempty"`
 	Queued     Seconds      `json:"queued,omitempty"` // wait before the request
@@ -210,8 +214,9 @@ type Request struct {
 	Cost       model.Cost   `json:"cost,omitempty"`
 }
 
-// RecordRequests converts the requests of a call. It returns nil for a single request
-// that succeeded without a wait, since Call describes it completely.
+// RecordRequests converts the requests of a call for Call.Requests. It returns nil for a
+// single request that succeeded after a wait of less than a millisecond, since Call
+// describes it completely.
 func RecordRequests(requests []model.Request) []Request {
 	if len(requests) == 1 && requests[0].Error == "" && requests[0].Queued < time.Millisecond {
 		return nil
@@ -234,7 +239,7 @@ func RecordRequests(requests []model.Request) []Request {
 }
 
 // Execution is the result of a command. It precedes the message with the observation.
-// The fields are those of env.Result.
+// Fields that env.Result has too have the same meaning there.
 type Execution struct {
 	Command string `json:"command"`
 	// Output is the output. If Truncated is set, only its beginning, of Head bytes,
@@ -265,9 +270,9 @@ type Execution struct {
 	ByUser bool `json:"person,omitempty"`
 }
 
-// jsonValue returns a value with the same JSON encoding as x that does not call
-// Bytes.MarshalJSON, because the encoder scans the result of MarshalJSON again, which
-// is expensive for large outputs.
+// jsonValue returns a value that has the same JSON encoding as x, but is encoded without
+// a call of Bytes.MarshalJSON. The encoder scans the result of MarshalJSON again, which is
+// expensive for large outputs.
 func (x Execution) jsonValue() any {
 	type otherFields Execution // its Output is hidden by the field of the same name
 	return struct {
@@ -286,7 +291,7 @@ type Process struct {
 // DecisionAction is an approver's answer to whether a command may run.
 type DecisionAction string
 
-// The actions: run the command, ask for approval, or reject it.
+// The actions: run the command, ask for approval, or reject the command.
 const (
 	Allow DecisionAction = "allow"
 	Ask   DecisionAction = "ask"
@@ -343,8 +348,8 @@ const (
 	Internal    Class = "internal"    // a bug in mini; not a result
 )
 
-// IsResult reports whether an attempt of this class is a result. A resumed run runs
-// instances without a result again.
+// IsResult reports whether an attempt of this class is a result. When a run is resumed,
+// it starts new attempts at instances without a result.
 func (c Class) IsResult() bool { return c == Submitted || c == Limit }
 
 // IsRetryable reports whether a run retries an attempt of this class.
@@ -354,28 +359,28 @@ func (c Class) IsRetryable() bool { return c == Provider || c == Environment }
 type Outcome struct {
 	Class      Class  `json:"class"`
 	ExitStatus string `json:"exit_status"`
-	// Submission is the final patch, byte for byte. Only classes that count have one.
+	// Submission is the final patch, byte for byte. Only results have one.
 	// Autosubmitted is set if a limit ended the attempt and mini took the patch from
 	// the working tree.
 	Submission    Bytes `json:"submission"`
 	Autosubmitted bool  `json:"autosubmitted,omitempty"`
-	// SubmissionSource is empty without a submission. It is SourceWorktree also if the agent
+	// Source is empty without a submission. It is SourceWorktree also if the agent
 	// submitted an empty patch or one that does not apply.
 	Source SubmissionSource `json:"source,omitempty"`
 	// DiffersFromWorktree is set if applying the submission of the agent does not
 	// produce the files of the working tree.
 	DiffersFromWorktree bool `json:"differs,omitempty"`
-	// PartialPatch is the working tree diff of an attempt that does not count.
+	// PartialPatch is the working tree diff of an attempt that is not a result.
 	PartialPatch Bytes `json:"partial_patch,omitempty"`
-	// Error is the error that ended the attempt; empty if ExitStatus describes it. Hint
-	// tells the user what to do about it. Stack is the stack trace of an internal
-	// error.
+	// Error is the error that ended the attempt; empty if ExitStatus says enough. Hint
+	// tells the user what to do about the error. Stack is the stack trace of an
+	// internal error.
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 	Stack string `json:"stack,omitempty"`
 
-	// Steps counts model calls, including ChildSteps, the calls of subagents. Usage
-	// and Cost include subagents too.
+	// Steps counts model calls without summaries, including ChildSteps, the steps of
+	// subagents. Usage and Cost include summaries and subagents.
 	Steps      int         `json:"steps"`
 	ChildSteps int         `json:"child_steps,omitempty"`
 	Usage      model.Usage `json:"usage"`

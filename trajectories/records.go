@@ -45,8 +45,9 @@ type newRecord struct {
 
 type idPair struct{ old, new int }
 
-// newID returns the new ID of the record whose ID was old. If that record was removed,
-// it returns the new ID of the closest earlier record, or 0 if there is none.
+// newID returns the new ID of the record whose ID was old. If newIDs does not contain that
+// record, newID returns the new ID of the closest earlier record in newIDs, or 0 if there
+// is none.
 func (b *recordBuilder) newID(old int) int {
 	i, found := slices.BinarySearchFunc(b.newIDs, old, func(p idPair, old int) int { return cmp.Compare(p.old, old) })
 	if !found {
@@ -115,8 +116,9 @@ func (b *recordBuilder) addOtherRecords(before int) {
 }
 
 // addEntry adds entry e, which has the given index, after the records that precede its
-// message: for a reply, earlier failed calls and its own call; for an observation, the
-// execution, which is stored in the entry of the reply.
+// message: for a reply, earlier failed calls, its context and its own call; for an
+// observation, the execution, which is stored in the entry of the reply; for a user
+// command, the execution, which is stored in e.
 func (b *recordBuilder) addEntry(e *Entry, index int, reply *Entry) {
 	for e.Call != nil && len(b.failedCalls) > 0 && b.failedCalls[0].Start.Before(e.Call.Start) {
 		b.put(0, TypeCall, e.Time, &b.failedCalls[0])
@@ -141,7 +143,7 @@ func (b *recordBuilder) addEntry(e *Entry, index int, reply *Entry) {
 	b.put(e.Record, TypeMessage, e.Time, e.Message)
 }
 
-// addUnreported adds the executions of a reply whose result no message reports.
+// addUnreported adds those executions of a reply that no message reports.
 func (b *recordBuilder) addUnreported(reply *Entry) {
 	if reply == nil {
 		return

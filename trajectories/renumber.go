@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Renumber replaces the record IDs in r.Data. newID maps old record IDs to new ones.
-// Renumber does not change r.ID and r.Parent.
+// Renumber replaces the record IDs in r.Data, except Header.Origin.Record. newID maps old
+// record IDs to new ones. Renumber does not change r.ID and r.Parent.
 func (r *Record) Renumber(newID func(record int) int) error {
 	var err error
 	switch r.Type {

@@ -22,7 +22,7 @@ type Scrub struct {
 	// those tags.
 	StrayObjects int     `json:"stray_objects"`
 	StrayRefs    int     `json:"stray_refs"`
-	Remotes      int     `json:"remotes"`
+	Remotes      int     `json:"remotes"`              // remotes that are left
 	Submodules   int     `json:"submodules,omitempty"` // submodule repositories, which are not scrubbed
 	Duration     Seconds `json:"duration"`
 	// Prepared is set if the image was scrubbed once for all attempts and its git
@@ -41,7 +41,7 @@ type StartState struct {
 	// Tree is git's hash of the files. Applying Patch to Base produces these files.
 	Tree  string `json:"tree"`
 	Patch Bytes  `json:"patch,omitempty"`
-	// Ignored and OtherFiles are NUL-terminated lists of files that are not in Tree.
+	// Ignored and OtherFiles list files that are not in Tree; a NUL ends each entry.
 	// Ignored lists files that git ignores, OtherFiles others, such as files that are too
 	// large. An entry of OtherFiles is a stamp that changes with the file, a tab and the
 	// name.
@@ -57,8 +57,9 @@ type PatchCheck struct {
 	// ReportedToModel is set if mini reported the error to the model and the attempt continued.
 	ReportedToModel bool `json:"returned,omitempty"`
 	// NewlineAdded is set if the patch applied only with a final newline added.
-	// Regenerated is set if mini replaced the patch, because it was not UTF-8 or it
-	// applied to the commit but not to the user's uncommitted changes.
+	// Regenerated is set if mini replaced the patch by one with the same effect,
+	// because the patch was not UTF-8, or applied to the commit but not to the user's
+	// uncommitted changes.
 	NewlineAdded bool `json:"mended,omitempty"`
 	Regenerated  bool `json:"remade,omitempty"`
 	// Tree is git's hash of the files with the patch applied.
@@ -82,7 +83,8 @@ type Diff struct {
 	Tree        string `json:"tree,omitempty"`
 	VerifyError string `json:"problem,omitempty"`
 	// Omitted lists changed files that are not in Patch, OmittedReasons the reason for
-	// the file at the same index. The lists may be cut; OmittedCount counts all files.
+	// the file at the same index. The lists may be cut; OmittedCount counts all such
+	// files.
 	Omitted        []string `json:"omitted,omitempty"`
 	OmittedReasons []string `json:"omitted_reasons,omitempty"`
 	OmittedCount   int      `json:"omitted_count,omitempty"`

@@ -1,7 +1,8 @@
 package trajectories
 
 // Times divides the duration of an attempt by activity. Other activities are not
-// counted. The time in SandboxStart is before Outcome.SandboxStart.
+// counted. SandboxStart includes the creation of the first sandbox, which is before
+// Outcome.Start.
 type Times struct {
 	SandboxStart Seconds `json:"start"`    // creating the sandbox, with image pulls and replayed commands
 	Scrub        Seconds `json:"scrub"`    // scrubbing the repository
@@ -10,7 +11,7 @@ type Times struct {
 	Diff         Seconds `json:"diff"`     // the working tree diff, and patch checks
 }
 
-// Add adds the duration of a record of type typ.
+// Add adds the duration of a record of type typ. It ignores types without an activity.
 func (t *Times) Add(typ Type, d Seconds) {
 	switch typ {
 	case TypeReplay:

@@ -20,8 +20,8 @@ const (
 )
 
 // WriteTrajFile writes the .traj.json file of a journal to path, for tools that read
-// trajectories of mini-swe-agent. It reads the journal twice and holds one record at
-// a time in memory.
+// trajectories of mini-swe-agent. It reads the journal three times, so that it need not
+// hold all records in memory.
 //
 // The file omits abandoned records, but includes their cost. An attempt that did not
 // end has no exit message and an empty exit status. Bytes that are not UTF-8 become
@@ -36,8 +36,8 @@ func WriteTraj(w io.Writer, journal string) error {
 	return writeTraj(w, Read(journal), ReadCurrentBranch(journal))
 }
 
-// WriteTrajRecords is WriteTrajFile for the records of a journal without abandoned
-// ones. It iterates over them twice.
+// WriteTrajRecords is WriteTrajFile for records, which must not include abandoned ones.
+// It iterates over the records twice.
 func WriteTrajRecords(records iter.Seq2[Record, error], path string) error {
 	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return writeTraj(w, records, records) })
 }
@@ -192,7 +192,7 @@ func (i *trajInfo) setSource(source Import, modelName string) {
 }
 
 // write writes the file. Each message is on its own line, so that people can read the
-// file and write holds only one message in memory.
+// file. Messages are encoded one at a time, to save memory.
 func (s trajSummary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	info, err := s.info()
 	if err != nil {

@@ -19,7 +19,7 @@ type trajConverter struct {
 	call         *Call      // not used by a message so far
 	reply        *Message   // the newest reply
 	compactions  int        // number of compactions so far
-	answered     bool       // a user message has followed the reply
+	answered     bool       // the reply has an observation, or a rejection that is not a tool message
 	execution    *Execution // not used by a message so far
 	pendingTools []ToolCall // tool calls without an execution so far
 	tools        []ToolCall // tool calls of execution
@@ -61,7 +61,7 @@ type interruptExtra struct {
 	Type          string   `json:"interrupt_type"`
 	Actions       *int     `json:"n_actions,omitempty"`
 	ModelResponse *string  `json:"model_response,omitempty"`
-	Timestamp     *float64 `json:"timestamp,omitempty"` // only for imported attempts
+	Timestamp     *float64 `json:"timestamp,omitempty"` // for a rejection, only in imported attempts
 }
 
 // plainExtra is the extra data of all other messages of imported attempts. It contains
@@ -254,8 +254,8 @@ func (c *Call) usageResponse() json.RawMessage {
 }
 
 // rejection returns the extra data of a message that rejects a reply, or one of its tool
-// calls. Several messages may reject one reply. Only tool messages and the first user
-// message after the reply quote it.
+// calls. Several messages may reject one reply. Tool messages always quote the reply, other
+// messages only if t.answered is not set.
 func (t *trajConverter) rejection(kind string, m Message, at time.Time) interruptExtra {
 	e := interruptExtra{Type: kind}
 	if t.imported {

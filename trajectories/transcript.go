@@ -47,13 +47,14 @@ type Entry struct {
 	// Call is the model call of a reply. It is nil for other messages, and for
 	// replies of agents that do not record calls.
 	Call *Call
-	// PromptContext is the prompt of a reply's call, or nil if the prompt was all messages
+	// Context is the prompt of a reply's call, or nil if the prompt was all messages
 	// before the reply. It refers only to records of original messages; it contains
 	// replacements as messages. ContextRecord is the data of the context record, or
 	// nil.
 	Context, ContextRecord *PromptContext
-	// Executions are the executions of a reply's actions, in order. Actions may be
-	// missing. The entry of a user command has the execution of that command.
+	// Executions are the executions of a reply's actions, in order, followed by those
+	// of user commands that no message reports. An action that did not run has no
+	// execution. The entry of a user command has the execution of that command.
 	Executions []RecordedExecution
 }
 
@@ -190,8 +191,8 @@ func (b *transcriptBuilder) setTree(tree string) {
 	}
 }
 
-// rewind removes everything after the record with ID to. Calls become failed calls,
-// since their cost still counts.
+// rewind removes entries, executions and compactions after the record with ID to, and the
+// diff and the outcome. Calls become failed calls, since their cost still counts.
 func (b *transcriptBuilder) rewind(to int) {
 	isAfter := func(e Entry) bool { return e.Record > to }
 	b.t.Diff, b.t.Outcome, b.userCommands = nil, nil, nil
@@ -269,7 +270,7 @@ func (b *transcriptBuilder) addMessage(e Entry) {
 }
 
 // attachUserCommands adds user commands without a message, which the model does not
-// know, to the entry of the newest reply.
+// know, to the entry of the newest reply or, before the first reply, to SetupExecutions.
 func (b *transcriptBuilder) attachUserCommands() {
 	if b.reply < 0 {
 		b.t.SetupExecutions = append(b.t.SetupExecutions, b.userCommands...)

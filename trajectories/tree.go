@@ -135,7 +135,8 @@ func scanTree(name string, r io.Reader) (scanResult, error) {
 
 // Reopen opens the journal of an interrupted attempt and appends a resume record that
 // continues it after from.Record. Later records stay in the file but are abandoned, see
-// ReadCurrentBranch. Reopen removes an incomplete last line and changes no other line.
+// ReadCurrentBranch. Reopen removes an incomplete last line, or adds the newline that a
+// complete last line lacks. It changes no other line.
 func Reopen(path string, from Resume) (*Journal, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {

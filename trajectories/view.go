@@ -228,7 +228,7 @@ func (v *ConversationView) parts(c *PromptContext) []ContextPart {
 
 // resolve returns a context that is equivalent to c but independent of compactions: it
 // refers to messages of the journal by record and contains all other messages. The
-// result is nil if the prompt was all messages.
+// result is nil if c is nil and no replacement is in effect.
 func (v *ConversationView) resolve(c *PromptContext) *PromptContext {
 	if len(v.replacements) == 0 && (c == nil || c.Tail == "") {
 		return c

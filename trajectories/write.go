@@ -9,7 +9,7 @@ import (
 )
 
 // WriteJournal creates a journal with existing records, whose IDs, parents and times do
-// not change. It fails if the file exists. If a write fails, it removes the file.
+// not change. It fails if the file exists. On a later error, it removes the file.
 func WriteJournal(path string, records iter.Seq2[Record, error]) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // G302, G304: as in Create

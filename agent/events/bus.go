@@ -47,7 +47,7 @@ func (b *Bus) publish(e Event) {
 	}
 }
 
-// LastSeq returns the sequence number of the newest event.
+// LastSeq returns the sequence number of the newest event; 0 if there is none.
 func (b *Bus) LastSeq() uint64 {
 	if b == nil {
 		return 0
@@ -60,8 +60,8 @@ func (b *Bus) LastSeq() uint64 {
 // DefaultQueueSize is the default number of events in a subscriber's queue.
 const DefaultQueueSize = 1024
 
-// MaxQueueBytes is the approximate limit of the texts and outputs in a
-// subscriber's queue, in bytes. A single larger event is still queued.
+// MaxQueueBytes is the approximate limit of the size of a subscriber's queue,
+// in bytes. A single larger event is still queued.
 const MaxQueueBytes = 4 << 20
 
 // Subscribe returns a subscription to all later events, with a queue of size

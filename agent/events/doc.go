@@ -3,8 +3,8 @@
 //
 // The agent publishes to a Bus. Each subscriber has its own queue, bounded in
 // events and bytes. Publishing never blocks. A slow subscriber first misses
-// pieces of texts and outputs; a Dropped event counts the missed events. It
-// always receives the outcome (RunEnded).
+// pieces of texts and outputs; a Dropped event counts the missed events. The
+// newest RunEnded, with the outcome, is never dropped.
 //
 //	bus := events.NewBus()
 //	defer bus.Close()

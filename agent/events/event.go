@@ -62,7 +62,8 @@ type RunStarted struct {
 	// commands.
 	Environment string `json:"environment,omitempty"`
 	Dir         string `json:"dir,omitempty"`
-	// Step is the number of steps in earlier sessions; 0 for a new attempt.
+	// Step is the number of steps in earlier sessions of the attempt; 0 for a
+	// new attempt.
 	Step int `json:"step,omitempty"`
 }
 
@@ -107,7 +108,7 @@ type Replied struct {
 	Usage model.Usage `json:"usage"`
 	Cost  model.Cost  `json:"cost"`
 	// TotalUsage and TotalCost are the attempt's so far, including this call.
-	// Duration is the time that the requests took.
+	// Duration is the time that the requests of this call took.
 	TotalUsage model.Usage          `json:"total_usage"`
 	TotalCost  model.Cost           `json:"total_cost"`
 	Duration   trajectories.Seconds `json:"duration,omitempty"`
@@ -207,7 +208,8 @@ type ToolCalled struct {
 }
 
 // ChildProgress reports on a subagent of the running command: it started (Task
-// is set), is about to run a command (Command) or has ended (ExitStatus).
+// is set), is about to run a command (Command) or has ended (ExitStatus, Steps
+// and Cost).
 type ChildProgress struct {
 	Step int `json:"step"` // of the parent
 	// Child is the subagent's number within the attempt. Depth is 1 for a
@@ -245,7 +247,8 @@ type Compacted struct {
 	TokensAfter    int64  `json:"tokens_after,omitempty"`
 }
 
-// RunEnded is the last event of a session. It is never dropped.
+// RunEnded is the last event of a session. A queue that is full of RunEnded events
+// drops the oldest.
 type RunEnded struct {
 	Outcome trajectories.Outcome `json:"outcome"`
 }

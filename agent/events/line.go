@@ -56,8 +56,8 @@ func Encode(e Envelope) ([]byte, error) {
 }
 
 // escapeInvisible escapes characters that the encoder does not escape and that
-// can change the display: controls beyond ASCII, bidirectional controls,
-// combining marks. They occur only inside JSON strings.
+// can change the display, such as DEL, controls beyond ASCII, bidirectional
+// controls and combining marks. They occur only inside JSON strings.
 func escapeInvisible(line []byte) []byte {
 	if !bytes.ContainsFunc(line, isInvisible) {
 		return line
@@ -145,14 +145,14 @@ func decode[E Event](line []byte) (Event, error) {
 type Writer struct {
 	mu  sync.Mutex
 	w   io.Writer
-	err error // first error; nothing is written after it
+	err error // first error of w; nothing is written after it
 }
 
 // NewWriter returns a Writer that writes to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes one line. After an error it writes nothing more and returns the
-// same error, because the last line may be incomplete.
+// Write writes one line. After an error of the io.Writer it writes nothing more
+// and returns the same error, because the last line may be incomplete.
 func (w *Writer) Write(envelope Envelope) error {
 	line, err := Encode(envelope)
 	if err != nil {

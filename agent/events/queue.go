@@ -53,8 +53,8 @@ func (q *queue) add(e Envelope) {
 }
 
 // drop drops the oldest events of a priority until an eighth of the queue is
-// free, so that add rarely has to scan the queue. It always keeps one event,
-// however large.
+// free or none of them is left, so that add rarely has to scan the queue. It
+// always keeps one event, however large.
 func (q *queue) drop(p priority) {
 	remaining := q.items[:0]
 	for _, e := range q.items {
@@ -99,7 +99,7 @@ func (q *queue) pop() (Envelope, bool) {
 const maxMerged = 4 << 10
 
 // merge appends a piece to the newest item if both belong to the same text or
-// output. It reports whether it did.
+// output and fit into maxMerged. It reports whether it did.
 func (q *queue) merge(item Envelope) bool {
 	if q.empty() {
 		return false

@@ -29,8 +29,8 @@ func (b *Bus) DeltaFunc(step int) func(model.Delta) {
 // output of a step's command; nil if there are no subscribers. The caller must
 // call end after the command.
 //
-// If a character is split between two pieces, it is published with the second
-// piece.
+// A character that is split between pieces is published with the last of these
+// pieces.
 func (b *Bus) OutputFunc(step int) (onOutput func(piece []byte), end func()) {
 	if !b.HasSubscribers() {
 		return nil, func() {}

@@ -33,7 +33,8 @@ const (
 const maxRefs = 20
 
 // Decode returns the image in data: PNG, JPEG, GIF or WebP. The error is a
-// short reason why it is not a valid image.
+// short reason why data is not a valid image or exceeds a limit; MaxSide is not
+// checked for WebP.
 func Decode(data []byte) (model.Image, error) {
 	if len(data) > MaxBytes {
 		return model.Image{}, fmt.Errorf("larger than %d MB", MaxBytes>>20)

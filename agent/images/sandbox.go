@@ -11,9 +11,9 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// readScript prints a file of a sandbox. It runs with the same permissions as
-// the model's commands. The file name is in a variable, so the shell does not
-// interpret it.
+// readScript prints the first MaxBytes+1 bytes of a file of a sandbox. It runs
+// with the same permissions as the model's commands. The file name is in a
+// variable, so the shell does not interpret it.
 var readScript = fmt.Sprintf(`[ -f "$MINI_IMAGE" ] || exit 3; exec head -c %d -- "$MINI_IMAGE"`, MaxBytes+1)
 
 // readTimeout bounds reading one file.
@@ -42,8 +42,8 @@ func ReadFromSandbox(ctx context.Context, sandbox env.Environment, file string) 
 }
 
 // MarkedFiles returns the image files that an output names: the rest of each
-// line that starts with marker, at most limit of them. more reports that there
-// are others.
+// line that starts with marker, without surrounding white space. It returns at
+// most limit files; more reports that there are others.
 func MarkedFiles(output []byte, marker string, limit int) (files []string, more bool) {
 	for line := range strings.SplitSeq(string(output), "\n") {
 		file, ok := strings.CutPrefix(line, marker)

@@ -23,9 +23,9 @@ type Fetcher interface {
 // Source loads the images of rows. The zero value supports only data URIs.
 type Source struct {
 	// Folder holds images by the names in the rows. An image with a URL is
-	// stored as host/path, as by "wget -x".
+	// stored as host/path, without port and query ("wget -x" adds these).
 	Folder string
-	// Fetcher fetches URLs that are not in Folder; nil means none.
+	// Fetcher fetches URLs that are not in Folder; if nil, none is fetched.
 	Fetcher Fetcher
 }
 

@@ -50,7 +50,8 @@ type DeciderConfig struct {
 	// unchanged in the header TokenHeader.
 	TokenEnv    string `yaml:"token_env" json:"token_env,omitempty"`
 	TokenHeader string `yaml:"token_header" json:"token_header,omitempty"`
-	// Timeout bounds an answer, in seconds.
+	// Timeout bounds the wait for an answer, in seconds; 0 means
+	// decider.DefaultTimeout.
 	Timeout float64 `yaml:"timeout" json:"timeout,omitempty"`
 	// When are the actions that the decider may change: it is asked if the
 	// rules decide on one of them. Empty means "ask".
@@ -64,7 +65,8 @@ type DeciderConfig struct {
 func (d DeciderConfig) IsSet() bool { return len(d.Command) > 0 || d.URL != "" }
 
 // Rule decides about the parts of a command that it matches. A rule matches if
-// all of its conditions hold; several values of one key are alternatives.
+// all of its conditions hold; several values of one key are alternatives, except
+// those of Arguments.
 type Rule struct {
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Programs are names or patterns of path.Match, such as "pip*".

@@ -166,7 +166,8 @@ func matchesPipe(into []string, p *shell.Part) shell.Tristate {
 }
 
 // matchesPaths reports whether one of the patterns matches the paths of a part
-// that have one of the access modes.
+// that have one of the access modes. If modes is a single mode, a match of a
+// path with the mode shell.Uses is only Maybe.
 func matchesPaths(patterns []pathPattern, modes []shell.Mode, ws shell.Workspace, paths []shell.Path) shell.Tristate {
 	anyPattern := shell.No
 	for _, pattern := range patterns {

@@ -50,8 +50,8 @@ type Question struct {
 	Instance string  `json:"instance,omitempty"`
 	Command  string  `json:"command"`
 	Dir      string  `json:"dir"`
-	Step     int     `json:"step"`
-	Cost     float64 `json:"cost"`
+	Step     int     `json:"step"` // number of model calls so far
+	Cost     float64 `json:"cost"` // of these calls, in US dollars
 	// Decision is what the rules decided.
 	Decision agent.Decision `json:"decision"`
 	Programs []string       `json:"programs"`
@@ -185,9 +185,9 @@ func (p *Policy) Evaluate(request agent.ApprovalRequest) (agent.Decision, []shel
 	return d, e.parts
 }
 
-// decidePart applies the first rule that matches part. If a rule that asks or
-// denies may match (shell.Maybe), the decision is at least agent.Ask; a later
-// rule may be stricter.
+// decidePart applies the first rule that matches part, or else the default. If a
+// rule before it asks or denies and may match (shell.Maybe), the decision is at
+// least agent.Ask.
 func (p *Policy) decidePart(e *evaluation, part *shell.Part) agent.Decision {
 	var uncertain agent.Decision
 	decided := agent.Decision{Action: p.defaultAction, By: ByDefault, Reason: explain(&rule{action: p.defaultAction}, part, false)}
@@ -211,9 +211,10 @@ func (p *Policy) decidePart(e *evaluation, part *shell.Part) agent.Decision {
 // strictness orders actions: allow, ask, deny.
 func strictness(action agent.DecisionAction) int { return slices.Index(actions, string(action)) }
 
-// explain returns the reason of a decision: the rule's reason, then the command
-// of the part and the first path outside the workspace. It is empty for
-// agent.Allow. uncertain means that the rule may match (shell.Maybe).
+// explain returns the reason of a decision: the rule's reason or a general one,
+// then the part's UndecidedReason or else its command. A rule about paths adds
+// the first path that is not known to be inside the workspace. The reason is
+// empty for agent.Allow. uncertain means that the rule may match (shell.Maybe).
 func explain(r *rule, p *shell.Part, uncertain bool) string {
 	if r.action == agent.Allow {
 		return ""
@@ -243,8 +244,8 @@ func explain(r *rule, p *shell.Part, uncertain bool) string {
 	return text
 }
 
-// summarize returns the command of a part on one line, clipped. A redirection
-// without a program has no command.
+// summarize returns the command of a part on one line, clipped, or "a
+// redirection" for a redirection without a program.
 func summarize(p *shell.Part) string {
 	const maxRunes = 80
 	command := p.Command()
@@ -312,8 +313,8 @@ func (u unattended) Decide(ctx context.Context, request agent.ApprovalRequest) (
 }
 
 // ResolveSymlinks follows the symbolic links of an absolute path on this
-// machine. The last elements of the path need not exist. ok is false if the
-// path has too many elements or dangling links, or a link cannot be read.
+// machine. The last elements of the path need not exist. ok is false if too
+// many of them are missing or dangling links, or a link cannot be read.
 func ResolveSymlinks(path string) (resolved string, ok bool) {
 	rest, links := "", 0
 	for range maxPathElements {
@@ -343,6 +344,6 @@ func ResolveSymlinks(path string) (resolved string, ok bool) {
 	return "", false
 }
 
-// maxPathElements bounds the elements of a path, maxLinks the dangling links to
-// follow.
+// maxPathElements bounds the missing elements and dangling links of a path
+// together, maxLinks the dangling links alone.
 const maxPathElements, maxLinks = 500, 10

@@ -56,7 +56,9 @@ func uniqueID(n, i int, used map[string]bool) string {
 	return id
 }
 
-// sanitizeName replaces invalid characters of a name.
+// sanitizeName returns a valid name that is like name: each sequence of invalid
+// characters becomes _, then _ at both ends is removed. It returns "unknown" if
+// nothing is left.
 func sanitizeName(name string) string {
 	const limit = 64
 	name = strings.Trim(invalidNameChars.ReplaceAllString(name[:min(len(name), 4*limit)], "_"), "_")

@@ -81,7 +81,7 @@ func (r ParsedReply) Commands() []string {
 // ErrorMessages returns the messages that tell the model that none of the
 // commands of its reply was run. text says why. Every call gets its own answer,
 // because servers reject a history with unanswered calls; text is the answer to
-// the first invalid call.
+// the first invalid call, or to the first call if every call is valid.
 func ErrorMessages(p Protocol, r ParsedReply, text string) []model.Message {
 	if len(r.Actions) == 0 || r.Actions[0].CallID == "" {
 		return []model.Message{p.ResultMessage(Action{}, text)}

@@ -84,8 +84,9 @@ func formatText(thought, block string) model.Message {
 	return model.Message{Role: model.Assistant, Content: block}
 }
 
-// normalizeNewlines converts the CRLF line ends of a command if it ends with a
-// CR, as every command in a reply with CRLF line ends does.
+// normalizeNewlines removes the CR at the end of a command and converts the CRLF
+// line ends in the command to LF. It changes only a command that ends with a CR,
+// as every command in a reply with CRLF line ends does.
 func normalizeNewlines(command string) string {
 	trimmed, ok := strings.CutSuffix(command, "\r")
 	if !ok {

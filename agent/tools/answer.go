@@ -155,8 +155,8 @@ func usageErrorText(name, text, usage string) []byte {
 	return []byte(Clip(env.ToolProgram+": "+strings.TrimRight(text, "\n"), maxErrors) + "\n" + Clip(usage, maxErrors))
 }
 
-// Clip shortens a text to its first limit bytes and a line that says how many
-// bytes were left out. It never splits a character.
+// Clip shortens a text of more than limit bytes to its first limit bytes and a
+// line that says how many bytes were left out. It never splits a character.
 func Clip(text string, limit int) string { return clipSized(text, limit, 0) }
 
 // clipSized is Clip for the beginning of a text of size bytes.

@@ -88,7 +88,7 @@ func unknownFlagError(arg string, flags []Flag) error {
 // Has reports whether a flag is given.
 func (a Args) Has(name string) bool { return len(a.values[name]) > 0 }
 
-// Value returns the value of a flag, or "" if it is not given.
+// Value returns the first value of a flag, or "" if the flag is not given.
 func (a Args) Value(name string) string {
 	if v := a.values[name]; len(v) > 0 {
 		return v[0]
@@ -100,8 +100,8 @@ func (a Args) Value(name string) string {
 func (a Args) Values(name string) []string { return a.values[name] }
 
 // Int returns the integer value of a flag, or fallback if the flag is not
-// given. The error is a *UsageError if the value is not between lowest and
-// highest.
+// given. The error is a *UsageError if the value is not a whole number from
+// lowest to highest.
 func (a Args) Int(name string, fallback, lowest, highest int) (int, error) {
 	if !a.Has(name) {
 		return fallback, nil

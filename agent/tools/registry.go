@@ -164,10 +164,10 @@ func (r *Registry) suggestion(name string) string {
 	return ""
 }
 
-// Nearest returns the most similar of words, or "" if none is similar. A word
-// is similar if it contains word or has a small edit distance from it. A word
-// longer than MaxName has no similar one: it is untrusted, and comparing it
-// would take long.
+// Nearest returns the first element of words that contains word, if word has
+// more than 2 bytes. Otherwise it returns the element with the smallest edit
+// distance from word, or "" if no distance is small. If word is longer than
+// MaxName, it returns "": word is untrusted, and comparing it would take long.
 func Nearest(word string, words []string) string {
 	if word = strings.ToLower(word); len(word) > MaxName {
 		return ""

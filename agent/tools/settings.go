@@ -31,9 +31,10 @@ type HostTool struct {
 	Description string   `yaml:"about,omitempty" json:"about,omitempty"`
 	// Env names environment variables of the host to pass to the program, in
 	// addition to the default ones.
-	Env       []string `yaml:"env,omitempty" json:"env,omitempty"`
-	Timeout   float64  `yaml:"timeout,omitempty" json:"timeout,omitempty"`
-	MaxOutput int      `yaml:"max_output,omitempty" json:"max_output,omitempty"`
+	Env []string `yaml:"env,omitempty" json:"env,omitempty"`
+	// Timeout is in seconds, MaxOutput in bytes; 0 means the value in Settings.
+	Timeout   float64 `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	MaxOutput int     `yaml:"max_output,omitempty" json:"max_output,omitempty"`
 }
 
 // MCPServer is a server of the Model Context Protocol: a program that uses its
@@ -41,12 +42,13 @@ type HostTool struct {
 type MCPServer struct {
 	Name    string   `yaml:"name" json:"name"`
 	Command []string `yaml:"command,omitempty" json:"command,omitempty"`
-	Env     []string `yaml:"env,omitempty" json:"env,omitempty"`
+	Env     []string `yaml:"env,omitempty" json:"env,omitempty"` // as in HostTool
 	URL     string   `yaml:"url,omitempty" json:"url,omitempty"`
 	// TokenEnv names an environment variable whose value is sent with each
 	// request to URL, as "Bearer VALUE".
 	TokenEnv string `yaml:"token_env,omitempty" json:"token_env,omitempty"`
 	// Tools are the server's tools to offer; empty means all.
-	Tools   []string `yaml:"tools,omitempty" json:"tools,omitempty"`
-	Timeout float64  `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Tools []string `yaml:"tools,omitempty" json:"tools,omitempty"`
+	// Timeout is in seconds; 0 means the value in Settings.
+	Timeout float64 `yaml:"timeout,omitempty" json:"timeout,omitempty"`
 }

@@ -96,7 +96,7 @@ func attributesPattern(name string) string {
 }
 
 // excludePattern returns a gitignore pattern for the named file or folder. A
-// newline in the name becomes "?", because a pattern cannot contain newlines.
+// newline or CR in the name becomes "?", because a pattern cannot contain it.
 func excludePattern(name string) string {
 	var s strings.Builder
 	s.WriteByte('/')

@@ -17,10 +17,11 @@ var checkScript string
 
 // CheckResult is the result of checking a patch against the state at the start.
 type CheckResult struct {
-	// Patch is the patch to submit. It is the checked one, unless newlines that
-	// were missing at its end were added (NewlineAdded), or it was regenerated
-	// with the same effect because it was not valid UTF-8 or applied only to
-	// the commit (Regenerated).
+	// Patch is the patch to submit; empty if the checked patch does not apply.
+	// Patch is the checked one, unless newlines that were missing at its end
+	// were added (NewlineAdded), or it was regenerated with the same effect
+	// because it was not valid UTF-8 or applied only to the commit
+	// (Regenerated).
 	Patch                     []byte
 	NewlineAdded, Regenerated bool
 	// Tree is git's hash of the tree with the patch applied.
@@ -91,8 +92,8 @@ func missingNewlines(patch []byte) (end string, recheck bool) {
 	return "\n", hasBinary && !bytes.HasSuffix(patch, []byte("\n\n"))
 }
 
-// maxCheckedPatch returns the size of the largest patch that fits into a
-// script, in bytes.
+// maxCheckedPatch returns the maximum size of a patch to check, in bytes:
+// Config.MaxPatch, or less if such a patch would not fit into a script.
 func (t *Tree) maxCheckedPatch() int {
 	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.LeftOut))
 }

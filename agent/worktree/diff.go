@@ -126,11 +126,11 @@ type output struct {
 	state, tree      string
 	message, omitted []byte
 	patch            []byte
-	count            int
+	count            int // number of omitted names, including those cut off in omitted
 }
 
-// tryTimeout returns the timeout of one try: at most half of the remaining
-// time, so that there is time for another try.
+// tryTimeout returns the timeout of one try: at most half of the remaining time,
+// so that there is time for another try, but at least a second.
 func tryTimeout(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -143,8 +143,8 @@ func tryTimeout(ctx context.Context) time.Duration {
 // tried if the first was not enough.
 var requiredSpace = []int{32 << 10, 2 << 20}
 
-// runScript runs a script with the shadow git directory. attrs is its
-// gitattributes file.
+// runScript runs a script with the shadow git directory. attrs is the gitattributes
+// file of that directory.
 func (t *Tree) runScript(ctx context.Context, script string, attrs []byte, timeout time.Duration) (output, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "marker=%s\ntag=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",

@@ -16,8 +16,9 @@ const (
 )
 
 // Hash returns git's hash of the current working tree, with the same files as
-// Diff: new ones, but not ignored ones. It equals Diff's Tree for the same
-// files. It is empty if there is no repository.
+// Diff: new ones, but not ignored ones. For the same files, the hash equals Diff's
+// Tree, unless Diff leaves out more files to make the patch small enough. The
+// hash is empty if there is no repository.
 //
 // Git reads only files that are newer than the repository's index, so Hash
 // costs little more than a stat of each file. It leaves no files in the

@@ -35,8 +35,8 @@ type ScrubReport struct {
 	// scrubbed.
 	Submodules int
 	// Duration is how long Scrub took. Prepared reports that the git directory
-	// is as Prepare left it in the image; the fields above are then from that
-	// scrub.
+	// is as Prepare left it in the image; the fields above Duration are then
+	// from the scrub by Prepare.
 	Duration time.Duration
 	Prepared bool
 }

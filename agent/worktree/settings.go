@@ -43,8 +43,8 @@ func quoteConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s) + `"`
 }
 
-// shellFunction returns a shell function that prints text, with a newline at
-// its end. The text must not contain NUL bytes.
+// shellFunction returns a shell function that prints text, and a newline if text
+// is not empty and does not end with one. The text must not contain NUL bytes.
 func shellFunction(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	end := "END_" + hex.EncodeToString(sum[:12])

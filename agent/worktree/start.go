@@ -35,7 +35,7 @@ type State struct {
 }
 
 // maxStatePatch bounds State.Patch, and maxLists bounds Ignored and LeftOut
-// together, in bytes. They are part of every script.
+// together, in bytes. These three fields are part of every script.
 const (
 	maxStatePatch = 4 << 20
 	maxLists      = 2 << 20
@@ -83,7 +83,8 @@ func (s State) leftOutFiles(yield func(stamp, name string) bool) {
 	}
 }
 
-// excludeFile returns a gitignore file for everything that diffs leave out.
+// excludeFile returns a gitignore file with Config.Exclude and the files in
+// State.LeftOut.
 func (t *Tree) excludeFile() []byte {
 	lines := slices.Clone(t.cfg.Exclude)
 	for _, name := range t.start.leftOutFiles {

@@ -45,9 +45,9 @@ type Config struct {
 
 // Tree is a repository's working tree with its state at the start.
 type Tree struct {
-	// Base is the commit of the state: HEAD at the time of Open, or the empty
-	// tree for a repository without a commit. If there is no repository, Base
-	// and all diffs are empty.
+	// Base is the commit of the state: HEAD when the state was captured, or the
+	// empty tree for a repository without a commit. If there is no repository,
+	// Base and all diffs are empty.
 	Base string
 	// Missing is what is missing if Base is empty, such as "no git".
 	Missing string

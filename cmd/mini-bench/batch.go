@@ -22,18 +22,18 @@ import (
 
 // options configure a run of mini bench with scripted replies.
 type options struct {
-	instances, steps, workers int
+	instances, steps, workers int    // steps are those of each instance, without the submission
 	bashFlag                  string // -c or -lc
 	command                   string
 	modelLatency              time.Duration
-	timeout                   int // timeout of commands in seconds, at least 60
+	timeout                   int // timeout of commands in seconds; less than 60 means 60
 }
 
 // result is the result of a run of mini bench.
 type result struct {
 	dir        string        // folder of the run
 	cpu        time.Duration // user and system time of mini
-	peakMemory float64       // peak resident memory of mini, in MB
+	peakMemory float64       // peak resident memory of mini, in MiB
 }
 
 // runBench runs mini bench with scripted replies and measures its resource usage.
@@ -79,8 +79,8 @@ func (b *bench) runBench(ctx context.Context, o options) (result, error) {
 }
 
 // rate returns the number of steps per second while all workers were busy. That time
-// begins with the first step of the worker that started last. It ends with the last
-// step of the worker that finished first.
+// begins at the end of the first step of the worker that started last. It ends at the end
+// of the last step of the worker that finished first.
 func (r result) rate() (float64, error) {
 	f, err := os.Open(filepath.Join(r.dir, "events.jsonl"))
 	if err != nil {
@@ -130,7 +130,7 @@ const (
 	limitWorkers  = 16  // the number of workers for which the limits apply
 	minEfficiency = 92  // per cent of the ideal rate, which is workers / modelLatency
 	maxCPU        = 0.6 // ms per step
-	maxMemory     = 36  // MB, with 64 workers
+	maxMemory     = 36  // MiB, with 64 workers
 )
 
 // batch measures runs with several workers.

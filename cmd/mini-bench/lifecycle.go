@@ -20,7 +20,7 @@ import (
 const (
 	maxRemoval       = 100 // ms
 	maxFloodOverhead = 0.5 // seconds in addition to the time of head itself
-	maxFloodMemory   = 28  // MB
+	maxFloodMemory   = 28  // MiB
 	idleCount        = 300 // number of idle containers
 )
 

@@ -133,7 +133,8 @@ func (t *table) check(name string, figure, limit float64, unit, comparison strin
 	fmt.Printf("%-58s %10.2f %-6s limit: %s %g, %s\n", name, figure, unit, comparison, limit, verdict)
 }
 
-// median returns the median of figures, which need not be sorted.
+// median returns the median of figures, which need not be sorted: of an even number, the
+// upper of the two in the middle; 0 if there are none.
 func median(figures []float64) float64 {
 	if len(figures) == 0 {
 		return 0

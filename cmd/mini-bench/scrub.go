@@ -101,8 +101,9 @@ func (b *bench) scrub(ctx context.Context) (err error) {
 	return nil
 }
 
-// scrubbedStart starts a container. If c has a preparation, it also checks that the
-// repository is scrubbed. It returns the total duration in seconds.
+// scrubbedStart starts a container. If c has a preparation, it also scrubs the repository
+// or verifies that the image was prepared, and returns the report. seconds is the duration
+// of both.
 func scrubbedStart(ctx context.Context, engine *docker.Engine, c docker.Config) (seconds float64, report worktree.ScrubReport, err error) {
 	start := time.Now()
 	sandbox, err := engine.Start(ctx, c)

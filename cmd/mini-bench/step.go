@@ -167,7 +167,7 @@ func (p *plainContainer) baseline(ctx context.Context, n int, argv ...string) ([
 	return []float64{us / 1e3}, err
 }
 
-// api returns the durations of n commands that the engine's API runs.
+// api returns the durations of n commands that the engine's API runs, in milliseconds.
 func (p *plainContainer) api(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		_, err := p.exec(ctx, "bash", flag, "true")
@@ -175,7 +175,7 @@ func (p *plainContainer) api(ctx context.Context, n int, flag string) ([]float64
 	})
 }
 
-// commandLine returns the durations of n commands that docker exec runs.
+// commandLine returns the durations of n commands that docker exec runs, in milliseconds.
 func (p *plainContainer) commandLine(ctx context.Context, n int, flag string) ([]float64, error) {
 	return timed(n, func() error {
 		return exec.CommandContext(ctx, "docker", "exec", p.id, "bash", flag, "true").Run() //nolint:gosec // no outside input

@@ -18,7 +18,7 @@ import (
 //	locks/<org>--<name>                           locked during a fetch
 //	<org>--<name>/blobs/<checksum>                a complete, verified file
 //	<org>--<name>/blobs/<checksum>.partial        an incomplete download
-//	<org>--<name>/editions/<commit>-<hash>.json   the files of a revision, see Snapshot
+//	<org>--<name>/editions/<commit>-<hash>.json   a Snapshot; <commit> has 12 digits
 //
 // The checksum is the SHA-256 if the hub reports it (64 digits), or else the SHA-1 of the
 // Git blob (40). File names from the hub are never used as paths.

@@ -66,7 +66,8 @@ func frontMatter(card []byte) []byte {
 }
 
 // splits returns the files of each split, in the order of the card; files that match one
-// pattern are sorted by name.
+// pattern are sorted by name. Without data_files, it groups the files below data_dir by their
+// names.
 func (c config) splits(names []string) map[string][]string {
 	prefix := ""
 	if dir := strings.Trim(strings.TrimPrefix(c.Dir, "./"), "/"); dir != "" && dir != "." {

@@ -66,8 +66,8 @@ func (d *download) run(ctx context.Context) error {
 	return d.finish(partial)
 }
 
-// resume hashes the partial file of an earlier process. Its data may be incomplete even if
-// its size is right.
+// resume hashes the partial file of an earlier process. The data of the file may be incomplete
+// even if the size is right.
 func (d *download) resume() error {
 	d.reset()
 	info, err := d.file.Stat()
@@ -87,7 +87,7 @@ func (d *download) reset() {
 	d.offset, d.sum, d.git = 0, sha256.New(), gitHash(d.entry.size)
 }
 
-// restart discards the partial file.
+// restart empties the partial file.
 func (d *download) restart() error {
 	d.reset()
 	if err := d.file.Truncate(0); err != nil {

@@ -85,8 +85,8 @@ func offlineDamagedError(ref Ref) *Error {
 	}
 }
 
-// withEndpointHint adds a hint if the cache has the dataset from another endpoint. Open does
-// not use such a snapshot, because the other hub may have different rows.
+// withEndpointHint replaces the hint of err if the cache has the dataset only from another
+// endpoint. Open does not use such a snapshot, because the other hub may have different rows.
 func (h *Hub) withEndpointHint(err error, ref Ref) error {
 	e, ok := errors.AsType[*Error](err)
 	if _, cached := h.find(ref); cached || !ok {
@@ -173,7 +173,7 @@ func (h *Hub) readSplits(ctx context.Context, ref Ref, commit string, entries []
 	return splitFiles(names, card), nil
 }
 
-// maxCard limits how much of a dataset card is read; its YAML header is at the start.
+// maxCard limits how much of a dataset card is read, in bytes; the YAML header is at the start.
 const maxCard = 1 << 20
 
 func (h *Hub) card(ctx context.Context, ref Ref, commit string) ([]byte, error) {
@@ -199,7 +199,7 @@ func (h *Hub) fileURL(ref Ref, commit, name string) string {
 	return fmt.Sprintf("%s/datasets/%s/resolve/%s/%s", h.endpoint, ref.Repo, commit, strings.Join(parts, "/"))
 }
 
-// selectEntries returns the entries with these names, in order.
+// selectEntries returns the entries with these names, in the order of names.
 func selectEntries(entries []entry, names []string) []entry {
 	byName := map[string]entry{}
 	for _, e := range entries {

@@ -1,5 +1,5 @@
 // Package hub downloads datasets from the Hugging Face hub, or a compatible server, into a
-// cache. It verifies the checksum of each file and stores only complete files under their
+// cache. It verifies the checksum of each file and gives only complete files their final
 // names. A cached dataset opens without a network.
 //
 // It does not read rows; see package datasets. It does not read environment variables; the
@@ -31,17 +31,17 @@ const (
 	pingTimeout  = 5 * time.Second
 )
 
-// Config configures a Hub. Its printed form shows only whether there is a token.
+// Config configures a Hub. Its printed form shows whether there is a token, but not the token.
 type Config struct {
-	// Endpoint is the URL of the hub; default DefaultEndpoint. HF_ENDPOINT.
+	// Endpoint is the URL of the hub, as in HF_ENDPOINT; default DefaultEndpoint.
 	Endpoint string
-	// Token is sent to the endpoint and to no other host; empty for none. HF_TOKEN.
+	// Token, as in HF_TOKEN, is sent to the endpoint and to no other host; empty for none.
 	Token string `json:"-" yaml:"-"`
 	// Dir is the directory of the cache; the first fetch creates it.
 	Dir string
-	// Offline forbids network requests. HF_HUB_OFFLINE.
+	// Offline forbids network requests, as HF_HUB_OFFLINE does.
 	Offline bool
-	// Transport is for tests; the default is http.DefaultTransport.
+	// Transport is for tests; the default is a clone of http.DefaultTransport.
 	Transport http.RoundTripper `json:"-" yaml:"-"`
 	// Progress is called during a fetch, in the goroutine of the caller. It must return
 	// quickly.
@@ -57,8 +57,8 @@ func (c Config) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{cache %s, token %s, offline %t}", c.Dir, token, c.Offline)
 }
 
-// Hub is a client of the hub with a cache. It is safe for concurrent use, also by several
-// processes, which lock each repository.
+// Hub is a client of the hub with a cache. It is safe for concurrent use. Several processes
+// may share the cache: each locks a repository during a fetch.
 type Hub struct {
 	endpoint string // without a trailing slash
 	origin   string

@@ -7,7 +7,7 @@ import (
 // Stage is a stage of a fetch.
 type Stage string
 
-// The stages of a fetch, in order.
+// The stages of a fetch, in order; Retrying can follow any failed request.
 const (
 	Waiting     Stage = "waiting"     // for another process that fetches the same repository
 	Resolving   Stage = "asking"      // for the commit and its files
@@ -21,15 +21,15 @@ type Progress struct {
 	Repo  string
 	// File is the name of the current file in the repository.
 	File string
-	// Bytes is how many of Total bytes are downloaded, summed over the files of the
-	// snapshot.
+	// Total is the size of the snapshot's files; Bytes is how many of these bytes are in
+	// the cache, those downloaded earlier included.
 	Bytes, Total int64
 	// Err is the error after which a request is retried after Wait.
 	Err  error
 	Wait time.Duration
 }
 
-// progressInterval is the shortest time between two reports.
+// progressInterval is the shortest time between a report and one that is not forced.
 const progressInterval = 100 * time.Millisecond
 
 // progressMeter counts the bytes of one fetch.
@@ -40,7 +40,7 @@ type progressMeter struct {
 	last        time.Time
 }
 
-// report reports that n bytes of the current file are downloaded. Without force, it skips a
+// report reports that n bytes of the current file are in the cache. Without force, it skips a
 // report that follows another within progressInterval.
 func (m *progressMeter) report(n int64, force bool) {
 	now := time.Now()
@@ -54,7 +54,7 @@ func (m *progressMeter) report(n int64, force bool) {
 // startFile sets the current file.
 func (m *progressMeter) startFile(name string) { m.file = printable(name) }
 
-// finishFile adds the size of the current file.
+// finishFile reports that the current file is complete, and adds its size to done.
 func (m *progressMeter) finishFile(size int64) {
 	m.report(size, true)
 	m.done += size

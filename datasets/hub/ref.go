@@ -34,7 +34,7 @@ func Aliases() []Alias {
 type Ref struct {
 	Repo     string // org/name
 	Revision string // branch, tag, refs/convert/parquet or commit; "" means main
-	Split    string // "" means the only split, or test
+	Split    string // "" means test, or else the only split
 }
 
 // String returns the reference as a user would type it, without the split.

@@ -10,8 +10,8 @@ import (
 
 const (
 	maxTries = 5 // without progress
-	// maxWait is the longest delay that a server may ask for. The hub limits requests in
-	// any five minutes.
+	// maxWait is the longest delay that a server may ask for; retry gives up on longer
+	// ones. The hub limits requests in any five minutes.
 	maxWait = 6 * time.Minute
 )
 
@@ -34,11 +34,12 @@ func permanentError(err error) error {
 	return err
 }
 
-// maxBackoff limits the delays, which double.
+// maxBackoff limits the delays, which double, before their randomization by ±50%.
 const maxBackoff = 30 * time.Second
 
-// retry calls op until it succeeds, fails with a permanent error, or fails maxTries times
-// without progress. op reports progress by calling its argument.
+// retry calls op until it succeeds, fails with a permanent error, fails maxTries times
+// without progress (twice if no connection can be established and none was before), or the
+// server asks for a delay of more than maxWait. op reports progress by calling its argument.
 func (h *Hub) retry(ctx context.Context, repo string, op func(progressed func()) error) error {
 	triesLeft, backoff := maxTries-1, h.firstBackoff
 	progressed := func() { triesLeft, backoff = maxTries-1, h.firstBackoff }

@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// verify checks the files of a snapshot in the cache, and updates their checksums in s,
-// which may be those of a damaged file.
+// verify reports whether the files of a snapshot in the cache are undamaged. It updates the
+// checksums in s, because the recorded ones may be those of a damaged file.
 func (h *Hub) verify(ctx context.Context, s *Snapshot) (bool, error) {
 	for i, f := range s.Files {
 		sum, intact, err := h.checkFile(ctx, f)

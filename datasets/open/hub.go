@@ -12,7 +12,8 @@ import (
 )
 
 // Hub returns a client for the hub. Like the hub's own tools, it reads the
-// environment variables HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE.
+// environment variables HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE. Of c, it uses only
+// Offline, Transport and Progress.
 func Hub(c hub.Config) (*hub.Hub, error) {
 	dir, err := CacheDir()
 	if err != nil {

@@ -62,7 +62,8 @@ func openDemo(split string) (datasets.Source, error) {
 	return datasets.Embedded(Demo, demo.Rows()), nil
 }
 
-// ParseRef is like hub.ParseRef, but the hints of its errors include the demo.
+// ParseRef is like hub.ParseRef, but its error suggests a similar name, if there is
+// one, or else has a hint that includes the demo.
 func ParseRef(name, split string) (hub.Ref, error) {
 	ref, err := hub.ParseRef(name, split)
 	e, ok := errors.AsType[*hub.Error](err)
@@ -99,7 +100,7 @@ func looksLikeFile(name string) bool {
 }
 
 // OpenCached is like Open, but never downloads and never reads pipes; it
-// returns false instead. It is for shell completion.
+// returns false instead, as for all errors.
 func OpenCached(ctx context.Context, name, split string) (datasets.Source, bool) {
 	if name == Demo {
 		source, err := openDemo(split)

@@ -37,7 +37,7 @@ type Host struct {
 }
 
 // Open finds bwrap, version 0.8 or newer, and starts a sandbox as a test. The error is
-// an *env.Error with a hint, or the cause of ctx.
+// an *env.Error, with a hint if the reason is known, or the cause of ctx.
 func Open(ctx context.Context, program *child.Program) (*Host, error) {
 	h := &Host{program: program, home: homeDir()}
 	var err error
@@ -112,8 +112,8 @@ type Sandbox struct {
 var _ env.Environment = (*Sandbox)(nil)
 
 // Start starts a sandbox. The error is an *env.Error, another error if the
-// configuration is invalid, or the cause of ctx. If it fails, no process is left, but
-// a disposable directory is not removed.
+// configuration is invalid, or the cause of ctx. If Start fails, no process is left,
+// but a disposable directory is not removed.
 func (h *Host) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure bubblewrap: %w", err)
@@ -187,8 +187,8 @@ func (c Config) info(h helper.Hello) env.Info {
 // Info describes the sandbox.
 func (s *Sandbox) Info() env.Info { return s.info }
 
-// Close kills every process in the sandbox and removes a disposable directory. It
-// waits for this, for some seconds at most, even if ctx has ended.
+// Close kills every process in the sandbox and removes a disposable directory, even if
+// ctx has ended. It waits some seconds at most for the processes.
 func (s *Sandbox) Close(ctx context.Context) error {
 	err := s.Environment.Close(ctx)
 	if s.config.Disposable {

@@ -31,11 +31,11 @@ const (
 // start in /tmp.
 type Config struct {
 	// Dir is the directory on the host in which commands start, and which they may
-	// change. Symbolic links out of it have no effect in the sandbox.
+	// change. Symbolic links out of Dir refer to the sandbox's files, not the host's.
 	Dir string
 	// MountPath is the path of Dir in the sandbox; empty means its path on the host.
 	MountPath string
-	// Disposable means that Dir was created for this sandbox: Close removes it.
+	// Disposable means that Dir was created for this sandbox: Close removes Dir.
 	Disposable bool
 	// Env is added to the environment variables of commands and overrides them.
 	Env map[string]string
@@ -95,7 +95,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkMountPoint returns an error for paths that must not be covered by a mount.
+// checkMountPoint returns an error for paths that are not absolute and clean, or that
+// must not be covered by a mount.
 func checkMountPoint(dir string) error {
 	switch {
 	case !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.Contains(dir, "\x00"):
@@ -112,7 +113,8 @@ func isWithin(path, dir string) bool {
 }
 
 // resolveWorkDir returns the work directory with symbolic links resolved. It refuses
-// directories that would expose what the sandbox must hide.
+// directories that contain what the sandbox must hide or protect, and those of the
+// kernel.
 func resolveWorkDir(dir, home string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {

@@ -2,9 +2,9 @@
 // container engine: the host's programs in new Linux namespaces, with mini's helper as
 // PID 1. It needs no privileges and no images, and starts in about 10 ms.
 //
-// Commands see the host's programs and /etc read-only, without the files that are not
-// readable by everyone, and one writable directory. Nothing else of the host is
-// visible: no home, no /var, no /run with its sockets, no /sys. Temporary directories
+// Commands see one writable directory and, read-only, the host's programs and those
+// files in /etc that everyone can read. Nothing else of the host is visible, apart from
+// Config.Mounts: no home, no /var, no /run with its sockets, no /sys. Temporary directories
 // and the home are empty tmpfs mounts of limited size. The sandbox has its own PID,
 // UTS and IPC namespaces and, unless Config.Network is NetworkHost, its own network.
 // Commands have no capabilities, gain none from set-uid programs, and cannot create

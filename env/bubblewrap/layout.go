@@ -11,8 +11,8 @@ import (
 )
 
 // systemDirs are the directories with the host's programs and their configuration.
-// Those that exist are mounted; all other directories of the host are missing in the
-// sandbox.
+// Those that exist are mounted, or recreated if they are symbolic links. Other
+// directories of the host are missing in the sandbox unless Config names them.
 var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
 
 // Files in /proc to protect. Root can write to them even without capabilities, because
@@ -30,13 +30,13 @@ type layout struct{ args []string }
 
 func (l *layout) add(args ...string) { l.args = append(l.args, args...) }
 
-// toolDir is the mount point of the directory with mini-tool, which all sandboxes
-// share.
+// toolDir is the mount point of the directory with mini-tool. All sandboxes share that
+// directory.
 const toolDir = "/.mini/bin"
 
 // commandLine returns the bwrap command line for a sandbox with configuration c and
-// work directory work, which runs program. tools is the directory with mini-tool on
-// the host. Later mounts cover earlier ones.
+// work directory work, which runs program. home is the home directory to hide, and
+// tools the host's directory with mini-tool. Later mounts cover earlier ones.
 func commandLine(c Config, work, home, tools, program string) []string {
 	l := &layout{}
 	l.add("--unshare-all", "--unshare-user", "--disable-userns")
@@ -83,9 +83,9 @@ func (l *layout) mountPrograms() {
 	l.hideUnreadable("/etc")
 }
 
-// hideUnreadable covers the files below a directory that are not readable by everyone,
-// such as keys and password hashes. The kernel denies them to other users, but not to
-// root or members of the file's group.
+// hideUnreadable covers dir and the files and directories below it, if not everyone can
+// read them: keys and password hashes, for example. The kernel denies them to other
+// users, but not to root or members of the file's group.
 func (l *layout) hideUnreadable(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // unreadable directories are covered too
 		if d == nil {
@@ -143,8 +143,8 @@ func (l *layout) tmpfs(path, mode string, size int64) {
 	l.add("--perms", mode, "--size", strconv.FormatInt(size, 10), "--tmpfs", path)
 }
 
-// mountResolver mounts the target of /etc/resolv.conf, which is often a link into
-// /run.
+// mountResolver mounts the target of /etc/resolv.conf, often a link into /run, unless
+// the target is in /etc.
 func (l *layout) mountResolver() {
 	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !isWithin(path, "/etc") {
 		l.add("--ro-bind", path, path)

@@ -19,8 +19,8 @@ const (
 )
 
 // unsafeCapabilities maps each capability that Validate refuses without AllowUnsafe to
-// what it permits: access to other processes although they are not dumpable, or
-// to the host.
+// what the capability permits: access to other processes although they are not
+// dumpable, or to the host.
 var unsafeCapabilities = map[string]string{
 	"ALL": forgeResults, "SYS_PTRACE": forgeResults, "PERFMON": forgeResults,
 	"SYS_ADMIN": forgeResults, "CHECKPOINT_RESTORE": forgeResults,
@@ -62,8 +62,8 @@ func (c Config) validateCapabilities(errs *configErrors) {
 }
 
 // canKill reports whether the helper can kill processes of other users. An entry
-// for KILL wins over ALL, and CapAdd wins over CapDrop; without either, engines
-// grant KILL.
+// for KILL wins over ALL, and CapAdd wins over CapDrop; without an entry for KILL or
+// ALL, engines grant KILL.
 func (c Config) canKill() bool {
 	switch {
 	case hasCapability(c.CapAdd, "KILL"):

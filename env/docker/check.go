@@ -25,11 +25,12 @@ const (
 	networkContainer = "container:"
 )
 
-// Check asks the engine whether it has the network, the runtime, the processors and the
-// mounts of the configuration. Without this call, every container would fail to start.
-// The error joins all *ConfigError values, those of Validate included (see
-// ConfigErrors), or is an *env.Error if the engine does not answer. Check does not
-// check the image.
+// Check asks the engine whether it has the network, the runtime and the processors of
+// the configuration, and checks the mounts if the engine runs on this machine. Without
+// Check, what is missing would show only when containers fail to start. The error joins
+// *ConfigError values (see ConfigErrors): those of Validate if there are any, else those
+// that Check finds. It is an *env.Error if the engine does not answer, or the cause of
+// ctx. Check does not check the image.
 func (e *Engine) Check(ctx context.Context, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -81,8 +82,8 @@ func (e *Engine) checkNetwork(ctx context.Context, mode string, errs *configErro
 	return nil
 }
 
-// hasNetwork reports whether a container with this network mode can reach any
-// address. It returns true if the engine does not answer: a command that fails is
+// hasNetwork reports whether a container with this network mode can reach addresses
+// outside itself. It returns true if the engine does not answer: a command that fails is
 // better than one that is never tried.
 func (e *Engine) hasNetwork(ctx context.Context, mode string) bool {
 	const maxDepth = 8 // containers that share the network of another container

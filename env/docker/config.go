@@ -52,12 +52,13 @@ type Config struct {
 	// so a full /dev/shm leaves that much less memory to commands.
 	ShmBytes int64
 	// Tmpfs maps directories of the container to the size, in bytes, of a tmpfs
-	// mounted there. Its pages count as memory, like those of ShmBytes; the sum
-	// must be less than MemoryBytes.
+	// mounted there. Its pages count as memory, like those of /dev/shm; the sum of
+	// ShmBytes and all these sizes must be less than MemoryBytes.
 	Tmpfs map[string]int64
 	// ReadOnly makes the image's file system read-only. Commands can still write
-	// to Tmpfs, to writable Mounts and to /tmp, which becomes a tmpfs of
-	// DefaultTmpfsBytes bytes, or of a quarter of MemoryBytes if that is less.
+	// to Tmpfs and to writable Mounts. Unless a tmpfs or mount contains /tmp, /tmp
+	// becomes a tmpfs of DefaultTmpfsBytes bytes, or of a quarter of MemoryBytes if
+	// that is less.
 	ReadOnly bool
 	// Ulimits limit each process, by name ("nofile"). The engine cannot grant
 	// more than it has itself.
@@ -74,11 +75,12 @@ type Config struct {
 	NewPrivileges bool
 	// AllowUnsafe permits capabilities with which commands can forge results or leave the
 	// sandbox (see unsafeCapabilities), and mounts that give access to an engine
-	// (see engineSockets) or to another service of the machine.
+	// (see engineSockets), to another service of the machine or to its kernel.
 	AllowUnsafe bool
 
 	// Prepare is work to do once per image, before the first container; nil means
-	// none. It requires EngineConfig.Images.
+	// none. It is skipped without EngineConfig.Images, and for configurations that
+	// usesPrepared excludes.
 	Prepare *Preparation `json:"-"`
 	// Run and Instance are written to the container's labels; both are optional.
 	Run, Instance string

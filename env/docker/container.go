@@ -166,9 +166,9 @@ func (c *Container) removeLimit() time.Duration {
 	return removeTimeout
 }
 
-// Close kills every process in the container and removes it. It returns after the
-// removal, even if ctx has ended, but within a minute. A second call waits for the
-// first and returns nil.
+// Close kills every process in the container and removes it. Close waits for the
+// removal, even if ctx has ended, but not much longer than a minute. A second call waits
+// for the first and returns nil.
 func (c *Container) Close(ctx context.Context) error {
 	c.closeMu.Lock()
 	defer c.closeMu.Unlock()
@@ -182,7 +182,8 @@ func (c *Container) Close(ctx context.Context) error {
 	return c.teardown(ctx)
 }
 
-// teardown frees all resources, also those of a container whose start failed.
+// teardown frees all resources but the lease on the image, also those of a container
+// whose start failed.
 func (c *Container) teardown(ctx context.Context) error {
 	removed := c.stopHelper(ctx)
 	if c.conn != nil {

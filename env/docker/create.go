@@ -33,7 +33,7 @@ const (
 	labelUser     = "mini.uid"      // the user id of that process
 	labelRun      = "mini.run"      // Config.Run
 	labelInstance = "mini.instance" // Config.Instance
-	labelExpires  = "mini.expires"  // RFC 3339: Sweep may then remove a stopped container of an unknown owner
+	labelExpires  = "mini.expires"  // RFC 3339: until then Sweep keeps it if the owner is unknown
 	labelHelper   = "mini.helper"   // of volumes: the SHA-256 of the helper
 )
 
@@ -163,7 +163,8 @@ func (e *Engine) labels(c Config) map[string]string {
 
 var invalidNameChars = lazyregexp.New(`[^a-zA-Z0-9_.-]+`)
 
-// containerName returns a unique name that contains the instance.
+// containerName returns a unique name that contains the instance, with invalid
+// characters replaced and cut to 48 bytes.
 func containerName(instance string) string {
 	name := invalidNameChars.ReplaceAllString(instance, "-")
 	if len(name) > 48 {

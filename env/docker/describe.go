@@ -17,8 +17,8 @@ type Description struct {
 	CPUs       int
 	Memory     int64  // bytes of the machine
 	Storage    string // storage driver
-	RootDir    string // data directory on the machine
-	Cgroup     string // "1", "2" or empty
+	RootDir    string // data directory of the engine, on its machine
+	Cgroup     string // version of cgroups: "1", "2" or empty
 	Rootless   bool
 	Containers int // number of running containers
 	// The resource limits that the engine supports.

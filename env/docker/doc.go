@@ -3,11 +3,11 @@
 //
 // An Engine is the connection to the daemon; all attempts of a run share it. A
 // Container is one sandbox and implements env.Environment. PID 1 of every
-// container is the helper (see env/helper), mounted from a read-only volume. The
-// engine talks to it through a Unix socket, or through the attached stdin and
-// stdout if the daemon runs on another machine. The package does not use
-// "docker exec" for commands: the helper starts one in about a millisecond and
-// kills it reliably when it times out.
+// container is the helper (see env/helper), mounted from a volume. The package talks
+// to the helper through a Unix socket, or through the attached stdin and stdout if the
+// helper cannot connect to the socket, for example because the daemon runs on another
+// machine. The package does not use "docker exec" for commands: the helper starts a
+// command in about a millisecond and kills it reliably when it times out.
 //
 //	engine, err := docker.Open(ctx, docker.EngineConfig{})
 //	if err != nil { ... }

@@ -31,15 +31,15 @@ type EngineConfig struct {
 	// PullTimeout is how long a pull may make no progress; zero means five
 	// minutes. The total time is not limited.
 	PullTimeout time.Duration
-	// PullProgress is called a few times a second for each running pull;
+	// PullProgress, if not nil, is called a few times a second for each running pull;
 	// concurrently for different images.
 	PullProgress func(PullProgress)
-	// Notify is called with a message for the user about why an attempt waits.
-	// It must return quickly. It may be nil.
+	// Notify, if not nil, is called with a message for the user about why an attempt
+	// waits, or why an image could not be prepared. It must return quickly.
 	Notify func(string)
-	// PauseLimit is how long a container may be paused while a command runs in it.
-	// Zero means five minutes, which is also the longest useful value: the helper
-	// of a container that is resumed later finds its lease expired.
+	// PauseLimit is how long a container may be paused while a command or a copy of
+	// files runs in it. Zero means five minutes, which is also the longest useful value:
+	// the helper of a container that is resumed later may find its lease expired.
 	PauseLimit time.Duration
 	// Images configures the image store. If it is nil, Start pulls missing images,
 	// and none is ever removed.
@@ -68,7 +68,8 @@ type Engine struct {
 	openContainers map[*Container]struct{}
 	helpers        map[string]helperBinary // by architecture
 	filled         map[string]bool         // volumes known to contain their helper
-	// unprepared has the names of prepared images that could not be created.
+	// unprepared has the names of prepared images that could not be created, or are not
+	// needed.
 	unprepared map[string]bool
 }
 
@@ -78,7 +79,7 @@ type helperBinary struct {
 	arch, hash string
 }
 
-// content reads the program. It is called once per engine and version of mini.
+// content reads the program. It is called to fill a volume and for each private copy.
 func (b helperBinary) content() ([]byte, error) {
 	content, hash, err := binaries.Load(b.dir, b.arch)
 	if err == nil && hash != b.hash {

@@ -26,7 +26,7 @@ const (
 )
 
 // engineError converts an error of the engine to an *env.Error. If ctx has ended,
-// it returns the cause of ctx.
+// it returns the cause of ctx. If err wraps an *env.Error, it returns that one.
 func engineError(ctx context.Context, defaultStatus env.Status, op string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -131,9 +131,9 @@ type containerEvents struct{ hasAny, oom bool }
 func (e *Engine) recentEvents(ctx context.Context, name string, since time.Time) (containerEvents, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventsWait)
 	defer cancel()
-	// The two events of an exit come from different sources, in any order, so the
-	// response stays open for at least one more second. If the engine's clock differs
-	// from ours, only the hint may be missing.
+	// The two events of an exit, oom and die, come from different sources, in any order,
+	// so the response stays open for at least one more second. If the engine's clock
+	// differs a little from ours, only the hint may be missing.
 	messages, errs := e.api.Events(ctx, events.ListOptions{
 		Since:   strconv.FormatInt(since.Add(-time.Hour).Unix(), 10),
 		Until:   strconv.FormatInt(time.Now().Unix()+2, 10), // whole seconds

@@ -14,9 +14,9 @@ import (
 
 // An engine that exits closes its connections. An engine that is frozen, or behind
 // a network that drops packets, does not answer at all. The heartbeat detects that:
-// while a caller has waited for longer than heartbeatInterval, it pings the engine
-// at every interval. If the engine is silent for heartbeatTimeout, all waiting
-// callers get an error.
+// while a caller has waited for at least heartbeatInterval, it pings the engine
+// at every interval. If the engine is silent for heartbeatTimeout, all callers
+// that have waited that long get an error.
 const (
 	heartbeatInterval = 500 * time.Millisecond
 	heartbeatTimeout  = 4 * time.Second
@@ -66,8 +66,8 @@ func (h *heartbeat) silence() time.Duration {
 
 // watch calls lost if the heartbeat fails before leave is called. All callers share one
 // worker, which runs for up to one interval after the last wait: most waits are
-// shorter, and the next one follows soon. A timer for each wait would wake a thread for
-// every command.
+// shorter than that, and the next wait follows soon. A timer for each wait would wake a
+// thread for every command.
 func (h *heartbeat) watch(ctx context.Context, lost func(error)) (leave func()) {
 	w := &waiter{lost: lost, since: time.Now()}
 	h.mu.Lock()
@@ -94,7 +94,7 @@ func (h *heartbeat) close() {
 	h.worker.Wait()
 }
 
-// run pings at every interval while a caller has waited for at least one.
+// run pings at every interval while a caller has waited for at least one interval.
 func (h *heartbeat) run(ctx context.Context) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()

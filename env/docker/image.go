@@ -60,7 +60,8 @@ func (e *Engine) pullIfMissing(ctx context.Context, c Config) (imageInfo, error)
 	return newImageInfo(c.Image, found), err
 }
 
-// inspect returns nil if the engine does not have the image.
+// inspect returns nil if the engine does not have the image, or has it for another
+// architecture.
 func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse, error) {
 	found, err := e.api.ImageInspect(ctx, c.Image)
 	switch {
@@ -88,8 +89,9 @@ func newImageInfo(name string, i *image.InspectResponse) imageInfo {
 	return imageInfo{id: i.ID, arch: i.Architecture, digest: repoDigest(name, i.RepoDigests)}
 }
 
-// repoDigest returns the digest of the image in the repository of name. An image
-// can have digests in several repositories; the first is the fallback.
+// repoDigest returns the digest of the image in the repository of name, as
+// repository@sha256:... An image can have digests in several repositories; the first
+// digest is the fallback, and "" if there is none.
 func repoDigest(name string, digests []string) string {
 	if named, err := reference.ParseDockerRef(name); err == nil {
 		for _, d := range digests {

@@ -8,14 +8,14 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// confiningOptions are prefixes of the engine's security options that contain
+// confiningOptions are prefixes of the engine's security options that confine
 // commands with SYS_ADMIN. AppArmor and SELinux forbid mounting; with the others,
 // root in a container is not root on the machine.
 var confiningOptions = []string{"name=apparmor", "name=selinux", "name=userns", "name=rootless"}
 
 // IsolationWarning returns a warning if untrusted commands could take over the
-// engine's machine, or "". It considers what the engine permits such containers,
-// not bugs in the kernel.
+// engine's machine because they can mount, or "". It does not consider bugs in the
+// kernel.
 func (e *Engine) IsolationWarning(ctx context.Context, c Config) (string, error) {
 	if !c.canMount() {
 		return "", nil

@@ -31,19 +31,20 @@ const keepTimeout = 10 * time.Minute
 type KeptImage struct {
 	Image    string // name
 	ID       string
-	Host     string // hash that identifies the host it was kept on
+	Host     string // hash that identifies the host of the process that kept it
 	User     string // user id of the process that kept it; empty if an older version of mini did
 	Run      string // Config.Run
 	Instance string // Config.Instance
-	Attempt  string
+	Attempt  string // as passed to Keep
 	Created  time.Time
 	Bytes    int64 // of all layers, including those of the original image
 }
 
-// Keep commits the container to an image, for inspection: files and settings,
-// without processes, tmpfs and volumes. A container started from the image runs the
-// shell in the working directory. The original container keeps running. The image
-// does not contain the variables of Config.Env, which may be secrets.
+// Keep commits the container to an image, for inspection, and returns the image's name.
+// The image contains files and settings, without processes, tmpfs, volumes and the
+// variables of Config.Env, which may be secrets. A container started from the image runs
+// the shell in the working directory. The original container is paused during the commit
+// and then continues.
 func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
@@ -78,7 +79,8 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 }
 
 // keptName returns the name of a kept image: the run becomes the repository, the
-// instance and the attempt become the tag, with invalid characters replaced.
+// instance and the attempt become the tag, with invalid characters replaced and long
+// names shortened.
 func keptName(run, instance, attempt string) string {
 	repository := strings.Trim(invalidRepositoryChars.ReplaceAllString(strings.ToLower(run), "-"), "-")
 	if repository == "" {
@@ -92,8 +94,8 @@ func keptName(run, instance, attempt string) string {
 // positions of a repository name.
 var invalidRepositoryChars = lazyregexp.New(`[^a-z0-9]+`)
 
-// tail shortens a name to its last n bytes, where runs and instances differ. Names
-// are ASCII.
+// tail shortens a name to its last n bytes, where runs and instances differ, and
+// removes separators at both ends. Names are ASCII.
 func tail(s string, n int) string { return strings.Trim(s[max(0, len(s)-n):], "-._") }
 
 // KeptImages lists the kept images of all users, oldest first. An empty argument

@@ -39,7 +39,8 @@ type Leftover struct {
 	id string
 }
 
-// String describes the object in one line: kind, name, owner and age.
+// String describes the object in one line: kind, name and, if known, instance, run,
+// owner, state and age.
 func (l Leftover) String() string {
 	var about []string
 	if l.Instance != "" {

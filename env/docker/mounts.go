@@ -104,8 +104,8 @@ func isWindowsPath(s string) bool {
 	return len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
 }
 
-// mountPoint returns the innermost tmpfs or mount that contains the path; empty if
-// the path is in the image's file system.
+// mountPoint returns the target of the innermost tmpfs or mount that contains the path;
+// empty if the path is in the image's file system.
 func (c Config) mountPoint(name string) string {
 	best := ""
 	consider := func(target string) {

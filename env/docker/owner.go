@@ -68,7 +68,7 @@ type ownerState int
 
 const (
 	ownerForeign ownerState = iota // of another host
-	ownerUnknown                   // of this host, but of another boot or PID namespace
+	ownerUnknown                   // of this host, with another or unknown boot or PID namespace
 	ownerAlive                     // running, or not provably dead
 	ownerDead
 )

@@ -51,8 +51,8 @@ func (p *pauseState) wasPausedRecently(now time.Time) bool {
 	return now.Sub(p.lastSeen) < resumeGrace
 }
 
-// updatePaused updates the pause state of all open containers; it runs at each
-// heartbeat.
+// updatePaused updates the pause state of all open containers; it runs after each
+// successful ping. A container in which no command runs counts as not paused.
 func (e *Engine) updatePaused(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()

@@ -15,13 +15,13 @@ import (
 	"github.com/minibench/mini/env/docker/imagestore"
 )
 
-// Preparation is work with the same result in every container of an image. The
-// engine does it once and commits the container to a local image, from which the
-// other containers start.
+// Preparation is work with the same result in every container of an image. An Engine
+// does the work once and commits the container to a local image, from which the other
+// containers start.
 type Preparation struct {
 	// Key identifies the work, including its version.
 	Key string
-	// Do works in a container of the image, without the mounts and variables of
+	// Do works in a container of the image, without the variables, tmpfs and network of
 	// Config. It returns a note for env.Info.Prepared; an empty note means that
 	// containers start from the original image.
 	Do func(ctx context.Context, sandbox env.Environment) (note string, err error)
@@ -36,24 +36,25 @@ const (
 	labelPreparedOf = "mini.prepared.of" // id of the original image
 )
 
-// preparedName returns the name of a prepared image. It depends on every input of
-// the work. It contains the id of the original image, which may have several names.
+// preparedName returns the name of a prepared image. The name contains a hash of every
+// input of the work. The input includes the id of the original image and not its name,
+// because the image may have several.
 func preparedName(c Config, id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", id, c.Prepare.Key, c.Dir, c.User))
 	return "mini-prepared:" + hex.EncodeToString(sum[:12])
 }
 
-// usesPrepared reports whether containers start from a prepared image. They do not if
-// the configuration has mounts, which may hide the prepared files, or SYS_ADMIN (see
-// canMount), or a read-only root, which the work cannot change, or another runtime,
-// whose changes a commit may not contain.
+// usesPrepared reports whether containers may start from a prepared image. They do not
+// if the configuration has mounts, which may hide the prepared files, or SYS_ADMIN (see
+// canMount), or a read-only root, which the work cannot change, or names a runtime, since
+// a commit may not contain the changes in it.
 func (e *Engine) usesPrepared(c Config) bool {
 	return c.Prepare != nil && e.images != nil && len(c.Mounts) == 0 && !c.canMount() && !c.ReadOnly && c.Runtime == ""
 }
 
-// ensurePrepared returns the prepared image, and creates it if it is missing. It
-// returns the original image if the preparation fails. The image is not removed
-// until release is called.
+// ensurePrepared returns img with the prepared image, and creates that if it is missing.
+// It returns img unchanged if there is no preparation or the preparation fails. The
+// prepared image is not removed until release is called.
 func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_ imageInfo, release func(), err error) {
 	noRelease := func() {}
 	if !e.usesPrepared(c) {
@@ -90,7 +91,8 @@ func (e *Engine) ensurePrepared(ctx context.Context, c Config, img imageInfo) (_
 	return img, release, nil
 }
 
-// findPrepared looks for a prepared image and, if it exists, sets img.from to it.
+// findPrepared looks for a prepared image and, if it exists, sets img.from and
+// img.prepared.
 func (e *Engine) findPrepared(ctx context.Context, name string, img *imageInfo) bool {
 	found, err := e.api.ImageInspect(ctx, name)
 	if err != nil || found.Config == nil || found.Config.Labels[labelPreparedOf] != img.id {
@@ -162,8 +164,8 @@ func (e *Engine) isUnprepared(name string) bool {
 	return e.unprepared[name]
 }
 
-// skipPreparation records that this process uses the original image, and tells the
-// user why.
+// skipPreparation records that this engine uses the original image. If err is not nil,
+// it tells the user once.
 func (e *Engine) skipPreparation(c Config, name string, err error) {
 	e.mu.Lock()
 	known := e.unprepared[name]

@@ -31,10 +31,11 @@ type PullProgress struct {
 	Done, Failed, Stopped bool
 }
 
-// progressInterval is the shortest time between two calls of PullProgress.
+// progressInterval is the shortest time between two calls of PullProgress, except for
+// calls about a new or finished layer and the last one.
 const progressInterval = 200 * time.Millisecond
 
-// errPullStalled cancels a pull that makes no progress for PullTimeout.
+// errPullStalled cancels a pull about which the engine reports nothing for PullTimeout.
 var errPullStalled = errors.New("the pull made no progress for too long")
 
 // pullMessage is one message of the engine's response to a pull.
@@ -48,8 +49,8 @@ type pullMessage struct {
 	Error string `json:"error"`
 }
 
-// pull pulls an image. The total time is not limited. pull fails if there is no
-// progress for PullTimeout, or if the engine's heartbeat fails.
+// pull pulls an image. The total time is not limited. pull fails if the engine reports
+// nothing for PullTimeout, or if the engine's heartbeat fails.
 func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
 	pullCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,7 +112,7 @@ var retryableTexts = []string{
 }
 
 // pullError classifies the error of a pull: an image that does not exist, a limit
-// of the registry, or a failed transfer. Engines report these only as text. A
+// of the registry, or a failed transfer. Engines report most of these only as text. A
 // transient error wraps an *imagestore.RegistryError.
 func pullError(ctx context.Context, ref string, err error) error {
 	text := strings.ToLower(err.Error())

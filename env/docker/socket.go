@@ -90,7 +90,8 @@ func (s *hostSockets) close() error {
 	return scratch.Remove(s.dir)
 }
 
-// isLocal reports whether containers of the engine can mount directories of this machine.
+// isLocal reports whether containers of the engine may be able to mount directories of
+// this machine.
 func isLocal(host string) bool {
 	return runtime.GOOS == "linux" && strings.HasPrefix(host, "unix://")
 }

@@ -24,7 +24,7 @@ const lease = 10 * time.Minute
 // Start starts a sandbox: it pulls the image if the engine does not have it,
 // creates a container and waits for the helper. The error is a plain one if the
 // configuration is invalid, the cause of ctx if that ended, and otherwise an
-// *env.Error with a status. Start leaves nothing behind if it fails.
+// *env.Error with a status. If Start fails, it removes the container.
 func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure container: %w", err)

@@ -36,10 +36,10 @@ func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) { return e.Clean
 type CleanOptions struct {
 	IncludeHelpers bool   // unused helper volumes; mini creates them again
 	IncludeKept    bool   // kept images of this user and host (see Container.Keep)
-	Run            string // restricts Kept to one run, as in Config.Run
-	// IncludeUnknown adds objects that may belong to a running process: those whose owner
-	// belongs to another boot or PID namespace, and, with Kept, images without a
-	// label for the user.
+	Run            string // restricts IncludeKept to one run, as in Config.Run
+	// IncludeUnknown adds objects that may belong to a running process or another user:
+	// those whose owner belongs to another boot or PID namespace, and, with
+	// IncludeKept, images without a label for the user.
 	IncludeUnknown bool
 }
 
@@ -52,8 +52,9 @@ func (e *Engine) Clean(ctx context.Context, opts CleanOptions) ([]Leftover, erro
 	return e.removeAll(ctx, leftovers)
 }
 
-// leftovers lists the objects that Sweep would remove. Containers come first, because
-// they use the volumes.
+// leftovers lists the objects that Sweep would remove and, with alsoUnknown, those of
+// this user whose owner's state is unknown. Containers come first, because they use the
+// volumes.
 func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, error) {
 	owned := filters.NewArgs(filters.Arg("label", labelOwner))
 	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: owned})
@@ -89,8 +90,8 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	return leftovers, nil
 }
 
-// ListLeftovers lists the objects that Clean would try to remove. Clean skips objects
-// that are in use.
+// ListLeftovers lists the objects that Clean would try to remove. Clean skips volumes
+// that are in use, and returns an error about images that are.
 func (e *Engine) ListLeftovers(ctx context.Context, opts CleanOptions) ([]Leftover, error) {
 	leftovers, err := e.leftovers(ctx, opts.IncludeUnknown)
 	if err != nil {
@@ -204,7 +205,7 @@ func parseTime(s string) time.Time {
 // engine that lacks a volume when it creates a container creates it without labels.
 var volumePattern = lazyregexp.New(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
 
-// helperVolumes lists the volumes of the helpers that are available.
+// helperVolumes lists the names of the volumes of the helpers that are available.
 func (e *Engine) helperVolumes() []string {
 	var names []string
 	for _, arch := range []string{"amd64", "arm64"} {

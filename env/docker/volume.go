@@ -26,8 +26,8 @@ import (
 // connection to the engine.
 const fillTimeout = 2 * time.Minute
 
-// volumeName returns the name of the helper volume. It depends on the helper's content,
-// so that versions of mini can run side by side and never overwrite each other's
+// volumeName returns the name of the helper volume. The name depends on the helper's
+// content, so that versions of mini can run side by side and never overwrite each other's
 // volumes.
 func (b helperBinary) volumeName() string {
 	return fmt.Sprintf("mini-helper-%.16s-%s", b.hash, b.arch)
@@ -67,7 +67,7 @@ func (e *Engine) setFilled(volume string, filled bool) {
 
 // fillVolume copies the helper to its volume through a container that is created
 // but never started, which also works with a remote engine. The final name is a
-// hard link and appears last. If it exists, the file is complete, even if several
+// hard link and appears last. If the link exists, the file is complete, even if several
 // processes fill the volume at the same time.
 func (e *Engine) fillVolume(ctx context.Context, b helperBinary, imageID string) (err error) {
 	name := b.volumeName()
@@ -101,13 +101,13 @@ func (e *Engine) fillVolume(ctx context.Context, b helperBinary, imageID string)
 	return e.copyHelper(ctx, fillName, content)
 }
 
-// maxCopyAttempts limits retries of a copy that conflicts with those of other
+// maxCopyAttempts limits the attempts of a copy that conflicts with those of other
 // processes.
 const maxCopyAttempts = 10
 
 // copyHelper extracts an archive into a volume. If another process has created one of
 // the names, copyHelper retries until helperPath exists, which that process creates
-// last.
+// last, with at most maxCopyAttempts attempts.
 func (e *Engine) copyHelper(ctx context.Context, fillName string, content []byte) error {
 	for attempt := 1; ; attempt++ {
 		err := e.api.CopyToContainer(ctx, fillName, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})

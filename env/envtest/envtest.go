@@ -114,7 +114,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 	}
 }
 
-// needs skips a test if the environment lacks a capability.
+// needs skips a test if the environment lacks one of the required capabilities.
 func (s suite) needs(t *testing.T, required ...Capability) {
 	t.Helper()
 	for _, capability := range required {

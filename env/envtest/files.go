@@ -24,7 +24,7 @@ func fileTransfer(t *testing.T, s suite) {
 	b := s.start(t)
 	f, ok := b.Environment.(env.Files)
 	if !ok {
-		t.Fatal("the environment does not implement env.Files; use Lacks(FileTransfer)")
+		t.Fatal("the environment does not implement env.Files; use WithoutCapability(FileTransfer)")
 	}
 	dir := b.tempDir()
 	t.Run("one file", func(t *testing.T) {

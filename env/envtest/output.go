@@ -94,7 +94,7 @@ func outputLimits(t *testing.T, s suite) {
 	}
 }
 
-// checkNumbers compares part with the numbered lines at an offset.
+// checkNumbers compares part with the numbered lines at an offset in bytes.
 func checkNumbers(t *testing.T, name string, part []byte, offset int) {
 	t.Helper()
 	var want bytes.Buffer

@@ -1,6 +1,6 @@
 // Package files converts files to tar streams and back, for sandboxes that copy files
-// in and out (env.Files). Both sides use it: the helper, the local environment, and
-// the callers of Put and Get.
+// in and out (env.Files). Both sides of a copy use it: the helper or the local
+// environment, and the callers of Put and Get.
 //
 //	var tree bytes.Buffer
 //	err := files.Pack(&tree, "testdata/repo")        // the directory "repo" with its contents
@@ -8,14 +8,14 @@
 //	...
 //	err = files.Unpack(&tree, t.TempDir(), files.Limits{})
 //
-// A stream preserves the name, which may contain any bytes, the content, the nine
-// permission bits, and the modification time in seconds. Owners, set-uid bits,
-// extended attributes and holes are not preserved. Symbolic links stay links. Sockets,
-// pipes and devices are skipped.
+// A stream preserves the name, which need not be valid UTF-8, the content, the nine
+// permission bits, and the modification time in seconds, which Unpack sets for regular
+// files only. Owners, set-uid bits, extended attributes and holes are not preserved.
+// Symbolic links stay links. Sockets, pipes and devices in a directory are skipped.
 //
 // A stream may come from a sandbox, so Unpack does not trust it: it writes inside its
-// directory only, follows no symbolic links, replaces files atomically, and rejects
-// invalid streams with ErrRefused.
+// directory only, follows no symbolic links there, replaces files atomically, and
+// rejects invalid streams with ErrRefused.
 //
 // The package imports the standard library only, because the helper links it.
 package files
@@ -32,12 +32,12 @@ const (
 	MaxEntries = 500_000
 	// MaxBytes is the maximum total size of the files; holes count as zeros.
 	MaxBytes = 16 << 30
-	// MaxDepth is the maximum nesting depth of directories. Each level needs an open
-	// descriptor.
+	// MaxDepth is the maximum nesting depth of directories below the top one. Each level
+	// needs an open descriptor.
 	MaxDepth = 200
 )
 
-// Limits are the limits of Unpack; zero fields mean the constants above.
+// Limits are the limits of Unpack; zero numbers mean the constants above.
 type Limits struct {
 	Entries int
 	Bytes   int64

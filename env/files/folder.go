@@ -39,8 +39,8 @@ func (f folder) openDir(name string) (folder, error) {
 }
 
 // openPath holds the open directories from the top to the current one. Successive
-// entries of a stream are usually in nearby directories, so most of them can be
-// reused.
+// entries of a stream are usually in nearby directories, so most open directories can
+// be reused.
 type openPath []folder
 
 // open opens the directory at path, given as names below the top. If create is not
@@ -83,7 +83,7 @@ func (p *openPath) truncate(n int) error {
 }
 
 // splitName splits a name in a stream into its parts. It refuses names that are not
-// relative or contain "..". The name "." has no parts.
+// relative, have a part "..", or are invalid on this system. The name "." has no parts.
 func splitName(name string) ([]string, error) {
 	if strings.HasPrefix(name, "/") {
 		return nil, fmt.Errorf("%w: absolute name", ErrRefused)

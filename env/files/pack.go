@@ -16,9 +16,10 @@ const readdirBatch = 256
 
 // Pack writes path to w as a tar stream: a file or a symbolic link under its base name,
 // a directory under its base name with its contents, in no particular order. The root
-// of a file system is called ".". Files created or deleted while Pack runs may be
-// missing; a file that shrinks while it is read is an error. The error wraps
-// fs.ErrNotExist if path does not exist, or the first error of w.
+// of a file system is called ".". Files created, deleted or replaced while Pack runs may
+// be missing; a file that shrinks while it is read is an error. The error wraps
+// fs.ErrNotExist if path does not exist, ErrRefused if path is of another type or the
+// tree exceeds a limit, or the first error of w.
 func Pack(w io.Writer, path string) (err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {

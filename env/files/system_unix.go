@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// readFlags open a file without blocking, if a pipe has replaced it.
+// readFlags open a file without blocking, even if a pipe has replaced it.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
 // isLocal reports whether a part of a name is a valid file name on this system.

@@ -20,8 +20,9 @@ const maxRestricted = 4096
 // links are replaced, existing directories are kept. Unpack does not read beyond the
 // stream's end mark.
 //
-// The error wraps ErrRefused if the stream is invalid, or the first error of r. Files
-// unpacked before the error remain, each of them complete.
+// The error wraps ErrRefused if the stream is invalid, io.ErrUnexpectedEOF if it ends
+// before the end mark, or the first error of r. Files unpacked before the error remain,
+// each of them complete.
 func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // as a shell's mkdir: the umask decides
 		return fmt.Errorf("unpack: %w", err)
@@ -38,7 +39,8 @@ func Unpack(r io.Reader, dir string, l Limits) (err error) {
 		counted.n = 0
 		h, err := stream.Next()
 		// Next first skips the rest of the previous file. The file's content has been
-		// read, so counted.n is the size of its padding and of the next block.
+		// read, so at the end of the stream counted.n is the size of the file's padding,
+		// less than a block, and of the end mark.
 		if err == io.EOF && counted.n < block { //nolint:errorlint // the stream's io.EOF, unwrapped
 			err = io.ErrUnexpectedEOF
 		}
@@ -57,7 +59,8 @@ func Unpack(r io.Reader, dir string, l Limits) (err error) {
 	}
 }
 
-// block is the block size of a stream, in bytes. The end mark is a block of zeros.
+// block is the block size of a stream, in bytes. The end mark is two blocks of zeros; one
+// is accepted.
 const block = 512
 
 type countingReader struct {
@@ -162,7 +165,8 @@ func (u *unpacker) dir(path []string, mode fs.FileMode) error {
 	return dir.Chmod(".", mode|ownerMode)
 }
 
-// restrict sets the modes of the restricted directories, inner ones first.
+// restrict sets the modes of the restricted directories in reverse order, so that inner
+// ones come first if the stream has parents before their contents.
 func (u *unpacker) restrict() error {
 	for i := len(u.restricted) - 1; i >= 0; i-- {
 		d := u.restricted[i]
@@ -247,9 +251,9 @@ func (u *unpacker) hardLink(target string, path []string) error {
 }
 
 // staysInside reports whether the target of a symbolic link in a directory at this
-// depth is below the top, whichever other links exist. A ".." is safe only at the
-// beginning of the target: after a name, which may itself be a link, it may lead
-// anywhere.
+// depth is the top or below it, whichever other links exist. The top has depth 0. A ".."
+// is safe only at the beginning of the target: after a name, which may itself be a link,
+// it may lead anywhere.
 func staysInside(target string, depth int) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return false

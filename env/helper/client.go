@@ -13,15 +13,16 @@ import (
 )
 
 // The reasons why a connection ends, besides ErrFrame (the other side violated the
-// protocol) and env.ErrClosed (Close was called).
+// protocol), env.ErrClosed (Close was called) and the reason given to CloseWithError.
 var (
-	// ErrDisconnected means that the stream ended or failed. The owner of the stream
-	// must find out why: a dead container and a dead daemon have the same effect.
+	// ErrDisconnected means that the stream ended or failed, on this side or on the
+	// helper's. The owner of the stream must find out why: a dead container and a dead
+	// daemon have the same effect.
 	ErrDisconnected = errors.New("stream to the sandbox ended")
 	// ErrNoResponse means that an expected frame did not arrive in time.
 	ErrNoResponse = errors.New("sandbox does not respond")
-	// ErrHelperFailed means that the helper reported an error and exited; its message
-	// is appended.
+	// ErrHelperFailed means that the helper reported an error and exited; the helper's
+	// message is appended.
 	ErrHelperFailed = errors.New("helper failed")
 	// ErrMismatch means that a different helper, or another version of it, is running.
 	ErrMismatch = errors.New("unexpected helper")
@@ -38,7 +39,7 @@ const (
 	HandshakeTimeout = 30 * time.Second
 	// cancelTimeout is how long the report of a cancelled command may take.
 	cancelTimeout = 10 * time.Second
-	// transferTimeout is how long a file transfer may wait for the helper.
+	// transferTimeout is how long each wait of a file transfer for the helper may take.
 	transferTimeout = time.Minute
 )
 
@@ -53,7 +54,8 @@ type ClientConfig struct {
 	Timeout time.Duration
 	// ExtendDeadline, if not nil, is called when a report is late or a file transfer
 	// stalls. It returns how much longer to wait, for example because the sandbox was
-	// paused; zero means that the deadline stands.
+	// paused; zero means that the deadline stands. The deadline of a cancelled command
+	// or transfer is final.
 	ExtendDeadline func() time.Duration
 }
 
@@ -118,8 +120,8 @@ func (c *Client) Err() error {
 	return c.err
 }
 
-// Close ends the connection. The helper then kills its commands and exits. A running
-// command returns env.ErrClosed.
+// Close ends the connection. The helper then kills its commands and exits. The error of
+// a running command or transfer wraps env.ErrClosed.
 func (c *Client) Close() error {
 	c.end(env.ErrClosed)
 	c.workers.Wait()
@@ -142,8 +144,8 @@ func (c *Client) MapError(ctx context.Context, err error, lost func(reason error
 }
 
 // CloseWithError ends the connection with a reason that the caller knows and the stream
-// does not show, such as the exit of the container. Err and the running command return
-// this reason.
+// does not show, such as the exit of the container. Err returns this reason, and the
+// error of a running command or transfer wraps it.
 func (c *Client) CloseWithError(reason error) { c.end(reason) }
 
 // end closes the stream and records the reason. Only the first call has an effect.

@@ -9,7 +9,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// maxTimeout is the maximum timeout, somewhat below the limit of the helper.
+// maxTimeout is the maximum timeout of a command, below the 365 days that the helper
+// accepts.
 const maxTimeout = 300 * 24 * time.Hour
 
 // Execute runs one command and returns its result. It waits for commands of other
@@ -17,14 +18,16 @@ const maxTimeout = 300 * 24 * time.Hour
 //
 // An error that is neither the context's cause nor wraps env.ErrSink means that the
 // connection has ended: it wraps ErrFrame, ErrDisconnected, ErrNoResponse,
-// ErrHelperFailed or env.ErrClosed. When ctx ends while the command runs, the command
-// is cancelled. Execute then waits for the report for a limited time and returns the
-// partial result with the context's cause; if no report arrives, the error wraps
-// ErrNoResponse as well. A failing sink has the same effect as the end of ctx, but the
-// error wraps env.ErrSink.
+// ErrHelperFailed, env.ErrClosed or the reason given to CloseWithError. When ctx ends
+// while the command runs, the command is cancelled. Execute then waits for the report
+// for a limited time and returns the partial result with the context's cause; if no
+// report arrives, the error also wraps the reason why the connection ended, such as
+// ErrNoResponse. A failing sink has the same effect as the end of ctx, but the error
+// wraps env.ErrSink.
 //
-// Execute buffers no more output than the command's limit. If cmd.Tools is not nil, up
-// to MaxToolRequests requests are handled at once, and all handlers have returned when
+// Execute buffers no more output than the command's limit, or env.SubmissionLimit if
+// that is larger and the command has submission markers. If cmd.Tools is not nil, up to
+// MaxToolRequests requests are handled at once, and all handlers have returned when
 // Execute returns.
 func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
 	if err := c.acquire(ctx); err != nil {
@@ -82,8 +85,9 @@ func (c *Client) acquire(ctx context.Context) error {
 	return nil
 }
 
-// await sends the request and waits for its report, its deadline, or the end of the
-// connection, whichever comes first.
+// await sends the request and waits for the command's report, the deadline of the
+// report, or the end of the connection, whichever comes first. If ctx ends or the sink
+// fails meanwhile, await cancels the command and waits at most cancelTimeout longer.
 func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
 	start := time.Now()
 	wait := reportTimeout(run)
@@ -146,8 +150,8 @@ func (c *Client) reportError(k *call, reason error) error {
 	return c.Err()
 }
 
-// settings converts a command and fills in defaults. The client verifies that the
-// helper respects the limits.
+// settings converts a command to a Run, fills in defaults and restricts the limits to
+// what the helper accepts. The client verifies that the helper respects the limits.
 func (c *Client) settings(cmd env.Command) Run {
 	timeout := min(orDefault(cmd.Timeout, c.cfg.Timeout), maxTimeout)
 	limit := cmd.OutputLimit

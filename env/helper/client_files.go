@@ -11,10 +11,11 @@ import (
 // Put sends a tar stream to the helper, which unpacks it into dir (see env.Files). It
 // waits for a running command.
 //
-// After an error of the stream, of the files, or of ctx, the connection remains
-// usable; any other error ends it, as in Execute. Files unpacked before the error
-// remain, each of them complete. The caller's goroutine reads tree; ctx is checked
-// between reads.
+// After an error of dir, of the stream, of the files, or of ctx, the connection remains
+// usable if the helper confirms the end of the transfer in time; any other error means
+// that the connection has ended, as in Execute. Files unpacked before the error remain,
+// each of them complete. The caller's goroutine reads tree; ctx is checked between
+// reads.
 func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
 	err := c.exchange(ctx, KindPut, dir, func(t *transfer) error { return c.send(ctx, t, tree) })
 	if err != nil {
@@ -23,8 +24,9 @@ func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
 	return nil
 }
 
-// Get writes path as a tar stream (see env.Files). It waits for a running command. Its
-// errors are those of Put, and one that wraps fs.ErrNotExist.
+// Get writes the files at path to tree as a tar stream (see env.Files). It waits for a
+// running command. Its errors are those of Put, and one that wraps fs.ErrNotExist if
+// path does not exist.
 func (c *Client) Get(ctx context.Context, path string, tree io.Writer) error {
 	err := c.exchange(ctx, KindGet, path, func(t *transfer) error { return c.receive(ctx, t, tree) })
 	if err != nil {
@@ -43,7 +45,8 @@ func (c *Client) exchange(ctx context.Context, kind Kind, path string, run func(
 	return c.finishTransfer(t, run(t))
 }
 
-// errEnded means that the Done frame has arrived; transfer.err returns its error.
+// errEnded means that the Done frame has arrived; transfer.err returns the transfer's
+// error.
 var errEnded = errors.New("transfer ended")
 
 // startTransfer acquires the semaphore, which removeTransfer releases, and sends the
@@ -243,8 +246,8 @@ func (c *Client) finishTransfer(t *transfer, err error) error {
 	}
 }
 
-// joinDistinct joins the error of a transfer with the reason for the end of the
-// connection, unless they are the same.
+// joinDistinct joins the error of a transfer, if any, with the reason for the end of
+// the connection. If err wraps reason, it returns only reason.
 func joinDistinct(err, reason error) error {
 	if err == nil || errors.Is(err, reason) {
 		return reason

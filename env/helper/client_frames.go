@@ -21,11 +21,12 @@ type call struct {
 	depth    int            // nesting depth
 	deadline *PausableTimer // for the report
 	exit     Exit
-	lost     error         // why there is no exit: the outer call ended
-	done     chan struct{} // closed when exit or lost is set
+	lost     error         // why there is no exit: the outer call or the connection ended
+	done     chan struct{} // closed when the call is unregistered
 }
 
-// accept processes one frame. It returns an error if the frame violates the protocol.
+// accept processes one frame. It returns an error if the frame violates the protocol or
+// reports that the helper failed.
 func (c *Client) accept(f Frame) error {
 	switch f.Kind {
 	case KindHello:
@@ -94,8 +95,8 @@ func (c *Client) storeReport(f Frame) (*call, error) {
 	return call, nil
 }
 
-// finish ends a call and the calls nested in it, for which the helper sends no report.
-// The caller holds the lock.
+// finish ends a call and the calls still nested in it, for which the helper sends no
+// report. The caller holds the lock.
 func (c *Client) finish(k *call) {
 	delete(c.calls, k.id)
 	for _, inner := range c.calls {
@@ -144,7 +145,7 @@ func (k *call) report(elapsed time.Duration) env.Result {
 }
 
 // result returns the helper's result with the output. The duration is the helper's,
-// but at most elapsed.
+// restricted to 0 to elapsed.
 func (k *call) result(elapsed time.Duration) env.Result {
 	r := k.exit.Result
 	r.Output, r.Duration = k.output, min(max(r.Duration, 0), elapsed)

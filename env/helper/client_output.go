@@ -14,12 +14,12 @@ type outputStream struct {
 	mu       sync.Mutex
 	onOutput func(chunk []byte) // may be nil
 	sink     io.Writer          // nil if there is none, or it has failed
-	failures chan error         // the error of the sink; capacity 1
+	failures chan error         // the error of the sink; capacity 1; nil if there never was a sink
 	failed   error
 	closed   bool
 }
 
-// write is called by the reader. It blocks while the sink does.
+// write is called by the reader. It blocks while onOutput or the sink does.
 func (s *outputStream) write(chunk []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

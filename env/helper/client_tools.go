@@ -9,9 +9,9 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// The reasons why a tool request ends without a response.
+// The causes with which the client cancels the handler of a tool request.
 var (
-	// errOuterEnded is the error of nested commands whose outer command has ended.
+	// errOuterEnded is also the error of nested commands whose outer command has ended.
 	errOuterEnded = fmt.Errorf("outer command has ended: %w", env.ErrClosed)
 	errCallerGone = errors.New("caller of the tool has exited")
 )
@@ -32,8 +32,9 @@ type toolServer struct {
 	sending int
 }
 
-// maxSending is the maximum number of responses that wait to be written. A correct
-// helper sends at most MaxToolRequests requests before it has read some responses.
+// maxSending is the number of unwritten responses at which a further request violates
+// the protocol. A correct helper sends at most MaxToolRequests requests before it has
+// read some responses.
 const maxSending = 4 * MaxToolRequests
 
 func newToolServer(ctx context.Context, c *Client, k *call, tools *env.Tools) *toolServer {
@@ -144,8 +145,9 @@ func (s *toolServer) send(n uint32, resp env.ToolResponse) {
 	}
 }
 
-// truncate shortens a response to env.MaxToolResponse, the longer of Stdout and Stderr
-// first, and appends a note to Stderr.
+// truncate returns a response of at most env.MaxToolResponse bytes. If resp is longer,
+// Stdout and Stderr each keep up to half of the room, and more where the other needs
+// less; a note is appended to Stderr.
 func truncate(resp env.ToolResponse) ToolResponse {
 	stdout, stderr := resp.Stdout, resp.Stderr
 	if len(stdout)+len(stderr) > env.MaxToolResponse {

@@ -1,10 +1,10 @@
 // Package helper implements the protocol between mini and its helper, a small program
-// that is PID 1 of every sandbox: length-prefixed frames over one byte stream in each
-// direction, such as a container's attached stdin and stdout.
+// that runs in every sandbox, in containers as PID 1: length-prefixed frames over one
+// byte stream in each direction, such as a container's attached stdin and stdout.
 //
 // The package holds the frames, their limits and the client. The helper itself is
-// cmd/mini-helper; env/helper/binaries embeds its binaries. The package imports the
-// standard library only.
+// cmd/mini-helper; env/helper/binaries embeds its binaries. Besides package env, the
+// package imports the standard library only.
 //
 // Data from a sandbox is untrusted: the client checks the size of frames before it
 // reads them, matches them by id, and waits for them with a deadline on its own clock.
@@ -14,12 +14,13 @@
 //	uint32 big endian   length of the rest: 5 + len(body)
 //	byte                kind
 //	uint32 big endian   id of the command or transfer; 0 if none
-//	...                 body: JSON, or raw bytes for output and scripts
+//	...                 body: JSON, text or bytes (see Kind)
 //
 // The client opens with Setup, and the helper responds with Hello. Then the client
 // sends Run frames. The helper responds to each with any number of Output frames and
-// one Exit. Keepalive frames, which may be sent at any time, renew the lease. At the
-// end of its input the helper kills every process and exits.
+// one Exit. Every frame of the client renews the lease; Keepalive frames, which may be
+// sent at any time, do nothing else. At the end of its input the helper kills every
+// process and exits.
 //
 // If its Run allows it, a command may call tools. For each call the helper sends a
 // ToolRequest frame with the id of the command; its body starts with the number of the
@@ -170,10 +171,12 @@ const NoTraceArg = "no-trace"
 // Setup is the first message of the client: settings for all commands.
 type Setup struct {
 	Version int `json:"version"`
-	// Dir is the working directory of commands. If it does not exist, the helper uses
-	// the directory in which it was started and sets Hello.DirMissing.
+	// Dir is the working directory of commands. If Dir is empty or not an existing
+	// directory, the helper uses the directory in which it was started, and in the
+	// latter case sets Hello.DirMissing.
 	Dir string `json:"dir"`
-	// Env is added to the environment the helper was started with.
+	// Env is added to the environment with which the helper was started, and overrides
+	// it.
 	Env map[string]string `json:"env,omitempty"`
 	// Interpreter is the shell with its flags; the script is appended as the last
 	// argument. If bash is missing, sh is used.
@@ -186,9 +189,9 @@ type Setup struct {
 	// this connection, and the end of the first stream tells the helper that the
 	// client is gone. Otherwise the first stream is used for all frames.
 	Socket string `json:"meeting,omitempty"`
-	// ToolDir is the directory of mini-tool. The client may install mini-tool there
-	// only before the first command that may call tools. If ToolDir is "", mini-tool is
-	// not on the PATH.
+	// ToolDir is the directory of mini-tool. The client installs mini-tool there before
+	// the first command that may call tools, at the latest. If ToolDir is "", mini-tool
+	// is not on the PATH.
 	ToolDir string `json:"tool_dir,omitempty"`
 }
 
@@ -205,8 +208,8 @@ type Hello struct {
 	Version int `json:"version"`
 	// Hash is the SHA-256 of the helper's own binary, in hex.
 	Hash string `json:"hash"`
-	// Dir is the working directory of commands. DirMissing reports that Setup.Dir does
-	// not exist.
+	// Dir is the working directory of commands. DirMissing reports that Setup.Dir is
+	// not an existing directory.
 	Dir        string `json:"dir"`
 	DirMissing bool   `json:"dir_missing,omitempty"`
 	// Shell is the path of the shell that runs scripts; empty if the image has none.

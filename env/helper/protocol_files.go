@@ -45,7 +45,7 @@ func NewCredit() Credit {
 }
 
 // Grant adds the chunks of a WindowUpdate frame with this body. It returns an error if
-// the receiver acknowledges more chunks than were sent.
+// the body is invalid or acknowledges more chunks than were sent.
 func (c Credit) Grant(body []byte) error {
 	n, err := DecodeWindowUpdate(body)
 	if err != nil {
@@ -61,11 +61,12 @@ func (c Credit) Grant(body []byte) error {
 	return nil
 }
 
-// ReceivedChunks counts processed chunks, and decides when to send a WindowUpdate frame.
+// ReceivedChunks counts the chunks processed since the last WindowUpdate frame, and
+// decides when to send a WindowUpdate frame.
 type ReceivedChunks int
 
-// Add counts one chunk. If a WindowUpdate frame is due, it returns its body, otherwise
-// nil.
+// Add counts one chunk. It returns the body of the WindowUpdate frame that is due, or
+// nil if none is.
 func (u *ReceivedChunks) Add() []byte {
 	*u++
 	if *u < Window/2 {

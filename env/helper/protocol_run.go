@@ -10,22 +10,23 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// Run holds the settings of one command. The script is sent after it, in the same
+// Run holds the settings of one command. The script follows the settings in the same
 // frame.
 type Run struct {
 	Dir           string            `json:"dir,omitempty"`
 	Env           map[string]string `json:"env,omitempty"`
 	Interpreter   []string          `json:"interpreter,omitempty"` // overrides Setup.Interpreter
 	TimeoutMillis int64             `json:"timeout_ms"`
-	OutputLimit   int               `json:"output_limit"`
+	OutputLimit   int               `json:"output_limit"` // bytes
 	Markers       []string          `json:"markers,omitempty"`
 	// AllowTools lets the command call tools. LocalTools names the tools that mini-tool
 	// runs itself.
 	AllowTools bool     `json:"asks,omitempty"`
 	LocalTools []string `json:"local,omitempty"`
-	// Outer is the id of the outer command, which must be one that may call tools; 0
-	// if the command is not nested. If the outer command has ended, the helper sends
-	// no Exit for this one, because the Exit of the outer command implies it.
+	// Outer is the id of the outer command, which must be one that may call tools; 0 if
+	// the command is not nested. If the outer command has ended, the helper sends no
+	// Exit for this one, because the Exit of the outer command implies that this one
+	// has ended.
 	Outer uint32 `json:"inside,omitempty"`
 }
 
@@ -40,8 +41,8 @@ const (
 	MaxNested = 64
 )
 
-// runWire is the JSON form of Run. JSON strings must be UTF-8, so other strings are
-// sent as base64.
+// runWire is the JSON form of Run. JSON strings must be UTF-8, so a Dir, or a variable
+// of Env, that is not is sent as base64.
 type runWire struct {
 	Run
 	RawDir []byte   `json:"raw_dir,omitempty"`
@@ -81,7 +82,8 @@ func (w runWire) run() Run {
 }
 
 // EncodeRun returns the body of a Run frame: the length of the settings (big-endian
-// uint32), the settings as JSON, and the script, byte for byte.
+// uint32), the settings as JSON, and the script, byte for byte. The error wraps
+// ErrFrame if the body exceeds MaxClientFrame.
 func EncodeRun(r Run, script string) ([]byte, error) {
 	settings, err := json.Marshal(toWire(r))
 	if err != nil {

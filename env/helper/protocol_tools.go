@@ -33,9 +33,9 @@ const (
 const wordSize = 4
 
 // ToolRequest is the request of mini-tool to the helper. It is sent as a frame of
-// KindToolRequest without an id, the only frame of the connection. The helper responds
-// with one frame of KindToolResponse and closes the connection. The helper forwards
-// the request to the client without the token.
+// KindToolRequest without an id, the only frame that mini-tool sends on the connection.
+// The helper responds with one frame of KindToolResponse and closes the connection. The
+// helper forwards the request to the client without the token.
 type ToolRequest struct {
 	Token string
 	Args  []string
@@ -45,9 +45,9 @@ type ToolRequest struct {
 
 // Encode returns the body of a tool request frame: token, directory, number of
 // arguments, each argument, then standard input. Each text except the last follows its
-// length. Numbers are big-endian uint32. The error wraps ErrFrame if the request
-// exceeds env.MaxToolRequest, where each argument counts four bytes more than its
-// length.
+// length. Numbers are big-endian uint32. The error wraps ErrFrame if the token exceeds
+// MaxToken, or the rest exceeds env.MaxToolRequest, where each argument counts four
+// bytes more than its length.
 func (r ToolRequest) Encode() ([]byte, error) {
 	size := len(r.Dir) + len(r.Stdin)
 	for _, arg := range r.Args {

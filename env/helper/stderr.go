@@ -2,12 +2,12 @@ package helper
 
 import "sync"
 
-// stderrLimit is the number of bytes that StderrBuffer keeps.
+// stderrLimit is the maximum number of bytes that StderrBuffer keeps.
 const stderrLimit = 4 << 10
 
 // StderrBuffer keeps the beginning of a helper's standard error and discards the rest.
-// A helper writes to it only when it crashes. The zero value is ready to use; its
-// methods are safe for concurrent use.
+// A helper writes to standard error only when it crashes. The zero value is ready to
+// use; its methods are safe for concurrent use.
 type StderrBuffer struct {
 	mu   sync.Mutex
 	kept []byte

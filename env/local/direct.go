@@ -58,7 +58,7 @@ func (d *directRunner) acquire(ctx context.Context) (_ context.Context, cancel c
 	}, nil
 }
 
-// Execute runs one command, after those of other goroutines.
+// Execute runs one command. It waits until no other goroutine uses the runner.
 func (d *directRunner) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	notRun := env.Result{ExitCode: -1, OOMKilled: -1}
 	ctx, cancel, release, err := d.acquire(ctx)
@@ -138,8 +138,8 @@ func (d *directRunner) command(ctx context.Context, c env.Command) (*exec.Cmd, b
 	return cmd, true
 }
 
-// destination writes output to the sink and OnOutput. An error of the sink cancels the
-// command.
+// destination passes output to w, which is Command.Sink or the buffer of Result.Output,
+// and to OnOutput. An error of w cancels the command.
 type destination struct {
 	w        io.Writer
 	onOutput func([]byte)            // may be nil

@@ -44,7 +44,7 @@ type Config struct {
 	// program exits for any reason. Without it commands are children of this program,
 	// with the limitations described in the package comment.
 	Helper *child.Program
-	// Disposable means that Dir was created for this environment: Close removes it.
+	// Disposable means that Dir was created for this environment: Close removes Dir.
 	Disposable bool
 	// Warnings are added to Info.Warnings.
 	Warnings []string
@@ -67,7 +67,7 @@ type commandRunner interface {
 }
 
 // New returns an environment on the host. While a Local with a helper is open, the
-// program must not start processes in new sessions (see process.Child). If New fails
+// program must not start processes in new sessions (see process.Child). If New fails,
 // it does not remove a disposable directory.
 func New(ctx context.Context, c Config) (*Local, error) {
 	if err := ctx.Err(); err != nil {
@@ -137,14 +137,14 @@ func (c Config) environ() []string {
 // Info describes the host.
 func (l *Local) Info() env.Info { return l.info }
 
-// Execute runs one command on the host, after those of other goroutines.
+// Execute runs one command on the host. It waits for a command of another goroutine.
 func (l *Local) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	return l.runner.Execute(ctx, c)
 }
 
-// Close cancels the running command, which returns env.ErrClosed, kills the processes
-// of earlier commands, and removes a disposable directory. It waits for this, for some
-// seconds at most, even if ctx has ended.
+// Close cancels the running command, whose Execute then returns env.ErrClosed, kills the
+// processes of earlier commands, and removes a disposable directory. It does all this
+// even if ctx has ended. With a helper it waits some seconds at most for the processes.
 func (l *Local) Close(ctx context.Context) error {
 	err := l.runner.Close(ctx)
 	if l.config.Disposable {

@@ -23,9 +23,10 @@ func ProtectMemory() error {
 	return nil
 }
 
-// ClearProcEnviron overwrites the values of variables in the memory that /proc/PID/environ
-// shows. Root can read that file even if the process is not dumpable. os.Getenv and
-// child processes use Go's copy of the variables, which does not change.
+// ClearProcEnviron overwrites the values of the variables for which isSecret returns true
+// in the memory that /proc/PID/environ shows. Root can read that file even if the process
+// is not dumpable. os.Getenv and child processes use Go's copy of the variables, which
+// does not change.
 func ClearProcEnviron(isSecret func(name string) bool) error {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // cannot read keys. The name is a secret if it ends, in upper or lower case, with
 // _API_KEY, _APIKEY, _ACCESS_KEY, _ACCESS_KEY_ID, _SECRET_KEY, _PRIVATE_KEY,
 // _AUTH_KEY, _TOKEN, _SECRET, _PASSWORD, _PASSWD, _PASSPHRASE, _PAT, _CREDENTIALS or
-// _COOKIE, if it is one of these words alone, or if it is one of a few irregular
-// names. Values are not examined, and files are not hidden.
+// _COOKIE, if it is one of these without the leading underscore, or if it is one of a
+// few irregular names. Values are not examined, and files are not hidden.
 func IsSecret(name string) bool {
 	name = "_" + strings.ToUpper(name)
 	if slices.Contains(irregularNames, name[1:]) {

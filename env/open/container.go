@@ -73,8 +73,8 @@ func parseContainer(e configs.Environment) docker.Config {
 	return c
 }
 
-// WithPlaceholderImage sets a placeholder image, so that the other settings can be
-// validated before the row's image is known.
+// WithPlaceholderImage returns c with a placeholder image if it has none, so that the
+// other settings can be validated before the row's image is known.
 func WithPlaceholderImage(c docker.Config) docker.Config {
 	c.Image = cmp.Or(c.Image, "row")
 	return c
@@ -100,7 +100,7 @@ func ContainerErrors(cfg *configs.Resolved) []error {
 }
 
 // checkContainer asks the engine whether it supports the container settings,
-// and prints warnings.
+// and prints warnings about them to w.
 func checkContainer(ctx context.Context, cfg *configs.Resolved, engine *docker.Engine, c docker.Config, w io.Writer) error {
 	if err := engine.Check(ctx, WithPlaceholderImage(c)); err != nil {
 		return configErrors(cfg, err)
@@ -128,8 +128,8 @@ func forwardWarnings(cfg *configs.Resolved) []string {
 }
 
 // SandboxVariables returns the environment variables of sandboxes: the configured ones,
-// the forwarded ones and, if environment.user is set, those that make git accept
-// repositories of other users.
+// the forwarded ones and, if environment.user is set and GIT_CONFIG_COUNT is not, those
+// that make git accept repositories of other users.
 func SandboxVariables(e configs.Environment) map[string]string {
 	vars := maps.Clone(e.Env)
 	if vars == nil {

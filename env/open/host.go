@@ -31,12 +31,13 @@ func IsHostClass(class string) bool { return configs.RunsOnHost(class) }
 // folder is the working directory of a sandbox on this machine.
 type folder struct {
 	dir       string
-	temporary bool // created for the attempt, and removed with it
+	temporary bool // created for the sandbox, and removed when that is closed
 	warnings  []string
 }
 
-// host starts sandboxes on this machine, each in its own temporary folder. If isDemo is
-// true, the folder has the repository of the demo instance; otherwise it is empty.
+// host makes s start sandboxes on this machine, each in its own temporary folder. If
+// isDemo is true, the folder has the repository of the demo instance; otherwise the
+// folder is empty.
 func (s *Sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool, w io.Writer) error {
 	if err := s.openHost(ctx, cfg); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *Sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool
 }
 
 // UseHostDir makes all sandboxes work in the folder of this machine that environment.cwd
-// names.
+// names, or in the current folder if that setting is empty.
 func (s *Sandboxes) UseHostDir(cfg *configs.Resolved) error {
 	dir := cmp.Or(cfg.Environment.Dir, ".")
 	if s.checkDir != nil {
@@ -86,7 +87,8 @@ func (s *Sandboxes) UseHostDir(cfg *configs.Resolved) error {
 	return nil
 }
 
-// openHost checks the settings of a host class, loads the helper and sets s.open.
+// openHost checks the settings of a host class, loads the helper, and sets s.open and
+// s.release.
 func (s *Sandboxes) openHost(ctx context.Context, cfg *configs.Resolved) (err error) {
 	if err := CheckHostSettings(cfg, s.Class); err != nil {
 		return err

@@ -8,12 +8,12 @@ import (
 // unsupportedSetting is a container setting that a host class does not support.
 type unsupportedSetting struct {
 	key               string
-	set               bool // it is not zero
-	local, bubblewrap bool // this class does not support it
+	set               bool // it is not zero, and for the network also not "host"
+	local, bubblewrap bool // the class of this name does not support it
 }
 
-// unsupportedSettings lists the settings that only containers support. It omits
-// settings that a class implies: bubblewrap has a read-only root and no
+// unsupportedSettings lists the settings that at least one host class does not
+// support. A class supports what it implies: bubblewrap has a read-only root and no
 // capabilities, and local commands may gain privileges.
 func unsupportedSettings(cfg *configs.Resolved) []unsupportedSetting {
 	e := cfg.Environment

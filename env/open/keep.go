@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// KeepRule returns a function that reports whether the sandbox of an attempt is kept,
-// given the attempt's outcome and the setting run.keep; nil if no sandbox is kept.
-// Interrupted attempts are not failures, because they run again.
+// KeepRule returns, for a value of run.keep, a function that reports whether the sandbox
+// of an attempt with the given outcome is kept; nil if no sandbox is kept. Interrupted
+// attempts are not failures, because they run again.
 func KeepRule(setting string) func(trajectories.Outcome) bool {
 	switch setting {
 	case "all":
@@ -27,8 +27,8 @@ func KeepRule(setting string) func(trajectories.Outcome) bool {
 	return nil
 }
 
-// keepContainer keeps a container as an image. run is the run folder as the user wrote
-// it; "" for a task.
+// keepContainer returns a keepFunc that keeps c as an image. run is the run folder as
+// the user wrote it; "" for a task.
 func keepContainer(c *docker.Container, run, instance string) keepFunc {
 	return func(ctx context.Context, attempt int) (string, error) {
 		image, err := c.Keep(ctx, strconv.Itoa(attempt))
@@ -43,7 +43,7 @@ func keepContainer(c *docker.Container, run, instance string) keepFunc {
 	}
 }
 
-// keepFolder keeps the temporary folder of a sandbox under another name.
+// keepFolder returns a keepFunc that renames the temporary folder of a sandbox.
 func keepFolder(dir string) keepFunc {
 	return func(context.Context, int) (string, error) {
 		dir, err := scratch.Keep(dir)

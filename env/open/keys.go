@@ -43,7 +43,7 @@ func modelKeys(cfg *configs.Resolved) (names []string) {
 
 // Redact returns a function that removes the values of secret variables from
 // data that is written to files, since commands may find these values on this
-// machine.
+// machine. It leaves values that do not look like keys (see isKey).
 func Redact(cfg *configs.Resolved) func([]byte) []byte {
 	names := SecretVariables(cfg)
 	var values []string
@@ -62,15 +62,16 @@ func Redact(cfg *configs.Resolved) func([]byte) []byte {
 	return transport.NewRedactor(values...).Bytes
 }
 
-// Minimum lengths of a key, in bytes. Shorter values are placeholders for local
-// servers ("not-needed", "lm-studio"), which occur in many patches.
+// Minimum lengths of a key, in bytes; minKeyWithDigit is for values with a digit.
+// Shorter values are placeholders for local servers ("not-needed", "lm-studio"), which
+// occur in many patches.
 const (
 	minKeyWithDigit = 8
 	minKey          = 20
 )
 
-// isKey reports whether a value looks like a key, and is not the path of a key
-// file.
+// isKey reports whether a value is long enough for a key, and is not the absolute path
+// of an existing file.
 func isKey(value string) bool {
 	if filepath.IsAbs(value) {
 		if _, err := os.Stat(value); err == nil {

@@ -30,7 +30,8 @@ type Observer struct {
 	Pull     func(docker.PullProgress)
 	Image    func(imagestore.Event)
 	Starting func(instance, image string)
-	// Scrubbing is called when the repository of an image is scrubbed.
+	// Scrubbing is called when a start begins to wait until the repository of the image
+	// is scrubbed. Starting is called again after that.
 	Scrubbing func(instance, image string)
 	Warning   func(text string)
 }
@@ -45,8 +46,8 @@ type Sandboxes struct {
 	open func(ctx context.Context, f folder) (env.Environment, error)
 	// checkDir reports why a folder of the user cannot be used; nil accepts all.
 	checkDir func(dir string) error
-	// Engine is the container engine, and Images its image store; nil on this
-	// machine.
+	// Engine is the container engine, and Images its image store; nil for host
+	// classes.
 	Engine   *docker.Engine
 	Images   *imagestore.Store
 	requests func(rows []datasets.Instance) []imagestore.Request
@@ -66,8 +67,8 @@ func (s *Sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 	return s.Track(sandbox, keep), nil
 }
 
-// Track registers a sandbox until it is closed, so that the kill context of New
-// closes it too.
+// Track registers a sandbox until it is closed. If the kill context of New or Connect
+// ends before that, s closes the sandbox.
 func (s *Sandboxes) Track(sandbox env.Environment, keep keepFunc) env.Environment {
 	t := &Tracked{Environment: sandbox, sandboxes: s, keep: keep}
 	s.mu.Lock()
@@ -76,8 +77,8 @@ func (s *Sandboxes) Track(sandbox env.Environment, keep keepFunc) env.Environmen
 	return t
 }
 
-// keepFunc makes a sandbox outlive its Close. It returns a sentence that tells
-// the user how to enter it.
+// keepFunc preserves the files of a sandbox beyond its Close. It returns a sentence
+// that tells the user where they are.
 type keepFunc func(ctx context.Context, attempt int) (string, error)
 
 // Tracked is a sandbox that unregisters itself when it is closed.
@@ -100,7 +101,8 @@ func (t *Tracked) Close(ctx context.Context) error {
 	return t.Environment.Close(ctx)
 }
 
-// killTimeout limits the duration of killAll. The process exits a second later.
+// killTimeout limits the duration of killAll. The process exits at most a second after
+// this timeout.
 const killTimeout = 4 * time.Second
 
 // killAll closes all sandboxes. Running attempts fail.
@@ -121,7 +123,8 @@ func (s *Sandboxes) killAll() {
 func (s *Sandboxes) Close() error { return s.release() }
 
 // New opens the configured environment. If fallBack is set and no container
-// engine answers, it uses the local environment and prints a note.
+// engine answers, New uses the local environment and prints a note to w. When kill
+// ends, all sandboxes are closed. run is the run folder; "" for a task.
 func New(
 	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
 ) (*Sandboxes, error) {
@@ -156,14 +159,15 @@ func (s *Sandboxes) closeOnKill(kill context.Context) {
 	}
 }
 
-// IsDefaultClass reports whether the environment class is mini's default.
+// IsDefaultClass reports whether the environment class comes from mini's defaults, and
+// not from the user.
 func IsDefaultClass(cfg *configs.Resolved) bool {
 	o, ok := cfg.Origin("environment.environment_class")
 	return !ok || o.IsBuiltin()
 }
 
 // Connect connects to the container engine. The caller starts containers and
-// passes them to Track. When kill ends, they are closed.
+// passes them to Track. When kill ends, the tracked containers are closed.
 func Connect(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer, o Observer) (*Sandboxes, error) {
 	s := &Sandboxes{Class: "docker", live: map[env.Environment]bool{}}
 	if err := s.connect(ctx, cfg, w, o); err != nil {
@@ -216,7 +220,7 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 	return nil
 }
 
-// docker starts sandboxes in containers.
+// docker makes s start sandboxes in containers.
 func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
 	if err := s.connect(ctx, cfg, w, o); err != nil {
 		return err
@@ -251,15 +255,15 @@ func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	return nil
 }
 
-// ScrubOnce scrubs each image once for all attempts instead of each container,
-// if attempts begin with a scrub. It does nothing if there is a start-up
+// ScrubOnce makes Start scrub each image once for all attempts instead of each
+// container, if attempts begin with a scrub. It has no effect if there is a start-up
 // command, which runs before the scrub and may need the history.
 func (s *Sandboxes) ScrubOnce(cfg *configs.Resolved) {
 	s.scrubImages = cfg.Agent.Scrub && cfg.Run.StartupCommand == ""
 }
 
-// checkHelper returns an error if the helper is missing, in mini itself or in
-// the folder dir.
+// checkHelper returns an error if the helper is missing in the folder dir, or, if dir
+// is empty, in mini itself.
 func checkHelper(dir string) error {
 	if dir == "" {
 		_, err := binaries.Hash("", "amd64")
@@ -273,7 +277,7 @@ func checkHelper(dir string) error {
 	return fmt.Errorf("environment.helper_dir: %s has no %s; build it with scripts/helper.sh, or leave the setting out", dir, binaries.Name("amd64"))
 }
 
-// RunLabel returns the container label of a run's folder. It contains a hash of
+// RunLabel returns the container label of a run's folder. The label contains a hash of
 // the path, because folders may have the same name.
 func RunLabel(dir string) string {
 	if dir == "" {

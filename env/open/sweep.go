@@ -11,8 +11,9 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// sweep removes the containers of mini processes that were killed, and prints their
-// names. A container that it cannot remove is a warning, not an error.
+// sweep removes the containers and volumes of mini processes that were killed, and
+// prints what it removed. What it cannot remove is a warning; it returns an error only if
+// the engine does not answer or ctx has ended.
 func sweep(ctx context.Context, engine *docker.Engine, w io.Writer) error {
 	removed, err := engine.Sweep(ctx)
 	for _, l := range removed {

@@ -36,7 +36,8 @@ func (c *charCounter) countPending() {
 // stream counts as one.
 func (c *charCounter) total() int64 { return c.n + int64(utf8.RuneCount(c.pending[:c.pendingLen])) }
 
-// incompleteSuffix returns the length of the incomplete character at the end of p.
+// incompleteSuffix returns the length in bytes of the incomplete character at the end
+// of p; 0 if there is none.
 func incompleteSuffix(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if last := p[len(p)-n:]; utf8.RuneStart(last[0]) {

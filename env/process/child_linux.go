@@ -54,7 +54,7 @@ func endSubreaper() {
 	}
 }
 
-// IsOnlyOpen reports whether no other Child is open.
+// IsOnlyOpen reports whether c, which must be open, is the only open Child.
 func (c *Child) IsOnlyOpen() bool {
 	children.mu.Lock()
 	defer children.mu.Unlock()
@@ -62,7 +62,8 @@ func (c *Child) IsOnlyOpen() bool {
 }
 
 // Close unregisters a child that has been waited for. Unless clean is true, it kills
-// the child's orphans; survivors is the number of processes that could not be killed.
+// the orphans of this and other dead children; survivors is the number of processes
+// that could not be killed.
 func (c *Child) Close(clean bool) (survivors int) {
 	children.mu.Lock()
 	c.pid = 0 // the PID may be reused
@@ -80,7 +81,7 @@ func (c *Child) Close(clean bool) (survivors int) {
 
 // orphans returns the processes that dead children have left: descendants that are not
 // below an open Child and not in this program's session. It reaps the zombies among
-// them.
+// them that are children of this process.
 func orphans(t table) (found []proc) {
 	self := os.Getpid()
 	children.mu.Lock()

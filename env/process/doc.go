@@ -3,15 +3,16 @@
 //
 // It does three things that os/exec does not:
 //
-//   - It limits output while it is written. Output is passed to the caller as it
+//   - It limits output while the command writes it. Output is passed to the caller as it
 //     arrives, up to half of the limit. Of the rest, only the end is kept, up to the
 //     other half. All bytes and characters are counted.
 //   - A command ends when its shell ends. A background process that still holds the
-//     output pipe does not delay the result. Its earlier output is kept, its later
-//     output is discarded, and it keeps running.
+//     output pipe does not delay the result. What that process wrote before is kept,
+//     what it writes later is discarded, and it keeps running.
 //   - At a timeout or cancellation it kills every process that the command started,
 //     including those that called setsid, double-forked or cleared their environment.
-//     Processes of earlier commands keep running.
+//     Processes of earlier commands keep running (for an exception see
+//     env.Result.KilledEarlier).
 //
 // Commands can be nested (see Scope): they run at the same time, each with its own
 // limits, and a nested command ends when the outer one ends.
@@ -26,5 +27,6 @@
 //	var out bytes.Buffer
 //	res, err := r.Run(ctx, process.Command{Shell: []string{"bash", "-c"}, Script: "make", Dir: dir}, &out)
 //
-// The package imports the standard library only, because the helper links it.
+// Besides package env, the package imports the standard library only, because the
+// helper links it.
 package process

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits of a kill. A process usually dies within milliseconds, or seconds on an
+// Limits of killer.rounds. A process usually dies within milliseconds, or seconds on an
 // overloaded machine. A process that hangs in a system call may never die.
 const (
 	killRounds = 96
@@ -32,7 +32,7 @@ func newProtectedSet(procs []proc) protectedSet {
 }
 
 // contains returns a function that reports whether a process of t, or one of its
-// ancestors, is in the set.
+// ancestors below this process, is in the set or in a session of the set.
 func (s protectedSet) contains(t table) func(proc) bool {
 	self := os.Getpid()
 	known := map[int]bool{} // results by PID
@@ -55,7 +55,8 @@ func (s protectedSet) contains(t table) func(proc) bool {
 	}
 }
 
-// killer kills every descendant of this process that is not protected.
+// killer kills every descendant of this process, or every candidate, that is not
+// protected.
 type killer struct {
 	protected  protectedSet
 	scopes     *scopeTracker      // nil if no commands are nested
@@ -69,13 +70,14 @@ type killer struct {
 // killResult counts the processes of one kill.
 type killResult struct {
 	killed, survivors int
-	killedEarlier     bool
+	killedEarlier     bool // protected processes were killed, too
 }
 
-// run sends SIGSTOP before SIGKILL, because a stopped process cannot fork: when a
-// round finds no new process, all are stopped, and their ancestry was visible while
-// they ran. If new processes still appear in the last round, the kill has lost the
-// race with forking, and all descendants are killed, protected or not.
+// run sends SIGSTOP before SIGKILL, unless kill(-1) is possible, because a stopped
+// process cannot fork: when a round finds no new process, all are stopped, and their
+// ancestry was visible while they ran. If new processes still appear in the last round,
+// the kill has lost the race with forking; then run kills the protected processes as
+// well.
 func (k *killer) run() killResult {
 	k.stopped, k.killed = map[procID]bool{}, map[procID]bool{}
 	deadline := time.Now().Add(killTime)
@@ -92,8 +94,8 @@ func (k *killer) run() killResult {
 }
 
 // rounds kills until no victim is alive or a limit is reached. It returns the victims
-// that are still alive. foundNew reports whether the last round found a process to
-// which no SIGKILL had been sent.
+// that were alive in the last round. foundNew reports whether the last round found a
+// process to which no SIGKILL had been sent.
 func (k *killer) rounds(deadline time.Time) (left []proc, foundNew bool) {
 	pause := 50 * time.Microsecond
 	for round := range killRounds {

@@ -12,8 +12,9 @@ import (
 // therefore passed completely. The kept tail is at most env.MaxTail; a larger limit
 // extends the head instead.
 //
-// An output that begins with a marker is written completely, up to env.SubmissionLimit.
-// Then no tail is kept, because its buffer could become that large.
+// An output whose first line is a marker is written completely, up to
+// env.SubmissionLimit, or up to the size of the head if that is larger. No tail is kept
+// then.
 type OutputLimiter struct {
 	sink    io.Writer
 	err     error // the first error of sink; no Write follows it
@@ -25,7 +26,7 @@ type OutputLimiter struct {
 	tail    tail
 }
 
-// NewOutputLimiter returns an OutputLimiter that keeps limit bytes (see
+// NewOutputLimiter returns an OutputLimiter that keeps at most limit bytes (see
 // Command.OutputLimit for zero and small values).
 func NewOutputLimiter(sink io.Writer, limit int, markers []string) *OutputLimiter {
 	switch {
@@ -87,7 +88,7 @@ func (o *OutputLimiter) write(p []byte) {
 	}
 }
 
-// Finish writes the tail and sets the counts of r.
+// Finish writes the tail and sets Bytes, Chars, Truncated and Head of r.
 func (o *OutputLimiter) Finish(r *env.Result) {
 	older, newer := o.tail.parts()
 	o.write(older)
@@ -102,7 +103,8 @@ func (o *OutputLimiter) Finish(r *env.Result) {
 	}
 }
 
-// tail keeps the last max bytes of a stream. Its memory grows with the input.
+// tail keeps the last max bytes of a stream. Its memory grows with the input, up to max
+// bytes.
 type tail struct {
 	max  int
 	ring []byte

@@ -135,7 +135,7 @@ func (p *pipe) drain(out *OutputLimiter, buf []byte) {
 	}
 }
 
-// bytesAvailable returns how many bytes can be read without blocking.
+// bytesAvailable returns how many bytes can be read without blocking; 0 after an error.
 func bytesAvailable(fd uintptr) int {
 	var n int32
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n))); errno != 0 { //nolint:gosec // FIONREAD takes the address of an int

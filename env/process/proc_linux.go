@@ -33,7 +33,8 @@ func (p proc) isAlive() bool {
 	return p.threads > 1 || (p.state != 'Z' && p.state != 'X' && p.state != 'x')
 }
 
-// isDying reports whether p has a pending SIGKILL and only waits for a CPU to exit.
+// isDying reports whether p has a pending SIGKILL and only waits for a CPU to exit, or
+// has exited.
 func (p proc) isDying() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
 	if err != nil {
@@ -54,7 +55,8 @@ func (p proc) isDying() bool {
 // table is a snapshot of all visible processes, by PID.
 type table map[int]proc
 
-// scanProcs reads the process table. Processes that exit during the scan are omitted.
+// scanProcs reads the process table. Processes that exit during the scan may be
+// missing. Without /proc the table is nil.
 func scanProcs() table {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -19,8 +19,8 @@ const reapInterval = 50 * time.Millisecond
 // no exit status is lost.
 type reaper struct {
 	mu      sync.Mutex
-	waiting map[int]chan<- syscall.WaitStatus
-	reaping bool // a goroutine reaps orphans
+	waiting map[int]chan<- syscall.WaitStatus // by the PID of the shell
+	reaping bool                              // a goroutine reaps orphans
 	workers sync.WaitGroup
 	closed  chan struct{}
 }
@@ -97,7 +97,7 @@ func (r *reaper) reap(pid int) int {
 	return pid
 }
 
-// reapOrphans reaps orphans until this process has no children.
+// reapOrphans reaps orphans until this process has no children or the reaper is closed.
 func (r *reaper) reapOrphans(pause time.Duration) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -172,8 +172,8 @@ func closeOnExec() {
 	}
 }
 
-// setSubreaper makes this process adopt the orphans among its descendants, instead of
-// PID 1.
+// setSubreaper makes this process, instead of PID 1, adopt the orphans among its
+// descendants, or undoes that if on is false.
 func setSubreaper(on bool) error {
 	const prSetChildSubreaper = 36
 	var arg uintptr

@@ -43,9 +43,9 @@ type Runner struct {
 	wg     sync.WaitGroup // the readers of pipes
 }
 
-// NewRunner returns a Runner that takes over this process: it reaps every child, kills
-// every descendant, and adopts orphans. No other code in the process may start or wait
-// for children while the Runner is open.
+// NewRunner returns a Runner that takes over this process: it adopts orphans and reaps
+// every child, and Close kills every descendant. No other code in the process may start
+// or wait for children while the Runner is open.
 func NewRunner() (*Runner, error) {
 	reaper, err := newReaper()
 	if err != nil {
@@ -58,12 +58,13 @@ func NewRunner() (*Runner, error) {
 	return &Runner{reaper: reaper, devNull: devNull, isInit: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
 }
 
-// Run runs one command and writes the kept part of its output to out, in chunks of
-// about 64 KiB, while the command runs. Result.Output stays empty. If the command
-// cannot be run, Result.Failure says why. If ctx ended the command, the error is the
-// context's cause; if the outer command ended, it is ErrOuterEnded. In both cases every
-// process of the command is dead, as after a timeout. Nested commands have ended, too,
-// when Run returns.
+// Run runs one command and writes the kept part of its output to out: the head in
+// chunks of at most 64 KiB while the command runs, the tail in one or two chunks after
+// the command has ended. Result.Output stays empty. If the command cannot be run,
+// Result.Failure says why. If ctx ended the command, the error is the context's cause;
+// if the outer command ended, it is ErrOuterEnded. In both cases every process of the
+// command has been killed, as after a timeout (see Result.Survivors). Nested commands
+// have ended, too, when Run returns.
 func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result, error) {
 	if ctx.Err() != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
@@ -210,8 +211,8 @@ func (r *Runner) startReader(p *pipe, out *OutputLimiter) {
 	})
 }
 
-// wait waits for the shell, and kills the processes of the command when it times out
-// or is cancelled.
+// wait waits for the shell, and kills the processes of the command when the command
+// times out or is cancelled, or when its outer command ends.
 func (r *Runner) wait(ctx context.Context, c Command, shell shellProcess, spared protectedSet, res *env.Result) (syscall.WaitStatus, error) {
 	expired := c.Expired
 	if expired == nil && c.Timeout > 0 {
@@ -303,8 +304,9 @@ func (r *Runner) leftoverNested(spared protectedSet, scope *Scope) []proc {
 	return slices.DeleteFunc(descendants(t), func(p proc) bool { return !p.isAlive() || protected(p) })
 }
 
-// Close kills every process that commands started and waits for them, at most until
-// ctx ends. A second call returns nil.
+// Close kills every process that commands started, which may take seconds even if ctx
+// has ended. Then it waits for the readers of the output pipes, at most until ctx ends.
+// A second call returns nil.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {
@@ -339,7 +341,7 @@ func (r *Runner) Close(ctx context.Context) error {
 }
 
 // exitCode returns the exit code as shells define it: 128+n if signal n killed the
-// process.
+// process. signal is n, or 0 if none did.
 func exitCode(ws syscall.WaitStatus) (code, signal int) {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), int(ws.Signal())

@@ -9,8 +9,9 @@ import (
 var ErrOuterEnded = errors.New("outer command has ended")
 
 // Scope identifies a command for nesting. A command with a Scope may have nested
-// commands, which run at the same time. Each has its own limits; killing one kills the
-// commands nested in it, and nothing else. A Scope belongs to one command.
+// commands, which run at the same time. Each command has its own limits; killing a
+// command also kills the commands nested in it, but no others. A Scope belongs to one
+// command.
 type Scope struct {
 	// outer is the scope of the outer command; nil if the command is not nested.
 	outer     *Scope
@@ -24,15 +25,15 @@ type Scope struct {
 }
 
 // NewScope returns a scope, nested in outer if that is not nil. envMarker is an
-// environment variable of the command, as NAME=value, that no other command has. It
-// identifies processes that have left the session and process group of the command; it
-// may be empty.
+// environment variable of the command, as NAME=value, that no other command has. The
+// variable identifies processes that have left the session and process group of the
+// command; envMarker may be empty.
 func NewScope(outer *Scope, envMarker string) *Scope {
 	return &Scope{outer: outer, envMarker: envMarker, done: make(chan struct{})}
 }
 
-// enter registers the start of a nested command with the outer command. The caller
-// calls leave when the command has ended.
+// enter registers the start of a nested command with the outer command, or returns
+// ErrOuterEnded. The caller calls leave when the command has ended.
 func (s *Scope) enter() error {
 	if s == nil || s.outer == nil {
 		return nil

@@ -120,7 +120,7 @@ func (tr *scopeTracker) scopeByTraces(p proc) *Scope {
 }
 
 // readTraces reads the environment of a process and the inodes of the pipes that it
-// holds. Both are empty if the process belongs to another user or has exited.
+// holds. Both are empty if this process may not read them or the process has exited.
 func readTraces(pid int) (environ []string, pipes []uint64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a path in /proc

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// argvScript is the maximum size of a script that is passed as an argument to a
-	// shell. Linux allows 128 KiB per argument.
+	// argvScript is the size, in bytes, from which a script for a shell is passed in a
+	// file instead of an argument. Linux allows 128 KiB per argument.
 	argvScript = 100 << 10
-	// maxArgument is the limit of Linux, without the final NUL.
+	// maxArgument is the limit of Linux for an argument, without the final NUL.
 	maxArgument = 128<<10 - 1
 	// scriptFD is the descriptor from which the shell reads a longer script: the
 	// highest descriptor that every shell can close by number.
@@ -29,8 +29,9 @@ type preparedScript struct {
 }
 
 // prepareScript puts a script into the arguments of shell. A long one is written to an
-// anonymous file, which the shell sources. Its first line closes the descriptor, so
-// that child processes do not inherit it.
+// anonymous file, which the shell sources; other interpreters take no long scripts. The
+// first line of the file closes the descriptor, so that child processes do not inherit
+// it.
 func prepareScript(shell []string, script string) (preparedScript, error) {
 	argv := append([]string{}, shell...)
 	if isShell(shell[0]) && (strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+")) {

@@ -8,9 +8,9 @@ import (
 )
 
 // FindShell returns the command line that runs scripts: shell (bash -c if empty) with
-// its program replaced by its path. It searches the PATH of environ, then the usual
-// directories. If bash is missing it uses sh, and if sh is missing, bash. The second
-// result is false if no program is found.
+// the name of the program replaced by the program's path. It searches the PATH of
+// environ, then the usual directories. If bash is missing it uses sh, and if sh is
+// missing, bash. The second result is false if no program is found.
 func FindShell(shell, environ []string) ([]string, bool) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}

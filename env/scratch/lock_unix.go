@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// errOwned means that another process holds the lock, or another user owns the
-// directory.
+// errOwned means that a process, possibly this one, holds the lock, or that another
+// user owns the directory.
 var errOwned = errors.New("directory is in use")
 
 // lock locks a directory of this user; closing the file releases the lock. It does not

@@ -21,7 +21,7 @@ import (
 	"sync"
 )
 
-// prefix is the prefix of all directory names.
+// prefix is the prefix of the names of all directories except the kept ones.
 const prefix = "mini-scratch-"
 
 // ownDirs maps the directories of this process to their lock files. It is a package
@@ -32,7 +32,7 @@ var ownDirs = struct {
 }{dirs: map[string]*os.File{}}
 
 // New creates an empty directory in the system's temporary directory, accessible to
-// this user only. Its name contains name.
+// this user only. The directory's name contains name.
 func New(name string) (string, error) {
 	for {
 		dir, err := NewPath(name)
@@ -69,14 +69,14 @@ func Create(dir string) error {
 			ownDirs.dirs[dir] = f
 			return nil
 		case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
-			continue // Sweep in another process has removed it
+			continue // Sweep in another process has locked or removed it
 		default:
 			return fmt.Errorf("lock temporary directory: %w", errors.Join(err, os.Remove(dir)))
 		}
 	}
 }
 
-// keptPrefix is the prefix of directories that Sweep ignores.
+// keptPrefix is the prefix of the names of kept directories, which Sweep ignores.
 const keptPrefix = "mini-kept-"
 
 // Keep renames a directory so that Sweep ignores it, and returns its new path. Remove
@@ -136,13 +136,13 @@ func Sweep() []string {
 	return forEachAbandoned(func(dir string) bool { return removeAll(dir) == nil })
 }
 
-// Abandoned returns the paths of the directories that Sweep would remove.
+// Abandoned returns the paths of the directories that Sweep would try to remove.
 func Abandoned() []string {
 	return forEachAbandoned(func(string) bool { return true })
 }
 
 // forEachAbandoned calls do for each abandoned directory, with the lock held, and
-// returns those for which it returned true.
+// returns the directories for which do returned true.
 func forEachAbandoned(do func(dir string) bool) []string {
 	names, err := os.ReadDir(os.TempDir())
 	if err != nil {

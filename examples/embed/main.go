@@ -53,7 +53,7 @@ func run(ctx context.Context, w io.Writer) error {
 		printed <- firstErr
 	}()
 
-	inbox.FollowUp("And how many lines are that?") // the agent gets it when it would stop
+	inbox.FollowUp("And how many lines are that?") // the agent gets this when it would otherwise stop
 	out := a.Run(ctx, agent.Session{
 		Task:        agent.Task{Text: "What is in the note?"},
 		Model:       &scriptedModel{inbox: inbox},
@@ -107,7 +107,7 @@ func (m *scriptedModel) Query(ctx context.Context, _ []model.Message) (model.Rep
 	}
 	switch m.calls { // in a real program the user does this, from another goroutine
 	case 0:
-		m.inbox.Steer("Be quick.") // the agent gets it after the command; it discards earlier follow-ups
+		m.inbox.Steer("Be quick.") // sent after the command; Steer drops pending follow-ups
 		m.inbox.FollowUp("No. How many lines are that?")
 		m.inbox.FollowUp("Count again.")
 	case len(replies):

@@ -12,8 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write replaces the file at path with data. Its permissions are perm, reduced by the
-// umask.
+// Write replaces the file at path with data. The new file's permissions are perm, reduced
+// by the umask.
 func Write(path string, data []byte, perm os.FileMode) error {
 	return WriteFunc(path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)

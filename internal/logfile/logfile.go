@@ -110,7 +110,7 @@ func (l *File) decompress() (io.Reader, error) {
 
 var errNotGzip = errors.New("not a gzip file")
 
-// wrapError adds the path to an error.
+// wrapError adds the path to an error, and says what is wrong with a gzip file.
 func (l *File) wrapError(err error) error {
 	switch {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, io.EOF):
@@ -121,7 +121,7 @@ func (l *File) wrapError(err error) error {
 	return fmt.Errorf("read %s: %w", l.f.Name(), err)
 }
 
-// Read reads the log at path. It returns the errors of Open and Reader.
+// Read reads the log at path. It returns the errors of Open, Reader and reading.
 func Read(path string, maxSize int64) ([]byte, error) {
 	l, err := Open(path, maxSize)
 	if err != nil {

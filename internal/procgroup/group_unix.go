@@ -47,7 +47,7 @@ func (g *Group) Run() error {
 func (g *Group) Start() error { return g.cmd.Start() }
 
 // Wait waits for the program to exit, kills the remaining processes of its
-// group, and reaps it; use it instead of exec.Cmd.Wait.
+// group, and reaps the program; use it instead of exec.Cmd.Wait.
 func (g *Group) Wait() error {
 	g.waitForExit()
 	g.mu.Lock()

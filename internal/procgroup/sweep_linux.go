@@ -15,7 +15,8 @@ const (
 	maxEnviron = 1 << 20
 )
 
-// killTaggedProcesses kills all processes that have a tag, until none is left.
+// killTaggedProcesses kills all processes that have a tag, until none is left or after
+// maxRounds scans.
 func killTaggedProcesses(tag string) {
 	for range maxRounds {
 		found := false
@@ -35,8 +36,9 @@ func killTaggedProcesses(tag string) {
 	}
 }
 
-// killIfTagged checks the tag again after opening a pidfd (os.FindProcess),
-// because the pid may have been reused since the first check.
+// killIfTagged kills a process that has the tag, and reports whether it did. It checks
+// the tag after opening a pidfd (os.FindProcess), because the pid may have been reused
+// since the caller's check.
 func killIfTagged(pid int, tag string) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -101,7 +101,7 @@ func (p *Terminal) Type(keys string) {
 }
 
 // Expect reads until the output since the last Expect contains want, and returns the output
-// before it.
+// before want. After Deadline, the test fails.
 func (p *Terminal) Expect(want string) string {
 	p.t.Helper()
 	if err := p.Master.SetReadDeadline(time.Now().Add(Deadline)); err != nil {

@@ -66,8 +66,9 @@ func (d *Dir) Path() string { return d.path }
 // Close closes the folder.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// access calls work with the path relative to the root. If work fails because of a
-// link that leads out of the folder, the error is a *LinkError.
+// access calls work with the path relative to the root. It fails if the path is not in
+// the folder. If work fails because of a link that leads out of the folder, the error is
+// a *LinkError.
 func (d *Dir) access(path string, work func(name string) error) error {
 	name, err := filepath.Rel(d.path, path)
 	if err != nil || !filepath.IsLocal(name) {
@@ -221,8 +222,8 @@ func (d *Dir) MkdirTemp(parent, prefix string) (path string, err error) {
 	return path, err
 }
 
-// tryNames calls work with random paths that start with prefix, until work returns
-// another error than fs.ErrExist.
+// tryNames calls work with random paths that start with prefix, until work returns nil
+// or another error than fs.ErrExist, but at most maxTries times.
 func tryNames(prefix string, work func(path string) error) error {
 	const maxTries = 1000
 	var err error

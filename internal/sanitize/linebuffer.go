@@ -22,9 +22,9 @@ type cell struct {
 }
 
 const (
-	// maxLineWidth is the longest line, in columns; longer lines are split.
+	// maxLineWidth bounds a line, in columns; longer lines are split (see isFull).
 	maxLineWidth = 1 << 16
-	// maxGap bounds how far the cursor may move right of the line's end.
+	// maxGap is the column up to which the cursor may move right of the line's end.
 	maxGap = 256
 )
 
@@ -98,7 +98,8 @@ func (w *lineBuffer) tab() {
 	w.move(to)
 }
 
-// erase erases from the cursor to the end (0), up to the cursor (1), or the whole line (2).
+// erase erases from the cursor to the end (0), from the start through the cursor (1), or the whole
+// line (2).
 func (w *lineBuffer) erase(mode int) {
 	switch mode {
 	case 0:

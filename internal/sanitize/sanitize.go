@@ -9,9 +9,10 @@
 //	                            and progress bars in their last state
 //	sanitize.NewStream(emit)    the same for output that arrives in chunks
 //
-// Line and Text hide nothing, since users base decisions on their results: the letters of a
-// control sequence stay, and U+FFFD replaces its control characters. Output and Stream drop
-// sequences, as a terminal does.
+// Line and Text hide no text, since users base decisions on their results: the letters of a
+// control sequence stay, and U+FFFD replaces its control characters. They drop only some signs
+// without a column of their own: combining marks without a base or beyond maxMarks, variation
+// selectors, skin tones and joiners of emoji. Output and Stream drop sequences, as a terminal does.
 package sanitize
 
 import (

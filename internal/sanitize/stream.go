@@ -6,9 +6,10 @@ import (
 )
 
 // Output returns command output as a terminal would leave it on the screen. It keeps colours,
-// bold, faint, italic, underline and reverse; it drops all other sequences. Overwritten text
-// is dropped, tabs are expanded, and each line sets and resets its own colours. Cursor
-// movements to other rows end the line. Lines of more than 65,534 columns are split.
+// bold, faint, italic, underline and reverse, applies erasures and cursor movements within a
+// line, and drops all other sequences. Overwritten text is dropped, tabs are expanded, and each
+// line sets and resets its own colours. Cursor movements to other rows end the line. Lines of
+// more than about 65,534 columns are split.
 func Output(s string) string {
 	if isPlainASCII(s) && len(s) < maxLineWidth-2 {
 		return s
@@ -46,7 +47,7 @@ const (
 	inString       // in an OSC, DCS or similar string
 )
 
-// maxParams is the maximum length of the parameters; longer sequences are ignored.
+// maxParams is the maximum length of the parameters, in bytes; sequences with more are ignored.
 const maxParams = 64
 
 // NewStream returns a Stream that calls emit with each finished line, without its newline.
@@ -204,8 +205,9 @@ func (s *Stream) applyCSI(final byte, args string) {
 	}
 }
 
-// handleText processes a character outside of sequences. It drops 7-bit control characters
-// and makes 8-bit ones visible.
+// handleText processes a character outside of sequences. It applies line ends, carriage
+// returns, backspaces and tabs, drops the other 7-bit control characters, and makes 8-bit ones
+// visible.
 func (s *Stream) handleText(r rune) {
 	switch {
 	case r == '\n', r == '\v', r == '\f':

@@ -18,8 +18,9 @@ const ColumnGap = "  "
 // Table formats rows as an aligned table; the first row is the head. columns
 // has a letter for each column: l for left-aligned, r for right-aligned, s for
 // left-aligned and truncated at the end, i (ids) for left-aligned and truncated
-// in the middle. If the table is wider than width, Table truncates the widest s
-// or i column first. Table makes the cells printable.
+// in the middle. If the table is wider than width cells, Table truncates the
+// widest s or i column first, down to minColumn. Table changes the strings in rows
+// to printable ones.
 func Table(width int, columns string, rows [][]string) string {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
@@ -89,7 +90,8 @@ func TotalWidth(widths []int) int {
 	return sum
 }
 
-// Paragraph wraps text to at most maxLines lines, each with an indent.
+// Paragraph wraps text to at most maxLines lines of width cells, each with an
+// indent. Lines are wider if width leaves fewer than 24 cells for the text.
 func Paragraph(text string, width, indent, maxLines int) string {
 	textWidth := max(width-indent, 3*minColumn)
 	wrapped := Wrap(text, textWidth)

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Printable returns s as a single line. U+FFFD replaces control characters and
-// characters that reorder or hide text.
+// Printable returns s as a single line. U+FFFD replaces characters that are not
+// printable, such as control characters and those that reorder or hide text.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// FolderKey returns the path of a folder without symbolic links, and a hash of
+// FolderKey returns the absolute path of a folder without symbolic links, and a hash of
 // this path for use in file names.
 func FolderKey(folder string) (path, key string, err error) {
 	path, err = filepath.Abs(folder)

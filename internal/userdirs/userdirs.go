@@ -26,7 +26,7 @@ func ConfigFileHint() string {
 }
 
 // StateDir returns the folder for state, as in the XDG base directory
-// specification.
+// specification, or the folder for temporary files if the user has no home.
 func StateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir

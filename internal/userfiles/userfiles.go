@@ -3,7 +3,9 @@
 // A change is atomic, and only the user can read the files. A lock serializes the changes of
 // several processes. Update follows symbolic links, which stay links.
 //
-//	err := userfiles.Update(ctx, path, func(old []byte) ([]byte, error) { return append(old, line...), nil })
+//	err := userfiles.Update(ctx, path, func(old []byte) ([]byte, error) {
+//		return append(old, line...), nil
+//	})
 package userfiles
 
 import (
@@ -37,7 +39,8 @@ func (e *UserError) Error() string { return e.text }
 
 func errorf(format string, args ...any) error { return &UserError{fmt.Sprintf(format, args...)} }
 
-// Read returns the content of a file, or nil if the file does not exist.
+// Read returns the content of a file, or nil if the file does not exist. A link without a
+// target is an error.
 func Read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -43,8 +43,9 @@ func ParseEnv(path string, data []byte) (map[string]string, error) {
 // plainValue matches values that need no quotes.
 var plainValue = lazyregexp.New(`^[A-Za-z0-9_.:/+@%=-]+$`)
 
-// SetVariable returns the content of an env file with a variable set. It replaces the line
-// of the variable, or appends one; other lines stay unchanged.
+// SetVariable returns the content of an env file with a variable set. It replaces the first
+// line of the variable and removes the further ones, or appends a line. All other lines stay
+// unchanged. The value must be valid by ValidateKey.
 func SetVariable(path string, data []byte, name, value string) ([]byte, error) {
 	if err := ValidateKey(value); err != nil {
 		return nil, err
@@ -69,8 +70,8 @@ func UnsetVariable(path string, data []byte, name string) (text []byte, ok bool,
 	return text, true, err
 }
 
-// replaceLine replaces the line of a variable, or removes it if line is empty. It fails if
-// the edit would change other variables.
+// replaceLine replaces the lines of a variable by one, or removes them if line is empty. It
+// fails if the edit would change other variables.
 func replaceLine(path string, data []byte, name, line string) ([]byte, error) {
 	want, err := ParseEnv(path, data)
 	if err != nil {

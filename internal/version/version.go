@@ -9,8 +9,8 @@ import (
 // Version is set by the linker.
 var Version = "dev"
 
-// Long returns the version with the system and the Go release that it was built
-// for.
+// Long returns the version with the system that mini was built for and the Go
+// release that built it.
 func Long() string {
 	return fmt.Sprintf("%s (%s/%s, %s)", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

@@ -37,8 +37,8 @@ const (
 	CacheOff     = "off"
 )
 
-// Config configures a Model. Its printed form shows only whether a key is set,
-// and only the names of headers.
+// Config configures a Model. Its printed form shows whether a key is set, but not
+// the key, and only the names of headers.
 type Config struct {
 	// Name of the model, sent unchanged.
 	Name string
@@ -76,7 +76,7 @@ type Config struct {
 	// CacheHour or CacheOff.
 	Cache string
 	// HTTPClient is for proxies and tests; its Timeout is ignored. The default
-	// client keeps a connection per worker.
+	// client keeps up to 256 idle connections, one per worker.
 	HTTPClient *http.Client `json:"-" yaml:"-"`
 }
 
@@ -114,7 +114,8 @@ func (c Config) endpoint() transport.Endpoint {
 	}
 }
 
-// key returns the key without the newline that keys read from files have.
+// key returns APIKey without white space at both ends, such as the newline at the end of
+// a file.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
 // Format implements fmt.Formatter. It never prints the key, for any verb.

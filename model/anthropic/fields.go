@@ -8,7 +8,7 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// betasKey is the key in Kwargs of the Anthropic-Beta header.
+// betasKey is the key in Kwargs that sets the Anthropic-Beta header.
 const betasKey = "betas"
 
 // fields returns the fields added to every request's body, and the value of the
@@ -55,7 +55,7 @@ func (c Config) maxTokens(fields map[string]json.RawMessage) int64 {
 	return DefaultMaxTokens + thinkingBudget(fields)
 }
 
-// thinkingBudget returns the token budget for thinking; 0 if it is not set.
+// thinkingBudget returns the token budget for thinking; 0 if it is not set or not valid.
 func thinkingBudget(fields map[string]json.RawMessage) int64 {
 	var thinking struct {
 		Budget int64 `json:"budget_tokens"`
@@ -66,7 +66,8 @@ func thinkingBudget(fields map[string]json.RawMessage) int64 {
 	return max(0, thinking.Budget)
 }
 
-// checkBudget returns an error for thinking budgets that the API would reject.
+// checkBudget returns an error if max_tokens is not a number, or if there is a thinking
+// budget that is not below max_tokens: the API would reject the request.
 func (c Config) checkBudget(fields map[string]json.RawMessage) error {
 	maxTokens := c.maxTokens(fields)
 	if raw, ok := fields["max_tokens"]; ok && json.Unmarshal(raw, &maxTokens) != nil {

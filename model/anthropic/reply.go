@@ -40,7 +40,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// count is a token count. Values that are not numbers become 0.
+// count is a token count. Negative values, and values that are not integers, become 0.
 type count int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -66,8 +66,8 @@ type part struct {
 	raw json.RawMessage
 }
 
-// parseReply reads a message object. If the answer was withheld, it returns an
-// error and a reply with the usage.
+// parseReply reads a message object. If the answer is incomplete, withheld or ended by the
+// context window, it returns an error and a reply with the usage.
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
@@ -101,8 +101,8 @@ func setCost(r *model.Reply, price model.Price) {
 	}
 }
 
-// messageOf converts the blocks of an answer. Blocks that are not simply text
-// followed by calls are saved as ProviderData.
+// messageOf converts the blocks of an answer to a message. Unless the blocks are only text
+// followed by calls, it also saves them all as ProviderData.
 func messageOf(content []json.RawMessage) (model.Message, error) {
 	m := model.Message{Role: model.Assistant}
 	var parts []part
@@ -156,8 +156,9 @@ type providerData struct {
 	Blocks []json.RawMessage `json:"anthropic"`
 }
 
-// encodeBlocks returns the blocks of an answer as ProviderData. It drops blank
-// texts: the API writes them between thinking and calls, but does not accept them.
+// encodeBlocks returns the blocks of an answer as ProviderData. It drops blank texts, which
+// the API sends between thinking and calls but does not accept, and replaces arguments that
+// are not an object (see toolUse).
 func encodeBlocks(parts []part) (json.RawMessage, error) {
 	var data providerData
 	for _, p := range parts {

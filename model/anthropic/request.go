@@ -101,8 +101,8 @@ func systemOf(messages []model.Message) ([]block, []model.Message) {
 	return system, nil
 }
 
-// maxCachePoints is the number of cache points in user turns. With the point of the
-// system prompt a request has three; the API allows four.
+// maxCachePoints is the largest number of cache points in user turns. With the point of the
+// system prompt or the tools, a request has at most three; the API allows four.
 const maxCachePoints = 2
 
 // setCachePoints marks the ends of the prefixes to cache. The next step reads the

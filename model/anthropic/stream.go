@@ -51,7 +51,7 @@ func (o object) text(name string) string {
 	return s
 }
 
-// merge sets the fields of from, except those that are null and already known.
+// merge sets the fields of from in o, except null values of fields that o already has.
 func (o object) merge(from object) {
 	for name, value := range from {
 		if _, known := o[name]; !known || string(value) != "null" {
@@ -137,7 +137,7 @@ type blockDeltas struct {
 	*transport.DeltaWriter
 	previous              string // type of the previous block
 	hasText, hasReasoning bool
-	separator             string // separator before the next text
+	separator             string // separator before the next text or thinking
 }
 
 // startBlock starts a block.

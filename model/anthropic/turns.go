@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// placeholder replaces an empty text, which the API rejects.
+	// placeholder is the text of a message without content: the API rejects blank
+	// texts.
 	placeholder = "(empty)"
 	// notRun is the result sent for a call that has none: the API rejects calls
 	// without a result.
@@ -83,8 +84,8 @@ func (t *turn) add(m model.Message) error {
 	return nil
 }
 
-// addResult inserts a tool result before all other content: the API requires
-// results first, all in one turn.
+// addResult inserts a tool result after the earlier results and before all other content:
+// the API requires results first, all in one turn.
 func (t *turn) addResult(b block) {
 	t.Content = slices.Insert(t.Content, t.results, b)
 	t.results++
@@ -136,8 +137,9 @@ func isObject(arguments json.RawMessage) bool {
 	return json.Valid(arguments) && strings.HasPrefix(strings.TrimLeft(string(arguments), " \t\r\n"), "{")
 }
 
-// validID replaces the characters of an id or a tool's name that the API rejects.
-// The id may come from another provider, and a model may have invented the name.
+// validID replaces the characters of an id or a tool's name that the API rejects, and an
+// empty one, by "_". The id may come from another provider, and a model may have invented the
+// name.
 func validID(id string) string {
 	if id == "" {
 		return "_"

@@ -157,8 +157,8 @@ func blocks(content json.RawMessage) []anthropicBlock {
 	return list
 }
 
-// sign returns the signature of a thinking text. If a client sends back another
-// signature, it has changed the text.
+// sign returns the signature of a thinking text. If a signature that a client sends back
+// does not match, the client has changed the text or the signature.
 func sign(thinking string) string {
 	sum := sha256.Sum256([]byte("thought by nobody: " + thinking))
 	return base64.StdEncoding.EncodeToString(sum[:])

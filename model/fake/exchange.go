@@ -105,7 +105,7 @@ func (x *exchange) read() (*request, *problem) {
 	return req, nil
 }
 
-// findReply returns the script's reply.
+// findReply returns the script's reply and its latency.
 func (x *exchange) findReply(req *request) (model.Reply, time.Duration, *problem) {
 	reply, latency, err := x.s.config.Script.Reply(x.record.Instance, req.step()-1)
 	if err == nil {
@@ -178,7 +178,8 @@ func (x *exchange) wait(d time.Duration) bool {
 }
 
 // settle sets the outcome and removes the request from those in progress. send calls
-// it before the last bytes, so that no client sees the end of a response before that.
+// settle before it writes the last bytes: when a client sees the end of a response, the
+// request is no longer in progress.
 func (x *exchange) settle(o Outcome) {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -194,7 +195,7 @@ func (x *exchange) settle(o Outcome) {
 	}
 }
 
-// end makes sure that the request has an outcome, and reports it.
+// end makes sure that the request has an outcome, and passes its record to OnRequest.
 func (x *exchange) end() {
 	x.s.mu.Lock()
 	outcome := x.record.Outcome

@@ -22,21 +22,22 @@
 // same instance and step gets the same reply.
 //
 // If a request offers a tool named bash, or a tool with a parameter "command", the
-// ```bash blocks of a reply become calls of it, and the text before the first block
-// stays text. Tool calls in the script are sent as they are; if the request offers
-// no tools, they are sent as one bash block. Reasoning is sent as
-// reasoning_content, or as a thinking block if the request enables thinking.
+// ```bash, ```sh and ```shell blocks of a reply become calls of that tool; of the rest, only
+// the text before the first block is sent. Tool calls in the script are sent as they are; if
+// the request offers no such tool, their commands are sent as one bash block. Reasoning is
+// sent as reasoning_content, or as a thinking block if the request enables thinking.
 //
 // # Usage and cost
 //
 // Usage comes from the script. For replies without usage, four bytes count as one
 // token, and the prompt of the previous step as read from the cache. For Anthropic,
-// only the prompt up to the last cache_control counts: the part that is not read is
-// written to the cache.
+// only the prompt up to the last cache_control is cached: what is not read from the
+// cache is written to it.
 //
-// A reply is charged when it is sent completely. Unusable and incomplete replies
-// are not charged; see Faults. A reply that the client does not read to its end
-// counts as abandoned: a provider charges it, but the client cannot know its cost.
+// A reply is charged when it is sent completely. Of unusable and incomplete replies, only
+// the usage at the start of an Anthropic stream is charged; see Faults. A reply that the
+// client does not read to its end is abandoned: a provider charges it, but the client cannot
+// know its cost.
 // A request ends just before its last bytes are sent, so a client that waits for
 // them never has two requests in progress.
 package fake

@@ -23,7 +23,8 @@ type message struct {
 	finish   model.FinishReason // "" if missing
 	usage    *model.Usage       // as reported; nil if missing
 	cost     model.Cost
-	// usageEvent and reportCost report what the request asks to include.
+	// usageEvent is set if the last event of an OpenAI stream is the usage,
+	// reportCost if the usage includes the cost.
 	usageEvent, reportCost bool
 }
 
@@ -44,7 +45,7 @@ func (c toolCall) idWithPrefix(prefix string) string {
 // commandBlock matches a command in a reply.
 var commandBlock = lazyregexp.New("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
 
-// newMessage converts the script's reply for a request.
+// newMessage converts the script's reply to the message that answers a request.
 func newMessage(reply model.Reply, r *request, number int) *message {
 	m := &message{
 		id: fakeID(number), created: time.Now(), model: r.model,
@@ -97,7 +98,7 @@ func (m *message) addCalls(calls []model.ToolCall) {
 }
 
 // inlineCalls adds the script's tool calls to the text as one bash block, for
-// requests without tools. Calls without a command are dropped.
+// requests without a tool for commands. Calls without a command are dropped.
 func (m *message) inlineCalls(calls []model.ToolCall) {
 	var commands []string
 	for _, c := range calls {
@@ -160,8 +161,8 @@ func jsonOf(v any, indent string) []byte {
 }
 
 const (
-	pieceBytes = 16 // size of a stream's deltas
-	maxPieces  = 64 // longer texts are sent in larger deltas
+	pieceBytes = 16 // usual size of a stream's deltas, in bytes
+	maxPieces  = 64 // approximate: longer texts are sent in larger deltas
 )
 
 // pieces splits a text for streaming, between characters.

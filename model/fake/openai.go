@@ -264,7 +264,7 @@ func (openAI) usage(m *message) any {
 
 func (openAI) startUsage(*message) *model.Usage { return nil }
 
-// problem returns an error object with OpenAI's four fields.
+// problem returns p.body, or else an error object with OpenAI's four fields.
 func (openAI) problem(p problem, _ string) []byte {
 	if p.body != "" {
 		return []byte(p.body)

@@ -18,20 +18,21 @@ type request struct {
 	stream   bool
 	turns    []turn // including the system prompt
 	extra    int    // bytes of the tools, which the prompt has besides the turns
-	tool     string // name of the tool for commands; "" if none is offered
+	tool     string // name of the tool for commands; "" if none may be called
 	thinking bool   // an Anthropic request enables thinking
 	// marked is the index of the last turn with a cache_control, or -1. It matters
 	// only if needsMark is set: OpenAI caches without marks.
 	marked    int
 	needsMark bool
-	// usageEvent and cost report what the request asks to include.
+	// usageEvent reports that a stream includes the usage, cost that the usage includes
+	// the cost.
 	usageEvent, cost bool
 }
 
 // turn is one message.
 type turn struct {
 	role  string
-	bytes int
+	bytes int    // size of its JSON
 	text  string // where instance IDs are searched
 }
 

@@ -68,7 +68,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// routes returns the handlers. Paths work with and without /v1.
+// routes returns the handlers. The paths of the APIs work with and without /v1.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, base := range []string{"", "/v1"} {

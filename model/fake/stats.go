@@ -19,8 +19,8 @@ const (
 	InProgress Outcome = "open"      // being answered
 	Charged    Outcome = "charged"   // the reply was sent completely
 	Refused    Outcome = "refused"   // the response was an error, planned or not
-	Failed     Outcome = "faulty"    // the response was unusable, by plan or because the server was closed
-	Partial    Outcome = "partly"    // the response broke off, by plan; only the usage reported at its start is charged
+	Failed     Outcome = "faulty"    // no usable response, by plan or because the server closed
+	Partial    Outcome = "partly"    // an unusable stream, by plan; the usage at its start is charged
 	Abandoned  Outcome = "abandoned" // the client did not read the response to its end
 )
 
@@ -33,7 +33,7 @@ type Request struct {
 	API        string    `json:"api"`     // openai or anthropic
 	Model      string    `json:"model,omitempty"`
 	Stream     bool      `json:"stream,omitempty"`
-	Key        bool      `json:"key"`
+	Key        bool      `json:"key"` // the request had a key
 	Instance   string    `json:"instance,omitempty"`
 	Step       int       `json:"step,omitempty"` // from 1
 	Fault      string    `json:"fault,omitempty"`
@@ -62,7 +62,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 
 // Totals holds sums over replies.
 type Totals struct {
-	Replies int         `json:"replies"` // complete ones
+	Replies int         `json:"replies"` // without those of outcome Partial
 	Usage   model.Usage `json:"usage"`
 	Cost    model.Cost  `json:"cost"`
 }

@@ -64,7 +64,8 @@ const (
 	maxName      = 300     // of a model's name, in bytes
 )
 
-// KnownServers returns the default addresses of common servers on this machine.
+// KnownServers returns common servers at their default addresses on this machine; Ollama at the
+// address in OLLAMA_HOST, if that is set.
 func KnownServers() []Server {
 	return []Server{
 		{"Ollama", ollamaURL(), localKeyEnv},
@@ -73,8 +74,9 @@ func KnownServers() []Server {
 	}
 }
 
-// ollamaURL returns the address in OLLAMA_HOST, in any form that Ollama accepts. A wildcard
-// address tells the Ollama server where to listen; clients use the loopback address instead.
+// ollamaURL returns the base URL for OLLAMA_HOST: a host with or without scheme, port and path;
+// the path is ignored. A wildcard address tells the Ollama server where to listen; clients use
+// the loopback address instead.
 func ollamaURL() string {
 	const port = "11434"
 	text := strings.TrimSpace(os.Getenv("OLLAMA_HOST"))
@@ -254,8 +256,8 @@ func (r ProbeResult) FindModel(name string) (m Model, ok bool) {
 	return Model{}, false
 }
 
-// TextModels returns the models whose names do not say that they embed or rerank text; all
-// models if there is no other.
+// TextModels returns the models whose names contain neither "embed" nor "rerank"; all models if
+// none is left.
 func (r ProbeResult) TextModels() []Model {
 	var textModels []Model
 	for _, m := range r.Models {

@@ -27,7 +27,7 @@ type Fault struct {
 
 	duration       time.Duration // duration of the failing request
 	streamDuration time.Duration // the same for a stream, if it differs
-	rounded        bool          // the wait is rounded to seconds
+	rounded        bool          // the wait is rounded down to seconds
 }
 
 // Handler handles a request; stream reports whether it asks for a stream.

@@ -29,7 +29,7 @@ type Provider struct {
 	// Plain and Streamed are a good response with some text and a usage of 100
 	// prompt tokens, as JSON and as events.
 	Plain, Streamed string
-	// FirstEvent is an event of a stream without content.
+	// FirstEvent is an event without content that can begin a stream.
 	FirstEvent string
 	// Faults are the faults that only this API has, by name.
 	Faults map[string]Fault
@@ -39,7 +39,7 @@ type Provider struct {
 	StreamedPieces func(pieces ...string) string
 }
 
-// Settings configure the model under test. Its name does not matter.
+// Settings configure the model under test. The model's name does not matter.
 type Settings struct {
 	BaseURL string // without a path
 	Key     string

@@ -19,8 +19,8 @@ import (
 // Key is a key that changes when JSON or fmt quotes it.
 const Key = `sk-proj-0123"456789`
 
-// ContainsKey reports whether text contains the key, as it is or as encoded by
-// JSON or fmt.
+// ContainsKey reports whether text contains a part of Key, quoted or not, or its last part in
+// hexadecimal.
 func ContainsKey(text string) bool {
 	return strings.Contains(text, "0123") || strings.Contains(text, "456789") ||
 		strings.Contains(text, fmt.Sprintf("%x", "456789"))
@@ -32,7 +32,7 @@ func keyOf(r *http.Request) string {
 }
 
 // CheckKeyNeverPrinted checks that no way to print a configuration, or the model m made
-// from it, shows its Key, and that a printed configuration shows whether a key is set.
+// from it, shows its Key, and that a printed configuration says that a key is set.
 func CheckKeyNeverPrinted[C fmt.Formatter](t *testing.T, config C, m model.Model) {
 	t.Helper()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
@@ -53,8 +53,8 @@ func CheckKeyNeverPrinted[C fmt.Formatter](t *testing.T, config C, m model.Model
 	}
 }
 
-// Echo is a response that repeats the request's key: the key replaces "KEY", with the
-// quotes, in Body.
+// Echo is a response that repeats the request's key: in Body, "KEY" with its quotes is
+// replaced by the key as a JSON string.
 type Echo struct {
 	Stream     bool
 	Status     int

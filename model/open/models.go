@@ -104,7 +104,8 @@ func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (
 	}, nil
 }
 
-// OnLimits registers a callback for changes of the providers' rate limits.
+// OnLimits sets the callback that gets the combined state of the rate limiters when one of
+// them changes.
 func (m *Models) OnLimits(emit func(ratelimit.State)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,8 +113,8 @@ func (m *Models) OnLimits(emit func(ratelimit.State)) {
 }
 
 // limitsChanged calls the callback with the combined state of all endpoints: the
-// sums of their limits and requests, and the longest pause. If an endpoint in use
-// has no limit, the sum of the limits is 0.
+// sums of their limits and requests, and the latest end of a pause and of a used-up
+// quota. If an endpoint in use has no limit, the sum of the limits is 0.
 func (m *Models) limitsChanged(ratelimit.State) {
 	m.mu.Lock()
 	emit := m.emit
@@ -142,8 +143,8 @@ func (m *Models) limitsChanged(ratelimit.State) {
 	emit(sum)
 }
 
-// wrongReplies is the value of model.replies for the demo's script with a first
-// attempt that fails.
+// wrongReplies is the value of model.replies that selects the demo's script with wrong
+// replies for one instance.
 const wrongReplies = "wrong"
 
 func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
@@ -208,7 +209,7 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 	return retry.New(limiter.Wrap(client), retry.Policy{MaxTries: c.MaxTries, MaxWait: maxWait}), nil
 }
 
-// newClient returns the client of a provider. It sends one request per Query.
+// newClient returns the client of a provider, which sends one request per Query.
 func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
@@ -222,7 +223,7 @@ func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model
 	})
 }
 
-// withoutKey wraps a model that has no key. It adds a hint to authentication errors.
+// withoutKey wraps a model that has no key. It replaces the hint of authentication errors.
 type withoutKey struct {
 	model.Model
 	variable string
@@ -239,8 +240,8 @@ func (m withoutKey) Query(ctx context.Context, history []model.Message) (model.R
 	return reply, err
 }
 
-// Name returns the model name for predictions: the configured one, or the
-// joined names of a route's models.
+// Name returns the model name for predictions: the configured one, or else the
+// distinct names of a route's models, joined by "+".
 func Name(cfg *configs.Resolved) string {
 	if cfg.Model.Name != "" {
 		return cfg.Model.Name

@@ -28,8 +28,8 @@ type Facts struct {
 
 // ModelFacts returns the facts about the model of a configuration without a
 // route. It looks in the configuration, the user's price table and mini's
-// table. Prices of a table apply only at its hosts, unless model.price_as names
-// a model.
+// table. An entry of a table applies only at the hosts that the table lists for
+// it, unless model.price_as names the entry.
 func ModelFacts(cfg *configs.Resolved) (Facts, error) {
 	m := cfg.Model
 	if m.Class == "scripted" {
@@ -104,9 +104,9 @@ func reportsCost(m configs.Model) bool {
 	return false
 }
 
-// CheckCostLimits returns an error if the user set a cost limit and the cost is
-// unknown, since the limit would have no effect. For the default limits of mini
-// and its profiles it returns a note instead.
+// CheckCostLimits returns an error if the user set a cost limit and the price of a
+// model is unknown, since the limit would have no effect. If agent.cost_limit is a
+// default of mini or of a built-in profile, it returns a note instead.
 func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 	var unknown []string
 	all := configs.ModelConfigs(cfg)

@@ -16,7 +16,7 @@ type accumulator struct {
 	whole  map[string]any
 	deltas *transport.DeltaWriter // receives the texts as they arrive
 	// reasoningField is the field that carries the thinking. Some servers send
-	// it twice, in two fields.
+	// the thinking twice, in two fields.
 	reasoningField string
 }
 
@@ -94,7 +94,8 @@ func (a *accumulator) partialJSON() []byte {
 }
 
 // isConcatenated reports whether the parts of a string field are joined. In other
-// fields a new string replaces the old one: many servers repeat them in each chunk.
+// fields a new string, unless empty, replaces the old one: many servers repeat these
+// fields in each chunk.
 func isConcatenated(name string) bool {
 	switch name {
 	case "content", "reasoning", "reasoning_content", "refusal", "arguments", "text", "summary", "data":

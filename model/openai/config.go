@@ -24,8 +24,8 @@ import (
 // DefaultBaseURL is the default of Config.BaseURL.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Config configures a Model. Its printed form shows only whether a key is set,
-// and only the names of headers.
+// Config configures a Model. Its printed form shows whether a key is set, but not
+// the key, and only the names of headers.
 type Config struct {
 	// Name of the model, sent unchanged. No name is treated specially.
 	Name string
@@ -45,8 +45,8 @@ type Config struct {
 	// later requests are not streamed.
 	Stream bool
 	// SendReasoning sends the model's earlier thinking back as
-	// reasoning_content. Few servers require it; others reject it. If a server
-	// reports that it is missing, later requests include it.
+	// reasoning_content. Few servers require this field; others reject it. If a
+	// server reports that the field is missing, later requests include it.
 	SendReasoning bool
 	// Timeout bounds one request, up to the last byte of the response; default
 	// transport.DefaultTimeout.
@@ -60,7 +60,7 @@ type Config struct {
 	// OpenRouter does) overrides it. Without either, calls count as unpriced.
 	Price model.Price
 	// HTTPClient is for proxies and tests; its Timeout is ignored. The default
-	// client keeps a connection per worker.
+	// client keeps up to 256 idle connections, one per worker.
 	HTTPClient *http.Client `json:"-" yaml:"-"`
 }
 
@@ -89,7 +89,8 @@ func (c Config) endpoint() transport.Endpoint {
 	}
 }
 
-// key returns the key without the newline that keys read from files have.
+// key returns APIKey without white space at both ends, such as the newline at the end of
+// a file.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
 // Format implements fmt.Formatter. It never prints the key, for any verb.

@@ -113,8 +113,8 @@ func retryChanged(e *model.Error, hint string) *model.Error {
 	return &model.Error{Status: e.Status, HTTPStatus: e.HTTPStatus, Retryable: true, RetryNow: true, Err: e.Err, Hint: hint}
 }
 
-// receive assembles a streamed response, complete or not, and sends its texts to
-// deltas.
+// receive assembles a streamed response and sends its texts to deltas. With an error
+// it returns what has arrived so far, or nil if the server reported the error.
 func receive(events iter.Seq2[[]byte, error], deltas *transport.DeltaWriter) (json.RawMessage, error) {
 	acc := accumulator{deltas: deltas}
 	for data, err := range events {

@@ -46,7 +46,8 @@ const placeholder = "(empty)"
 
 // outgoing converts a conversation for a request. Tool results may only be text,
 // so their images follow in a user message after the last result. If reasoning is
-// set, empty thinking is sent too: servers require it in every reply.
+// set, every assistant message has its thinking, even if empty: servers that require
+// thinking require it in all of them.
 func outgoing(messages []model.Message, reasoning bool) []message {
 	out := make([]message, 0, len(messages))
 	var toolImages []model.Image

@@ -44,8 +44,8 @@ func (m message) providerData() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// isNonEmpty reports whether raw is a non-empty list or object, by its first
-// byte.
+// isNonEmpty reports whether raw starts with begin, the bracket of a list or an
+// object, and is longer than two bytes.
 func isNonEmpty(raw json.RawMessage, begin byte) bool {
 	return len(raw) > 2 && raw[0] == begin
 }

@@ -35,8 +35,8 @@ type response struct {
 	} `json:"usage"`
 }
 
-// parseReply reads a chat.completion object. If the answer was withheld, it returns
-// an error and a reply with the usage.
+// parseReply reads a chat.completion object. If the object can be read but the answer is
+// unusable, it returns an error and a reply with the usage.
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
@@ -68,8 +68,9 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 }
 
 // setCost sets the cost of a reply: the cost that the server reported, or else the
-// cost by price. The cost of a complete answer without token counts is unknown. An
-// incomplete answer without token counts costs nothing.
+// cost by price. It counts the reply as unpriced if the price is unknown, or if the
+// answer is complete but has no token counts. An incomplete answer without token
+// counts costs nothing.
 func setCost(r *model.Reply, reported *model.Cost, price model.Price, complete bool) {
 	counted := r.Usage != model.Usage{}
 	switch {

@@ -1,8 +1,8 @@
 // Package price knows the prices of models at their providers, their context
 // windows, and whether they accept images.
 //
-// An embedded table, with date and source, is merged with the user's file of the
-// same form. A table lists the hosts of each provider, because the same name on
+// The package embeds a table, with date and source; a user's file has the same form.
+// A table lists the hosts of each provider, because the same name on
 // another host may be a different model or have a different price.
 //
 //	table, err := price.Embedded()
@@ -171,7 +171,7 @@ func (m Model) validate() error {
 }
 
 // FindByName returns the entry of a model. If several providers have the model, the
-// first in alphabetical order counts.
+// provider with the alphabetically first name counts.
 func (t Table) FindByName(name string) (Model, bool) {
 	for _, provider := range slices.Sorted(maps.Keys(t.Providers)) {
 		if m, ok := t.Providers[provider].Models[name]; ok {

@@ -4,12 +4,13 @@ import "time"
 
 // concurrency limits the number of requests in flight and adapts to the
 // provider. A burst is the set of requests in flight at a refusal. If the provider
-// refuses a part of a burst, the size of the other part is its capacity.
+// refuses some requests of a burst, the number of the others is the provider's capacity.
 //
-// A refusal at a concurrency above proven, the highest with an answer, sets a
-// ceiling. The limit does not exceed the ceiling for a time that grows each time the
-// same ceiling is confirmed. Several refusals are needed while no limit is known, or
-// if the provider also refuses requests at random (see noise).
+// A refusal at a concurrency above proven, the highest concurrency with an answer,
+// sets a ceiling. The limit does not exceed the ceiling for a time that grows, up to
+// maxHold, each time the same ceiling is confirmed. Several refusals may be needed
+// while no limit is known, or if the provider also refuses requests at random (see
+// isDoubtful).
 //
 // A refusal at a concurrency that worked before is treated as transient: the
 // caller's backoff is enough. If many of the requests in flight are refused, the
@@ -21,8 +22,8 @@ type concurrency struct {
 	provenAnswers int // number of answers at proven
 
 	ceiling      int
-	ceilingUntil time.Time // the limit does not exceed ceiling until then
-	ceilingHold  time.Duration
+	ceilingUntil time.Time     // the limit does not exceed ceiling until then
+	ceilingHold  time.Duration // how long the ceiling holds from when it is set
 
 	burstSeq         int64 // sequence number of the newest request of the burst
 	lastRefusal      time.Time
@@ -43,19 +44,20 @@ const (
 	// confirmations is how many refusals confirm a ceiling, and how many answers
 	// confirm a concurrency.
 	confirmations = 3
-	// The limit falls if at least 1/fallDivisor of the requests in flight are
-	// refused. While no limit is known, refusals of less than 1/minRefusedDivisor
-	// of them are ignored.
+	// The limit falls if at least two requests of a burst, and 1/fallDivisor of the
+	// limit before it, are refused at or below proven. While no limit is known,
+	// refusals above proven are ignored if they are fewer than 1/minRefusedDivisor
+	// of the larger of proven and the requests in flight.
 	fallDivisor       = 4
 	minRefusedDivisor = 16
 	// The limit exceeds proven by at most proven/probeDivisor (at least one) until
 	// a request at the higher concurrency is answered.
 	probeDivisor = 8
 	// cooldown is how long after a refusal the limit does not rise above proven. A
-	// longer Retry-After refers to a quota per time, not to concurrency.
+	// Retry-After longer than cooldown refers to a quota per time, not to concurrency.
 	cooldown = 2 * time.Second
-	// maxNoise is the noise above which a single refusal does not set a ceiling;
-	// noiseWindow is the number of requests averaged.
+	// maxNoise is the noise above which fewer than confirmations refusals do not set a
+	// ceiling; noiseWindow is roughly the number of requests averaged.
 	maxNoise    = 0.002
 	noiseWindow = 256
 )

@@ -58,7 +58,8 @@ type endpointKey struct {
 	key     [sha256.Size]byte
 }
 
-// For returns the limiter of an endpoint. The first call creates it from c.
+// For returns the limiter of an endpoint. The first call for the endpoint creates the
+// limiter from c; later calls ignore c.
 func (s *Limiters) For(baseURL, key string, c Config) *Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()

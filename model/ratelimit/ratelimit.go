@@ -1,10 +1,12 @@
 // Package ratelimit keeps the requests of a process within the limits of an
 // endpoint: requests and tokens per minute, and concurrent requests. All workers
-// share one Limiter per endpoint and are served in order of arrival.
+// share one Limiter per endpoint. It serves requests by the start of their calls, and
+// in order of arrival while the provider refuses all requests.
 //
 // Limits that are not configured are learned: limits per minute from response
 // headers, concurrency from refusals (status 429, 529, or 503 with Retry-After).
-// If the provider answers one request with Retry-After, all requests wait.
+// If the provider refuses one request with a Retry-After of up to Config.MaxPause, all
+// requests wait.
 //
 //	l := limiters.For(baseURL, key, ratelimit.Config{MaxConcurrent: 8})
 //	m := retry.New(l.Wrap(provider), policy)
@@ -26,13 +28,14 @@ const DefaultMaxPause = 15 * time.Minute
 type Config struct {
 	RequestsPerMinute, TokensPerMinute int64 // per minute
 	MaxConcurrent                      int
-	// MaxPause bounds how long all requests are paused when the provider asks
-	// for it. A request that the provider asks to wait longer fails without a
-	// pause for the others.
+	// MaxPause is the longest Retry-After that pauses all requests; default
+	// DefaultMaxPause. A request with a longer one fails without a pause for the
+	// others.
 	MaxPause time.Duration
-	// OnChange is called when the limit or a pause changes, at most once a
-	// second, and when the requests or tokens per minute are used up for two
-	// seconds or more. Queries call it, one at a time; it must be quick.
+	// OnChange is called at the end of a Query if the limit has changed or a pause
+	// has begun or become longer, at most once a second, and if the requests or
+	// tokens per minute are used up for two seconds or more. Calls do not overlap;
+	// they must be quick.
 	OnChange func(State)
 }
 
@@ -54,7 +57,7 @@ type Limiter struct {
 	mu             sync.Mutex
 	queue          []*ticket
 	inFlight       int
-	sent           int64
+	sent           int64 // number of requests granted so far
 	minute         struct{ requests, tokens window }
 	tokenRatio     float64 // moving average of actual to estimated tokens
 	concurrency    concurrency
@@ -90,7 +93,7 @@ type ticket struct {
 	estimate  int64 // tokens
 	callStart time.Time
 	seq       int64 // sequence number, from 1
-	inFlight  int   // requests in flight when it was granted, including itself
+	inFlight  int   // requests in flight when the ticket was granted, including its own
 	granted   bool
 	ready     chan struct{}
 	requests  *entry // in Limiter.minute, as is tokens
@@ -237,9 +240,9 @@ func (l *Limiter) release(t *ticket, r result) {
 }
 
 // refusalPause returns how long to pause all requests while the provider refuses
-// every request: a fraction of the time since the first of these refusals. The wait
-// that the provider asks for can be far too short, for example when the quota of the
-// minute is used up; calls would run out of tries.
+// every request: a quarter of the time since the first of these refusals, at most 30
+// seconds. The wait that the provider asks for can be far too short, for example when
+// the quota of the minute is used up; calls would run out of tries.
 func (l *Limiter) refusalPause(now time.Time) time.Duration {
 	const divisor, maxPause = 4, 30 * time.Second
 	return min(maxPause, now.Sub(l.refusedSince)/divisor)
@@ -259,7 +262,8 @@ func (l *Limiter) applyRateLimits(reported model.RateLimits) {
 // minNotice is the shortest wait for quota that is reported to OnChange.
 const minNotice = 2 * time.Second
 
-// notify calls OnChange. It must not hold mu: OnChange may call State.
+// notify calls OnChange if Config.OnChange says so. The caller must not hold mu: OnChange
+// may call State.
 func (l *Limiter) notify() {
 	if l.cfg.OnChange == nil {
 		return

@@ -29,7 +29,7 @@ func (w *window) add(now time.Time, n int64) *entry {
 	return e
 }
 
-// correct sets the actual amount of an entry.
+// correct sets the actual amount of an entry, unless the entry has expired.
 func (w *window) correct(e *entry, n int64) {
 	if !e.expired {
 		w.sum += n - e.n

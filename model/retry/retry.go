@@ -26,24 +26,24 @@ const (
 	DefaultMaxWait  = 15 * time.Minute
 
 	// Most failures are over at once, so the first wait is short. Outages last, so
-	// the waits soon grow: nine of them take about four minutes.
+	// the waits soon grow: nine of them take about four and a half minutes.
 	firstWait  = 250 * time.Millisecond
 	growth     = 3
-	maxBackoff = time.Minute // between two tries, without Retry-After
+	maxBackoff = time.Minute // longest wait without Retry-After, before randomization by ±50%
 	// misconfiguredTries bounds the tries if the failure may come from a wrong
 	// setting and no request has ever succeeded. After the first call that failed
 	// like this, calls get one try.
 	misconfiguredTries = 4
-	// maxError bounds the recorded text of a failure, in bytes.
+	// maxError bounds the recorded text of a failure, in bytes, before "...".
 	maxError = 500
 )
 
 // Policy bounds the retries of one call.
 type Policy struct {
-	// MaxTries bounds the requests, including the first.
+	// MaxTries bounds the requests, including the first; default DefaultMaxTries.
 	MaxTries int
-	// MaxWait bounds the total time between requests. If the provider asks for
-	// a longer wait, the call fails, with that wait in the error.
+	// MaxWait bounds the sum of the waits between requests; default DefaultMaxWait.
+	// If the next wait would exceed it, the call fails, with that wait in the error.
 	MaxWait time.Duration
 }
 
@@ -193,7 +193,7 @@ func (c *call) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// total returns reply with the usage of all requests.
+// total returns reply with the totals of all requests.
 func (c *call) total(reply model.Reply) model.Reply {
 	reply.Requests = c.requests
 	reply.Tries, reply.Waited = 0, c.waited

@@ -1,7 +1,7 @@
 // Package route distributes the calls of one attempt over several models: at
 // random, in a fixed order, or with a fallback when one fails.
 //
-//	m := route.Interleave([]route.Named{{"fast", fast}, {"deep", deep}}, []int{0, 0, 1})
+//	m, err := route.Interleave([]route.Named{{"fast", fast}, {"deep", deep}}, []int{0, 0, 1})
 //	reply, err := m.Query(ctx, history)
 //	reply.Model // the model that answered
 package route

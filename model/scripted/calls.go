@@ -11,8 +11,8 @@ import (
 )
 
 // parseCalls reads the tool calls of a reply. A call is a command, or a mapping
-// with name, arguments and id. As from a real model, arguments may be invalid JSON:
-// a string is used as is.
+// with either command or arguments, and optionally name and id. As from a real
+// model, arguments may be invalid JSON: a string is used as is.
 func parseCalls(n *yaml.Node) ([]model.ToolCall, error) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		return nil, errorAt(n, "tool_calls: want a list of calls, have %s", kind(n))

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxDepth bounds the nesting of a JSON script.
+// maxDepth bounds the nesting of a JSON script, and of the arguments of a tool call.
 const maxDepth = 1000
 
 // jsonParser parses JSON into a YAML tree. A YAML parser cannot read all JSON: it

@@ -19,9 +19,9 @@ func (s *Script) InstanceIDs() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == wildcard })
 }
 
-// Reply returns the reply of an instance at a step, counted from 0, and its
-// latency. For callers that need the replies in order, there is For. Reply returns
-// ErrExhausted for a step after the last reply.
+// Reply returns the reply of an instance at a step, counted from 0, and the latency of
+// the reply. If there is no reply at the step, the error wraps ErrExhausted. See For for
+// the replies in order.
 func (s *Script) Reply(instanceID string, step int) (model.Reply, time.Duration, error) {
 	replies, err := s.repliesFor(instanceID)
 	if err != nil {

@@ -12,7 +12,7 @@
 //	  - {name: python, arguments: "print("}  # anything a model might send
 //	cost: 0.01                        # US dollars
 //	latency: 1.5                      # seconds before the reply
-//	finish_reason: length             # default: stop
+//	finish_reason: length             # default: stop, or tool_calls
 //	usage: {prompt_tokens: 10, completion_tokens: 5}  # also cached_tokens,
 //	                                  # cache_write_tokens, reasoning_tokens
 //
@@ -61,7 +61,7 @@ func New(name string, messages []model.Message) *Script {
 	return &Script{name: name, replies: map[string][]reply{wildcard: list}}
 }
 
-// ReadFile reads the file of a script, of at most 512 MB.
+// ReadFile reads the file of a script, of at most 512 MiB.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

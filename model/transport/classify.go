@@ -17,7 +17,7 @@ import (
 
 const (
 	maxErrorBody = 64 << 10 // bytes read of an error response's body
-	maxMessage   = 1000     // bytes of its message
+	maxMessage   = 1000     // bytes of the message in an error response
 )
 
 // ErrorDetail holds the common fields of the providers' error objects.
@@ -63,7 +63,7 @@ func ParseErrorDetail(body []byte) ErrorDetail {
 	return d
 }
 
-// asText returns the text of a JSON string, or other JSON as it is.
+// asText returns the text of a JSON string, "" for null, and other JSON as it is.
 func asText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || string(raw) == "null" {
@@ -77,7 +77,7 @@ func asText(raw json.RawMessage) string {
 
 // Classify returns the error for an HTTP status and error detail. status is 0, or
 // 200, if the error was in a stream or a successful response; then a numeric
-// code replaces it.
+// d.Code replaces status.
 func Classify(status int, d ErrorDetail) *model.Error {
 	if n, err := strconv.Atoi(d.Code); err == nil && (status == 0 || status == http.StatusOK) {
 		status = n

@@ -39,11 +39,11 @@ type Client struct {
 	// Timeout bounds one request, up to the last byte of the response;
 	// IdleTimeout bounds the time between two parts of an event stream.
 	Timeout, IdleTimeout time.Duration
-	// MaxResponseBytes bounds a response; beyond it reading fails with
-	// ErrResponseTooLarge.
+	// MaxResponseBytes bounds the body of a successful response: reading a body of
+	// this length or more fails with ErrResponseTooLarge.
 	MaxResponseBytes int64
 	// Redact removes keys from responses and errors before they are truncated,
-	// since it does not recognize a part of a key.
+	// since a Redactor does not recognize a part of a key.
 	Redact Redactor
 	// HTTP is for proxies and tests; its Timeout is ignored.
 	HTTP *http.Client
@@ -69,8 +69,8 @@ func (c *Client) Close() error {
 // to report a wrong address soon.
 const dialTimeout = 15 * time.Second
 
-// newTransport returns a transport that keeps an idle connection per worker; the
-// default transport keeps two per host.
+// newTransport returns a transport that keeps up to 256 idle connections per host, one
+// for each worker; the default transport keeps two per host.
 func newTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -83,7 +83,8 @@ func newTransport() http.RoundTripper {
 }
 
 // Query sends a request, which must encode to a JSON object, and reads the
-// response with read. Its errors are *model.Error, or the cause of ctx.
+// response with read. Its errors are *model.Error, the cause of ctx, or an error of
+// encoding the request.
 func (c *Client) Query(ctx context.Context, request any, read func(*Response) (model.Reply, error)) (model.Reply, error) {
 	body, err := c.body(request)
 	if err != nil {
@@ -164,8 +165,8 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// EncodeKwargs encodes the user's fields of a request. It rejects keys, and the
-// fields in reserved, which mini sets.
+// EncodeKwargs encodes the user's fields of a request as JSON. It rejects API keys, and
+// the fields in reserved, which mini sets.
 func EncodeKwargs(kwargs map[string]any, reserved ...string) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	for name, value := range kwargs {

@@ -54,7 +54,7 @@ func (w *DeltaWriter) Restart() {
 	}
 }
 
-// Close sends the text that was held back.
+// Close sends the text and the thinking that were held back.
 func (w *DeltaWriter) Close() {
 	if w == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Endpoint holds the settings that all providers share. Its printed form shows only
-// whether a key is set, and only the names of headers.
+// Endpoint holds the settings that all providers share. Its printed form shows
+// whether a key is set, but not the key, and only the names of headers.
 type Endpoint struct {
 	Name    string // of the model
 	BaseURL string

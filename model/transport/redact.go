@@ -70,8 +70,8 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// encoded returns a key in hexadecimal, and the base64 text of any data that
-// contains it. base64 encodes three bytes in four letters, so there are three
+// encoded returns a key in hexadecimal, and the letters that depend on the key alone in
+// the base64 text of longer data. base64 encodes three bytes in four letters, so there are three
 // forms, by the offset of the key modulo three.
 func encoded(key string) []string {
 	digits := hex.EncodeToString([]byte(key))
@@ -86,7 +86,7 @@ func encoded(key string) []string {
 	return all
 }
 
-// Bytes returns b without keys. The result may be b itself.
+// Bytes returns b with each key replaced by "[redacted]". The result may be b itself.
 func (r Redactor) Bytes(b []byte) []byte {
 	for _, form := range r.forms {
 		if bytes.Contains(b, []byte(form)) {
@@ -96,7 +96,8 @@ func (r Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Error returns err with its text redacted.
+// Error returns the *model.Error in err with its text redacted, and other errors
+// unchanged.
 func (r Redactor) Error(err error) error {
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok || e.Err == nil {

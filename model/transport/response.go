@@ -68,8 +68,9 @@ func (r *Response) Events() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Events returns the data of a stream's events. Event names are ignored, since
-// some proxies drop them, and so are comments, which keep connections alive.
+// Events returns the data of a stream's events, each of which must be on one line. Event
+// names are ignored, since some proxies drop them, and so are comments, which keep
+// connections alive.
 func Events(body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for in := bufio.NewReader(body); ; {
@@ -86,7 +87,7 @@ func Events(body io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// ErrResponseTooLarge means that a response exceeds Client.MaxResponseBytes.
+// ErrResponseTooLarge means that a response reaches Client.MaxResponseBytes.
 var ErrResponseTooLarge = errors.New("response is too large")
 
 // limitedReader is like io.LimitedReader, but fails at the limit.

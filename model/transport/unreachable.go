@@ -53,8 +53,8 @@ func webPageError(status int) *model.Error {
 	}
 }
 
-// rateLimits reads the limits that the provider reports. Limits per day are too
-// large to matter as limits per minute.
+// rateLimits reads the limits that the provider reports. Some providers report limits per
+// day in the same headers; as limits per minute these are too large to matter.
 func rateLimits(h http.Header) model.RateLimits {
 	first := func(names ...string) int64 {
 		for _, name := range names {

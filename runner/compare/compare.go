@@ -31,10 +31,11 @@ type Instance struct {
 	ID string
 	// Spec identifies the tests of the instance; "" if unknown.
 	Spec string
-	// Requested is the number of attempts that the run was asked for.
+	// Requested is the number of attempts that the run was to make at the
+	// instance, or the number that it made if that is larger.
 	Requested int
-	// Attempts are the attempts with a verdict of the tests. An attempt without
-	// one is missing, and does not count as unresolved.
+	// Attempts are the attempts with a verdict of the tests. An attempt without a
+	// verdict is missing; the MissingRule decides whether it counts.
 	Attempts []Attempt
 	// Bill is the cost of all tries, including those that failed, in US
 	// dollars.
@@ -99,10 +100,11 @@ func (in Instance) countWith(rule MissingRule) stats.Count {
 type Options struct {
 	Base    int         // index of the run that the others are compared with
 	Missing MissingRule // Drop if empty
-	// Detect is the difference, in points, for which the result says how many
-	// attempts and instances would detect it; 0 for none.
+	// Detect is the difference, in percentage points, for which the result says
+	// how many attempts and instances would detect it; 0 for none.
 	Detect float64
-	// MaxDrop is the drop, in points, that Gate allows; nil for no gate.
+	// MaxDrop is the drop, in percentage points, that Gate allows; nil for no
+	// gate.
 	MaxDrop *float64
 }
 
@@ -128,7 +130,8 @@ type Setting struct {
 	Values []string `json:"values"`
 }
 
-// New compares runs. There are at least two, with different names.
+// New compares runs, which must have different names. It returns an error for
+// fewer than two.
 func New(runs []Run, o Options) (*Result, error) {
 	if len(runs) < 2 {
 		return nil, fmt.Errorf("compare runs: %d given, at least 2 needed", len(runs))
@@ -165,8 +168,8 @@ func New(runs []Run, o Options) (*Result, error) {
 	return r, nil
 }
 
-// differingSettings returns the settings that are not the same in all runs, by
-// name.
+// differingSettings returns the settings that are not the same in all runs,
+// sorted by name.
 func differingSettings(runs []Run) []Setting {
 	values := map[string][]string{}
 	for i, run := range runs {

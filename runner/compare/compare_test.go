@@ -203,6 +203,13 @@ func TestReversals(t *testing.T) {
 	if p.Reversals != 5 { // 10 flips one way: p is 0.0625 with 5 of them
 		t.Errorf("%d", p.Reversals)
 	}
+	// 300 flips one way and 240 the other: p is 0.053 with 285 against 240.
+	candidate := instances(540, 1, 1, first(300, 1))
+	base := instances(540, 1, 1, func(i int) int { return 1 - first(300, 1)(i) })
+	p = mustCompare(t, compare.Options{}, run("B", base), run("A", candidate)).Pairs[0]
+	if p.Reversals != 15 {
+		t.Errorf("%d", p.Reversals)
+	}
 }
 
 // Every number of the text is in the JSON form, which has finite numbers only.

@@ -45,7 +45,8 @@ func (p *Pair) conclude() {
 	}
 }
 
-// whatWouldShow says which difference a comparison like this would show.
+// whatWouldShow says which difference a comparison like this would show, or
+// that its p-value cannot be below 0.05. It returns "" if neither is known.
 func (p *Pair) whatWouldShow() string {
 	d := p.Difference
 	switch t := d.Table; {
@@ -66,7 +67,7 @@ func (p *Pair) numbers() string {
 	return fmt.Sprintf("%s %s, %s", points(d.Mean), interval(d.Interval), p.pText())
 }
 
-// pText returns the p-value, and how it was adjusted.
+// pText returns the p-value, and whether it was adjusted.
 func (p *Pair) pText() string {
 	if p.Difference.P == nil {
 		return "no p-value: the numbers of attempts differ too much for an exact test"
@@ -101,7 +102,8 @@ func interval(i stats.Interval) string {
 	return fmt.Sprintf("(%.1f to %.1f)", 100*i.Low, 100*i.High)
 }
 
-// pValueText formats a p-value as "= 0.023", to two significant digits.
+// pValueText formats a p-value, for example as "= 0.023" or "< 1e-12": with two
+// significant digits below 0.1, and two decimals from there.
 func pValueText(p float64) string {
 	switch {
 	case p < 1e-12:
@@ -126,9 +128,9 @@ type GateAnswer string
 
 // The answers.
 const (
-	Passed  GateAnswer = "passed"      // the drop is at most the maximum
-	Failed  GateAnswer = "failed"      // the drop is more than the maximum
-	Unknown GateAnswer = "cannot_tell" // the interval contains the maximum
+	Passed  GateAnswer = "passed"      // the whole interval is better than a drop of the maximum
+	Failed  GateAnswer = "failed"      // the whole interval is worse than a drop of the maximum
+	Unknown GateAnswer = "cannot_tell" // the interval contains the maximum, or no instance can be compared
 )
 
 func newGate(pairs []Pair, maxDrop float64) *Gate {

@@ -9,11 +9,11 @@ import (
 // point is the rate and the cost of a run.
 type point struct {
 	rate, cost float64
-	known      bool
+	known      bool // whether the cost is known and there is a rate
 }
 
-// dominates reports whether a is at least as good and at most as expensive as
-// b, and better in one of them.
+// dominates reports whether a has at least the rate of b at no higher cost, and
+// either a higher rate or a lower cost. Both points must be known.
 func (a point) dominates(b point) bool {
 	return a.known && b.known && a.rate >= b.rate && a.cost <= b.cost && (a.rate > b.rate || a.cost < b.cost)
 }
@@ -40,10 +40,10 @@ func (s samples) markFrontier(all []Summary) {
 }
 
 // samples holds the rates and costs of bootstrap samples of the instances that
-// all runs have: by sample, then by run.
+// have a verdict in all runs: by sample, then by run.
 type samples [][]point
 
-// drawSamples draws samples; each is the same for all runs.
+// drawSamples draws samples. Each has the same instances for all runs.
 func drawSamples(runs []Run, rule MissingRule) samples {
 	ids := map[string]int{}
 	for _, r := range runs {
@@ -85,7 +85,8 @@ func drawSamples(runs []Run, rule MissingRule) samples {
 	return all
 }
 
-// dominates reports whether run j dominates run i in 95% of the samples.
+// dominates reports whether run j dominates run i in at least 95% of the
+// samples.
 func (s samples) dominates(j, i int) bool {
 	times := 0
 	for _, drawn := range s {

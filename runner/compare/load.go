@@ -22,7 +22,7 @@ import (
 const maxConfig = 16 << 20
 
 // Load reads the folder of a run and its verdicts. The folder is untrusted. The
-// error wraps runner.ErrNotRunFolder if it is something else.
+// error wraps runner.ErrNotRunFolder if dir is not the folder of a run.
 func Load(dir string) (Run, error) {
 	run, err := runner.ReadRun(dir)
 	if err != nil {

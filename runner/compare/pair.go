@@ -22,27 +22,28 @@ type Pair struct {
 	// they could not.
 	Warning    string           `json:"warning,omitempty"`
 	Difference stats.Difference `json:"difference"`
-	// AdjustedP is P of the difference, adjusted for several candidates.
+	// AdjustedP is P of the difference, adjusted for several candidates; nil if
+	// there is only one, or no P.
 	AdjustedP *float64 `json:"p_adjusted,omitempty"`
 	// Unpaired lists the instances that cannot be compared.
 	Unpaired []Unpaired `json:"unpaired"`
-	// Bounds are the differences if missing verdicts count as unresolved
-	// (fail), or as resolved for one run only; nil if none is missing.
+	// Bounds are the differences if missing verdicts do not count, count as
+	// unresolved, or count as resolved for one run only; nil if none is missing.
 	Bounds []Bound `json:"bounds,omitempty"`
 	// FullFlips counts the instances that one run resolves in all attempts and
 	// the other in none; FlipsByChance is the number to expect if the runs do
 	// not differ.
 	FullFlips     int     `json:"full_flips"`
 	FlipsByChance float64 `json:"full_flips_by_chance"`
-	// Detectable is the smallest difference that such a comparison detects in 4
-	// of 5 cases.
+	// Detectable is the smallest difference that such a comparison detects in 4 of
+	// 5 cases; nil for repeated attempts.
 	Detectable *float64 `json:"detectable,omitempty"`
 	Power      *Power   `json:"power,omitempty"`
 	// Queue lists the instances whose rates differ: full flips first, then by
 	// the size of the difference.
 	Queue []Flip `json:"differing_instances"`
 	// Reversals is the smallest number of flips in favor of the better run that
-	// would have to be wrong for p to reach 0.05; 0 if p is not below it.
+	// would have to be wrong for p to reach 0.05; 0 if p is not below 0.05.
 	Reversals    int    `json:"reversals,omitempty"`
 	Repositories []Repo `json:"repositories,omitempty"`
 }
@@ -62,11 +63,14 @@ type Bound struct {
 // Power says what would detect a difference in 4 of 5 cases.
 type Power struct {
 	Difference float64 `json:"difference"`
-	// Instances is the number with as many attempts as now. Attempts is the
-	// number at the instances of now; nil if no number is enough.
+	// Instances is the number of instances that are needed with as many attempts
+	// as now. Attempts is the number of attempts that are needed at each of the
+	// compared instances; nil if no number is enough, or the runs have single
+	// attempts.
 	Instances int  `json:"instances"`
 	Attempts  *int `json:"attempts"`
-	// Floor is the difference below which only more instances help.
+	// Floor is the difference below which only more instances help; nil for single
+	// attempts.
 	Floor *float64 `json:"floor,omitempty"`
 }
 
@@ -79,12 +83,12 @@ type Flip struct {
 	Full       bool     `json:"full"`
 }
 
-// FlipSide is what one run made of an instance.
+// FlipSide is the result of one run on an instance.
 type FlipSide struct {
 	Attempts int      `json:"attempts"`
 	Resolved int      `json:"resolved"`
-	Outcomes []string `json:"outcomes"` // of the attempts, in order
-	Cost     float64  `json:"cost"`
+	Outcomes []string `json:"outcomes"`          // of the attempts with a verdict, in order
+	Cost     float64  `json:"cost"`              // of all tries, in US dollars
 	Flagged  bool     `json:"flagged,omitempty"` // a verdict is suspicious
 }
 
@@ -168,7 +172,8 @@ func (p *Pair) shownP() float64 {
 	return p.p()
 }
 
-// addPower adds what could be detected.
+// addPower sets Detectable and Power. detect is the difference for Power, as a
+// share; 0 for none.
 func (p *Pair) addPower(a, b []stats.Count, detect float64) {
 	n := len(a)
 	if n == 0 {
@@ -217,7 +222,8 @@ func (p *Pair) addBounds(candidate, base Run) {
 		{"missing verdicts are resolved for " + candidate.Name + " only", allResolved, Fail},
 		{"missing verdicts are resolved for " + base.Name + " only", Fail, allResolved},
 	} {
-		// With rules that differ, an instance without any verdict counts too.
+		// a and b have the same instances: Fail and allResolved count the same
+		// attempts.
 		a, _, _, _ := pairUp(candidate, base, assume.candidate)
 		_, b, _, _ := pairUp(candidate, base, assume.base)
 		p.Bounds = append(p.Bounds, Bound{assume.text, stats.EstimateDifference(a, b)})
@@ -303,7 +309,7 @@ func sideOf(in Instance, c stats.Count) FlipSide {
 }
 
 // reversals returns how many of the largest differences in favor of the better
-// run have to be zero for p to reach 0.05; 0 if it is not below.
+// run have to be zero for p to reach 0.05; 0 if p is not below 0.05.
 func reversals(a, b []stats.Count) int {
 	d := stats.EstimateDifference(a, b)
 	if d.P == nil || *d.P >= 0.05 {
@@ -317,15 +323,15 @@ func reversals(a, b []stats.Count) int {
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(math.Abs(diffs[j]), math.Abs(diffs[i])) })
-	// With one more flip reversed, p never falls while the sign stays: search.
+	// Each reversed flip moves the difference toward the other run: search.
 	changed := slices.Clone(a)
 	wrong := func(n int) bool {
 		copy(changed, a)
 		for _, i := range order[:n] {
 			changed[i] = b[i]
 		}
-		p := pValue(stats.EstimateDifference(changed, b))
-		return p >= 0.05
+		left := stats.EstimateDifference(changed, b)
+		return pValue(left) >= 0.05 || left.Mean*d.Mean <= 0
 	}
 	low, high := 1, len(order)
 	for low < high {

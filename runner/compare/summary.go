@@ -14,8 +14,8 @@ type Summary struct {
 	// MissingAttempts counts the attempts without a verdict at instances that
 	// were started.
 	MissingAttempts int `json:"missing_attempts"`
-	// Attempts is the smallest number of counted attempts of an instance, and
-	// AttemptsMax the largest.
+	// Attempts is the smallest number of counted attempts among the instances that
+	// have any, and AttemptsMax the largest.
 	Attempts    int `json:"attempts_min"`
 	AttemptsMax int `json:"attempts_max"`
 	// Resolved counts resolved attempts.
@@ -23,11 +23,11 @@ type Summary struct {
 	// Rate is over the instances with at least one counted attempt. The
 	// MissingRule decides whether an attempt without a verdict is counted.
 	Rate stats.Rate `json:"resolved"`
-	// Bounds is the rate if all missing verdicts were unresolved, and if all
-	// were resolved.
+	// Bounds is the rate of the selected instances if all missing verdicts were
+	// unresolved, and if all were resolved.
 	Bounds stats.Interval `json:"bounds"`
-	// Pass lists pass@k and pass^k up to the smallest number of attempts; empty
-	// for one attempt.
+	// Pass lists pass@k and pass^k for k up to Attempts; empty if that is less
+	// than 2.
 	Pass []PassAt `json:"pass,omitempty"`
 	// Variance and RerunNoise are nil without repeated attempts. RerunNoise is
 	// the difference that the rates of two runs of the same agent do not exceed
@@ -37,16 +37,16 @@ type Summary struct {
 
 	Cost CostSummary `json:"cost"`
 	// RankInterval is the range of ranks in 95% of bootstrap samples of the
-	// instances that all runs have; nil if there are none.
+	// instances that have a verdict in all runs; nil if there are none.
 	RankInterval *[2]int `json:"rank_interval,omitempty"`
-	// Frontier reports that the run is on the Pareto frontier: no other run
-	// resolves at least as much for at most the same cost. Otherwise DominatedBy
-	// names a run that does, and Surely reports that it does so in 95% of
-	// bootstrap samples.
+	// Frontier reports that the run is on the Pareto frontier: its cost is known,
+	// and no other run is at least as good in rate and cost and better in one of
+	// them. If there is such a run, DominatedBy names one, and Surely reports that
+	// it is such a run in at least 95% of bootstrap samples.
 	Frontier    bool   `json:"frontier"`
 	DominatedBy string `json:"dominated_by,omitempty"`
 	Surely      bool   `json:"dominated_surely,omitempty"`
-	// ByLimit is the rate that lower step limits would have had.
+	// ByLimit lists the rates that the run would have had with lower step limits.
 	ByLimit []LimitRate `json:"by_step_limit,omitempty"`
 }
 
@@ -65,17 +65,19 @@ type PassAt struct {
 // have no price, and the amounts are minimums.
 type CostSummary struct {
 	Known bool `json:"known"`
-	// PerInstance is the mean cost of an attempt with a verdict: first the mean
-	// of each instance, then of all. WithRetries is the cost of all tries,
-	// including failed ones, divided by the instances.
+	// PerInstance is the mean cost of an attempt with a verdict: first the mean of
+	// each instance, then of all. WithRetries is the cost of all tries, including
+	// failed ones, divided by the number of instances.
 	PerInstance float64 `json:"per_instance"`
 	WithRetries float64 `json:"per_instance_with_retries"`
 	Total       float64 `json:"total"` // of all tries
-	// PerResolved is Total divided by the resolved attempts; nil if none is.
+	// PerResolved is Total divided by the number of resolved attempts; nil if none
+	// is.
 	PerResolved *float64 `json:"per_resolved"`
 }
 
-// LimitRate is the share of attempts that were resolved in at most Steps steps.
+// LimitRate is the share of the attempts with a verdict that were resolved in
+// at most Steps steps.
 type LimitRate struct {
 	Steps    int            `json:"steps"`
 	Rate     float64        `json:"rate"`
@@ -167,7 +169,7 @@ func passAt(counts []stats.Count, attempts int) []PassAt {
 	var all []PassAt
 	for k := 1; k <= attempts; k++ {
 		if k > 5 && k < attempts && k&(k-1) != 0 {
-			continue // for large k powers of two only
+			continue // above 5 only powers of two and the largest k
 		}
 		anyOf, allOf := make([]float64, len(counts)), make([]float64, len(counts))
 		for i, c := range counts {
@@ -218,7 +220,8 @@ func rateByLimit(run Run) []LimitRate {
 	return rates
 }
 
-// stepLimits returns up to ten multiples of a round number below most, and most.
+// stepLimits returns the multiples of a round number below most (at most nine),
+// and most.
 func stepLimits(most int) []int {
 	width := 1
 	for i := 0; width*10 < most; i++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// Limits on lists in the text; JSON and CSV have all.
+// Limits on lists in text and Markdown; JSON has all items.
 const (
 	maxFlips    = 20
 	maxSettings = 20
@@ -107,9 +107,10 @@ var markdownSpecial = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&"
 
 func markdown(s string) string { return markdownSpecial.Replace(text.Printable(s)) }
 
-// WriteCSV writes a row for each instance: the attempts and resolved attempts of
-// each run, its cost, and the difference of each candidate to the base. Fields
-// that a spreadsheet would take for a formula start with an apostrophe.
+// WriteCSV writes a row for each instance with four columns for each run: the
+// attempts with a verdict, the resolved and the missing attempts, and the cost
+// of all tries in US dollars. Fields that a spreadsheet would take for a formula
+// start with an apostrophe.
 func (r *Result) WriteCSV(w io.Writer, runs []Run) error {
 	c := csv.NewWriter(w)
 	head := []string{"instance_id"}
@@ -186,7 +187,7 @@ func (r *Result) sections() []section {
 	return all
 }
 
-// scope says what is compared, before any result.
+// scope returns the warnings and says what is compared.
 func (r *Result) scope() section {
 	s := section{}
 	for _, p := range r.Pairs {
@@ -204,7 +205,8 @@ func (r *Result) scope() section {
 	return s
 }
 
-// unpairedReasons lists the instances of each reason.
+// unpairedReasons returns a text for each reason, with the instances to which
+// it applies.
 func unpairedReasons(all []Unpaired) []string {
 	var lines []string
 	for i := 0; i < len(all); {
@@ -305,7 +307,7 @@ func frontierText(s Summary) string {
 	return "unknown"
 }
 
-// attempts shows what repeated attempts tell.
+// attempts returns the section about repeated attempts.
 func (r *Result) attempts() section {
 	s := section{title: "Several attempts", columns: "irrrrr"}
 	s.rows = append(s.rows, []string{"run", "k", "pass@k", "pass^k", "rerun noise", "attempts that disagree"})
@@ -395,7 +397,8 @@ func (p *Pair) queue() section {
 
 func (f FlipSide) text() string { return fmt.Sprintf("%d of %d", f.Resolved, f.Attempts) }
 
-// notes lists what is special about the verdicts.
+// notes lists the outcomes other than resolved and unresolved, and whether a
+// verdict is flagged.
 func (f FlipSide) notes(run string) []string {
 	var notes []string
 	for _, o := range slices.Compact(slices.Sorted(slices.Values(f.Outcomes))) {

@@ -16,9 +16,10 @@ import (
 	"syscall"
 )
 
-// Send sends a request to the batch that runs in a folder. It connects only to a
-// socket of the same user, because the folder is not trusted. The error is a
-// *NotRunningError if no batch listens.
+// Send sends a request to the batch that runs in a folder. Unless this user is
+// root, it connects only to a socket of the same user, because the folder is not
+// trusted. The error is a *NotRunningError if no batch listens, or the batch is
+// on another machine.
 func Send(ctx context.Context, run string, req Request) (Reply, error) {
 	l, err := readLease(run)
 	if err != nil {
@@ -62,7 +63,8 @@ func Send(ctx context.Context, run string, req Request) (Reply, error) {
 	return r, nil
 }
 
-// dial connects to the socket of a run if its process belongs to this user.
+// dial connects to the socket of a run if the listening process belongs to this
+// user, or this user is root.
 func dial(ctx context.Context, run, path string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
@@ -97,7 +99,7 @@ func (l lease) checkSocket(run string) error {
 	return nil
 }
 
-// isRefused reports whether no process listens on a socket.
+// isRefused reports whether err means that no process listens on a socket.
 func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }

@@ -66,7 +66,7 @@ const (
 	NotRunning  ErrorKind = "over"    // no run is in progress
 	UnknownTask ErrorKind = "unknown" // the run has no such task
 	Refused     ErrorKind = "refused" // the action is not possible, for example because the task has ended
-	BadRequest  ErrorKind = "bad"     // the body is not a Request
+	BadRequest  ErrorKind = "bad"     // the HTTP request is not a POST, or its body is not a Request
 )
 
 // Limits on the sizes of bodies, in bytes, and on waiting.

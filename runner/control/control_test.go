@@ -357,19 +357,19 @@ func TestWatch(t *testing.T) {
 	update(0, runner.Event{Type: runner.RunStarted})
 	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 1, Attempt: 1})
 	update(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: 2, Attempt: 2})
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: "a"}) // waits for an image
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseWaiting, Instance: "a"}) // waits for an image
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 2, Step: 3, Cost: 0.5, Command: "ls"})
 	update(0, runner.Event{Type: runner.CommandFinished, Instance: "a", Repetition: 2, Step: 4, Cost: 0.75})
 	rows, elapsed := w.Running(at.Add(time.Second))
-	if len(rows) != 2 || elapsed != 3*time.Second || rows[0].Phase != runner.Waiting || rows[0].Elapsed != 2 {
+	if len(rows) != 2 || elapsed != 3*time.Second || rows[0].Phase != runner.PhaseWaiting || rows[0].Elapsed != 2 {
 		t.Fatalf("%+v, %v", rows, elapsed)
 	}
-	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.Running {
+	if r := rows[1]; r.TaskID != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.PhaseRunning {
 		t.Errorf("%+v", r)
 	}
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // applies to all repetitions that are starting
-	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a"})
-	if rows, _ := w.Running(at); rows[0].Phase != runner.Scrubbing || rows[1].Phase != runner.Running {
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a", Text: "img:1"}) // applies to all repetitions that are starting
+	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a"})
+	if rows, _ := w.Running(at); rows[0].Phase != runner.PhaseScrubbing || rows[1].Phase != runner.PhaseRunning {
 		t.Errorf("%+v", rows)
 	}
 	update(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseReleased, Instance: "a", Repetition: 1})

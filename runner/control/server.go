@@ -41,7 +41,7 @@ func Listen(run string, c Controller) (*Server, error) {
 	}
 	s := &Server{run: run, path: filepath.Join(dir, name), controller: c}
 	s.http = http.Server{Handler: s, ReadTimeout: timeout, WriteTimeout: 2 * timeout, MaxHeaderBytes: maxRequest}
-	_ = os.Remove(s.path)                       // of a killed process: the lock excludes a running one
+	_ = os.Remove(s.path)                       // left by a killed process: the folder is locked
 	listener, err := net.Listen("unix", s.path) //nolint:noctx // returns at once; only this user can access the directory
 	if err != nil {
 		return nil, fmt.Errorf("listen for requests: %w", err)

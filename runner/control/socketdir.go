@@ -36,7 +36,7 @@ func isSocketName(name string) bool {
 }
 
 // socketDirs returns the directories for sockets in order of preference: one in the
-// user's runtime directory, and one in sharedTempDir.
+// user's runtime directory if XDG_RUNTIME_DIR names it, and one in sharedTempDir.
 func socketDirs() []string {
 	var all []string
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {

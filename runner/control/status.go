@@ -80,7 +80,7 @@ func (t *Tracker) Update(e runner.Event) {
 
 func (r *RunningTask) setPhase(e runner.Event) {
 	r.Phase, r.Command = e.Phase, e.Command
-	if !isStarting(e.Phase) && e.Phase != runner.Waiting {
+	if !isStarting(e.Phase) && e.Phase != runner.PhaseWaiting {
 		r.Step, r.Cost = e.Step, e.Cost
 	}
 }
@@ -89,7 +89,7 @@ func (r *RunningTask) setPhase(e runner.Event) {
 // no repetition; they apply to all repetitions that are starting or waiting.
 func (t *Tracker) forEach(e runner.Event, f func(*RunningTask)) {
 	for _, r := range t.running {
-		isSandboxEvent := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.Waiting)
+		isSandboxEvent := e.Repetition == 0 && strings.HasPrefix(r.TaskID, e.Instance+"#") && (isStarting(r.Phase) || r.Phase == runner.PhaseWaiting)
 		if r.TaskID == e.TaskID() || isSandboxEvent {
 			f(r)
 		}
@@ -122,4 +122,4 @@ func (t *Tracker) Running(now time.Time) ([]RunningTask, time.Duration) {
 }
 
 // isStarting reports whether a phase precedes SandboxReady.
-func isStarting(p runner.Phase) bool { return p == runner.PhaseStarting || p == runner.Scrubbing }
+func isStarting(p runner.Phase) bool { return p == runner.PhaseStarting || p == runner.PhaseScrubbing }

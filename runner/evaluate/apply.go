@@ -19,7 +19,8 @@ const (
 // commandTimeout limits every command except the evaluation script.
 const commandTimeout = 10 * time.Minute
 
-// commandOutputLimit is the maximum stored output of these commands, in bytes.
+// commandOutputLimit is the maximum stored output of a command that does not
+// set its own limit, in bytes.
 const commandOutputLimit = 1 << 20
 
 // applyCommand is a command that applies or checks the patch. It runs program
@@ -46,12 +47,13 @@ var reverseCheck = applyCommand{[]string{"git", "apply", "--check", "--reverse"}
 // untracked files of the image, as the official harness does.
 const resetCommand = "git checkout -- . ; git clean -fd"
 
-// errUnusableImage reports an image in which no patch can be applied.
+// errUnusableImage reports an image in which git or the evaluation script
+// cannot be started.
 var errUnusableImage = errors.New("the image cannot be used for evaluations")
 
 // applyPatch tries to apply the patch file in the sandbox. It returns the name
 // of the command that succeeded and its output, or "" and the output of the last
-// command. The error is an infrastructure failure.
+// of applyCommands. The error is an infrastructure failure.
 func (s evalSandbox) applyPatch(ctx context.Context) (appliedBy, output string, err error) {
 	for i, command := range applyCommands {
 		if i > 0 {

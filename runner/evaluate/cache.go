@@ -23,7 +23,8 @@ func (c cache) dir(key string) string { return filepath.Join(string(c), key[:2],
 
 func recordPath(dir string) string { return filepath.Join(dir, "verdict.json") }
 
-// find returns the verdict with this key and the files of its run.
+// find returns the verdict with this key and the files of its run, or false if
+// the cache has no valid one.
 func (c cache) find(key string) (reusableVerdict, bool) {
 	if c == "" {
 		return reusableVerdict{}, false

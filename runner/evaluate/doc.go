@@ -48,7 +48,7 @@
 //
 //	logs/run_evaluation/<run id>/<model>/<instance>/  the official log tree (see grade.Layout)
 //	verdicts/<run id>/<model>/<instance>.json         a verdicts.Record: the verdict, its inputs and every run
-//	verdicts/<run id>/<model>/<instance>/<n>/         the files of extra runs: reruns, and runs without the flagged hunks
+//	verdicts/<run id>/<model>/<instance>/<n>/         files of reruns and runs without flagged files
 //	verdicts/<run id>.json                            the Summary
 //	<model>.<run id>.json                             the official summary
 package evaluate

@@ -68,14 +68,14 @@ type Config struct {
 	Sandboxes Sandboxes
 	// RunID names the evaluation in the official log tree.
 	RunID string
-	// Workers is the number of patches evaluated in parallel. Zero means half
-	// the number of processors, at least one; with more workers, tests compete
-	// for processors and exceed timeouts.
+	// Workers is the number of patches evaluated in parallel. Zero means half the
+	// number of processors, at least one; with more workers, tests compete for
+	// processors and may exceed timeouts.
 	Workers int
 	// Timeout limits the whole evaluation script; zero means DefaultTimeout.
 	Timeout time.Duration
-	// MaxRuns limits the number of runs of a patch, which is repeated after
-	// infrastructure failures; zero means DefaultMaxRuns.
+	// MaxRuns limits the number of runs of a patch; zero means DefaultMaxRuns.
+	// Only a run with an infrastructure failure is repeated.
 	MaxRuns int
 	// RerunFailed is the maximum number of reruns of a failed patch (see
 	// verdicts.Class.IsFailure), counting those of earlier evaluations in this
@@ -90,8 +90,8 @@ type Config struct {
 	// user may have made it; it runs the tests again. With an empty key it
 	// reuses no record of an earlier session.
 	SigningKey []byte
-	// TrustLogs grades the saved log of a record that is not signed with Key
-	// instead of running the tests. The new record has ForeignLog set.
+	// TrustLogs grades the saved log of a record that is not signed with
+	// SigningKey instead of running the tests. The new record has ForeignLog set.
 	TrustLogs bool
 	// Selected are the instance ids that the official summary covers; nil means
 	// the submitted ones.
@@ -159,8 +159,8 @@ var ErrClosed = errors.New("submit patch: the evaluation is closed")
 // Start reads the earlier verdicts of the folder and starts the workers. Call
 // Wait to end them. Cancelling ctx aborts the current runs, which leave no
 // record; the next evaluation repeats them. Start returns an error if the folder
-// cannot be read or written; it wraps grade.ErrInvalidName if the run id is
-// invalid.
+// cannot be read or written, and one that wraps grade.ErrInvalidName if the run
+// id is invalid.
 func Start(ctx context.Context, c Config) (*Evaluator, error) {
 	c = c.withDefaults()
 	layout, err := grade.NewLayout(c.Folder.Dir(), c.RunID)
@@ -331,8 +331,8 @@ func (e *Evaluator) isSuperseded(j *job) bool {
 	return e.jobs[j.paths.record] != j
 }
 
-// runWorker evaluates jobs until the queue is closed and empty. A failed write
-// stops all workers, because further results would be lost.
+// runWorker evaluates jobs until ctx is done, or the queue is closed and empty.
+// A failed write stops all workers, because further results would be lost.
 func (e *Evaluator) runWorker(ctx context.Context) error {
 	for j := e.nextJob(ctx); j != nil; j = e.nextJob(ctx) {
 		if err := e.evaluateJob(ctx, j); err != nil && ctx.Err() == nil {

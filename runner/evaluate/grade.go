@@ -33,7 +33,7 @@ func withLogMemory(ctx context.Context, sem *semaphore.Weighted, size int64, wor
 }
 
 // gradeLog grades the log of the tests, adds the verdict to result and writes
-// report.json.
+// report.json unless the parser crashes.
 func (t *testRun) gradeLog(ctx context.Context, log *runLog, result *verdicts.TestRun) error {
 	report, err := t.plan.gradeFile(ctx, t.logMemory, t.root, t.files.TestOutput, result)
 	if err != nil { // a read error: runScript writes only valid UTF-8
@@ -52,7 +52,7 @@ func (t *testRun) gradeLog(ctx context.Context, log *runLog, result *verdicts.Te
 
 // gradeFile grades the log in a file, adds the verdict to result and returns the
 // contents of report.json, or nil if the parser crashes. It returns an error if
-// the file cannot be read.
+// the file cannot be read or ctx is done.
 func (p plan) gradeFile(
 	ctx context.Context, sem *semaphore.Weighted, dir *rootdir.Dir, path string, result *verdicts.TestRun,
 ) (report []byte, err error) {
@@ -119,8 +119,9 @@ func (p plan) unresolvedReason(v grade.Verdict, result verdicts.TestRun) string 
 	return fmt.Sprintf("%d of %d tests failed", result.Failed, total)
 }
 
-// classifyFailure looks for infrastructure problems in the files of a run that
-// is not resolved, as the official summary does.
+// classifyFailure sets FailureReason and FailureTier of result. As the official
+// summary does, it looks for infrastructure problems in the files of a run that
+// is not resolved.
 func classifyFailure(
 	ctx context.Context, result *verdicts.TestRun, sem *semaphore.Weighted, dir *rootdir.Dir, files grade.Files,
 ) error {
@@ -178,7 +179,8 @@ func readText(dir *rootdir.Dir, path string) (string, error) {
 // maxReason is the maximum length of the output that a reason quotes, in bytes.
 const maxReason = 300
 
-// lastLine returns at most maxReason bytes of the last line of an output.
+// lastLine returns the last line of an output that is not blank, cut after
+// maxReason bytes, with invalid UTF-8 replaced.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	line := output[strings.LastIndexByte(output, '\n')+1:]

@@ -26,7 +26,7 @@ type RegradedRecord struct {
 	// Changed reports whether the verdict or its inputs have changed.
 	Changed bool
 
-	graded verdicts.Record // the regraded record, set even if Changed is false
+	graded verdicts.Record // the regraded record, even if Changed is false; zero if there was no log to grade
 }
 
 // ErrNotRegraded reports that the logs of a record cannot be graded again. The
@@ -171,8 +171,8 @@ func (g *regrading) gradeRun(ctx context.Context, run *verdicts.TestRun) error {
 }
 
 // updateWithoutSuspect sets ResolvedWithoutSuspect from the newest run without
-// the flagged hunks. If that run has no files, it clears the field when the
-// verdict has changed.
+// the flagged files. If there is no such run or its files are missing, the
+// method clears the field when the class has changed.
 func (g *regrading) updateWithoutSuspect(r *verdicts.Record, old verdicts.Record) {
 	if old.ResolvedWithoutSuspect == nil {
 		return

@@ -13,12 +13,13 @@ import (
 
 // FindReusable returns, for each task, the class of the verdict that an
 // evaluation would reuse from a folder or the cache, or "" if it would run the
-// tests. It writes nothing; the folder need not be locked and may be missing.
-// It uses the same fields of Config as Start, except Folder and Log. If Sandboxes
-// is nil, it assumes that images have not changed since the verdicts.
+// tests. The class of an empty patch is verdicts.Empty. FindReusable writes
+// nothing; the folder need not be locked and may be missing. It uses the same
+// fields of Config as Start, except Folder and Log. If Sandboxes is nil,
+// FindReusable assumes that images have not changed since the verdicts.
 //
-// FindReusable returns an error if the folder cannot be read, and one that wraps
-// grade.ErrInvalidName for an invalid name.
+// FindReusable returns an error if the folder cannot be read or a row cannot be
+// evaluated, and one that wraps grade.ErrInvalidName for an invalid name.
 func (c Config) FindReusable(ctx context.Context, dir string, tasks []Task) ([]verdicts.Class, error) {
 	c = c.withDefaults()
 	if _, err := grade.NewLayout(dir, c.RunID); err != nil {

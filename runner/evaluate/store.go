@@ -151,7 +151,7 @@ func (s *store) remove(p paths) error {
 	return nil
 }
 
-// found is a reusable verdict.
+// reusableVerdict is a verdict that the store found in the folder or the cache.
 type reusableVerdict struct {
 	record verdicts.Record
 	files  grade.Files // the files of the verdict run

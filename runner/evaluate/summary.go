@@ -14,7 +14,7 @@ import (
 
 // Summary is the result of an evaluation.
 type Summary struct {
-	Submitted int `json:"submitted"` // patches of the first repetition; see PatchCount
+	Submitted int `json:"submitted"` // patches of this repetition; PatchCount counts all
 	// ByClass lists the sorted instance ids of each class.
 	ByClass map[verdicts.Class][]string `json:"by_class"`
 	// Unfinished lists the instances without a verdict when the evaluation was
@@ -23,14 +23,14 @@ type Summary struct {
 	// Reused counts the verdicts that needed no test run.
 	Reused int `json:"reused"`
 	// Flags counts the flagged patches by flag. ChangedWithoutSuspect lists the
-	// instances whose verdict is different without the flagged hunks.
+	// instances whose verdict is different without the flagged files.
 	Flags                 map[string]int `json:"flags,omitempty"`
 	ChangedWithoutSuspect []string       `json:"changed_without_suspect,omitempty"`
 	// Quarantined lists the instances that this machine cannot evaluate: their
 	// gold patch fails here, or they pass without a patch.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Trusted counts the patches whose instances are not quarantined.
-	// TrustedResolved counts the resolved ones of these.
+	// Trusted counts the patches with a record whose instances are not
+	// quarantined. TrustedResolved counts the resolved patches among these.
 	Trusted         int           `json:"trusted"`
 	TrustedResolved int           `json:"trusted_resolved"`
 	Elapsed         time.Duration `json:"-"`
@@ -140,7 +140,8 @@ func (e *Evaluator) summarize(jobs []*job) Summary {
 	return s
 }
 
-// WithRecords returns the summary with its counts computed from other records.
+// WithRecords returns the summary with its lists and counts computed from other
+// records, except Submitted, Unfinished, Reused and Repetitions.
 func (s Summary) WithRecords(records []verdicts.Record) Summary {
 	old := s
 	s = Summary{

@@ -70,6 +70,6 @@ func (t Task) repetition() int {
 	return t.Repetition
 }
 
-// isEmpty reports whether the patch is empty. As in the official harness, the
-// tests of an empty patch do not run.
+// isEmpty reports whether the patch is empty; false for the noop baseline. As
+// in the official harness, the tests of an empty patch do not run.
 func (t Task) isEmpty() bool { return len(t.Patch) == 0 && t.baseline != noop }

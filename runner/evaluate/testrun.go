@@ -75,8 +75,8 @@ func (t *testRun) run(ctx context.Context) (result verdicts.TestRun, err error) 
 	return result, classifyFailure(ctx, &result, t.logMemory, t.root, t.files)
 }
 
-// folderError reports a failed write to the run folder. It stops the evaluation,
-// because further results would be lost.
+// folderError reports a file of the run folder that cannot be written or read.
+// It stops the evaluation, because further results would be lost.
 type folderError struct{ err error }
 
 func (e *folderError) Error() string { return "write files of run: " + e.err.Error() }

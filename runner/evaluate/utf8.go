@@ -9,7 +9,7 @@ import (
 
 // utf8Writer writes text to w and replaces invalid UTF-8 with U+FFFD, as the
 // official harness does (see logs.ToValidUTF8). It accepts characters that are
-// split between two writes.
+// split between writes.
 type utf8Writer struct {
 	w       io.Writer
 	pending []byte // start of an incomplete character, at most three bytes

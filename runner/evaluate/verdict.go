@@ -247,7 +247,7 @@ func countReruns(r *verdicts.Record) int {
 
 func ignoreInfo(env.Info) error { return nil }
 
-// runWithoutSuspect evaluates the patch without its flagged hunks. It skips the
+// runWithoutSuspect evaluates the patch without its flagged files. It skips the
 // baseline tasks.
 func (e *Evaluator) runWithoutSuspect(ctx context.Context, j *job, r *verdicts.Record) error {
 	if j.baseline != "" || !r.Class.IsFinal() || r.ResolvedWithoutSuspect != nil {
@@ -332,8 +332,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// saveRecord derives the record's class from its runs and writes the record. It
-// also adds it to the cache if the verdict is trusted.
+// saveRecord derives the record's class from its runs and writes the record. If
+// this session ran the tests and the verdict is trusted, it also adds the
+// record to the cache.
 func (e *Evaluator) saveRecord(j *job, r *verdicts.Record) error {
 	r.DeriveClass()
 	r.Flags = nil

@@ -72,7 +72,8 @@ func failOnly(tests *logs.Tests, names []string) (s TestResults) {
 	return s
 }
 
-// logCounts counts the row's tests by their status in the log.
+// logCounts counts the row's tests. results are their results, which
+// CompareTests has found in the log.
 func (r TestSpec) logCounts(tests *logs.Tests, results TestsStatus) LogCounts {
 	c := LogCounts{Passed: len(results.FailToPass.Success) + len(results.PassToPass.Success), AnyFailed: tests.AnyFailed()}
 	index := &testIndex{tests: tests}
@@ -142,7 +143,7 @@ func (r TestSpec) neededTests() func(test string) bool {
 
 // status returns the status of a test. Some rows have names of parametrized
 // tests that were truncated at a space within the brackets. Such a name matches
-// all tests that begin with it, provided that they all pass or all fail.
+// all tests that begin with it, provided that all of them pass or none passes.
 func (x *testIndex) status(name string) (logs.Status, bool) {
 	if status, ok := x.tests.Get(name); ok {
 		return status, true

@@ -58,7 +58,7 @@ func nonNil(names []string) []string {
 	return names
 }
 
-// errBadReport reports a report.json without its instance.
+// errBadReport reports a report.json that is malformed or lacks the instance.
 var errBadReport = errors.New("not a report of this instance")
 
 // ReadResolved reads from a report.json whether the instance is resolved.
@@ -109,8 +109,8 @@ type Verdict struct {
 // LogCounts counts the tests of a log. It includes tests that the verdict does not
 // use because the exit code contradicts them.
 type LogCounts struct {
-	// Passed and Failed count the row's tests. A test counts as failed only if
-	// the log has it as failed.
+	// Passed and Failed count the row's tests. A test counts as failed only if its
+	// status in the log is Failed or Error.
 	Passed, Failed int
 	AnyFailed      bool // whether any test failed, including tests that are not in the row
 }

@@ -23,7 +23,7 @@ const maxReport = 64 << 20
 // Summarize reads the files of an evaluation and summarizes the instances with these
 // ids. predictions has at most one prediction for each instance. A missing or damaged
 // report puts its instance into Summary.Errors. Summarize returns an error if an
-// existing file cannot be read.
+// existing file cannot be read or a name is not a valid file name.
 func (l Layout) Summarize(ids []string, predictions []Prediction) (Summary, error) {
 	s := Summary{Total: len(ids), FailureReasons: map[string]string{}}
 	byID := make(map[string]Prediction, len(predictions))

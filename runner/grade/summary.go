@@ -5,8 +5,8 @@ import "slices"
 // SchemaVersion is the value of schema_version in summaries.
 const SchemaVersion = 2
 
-// Summary is the content of <model>.<run id>.json. Lists of ids are sorted by
-// code point.
+// Summary is the content of <model>.<run id>.json. JSON sorts the lists of ids
+// by code point and removes duplicates.
 type Summary struct {
 	Total      int // rows of the dataset
 	Completed  []string

@@ -70,8 +70,8 @@ type Failure struct {
 }
 
 // Run regrades the verdicts of a folder. It writes the reports and records of
-// each verdict, and then the summaries. It returns an error if a file cannot be
-// written or ctx is cancelled.
+// each verdict, and then the summaries. It returns an error if the folder
+// cannot be opened, a file cannot be written or ctx is cancelled.
 func Run(ctx context.Context, c Config) (Result, error) {
 	result := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Failed: []Failure{}}
 	root, err := rootdir.Open(c.Dir)
@@ -162,7 +162,8 @@ func (c Config) regradeOne(ctx context.Context, root *rootdir.Dir, grader *evalu
 	return outcome{verdict: v, updated: updated || regraded.Changed}
 }
 
-// writeError reports a file that could not be written. It ends the regrade.
+// writeError reports a file that could not be written, or could not be read
+// before writing. It ends the regrade.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }

@@ -33,7 +33,7 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 		for _, e := range entries {
 			model, ok := strings.CutSuffix(e.Name(), "."+id+".json")
 			if !ok || !slices.ContainsFunc(records, func(r verdicts.Record) bool { return modelDirName(r.Model) == model }) {
-				continue // the summary of another run, whose id ends in the same suffix
+				continue // the summary of another run, whose id ends in "." and this id
 			}
 			if err := c.updateOfficial(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
 				return err

@@ -25,7 +25,9 @@ const (
 	// OutputDiffers means a different output with the same exit code and, if a
 	// tree hash was recorded, the same files.
 	OutputDiffers Match = "output differs"
-	Diverged      Match = "diverged" // a different exit code, a timeout on one side, or different files
+	// Diverged means a different exit code, a timeout on one side, different files, or a
+	// different output if no recorded exit code or tree hash could confirm the result.
+	Diverged Match = "diverged"
 )
 
 // Finding is the result of a comparison.
@@ -33,8 +35,9 @@ type Finding struct {
 	Match Match `json:"match"`
 	// Rules are the names of the rules that a Normalised match needed.
 	Rules []string `json:"rules,omitempty"`
-	// Difference describes the first difference of OutputDiffers and Diverged. It
-	// is one printable line of limited length.
+	// Difference describes the first difference of OutputDiffers and Diverged, or
+	// the reason for Skipped and Unrecorded. It is one printable line of limited
+	// length.
 	Difference string `json:"difference,omitempty"`
 }
 
@@ -62,7 +65,7 @@ func Compare(recorded trajectories.Execution, rerun env.Result, ignore IgnoreRul
 	case !equal:
 		return Finding{Match: OutputDiffers, Difference: c.difference}
 	case len(c.used) == 0:
-		return Finding{Match: Exact} // the parts kept of both outputs are equal
+		return Finding{Match: Exact} // the parts of both outputs that were compared are equal
 	}
 	slices.Sort(c.used)
 	return Finding{Match: Normalised, Rules: c.used}
@@ -80,7 +83,7 @@ func endText(timedOut bool, code int) string {
 // end of the complete one.
 type output struct {
 	text      []byte
-	head      int // length of the start in text, if truncated
+	head      int // length of the start in text, in bytes; used only if truncated
 	truncated bool
 	bytes     int64 // length of the complete output
 }

@@ -65,8 +65,8 @@ func (f Finding) withRules(rules []string) Finding {
 // invalid UTF-8. Their number depends on Python's version.
 var replacementRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\uFFFD+") })
 
-// asPython converts an output as Python's text mode does: it replaces carriage
-// returns and invalid UTF-8.
+// asPython converts an output as Python's text mode does: it replaces \r\n and
+// \r by \n, and each run of invalid UTF-8 by one U+FFFD.
 func asPython(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 && utf8.Valid(text) {
 		return text

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Limits of one comparison. Only lines that differ are normalised. Lines beyond the
-// limits are compared without normalisation.
+// Limits of one comparison. matchLines normalises only lines that differ; beyond
+// maxNormalised they do not match. Texts beyond a limit do not match in another
+// order.
 const (
 	maxNormalised = 1 << 20 // bytes on both sides
 	maxShuffled   = 100_000 // lines of texts compared in any order

@@ -8,7 +8,8 @@ import (
 )
 
 // rule describes one kind of noise. A comparison replaces the matches in both
-// outputs by the rule's name. It applies rules only to lines that differ.
+// outputs by the rule's name. It applies rules only to lines that differ, or to
+// all lines if it compares them in any order.
 type rule struct {
 	name        string
 	pattern     *regexp.Regexp

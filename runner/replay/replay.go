@@ -93,8 +93,9 @@ func (r Result) Reproduced() bool {
 }
 
 // Run prepares the sandbox, reruns the commands in order and takes the final diff.
-// It reports different results in Findings. It returns an error if the sandbox was
-// lost or ctx ended; the Result then has the commands that were rerun before.
+// It reports different results in Findings. It returns an error if the sandbox
+// cannot be prepared or was lost, or ctx ended; the Result then has the commands
+// that were rerun before.
 func Run(ctx context.Context, c Config) (Result, error) {
 	r := &replayRun{Config: c, Result: Result{Commands: []Command{}, Diff: Diff{State: NotTaken}}}
 	err := r.run(ctx)
@@ -154,8 +155,8 @@ func (r *replayRun) rerunAll(ctx context.Context, commands []recordedCommand) er
 	return nil
 }
 
-// TimeoutFactor multiplies the timeout of commands whose recording has no timeout,
-// because this machine may be slower than the recording one.
+// TimeoutFactor multiplies the time limit of commands that did not time out when
+// they were recorded, because this machine may be slower than the recording one.
 const TimeoutFactor = 4
 
 // rerun reruns one command and compares the results.

@@ -14,7 +14,7 @@ type SubagentReplayer struct {
 	// Journals are the paths of the subagents' journals by number; see
 	// trajectories.ChildJournals.
 	Journals map[int]string
-	// Command returns the command for an action's script. Local is Tools.InSandbox.
+	// Command returns the command for an action's script. Local is Tools.Local.
 	Command func(script string) env.Command
 	Local   []string
 	// Ignore matches parts of outputs that may differ. Force continues after a

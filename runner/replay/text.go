@@ -31,7 +31,8 @@ func noNewline(line, other []byte) string {
 	return ""
 }
 
-// Limits of an excerpt, in characters: in total, and before the difference.
+// Limits of an excerpt: maxExcerpt is the number of characters between the
+// quotes, leadIn the number of bytes before the difference.
 const (
 	maxExcerpt = 90
 	leadIn     = 30

@@ -84,7 +84,7 @@ type UnknownInstanceError struct {
 	// NotStarted is the number of selected instances without an attempt. The run
 	// does not record their ids.
 	NotStarted int
-	Similar    []string
+	Similar    []string // known ids that the user may have meant
 }
 
 func (e *UnknownInstanceError) Error() string {
@@ -198,8 +198,8 @@ func (s *LastStep) addRecord(rec trajectories.Record) {
 	}
 }
 
-// tail returns at most maxStepText bytes from the end of s. The result starts with
-// a whole line if possible.
+// tail returns the last maxStepText bytes of s, with invalid UTF-8 replaced. The
+// result starts with a whole line if possible.
 func tail(s string) string {
 	if len(s) > maxStepText {
 		s = s[len(s)-maxStepText:]
@@ -214,8 +214,8 @@ func tail(s string) string {
 const maxSimilar = 3
 
 // similarIDs returns known ids that the user may have meant. If some instances
-// have not started, it suggests no ids with other numbers, because the id probably
-// belongs to one of those instances.
+// have not started, it suggests only ids with the same digits and ids that contain
+// id, because id probably belongs to an instance that has not started.
 func similarIDs(run *runner.Run, id string) []string {
 	var ids []string
 	unstarted := notStarted(run) > 0

@@ -147,7 +147,8 @@ func (s LastStep) text(width int) string {
 }
 
 // clipLines returns the first limit lines of a text, or the last -limit lines if limit
-// is negative. It truncates each line to width.
+// is negative, and a line for the omitted ones. It indents each line and truncates it
+// to width.
 func clipLines(content, indent string, width, limit int) string {
 	content = strings.TrimRight(content, "\n ")
 	if content == "" {

@@ -34,8 +34,8 @@ type VerdictDetail struct {
 	Failed      int                   `json:"failed"`
 	FailedTests *verdicts.FailedTests `json:"failed_tests,omitempty"`
 	Flags       []tampering.Finding   `json:"flags,omitempty"`
-	// ResolvedWithoutSuspect reports whether the patch without its flagged
-	// hunks resolves the instance.
+	// ResolvedWithoutSuspect reports whether the patch without its flagged files
+	// resolves the instance.
 	ResolvedWithoutSuspect *bool `json:"resolved_without_suspect,omitempty"`
 	// ForeignLog is verdicts.Record.ForeignLog.
 	ForeignLog bool `json:"foreign_log,omitempty"`

@@ -62,7 +62,7 @@ func verdictNote(line savedlogs.Line) string {
 }
 
 // WriteTotals writes the totals of graded logs: the classes, and the rate of
-// each set of predictions.
+// each set of predictions, or of all logs if there is one set.
 func WriteTotals(w io.Writer, t savedlogs.Totals, width int) error {
 	digits := len(fmt.Sprint(t.Logs))
 	var s strings.Builder

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	log := runner.NewLog(folder, report.NewJSONPrinter(&out).Event)
 	for _, e := range []runner.Event{
 		{Type: runner.RunStarted, Total: 2, Workers: 1},
-		{Type: runner.PhaseChanged, Phase: runner.Thinking, Instance: "a", Step: 1},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseThinking, Instance: "a", Step: 1},
 		{Type: runner.CommandFinished, Instance: "a", Command: "echo '<&>' \x1b[31m \u2028 ü"},
 		{Type: runner.PullProgress, Text: "image", Pull: &runner.PullState{Image: "image", Layers: 3, LayersDone: 1, Bytes: 5, Total: 9}},
 		{Type: runner.AttemptFinished, Instance: "a", Outcome: &trajectories.Outcome{

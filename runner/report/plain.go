@@ -18,7 +18,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// PlainPrinter writes a line of text for each event.
+// PlainPrinter writes events as lines of text.
 type PlainPrinter struct {
 	// Width returns the current width in cells, or 0 for unlimited lines. The
 	// printer truncates lines about steps to this width and wraps other lines
@@ -118,9 +118,9 @@ func (p *PlainPrinter) phase(e runner.Event) {
 	switch {
 	case e.Phase == runner.PhaseRebuilding && p.steps.Allow():
 		p.printShort(e, "rebuilding %d of %d  %s", e.Done, e.Total, truncateCommand(e.Command))
-	case e.Phase == runner.Scrubbing && e.Text != "":
+	case e.Phase == runner.PhaseScrubbing && e.Text != "":
 		p.printf(e, "scrubbing the repository, once for all attempts on %s", e.Text)
-	case e.Phase == runner.Scrubbing:
+	case e.Phase == runner.PhaseScrubbing:
 		p.printf(e, "scrubbing the repository")
 	}
 }
@@ -236,8 +236,9 @@ func exitText(e runner.Event) string {
 
 func (p *PlainPrinter) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.TaskID()) }
 
-// ProblemEvent prints an event only if it is a problem: an instance without a
-// result, an infrastructure failure of an evaluation, or a warning.
+// ProblemEvent prints an event only if it is a problem: the end of an attempt
+// without a result (unless it was interrupted or will be retried), a final
+// infrastructure failure of an evaluation, or a warning.
 func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 	switch e.Type {
 	case runner.RunStarted:
@@ -264,7 +265,8 @@ func (p *PlainPrinter) ProblemEvent(e runner.Event) {
 }
 
 // verdict prints a verdict. The line is numbered if the printer knows the number of
-// patches. During a run it is not, because the numbered lines count instances.
+// patches. During a run the line of a verdict is not numbered, because the numbers
+// of other lines count attempts.
 func (p *PlainPrinter) verdict(e runner.Event) {
 	if !e.WillRetry {
 		p.evaluated++

@@ -59,8 +59,8 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.AttemptResumed, Instance: "a__b-1", Attempt: 1, Step: 31, Total: 30},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a__b-1"}, // not printed
-		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1", Text: "img:1"},
-		{Type: runner.PhaseChanged, Phase: runner.Scrubbing, Instance: "a__b-1"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a__b-1", Text: "img:1"},
+		{Type: runner.PhaseChanged, Phase: runner.PhaseScrubbing, Instance: "a__b-1"},
 		{Type: runner.PhaseChanged, Phase: runner.PhaseRebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
 		{Type: runner.CommandFinished, Instance: "a__b-1", Step: 1, Command: "ls -la"},

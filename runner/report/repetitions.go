@@ -117,7 +117,7 @@ func (s *RepetitionSummary) add(r runner.Result) int {
 func (s *RepetitionSummary) computeRates(all []resultCount) {
 	for k := 1; k <= s.PerInstance; k++ {
 		if k > 5 && k < s.PerInstance && k&(k-1) != 0 {
-			continue // of large k, show only powers of two
+			continue // above 5, show only powers of two and the largest k
 		}
 		sum, n := 0.0, 0
 		for _, counts := range all {

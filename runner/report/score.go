@@ -73,7 +73,7 @@ type Score struct {
 
 	// Flags counts the instances with each flag, Flagged the instances with any
 	// flag. ChangedWithoutSuspect lists the instances whose verdict is different
-	// without the flagged hunks.
+	// without the flagged files.
 	Flags                 map[string]int   `json:"flags,omitempty"`
 	Flagged               int              `json:"flagged"`
 	ChangedWithoutSuspect []ChangedVerdict `json:"changed_without_suspect,omitempty"`
@@ -120,7 +120,7 @@ type ScoreClass struct {
 	Evaluation float64    `json:"evaluation_seconds"`
 }
 
-// ChangedVerdict is a verdict that is different without the flagged hunks.
+// ChangedVerdict is a verdict that is different without the flagged files.
 type ChangedVerdict struct {
 	ID       string         `json:"instance_id"`
 	Class    verdicts.Class `json:"class"`

@@ -72,7 +72,8 @@ func (s Score) baselineText() string {
 	return text
 }
 
-// verdictCount returns the number of instances with a verdict.
+// verdictCount returns the number of instances whose class is neither
+// infrastructure nor error.
 func (s Score) verdictCount() int {
 	n := 0
 	for _, c := range s.Classes {
@@ -113,7 +114,7 @@ func (s Score) detailsText() string {
 
 // classTable returns the table of classes. If the run is known, the table has the
 // total cost of the agent and its mean steps and time per instance. classTable drops
-// the rightmost columns until the table fits into width.
+// the rightmost columns, except the first two, until the table fits into width.
 func (s Score) classTable(width int) string {
 	rows := [][]string{s.classTableHead()}
 	for _, c := range s.Classes {
@@ -203,8 +204,9 @@ func mean(sum float64, n int) float64 { return sum / float64(max(n, 1)) }
 // withSpaces replaces underscores with spaces.
 func withSpaces(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// remarks lists flags, quarantined instances, and the reasons of unstable,
-// infrastructure and error verdicts.
+// remarks lists flags, verdicts that differ without the flagged files, foreign
+// logs, quarantined instances, and the reasons of unstable, infrastructure and
+// error verdicts.
 func (s Score) remarks(width int) string {
 	var b strings.Builder
 	if s.Flagged > 0 {
@@ -270,7 +272,8 @@ func (s Score) reasonsText(class verdicts.Class, width int) string {
 	return b.String()
 }
 
-// listText lists as many items as fit into the given number of lines.
+// listText lists as many items as fit into the given number of lines, at most
+// maxListedItems.
 func listText(label string, items []string, width, lines int) string {
 	if len(items) == 0 {
 		return ""

@@ -239,7 +239,7 @@ func stateOf(run *runner.Run) RunState {
 func notStarted(run *runner.Run) int {
 	left := max(0, run.Manifest.Selected()-len(run.Instances))
 	if n := len(run.Manifest.Sessions); n > 0 {
-		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Repetitions <= 1 { // with several, it counts those
+		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Repetitions <= 1 { // otherwise Unstarted counts repetitions
 			left = max(left, s.Unstarted)
 		}
 	}
@@ -249,9 +249,9 @@ func notStarted(run *runner.Run) int {
 // maxRanked is the length of a ranking.
 const maxRanked = 10
 
-// secondsOf returns the duration of an attempt. In an active run, an attempt of the
-// current session without an outcome lasts until now, even if its journal has no
-// recent records.
+// secondsOf returns the duration of an attempt, in seconds. In an active run, an
+// attempt of the current session without an outcome lasts until now, even if its
+// journal has no recent records.
 func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
 	if a.Result != nil {
 		return a.Result.Seconds
@@ -278,7 +278,8 @@ func (s *Summary) rank() {
 	s.Totals.Median, s.Totals.P90, s.Totals.Max = quantile(steps, 50), quantile(steps, 90), quantile(steps, 100)
 }
 
-// ranked returns the rows with the largest positive values.
+// ranked returns the rows with the largest positive values, largest first, at
+// most maxRanked.
 func ranked(rows []Row, value func(Row) float64) []Row {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return value(r) <= 0 })
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(value(b), value(a)) })
@@ -304,7 +305,8 @@ type Reason struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// maxError is the maximum length of an error text, in bytes.
+// maxError is the maximum length of an error text, in bytes without the
+// ellipsis.
 const maxError = 2000
 
 // classOrder is the display order of classes.
@@ -401,7 +403,8 @@ var variableParts = [...]struct {
 const minIDLength = 4
 
 // MessagePattern returns the start of a message with placeholders for the instance
-// id, numbers, paths and container ids. Similar messages have equal patterns.
+// id, numbers, durations, paths and container ids. Similar messages have equal
+// patterns.
 func MessagePattern(text, instance string) string {
 	text = strings.Join(strings.Fields(truncate(text, maxError)), " ")
 	if len(instance) >= minIDLength {
@@ -419,8 +422,8 @@ func MessagePattern(text, instance string) string {
 	return text
 }
 
-// truncate returns s if it has at most limit bytes, otherwise its start and an
-// ellipsis. It cuts between characters.
+// truncate returns s if it has at most limit bytes, otherwise at most its first
+// limit bytes and an ellipsis. It cuts between characters.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -19,7 +19,7 @@ import (
 // Limits of the text form. The JSON form has everything.
 const (
 	shortRun      = 5  // instances listed in one table; longer runs have rankings
-	maxReasons    = 3  // for each status
+	maxReasons    = 3  // for each status; one more if that is the last
 	maxFailing    = 40 // listed instances without a result
 	maxSameStatus = 10 // listed instances with the same exit status
 	maxUnreadable = 5
@@ -66,8 +66,8 @@ func unreadableText(errs []string, width int) string {
 	return s.String()
 }
 
-// writeVerdicts writes the newest evaluation, and one line for each earlier
-// one.
+// writeVerdicts writes the newest evaluation, and a paragraph for each earlier
+// one, at most maxScores.
 func (s Summary) writeVerdicts(b *strings.Builder, width int) error {
 	n := len(s.Verdicts)
 	if n == 0 {
@@ -145,7 +145,8 @@ func (s Summary) nextStep() string {
 		text.Count(left, "instance"), text.ShellQuote(s.Run))
 }
 
-// writeShort writes a table of all instances.
+// writeShort writes a table of all instances, the errors of failed instances,
+// and the totals.
 func (s Summary) writeShort(b *strings.Builder, width int) {
 	if len(s.Rows) == 0 {
 		return

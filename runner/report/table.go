@@ -30,7 +30,7 @@ func durationText(s float64) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// amountText formats a large number with a unit.
+// amountText formats a number, with a unit from 10,000.
 func amountText(n int64) string {
 	switch {
 	case n < 10_000:

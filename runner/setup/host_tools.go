@@ -20,7 +20,8 @@ type hostTools struct {
 }
 
 // newHostTools returns the tools that run programs on this machine, or nil if none are
-// configured. The error lists the programs that cannot be run.
+// configured. The error lists the programs that cannot be run and the environment
+// variables that are not set.
 func newHostTools(_ context.Context, cfg *configs.Resolved) (*source, error) {
 	if len(cfg.Tools.Search) == 0 && len(cfg.Tools.Host) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured

@@ -19,7 +19,7 @@ import (
 )
 
 // newMCPTools connects to the configured MCP servers, which all attempts share. It returns nil
-// if none are configured, and an error if a connection fails.
+// if none are configured, and an error if a setting is invalid or a connection fails.
 func newMCPTools(ctx context.Context, cfg *configs.Resolved) (*source, error) {
 	if len(cfg.Tools.MCP) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured

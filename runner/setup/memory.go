@@ -47,8 +47,9 @@ func (m memoryTools) tools(p AttemptPaths) ([]tools.Tool, error) {
 	return list, nil
 }
 
-// notesPath returns the path of an attempt's notes. Without a workspace, each attempt has its
-// own file, so that instances share no notes.
+// notesPath returns the path of an attempt's notes. If the notes are not those of a
+// workspace, or there is no workspace, each attempt has its own file, so that instances share
+// no notes.
 func (m memoryTools) notesPath(p AttemptPaths) (string, error) {
 	if m.Notes == memory.NotesWorkspace && p.Workspace != "" {
 		return WorkspaceNotes(p.Workspace)

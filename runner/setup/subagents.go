@@ -80,8 +80,8 @@ func (c *subagentSource) findSkill(name string) (subagents.Skill, error) {
 	return subagents.Skill{Body: s.Text, Restricted: !permissions.Unrestricted, AllowedTools: permissions.Tools, Bash: permissions.Bash, Commands: permissions.Patterns}, nil
 }
 
-// newKind returns the configuration of a profile's subagents. They use the parent's model if the
-// profile does not change it.
+// newKind returns the configuration of a profile's subagents. The subagents use the parent's
+// model if the profile changes neither the model nor the tool definitions.
 func (c *subagentSource) newKind(name string) (subagentKind, error) {
 	cfg, err := configs.WithProfile(c.cfg, name)
 	if err != nil {

@@ -170,7 +170,7 @@ func addToolSettings(settings map[string]any, cfg configs.Config) {
 	}
 }
 
-// clearUnused clears settings that have no effect on the attempt.
+// clearUnused clears settings of compaction that have no effect on the attempt.
 func clearUnused(c *configs.Config) {
 	a := &c.Agent
 	if a.Compaction == "" || a.Compaction == agent.CompactionOff {

@@ -19,9 +19,10 @@ const (
 	maxReserveFraction = 10
 )
 
-// setWindow sets the context window of the agent. If there are several models, it is the smallest
-// window, or the largest one if the route falls back on ContextWindowExceeded. If no window is
-// known, there is no limit.
+// setWindow sets the context window of the agent. If there are several models, it is the window
+// with the fewest tokens besides the reserve, or the most if the route falls back on
+// ContextWindowExceeded. If no window is known, or with this fallback one is unknown, there is
+// no limit.
 func setWindow(cfg *configs.Resolved) error {
 	var chosen *agent.ContextWindow
 	largest := slices.Contains(cfg.Model.Route.On, string(model.ContextWindowExceeded))

@@ -121,8 +121,8 @@ func fileHash(path string) (string, error) {
 // of owners.
 var sweBenchID = lazyregexp.New(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
 
-// repoOf returns the repository of an instance as "owner/name". It derives it from
-// the id and returns "" if the id does not contain it.
+// repoOf returns the repository of an instance as "owner/name". It derives the
+// repository from the id, and returns "" if the id contains none.
 func repoOf(id string) string {
 	for {
 		m := sweBenchID.FindStringSubmatch(id)

@@ -34,8 +34,8 @@ type Variance struct {
 	Intraclass float64 `json:"intraclass_correlation"`
 }
 
-// EstimateVariance estimates the components. It is false if an instance has
-// fewer than two attempts, or there are fewer than two instances.
+// EstimateVariance estimates the components. It returns false if an instance
+// has fewer than two attempts, or there are fewer than two instances.
 func EstimateVariance(counts []Count) (Variance, bool) {
 	if len(counts) < 2 || !repeated(counts) {
 		return Variance{}, false
@@ -54,9 +54,9 @@ func EstimateVariance(counts []Count) (Variance, bool) {
 	return v, true
 }
 
-// RerunNoise returns by how much the rates of two runs of the same agent on the
-// same instances differ in 19 of 20 cases. It is false without repeated
-// attempts.
+// RerunNoise returns the difference that the rates of two runs of the same
+// agent on the same instances do not exceed in 19 of 20 cases. It returns false
+// without repeated attempts.
 func RerunNoise(counts []Count) (float64, bool) {
 	if len(counts) == 0 || !repeated(counts) {
 		return 0, false

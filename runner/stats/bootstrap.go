@@ -10,7 +10,7 @@ import (
 const Draws = 10_000
 
 // Bootstrap calls f with Draws samples of n indices, drawn with replacement. The
-// samples are the same in every run and with every version of Go. f must not
+// samples are the same at every call and with every version of Go. f must not
 // keep the slice.
 func Bootstrap(n int, f func(sample []int)) {
 	if n == 0 {
@@ -29,7 +29,8 @@ func Bootstrap(n int, f func(sample []int)) {
 	}
 }
 
-// Percentiles returns the range that holds 95% of the values. It sorts them.
+// Percentiles returns the range that holds the middle 95% of the values. It
+// sorts values, which must not be empty.
 func Percentiles(values []float64) Interval {
 	slices.Sort(values)
 	last := float64(len(values) - 1)

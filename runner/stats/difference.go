@@ -10,13 +10,15 @@ type Difference struct {
 	StandardError *float64 `json:"standard_error,omitempty"` // nil for fewer than two instances
 	Interval      Interval `json:"interval"`
 	// P is the p-value of the exact test: McNemar's for one attempt each,
-	// otherwise the sign-flip test. Nil if its table would be too large.
+	// otherwise the sign-flip test. Nil without instances, or if the table of the
+	// sign-flip test would be too large.
 	P *float64 `json:"p"`
 	// Stratified is the p-value of the exact stratified test, about these very
-	// instances; nil without repeated attempts.
+	// instances; nil without repeated attempts, or if the table of the test would
+	// be too large.
 	Stratified *float64 `json:"p_stratified,omitempty"`
-	// Both, OnlyFirst, OnlySecond and Neither count the instances by which run
-	// resolves them; nil with several attempts.
+	// Table counts the instances by which run resolves them; nil without instances
+	// or with several attempts.
 	Table *Table `json:"table,omitempty"`
 	// Nonzero counts the instances whose rates differ.
 	Nonzero int `json:"differing"`
@@ -73,7 +75,7 @@ func EstimateDifference(a, b []Count) Difference {
 		d.Stratified = &p
 	}
 	n := float64(len(a))
-	half := 1 - math.Pow(0.05, 1/n) // no instance differs: the limit of a share that was never seen
+	half := 1 - math.Pow(0.05, 1/n) // usually no instance differs: the limit of a share that was never seen
 	if se > 0 {
 		half = tQuantile(len(a)-1) * se
 	}

@@ -21,8 +21,8 @@ func McNemar(onlyA, onlyB int) float64 {
 }
 
 // Newcombe returns the interval of the difference of two paired proportions
-// (Newcombe 1998, method 10). Of the instances, both runs resolve both, one run
-// onlyA or onlyB, and no run neither.
+// (Newcombe 1998, method 10). both, onlyA, onlyB and neither count the
+// instances that both runs, exactly one of them, or none of them resolves.
 func Newcombe(both, onlyA, onlyB, neither int) Interval {
 	a, b, c, d := float64(both), float64(onlyA), float64(onlyB), float64(neither)
 	n := a + b + c + d
@@ -88,8 +88,8 @@ func Differences(a, b []Count) []float64 {
 // SignFlip returns the two-sided p-value of the exact sign-flip test on the
 // paired differences: the share of all assignments of signs whose sum is at
 // least as far from zero. It answers whether the runs differ on instances like
-// these. With one attempt for each instance it equals McNemar. It is false if
-// the table would be too large.
+// these. With one attempt for each instance it equals McNemar. It returns false
+// if the table would be too large.
 func SignFlip(a, b []Count) (float64, bool) {
 	p, ok := newPairs(a, b)
 	if !ok {
@@ -108,7 +108,7 @@ func SignFlip(a, b []Count) (float64, bool) {
 // test: within each instance, the resolved attempts of both runs are
 // distributed over the attempts at random. It answers whether the runs differ
 // on these very instances if they are run again, and assumes independent
-// attempts. It is false if the table would be too large.
+// attempts. It returns false if the table would be too large.
 func Stratified(a, b []Count) (float64, bool) {
 	p, ok := newPairs(a, b)
 	if !ok {
@@ -136,7 +136,8 @@ type outcome struct {
 }
 
 // tail returns the probability that the sum of independent terms is at least as
-// far from zero as the sum of the observed values.
+// far from zero as the sum of the observed values. It returns false if the
+// table would be too large.
 func tail(terms []distribution, observed []int) (float64, bool) {
 	sum, reach := 0, 0
 	for _, d := range observed {

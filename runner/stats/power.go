@@ -3,8 +3,8 @@ package stats
 import "math"
 
 // Detectable returns the smallest difference that a comparison of n instances,
-// one attempt each, detects in 4 of 5 cases, if a share of them is resolved by
-// exactly one run.
+// one attempt each, detects in 4 of 5 cases, if exactly one run resolves the
+// share disagreeing of the instances.
 func Detectable(n int, disagreeing float64) float64 {
 	size := float64(n)
 	if disagreeing <= 0 {
@@ -18,22 +18,22 @@ func Detectable(n int, disagreeing float64) float64 {
 }
 
 // InstancesToDetect returns how many instances, one attempt each, detect a
-// difference in 4 of 5 cases, if a share of them is resolved by exactly one
-// run.
+// difference in 4 of 5 cases, if exactly one run resolves the share disagreeing
+// of the instances.
 func InstancesToDetect(difference, disagreeing float64) int {
 	root := (z95*math.Sqrt(disagreeing) + z80*math.Sqrt(max(0, disagreeing-difference*difference))) / difference
 	return ceil(root * root)
 }
 
-// Spread is the variance of paired differences of rates: between is that of the
-// instances' true differences, within the sum of both runs' variances of single
+// Spread is the variance of paired differences of rates: Between is that of the
+// instances' true differences, Within the sum of both runs' variances of single
 // attempts.
 type Spread struct {
 	Between, Within float64
 }
 
-// EstimateSpread estimates the spread of paired counts. It is false without
-// repeated attempts.
+// EstimateSpread estimates the spread of paired counts. It returns false
+// without repeated attempts or with fewer than two instances.
 func EstimateSpread(a, b []Count) (Spread, bool) {
 	va, okA := EstimateVariance(a)
 	vb, okB := EstimateVariance(b)
@@ -55,7 +55,7 @@ func (s Spread) Instances(difference float64, k int) int {
 }
 
 // Attempts returns how many attempts at each of n instances detect a difference
-// in 4 of 5 cases. It is false if no number is enough: see Floor.
+// in 4 of 5 cases. It returns false if no number is enough: see Floor.
 func (s Spread) Attempts(difference float64, n int) (int, bool) {
 	r := difference / (z95 + z80)
 	left := r*r*float64(n) - s.Between

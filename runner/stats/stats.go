@@ -1,6 +1,7 @@
 // Package stats computes the statistics of mini compare: intervals of rates,
 // exact tests of paired differences, pass@k, variance components, power, and
-// corrections for several comparisons. All functions are pure.
+// corrections for several comparisons. All functions are pure, except that
+// Percentiles sorts its argument.
 //
 // An instance that was attempted k times, c times with success, is a Count. The
 // attempts of one instance are not independent samples of the dataset, so rates
@@ -109,8 +110,8 @@ type Rate struct {
 }
 
 // EstimateRate estimates the mean rate of the instances. With one attempt each,
-// the interval is Wilson's; otherwise it is that of the mean of the instances'
-// rates.
+// or equal rates, the interval is Wilson's; otherwise it is that of the mean of
+// the instances' rates.
 func EstimateRate(counts []Count) Rate {
 	r := Rate{Instances: len(counts)}
 	if len(counts) == 0 {

@@ -245,8 +245,8 @@ func copyLogs(runRoot *rootdir.Dir, files grade.Files, to string) (hasReport boo
 	return hasReport, nil
 }
 
-// copyFile copies a regular file and reports whether it exists. It does not follow
-// links, because the run's folder is not trusted.
+// copyFile copies a file. It returns false if the file is missing or not a regular
+// file. It does not follow links, because the run's folder is not trusted.
 func copyFile(runRoot *rootdir.Dir, srcPath, dstPath string) (copied bool, err error) {
 	info, err := runRoot.Lstat(srcPath)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

@@ -43,8 +43,8 @@ type Record struct {
 	// the class.
 	Flags []tampering.Finding `json:"flags,omitempty"`
 	// ResolvedWithoutSuspect reports whether the patch resolves the instance
-	// without its flagged hunks. It is nil if no hunk is flagged or the run
-	// without them failed.
+	// without its flagged files. It is nil if no file is flagged or the run
+	// without them had an infrastructure failure.
 	ResolvedWithoutSuspect *bool `json:"resolved_without_suspect,omitempty"`
 	// Gold and Noop are the baseline of this machine, if known: the class of
 	// the row's own solution, and the class without a patch.
@@ -56,7 +56,7 @@ type Record struct {
 	// ReusedFrom is the source of a reused verdict: the path of another record
 	// or of an entry in the shared cache.
 	ReusedFrom string `json:"reused_from,omitempty"`
-	// Seconds is the duration of the run that determined the class.
+	// Seconds is the duration of the run that VerdictRun returns.
 	Seconds float64 `json:"duration_seconds,omitempty"`
 	// Previous lists the verdicts before each regrading, oldest first.
 	Previous []PreviousVerdict `json:"regraded,omitempty"`
@@ -114,14 +114,15 @@ type Purpose string
 const (
 	ForVerdict     Purpose = "verdict"         // the run that decides the official verdict
 	ForRerun       Purpose = "rerun"           // a rerun after a failure
-	WithoutSuspect Purpose = "without_suspect" // a run without the flagged hunks
+	WithoutSuspect Purpose = "without_suspect" // a run without the flagged files
 )
 
 // TestRun is one run of an instance's tests on a patch, in a fresh sandbox.
 type TestRun struct {
 	Purpose Purpose `json:"purpose"`
 	Class   Class   `json:"class"`
-	// Status is the reason for a lost sandbox in the class infrastructure.
+	// Status is the status of the env.Error that caused the class infrastructure,
+	// or evaluate.LogUnwritable.
 	Status     env.Status `json:"status,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Hint       string     `json:"hint,omitempty"`
@@ -149,8 +150,8 @@ type TestRun struct {
 	// Dir is the slash-separated path of the run's files, relative to the run
 	// folder.
 	Dir string `json:"dir,omitempty"`
-	// PatchSHA256 and PatchBytes describe the patch without its flagged hunks,
-	// and Key is its cache key. They are empty for runs of the whole patch.
+	// PatchSHA256 and PatchBytes describe the patch without its flagged files, and
+	// Key is its cache key. They are empty for runs of the whole patch.
 	PatchSHA256 string `json:"patch_sha256,omitempty"`
 	PatchBytes  int    `json:"patch_bytes,omitempty"`
 	Key         string `json:"key,omitempty"`
@@ -256,8 +257,8 @@ func (r Record) IsQuarantined() bool {
 	return r.Gold != "" && r.Gold != Resolved || r.Noop == Resolved
 }
 
-// PreviousVerdict is a verdict from before a regrading, with the inputs that
-// have changed since.
+// PreviousVerdict is a verdict from before a regrading, with those inputs that
+// a regrading can change.
 type PreviousVerdict struct {
 	Time          time.Time `json:"time"` // of the regrading
 	Class         Class     `json:"class"`

@@ -31,7 +31,7 @@ const maxRecord = 16 << 20
 // Verdict is a record and the file that holds it.
 type Verdict struct {
 	Path    string    `json:"-"`
-	Written time.Time `json:"-"`
+	Written time.Time `json:"-"` // modification time of the file
 	Signed  bool      `json:"-"` // signed with the user's key; only ReadInstance sets it
 	Record
 }

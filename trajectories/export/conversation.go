@@ -126,8 +126,8 @@ func calledTool(calls []model.ToolCall, id string) string {
 }
 
 // conversation returns the turns of an attempt for one row. It removes omitted turns and
-// turns after the last trained reply, and joins adjacent user messages. It fails if
-// user and assistant messages do not alternate.
+// turns after the last trained reply, and joins adjacent user messages. It fails if there
+// is no trained reply, or if checkRoles fails.
 func conversation(turns []turn) ([]turn, error) {
 	turns = withoutOmitted(turns, true)
 	end := 0

@@ -32,8 +32,8 @@ type Item struct {
 	// Flags are the reasons why the evaluation flagged the submission.
 	Flags []string
 	// Tokens is the length of the conversation. It is an estimate if the user selected
-	// a tokenizer, else the sum of the provider's counts for the last prompt and reply.
-	// 0 means unknown.
+	// a tokenizer or a maximum, else the sum of the provider's counts for the last
+	// prompt and reply. 0 means unknown.
 	Tokens int64
 
 	source AttemptSource // from which the attempt was read
@@ -73,7 +73,8 @@ type Config struct {
 	Split  func(*Item) string
 	Splits []string
 	// OnWritten is called for each attempt that was written, with its number of rows.
-	// Rows of a pair of attempts count only for the first. It may be nil.
+	// For DPO, the first of the attempts on an instance has all their rows, the others
+	// have 0. OnWritten may be nil.
 	OnWritten func(item *Item, split string, rows int)
 	// Workers is the number of attempts that are read concurrently.
 	Workers int
@@ -82,7 +83,8 @@ type Config struct {
 	Tools []json.RawMessage
 	// WriteManifest writes further files to the folder after all rows. It may be nil.
 	WriteManifest func(dir string, r Report) error
-	// OnProgress is called after each attempt. It may be nil.
+	// OnProgress is called after each attempt, or for DPO each instance, that Filter
+	// accepted. It may be nil.
 	OnProgress func(Report)
 }
 
@@ -341,6 +343,6 @@ func (e *exporter) countWritten(w *writer, items []*Item, split string, rows int
 		if e.cfg.OnWritten != nil {
 			e.cfg.OnWritten(item, split, rows)
 		}
-		rows = 0 // the rows of a pair count only for the first attempt
+		rows = 0 // the rows for DPO count only for the first attempt
 	}
 }

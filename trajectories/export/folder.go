@@ -22,8 +22,8 @@ type folder struct {
 	committed bool
 }
 
-// newFolder creates the temporary folder next to dir. It fails if dir exists and has
-// files, unless dir is an export and replace is set.
+// newFolder creates the temporary folder next to dir. It fails if dir exists and is not
+// empty, unless dir is an export and replace is set.
 func newFolder(dir string, replace bool) (*folder, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%w: no output folder", ErrFolder)

@@ -47,8 +47,8 @@ func formatByName(name string) (format, bool) {
 	return list[i], true
 }
 
-// metadataField is a field of a row that describes its attempt. All formats have the same
-// fields.
+// metadataField is a field of a row with data about the attempt of the row. All formats
+// with rows have the same metadata fields.
 type metadataField struct {
 	column
 	// shared is set if a row for a pair has the field only once, for the first attempt.

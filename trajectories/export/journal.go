@@ -82,7 +82,7 @@ func readChildren(journal string) ([]*trajectories.Transcript, error) {
 	return children, nil
 }
 
-// conversationRecords yields only the records that are part of the conversation.
+// conversationRecords yields only the records whose type isConversation accepts.
 func conversationRecords(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
@@ -93,7 +93,8 @@ func conversationRecords(records iter.Seq2[trajectories.Record, error]) iter.Seq
 	}
 }
 
-// dropResponses removes the provider responses, which are most of the data of an attempt.
+// dropResponses removes the provider responses, which are most of the data of an attempt,
+// except those to summaries.
 func dropResponses(t *trajectories.Transcript) {
 	for _, e := range t.Entries {
 		if e.Call != nil {
@@ -105,7 +106,8 @@ func dropResponses(t *trajectories.Transcript) {
 	}
 }
 
-// isConversation reports whether a record type is part of the conversation.
+// isConversation reports whether training data needs records of a type: those of the
+// conversation and its calls, the header, the import and the outcome.
 func isConversation(t trajectories.Type) bool {
 	switch t {
 	case trajectories.TypeHeader, trajectories.TypeImport, trajectories.TypeResume, trajectories.TypeMessage,

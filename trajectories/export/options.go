@@ -45,7 +45,8 @@ const (
 )
 
 // FormatErrors determines how rows contain rejected replies, which have a format error or
-// were rejected by the user, and the messages that reject them.
+// were rejected by the user, and the messages that reject them. For rejected replies with
+// a command that ran, see markReply.
 type FormatErrors string
 
 // The values of FormatErrors.
@@ -73,8 +74,8 @@ const (
 	CompletionRest  Completion = "rest"  // everything after the prompt, including observations
 )
 
-// Options select the format. If a field is empty, its default is the first constant of
-// its type; the default of ToolArguments depends on the format.
+// Options select the format. Format is required. The default of Reasoning, FormatErrors and
+// Completion is the first constant of the type; that of ToolArguments depends on the format.
 type Options struct {
 	Format        string        `json:"format"`
 	Parquet       bool          `json:"parquet,omitempty"`
@@ -82,7 +83,8 @@ type Options struct {
 	FormatErrors  FormatErrors  `json:"format_errors"`
 	ToolArguments ToolArguments `json:"tool_arguments"`
 	Completion    Completion    `json:"completion,omitempty"` // for KTO and DPO
-	// ShardRows and ShardBytes bound the size of a file; 0 means no limit.
+	// ShardRows bounds the rows of a file, ShardBytes their size in bytes of JSON; 0
+	// means no limit. A single row may exceed ShardBytes.
 	ShardRows  int   `json:"shard_rows,omitempty"`
 	ShardBytes int64 `json:"shard_bytes,omitempty"`
 }

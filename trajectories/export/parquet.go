@@ -50,10 +50,11 @@ func groupColumn(name string, fields ...column) column {
 }
 
 // toolColumns returns the columns for the tools and for the arguments of a tool call.
-// toolSets are as in Config.Tools. The columns are groups only if all attempts have the
-// same tool, whose arguments are required strings. With other tools, the groups would
-// have members that some rows lack; readers would return nulls for them, and chat
-// templates would print the nulls.
+// toolSets are as in Config.Tools. The tools have columns of their own only if all attempts
+// have the same single tool; else they are JSON. The arguments are a string if mode is
+// ArgumentsText or there are no tools, else a group; a group requires that argumentNames
+// accepts the tools. Without these conditions, some rows would lack members of the groups;
+// readers would return nulls for these members, and chat templates would print the nulls.
 func toolColumns(toolSets []json.RawMessage, mode ToolArguments) (tools, args column, err error) {
 	tools, args = column{name: "tools", kind: jsonKind}, column{name: "arguments"}
 	toolSets = slices.Clone(toolSets)
@@ -79,7 +80,8 @@ func toolColumns(toolSets []json.RawMessage, mode ToolArguments) (tools, args co
 }
 
 // argumentNames returns the names of the arguments that all tools have. It returns false
-// unless each set has one tool, and all tools have the same required strings as arguments.
+// unless each set has one tool, and all tools have the same arguments: at least one, all
+// of them required strings.
 func argumentNames(toolSets []json.RawMessage) ([]string, bool) {
 	var names []string
 	for i, set := range toolSets {
@@ -111,7 +113,8 @@ func argumentNames(toolSets []json.RawMessage) ([]string, bool) {
 }
 
 // newColumn returns a column for values like v. It returns false if v contains null, an
-// empty object, an empty list or a list whose elements are of different types.
+// empty object, an empty list, a list of several objects or lists, or a list whose
+// elements are of different types.
 func newColumn(name string, v any) (column, bool) {
 	switch v := v.(type) {
 	case string:

@@ -262,9 +262,9 @@ type candidate struct {
 	turns []turn
 }
 
-// pairs returns a row for each pair of a resolved and an unresolved attempt on an
-// instance. It pairs them in order, and uses the attempts of the shorter list repeatedly,
-// so that each attempt is in a pair. Attempts in no pair are stored in w.unpaired.
+// pairs returns rows for pairs of a resolved and an unresolved attempt on an instance. It
+// pairs the attempts in order, and uses those of the shorter list repeatedly, so that it
+// tries each attempt in at least one pair. Attempts in no row are stored in w.unpaired.
 func (w *writer) pairs(items []*Item) ([]object, error) {
 	w.unpaired = map[*Item]SkipReason{}
 	var chosen, rejected []candidate

@@ -11,7 +11,7 @@ import (
 
 // SelectRule is a rule that selects attempts on an instance. SelectEvery selects all
 // attempts. The other rules first select one attempt of each repetition, as a run does:
-// the newest that counts, or else the newest.
+// the newest that is a result, or else the newest.
 type SelectRule string
 
 // The selection rules.
@@ -82,8 +82,8 @@ func (r SelectRule) Select(attempts []AttemptInfo, instanceID string, seed uint6
 	return current[:1]
 }
 
-// currentAttempts returns for each repetition the index of the newest attempt that
-// counts, or else of the newest attempt.
+// currentAttempts returns for each repetition the index of the newest attempt that is a
+// result, or else of the newest attempt.
 func currentAttempts(attempts []AttemptInfo) []int {
 	byRepetition := map[int]int{}
 	var repetitions []int

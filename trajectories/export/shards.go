@@ -44,7 +44,7 @@ func (l *jsonLines) write(_ parquet.Row, line []byte) error {
 
 func (l *jsonLines) close() error { return l.Flush() }
 
-// put writes rows to a split. If a row does not fit the schema, put writes none of them.
+// put writes rows to a split. If a row does not fit the schema, put writes no row.
 func (s *shards) put(split string, rows []object) error {
 	var converted []parquet.Row
 	for _, r := range rows {
@@ -125,8 +125,8 @@ func (s *shards) closeShard(split string) error {
 	return errors.Join(err, sh.f.Sync(), sh.f.Close())
 }
 
-// finish closes all files and gives them their final names, which contain the number of
-// files.
+// finish closes all files and gives them their final names. If files are limited in size,
+// the names contain the number of files.
 func (s *shards) finish() ([]File, error) {
 	var files []File
 	for _, split := range s.splits {

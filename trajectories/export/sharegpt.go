@@ -90,8 +90,8 @@ func (w *writer) sharegptTurns(turns []turn) ([]sharegptTurn, error) {
 }
 
 // functionCall returns the value of a reply with tool calls: a block of reasoning,
-// followed by JSON. The format has no place for other text, so functionCall moves it to
-// the reasoning.
+// followed by JSON. The format has no place for other text, so functionCall moves that
+// text to the reasoning, or omits it with ReasoningDrop.
 func (w *writer) functionCall(t *turn) (string, error) {
 	reasoning, text := t.Reasoning, strings.TrimSpace(t.Content)
 	switch {

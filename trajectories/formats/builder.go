@@ -85,7 +85,7 @@ func (b *builder) addExecution(x trajectories.Execution, at time.Time) int {
 	return b.add(trajectories.TypeExecution, at, x)
 }
 
-// addLoss adds count to a kind of information that a journal cannot represent.
+// addLoss adds count occurrences of a loss. It does nothing if count is not positive.
 func (b *builder) addLoss(description string, count int) {
 	if count <= 0 {
 		return
@@ -103,7 +103,7 @@ func (b *builder) addLoss(description string, count int) {
 type ending struct {
 	status        string // exit status
 	submission    string
-	partial       string // patch of an attempt that does not count; only mini writes it
+	partial       string // patch of an attempt that is not a result; only mini writes it
 	autosubmitted bool   // the agent did not submit the submission itself
 	fromWorktree  bool   // the submission is the working tree diff, even if the agent finished
 	err, stack    string
@@ -113,7 +113,7 @@ type ending struct {
 }
 
 // end adds the outcome. If the file has no exit status, end adds no outcome, so the
-// attempt does not count as a result.
+// attempt is not a result.
 func (b *builder) end(e ending) {
 	e.steps, e.cost, e.usage = cmp.Or(e.steps, b.replies), cmp.Or(e.cost, &b.cost), cmp.Or(e.usage, &b.usage)
 	if *e.cost != 0 {
@@ -175,8 +175,8 @@ func iterate(records []trajectories.Record) func(func(trajectories.Record, error
 	}
 }
 
-// setExtra sets Import.Extra to the fields of an object, except for omitted fields and
-// secrets. It adds otherFields as "file".
+// setExtra sets Import.Extra to the fields of an object without the omitted ones.
+// removeSecrets replaces the secrets in them. setExtra adds otherFields as "file".
 func (b *builder) setExtra(object json.RawMessage, omitted ...string) {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(string(object)))

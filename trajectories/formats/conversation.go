@@ -35,8 +35,8 @@ type action struct {
 	command, callID string
 }
 
-// maxDropped bounds conversation.dropped. With more dropped replies, calls get no context
-// records, since the size of all context records is quadratic.
+// maxDropped is the length of conversation.dropped up to which calls get context records.
+// The size of all context records is quadratic in that length.
 const maxDropped = 256
 
 // read adds the records of all turns.
@@ -212,8 +212,8 @@ func decodeReply(raw json.RawMessage, resp response, m *model.Message) bool {
 	return true
 }
 
-// takeAction removes and returns the pending action that a message answers: the first
-// with its call ID, or the first if one of the two has no call ID.
+// takeAction removes and returns the pending action that a message answers: the first that
+// has the call ID of the message or none, or the first of all if the message has none.
 func (c *conversation) takeAction(callID string) (action, bool) {
 	for i, a := range c.pending {
 		if callID == "" || a.callID == callID || a.callID == "" {
@@ -224,8 +224,8 @@ func (c *conversation) takeAction(callID string) (action, bool) {
 	return action{}, false
 }
 
-// addUserOrTool adds a message that is neither a reply nor an interrupt: a prompt, an
-// observation, or a message of the user.
+// addUserOrTool adds a message that is neither a reply nor has an interrupt type: a prompt,
+// a format error in a file of release 1, an observation, or a message of the user.
 func (c *conversation) addUserOrTool(t *turn) {
 	m := c.message(t)
 	switch {

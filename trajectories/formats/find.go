@@ -19,9 +19,10 @@ type Candidate struct {
 	Err  error // set if Path could not be read
 }
 
-// FindFiles yields the files in root and its subfolders that have names of trajectories.
-// enter reports whether to search a folder; if it is nil, FindFiles searches all. For a
-// folder that cannot be read, it yields a Candidate with an error and continues.
+// FindFiles yields the files in root and its subfolders that have names of trajectories,
+// without the journals of children. enter reports whether to search a folder; if enter is
+// nil, FindFiles searches all. For a folder that cannot be read, FindFiles yields a
+// Candidate with an error and continues.
 func FindFiles(root string, enter func(dir string) bool) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		errStop := errors.New("stop")

@@ -27,8 +27,8 @@ type File struct {
 	Format string
 	Header trajectories.Header
 	// SHA256 is the checksum of the file in hex. Row numbers the attempts of a file
-	// from 1; it is 0 if the file has only one. For the journal of an imported
-	// attempt, both are those of the original file.
+	// from 1; it is 0 if the file is one attempt rather than a list. For the journal
+	// of an imported attempt, both are those of the original file.
 	SHA256 string
 	Row    int
 	// Losses are sentences about information that a journal cannot represent, as in

@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// images returns the embedded images in the content of a message. It adds a loss for parts
-// that are neither text nor an embedded image.
+// images returns the embedded images in the content of a message. It adds losses for parts
+// that are neither text nor an embedded image, and for several text parts.
 func (b *builder) images(content json.RawMessage) []model.Image {
 	var parts []struct {
 		Type string          `json:"type"`

@@ -73,9 +73,9 @@ func readMini(src source, data []byte) (*File, error) {
 	return b.file()
 }
 
-// cutExitMessage removes the last message of a file of release 1, which repeats the
+// cutExitMessage removes the last message of a file of release 1 if it repeats the
 // submission. If an exception ended the attempt, release 1 wrote the text of the exception
-// as the submission; cutExitMessage moves it to e.err.
+// as the submission; cutExitMessage moves that text to e.err.
 func (e *ending) cutExitMessage(turns []turn) []turn {
 	last := len(turns) - 1
 	if e.status == "" || last < 0 || turns[last].Role != model.User || turns[last].Content != e.submission {

@@ -144,10 +144,10 @@ func (m *trajTurn) calls() []model.ToolCall {
 	return calls
 }
 
-// commands returns the commands of a reply: those in its tool calls, or else its recorded
-// actions, or else the command in its text. Recorded actions take precedence over tool
-// calls if the agent parsed them from the calls, since a call with a command may be of a
-// tool that is not a shell.
+// commands returns the commands of a reply: those in its tool calls; if it has no tool
+// calls, its recorded actions; if these are missing, the only command in its text. Recorded
+// actions take precedence over tool calls if the agent parsed the actions from the calls,
+// since a call with a command may be of a tool that is not a shell.
 func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Regexp) ([]string, error) {
 	var commands []string
 	if !extra.replacesCalls() {

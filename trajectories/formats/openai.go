@@ -55,7 +55,7 @@ func (b *builder) messages(list []json.RawMessage) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Code blocks are commands only if there is a user message with the result of one.
+	// Code blocks are commands only if a user message has the result of a command.
 	textCommands := slices.ContainsFunc(t.turns, func(turn turn) bool {
 		return turn.Role == model.User && turn.Result != nil
 	})
@@ -101,8 +101,8 @@ var (
 	}
 )
 
-// addUnreadLosses adds a loss for each field of a message that is not empty and that the
-// package does not read.
+// addUnreadLosses adds a loss for each field of a message that is not empty and that
+// neither the package reads nor Call.Raw contains.
 func (b *builder) addUnreadLosses(raw json.RawMessage, isReply bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {

@@ -116,7 +116,8 @@ func (r *eventReader) read(list []json.RawMessage) error {
 	return nil
 }
 
-// addEvent adds an event of either kind. Only events of the SDK have a kind field.
+// addEvent adds an event of OpenHands or of its SDK. Only events of the SDK have a kind
+// field.
 func (r *eventReader) addEvent(raw json.RawMessage) error {
 	var kind struct {
 		Kind string `json:"kind"`
@@ -209,7 +210,8 @@ func (r *eventReader) addAction(e event) {
 }
 
 // reply returns the reply that contains an action, and the provider's response. added
-// reports whether it is the newest reply; m and resp are then empty.
+// reports whether this reply is the newest one, which was added before; m and resp are
+// then empty.
 func (r *eventReader) reply(e event) (m model.Message, resp response, added bool) {
 	if e.Tool != nil {
 		id := struct {

@@ -37,7 +37,7 @@ func (s source) base() string { return filepath.Base(s.path) }
 // maxName bounds an instance ID made from a file name, in bytes.
 const maxName = 180
 
-// name returns an instance ID made from the file name, without extensions and without
+// name returns an instance ID made from the file name: without extensions, and with _ for
 // characters that are not valid in an instance ID.
 func (s source) name() string {
 	name := s.base()

@@ -14,7 +14,7 @@ var secretName = lazyregexp.New(`(?i)(api_?key|secret|password|passwd|credential
 const removedSecret = "(left out)"
 
 // removeSecrets replaces the strings of settings whose names match secretName, at any
-// depth. It returns the number of replaced strings.
+// depth, except placeholders. It returns the number of replaced strings.
 func removeSecrets(value any) int {
 	n := 0
 	switch v := value.(type) {
@@ -35,8 +35,8 @@ func removeSecrets(value any) int {
 	return n
 }
 
-// isPlaceholder reports whether a string is not a secret: the replacement of a secret, only
-// asterisks, or the name of a variable.
+// isPlaceholder reports whether a string is not a secret: it is the replacement of a secret
+// or has only asterisks, or it starts with $, as a reference to a variable.
 func isPlaceholder(s string) bool {
 	return s == removedSecret || strings.HasPrefix(s, "$") || strings.Trim(s, "*") == ""
 }

@@ -185,7 +185,8 @@ func (r *sweReader) read(history []sweMessage) error {
 }
 
 // addStep adds a step whose reply is not in the history. noHistory is set if the file has
-// no history at all; the step is otherwise a rejected reply.
+// no history at all; otherwise the step is a rejected reply, or SWE-agent made it to submit
+// for the agent.
 func (r *sweReader) addStep(s sweStep, noHistory bool) {
 	r.next++
 	m := model.Message{Role: model.Assistant, Content: s.Response}
@@ -262,8 +263,8 @@ func (m sweMessage) thinking() string {
 	return strings.Join(texts, "\n")
 }
 
-// addReply adds a reply of the history with its step, after the steps before that, whose
-// replies were rejected.
+// addReply adds a reply of the history with its step. It first adds the preceding steps
+// that are not added yet, whose replies were rejected.
 func (r *sweReader) addReply(m sweMessage, msg model.Message) {
 	r.finishStep()
 	r.replied, r.step, r.executed = true, nil, false

@@ -31,13 +31,14 @@ type Row struct {
 	ID      string
 	Status  []string // words about the outcome or the progress; one must contain the query's word
 	Verdict string
-	Cost    *model.Cost // nil if unknown; it then meets no cost condition
+	Cost    *model.Cost // nil if unknown; an unknown cost meets no cost condition
 }
 
 // validConditions lists the conditions that Parse accepts, for error messages.
 const validConditions = "status:WORD, verdict:WORD, cost>N, cost<N, text:WORDS"
 
-// Parse parses a query. Its errors list the valid conditions.
+// Parse parses a query. Its errors about an unknown field or a missing value list the valid
+// conditions.
 func Parse(line string) (Filter, error) {
 	var f Filter
 	words, err := split(line)

@@ -62,7 +62,8 @@ func isTrajectory(data []byte) bool {
 // newScript returns a script with the replies of a recorded attempt, for any instance.
 // For the attempt of a foreign agent, it replaces tool calls by bash calls with the
 // commands that the agent ran, since agents accept different tool calls. It keeps tool
-// calls that caused a format error, so that they cause the error again.
+// calls that caused a format error, so that they cause the error again, and the tool calls
+// of a reply with another number of commands.
 func newScript(name string, records iter.Seq2[trajectories.Record, error], foreign bool) (*scripted.Script, error) {
 	t, err := trajectories.BuildTranscript(records)
 	if err != nil {

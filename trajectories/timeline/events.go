@@ -122,7 +122,7 @@ func singleDecisionText(d trajectories.Decision) string {
 	return text
 }
 
-// addDiff adds notes about the working tree diff to the end.
+// addDiff adds notes about the working tree diff to t.End.
 func (t *Timeline) addDiff(r trajectories.Record, d trajectories.Diff) {
 	t.Diff = &d
 	s := t.end()
@@ -150,7 +150,7 @@ func (t *Timeline) addDiff(r trajectories.Record, d trajectories.Diff) {
 	}
 }
 
-// addOutcome adds the outcome of the attempt to the end.
+// addOutcome adds the outcome of the attempt to t.End.
 func (t *Timeline) addOutcome(r trajectories.Record, o trajectories.Outcome) {
 	t.flushTools(r)
 	t.Outcome, t.call = &o, nil

@@ -128,7 +128,7 @@ func FormatCount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// FormatCost formats a cost in US dollars below 1,000,000 in at most seven columns.
+// FormatCost formats a cost in US dollars below 1,000,000 in at most eight columns.
 func FormatCost(c float64) string {
 	switch {
 	case c < 0.01 && c > 0:

@@ -24,10 +24,11 @@ type Timeline struct {
 	// Steps is empty before the first record. Its first element has everything before
 	// the first reply; each further element is a reply.
 	Steps []*Step
-	// End describes the diff and the outcome. It is nil before the first of them.
+	// End describes the diff, the outcome and an error of Build. It is nil if there is
+	// none of them.
 	End *Step
-	// Usage and Cost are the totals of all calls, including calls whose replies were
-	// abandoned.
+	// Usage and Cost are the totals of the attempt's own calls, without summaries and
+	// subagents. They include calls whose replies were abandoned.
 	Usage model.Usage
 	Cost  model.Cost
 	// Start and Last are the times of the first and the newest record.
@@ -39,17 +40,19 @@ type Timeline struct {
 	tools []*Item // tool requests without an execution so far
 }
 
-// Step is a reply of the model with the results of its commands. The first and the last
-// step are no replies; they have the items before the first reply and about the end.
+// Step is a reply of the model with the results of its commands. The first step and
+// Timeline.End are no replies; they have the items before the first reply and about the
+// end of the attempt.
 type Step struct {
 	Number int    // of the reply, from 1; 0 for other steps
 	Name   string // PromptsStep or EndStep; empty for a reply
-	// Cost and Tokens are the totals of all calls up to this step, including its own.
+	// Cost and Tokens are Timeline.Cost and the prompt and completion tokens of
+	// Timeline.Usage after the call of this step.
 	Cost   model.Cost
 	Tokens int64
 	Time   time.Time
 	// Failed is set if a command failed, if the reply or the patch was rejected, or if
-	// the step has an item of kind Problem.
+	// mini reported a problem other than an empty patch.
 	Failed bool
 	Items  []*Item
 
@@ -79,11 +82,11 @@ type Item struct {
 	Text  string
 	// Execution is the result of a command; nil if there is none yet.
 	Execution *trajectories.Execution
-	// Results are items about a command: its result, its output and its tool requests,
-	// in this order.
+	// Results are items about a command: its result, output, exception, tool requests
+	// and background processes, in this order.
 	Results []*Item
 
-	record     int // record ID of the message or the execution
+	record     int // ID of the record that the item is about
 	reportedBy int // record ID of the message that reports the execution to the model, or 0
 }
 
@@ -118,7 +121,7 @@ func Build(records iter.Seq2[trajectories.Record, error]) (*Timeline, error) {
 	return t, nil
 }
 
-// IsEmpty reports whether Steps has no items.
+// IsEmpty reports whether Steps has neither replies nor items.
 func (t *Timeline) IsEmpty() bool {
 	return len(t.Steps) == 0 || len(t.Steps) == 1 && len(t.Steps[0].Items) == 0
 }
@@ -160,8 +163,8 @@ func (s *Step) Contains(matches func(string) bool) bool {
 	return false
 }
 
-// Add adds the next record. If its data cannot be decoded, Add ignores the record and
-// returns an error.
+// Add adds the next record. If its data cannot be decoded, Add ignores the record and,
+// unless describeEvent describes records of that type, returns an error.
 func (t *Timeline) Add(r trajectories.Record) error {
 	if len(t.Steps) == 0 {
 		t.Steps, t.Start = []*Step{{Name: PromptsStep}}, r.Time
@@ -267,8 +270,8 @@ func (t *Timeline) markReported(r trajectories.Record, cause trajectories.Cause)
 	return false
 }
 
-// describeMessage returns the kind and the label of a message. failed reports whether it
-// rejects a reply.
+// describeMessage returns the kind and the label of a message. failed reports whether the
+// message rejects a reply or a patch.
 func describeMessage(m trajectories.Message) (kind Kind, label string, failed bool) {
 	switch m.Cause {
 	case trajectories.CausePrompt:
@@ -368,8 +371,9 @@ func (t *Timeline) addExecution(r trajectories.Record, x trajectories.Execution)
 	s.Failed = s.Failed || x.ExitCode != 0 || x.TimedOut || x.Exception != ""
 }
 
-// resume removes abandoned items, except for problems. A command of the last reply that
-// remains loses an abandoned execution, since mini runs the command again.
+// resume removes abandoned items, except problems, and notes of the last step that
+// remains. A command of that step loses an abandoned execution, since mini runs the
+// command again.
 func (t *Timeline) resume(r trajectories.Record) {
 	t.call, t.End, t.Diff, t.Outcome = nil, nil, nil, nil
 	t.flushTools(r)

@@ -8,7 +8,7 @@ import (
 
 // parsedArguments are the options and operands of a program.
 type parsedArguments struct {
-	flags    map[string]bool
+	flags    map[string]bool    // names of the given options, without dashes
 	values   map[string][]value // values of the options that take a value
 	operands []value
 	// hasUnknown is set if an argument that is known only at run time may be an
@@ -95,7 +95,8 @@ func (a *argumentParser) takesValue(name string) bool {
 	return isFile || slices.Contains(a.spec.valueOptions, name)
 }
 
-// addOption records the value of an option.
+// addOption records the value of an option, and its path if the value is or may
+// be one.
 func (a *argumentParser) addOption(name string, v value) {
 	a.values[name] = append(a.values[name], v)
 	if mode, isFile := a.spec.files[name]; isFile {
@@ -129,7 +130,8 @@ func (a *argumentParser) parseShortOptions(v value, next []value) int {
 	return 0
 }
 
-// addOperandPaths adds the operands that are or may be paths.
+// addOperandPaths adds the operands that are or may be paths. A URL among the
+// others makes Network at least Maybe.
 func (a *argumentParser) addOperandPaths() {
 	spec, rest := a.spec, a.operands
 	if spec.noPaths {

@@ -217,7 +217,8 @@ func (r *analyzer) unwrap(p *Part, args []value, s *scope, c *cmdContext) bool {
 	return ok && r.unwrapWrapper(name, options, p, args, s, c)
 }
 
-// unwrapWrapper analyzes the program that follows the options of a wrapper.
+// unwrapWrapper analyzes the program that follows the options of a wrapper. Its
+// result is that of unwrap.
 func (r *analyzer) unwrapWrapper(name, options string, p *Part, args []value, s *scope, c *cmdContext) bool {
 	w := wrapperOptions{analyzer: r, part: p, scope: s, xargsInput: c.stdin}
 	rest := r.skipOptions(args, options, func(option string, v value) { w.add(name, option, v) })
@@ -339,7 +340,8 @@ func (r *analyzer) walkWithArgument(words []value, mark string, argument value, 
 // skipOptions calls each for every option before the first operand, and returns
 // the arguments from that operand on. withValue lists the options that take a
 // value; one-letter names are short options. skipOptions returns nil if an
-// argument before the first operand is known only at run time.
+// argument that is not an option's value is known only at run time. This applies
+// to the first operand, too, unless it follows "--".
 func (r *analyzer) skipOptions(args []value, withValue string, each func(name string, v value)) []value {
 	options := strings.Fields(withValue)
 	for i := 0; i < len(args); i++ {
@@ -438,8 +440,8 @@ func isInputPath(name string) bool {
 	return open || name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/")
 }
 
-// walkSource handles source. It returns true if the script is not in a regular
-// file, so that its content is unknown.
+// walkSource handles source. If the script's file is known only at run time or
+// is an open file descriptor, it adds an undecided part and returns true.
 func (r *analyzer) walkSource(p *Part, args []value, c *cmdContext) bool {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]

@@ -74,14 +74,14 @@ func printsFileNames(name string, a parsedArguments, c *cmdContext) bool {
 	return name != "ls" || a.hasFlag("l") == No
 }
 
-// matchesEverything reports whether a word is a glob that matches all files of
-// a directory: it has only wildcards.
+// matchesEverything reports whether the last element of a glob has only
+// wildcards and dots, so that it may match all files of a directory.
 func matchesEverything(v value) bool { return v.glob && wildcardsOnly().MatchString(path.Base(v.text)) }
 
 var wildcardsOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`) })
 
-// killsEverything reports whether the arguments of kill are all processes or
-// PID 1.
+// killsEverything reports whether the arguments of kill include all processes
+// (-1) or PID 1.
 func killsEverything(args []value) Tristate {
 	answer := No
 	for i, v := range args {

@@ -18,7 +18,8 @@ var gitNetworkCommands = []string{
 // gitExecCommands are the git subcommands that run their arguments.
 var gitExecCommands = []string{"bisect run", "submodule foreach", "filter-branch"}
 
-// gitExecKeys matches git settings whose values git runs.
+// gitExecKeys matches git settings whose values git runs, or which include other
+// settings.
 var gitExecKeys = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(include(if\..*)?\.path$` +
 		`|core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|hookspath)|pager\..*|sequence\.editor` +

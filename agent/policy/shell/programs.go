@@ -10,7 +10,7 @@ import (
 // program describes the options and effects of a program, from programs.txt.
 type program struct {
 	operands        Mode // how it accesses its operands; "" means Uses
-	noPaths         bool
+	noPaths         bool // no operand is a path
 	lastWritten     bool // it writes to the last of several operands
 	skipFirst       bool // the first operand is not a path, unless an option in skipUnless is given
 	skipUnless      []string
@@ -20,14 +20,14 @@ type program struct {
 	network         Tristate
 	system          Tristate
 	sudo            Tristate
-	networkCommands []string
+	networkCommands []string // subcommands that use the network
 	runsAlways      bool     // it runs code that is not analyzed
 	runsWith        []string // options with which it runs such code
 	deletesWith     []string // options with which it deletes files that are not named one by one
 	inPlaceWith     []string // options with which it writes to the files that it reads
 	runsOperands    bool     // it may run operands that begin with a program name
 	listsFiles      bool     // it prints only file names if its input is file names
-	scriptLanguage  string
+	scriptLanguage  string   // language of the script in its arguments; see scriptMayRun
 }
 
 //go:embed programs.txt
@@ -106,7 +106,9 @@ func readProgram(attributes []string) program {
 }
 
 // tableName returns the name in programs.txt for a program: python for
-// python3.11, and sed for gsed (GNU sed on other systems).
+// python3.11, mkfs for mkfs.ext4, and sed for gsed (GNU sed on other systems).
+// For a program that is not in the file, it returns the base name without a
+// version.
 func tableName(name string) string {
 	name = path.Base(name)
 	if _, ok := programs()[name]; ok {

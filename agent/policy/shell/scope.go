@@ -23,8 +23,8 @@ func (s *scope) clone() *scope {
 }
 
 // merge adds the directories before and seen to those that a command may run
-// in, because a cd may fail or not run. The directories become unknown if one
-// of them is.
+// in, because a cd may fail or not run. If seen is empty, it does nothing. The
+// directories become unknown if one of them is, or if they exceed maxDirs.
 func (s *scope) merge(before, seen []string) {
 	if len(seen) == 0 {
 		return
@@ -148,7 +148,8 @@ func (r *analyzer) constantText(w *syntax.Word) string {
 	return ""
 }
 
-// recordAssignment stores the value of a variable, unless it is unpredictable.
+// recordAssignment stores the value of a variable. If the value is unpredictable,
+// it removes the stored one.
 func (r *analyzer) recordAssignment(a *syntax.Assign, s *scope) {
 	if a.Name == nil || a.Naked || a.Append || a.Index != nil || a.Array != nil {
 		return

@@ -34,7 +34,8 @@ func (r *analyzer) scriptMayRun(language string, a parsedArguments, args []value
 }
 
 // inlineScripts returns the scripts in the arguments of sed or awk: the values
-// of script options, or the first operand if there is no script option.
+// of options such as -e, or the first operand if there is neither such an option
+// nor a script file (-f).
 func (a parsedArguments) inlineScripts() []value {
 	var all []value
 	hasScriptOption := false

@@ -68,14 +68,16 @@ const (
 
 // Path is a file or directory that a part names.
 type Path struct {
-	// Text is the path after expansion, absolute if that is known; otherwise it
-	// is the source text.
+	// Text is the path after expansion, made absolute if the working directory
+	// is known. If the path is known only at run time, Text is the source text.
+	// Text is clipped to maxShown characters.
 	Text     string   `json:"path"`
 	Mode     Mode     `json:"mode"`
 	Location Location `json:"where"`
 }
 
-// Word is an argument. If it is not Known, Text is its source text.
+// Word is an argument, clipped to maxShown characters. If the argument is not
+// Known, Text is its source text, or a glob pattern for its values.
 type Word struct {
 	Text  string `json:"text"`
 	Known bool   `json:"known"`
@@ -83,22 +85,26 @@ type Word struct {
 
 // Part is one simple command, at any nesting depth of the text.
 type Part struct {
-	// Program is the base name of the program. If it is not Known, it is the
-	// source text. It is empty for a redirection without a program.
-	Program string   `json:"program"`
-	Known   bool     `json:"known"`
-	Args    []Word   `json:"arguments,omitempty"`
-	Via     []string `json:"via,omitempty"` // the programs that run this one, outermost first
-	Paths   []Path   `json:"paths,omitempty"`
-	// PipesInto are the programs that read the part's output through a pipe.
+	// Program is the base name of the program. If the program is not Known,
+	// Program is the source text. For a redirection without a program, Program
+	// is empty.
+	Program string `json:"program"`
+	Known   bool   `json:"known"`
+	Args    []Word `json:"arguments,omitempty"`
+	// Via are the programs, or variables such as PAGER=, that run this program,
+	// outermost first.
+	Via   []string `json:"via,omitempty"`
+	Paths []Path   `json:"paths,omitempty"`
+	// PipesInto are the programs that read the part's output through a pipe,
+	// directly or after other programs of the pipeline.
 	PipesInto []string `json:"pipes_into,omitempty"`
 
 	Network         Tristate `json:"network"`
 	Sudo            Tristate `json:"sudo"`             // it runs as another user
 	RecursiveDelete Tristate `json:"recursive_delete"` // it deletes files that are not named one by one
 	System          Tristate `json:"system"`           // it changes the machine: services, disks, users, other programs' processes
-	// UndecidedReason says why it is unknown what this part runs; empty if it is
-	// known.
+	// UndecidedReason says why it is unknown what this part runs; empty if that
+	// is known.
 	UndecidedReason string `json:"undecided,omitempty"`
 	// Start is the offset in bytes, in the analyzed text, of the command that
 	// this part belongs to. Parts of a nested script have the offset of the
@@ -119,7 +125,7 @@ func (p *Part) IsCalledByPath() bool { return p.byPath }
 // name is unknown.
 func (p *Part) PipesIntoUnknownProgram() bool { return p.pipesUnknown }
 
-// Command returns the part on one line, with arguments expanded where known.
+// Command returns Via, Program and Args, joined by spaces.
 func (p *Part) Command() string {
 	words := append([]string(nil), p.Via...)
 	if p.Program != "" {
@@ -134,7 +140,7 @@ func (p *Part) Command() string {
 // Workspace describes where a command would run.
 type Workspace struct {
 	// Dir is the absolute path of the workspace, where commands start. If it is
-	// empty, the location of all paths is Unknown.
+	// empty, the location of all paths except harmless devices is Unknown.
 	Dir string
 	// Home is the home directory of the user who runs commands; empty means
 	// unknown.
@@ -147,8 +153,8 @@ type Workspace struct {
 	Resolve func(path string) (resolved string, ok bool)
 }
 
-// Bounds of the analysis. Beyond them, commands are Undecided and paths have an
-// Unknown location.
+// Bounds of the analysis. Beyond them, parts have an UndecidedReason and paths
+// have an Unknown location.
 const (
 	// MaxText is the longest command that is analyzed, in bytes.
 	MaxText = 256 << 10
@@ -159,8 +165,8 @@ const (
 	maxDepth   = 100
 	maxParts   = 5_000
 	maxPipe    = 100
-	// maxShellDepth bounds shells within shells, maxScripts the bytes of all
-	// scripts.
+	// maxShellDepth bounds shells within shells. maxScripts bounds the bytes of
+	// the scripts that are analyzed before the last one.
 	maxShellDepth = 8
 	maxScripts    = 1 << 20
 	// maxFields bounds the words that braces expand to, maxWords the words of

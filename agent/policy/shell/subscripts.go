@@ -53,7 +53,8 @@ func hasHiddenCommand(f *syntax.File) bool {
 	return found
 }
 
-// literalText returns the literal text of a word, without expansions.
+// literalText returns the literal text of a word, without expansions and, outside
+// single quotes, without backslashes.
 func literalText(parts []syntax.WordPart) string {
 	var b strings.Builder
 	for _, p := range parts {

@@ -16,7 +16,7 @@ type analyzer struct {
 	workspace Workspace
 	text      string // source of the script
 	parts     []Part
-	truncated bool // parts has maxParts elements
+	truncated bool // there are more than maxParts parts, and the last element of parts says so
 	// The results of surveyVariables: how often each variable is set, which
 	// variables have unpredictable values, and whether all have.
 	assignCounts map[string]int
@@ -56,8 +56,8 @@ type cmdContext struct {
 	via        []string // see Part.Via
 	shellDepth int      // number of shells around the command
 	stdin      stdinKind
-	input      string // if stdin is stdinScript
-	concurrent bool   // in a pipeline or in the background
+	input      string // the text on standard input if stdin is stdinScript
+	concurrent bool   // in a pipeline, in a substitution or in the background
 }
 
 func (c *cmdContext) withWrapper(program string) *cmdContext {
@@ -129,7 +129,8 @@ func (r *analyzer) walkScript(text string, s *scope, c *cmdContext) {
 	r.parts, r.truncated = inner.parts, inner.truncated
 }
 
-// addPart appends a part, up to maxParts.
+// addPart appends a part. It replaces the parts beyond maxParts by one undecided
+// part.
 func (r *analyzer) addPart(p Part) {
 	if len(r.parts) >= maxParts {
 		if !r.truncated {
@@ -284,8 +285,8 @@ func (r *analyzer) walkFor(cmd *syntax.ForClause, s *scope, c *cmdContext) {
 	})
 }
 
-// setLoopVariable sets the value of a loop variable if all of its values are
-// names within the workspace.
+// setLoopVariable sets the value of a loop variable if it has a single literal
+// value, or if all of its values are names within the workspace.
 func (r *analyzer) setLoopVariable(items *syntax.WordIter, s *scope) {
 	delete(s.vars, items.Name.Value)
 	if !items.InPos.IsValid() || r.volatile[items.Name.Value] {

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walkRedirects returns the files that redirections open and whether they use
-// the network. It sets the standard input of c.
+// walkRedirects returns the files that redirections open and whether the
+// redirections use the network. It sets the standard input of c.
 func (r *analyzer) walkRedirects(all []*syntax.Redirect, s *scope, c *cmdContext) (paths []Path, network Tristate) {
 	for _, rd := range all {
 		for _, w := range []*syntax.Word{rd.Word, rd.Hdoc} {
@@ -57,8 +57,8 @@ func (r *analyzer) walkRedirects(all []*syntax.Redirect, s *scope, c *cmdContext
 	return paths, network
 }
 
-// isDescriptor reports whether the target of a redirection is a file
-// descriptor, not a file.
+// isDescriptor reports whether the target of a redirection is a file descriptor
+// or "-" (close), not a file.
 func isDescriptor(target string) bool {
 	return target == "-" || strings.Trim(strings.TrimSuffix(target, "-"), "0123456789") == "" && target != ""
 }

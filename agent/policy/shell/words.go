@@ -174,7 +174,8 @@ func (r *analyzer) expandLiteral(text string, s *scope, quoted, first bool) valu
 }
 
 // expandParameter returns the value of a variable if the script sets it exactly
-// once.
+// once, or if it is HOME or PWD and known. For numbers, such as $? or ${#x}, it
+// returns a placeholder.
 func (r *analyzer) expandParameter(p *syntax.ParamExp, s *scope, quoted bool) value {
 	if p.Param == nil || p.Excl || p.NestedParam != nil || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 || p.Exp != nil || len(p.Modifiers) > 0 {
 		return value{kind: unknown}

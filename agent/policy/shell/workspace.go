@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// normalized returns w with clean, absolute paths.
+// normalized returns w with Dir and ExtraDirs clean, and "~" expanded in
+// ExtraDirs. It removes directories that are not absolute.
 func (w Workspace) normalized() Workspace {
 	dirs := make([]string, 0, len(w.ExtraDirs))
 	for _, dir := range w.ExtraDirs {

@@ -3,9 +3,9 @@
 //
 // The program receives the call as a JSON object on standard input, with the
 // keys name, args, input, dir and instance. Its standard output is the
-// response. Its standard error is recorded; the model sees its end only if the
-// program fails. At the timeout the program is killed with all processes that
-// it started.
+// response. The end of its standard error is recorded; the model sees the last
+// part of that only if the program fails. At the timeout the program is killed
+// with all processes that it started.
 //
 //	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: environ})
 //

@@ -106,8 +106,9 @@ func decodeJSON(text string) (any, error) {
 }
 
 // parseValue converts the value of a flag. It returns the text itself if the
-// schema allows a string, else the decoded JSON. It does not check the type,
-// which validate does.
+// schema allows a string or lists the text in enum, else the decoded JSON. Text
+// that is not JSON is an error if the schema has a type, else parseValue returns
+// the text. The type of the value is checked by validate.
 func parseValue(s *jsonschema.Schema, key, text string) (any, error) {
 	if hasType(s, "string") || slices.Contains(s.Enum, any(text)) {
 		return text, nil

@@ -15,5 +15,5 @@
 //	defer s.Close()
 //	list := mcp.Tools(isTaken, s)
 //
-// Only the command line imports this package.
+// Only package runner/setup imports this package.
 package mcp

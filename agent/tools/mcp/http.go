@@ -33,7 +33,10 @@ func (s *Server) openHTTP(ctx context.Context) (*session, error) {
 // within the host and scheme of base.
 func sameHostOnly(base *url.URL) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
-		if req.URL.Host != base.Host || req.URL.Scheme != base.Scheme || len(via) > 3 {
+		if len(via) > 3 {
+			return errors.New("refuse redirect: more than 3 redirects")
+		}
+		if req.URL.Host != base.Host || req.URL.Scheme != base.Scheme {
 			return fmt.Errorf("refuse redirect to %.80s: the host or scheme differs", req.URL.Host)
 		}
 		return nil
@@ -61,7 +64,7 @@ func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// limitedBody is a response body that fails when it is too long.
+// limitedBody is a response body whose Read fails after remaining bytes.
 type limitedBody struct {
 	io.ReadCloser
 	remaining int64

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,7 +80,10 @@ func (s *Server) encodeDetails(d Details) any {
 
 // redact replaces the secrets in a text, also in their JSON encoding.
 func (s *Server) redact(text string) string {
-	for _, secret := range append([]string{s.config.Token}, s.config.Secrets...) {
+	// One secret may contain another: replace the longest first.
+	secrets := append([]string{s.config.Token}, s.config.Secrets...)
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
 		if secret == "" {
 			continue
 		}
@@ -91,8 +95,8 @@ func (s *Server) redact(text string) string {
 	return text
 }
 
-// sanitize removes secrets and invalid UTF-8 from a text of the server, and
-// bounds it.
+// sanitize replaces secrets and invalid UTF-8 in a text of the server, and clips
+// the text to maxText bytes.
 func (s *Server) sanitize(text string) string {
 	return tools.Clip(s.redact(strings.ToValidUTF8(text, "\uFFFD")), maxText)
 }

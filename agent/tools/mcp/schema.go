@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Bounds of a usage: maxShown for the keys, maxWords for the values of an
-// enumeration.
+// Bounds of a usage and a help text: maxShown for the keys, maxWords for the
+// values of an enumeration.
 const (
 	maxShown = 24
 	maxWords = 8
@@ -71,8 +71,8 @@ func schemaTypes(s *jsonschema.Schema) []string {
 
 func hasType(s *jsonschema.Schema, kind string) bool { return slices.Contains(schemaTypes(s), kind) }
 
-// isFlag reports whether a property can be given as a flag: its value is
-// neither a list nor an object.
+// isFlag reports whether a property can be given as a flag: its value is neither
+// a list nor an object, and its name is valid for a flag.
 func (s argumentSchema) isFlag(key string) bool {
 	p, ok := s.Properties[key]
 	return ok && !hasType(p, "array") && !hasType(p, "object") && key != "" && len(key) <= 64 &&
@@ -144,7 +144,8 @@ func valuePlaceholder(s *jsonschema.Schema, key string) string {
 	return strings.ToUpper(key)
 }
 
-// help returns a tool's description, followed by a line for each argument.
+// help returns a tool's description, followed by a line for each argument, up to
+// maxShown.
 func (s argumentSchema) help(description string) string {
 	var b strings.Builder
 	for line := range strings.Lines(description) {

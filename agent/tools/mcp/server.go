@@ -34,7 +34,8 @@ type Config struct {
 	Version string
 }
 
-// Bounds of a server's list of tools.
+// Bounds of a server's list of tools: maxTools for the tools to offer, maxPages
+// for the pages of the list.
 const (
 	maxTools = 500
 	maxPages = 100
@@ -45,11 +46,11 @@ const connectTimeout = 30 * time.Second
 
 // Info describes a server. Its texts are bounded and have no line breaks.
 type Info struct {
-	Name     string   `json:"name"` // the user's name for the server
-	Server   string   `json:"server,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Protocol string   `json:"protocol,omitempty"`
-	Tools    []string `json:"tools"` // the server's names
+	Name     string   `json:"name"`               // the user's name for the server
+	Server   string   `json:"server,omitempty"`   // the server's name for itself
+	Version  string   `json:"version,omitempty"`  // of the server
+	Protocol string   `json:"protocol,omitempty"` // version of the protocol in use
+	Tools    []string `json:"tools"`              // the server's names
 }
 
 // Server is a connected MCP server. It is safe for concurrent use.
@@ -96,7 +97,8 @@ func contextError(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// listTools requests the list of tools, page by page.
+// listTools requests the list of tools, page by page, and sets s.offered and
+// s.info.
 func (s *Server) listTools(ctx context.Context, sess *session) error {
 	params := &sdk.ListToolsParams{}
 	for range maxPages {

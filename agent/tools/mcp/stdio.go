@@ -80,8 +80,8 @@ func (p *serverProcess) lastStderr() string {
 	return strings.TrimSpace(text)
 }
 
-// stop closes the program's input, and kills the processes that have not exited
-// after exitTimeout.
+// stop closes the program's input and waits for the program to exit, at most
+// exitTimeout. Then it kills all processes that are left.
 func (p *serverProcess) stop() {
 	p.stdin.Close() //nolint:errcheck // asks the program to exit
 	timer := time.NewTimer(exitTimeout)

@@ -63,7 +63,7 @@ func GroupByCategory(all []Note) [][]Note {
 }
 
 // FilterByCategory returns the notes of a category, ignoring case; all notes if
-// name is empty. The error for an invalid name is ErrInvalid.
+// name is empty. The error for an invalid name is an ErrInvalid.
 func FilterByCategory(all []Note, name string) ([]Note, error) {
 	if name == "" {
 		return all, nil

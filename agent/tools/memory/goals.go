@@ -51,8 +51,8 @@ type goalChange struct {
 }
 
 // Goals is the tool goal. Each attempt has its own list, and a resumed attempt
-// restores its list. The tail template receives it as the variable "goals", a
-// list of items with id, text and state.
+// restores its list. The tail template receives the list as the variable
+// "goals", whose items have id, text and state.
 type Goals struct {
 	mu    sync.Mutex
 	lists map[*agent.Attempt]*goalList
@@ -197,8 +197,9 @@ func (l *goalList) String() string {
 	return b.String()
 }
 
-// restore rebuilds the list from recorded calls. Records are untrusted: it
-// skips changes that no call can have made.
+// restore rebuilds the list from recorded calls. Records are untrusted: restore
+// skips changes that no call can have made, and the goals after a missing or
+// invalid one.
 func (l *goalList) restore(calls []trajectories.ToolCall) {
 	newest := map[int]goalChange{}
 	for _, c := range calls {
@@ -221,7 +222,7 @@ func (l *goalList) restore(calls []trajectories.ToolCall) {
 	}
 }
 
-// oneLine sanitizes a text and joins its lines.
+// oneLine sanitizes a text and joins its words by single spaces.
 func oneLine(s string) string {
 	return sanitize(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "))
 }

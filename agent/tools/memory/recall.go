@@ -23,7 +23,7 @@ const (
 	matchContext    = 160      // bytes on each side of a match
 )
 
-// defaultLines is the number of lines of a page without --limit.
+// defaultLines is the maximum number of lines of a page without --limit.
 const defaultLines = 400
 
 // RecallTool is the tool recall. It shows earlier steps of the attempt,
@@ -63,7 +63,7 @@ func (RecallTool) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 type recallDetails struct {
 	Step  int   `json:"step,omitempty"`
 	Lines int   `json:"lines,omitempty"` // of the whole step
-	Found []int `json:"found,omitempty"`
+	Found []int `json:"found,omitempty"` // numbers of the steps that --search found
 }
 
 // showStep returns an excerpt of a step or, with flags, a page of its lines.
@@ -146,7 +146,7 @@ func search(query string, steps []agent.Step) (tools.Result, error) {
 }
 
 // matchingLines returns the lines that contain query, ignoring case. A line is
-// cut to matchContext bytes before and after the match.
+// cut to matchContext bytes before and after the first match.
 func matchingLines(lines []string, query string) []string {
 	query = strings.ToLower(query)
 	var matches []string

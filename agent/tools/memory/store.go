@@ -30,7 +30,7 @@ type Store struct {
 }
 
 // NewStore returns a store that keeps its notes in the file path. Add creates
-// the file and its directory.
+// the file; Add, Remove and Clear create its directory.
 func NewStore(path string) *Store { return &Store{path: path} }
 
 // Path returns the path of the file.

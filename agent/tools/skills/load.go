@@ -30,7 +30,7 @@ type Source struct {
 	// Optional says that the directory need not exist.
 	Optional bool
 
-	dir string
+	dir string // the directory of a DirSource
 }
 
 // DirSource returns a Source for a directory on this machine. Symbolic links
@@ -68,7 +68,7 @@ func Load(sources ...Source) *Set {
 type loader struct {
 	set      *Set
 	sourceOf map[string]string // source of each loaded skill, by the skill's name
-	dir      string            // the current directory
+	dir      string            // of the source or skill that is being loaded
 }
 
 func (l *loader) addProblem(p Problem) {
@@ -213,8 +213,8 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, fs.FileInfo, error
 	return data, info, err
 }
 
-// readFiles returns the files of a skill other than SKILL.md, and the problems
-// with them.
+// readFiles returns the files of a skill except SKILL.md, hidden files and
+// __pycache__, and the problems with the files.
 func readFiles(files fs.FS) (found []File, problems []Problem) {
 	remaining := int64(MaxBytes)
 	addProblem := func(file, text string) { problems = append(problems, Problem{File: file, Text: text}) }

@@ -14,8 +14,8 @@ type Permissions struct {
 	// empty.
 	Unrestricted bool
 	// Bash says that shell commands are allowed. If Patterns is not empty, only
-	// commands that begin with one of the patterns are, such as "git add:*" or
-	// "git *".
+	// commands that match one of the patterns, such as "git add:*" or "git *",
+	// are allowed.
 	Bash     bool
 	Patterns []string
 	// Tools are the allowed tools of mini-tool, sorted; some may not exist in a

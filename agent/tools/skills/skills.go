@@ -50,7 +50,8 @@ type Config struct {
 // All is the name in Config.Use that stands for every skill.
 const All = "*"
 
-// Bounds of what is loaded. Exceeding one is a Problem.
+// Bounds of what is loaded. Exceeding one is a Problem; for MaxSelectedBytes it is
+// an error of Select.
 const (
 	// MaxText bounds SKILL.md and MaxFrontMatter its front matter, in bytes.
 	MaxText        = 64 << 10
@@ -62,8 +63,8 @@ const (
 	// MaxSkills bounds the skills of a Source.
 	MaxSkills = 200
 	// MaxFiles, MaxBytes, MaxDepth and MaxPath bound the files of a skill other
-	// than SKILL.md: their number, their total size in bytes, their depth, and
-	// the length of their paths in bytes.
+	// than SKILL.md: their number, their total size in bytes, the nesting depth
+	// of their directories, and the length of their paths in bytes.
 	MaxFiles = 200
 	MaxBytes = 8 << 20
 	MaxDepth = 8
@@ -79,12 +80,13 @@ type Skill struct {
 	Description string `json:"description"` // one line
 	Version     string `json:"version,omitempty"`
 	// AllowedTools is the list in SKILL.md. Nil means that all tools are
-	// allowed; an empty list allows none. See Permissions.
+	// allowed; an empty list allows only the tool "skill". See Permissions.
 	AllowedTools  []string          `json:"allowed_tools,omitzero"`
 	License       string            `json:"license,omitempty"`
 	Compatibility string            `json:"compatibility,omitempty"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
-	// Source is the name of the Source, and Path the skill's directory in it.
+	// Source is the name of the Source. Path is the path of the skill's
+	// directory, beginning with that name.
 	Source string `json:"source"`
 	Path   string `json:"path"`
 	// Files are the files other than SKILL.md, sorted by path.
@@ -92,7 +94,7 @@ type Skill struct {
 	// Text is the text after the front matter.
 	Text string `json:"-"`
 
-	sum []byte // of SKILL.md
+	sum []byte // SHA-256 of SKILL.md
 }
 
 // File is a file of a skill. Files in scripts/, and files that are executable
@@ -159,8 +161,8 @@ func (p Problem) String() string {
 	return at + ": " + p.Text
 }
 
-// Dir returns the directory of the affected skill; its path begins with the
-// Source's name.
+// Dir returns the directory of the affected skill or, if Skill is empty, of the
+// Source. Its path begins with the Source's name.
 func (p Problem) Dir() string { return p.folder }
 
 // Find returns the skill with the given name.
@@ -177,7 +179,8 @@ type NotFoundError struct {
 	Name string
 	// Nearest is the most similar name; empty if none is similar.
 	Nearest string
-	// Problem is the error in the skill of this name, if there is one.
+	// Problem is the first error, else the first warning, about the skill's
+	// directory of this name; nil if there is none.
 	Problem *Problem
 }
 

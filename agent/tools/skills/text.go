@@ -63,5 +63,6 @@ func findUnsafe(text string) (line int, char rune, found bool) {
 	return 0, 0, false
 }
 
-// oneLine replaces all white space by single spaces.
+// oneLine removes white space at both ends of text and replaces all other white
+// space by single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -29,9 +29,10 @@ const DefaultDir = "/tmp/mini-skills"
 // Options configure a Tool.
 type Options struct {
 	// Dir creates the directory for the files of skills and returns its
-	// absolute path in the sandbox. If a skill has files, Dir is called once,
-	// after the sandbox has started. Nil means DefaultDir. On the host it
-	// should return a new directory per attempt, which the caller removes.
+	// absolute path in the sandbox. If a skill has files, Dir is called after
+	// the sandbox has started, and not again once the files are copied. Nil
+	// means DefaultDir. On the host, Dir should return a new directory per
+	// attempt, which the creator of the Tool removes.
 	Dir func() (string, error)
 }
 
@@ -97,7 +98,7 @@ type CallDetails struct {
 	Skill   string `json:"skill"`
 	Version string `json:"version,omitempty"`
 	Source  string `json:"source"`
-	Dir     string `json:"dir,omitempty"`
+	Dir     string `json:"dir,omitempty"` // directory of the skill's files in the sandbox
 }
 
 // Call implements tools.Tool.

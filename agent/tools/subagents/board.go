@@ -143,9 +143,11 @@ func (b *board) set(key, value string, by int) (change, error) {
 	return change{Key: key, Value: value, By: by, Replaced: replaced, Before: old}, nil
 }
 
-// takeChanges returns the changes that children made since the last call: the
-// latest change of each key, up to maxRecorded bytes. The attempt records them
-// with the call that ran the children. In a child it returns nothing.
+// takeChanges returns the changes that children made since takeChanges was last
+// called: the latest change of each key, in the order of the keys, up to
+// maxRecorded bytes of values. The attempt records these changes with the call
+// that ran the children; further ones are not recorded. In a child, takeChanges
+// returns nothing.
 func (b *board) takeChanges(ctx context.Context) []change {
 	if positionFrom(ctx).depth > 0 {
 		return nil

@@ -30,7 +30,7 @@ type childTask struct {
 // childReport is the result of a child.
 type childReport struct {
 	child trajectories.ChildResult // Child is 0 if no child was created
-	text  string                   // the report, or the last reply if there is an error
+	text  string                   // the report, or the child's last text if there is an error
 }
 
 // runChild runs a task in a new child and returns the child's report. The error
@@ -136,7 +136,7 @@ type restrictor interface {
 
 // childTools returns the tools of a child: its parent's, without those that the
 // skill or the definition excludes. At the maximum depth, delegate and chain
-// are excluded.
+// are excluded. If the parent's tools are no restrictor, the child has none.
 func (p *Pool) childTools(all agent.ToolServer, s childSession) agent.ToolServer {
 	registry, ok := all.(restrictor)
 	if !ok {

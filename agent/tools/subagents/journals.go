@@ -15,10 +15,10 @@ import (
 )
 
 // JournalDir holds the journals of children next to that of their parent:
-// Name/1/journal.jsonl and so on.
+// Subdir/1/journal.jsonl and so on.
 type JournalDir struct {
-	// Dir is the directory of the parent's journal, and ParentJournal its file name.
-	// Name is the subdirectory for the children.
+	// Dir is the directory of the parent's journal, and ParentJournal the file
+	// name of that journal. Subdir is the subdirectory for the children.
 	Dir, ParentJournal, Subdir string
 	// Header has the fields that are the same for all children.
 	Header trajectories.Header
@@ -77,15 +77,15 @@ func (d JournalDir) Create(h trajectories.Header) (*Journal, error) {
 	}
 }
 
-// baseHeader returns d.Header with the parent of h.
+// baseHeader returns d.Header with the parent of h and without an origin.
 func (d JournalDir) baseHeader(h trajectories.Header) trajectories.Header {
 	header := d.Header
 	header.Parent, header.Origin = h.Parent, nil
 	return header
 }
 
-// withNumber returns a header with the child's number and the path of the parent's
-// journal.
+// withNumber returns h with the current format, the child's number n and the path
+// of the parent's journal.
 func withNumber(h trajectories.Header, n int, journal string) trajectories.Header {
 	p := *h.Parent
 	p.Child, p.Journal = n, journal
@@ -96,12 +96,12 @@ func withNumber(h trajectories.Header, n int, journal string) trajectories.Heade
 // Journal is the journal of a child.
 type Journal struct {
 	*trajectories.Journal
-	path, name string
-	child      int // number of the child, from 1
+	path, name string // of the file; name is relative to JournalDir.Dir
+	child      int    // number of the child, from 1
 }
 
-// Finish closes the journal and returns its path, relative to the parent's
-// directory, and its SHA-256 digest.
+// Finish closes the journal and returns its path, relative to the directory of
+// the parent's journal, and its SHA-256 digest.
 func (j *Journal) Finish() (path, digest string, err error) {
 	if err := j.Close(); err != nil {
 		return "", "", err

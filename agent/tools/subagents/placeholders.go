@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
-// maxReports bounds the bytes that earlier reports add to the task of a step,
-// and to its passed texts together.
+// maxReports is how many bytes a task may have beyond maxTask once earlier reports
+// are inserted, and the passed texts together beyond maxPassed.
 const maxReports = 2 * maxReport
 
 var placeholderPattern = lazyregexp.New(`^\s*\.([A-Za-z0-9_.-]+)\s*$`)
@@ -46,7 +46,8 @@ func fillReports(text string, reports map[string]string, limit int) (string, err
 	}
 }
 
-// fillTemplates inserts the earlier reports into the task and its passed texts.
+// fillTemplates inserts the earlier reports into the task and into its passed
+// texts that are not files.
 func (t *childTask) fillTemplates(reports map[string]string) (err error) {
 	if t.text, err = fillReports(t.text, reports, maxTask+maxReports); err != nil {
 		return fmt.Errorf("the task: %w", err)

@@ -11,7 +11,7 @@ import (
 // same tools.
 type position struct {
 	child int // 0 is the attempt itself
-	depth int
+	depth int // 0 in the attempt itself
 }
 
 type positionKey struct{}

@@ -58,7 +58,7 @@ type serialApprover struct {
 
 // Decide implements agent.Approver. A request of a nested child passes through
 // several serialApprovers; only the first one takes the lock, and it sets
-// Child.
+// FromChild.
 func (a serialApprover) Decide(ctx context.Context, request agent.ApprovalRequest) (agent.Decision, error) {
 	if !request.FromChild {
 		a.pool.counters.approvalMu.Lock()

@@ -15,8 +15,8 @@ import (
 const maxCandidates = 64
 
 // findReport returns the first part of a report that is JSON and satisfies the
-// schema. If there is none, the error says what is wrong with the first part
-// that is JSON.
+// schema, in compact form. If there is none, the error says what is wrong with
+// the first part that is JSON, or that no part is.
 func (s *schema) findReport(report string) (string, error) {
 	if len(report) > maxReport {
 		return "", fmt.Errorf("it has more than %d bytes", maxReport)
@@ -44,7 +44,8 @@ func (s *schema) findReport(report string) (string, error) {
 }
 
 // jsonCandidates returns the parts of a report that may be JSON: the whole
-// report, and each object and array in it.
+// report, and each outermost object and array in it, from at most maxCandidates
+// places.
 func jsonCandidates(report string) []string {
 	all := []string{report}
 	for at, tries := 0, 0; at < len(report) && tries < maxCandidates; tries++ {

@@ -4,8 +4,9 @@
 //
 // The tools delegate, chain and board of an attempt share a Pool, which limits
 // the number of children and holds the board. A child's commands run within the
-// command that created it. Its model calls count as steps of the attempt and
-// against its limits. A child submits a report, not a patch.
+// command that created it. A child's model calls, except summaries, count as
+// steps of the attempt, and the cost of all calls counts against the attempt's
+// limits. A child submits a report, not a patch.
 //
 //	pool := subagents.New(subagents.Options{Config: cfg, Definition: definitions})
 //	registry, err := tools.New(tools.Config{Tools: pool.Tools()})
@@ -28,8 +29,8 @@ type Config struct {
 	// depths together. 0 means DefaultDepth or DefaultMaxChildren.
 	Depth       int `yaml:"depth" json:"depth,omitempty"`
 	MaxChildren int `yaml:"max" json:"max,omitempty"`
-	// StepLimit and CostLimit bound each child, in addition to the parent's
-	// limits. 0 means no limit.
+	// StepLimit and CostLimit (in US dollars) bound each child, in addition to
+	// the parent's limits. 0 means that only the parent's limit applies.
 	StepLimit int     `yaml:"step_limit" json:"step_limit,omitempty"`
 	CostLimit float64 `yaml:"cost_limit" json:"cost_limit,omitempty"`
 	// Profiles are the profiles that a child may use instead of the parent's
@@ -101,10 +102,10 @@ type Definition struct {
 type Skill struct {
 	// Body is the skill's full text, which is part of the child's prompt.
 	Body string
-	// Restricted limits the child to the tools in AllowedTools. It may run
-	// shell commands only if Bash is set and, if Commands is not empty, only
-	// those that begin with one of them, such as "git log:*". mini-tool and
-	// commands that submit the report are always allowed.
+	// Restricted limits the child to the tools in AllowedTools. The child may
+	// run shell commands only if Bash is set and, if Commands is not empty, only
+	// commands that match one of the patterns in it, such as "git log:*".
+	// mini-tool and commands that submit the report are always allowed.
 	Restricted   bool
 	AllowedTools []string
 	Bash         bool

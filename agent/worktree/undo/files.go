@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// recordUnstored records the existing paths that the snapshot does not store:
-// ignored files, and nested repositories that are not submodules.
+// recordUnstored records the ignored files, which the snapshot does not store.
+// writeTree adds the other paths that are not stored.
 func (s *Snapshot) recordUnstored(ctx context.Context) error {
 	out, err := s.runShadow(ctx, startIndex, nil, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
@@ -22,9 +22,9 @@ func (s *Snapshot) recordUnstored(ctx context.Context) error {
 	return nil
 }
 
-// writeTree stores the current files in an index and returns its tree. If
-// atStart is set, it records files that cannot be stored as unstored; otherwise
-// it stores a placeholder for each.
+// writeTree stores the current files in an index and returns the index's tree. If
+// atStart is set, it records nested repositories, and files that cannot be
+// stored, as unstored. Otherwise it stores a placeholder for each such file.
 func (s *Snapshot) writeTree(ctx context.Context, index string, atStart bool) (string, error) {
 	changed, err := s.runShadow(ctx, index, nil, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
 	if err != nil {
@@ -105,13 +105,13 @@ const placeholder = "(too large, or cannot be read)\n"
 type fileStatus int
 
 const (
-	storable fileStatus = iota
-	missing
-	unstorable // too large or unreadable
+	storable   fileStatus = iota
+	missing               // or a folder now
+	unstorable            // too large, unreadable, or neither a regular file nor a link
 )
 
-// checkFile returns whether a file can be stored. If so, it subtracts the
-// file's size from remaining, the free space in bytes.
+// checkFile returns whether a file can be stored. For a regular file that can, it
+// subtracts the file's size from remaining, the rest of maxStore in bytes.
 func (s *Snapshot) checkFile(name string, remaining *int64) fileStatus {
 	path := filepath.Join(s.meta.Top, name)
 	info, err := os.Lstat(path)

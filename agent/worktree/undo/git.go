@@ -47,14 +47,14 @@ func gitEnv(hidden []string, extra ...string) []string {
 type gitCall struct {
 	dir      string
 	env      []string
-	in       io.Reader
-	maxBytes int // limit of the output; 0 means no limit
+	in       io.Reader // standard input; nil for none
+	maxBytes int       // limit of the output; 0 means no limit
 }
 
 var errTruncated = errors.New("output truncated")
 
-// runGit runs git and returns its output. If it was truncated, the error is
-// errTruncated.
+// runGit runs git and returns its output. If the output was truncated, the error
+// is errTruncated.
 func runGit(ctx context.Context, git string, c gitCall, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,7 +102,8 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repository is the user's repository.
+// repository is the user's repository. Its settings are copiedSettings and
+// core.excludesfile.
 type repository struct {
 	git         string
 	top, common string // top of the working tree, and git directory shared by all worktrees

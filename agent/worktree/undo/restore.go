@@ -75,10 +75,10 @@ func (s *Snapshot) restore(ctx context.Context, seen string) (RestoreResult, err
 	return result, err
 }
 
-// change is a file that differs from the snapshot.
+// change is a file that differs between two trees.
 type change struct {
-	path, mode, object string // mode and object are those of the snapshot
-	added              bool   // not in the snapshot
+	path, mode, object string // mode and object are those of the first tree
+	added              bool   // not in the first tree
 }
 
 func (s *Snapshot) changes(ctx context.Context, from, to string) ([]change, error) {

@@ -67,8 +67,8 @@ func (s *Snapshot) linkObjects(from string) {
 	}
 }
 
-// maxLinks bounds the number of links, and so the time for linking. Git packs
-// loose objects before there are so many.
+// maxLinks bounds the number of links for each pattern in linkObjects, and so the
+// time for linking. Git packs loose objects before there are so many.
 const maxLinks = 20_000
 
 func shadowConfig(settings map[string]string) string {

@@ -13,8 +13,9 @@
 // filters, hooks or monitors. Files are stored byte for byte, without
 // conversion of line ends.
 //
-// Ignored files, nested repositories, and files that were too large to store at
-// the start are neither shown by Diff nor changed by Restore.
+// Ignored files, nested repositories, and files that could not be stored at the
+// start (too large or unreadable) are neither shown by Diff nor changed by
+// Restore.
 package undo
 
 import (
@@ -51,7 +52,7 @@ const (
 // Snapshot is the state of a working tree.
 type Snapshot struct {
 	meta      metadata
-	store     string
+	store     string   // folder of the snapshot's data
 	git       string   // path of the git program
 	hiddenEnv []string // environment variables removed for git
 	mu        sync.Mutex

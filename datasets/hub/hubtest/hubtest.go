@@ -129,7 +129,7 @@ func (s *Server) SetRevision(name, revision, commit string) {
 // SetPrivate hides a repository from clients without the token.
 func (s *Server) SetPrivate(name string) { s.edit(name, func(r *repo) { r.private = true }) }
 
-// SetGated denies access to a repository's files and listing.
+// SetGated denies all clients access to a repository.
 func (s *Server) SetGated(name string) { s.edit(name, func(r *repo) { r.gated = true }) }
 
 func (s *Server) edit(name string, change func(*repo)) {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// serveCDN sends a large file if the URL is signed. It rejects tokens.
+// serveCDN sends a large file if the URL is signed. If the request has a token, the test
+// fails.
 func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "" {
 		s.t.Errorf("hubtest: the token was shown to the file store, for %s", r.URL.Path)

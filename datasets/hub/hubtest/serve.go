@@ -96,8 +96,9 @@ func segments(u *url.URL) []string {
 	return parts
 }
 
-// find checks the access to a repository and returns the files of a commit. If the client
-// has no access, it returns an answer.
+// find checks the access to a repository and returns the commit of a revision and its files.
+// If the repository is renamed, or they are not available to the client, it returns an answer
+// with a status.
 func (s *Server) find(r *http.Request, name, revision string, authorized bool) (files []*file, commit string, a answer) {
 	if to, ok := s.renamed[name]; ok {
 		location := strings.Replace(r.URL.RequestURI(), name, to, 1)

@@ -2,10 +2,10 @@
 // sandboxes need, in advance if configured, and prevents them from filling the disk.
 //
 // A Store pulls each image once for all waiting callers and respects the rate
-// limits of registries. It keeps the images within a budget of bytes: it removes
-// unused images that mini pulled. It delays starts while the engine's disk is
-// nearly full. A state file per engine, shared by all mini processes, lists the
-// images that mini pulled. Store never removes an image that is not in the file.
+// limits of registries. It keeps the images that mini pulled or built within a budget
+// of bytes by removing unused ones. It delays starts while the engine's disk is
+// nearly full. A state file per engine, shared by all mini processes, lists the images
+// that mini pulled or built. Store never removes an image that is not in the file.
 //
 // The package uses the engine and the registry through small interfaces and does
 // not import their clients.

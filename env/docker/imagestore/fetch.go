@@ -18,16 +18,17 @@ import (
 // have to because the size of the image is unknown.
 var errPrefetchSkipped = errors.New("prefetch skipped")
 
-// maxBackoff limits the wait between two attempts, unless the registry asks for
-// more.
+// maxBackoff limits the wait between two attempts, before jitter, unless the registry
+// asks for another wait.
 const maxBackoff = time.Minute
 
-// maxAttempts limits the attempts of a pull that fails for other reasons than a rate limit.
+// maxAttempts limits the attempts of a pull that fails for another transient reason than
+// a rate limit or a full disk.
 const maxAttempts = 5
 
-// pullWithRetry pulls an image and retries transient errors. It waits for a
-// registry's rate limit for up to Config.MaxRetryTime. A prefetch that would have to
-// wait for space fails with errPrefetchSkipped.
+// pullWithRetry pulls an image and retries transient errors. It retries after a rate
+// limit or with a full disk for up to Config.MaxRetryTime. A prefetch that would have to
+// wait for space before the pull fails with errPrefetchSkipped.
 func (s *Store) pullWithRetry(ctx context.Context, req Request, name string, prefetch bool) error {
 	backoffs := backoff.NewExponentialBackOff()
 	backoffs.InitialInterval, backoffs.MaxInterval, backoffs.Multiplier = s.cfg.InitialBackoff, maxBackoff, 2
@@ -117,9 +118,10 @@ func (s *Store) pullOnce(ctx context.Context, req Request, name string, prefetch
 	return s.recordImage(context.WithoutCancel(ctx), req, name, "") // an image that is not recorded is never removed
 }
 
-// inspectRemote asks the registry about an image and returns it with the engine's
-// credentials. If mini cannot reach the registry, the engine may still be able to,
-// for example through a mirror; inspectRemote then returns no error.
+// inspectRemote asks the registry about an image and returns its description with the
+// credentials for the engine. A missing image, a rate limit, a server error or a wrong
+// platform is an error. After other failures the engine may still succeed, for example
+// through a mirror, so inspectRemote returns no error.
 func (s *Store) inspectRemote(ctx context.Context, req Request, name string) (RemoteImage, string, error) {
 	if s.cfg.Registry == nil {
 		return RemoteImage{}, "", nil
@@ -168,7 +170,8 @@ func (s *Store) checkPlatform(req Request, remote RemoteImage) error {
 	}
 }
 
-// missingBytes returns the size of the layers that the engine lacks, in bytes.
+// missingBytes returns the compressed size, in bytes, of the layers that are not known to
+// be present.
 func (s *Store) missingBytes(remote RemoteImage) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

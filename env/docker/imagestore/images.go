@@ -31,17 +31,19 @@ type ImageUsage struct {
 	InUse  bool     // a container, in any state, uses it
 }
 
-// Engine is the interface to a container engine. Errors are *env.Error; those that
-// may be retried wrap a *RegistryError.
+// Engine is the interface to a container engine. Errors are *env.Error, or the cause of
+// ctx. Those of Pull wrap a *RegistryError if the registry's answer or the transfer
+// allows a retry.
 type Engine interface {
 	// Find returns false if the engine does not have the image for the platform.
 	Find(ctx context.Context, ref, platform string) (Image, bool, error)
 	// Pull pulls the image. login is the result of Registry.RegistryAuth, or empty.
 	Pull(ctx context.Context, ref, platform, login string) error
 	// Remove removes a name, and the image with its last name. The error wraps
-	// ErrInUse if the image is needed. A missing name is not an error.
+	// ErrInUse, instead of an *env.Error, if the image is needed. A missing name is not
+	// an error.
 	Remove(ctx context.Context, ref string) error
-	// DiskUsage measures all images, which may take seconds.
+	// DiskUsage measures all images, which may take minutes.
 	DiskUsage(ctx context.Context) (DiskUsage, error)
 }
 
@@ -50,7 +52,7 @@ var ErrInUse = errors.New("the image is in use")
 
 // RemoteImage is a registry's description of an image.
 type RemoteImage struct {
-	Digest    string
+	Digest    string   // name@sha256:...
 	Platforms []string // for example linux/amd64; empty if unknown
 	// Layers are the layers for the requested platform; empty if unknown.
 	Layers []Layer
@@ -74,7 +76,7 @@ func (r RemoteImage) DownloadSize() (n int64) {
 // only the engine talks to registries.
 type Registry interface {
 	// Inspect describes an image for a platform without pulling it. The error wraps
-	// a *RegistryError if the registry refused.
+	// a *RegistryError if the registry refused or did not answer.
 	Inspect(ctx context.Context, ref, platform string) (RemoteImage, error)
 	// RegistryAuth returns the X-Registry-Auth header for the engine; empty if there
 	// are no credentials. It is a secret.
@@ -85,7 +87,7 @@ type Registry interface {
 type RegistryError struct {
 	// Status is the HTTP status; 0 means no response, or an incomplete one.
 	Status int
-	// RetryAfter is the delay that the registry asked for.
+	// RetryAfter is the delay that the registry asked for; 0 if it asked for none.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -127,21 +129,22 @@ type Config struct {
 	Registry Registry
 	// Dir is the directory of the state file; required.
 	Dir string
-	// Budget limits the size, in bytes, of all images that mini pulled; 0 means no limit.
+	// Budget limits the size, in bytes, of all images that mini pulled or built; 0 means
+	// no limit.
 	Budget int64
 	// MinFree is the free space, in bytes, that the engine's disk must have before a
-	// start or a pull; 0 means none.
+	// start and, in addition to the size of the download, before a pull; 0 means none.
 	MinFree int64
-	// Prefetch is the number of images to pull in advance.
+	// Prefetch is the number of images to pull in advance; 0 means none.
 	Prefetch int
 	// PullsPerMinute limits the rate of pulls; 0 means no limit.
 	PullsPerMinute float64
-	// NoWait returns an error instead of waiting for space on the disk or in the
-	// budget. It is for callers that never release an image.
+	// NoWait makes the Store return an error instead of waiting for space on the disk or
+	// in the budget. It is for callers that never release an image.
 	NoWait bool
-	// MaxRetryTime limits how long to wait for a registry's rate limit, per image; 0
-	// means an hour. InitialBackoff is the wait after the first failure; it doubles
-	// up to a minute. 0 means a second.
+	// MaxRetryTime limits how long to retry after a registry's rate limit or with a full
+	// disk, per image; 0 means an hour. InitialBackoff is the wait after the first
+	// failure, without jitter; 0 means a second. Later waits double, up to a minute.
 	MaxRetryTime   time.Duration
 	InitialBackoff time.Duration
 	// PollInterval is how often to check for free space; 0 means 2 s.
@@ -166,7 +169,7 @@ const (
 // Event is something that happened to an image.
 type Event struct {
 	Kind      EventKind
-	Image     string
+	Image     string // name; may be empty
 	Requester string // Request.Requester
 	Wait      time.Duration
 	Text      string // message for the user

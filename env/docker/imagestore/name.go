@@ -8,8 +8,8 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// NormalizeName normalizes an image name to the form that engines list: with a tag, without
-// the default registry. The error is an *env.Error.
+// NormalizeName normalizes an image name to the form that engines list: with a tag or
+// digest, without the default registry. The error is an *env.Error.
 func NormalizeName(ref string) (string, error) {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
@@ -20,7 +20,7 @@ func NormalizeName(ref string) (string, error) {
 	return reference.FamiliarString(named), nil
 }
 
-// registryHost returns the registry of a name.
+// registryHost returns the registry of a name, or the name itself if it is invalid.
 func registryHost(name string) string {
 	named, err := reference.ParseDockerRef(name)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // Plan lists the images that are present and those to pull.
 type Plan struct {
 	Images       []PlannedImage `json:"images"` // in the order of first use
-	PresentCount int            `json:"here"`
-	Pull         int            `json:"pull"`
+	PresentCount int            `json:"here"`   // number of present images
+	Pull         int            `json:"pull"`   // number of other images, also those with a Problem
 	// PresentBytes is the size on disk of the present images; shared layers count
 	// for each image. PullBytes is the compressed size of the layers to download, each
-	// counted once. Unknown is the number of images of unknown size.
+	// layer once. Unknown is the number of images to pull whose size is unknown.
 	PresentBytes int64 `json:"here_bytes"`
 	PullBytes    int64 `json:"pull_bytes"`
 	Unknown      int   `json:"pull_unknown"`
@@ -44,11 +44,12 @@ type PlannedImage struct {
 
 const (
 	planConcurrency = 8           // images inspected at the same time
-	planTimeout     = time.Minute // for all registries
+	planTimeout     = time.Minute // for the requests to all registries together
 )
 
-// Plan looks up images in the engine and in their registries, and changes nothing.
-// After a rate limit or a connection error it does not ask a registry again.
+// Plan looks up images in the engine, and those that the engine lacks in their
+// registries. It pulls and removes nothing. If a registry limits requests or fails, Plan
+// does not ask that registry again.
 func (s *Store) Plan(ctx context.Context, needs []Request) (Plan, error) {
 	p := Plan{Budget: s.cfg.Budget, MinFree: s.cfg.MinFree}
 	index := map[string]int{}
@@ -81,7 +82,8 @@ func (s *Store) Plan(ctx context.Context, needs []Request) (Plan, error) {
 	return p, nil
 }
 
-// inspect fills in the plan for one image.
+// inspect fills in the plan for one image. It returns the registry's description if the
+// image is not present.
 func (s *Store) inspect(ctx, registryCtx context.Context, req Request, item *PlannedImage, failedRegistries *sync.Map) (RemoteImage, error) {
 	name, err := NormalizeName(req.Ref)
 	if err != nil {
@@ -131,8 +133,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// addTotals computes the totals. A layer that several images share counts for the first
-// of them.
+// addTotals computes the totals. A layer that several images to pull share counts for
+// the first of them.
 func (s *Store) addTotals(p *Plan, remotes []RemoteImage) {
 	s.mu.Lock()
 	seen := make(map[string]bool, len(s.layers))
@@ -169,8 +171,9 @@ func (s *Store) addTotals(p *Plan, remotes []RemoteImage) {
 	}
 }
 
-// CheckBudget returns an error if one of the images needed first is larger than the
-// budget. It ignores images of unknown size, whose pull fails later.
+// CheckBudget returns an error if one of the images needed first, at most Config.Prefetch
+// but at least one, has a download larger than the budget. It ignores images of unknown
+// size; if they are too large, their pull fails later.
 func (s *Store) CheckBudget(ctx context.Context, needs []Request) error {
 	if s.cfg.Budget == 0 {
 		return nil

@@ -10,13 +10,13 @@ import (
 // PruneResult is the result of Prune.
 type PruneResult struct {
 	Images []PrunedImage `json:"images"`
-	// Freed is the number of bytes freed; in a dry run, the size of the layers that
-	// only the listed images use.
+	// Freed is the number of bytes freed; in a dry run, the sum of Bytes of the images
+	// that would be removed.
 	Freed  int64 `json:"freed_bytes"`
 	DryRun bool  `json:"dry_run,omitempty"`
 }
 
-// PrunedImage is one image that mini pulled.
+// PrunedImage is one image that mini pulled or built.
 type PrunedImage struct {
 	Image      string    `json:"image"`
 	Base       string    `json:"of,omitempty"` // the image that mini built it from; empty if it was pulled
@@ -28,7 +28,7 @@ type PrunedImage struct {
 	Err        string    `json:"error,omitempty"`
 }
 
-// Prune removes the images that mini pulled, except those that are needed or in use.
+// Prune removes the images that mini pulled or built, except those needed or in use.
 // It does not touch other images, nor images whose names changed. With dryRun it
 // only reports what it would remove.
 func (s *Store) Prune(ctx context.Context, needed []Request, dryRun bool) (PruneResult, error) {

@@ -12,7 +12,9 @@ import (
 )
 
 // waitForDisk waits until the engine's disk has Config.MinFree plus the given bytes
-// free. It first removes unused images that mini pulled. A prefetch does not wait.
+// free. It first removes unused images that mini pulled. A prefetch neither removes
+// images nor waits. If MinFree is 0 or the free space is unknown, waitForDisk does
+// nothing.
 func (s *Store) waitForDisk(ctx context.Context, req Request, bytes int64, prefetch bool) error {
 	want := s.cfg.MinFree + bytes
 	return s.waitUntil(ctx, req, prefetch, func() (ok, retryable bool, reason error) {
@@ -32,8 +34,10 @@ func (s *Store) waitForDisk(ctx context.Context, req Request, bytes int64, prefe
 	})
 }
 
-// waitUntil calls check until it returns ok, and sends events about the wait.
-// reason is the error to return if the caller does not wait or retryable is false.
+// waitUntil calls check until check returns ok, and sends events about the wait. With
+// Config.NoWait, or if retryable is false or reason is not an *env.Error, it returns
+// reason instead of waiting. For a prefetch it returns errPrefetchSkipped instead of an
+// *env.Error.
 func (s *Store) waitUntil(
 	ctx context.Context, r Request, prefetch bool, check func() (ok, retryable bool, reason error),
 ) error {
@@ -60,9 +64,10 @@ func (s *Store) waitUntil(
 	}
 }
 
-// waitForBudget waits until an image fits the budget. total is its minimum size, and
-// missing the part that the engine lacks. Concurrent pulls may exceed the budget
-// together; recordImage applies it after each pull.
+// waitForBudget removes unused images and waits until another image fits the budget.
+// total is the minimum size of the image in bytes, and missing the size of what the engine
+// lacks of it. Concurrent pulls may exceed the budget together; recordImage applies the
+// budget after each pull.
 func (s *Store) waitForBudget(ctx context.Context, req Request, total, missing int64, prefetch bool) error {
 	if s.cfg.Budget == 0 {
 		return nil
@@ -108,8 +113,9 @@ func (s *Store) enforceBudget(ctx context.Context) error {
 	return err
 }
 
-// freeSpace removes images until at least the given number of bytes is free, or no more
-// may be removed. It reports whether it removed any.
+// freeSpace removes images until the removals have freed at least the given number of
+// bytes, or no more may be removed. It reports whether the images that mini pulled use
+// less than before.
 func (s *Store) freeSpace(ctx context.Context, bytes int64) bool {
 	before := int64(-1)
 	inv, err := s.shrink(ctx, false, func(used int64) int64 {
@@ -133,8 +139,9 @@ type inventory struct {
 	excess    int64 // bytes to remove; 0 or less for none
 }
 
-// measure returns the inventory. It does not hold the lock of the state file while it
-// queries the engine, which may take minutes.
+// measure returns the inventory, without excess, and removes missing images from the
+// state file. It does not hold the lock of the file while it queries the engine, which may
+// take minutes.
 func (s *Store) measure(ctx context.Context) (inv inventory, err error) {
 	before, err := s.stateFile.load(ctx)
 	if err != nil {
@@ -155,9 +162,9 @@ func (s *Store) measure(ctx context.Context) (inv inventory, err error) {
 	return inv, err
 }
 
-// shrink removes images, the least recently used first, until excess returns 0 or
-// less, or no more may be removed. With includeQueued it also removes, last, images
-// that this run needs later. Only one goroutine at a time runs it. It returns the
+// shrink removes images, in the order of nextToRemove, until excess returns 0 or less, or
+// no more may be removed. With includeQueued it also removes images that this process
+// needs later. Only one goroutine at a time shrinks. shrink returns the inventory of the
 // remaining images.
 func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used int64) int64) (inventory, error) {
 	select {
@@ -197,9 +204,9 @@ func (s *Store) shrink(ctx context.Context, includeQueued bool, excess func(used
 	}
 }
 
-// nextToRemove returns the image to remove next. Images that mini can build again come
-// first, those that this run needs later come last. Among equals, the least recently
-// used comes first.
+// nextToRemove returns the image to remove next. Images that mini built come first, since
+// mini can build them again; pulled images that this process needs later come last. Among
+// equals, the least recently used comes first.
 func (s *Store) nextToRemove(inv inventory, includeQueued bool, tried map[string]bool) (least ownedImage, found bool) {
 	best := 0
 	for _, o := range inv.list { // sorted by last use

@@ -19,7 +19,7 @@ import (
 )
 
 // stateFile is the file that lists the images that mini processes pulled into an
-// engine. All processes access it under a file lock.
+// engine or built there. All processes access the file under a lock.
 type stateFile struct {
 	path string
 }
@@ -27,7 +27,8 @@ type stateFile struct {
 // stateFormat is the version of the format.
 const stateFormat = "mini-images-1"
 
-// userExpiry is how long an image counts as used by a process whose state is unknown.
+// userExpiry is how long after its last use an image counts as used by a process whose
+// state is unknown.
 const userExpiry = 48 * time.Hour
 
 // lockRetryInterval is how often to retry a file lock.
@@ -48,8 +49,8 @@ type pulledImage struct {
 	Digest string    `json:"digest,omitempty"`
 	Pulled time.Time `json:"pulled"`
 	Used   time.Time `json:"used"`
-	// User is the owner of the process that most recently started to use the image;
-	// empty after a process has stopped using it.
+	// User identifies the process that most recently started to use the image, like
+	// EngineInfo.Owner; empty after a process has stopped using the image.
 	User string `json:"user,omitempty"`
 	// Base is the name of the image that mini built this one from; empty for a pulled
 	// image.
@@ -65,8 +66,8 @@ func openStateFile(dir, engine string) (*stateFile, error) {
 }
 
 // update calls f with the state under the lock, and writes the state if f returns
-// true. Other processes wait meanwhile, so f must be fast: its only engine requests
-// may look up or remove one image.
+// true, even with an error. Other processes wait meanwhile, so f must be fast: its only
+// engine requests may look up or remove the names of one image.
 func (sf *stateFile) update(ctx context.Context, f func(*state) (bool, error)) error {
 	lock := flock.New(sf.path + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockRetryInterval); err != nil {
@@ -122,8 +123,8 @@ func (sf *stateFile) read() (state, error) {
 	return st, nil
 }
 
-// add records that mini pulled an image. If the name referred to another image, the
-// record of that image is kept under its id.
+// add records that mini pulled an image, or built it from base. If the name referred to
+// another image, the record of the other image is kept under that image's id.
 func (st *state) add(name string, img Image, user, base string) {
 	if old, ok := st.Pulled[name]; ok && old.ID != img.ID {
 		st.Pulled[old.ID] = old
@@ -132,8 +133,8 @@ func (st *state) add(name string, img Image, user, base string) {
 	st.Pulled[name] = pulledImage{ID: img.ID, Digest: img.Digest, Pulled: now, Used: now, User: user, Base: base}
 }
 
-// removeMissing removes the images that were recorded before the engine was measured
-// and that the engine does not have.
+// removeMissing removes from the state the images that were recorded before the engine
+// was measured and that the engine does not have.
 func (st *state) removeMissing(diskUsage DiskUsage, before state) (changed bool) {
 	present := map[string]bool{}
 	for _, img := range diskUsage.Images {
@@ -156,9 +157,8 @@ type ownedImage struct {
 	base     string // image that mini built it from; empty if it was pulled
 }
 
-// ownedImages lists the images that mini pulled and that are unchanged: the recorded
-// name still refers to the image, and the image has no other names. The least
-// recently used image comes first.
+// ownedImages lists the images in s that mini pulled or built and that have no names
+// except recorded ones. The least recently used image comes first.
 func (st *state) ownedImages(s DiskUsage) []ownedImage {
 	names := map[string][]string{}
 	for name, p := range st.Pulled {
@@ -184,7 +184,8 @@ func (st *state) ownedImages(s DiskUsage) []ownedImage {
 	return list
 }
 
-// isUsedByOthers reports whether another mini process uses an image.
+// isUsedByOthers reports whether another mini process uses an image, or may use it (see
+// userExpiry).
 func (st *state) isUsedByOthers(o ownedImage, info EngineInfo) bool {
 	return slices.ContainsFunc(o.refs, func(ref string) bool {
 		p := st.Pulled[ref]

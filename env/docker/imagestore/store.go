@@ -30,7 +30,7 @@ type Store struct {
 	inUse      map[string]int  // number of leases per name
 	queue      []queuedImage   // images needed later, in order
 	layers     map[string]bool // diff ids of present layers
-	overBudget bool            // the budget is exceeded because all images are in use
+	overBudget bool            // the last enforceBudget could not remove enough images
 	used       int64           // bytes of the images that mini pulled, as last measured; -1 before
 }
 
@@ -160,7 +160,7 @@ func (s *Store) markInUse(name, platform string) {
 // releaseTimeout limits the work of release.
 const releaseTimeout = 30 * time.Second
 
-// release records that a sandbox ended, and enforces the budget if it was exceeded.
+// release records that a sandbox ended, and enforces the budget if that failed before.
 func (s *Store) release(ctx context.Context, name string) {
 	s.mu.Lock()
 	user := s.host.Owner
@@ -186,7 +186,10 @@ func (s *Store) recordUser(ctx context.Context, name, user string) error {
 	return s.stateFile.update(ctx, func(st *state) (bool, error) {
 		p, ok := st.Pulled[name]
 		if ok {
-			p.Used, p.User = time.Now(), user
+			p.Used = time.Now()
+			if user != "" || p.User == s.host.Owner { // else another process uses it
+				p.User = user
+			}
 			st.Pulled[name] = p
 		}
 		return ok, nil
@@ -221,8 +224,8 @@ func (s *Store) Lease(ctx context.Context, req Request) (release func(), err err
 }
 
 // AddBuilt records that mini built an image from another one. Such images count
-// towards the budget and are removed before pulled ones. The error says that the
-// image exceeded the budget and was removed.
+// towards the budget and are removed before pulled ones. If the image alone exceeds the
+// budget, AddBuilt removes it and returns an error.
 func (s *Store) AddBuilt(ctx context.Context, name, base string) error {
 	name, err := NormalizeName(name)
 	if err != nil {
@@ -235,9 +238,8 @@ func (s *Store) AddBuilt(ctx context.Context, name, base string) error {
 }
 
 // Prefetch sets the images needed later, in order, and pulls the first few in advance.
-// It pulls one at a time, and only if no image that is needed sooner has to be removed
-// for it. Images in this list are removed last. stop ends the prefetch and clears the
-// list.
+// It pulls one at a time, and only if no image of the list has to be removed for it. Pulled
+// images of the list are removed last. stop ends the prefetch and clears the list.
 func (s *Store) Prefetch(ctx context.Context, needs []Request) (stop func()) {
 	queue := make([]queuedImage, 0, len(needs))
 	for _, req := range needs {
@@ -313,8 +315,8 @@ func (s *Store) nextPrefetch(finished map[string]bool) (req Request, found bool)
 type Status struct {
 	Free      int64 // free on the engine's disk
 	FreeKnown bool  // Free is valid
-	// Budget is the limit for the images that mini pulled; 0 means none. Used is
-	// their size as last measured; -1 if never measured.
+	// Budget is the limit for the images that mini pulled; 0 means no limit. Used is
+	// the size of these images as last measured; -1 if never measured.
 	Budget, Used int64
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Layer returns a unique layer with one incompressible file of the given size.
+// Layer returns a unique layer with one incompressible file of the given size in bytes.
 func Layer(t testing.TB, bytes int) v1.Layer {
 	t.Helper()
 	content := make([]byte, bytes)
@@ -90,7 +90,8 @@ func (r *Registry) Push(t testing.TB, repository string, img v1.Image) string {
 	return r.Host + "/" + repository + ":latest"
 }
 
-// PushIndex pushes a multi-platform image, with one image per architecture.
+// PushIndex pushes a multi-platform image with the given images, by architecture, and
+// returns its name at the proxy.
 func (r *Registry) PushIndex(t testing.TB, repository string, images map[string]v1.Image) string {
 	t.Helper()
 	index := mutate.IndexMediaType(v1.ImageIndex(empty.Index), types.DockerManifestList)

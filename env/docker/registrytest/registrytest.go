@@ -38,7 +38,7 @@ type Fault struct {
 	Status     int               // if not 0, answer with this status
 	Header     map[string]string // headers to add to the response
 	Delay      time.Duration     // before the response
-	Throughput int               // bytes per second of the response; 0 means no limit
+	Throughput int               // bytes per second of the registry's response; 0 means no limit
 }
 
 // Start runs a registry for the length of the test.
@@ -61,7 +61,7 @@ func (r *Registry) Inject(f func(*http.Request) *Fault) {
 	r.inject = f
 }
 
-// Requests returns the requests so far, for example "GET /v2/".
+// Requests returns the requests that the proxy got so far, for example "GET /v2/".
 func (r *Registry) Requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func RemoveOnCleanup(t testing.TB, c *client.Client, refs ...string) {
 	t.Cleanup(func() { RemoveImages(c, refs...) })
 }
 
-// RemoveImages removes image names from the engine; missing names are ignored.
+// RemoveImages removes image names from the engine. It ignores all errors.
 func RemoveImages(c *client.Client, refs ...string) {
 	for _, ref := range refs {
 		_, _ = c.ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true}) // it may not be there

@@ -7,9 +7,10 @@ import (
 	"sync"
 )
 
-// Group runs work once per key at a time. Concurrent calls with the same key share
-// one run. A run continues while any caller waits, and is cancelled when the last
-// one gives up; no goroutine outlives its callers. The zero value is ready for use.
+// Group runs work once per key at a time. Concurrent calls with the same key share the
+// work. It continues while any caller waits, and is cancelled when the last caller gives
+// up; new work for the key may then begin before the cancelled work has returned. No
+// goroutine outlives its callers. The zero value is ready for use.
 type Group struct {
 	mu    sync.Mutex
 	calls map[string]*call
@@ -22,7 +23,7 @@ type call struct {
 	err     error
 }
 
-// Do returns the result of the work, or the cause of ctx if that ends first.
+// Do returns the result of the work, or the cause of ctx if ctx ends first.
 func (g *Group) Do(ctx context.Context, key string, work func(context.Context) error) error {
 	c := g.join(ctx, key, work)
 	select {
@@ -57,8 +58,8 @@ func (g *Group) join(ctx context.Context, key string, work func(context.Context)
 	return c
 }
 
-// leave reports whether the caller was the last one. Later callers do not join a
-// finished or cancelled call.
+// leave removes a caller from c. If it was the last one, leave cancels c and returns
+// true. Later callers do not join a finished or cancelled call.
 func (g *Group) leave(key string, c *call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,7 +2,8 @@
 // architecture.
 //
 // scripts/helper.sh builds them into this folder. A fresh clone holds only a
-// placeholder, so that the package compiles; a mini built from it returns ErrNotBuilt.
+// placeholder, so that the package compiles; Load then returns an error that wraps
+// ErrNotBuilt.
 package binaries
 
 import (

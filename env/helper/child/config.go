@@ -33,7 +33,7 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// Validate returns an error for the first invalid setting among those that the
+// Validate returns an error for one invalid setting, if any, among those that the
 // sandboxes on this machine have in common.
 func Validate(timeout time.Duration, interpreter []string, environ map[string]string) error {
 	switch {
@@ -50,8 +50,9 @@ func Validate(timeout time.Duration, interpreter []string, environ map[string]st
 	return nil
 }
 
-// StartError means that the started process did not become a helper. Output is what it
-// wrote to standard error, at most a few lines.
+// StartError means that no process could be started, or that it did not become a
+// helper. Output is the beginning of what the process wrote to standard error (see
+// helper.StderrBuffer).
 type StartError struct {
 	Output string
 	Err    error

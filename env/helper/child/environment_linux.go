@@ -34,9 +34,9 @@ func (e *Environment) Hello() helper.Hello { return e.client.Hello() }
 // PID returns the id of the started process: the helper or its wrapper.
 func (e *Environment) PID() int { return e.proc.cmd.Process.Pid }
 
-// Execute runs one command (see env.Environment). If the helper is lost, the error is
-// an *env.Error, all processes of the helper are killed, and all later calls return the
-// same error.
+// Execute runs one command (see env.Environment). If the helper is lost, the error
+// wraps an *env.Error, all processes of the helper are killed, and the errors of all
+// later calls wrap the same *env.Error.
 func (e *Environment) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
 	if failure := e.installTool(cmd); failure != "" {
 		return env.Result{ExitCode: -1, OOMKilled: -1, Failure: failure}, nil
@@ -50,7 +50,7 @@ func (e *Environment) executeNested(ctx context.Context, nested env.Environment,
 	return e.run(ctx, func() (env.Result, error) { return nested.Execute(ctx, cmd) })
 }
 
-// run calls execute. If the helper is lost, it returns an *env.Error.
+// run calls execute. If the helper is lost, the error wraps an *env.Error.
 func (e *Environment) run(ctx context.Context, execute func() (env.Result, error)) (env.Result, error) {
 	wasOnly := e.proc.child.IsOnlyOpen()
 	res, err := execute()

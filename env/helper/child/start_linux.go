@@ -152,7 +152,9 @@ const (
 	killTimeout = 3 * time.Second
 )
 
-// stop closes the child's input and waits until it and its descendants are gone.
+// stop closes the child's input, kills the child if it does not exit in time, and waits
+// until the child and its descendants are gone. It returns an error if some cannot be
+// killed.
 func (p *childProcess) stop() error {
 	_ = p.stream.Close()                      // may be closed already
 	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a command may have stopped it

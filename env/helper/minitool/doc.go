@@ -5,8 +5,8 @@
 //
 // Its environment holds the address of the socket and a token, which are not secret to
 // the command that runs mini-tool. Without them mini-tool prints an error and exits
-// with 1.
+// with 1, unless it runs the tool itself.
 //
-// The package imports the standard library only, without package net, to keep the
-// program small: it is copied into every sandbox.
+// Besides packages of mini, the package imports the standard library only, without
+// package net, to keep the program small: it is copied into every sandbox.
 package minitool

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// switchToSocket moves the connection to the client's socket. If that fails, it stays
-// on the first stream.
+// switchToSocket moves the connection to the client's socket. If that fails, the
+// connection stays on the first stream.
 func (s *server) switchToSocket(ctx context.Context, path string) {
 	if path == "" {
 		return

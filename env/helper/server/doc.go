@@ -5,5 +5,5 @@
 // command.
 //
 // Serve kills all processes and returns at the end of its input, when the lease
-// expires, or at the first invalid frame. Linux only.
+// expires, at the first invalid frame, or when its context ends. Linux only.
 package server

@@ -13,7 +13,7 @@ import (
 type frameWriter struct {
 	mu         sync.Mutex
 	w          io.Writer
-	lastReport uint32 // id of the command or transfer whose report was sent last
+	lastReport uint32 // id in the last report that was not of a nested command
 	hasReport  bool   // whether a report was sent
 }
 
@@ -51,8 +51,8 @@ func (f *frameWriter) sendReport(id uint32, kind helper.Kind, report any) error 
 	return helper.WriteFrame(f.w, helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// reportSent reports whether the last report sent is that of id. If a report is being
-// written, it waits for the end of the write.
+// reportSent reports whether the last report sent, without those of nested commands, is
+// that of id. If a frame is being written, it waits for the end of the write.
 func (f *frameWriter) reportSent(id uint32) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

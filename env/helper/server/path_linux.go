@@ -24,8 +24,8 @@ import (
 // functionVariable is the variable in which bash exports a function named mini-tool.
 const functionVariable = "BASH_FUNC_" + env.ToolProgram + "%%"
 
-// pathVariable holds the code that the prefix runs. It prints nothing, even if PATH is
-// unset or read-only.
+// pathVariable holds the code that the prefix runs. The code prints nothing, even if
+// PATH is unset or read-only.
 const pathVariable = "MINI_TOOL_PATH"
 
 // scriptPrefix runs the code, even under "set -u".
@@ -35,8 +35,9 @@ const scriptPrefix = `eval "${` + pathVariable + `-}"; `
 // own, but do not export it.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// withTool returns the script and environment of a command, changed so that the
-// command finds mini-tool in dir. If dir is empty it changes nothing.
+// withTool returns the script and environment of a command, changed so that the command
+// finds mini-tool in dir. It changes nothing if dir is empty or contains a colon, a
+// single quote, a NUL or a newline.
 func withTool(dir string, shell []string, script string, environ []string) (string, []string) {
 	if dir == "" || strings.ContainsAny(dir, ":'\x00\n") {
 		return script, environ
@@ -58,7 +59,8 @@ func withTool(dir string, shell []string, script string, environ []string) (stri
 
 // exportCommand returns the shell command that exports a variable without ending the
 // script if PATH is read-only. It returns "" if the interpreter is not a shell that
-// reads start-up files before the script.
+// reads start-up files before the script. A shell behind another program, such as env,
+// counts as one that does.
 func exportCommand(shell, environ []string) (export string) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}

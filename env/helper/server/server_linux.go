@@ -40,8 +40,9 @@ type Config struct {
 }
 
 // Serve serves the client until the connection ends, and kills all started processes
-// before it returns. It returns nil at the end of the input. Otherwise a reader
-// goroutine may still be blocked in Config.In; the program is expected to exit.
+// before it returns. It returns nil at the end of the input, unless processes cannot be
+// killed. After Serve has returned, a reader goroutine may still be blocked in
+// Config.In or the socket; the program is expected to exit.
 func Serve(ctx context.Context, c Config) (err error) {
 	runner, err := process.NewRunner()
 	if err != nil {
@@ -77,7 +78,7 @@ type server struct {
 	ready bool
 	ended bool
 	lease *time.Timer // nil without a lease
-	job   *job        // the running or the last job
+	job   *job        // the running or the last job that is not nested
 }
 
 // job is one command or file transfer.
@@ -97,7 +98,7 @@ const readBufferSize = 4 << 10
 
 // receive reads and handles frames. It does not wait for the jobs that they start, so
 // that the end of the input is noticed while a command runs. It returns when the
-// connection ends; if its stream stays open it may stay blocked forever.
+// connection ends; if in stays open, receive may stay blocked forever.
 func (s *server) receive(ctx context.Context, in io.Reader) {
 	buffered := bufio.NewReaderSize(in, readBufferSize)
 	for {
@@ -207,8 +208,9 @@ func (s *server) handleSetup(ctx context.Context, f helper.Frame) error {
 	return s.out.sendJSON(helper.KindHello, 0, h)
 }
 
-// directory returns the working directory of commands: dir, or the current directory
-// if dir does not exist.
+// directory returns the working directory of commands: dir, made absolute, or the
+// current directory if dir is empty or not an existing directory. missing reports the
+// latter.
 func directory(dir string) (path string, missing bool) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -226,7 +228,8 @@ func directory(dir string) (path string, missing bool) {
 	return dir, false
 }
 
-// newJob creates the job of a command or transfer, after the previous one has ended.
+// newJob creates the job of a command or transfer. If the report of the previous job
+// has not been sent, it returns an error; otherwise it waits for the end of that job.
 func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, error) {
 	if s.job != nil {
 		// The client may have received the report of the previous job before that job's

@@ -64,8 +64,8 @@ func (s *toolServer) open() (name string, err error) {
 	return s.name, nil
 }
 
-// close closes the socket and the pending connections. It is called after all commands
-// have ended.
+// close closes the socket and the pending connections. It is called after the commands
+// have been killed.
 func (s *toolServer) close() {
 	s.mu.Lock()
 	s.closed = true

@@ -47,7 +47,7 @@ type command struct {
 
 	// Guarded by toolServer.mu.
 	lastNumber uint32
-	waiting    map[uint32]*request
+	waiting    map[uint32]*request // by number
 }
 
 // request is a tool request that waits for the client's response.
@@ -145,8 +145,8 @@ func (s *toolServer) respond(f helper.Frame) error {
 	return nil
 }
 
-// find returns the command with a token. It compares in constant time, so that timing
-// does not reveal tokens.
+// find returns the command with a token; nil if there is none. It compares in constant
+// time, so that timing does not reveal tokens.
 func (s *toolServer) find(token string) *command {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 )
 
 // doctest parses the XML of the C++ framework doctest. A subcase passes if all its
-// expressions succeed. doctest returns an error for XML that encoding/xml rejects.
+// expressions succeed. doctest returns an error for XML that has no end tag or
+// that encoding/xml rejects.
 func doctest(t *Tests, text string, _ InstanceInfo) error {
 	const end = "</doctest>"
 	start := strings.Index(text, "<doctest")

@@ -48,13 +48,13 @@ func markedJS(line string) (string, Status, bool) {
 var carbonLine = PythonPattern(`^(PASS|FAIL)\s(?:(.*)\s\([\d.]+ms\)|(.*)\s\([\d.]+\ss\)|(.*)\s\([\d.]+s\)|(.*))`)
 
 // carbon parses lines such as "PASS path/to/test.js (5.3 s)", which report files instead of
-// tests. Of the formats of the time, the first that matches ends the name.
+// tests. If the line has a time in one of three formats, the name ends before the time.
 func carbon(line string) (string, Status, bool) {
 	m := carbonLine.FindStringSubmatch(line)
 	if m == nil {
 		return noTest()
 	}
-	return strings.Join(m[2:], ""), statusWords[m[1]], true // exactly one group is not empty
+	return strings.Join(m[2:], ""), statusWords[m[1]], true // at most one group is not empty
 }
 
 var (

@@ -74,14 +74,14 @@ func Names() []string {
 // Parse parses a log, or the part between the markers of the evaluation script. name is the
 // name of the parser. The text must have universal newlines (see Decode). The error wraps
 // ErrUnknownParser or is a *CrashError. Time and memory are linear in the length of the
-// text.
+// text, or limited by constants.
 func Parse(name, text string, info InstanceInfo) (*Tests, error) {
 	return parse(name, text, info, new(Tests))
 }
 
-// ParseOnly parses a log like Parse, for callers that need only the wanted tests. It does not
-// store the other tests, so that a log with millions of tests needs little memory. The other
-// tests count only for Tests.Any and Tests.AnyFailed.
+// ParseOnly parses a log like Parse, for callers that need only the wanted tests. Except for
+// parse_log_quarto_cli, it does not store the other tests, so that a log with millions of
+// tests needs little memory. The other tests count only for Tests.Any and Tests.AnyFailed.
 func ParseOnly(name, text string, info InstanceInfo, wanted func(test string) bool) (*Tests, error) {
 	return parse(name, text, info, &Tests{others: newOthers(wanted)})
 }

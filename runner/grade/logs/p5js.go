@@ -114,7 +114,7 @@ func withoutXML(text string) (string, error) {
 	}
 }
 
-// p5Name is the maximum length of a failure's name, in characters.
+// p5MaxName is the maximum length of a failure's name, in characters.
 const p5MaxName = 1000
 
 var p5Number = PythonPattern(`(?m)^\s*\d+\)`)

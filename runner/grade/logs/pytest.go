@@ -44,7 +44,7 @@ func isSkipCount(word, id string) bool {
 }
 
 // pytestOptions parses a line like pytest. If a test's parameter is an absolute path, which
-// depends on the checkout, it reduces the path to the last element.
+// depends on the checkout, pytestOptions reduces the path to a slash and its last element.
 func pytestOptions(line string) (string, Status, bool) {
 	id, s, ok := pytest(line)
 	if !ok {

@@ -34,8 +34,8 @@ func indent(line string) int {
 	return utf8.RuneCountInString(line[:len(line)-len(stripLeft(line))])
 }
 
-// cutField returns the first word of s and the rest, like Python's str.split(None, 1). The word
-// is empty if s has none.
+// cutField splits s after its first word, like Python's str.split(None, 1), but rest keeps the
+// white space after the word. The word is empty if s has none.
 func cutField(s string) (field, rest string) {
 	s = stripLeft(s)
 	end := strings.IndexFunc(s, isSpace)

@@ -67,8 +67,8 @@ var ErrNoLogs = errors.New("no test_output.txt and no test_output.txt.gz")
 // FindLogs searches paths and all folders below them for logs. It returns each
 // folder once, even if several paths lead to it. It skips unreadable folders.
 // Below a path it does not follow links to folders: FindLogs finds a target below
-// the same path anyway, and skips one outside. The error wraps ErrNoLogs if a
-// path has no log and nothing was skipped in it.
+// the same path anyway, and skips one outside. The error wraps ErrNoLogs if there
+// is no log at all, or a path has no log and nothing was skipped in it.
 func FindLogs(paths []string) (SearchResult, error) {
 	s := searcher{seen: map[string]bool{}}
 	for _, path := range paths {
@@ -162,7 +162,8 @@ func (s *searcher) hasLogBelow(realPath string) bool {
 	return slices.ContainsFunc(s.found.Folders, func(f Folder) bool { return isBelow(realPath, f.realPath) })
 }
 
-// walk searches a folder. real is its path without symbolic links.
+// walk searches a folder. realPath is the path of the folder without symbolic
+// links.
 func (s *searcher) walk(path, realPath string) {
 	if s.seen[realPath] {
 		return
@@ -192,7 +193,7 @@ func (s *searcher) walk(path, realPath string) {
 }
 
 // addFolder adds a folder to the result if it has files of an evaluation. present
-// are the names of these files.
+// has the names of these files; the value is false for a link that was skipped.
 func (s *searcher) addFolder(path, realPath string, present map[string]bool) {
 	for _, name := range logNames {
 		if present[name] {

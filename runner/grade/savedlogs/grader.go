@@ -21,7 +21,7 @@ import (
 // Result is the result of grading one log.
 type Result struct {
 	Folder
-	Bytes   int64 // size of the decompressed log; 0 if it was not read
+	Bytes   int64 // size of the log, decompressed and with universal newlines; 0 if it was not read
 	Verdict grade.Verdict
 	// Err is set if there is no verdict: the log cannot be read, or its parser
 	// crashed.

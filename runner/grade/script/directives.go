@@ -29,7 +29,8 @@ var nonTestSuffixes = []string{
 }
 
 // Directives returns the arguments of the test command of a Python repository:
-// the files of the test patch in order, or module names for django.
+// the names of the test files in the test patch, in order, or their module
+// names for django.
 func Directives(repo, testPatch string) []string {
 	if repo == "swe-bench/humaneval" {
 		return []string{"test.py"}

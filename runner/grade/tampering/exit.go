@@ -37,7 +37,8 @@ func exitContradictions(text, evalScript string, result LogResult) (details []st
 	return details
 }
 
-// exitCodes returns the distinct exit codes of the tests in a log, in order.
+// exitCodes returns the distinct exit codes of the tests in a log: first those
+// after the exit marker, then those in the shell's trace.
 func exitCodes(text string) (codes []string) {
 	for _, prefix := range []string{script.ExitCodeMarker, exitVariable} {
 		for rest := text; ; {

@@ -9,7 +9,8 @@ import (
 	"github.com/minibench/mini/runner/grade/script"
 )
 
-// LogResult holds the test results in a log. The verdict may not use them.
+// LogResult holds the test results in a log. The verdict does not use them if
+// the exit code contradicts them.
 type LogResult struct {
 	// Passed counts the row's tests that count as a success, Failed those with
 	// the status failed or error.

@@ -18,7 +18,8 @@ var harmlessKeys = lazyregexp.New(`^(?:keywords|workspaces|browserslist|contribu
 
 // affectsScripts reports whether the changes of a package.json or composer.json may
 // affect the tests, through the changed key or a key above it. It also reports a
-// changed item of a list whose key the patch does not show.
+// changed item of a list whose key the patch does not show, and a change without
+// lines, such as a rename.
 func affectsScripts(s section) bool {
 	var oldKeys, newKeys nesting // of the old and the new file, whose brackets differ
 	relevant, hasLines := false, false

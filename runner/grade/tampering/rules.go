@@ -15,7 +15,7 @@ type rule struct {
 	detail      string
 	matchesFile func(name string) bool
 	// matchesLines reports whether the changes of a file are suspicious. It is nil
-	// if every change is.
+	// if every change is suspicious.
 	matchesLines func(section) bool
 }
 
@@ -142,7 +142,8 @@ var (
 )
 
 // affectsPytest reports whether the changes of setup.cfg or pyproject.toml may affect
-// pytest. It also reports a change whose section the patch does not show.
+// pytest. It also reports a change whose section the patch does not show, and a
+// change without lines, such as a rename.
 func affectsPytest(s section) bool {
 	sectionName, shown := "", false
 	relevant, hasLines := false, false

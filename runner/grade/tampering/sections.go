@@ -163,7 +163,8 @@ func hunkLength(digits []byte) int {
 const hunkStart = '@'
 
 // eachLine calls f with the sign and the text of each line of the section's
-// hunks, until f returns false.
+// hunks that is not empty, and with hunkStart at the header of each hunk, until
+// f returns false.
 func (s section) eachLine(f func(sign byte, line []byte) bool) {
 	var h hunk
 	for offset := 0; offset < len(s.text); {

@@ -42,7 +42,8 @@ func (f *Filter) filterMetadata(item *export.Item) DropReason {
 	return ""
 }
 
-// filterTranscript applies the filters that need the transcript, and sets item.Tokens.
+// filterTranscript applies the filters that need the transcript. If Config.Tokenizer is
+// set, it sets item.Tokens. It returns the reason to drop the attempt, or "".
 func (f *Filter) filterTranscript(item *export.Item) DropReason {
 	c := &f.cfg
 	name := item.Header.ModelName
@@ -79,7 +80,8 @@ func outcomeClass(item *export.Item) string {
 }
 
 // acceptsClass reports whether the outcome class of an attempt is accepted. By default,
-// training data has only attempts that count, and imported attempts without an outcome.
+// training data has only attempts that are results, and imported attempts without an
+// outcome.
 func (f *Filter) acceptsClass(item *export.Item, class string) bool {
 	switch {
 	case len(f.cfg.Classes) > 0:

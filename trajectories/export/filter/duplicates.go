@@ -14,8 +14,8 @@ const minSimilarity = 0.5
 // exact copies and, to find similar ones, 256 bytes of hashes and about 20 bytes per band.
 //
 // A band is a sequence of minimum hashes at fixed positions. Only attempts that have a
-// band in common are compared. The number and the length of bands are chosen so that one
-// in a thousand pairs with the requested similarity has no band in common.
+// band in common are compared. The number and the length of bands are chosen so that at
+// most one in a thousand pairs with the requested similarity has no band in common.
 type duplicates struct {
 	threshold   float64
 	rows, bands int                // hashes per band, and number of bands
@@ -40,7 +40,7 @@ func newDuplicates(threshold float64) *duplicates {
 }
 
 // chooseBands returns the number of hashes per band and the number of bands. It chooses
-// the longest bands of which 16 suffice or, below a similarity of about 0.8, 64.
+// the longest bands of which 16 suffice or, below a similarity of about 0.7, 64.
 func chooseBands(threshold float64) (rows, bands int) {
 	for _, maxBands := range []int{16, 64} {
 		for rows = 16; rows > 2; rows-- {
@@ -60,8 +60,9 @@ type match struct {
 	exact      bool
 }
 
-// find returns the kept attempt that is most similar: an exact copy, or else the attempt
-// with the highest similarity. If there are several, it returns the earliest.
+// find returns the kept attempt that is most similar: an exact copy, or else, of those with
+// a band in common, the attempt with the highest similarity, if that reaches the
+// threshold. If there are several, it returns the earliest.
 func (d *duplicates) find(s signature) (match, bool) {
 	if s.empty {
 		return match{}, false

@@ -15,7 +15,8 @@ import (
 // of known formats.
 type Config struct {
 	// Training is set if the export is for training models. The filter then drops
-	// instances of test sets and, unless Classes is set, attempts that do not count.
+	// instances of test sets and, unless Classes is set, attempts that are not
+	// results, except imported ones without an outcome.
 	Training bool
 	// AllowTestSets accepts instances of test sets for training.
 	AllowTestSets bool
@@ -75,8 +76,8 @@ type Filter struct {
 	stats      *stats
 }
 
-// New returns a filter. Errors about the configuration contain the names of flags of mini
-// export, and are one line.
+// New returns a filter. Errors about the configuration are one line, and most contain the
+// name of a flag of mini export.
 func New(cfg Config) (*Filter, error) {
 	f := &Filter{cfg: cfg}
 	if err := f.validate(); err != nil {
@@ -148,9 +149,9 @@ type Inspection struct {
 	testSet   string // test set of the instance, or ""
 }
 
-// Inspect does the work that does not depend on other attempts: it applies filters, sets
-// item.Tokens, removes secrets from item and computes its signature. It is expensive, and
-// safe for concurrent use.
+// Inspect does the work that does not depend on other attempts: it applies filters, may set
+// item.Tokens, removes secrets from item and computes its signature. Inspect is expensive,
+// and safe for concurrent use.
 func (f *Filter) Inspect(item *export.Item) *Inspection {
 	inspection := &Inspection{Item: item}
 	if inspection.reason = f.filterMetadata(item); inspection.reason != "" {
@@ -181,7 +182,8 @@ func (f *Filter) Add(inspection *Inspection) []*export.Item {
 	return f.accept(inspection)
 }
 
-// compare applies the filters that depend on earlier attempts.
+// compare applies the filters for test sets and secrets, which Inspect has found, and those
+// that depend on earlier attempts.
 func (f *Filter) compare(inspection *Inspection) DropReason {
 	if f.cfg.Training {
 		f.testSets.add(inspection.testSet, inspection.Item.InstanceID)

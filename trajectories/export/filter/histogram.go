@@ -28,7 +28,7 @@ type Bin struct {
 	Count int   `json:"attempts"`
 }
 
-// maxBins is the number of bins that fit on a screen.
+// maxBins bounds the bins with an upper limit, so that all fit on a screen.
 const maxBins = 20
 
 func newHistogram(lengths []int64, unknown int, tokenizer string) Histogram {
@@ -47,7 +47,8 @@ func newHistogram(lengths []int64, unknown int, tokenizer string) Histogram {
 }
 
 // addBins sets h.Bins. The width of bins is a round number. If the maximum is more than
-// twice the 99th percentile, longer attempts are in a last bin without an upper limit.
+// twice the 99th percentile, attempts beyond the bin of the percentile are in a last bin
+// without an upper limit.
 func (h *Histogram) addBins(sorted []int64) {
 	longest := h.Max
 	if h.Max > 2*h.P99 {

@@ -83,7 +83,8 @@ func keyRules() ([]rule, error) {
 const minDistinct = 8
 
 // isPlausible reports whether a match can be a key, and not a placeholder as used in
-// documentation. It examines the end of the match, where most formats are random.
+// documentation. It counts the different characters at the end of the match, where most
+// formats are random.
 func isPlausible(match string) bool {
 	if strings.Contains(strings.ToLower(match), "example") || strings.Contains(match, "...") {
 		return false

@@ -97,8 +97,9 @@ func newMinima() *minima {
 	return m
 }
 
-// addText adds the shingles of a text. A word is a sequence of letters and digits; case
-// is ignored. Each other character except space is a word, since they matter in commands.
+// addText adds the shingles of a text. A word is a sequence of letters, digits and _; the
+// case of ASCII letters is ignored. Each other character except white space is a word,
+// since such characters matter in commands.
 func (m *minima) addText(text string) {
 	m.words = 0
 	for len(text) > 0 {

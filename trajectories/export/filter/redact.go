@@ -11,8 +11,7 @@ import (
 	"github.com/minibench/mini/trajectories/export"
 )
 
-// SecretLocation is a record that contains secrets of one kind. It does not contain the
-// secrets.
+// SecretLocation tells which record has secrets of one kind, without the secrets.
 type SecretLocation struct {
 	File   string `json:"file"`   // journal of the attempt, or the attempt's instance ID and number
 	Record int    `json:"record"` // record ID; 0 if the transcript does not have it, as for the outcome
@@ -32,9 +31,9 @@ type cleaner struct {
 	record   int                    // SecretLocation.Record of the value that is being searched
 }
 
-// clean removes secrets from all texts of an attempt and returns their locations. Unless
-// the export is for training, clean leaves text in patches that matches a key format but
-// is not a known secret.
+// clean removes secrets from all texts of an attempt and returns the locations of the
+// secrets. Unless the export is for training, clean does not change text in patches that
+// matches a key format but is not a known secret.
 func (s *scanner) clean(item *export.Item, training bool) []SecretLocation {
 	c := &cleaner{scanner: s, training: training, found: map[SecretLocation]int{}, file: displayName(item)}
 	c.cleanValue(reflect.ValueOf(item.Transcript), nil)

@@ -201,7 +201,8 @@ func joinNames(names []string, limit int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// printable replaces characters that are not printable.
+// printable replaces white space by spaces, and other characters that are not printable by
+// U+FFFD.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -214,7 +215,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// columnWidth returns the width of a column of names: usually from 26 to limit.
+// columnWidth returns the width of a column of names: that of the longest name, at least
+// 26, and at most limit or, if limit is less, 20.
 func columnWidth(names []string, limit int) int {
 	width := 26
 	for _, n := range names {
@@ -223,7 +225,7 @@ func columnWidth(names []string, limit int) int {
 	return max(min(width, limit), 20)
 }
 
-// clipEnd truncates a long name at the end.
+// clipEnd truncates a name of more than width characters at the end.
 func clipEnd(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width {
@@ -232,7 +234,8 @@ func clipEnd(s string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// clipStart truncates a long name at the start, since the end is more distinctive.
+// clipStart truncates a name of more than width characters, or 20 if width is less, at the
+// start, since the end is more distinctive.
 func clipStart(s string, width int) string {
 	runes := []rune(s)
 	if width = max(width, 20); len(runes) <= width {

@@ -13,7 +13,7 @@ import (
 
 // Limits of the details in the report. The report has only counts of what exceeds them.
 const (
-	maxExamples  = 3      // of each DropReason
+	maxExamples  = 3      // of each DropReason and, in the text, of duplicates and secrets
 	maxReasons   = 500    // different DropReasons
 	maxPairs     = 10_000 // of duplicates
 	maxLocations = 10_000 // of secrets

@@ -39,8 +39,8 @@ const MaxSize = 128 << 20
 // Limits of a document. The limits of embedded trajectories bound the use of memory, since
 // the reader holds each level in memory while it reads the levels below.
 const (
-	maxProblems    = 1000    // reported problems
-	maxNesting     = 32      // depth of embedded trajectories
+	maxProblems    = 1000    // reported problems, without the last, which says that there are more
+	maxNesting     = 32      // levels of trajectories, including the document
 	maxNestedBytes = MaxSize // total size of embedded trajectories
 )
 
@@ -85,7 +85,8 @@ func (r *reader) allowUnknown(path string) bool {
 	return false
 }
 
-// document decodes and checks a document. It returns nil if data is not JSON.
+// document decodes and checks a document. It returns nil if data is too large, not UTF-8 or
+// not JSON.
 func (r *reader) document(data []byte) *Trajectory {
 	r.Reader = schema.New("trajectory", r.problem)
 	r.Lenient, r.AllowUnknown = true, r.allowUnknown
@@ -143,7 +144,7 @@ func (r *reader) checkNesting(raw json.RawMessage) bool {
 	return true
 }
 
-// problemAt reports a problem with the part of the current value at key.
+// problemAt reports a problem at key within the current value.
 func (r *reader) problemAt(key, format string, args ...any) {
 	r.Within(key, func() { r.Report(format, args...) })
 }

@@ -38,7 +38,7 @@ func (b *builder) addChildren(doc *Trajectory) {
 func childID(n int) string { return fmt.Sprintf("child-%d", n) }
 
 // refs returns the references to the children that the execution with the given record ID
-// started.
+// started. It omits children without messages.
 func (b *builder) refs(execution int) []Ref {
 	if execution == 0 {
 		return nil

@@ -16,7 +16,8 @@ type extraRoot struct {
 	Journal string `json:"journal"`
 	Verdict string `json:"verdict,omitempty"`
 	*trajectories.Outcome
-	// Records are the records of the journal without provider responses.
+	// Records are the records of the journal without provider responses, except those
+	// to summaries.
 	Records []trajectories.Record `json:"records"`
 }
 

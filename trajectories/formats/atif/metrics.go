@@ -37,7 +37,8 @@ func knownCost(c model.Cost, u model.Usage) *float64 {
 	return ptr(float64(c))
 }
 
-// totals returns the totals of the outcome, or else of all calls.
+// totals returns the totals of the outcome or, without an outcome, of the attempt's own
+// calls, with the number of steps of the document.
 func (b *builder) totals() *FinalMetrics {
 	var u model.Usage
 	var cost model.Cost

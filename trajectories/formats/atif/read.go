@@ -41,8 +41,8 @@ func (f *File) Iter() iter.Seq2[trajectories.Record, error] {
 
 // Read converts a document of any version 1.x to records. It ignores unknown fields of
 // versions newer than LatestSpec. From a document that mini wrote, it restores the original
-// journal. The header for other documents has no instance ID. Errors contain name; the
-// import record contains its base name.
+// journal. The header for other documents has no instance ID. Errors contain name or its
+// base name; the import record contains the base name.
 func Read(name string, data []byte) (*File, error) {
 	r := reader{spec: LatestSpec, lenient: true}
 	doc := r.document(data)

@@ -156,7 +156,8 @@ func (r *reader) content(raw json.RawMessage, v reflect.Value) bool {
 	return r.Report("a string or a list of parts expected, got %s", trajectories.JSONKind(raw))
 }
 
-// part checks the type of a part, and that the part has the field for its type.
+// part checks the type of a part, and that the part has the field for its type and no
+// other.
 func (r *reader) part(p *Part) {
 	kinds := []string{"text", "image"}
 	if r.spec >= Spec18 {
@@ -182,7 +183,8 @@ func (r *reader) part(p *Part) {
 	}
 }
 
-// source checks the media type of a source in a part of the given kind.
+// source checks the media type of a source in a part of the given kind. It replaces other
+// names of audio types, and removes the duration of an image.
 func (r *reader) source(s *Source, kind string) {
 	allowed := imageTypes
 	if kind == "audio" {

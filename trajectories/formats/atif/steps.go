@@ -12,8 +12,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// addSteps adds the steps of all entries. Messages that answer a reply become results in
-// the step of the reply.
+// addSteps adds the steps of all entries and of the compactions before them. Messages that
+// answer a reply become results in the step of the reply.
 func (b *builder) addSteps() {
 	compactions := b.t.Compactions
 	for i, e := range b.t.Entries {
@@ -47,7 +47,7 @@ func isAnswer(m trajectories.Message) bool {
 	return m.Role == model.Tool
 }
 
-// addStep adds the step of entry e, which has index i and is not an answer.
+// addStep adds the step of entry e, which has index i.
 func (b *builder) addStep(i int, e trajectories.Entry) {
 	s := Step{ID: int64(len(b.steps) + 1), Timestamp: timestamp(e.Time), Source: sourceUser, Message: &Content{Text: e.Content}}
 	switch e.Role {

@@ -14,11 +14,11 @@ import (
 )
 
 // Write writes an attempt as a document. The document has a step for each message, except
-// that the results of commands are part of the step of the reply. A command in the text of
-// a reply becomes a call of the tool "bash", with an ID made from the step number. The
-// extra data of the document contains the records of the journal, so that Read can restore
-// it. Write returns sentences about information that the document does not contain. verdict
-// is the result of the evaluation, or empty.
+// that the results of commands are in the step of the reply. A command in the text of a
+// reply becomes a call of the tool "bash", with an ID made from the step number. The extra
+// data of the document contains the records of the journal, so that Read can restore the
+// journal. Write returns sentences about information that the document does not contain.
+// verdict is the result of the evaluation, or empty.
 //
 // For an attempt that was imported from an ATIF document, Write writes that document.
 func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, error) {
@@ -132,8 +132,8 @@ func (b *builder) document(verdict string) *Trajectory {
 	return doc
 }
 
-// withoutResponses returns a copy of the attempt without provider responses. If there were
-// any, it adds one loss.
+// withoutResponses returns a copy of the attempt without provider responses, except those
+// to summaries. If it removed any, it adds one loss.
 func (b *builder) withoutResponses() *trajectories.Transcript {
 	t, found := *b.t, false
 	strip := func(c trajectories.Call) trajectories.Call {

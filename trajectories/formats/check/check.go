@@ -55,13 +55,14 @@ type Options struct {
 	ATIF atif.SpecVersion
 }
 
-// maxProblems bounds the problems reported for a file.
+// maxProblems bounds the notes about a file, and the problems without the last, which says
+// that there are more.
 const maxProblems = 1000
 
 // maxDocument bounds a file that is one JSON document, in bytes.
 const maxDocument = atif.MaxSize
 
-// problem adds a problem. line and path may be empty.
+// problem adds a problem. line may be 0, and path may be empty.
 func (r *Report) problem(line int, path, format string, args ...any) {
 	switch {
 	case len(r.Problems) < maxProblems:

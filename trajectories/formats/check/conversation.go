@@ -229,8 +229,8 @@ var classes = []trajectories.Class{
 }
 
 // checkOutcome checks an outcome. Its totals must be those of the calls, including calls
-// whose replies were abandoned, but not the cost of inherited calls. A difference is only
-// a note if the journal does not have all calls.
+// whose replies were abandoned, but not the usage and cost of inherited calls. A difference
+// is only a note if the journal may not have all calls.
 func (c *conversation) checkOutcome(line int, o *trajectories.Outcome) {
 	if !slices.Contains(classes, o.Class) {
 		c.problem(line, "data.class", "%.60q is not an outcome class", o.Class)

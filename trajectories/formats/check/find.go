@@ -10,7 +10,8 @@ import (
 
 // Find returns the trajectories in a folder and its subfolders in lexical order, and the
 // number of other files. It detects trajectories by their names and first bytes. For a run,
-// it returns the files of all attempts. It does not follow symbolic links.
+// it returns the files of all attempts. It does not follow symbolic links, and skips folders
+// whose names begin with a dot.
 func Find(dir string) (files []string, others int, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {

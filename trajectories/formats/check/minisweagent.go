@@ -169,7 +169,7 @@ func (t *messageChecker) checkAll(list []json.RawMessage) {
 	}
 }
 
-// problemAt reports a problem with the part of the current value at key.
+// problemAt reports a problem at key within the current value.
 func (t *messageChecker) problemAt(key, format string, args ...any) {
 	t.Within(key, func() { t.Report(format, args...) })
 }

@@ -60,8 +60,8 @@ func New(root string, onProblem func(path, reason string)) *Reader {
 }
 
 // Read decodes raw into the value that v points to, as far as raw is valid, and reports
-// whether it is. The fields named in required are required in addition to those with the
-// option.
+// whether it is valid. The fields named in required are required in addition to those with
+// the option "required".
 func (r *Reader) Read(raw json.RawMessage, v any, required ...string) bool {
 	if len(required) > 0 {
 		return r.Struct(raw, reflect.ValueOf(v).Elem(), required...)

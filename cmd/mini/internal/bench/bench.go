@@ -114,7 +114,8 @@ func run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 // isDemo reports whether the demo is the only dataset.
 func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datasetopen.Demo}) }
 
-// BuiltinConfigs returns the names of the built-in configurations. They are the lowest layers.
+// BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
+// lowest layer first.
 func (o *Options) BuiltinConfigs() []string {
 	if o.isDemo() {
 		return []string{"swebench", "demo"}
@@ -122,7 +123,8 @@ func (o *Options) BuiltinConfigs() []string {
 	return []string{"swebench"}
 }
 
-// printScriptedNote prints a note that the demo does not call the model of -m, if one is given.
+// printScriptedNote prints a note that the demo does not call the model of -m. It prints nothing
+// without -m, with --model-class or --replies, or if the model class is not scripted.
 func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
 	if o.isDemo() && o.FlagSet.Changed("model") && !o.FlagSet.Changed("model-class") && !o.FlagSet.Changed("replies") && cfg.Model.Class == "scripted" {
 		_, _ = fmt.Fprintf(w, "mini: note: the demo uses scripted replies and does not call %s; --model-class openai (or anthropic) calls it\n",
@@ -130,8 +132,8 @@ func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
 	}
 }
 
-// prepare returns the job that the flags describe. It reports every error that can be found
-// before a model is called or a sandbox is started. It writes only to the dataset cache.
+// prepare returns the job that the flags describe. It checks them without calling a model or
+// starting a sandbox. The only files that it writes are in the dataset cache.
 func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) {
 	if len(o.Subsets) == 0 {
 		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")

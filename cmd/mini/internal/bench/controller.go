@@ -76,7 +76,8 @@ func (c *controller) Resources() ([]control.Provider, control.Disk) {
 // JournalPath implements live.Controller.
 func (c *controller) JournalPath(id string, attempt int) string { return c.folder.Journal(id, attempt) }
 
-// disk returns the free space of the run and the engine, and the space that images use.
+// disk returns the free space for the run folder and for the engine and, with a budget for images,
+// that budget and the space that images use. Unknown figures are nil.
 func (c *controller) disk() (disk control.Disk) {
 	if n, ok := doctor.FreeSpace(c.folder.Dir()); ok {
 		disk.RunFree = &n

@@ -17,7 +17,8 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// ungradable returns the ids of the rows that cannot be graded, and the reason for the first one.
+// ungradable returns the ids of the rows that cannot be graded, and the reason for the first one
+// with the number of the others.
 func (j *Job) ungradable() (ids map[string]bool, why string) {
 	ids = map[string]bool{}
 	for _, in := range j.Input.Rows {
@@ -54,7 +55,8 @@ func printNoVerdicts(w io.Writer, class, dir string) {
 		class, text.Printable(text.ShellQuote(dir)))
 }
 
-// evalConfig returns the configuration of the evaluation without folder, log and sandboxes.
+// evalConfig returns the configuration of the evaluation without folder, log, sandboxes and
+// signing key.
 func (j *Job) evalConfig() evaluate.Config {
 	c := eval.EvaluateConfig(j.Config)
 	c.Selected, c.Editions = instanceIDs(j.Input.Rows), j.Input.Dataset.Editions
@@ -68,11 +70,11 @@ type evaluation struct {
 	skip             map[string]bool // ids of ungradable instances
 	multipleAttempts bool            // more than one attempt per instance
 	stop             context.CancelFunc
-	pending          atomic.Int32 // number of submissions without a verdict
+	pending          atomic.Int32 // number of queued submissions without a final verdict
 }
 
-// startEvaluation starts the evaluation of --eval. It returns nil if there is nothing to
-// evaluate.
+// startEvaluation starts the evaluation of --eval. It returns nil without --eval, without a
+// container engine, or if no row can be graded.
 func (j *Job) startEvaluation(
 	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog,
 ) (*evaluation, error) {
@@ -108,7 +110,8 @@ func (j *Job) startEvaluation(
 	return ev, nil
 }
 
-// submit queues a submission for evaluation. It implements runner.Batch.OnSubmission.
+// submit queues a submission for evaluation unless its instance is ungradable. It is the
+// runner.Batch.OnSubmission of the batch.
 func (ev *evaluation) submit(in datasets.Instance, repetition int, p trajectories.Prediction) {
 	if ev.skip[in.ID] {
 		return

@@ -17,7 +17,7 @@ type Input struct {
 	Rows    []datasets.Instance
 }
 
-// LoadRows reads the datasets and selects rows.
+// LoadRows reads the datasets and selects rows. It returns an error if no row is left.
 func (o *Options) LoadRows(ctx context.Context, s cmdutil.Streams) (Input, error) {
 	sources, err := o.OpenAll(ctx, s)
 	if err != nil {

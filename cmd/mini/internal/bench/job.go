@@ -47,7 +47,7 @@ type Job struct {
 	Branch *runner.Branch
 	// obstacle is the error that would prevent the batch from starting. Only dry runs set it.
 	obstacle error
-	// evaluated is the result of --eval; nil without it.
+	// evaluated is the result of --eval; nil before the end, or if nothing was evaluated.
 	evaluated *evaluate.Summary
 }
 
@@ -154,8 +154,8 @@ func ReadEarlierRun(dir string) (*runner.Run, error) {
 	return run, err
 }
 
-// CheckFolder returns an error if the folder has results of another model, or if the limit of
-// open files is too low for the workers.
+// CheckFolder returns an error if the folder keeps results of another model (repetitions beyond
+// the configured number do not count), or if the limit of open files is too low for the workers.
 func (j *Job) CheckFolder() error {
 	selected := map[string]bool{}
 	for _, in := range j.Input.Rows {
@@ -164,7 +164,7 @@ func (j *Job) CheckFolder() error {
 	left, k := len(selected), max(1, j.Config.Run.Attempts)
 	for _, in := range j.EarlierRun.Instances {
 		if j.RedoExisting && selected[in.ID] {
-			continue // its results will be replaced
+			continue // new results take the place of the earlier ones
 		}
 		if selected[in.ID] && in.MissingResults(k) == 0 {
 			left--
@@ -181,8 +181,9 @@ func (j *Job) CheckFolder() error {
 	return doctor.CheckOpenFiles(min(j.Config.Run.Workers, left))
 }
 
-// checkRepositories returns an error if rows have a repository but the sandbox uses no images,
-// which contain the repositories: attempts would begin in an empty folder.
+// checkRepositories returns an error if rows have a repository but the sandboxes use no images,
+// which contain the repositories: attempts would begin in an empty folder. It also checks the
+// settings of sandboxes without images. It checks nothing for the demo and with --empty-folder.
 func (j *Job) checkRepositories() error {
 	if !envopen.IsHostClass(j.Config.Environment.Class) || j.isDemo() || j.emptyFolder {
 		return nil
@@ -204,7 +205,8 @@ func (j *Job) checkRepositories() error {
 }
 
 // canUseHost reports whether mini may run the commands on this machine if no container engine
-// responds. It may do so only for the demo with default settings.
+// responds. It may do so only for the demo with the default environment class and without
+// DOCKER_HOST.
 func (j *Job) canUseHost() bool {
 	return j.isDemo() && envopen.IsDefaultClass(j.Config) && os.Getenv("DOCKER_HOST") == ""
 }
@@ -234,7 +236,8 @@ func (j *Job) newBatch(sandboxes *envopen.Sandboxes, folder *runner.Folder, log 
 	}, nil
 }
 
-// startSession writes the manifest and prints a heading to w.
+// startSession writes the manifest, prints a heading to w and warns if an earlier session in the
+// folder had other settings.
 func (j *Job) startSession(w io.Writer, b *runner.Batch, environmentClass string) error {
 	config, err := j.Config.YAML()
 	if err != nil {
@@ -287,8 +290,8 @@ func printStart(w io.Writer, command string, cfg *configs.Resolved, set string, 
 	return err
 }
 
-// finish writes the summary and returns the error that the command ends with, except runErr, the
-// error of the run.
+// finish ends the session and prints the result, if anything was run. It returns the error that the
+// command ends with, without runErr, the error of the run, which the caller adds.
 func (j *Job) finish(ctx context.Context, s cmdutil.Streams, sum runner.Summary, folder *runner.Folder, class string, runErr error) error {
 	if runErr != nil && sum.Instances == 0 {
 		return nil // nothing was run

@@ -7,7 +7,8 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// printKept prints the number of kept sandboxes, and how to open and remove them.
+// printKept prints the number of attempts with kept sandboxes. It adds how to open and remove the
+// containers or, without containers, where mini has named the folders.
 func printKept(w io.Writer, kept int, class, dir string) error {
 	if kept == 0 {
 		return nil

@@ -21,9 +21,9 @@ import (
 // plan describes what a batch would do. --dry-run prints it as text or JSON.
 type plan struct {
 	Datasets  []datasets.SourceInfo `json:"datasets"`
-	Rows      int                   `json:"rows"`
-	Selected  int                   `json:"selected"`
-	Done      int                   `json:"done"` // number of instances that have all their results
+	Rows      int                   `json:"rows"`     // of all datasets, before the selection
+	Selected  int                   `json:"selected"` // number of selected rows
+	Done      int                   `json:"done"`     // number of instances that have all their results
 	Attempts  int                   `json:"attempts_per_instance"`
 	Missing   int                   `json:"attempts_missing"` // for all instances together
 	Folder    string                `json:"folder"`
@@ -72,7 +72,7 @@ type modelPlan struct {
 	Name       string `json:"name"`
 	BaseURL    string `json:"base_url,omitempty"`
 	KeyEnv     string `json:"api_key_env,omitempty"`
-	KeyPresent bool   `json:"key_present"`
+	KeyPresent bool   `json:"key_present"` // of a route: whether all models have their keys
 	// Route is the kind of the route; "" for a single model. Models are the models of the route.
 	Route  string      `json:"route,omitempty"`
 	Models []modelPlan `json:"models,omitempty"`
@@ -84,11 +84,12 @@ func planModel(m configs.Model) modelPlan {
 	}
 }
 
-// costPlan is the maximum cost of a batch in US dollars. Nil ceilings mean that there is no limit.
+// costPlan is the cost limit of a batch in US dollars; the last call of an attempt may exceed it.
+// Nil ceilings mean that there is no limit.
 type costPlan struct {
 	LimitPerAttempt float64 `json:"limit_per_attempt"`
-	// Ceiling is the maximum cost if no attempt is retried; CeilingWithRetries is the maximum
-	// cost if every attempt fails until its last try.
+	// Ceiling is the limit for all attempts together if none is retried; CeilingWithRetries is
+	// the limit if every attempt needs all its tries.
 	Ceiling            *float64 `json:"ceiling"`
 	CeilingWithRetries *float64 `json:"ceiling_of_tries"`
 	PriceKnown         bool     `json:"price_known"`
@@ -102,7 +103,8 @@ type promptPlan struct {
 	Instance string `json:"instance"`
 }
 
-// newPlan describes the batch of j. It returns an error if the prompts cannot be rendered.
+// newPlan describes the batch of j. It returns an error if the prompts cannot be rendered or the
+// prices cannot be read.
 func newPlan(ctx context.Context, j *Job) (plan, error) {
 	cfg, input := j.Config, j.Input
 	p := plan{
@@ -194,7 +196,7 @@ func (j *Job) resumable(id string) (attempts []plannedAttempt) {
 }
 
 // planCost computes the ceilings for a number of attempts from the cost limit of one attempt. The
-// ceilings are nil if there is no limit.
+// ceilings are 0 for scripted replies and nil if there is no limit.
 func planCost(cfg *configs.Resolved, facts modelopen.Facts, attempts int) costPlan {
 	c := costPlan{
 		LimitPerAttempt: cfg.Agent.CostLimit,

@@ -14,10 +14,11 @@ type capabilityPlan struct {
 	Tools   []string `json:"tools,omitempty"`
 	MCP     []string `json:"mcp_servers,omitempty"` // mini knows their tools only after connecting
 	Skills  []string `json:"skills,omitempty"`
-	Notes   string   `json:"notes,omitempty"`
+	Notes   string   `json:"notes,omitempty"` // kind of notes; "" if they are off
 }
 
-// planCapabilities returns nil if every capability is off.
+// planCapabilities returns the capabilities of a plan, or nil if every capability is off and there
+// is no profile. servers are the names of the MCP servers.
 func planCapabilities(cfg *configs.Resolved, profile string, capabilities agent.Capabilities, servers []string) *capabilityPlan {
 	p := capabilityPlan{Profile: profile, MCP: servers}
 	for _, t := range capabilities.Tools {

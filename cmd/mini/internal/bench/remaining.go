@@ -15,7 +15,8 @@ func (j *Job) doneIDs() map[string]bool {
 	return done
 }
 
-// missingAttempts returns the number of attempts that still need a result.
+// missingAttempts returns the number of attempts that still need a result: all of them with
+// --redo-existing.
 func (j *Job) missingAttempts() int {
 	k := j.Config.Run.Attempts
 	n := k * len(j.Input.Rows)

@@ -64,9 +64,9 @@ zsh (in a folder of $fpath), fish, PowerShell:
 	}
 }
 
-// setCompletions sets the completion of all flags and arguments. A flag has the
-// same completion in all commands. The shell itself completes the names of files
-// and folders.
+// setCompletions sets the completion of flags and arguments. A flag has the same
+// completion in all commands, except those that set their own. The shell itself
+// completes the names of files and folders.
 func setCompletions(root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"subset":            cmdutil.CompleteNamesOrFiles(datasetopen.Names),
@@ -134,12 +134,12 @@ func completeProgress(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 	return progress.Kinds, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionTimeout limits how long the shell waits after the user presses Tab.
+// completionTimeout is the time limit of completeInstance, for which the shell waits after Tab.
 const completionTimeout = 2 * time.Second
 
-// completeInstance completes the instance ids of the datasets and runs on the
-// command line. Without datasets, a command that has no flag --instance completes
-// the ids of all cached datasets.
+// completeInstance completes the ids of the cached datasets and the runs on the
+// command line. Without a dataset there, a command that has the flag --subset but
+// not --instance completes the ids of all cached datasets.
 func completeInstance(cmd *cobra.Command, args []string, typed string) (ids []string, _ cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
@@ -188,8 +188,9 @@ func completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, co
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completableKeys returns the sections that begin with typed. If typed contains a
-// complete section, it returns the keys of the section with a suffix.
+// completableKeys returns the sections that begin with typed, each with a dot. If typed
+// contains a section and its dot, completableKeys returns the keys of the section that
+// begin with typed, each with suffix.
 func completableKeys(typed, suffix string) []string {
 	var keys []string
 	for _, key := range configs.Keys() {

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// flagError converts an error of the flag parser into a usage error that refers
-// to the help of the command.
+// flagError converts an error of the flag parser into a usage error that names a
+// similar flag, an alternative or the help of the command.
 func flagError(cmd *cobra.Command, err error) error {
 	if usageErr, ok := errors.AsType[*usage.Error](err); ok {
 		return usageErr

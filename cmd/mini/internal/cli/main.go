@@ -17,13 +17,14 @@ import (
 // the containers that it waits for, and memory is scarcer than CPU time.
 const gcPercent = 30
 
-// killGrace is how long Main waits for a command to return after the second
-// interrupt.
+// killGrace is how long Main waits at most for a command to return after the
+// second interrupt.
 const killGrace = 5 * time.Second
 
 // Main runs mini with args and returns the exit code. The first interrupt
 // cancels the context of the command, so that the command can save its results.
-// The second interrupt ends mini within killGrace.
+// The second interrupt ends mini within killGrace. Interrupts that an interactive
+// session handles do not count.
 func Main(args []string, s cmdutil.Streams) int {
 	if err := local.ProtectMemory(); err != nil {
 		return cmdutil.ReportError(s.Err, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/minibench/mini/internal/version"
 )
 
-// NewRoot returns the command mini with all its subcommands. Only the second
-// interrupt cancels killCtx, which kills all sandboxes.
+// NewRoot returns the command mini with all its subcommands. The second interrupt
+// cancels killCtx; that kills all sandboxes.
 func NewRoot(killCtx context.Context, s cmdutil.Streams) *cobra.Command {
 	opts := &task.Options{}
 	root := &cobra.Command{

@@ -45,9 +45,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return usage.Errorf("%s takes flags only, not %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// FlagsOnly rejects arguments, as NoArgs does. If there is a single one, it suggests
-// the flag with this name, which the user may have left out. flag is the spelling in
-// the suggestion, such as -p.
+// FlagsOnly rejects arguments, as NoArgs does. If there is a single argument and the
+// flag name is not set, it suggests this flag, which the user may have left out. flag
+// is the spelling of the flag in the suggestion, such as -p.
 func FlagsOnly(name, flag string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && !cmd.Flags().Changed(name) {
@@ -88,5 +88,6 @@ func suggestLocalValue(f *pflag.FlagSet, args []string) string {
 	return "--local=" + args[0]
 }
 
-// AnyLocalServer is the value of --local without a value: any server that responds.
+// AnyLocalServer is the value that the flag --local has if the user gives none. It selects any
+// server on this machine that responds.
 const AnyLocalServer = "any"

@@ -21,16 +21,17 @@ import (
 	"github.com/minibench/mini/runner"
 )
 
-// ReportError codes of mini; README.md explains them to users.
+// Exit codes of mini; README.md explains them to users.
 const (
 	ExitOK          = 0
 	exitFailed      = 1   // any other failure
-	ExitUsage       = 2   // usage or configuration error; nothing was run
-	ExitIncomplete  = 3   // the command ended, but some instances have no result
+	ExitUsage       = 2   // error in flags, files or this machine; nothing was run
+	ExitIncomplete  = 3   // some instances have no result, or some items failed
 	ExitInterrupted = 130 // stopped by a signal
 )
 
-// ErrIncomplete ends a batch in which some instances have no result.
+// ErrIncomplete ends a command with ExitIncomplete, for example a batch in which some instances
+// have no result. By itself it is not printed.
 var ErrIncomplete = errors.New("some instances have no result")
 
 // ErrReported ends a command whose error has already been printed.
@@ -49,11 +50,12 @@ func (c *ExitError) Error() string { return c.Err.Error() }
 
 func (c *ExitError) Unwrap() error { return c.Err }
 
-// ReportError prints err with its hint to w and returns the exit code.
+// ReportError prints err with its hint to w and returns the exit code. It does not print errors
+// that have been reported already, or EPIPE on stdout.
 func ReportError(w io.Writer, err error) int {
 	code := ExitCode(err)
 	if err == nil || errors.Is(err, ErrReported) || err.Error() == ErrIncomplete.Error() || err.Error() == ErrSessionEnded.Error() {
-		return code // already printed by the summary
+		return code // nothing to print, or already printed
 	}
 	if isClosedStdout(err) {
 		return code
@@ -73,7 +75,8 @@ func isClosedStdout(err error) bool {
 	return ok && broken.Path == os.Stdout.Name() && errors.Is(broken, syscall.EPIPE)
 }
 
-// errorText returns the message of err. All errors caused by a full disk have the same message.
+// errorText returns the message of err. If a file could not be written because the disk is full,
+// the message names only the folder; this does not apply to a hub.Error.
 func errorText(err error) string {
 	full, isPathError := errors.AsType[*fs.PathError](err)
 	if _, isHubError := errors.AsType[*hub.Error](err); isPathError && !isHubError && isDiskFull(err) {
@@ -109,8 +112,8 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// MarkDiskFull sets the exit code of a batch that filled the disk: ExitIncomplete, or 1 if every
-// instance has a result. It returns other errors unchanged.
+// MarkDiskFull sets the exit code of a batch that filled the disk: ExitIncomplete, or 1 if the
+// batch is complete. It returns other errors, usage errors and any ExitError unchanged.
 func MarkDiskFull(err error, complete bool) error {
 	_, hasCode := errors.AsType[*ExitError](err)
 	_, isUsage := errors.AsType[*usage.Error](err)

@@ -32,11 +32,11 @@ type EventLog struct {
 	failOnce  sync.Once
 }
 
-// closeTimeout is how long Close waits for a pipe or file to accept the queued events.
+// closeTimeout is how long Close waits at most for a pipe or file to accept the queued events.
 const closeTimeout = 3 * time.Second
 
-// eventQueueSize is the maximum number of events queued for writing. The bus limits their size in
-// bytes.
+// eventQueueSize is the maximum number of events of one bus that are queued for writing. The bus
+// also limits the size of the queue in bytes.
 const eventQueueSize = 1 << 14
 
 // AddEventsFlag adds --events.
@@ -44,9 +44,10 @@ func AddEventsFlag(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "events", "", "`FILE` (new) of JSON lines, - for stdout: what happens")
 }
 
-// OpenEventLog opens the event log of --events. Path "-" means stdout; for "" it returns nil. It
-// never overwrites a regular file, but it writes to an existing pipe or device. redact removes
-// secrets from a line; it may be nil.
+// OpenEventLog opens the event log of --events. Path "-" means stdout; for "" OpenEventLog returns
+// nil. It creates a new file, or opens an existing pipe or device; an existing regular file or
+// folder, or a pipe without a reader, is an error. redact removes secrets from a line; redact may
+// be nil.
 func OpenEventLog(path string, s Streams, redact func([]byte) []byte) (*EventLog, error) {
 	var l *EventLog
 	switch path {
@@ -110,8 +111,8 @@ func createEventFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Follow writes the events of bus until the bus is closed. It adds instance and attempt to each
-// event.
+// Follow starts to write the events of bus in the background. The writing ends when bus or l is
+// closed, or when a write fails. Follow adds instance and attempt to each event.
 func (l *EventLog) Follow(bus *events.Bus, instance string, attempt int) {
 	if l == nil {
 		return
@@ -147,8 +148,8 @@ func (l *EventLog) NewBus(in datasets.Instance, attempt int) (bus *events.Bus, c
 	return bus, bus.Close
 }
 
-// Close waits at most closeTimeout until the events of all buses are written, and closes the file.
-// The buses must be closed before.
+// Close waits at most closeTimeout until the events of all buses are written, closes the file and
+// removes a regular file that is empty. The caller must have closed the buses.
 func (l *EventLog) Close() {
 	if l == nil {
 		return

@@ -20,11 +20,11 @@ type Messages struct {
 	divert  func(line string) // receives lines while a view is active; else nil
 	hold    bool              // whether Write also holds lines
 	held    bytes.Buffer      // printed by Release
-	dropped int               // number of lines not held because of MaxHeldLines
+	dropped int               // number of writes not held because of MaxHeldLines
 }
 
-// MaxHeldLines is the maximum number of lines that HoldWriter holds. The files of a run contain all
-// lines.
+// MaxHeldLines is the number of held lines from which on the writer of HoldWriter drops text. The
+// files of a run contain all lines.
 const MaxHeldLines = 20
 
 // Write implements io.Writer.
@@ -35,7 +35,7 @@ func (m *Messages) Write(p []byte) (int, error) {
 		return m.W.Write(p)
 	}
 	if m.hold {
-		m.held.Write(p) // there are few, so MaxHeldLines does not apply
+		m.held.Write(p) // such lines are few, so MaxHeldLines does not apply
 	}
 	for line := range strings.Lines(string(p)) {
 		m.divert(strings.TrimRight(line, "\n"))
@@ -143,6 +143,6 @@ func (m *Messages) DirectWriter() io.Writer { return directWriter{m} }
 // UndivertedWriter returns a writer that drops text while a view is active.
 func (m *Messages) UndivertedWriter() io.Writer { return undivertedWriter{m} }
 
-// HoldWriter returns a writer that holds text until Release, up to MaxHeldLines. Without a view, it
-// drops the text.
+// HoldWriter returns a writer that holds text until Release; see MaxHeldLines. Without a view, the
+// writer drops the text.
 func (m *Messages) HoldWriter() io.Writer { return heldWriter{m} }

@@ -27,7 +27,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// FormatColumns aligns rows in columns. The first row is the header.
+// FormatColumns aligns rows in columns. It replaces the cells in rows by their printable text.
+// Callers pass the header as the first row.
 func FormatColumns(rows [][]string) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

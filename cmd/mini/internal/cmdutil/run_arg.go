@@ -29,8 +29,8 @@ func ExactlyOneRun(cmd *cobra.Command, args []string) error {
 	return usage.Errorf("%s; see %s --help", text, cmd.CommandPath())
 }
 
-// RunFolderError turns an error of reading the run in dir into a usage error. The usage error
-// suggests the run that the user may have meant.
+// RunFolderError turns an error of reading the run in dir into a usage error. If dir is missing or
+// not a run, the usage error suggests a run that the user may have meant, if there is one.
 func RunFolderError(dir string, err error) error {
 	missing := errors.Is(err, os.ErrNotExist)
 	if !missing && !errors.Is(err, runner.ErrNotRunFolder) {
@@ -71,8 +71,9 @@ func newestRun(dir string) string {
 	return newest
 }
 
-// FindRunAbove returns the folder of the run that contains path. id is the instance that path
-// belongs to, or "". run is relative if path is relative.
+// FindRunAbove returns the folder of the run that contains path; ok is false if none of the four
+// folders above path is a run. id is the instance that path belongs to, or "". run is relative if
+// path is relative.
 func FindRunAbove(path string) (run, id string, ok bool) {
 	dir, err := filepath.Abs(path)
 	if err != nil {

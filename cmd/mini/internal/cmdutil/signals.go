@@ -17,7 +17,8 @@ import (
 // signals its child and then the process group.
 const signalBurst = 50 * time.Millisecond
 
-// Interrupts passes Ctrl-C to the handler of an interactive session, which need not end mini.
+// Interrupts passes Ctrl-C to the handler of an interactive session, so that Ctrl-C need not end
+// mini.
 type Interrupts struct {
 	mu      sync.Mutex
 	handler interruptHandler // nil if no session handles Ctrl-C
@@ -42,7 +43,8 @@ func (i *Interrupts) Set(handler interruptHandler) {
 	i.handler = handler
 }
 
-// handle passes sig to the handler and reports whether it was handled.
+// handle passes sig to the handler and reports whether it did so. It passes only os.Interrupt, and
+// only to a handler that has not quit.
 func (i *Interrupts) handle(sig os.Signal) bool {
 	i.mu.Lock()
 	handler := i.handler
@@ -56,8 +58,9 @@ func (i *Interrupts) handle(sig os.Signal) bool {
 
 // WithInterrupts returns a context that the first signal cancels with cause
 // agent.ErrInterrupted, so that the run can save its results. The second signal calls kill.
-// Signals that interrupts handles do not count. WithInterrupts also makes a write to a broken pipe
-// return an error instead of ending mini. The returned function stops the handling of signals.
+// Signals that interrupts handles, or that follow the first within signalBurst, do not count.
+// WithInterrupts also makes a write to a broken pipe return an error instead of ending mini. The
+// returned function stops the handling of signals.
 func WithInterrupts(ctx context.Context, kill context.CancelCauseFunc, w io.Writer, interrupts *Interrupts) (context.Context, func()) {
 	soft, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)

@@ -111,8 +111,8 @@ each other, in their order. Without arguments, it checks your own file.`,
 	}
 }
 
-// checkConfigs prints the errors of each file or setting, or that it is valid. It
-// returns an error if any is invalid.
+// checkConfigs prints the errors of each file or setting, or that it is valid. It also
+// checks several together, in their order. It returns an error if it printed one.
 func checkConfigs(s cmdutil.Streams, args []string) error {
 	printed := map[string]bool{} // texts of the printed errors
 	var b strings.Builder
@@ -171,8 +171,9 @@ func sortByLine(errs []error) []error {
 	return errs
 }
 
-// checkLayers returns the errors that appear only after merging: invalid values,
-// prompts that cannot be rendered, and invalid settings of containers.
+// checkLayers returns the errors that appear only after merging the layers onto the
+// built-in configuration of mini bench: invalid values, prompts that cannot be rendered,
+// and invalid settings of containers.
 func checkLayers(layers ...configs.Layer) []error {
 	base, err := configs.ReadBuiltin(BuiltinConfigByKind["bench"])
 	if err != nil {

@@ -86,7 +86,7 @@ func editConfig(ctx context.Context, s cmdutil.Streams) error {
 
 // editSession holds the state of mini config edit.
 type editSession struct {
-	path     string // the file
+	path     string // path of the configuration file
 	copy     string // path of the copy that the editor opens
 	original []byte // content of the file when it was copied
 	command  string // opens the editor
@@ -95,8 +95,8 @@ type editSession struct {
 // errUnchanged means that the user did not change the copy.
 var errUnchanged = errors.New("nothing was changed")
 
-// run opens the editor until the copy is valid or the user gives up. It then
-// replaces the file.
+// run opens the editor until the copy is valid, and then replaces the file. It returns
+// an error if the user gives up or leaves the copy unchanged.
 func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
 	for {
 		before, err := userfiles.Read(e.copy)

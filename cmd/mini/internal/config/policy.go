@@ -150,7 +150,7 @@ func (c policyResult) text() string {
 	}
 	for _, previous := range d.Previous {
 		fmt.Fprintf(&b, "before: %s  by %s", previous.Action, decider(previous))
-		if previous.By == policy.ByDecider && previous.Reason != "" { // why the decider failed, for users who test one
+		if previous.By == policy.ByDecider && previous.Reason != "" { // why it failed, for users who test a decider
 			fmt.Fprintf(&b, ": %s", strings.Join(strings.Fields(previous.Reason), " "))
 		}
 		b.WriteByte('\n')
@@ -185,7 +185,8 @@ func decider(d agent.Decision) string {
 	return d.By
 }
 
-// partNotes describes the effects of a part that matter for the policy.
+// partNotes describes the effects of a part that matter for the policy, or only the
+// reason why they are undecided.
 func partNotes(p shell.Part) []string {
 	var notes []string
 	if p.UndecidedReason != "" {

@@ -178,8 +178,8 @@ func parseAssignments(ctx context.Context, s cmdutil.Streams, args []string) ([]
 	return parsed, nil
 }
 
-// checkKey returns an error if key is not the name of a setting. For names of
-// variables and of secrets, the error says where to store them.
+// checkKey returns an error if key is not the name of a setting or a section. For the
+// name of a variable or a secret, the error says where to store the value.
 func checkKey(key string) error {
 	last := key[strings.LastIndexByte(key, '.')+1:]
 	switch {
@@ -305,7 +305,7 @@ func unsetOne(ctx context.Context, s cmdutil.Streams, key string) error {
 	return notef(s, "removed %s from %s", key, path)
 }
 
-// isVariable reports whether name looks like an environment variable.
+// isVariable reports whether name looks like an environment variable in upper case.
 func isVariable(name string) bool {
 	return configs.IsVariable(name) && strings.ToUpper(name) == name
 }
@@ -366,7 +366,7 @@ func keyArgumentError(name string) error {
 		"omit it, and mini asks for it; or pipe it: mini config set %s - <FILE", name)
 }
 
-// maxKeyInput is the maximum length of a key on stdin, in bytes.
+// maxKeyInput is how many bytes of stdin are read for a key; the rest is ignored.
 const maxKeyInput = 64 << 10
 
 // readKey reads the key for a variable from stdin if fromStdin is true. Otherwise it
@@ -451,7 +451,7 @@ func (interruptedError) Error() string { return "nothing was changed" }
 func (interruptedError) Unwrap() error { return agent.ErrInterrupted }
 
 // withPrompter calls askQuestions with a prompter on the terminal. If the user presses
-// Ctrl-C, it returns an interruptedError.
+// Ctrl-C, withPrompter returns an interruptedError; at the end of the input, a usage error.
 func withPrompter(s cmdutil.Streams, askQuestions func(*ask.Prompter) error) error {
 	out := s.Err
 	if m, ok := s.Err.(*cmdutil.Messages); ok {

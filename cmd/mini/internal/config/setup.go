@@ -154,7 +154,7 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 }
 
 // currentProvider returns the index of the configured provider in the list that
-// askProvider shows, or -1 if no model is configured there.
+// askProvider shows, or -1 if no model is configured or the list lacks its provider.
 func currentProvider(cfg *configs.Resolved, named []provider, running []localservers.ProbeResult) int {
 	m := cfg.Model
 	if m.Name == "" {
@@ -208,8 +208,9 @@ func (u *ProviderSetup) askAddress(ctx context.Context, a *ask.Prompter, cfg *co
 	}
 }
 
-// keyVariable returns the variable for the key of a server. Its name contains the
-// domain of the server, so that mini does not send the key of another server.
+// keyVariable returns the name of the variable for the key of a server. The name is made
+// from the second-level domain, so that mini does not send the server the key of another
+// one. It is LOCAL_API_KEY for an IP address or a host name without a usable domain.
 func keyVariable(u *url.URL) string {
 	host := u.Hostname()
 	if net.ParseIP(host) != nil || !strings.Contains(host, ".") {
@@ -223,7 +224,7 @@ func keyVariable(u *url.URL) string {
 	return name
 }
 
-// askServer asks for one of the servers on this machine.
+// askServer asks for one of the servers on this machine if there are several.
 func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, running []localservers.ProbeResult) error {
 	var server localservers.ProbeResult
 	switch len(running) {
@@ -245,8 +246,8 @@ func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, running 
 	return nil
 }
 
-// askKey asks for the name of the variable with the key. If the variable is not set,
-// it asks for the key too.
+// askKey asks for the name of the variable with the key, except for a local server. If
+// the variable is not set and mini can store its value, askKey asks for the key too.
 func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	if u.isLocal {
 		return nil
@@ -390,8 +391,8 @@ func (u *ProviderSetup) Layers() ([]configs.Layer, error) {
 	return settings.SettingLayers("mini config setup", set)
 }
 
-// IsReady reports whether mini can call the model now: the key is set, or the server is
-// the user's own and may need none.
+// IsReady reports whether mini can try to call the model now: the key is set or
+// stored, or the provider has its own base URL, so that its server may need no key.
 func (u *ProviderSetup) IsReady() bool {
 	return u.key != "" || u.baseURL != "" || os.Getenv(u.KeyEnv) != ""
 }

@@ -144,7 +144,7 @@ func (o *exportOptions) check() error {
 }
 
 // exportGCPercent makes the garbage collector run less often, because an export
-// allocates much memory. exportMemory is the memory limit in bytes above which the
+// allocates much memory. exportMemory is the memory limit in bytes near which the
 // collector runs more often again.
 const (
 	exportGCPercent = 300
@@ -255,7 +255,8 @@ func (o *exportOptions) writeManifest(dir string, src *source.Source, flt *filte
 // progressInterval is the time between two progress lines.
 const progressInterval = 10 * time.Second
 
-// progress prints a progress line if progressInterval has passed since the last one.
+// progress prints a progress line if progressInterval has passed since the last one or,
+// for the first one, since the first call.
 func (o *exportOptions) progress(s cmdutil.Streams, r export.Report) {
 	switch now := time.Now(); {
 	case o.progressAt.IsZero():

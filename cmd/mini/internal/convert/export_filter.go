@@ -19,7 +19,8 @@ import (
 	"github.com/minibench/mini/trajectories/export/filter"
 )
 
-// filterFlags are the flags that select attempts by their content.
+// filterFlags are the flags that select attempts by their content, handle secrets and
+// split the rows.
 type filterFlags struct {
 	flagSet  *pflag.FlagSet
 	cfg      filter.Config
@@ -56,7 +57,7 @@ func (o *filterFlags) addFlags(f *pflag.FlagSet) {
 
 // newFilter returns the filter that the flags describe. training is true for
 // formats of training data; reasoning is true if the rows contain the model's
-// reasoning.
+// reasoning. newFilter also stores the parsed splits in o.cfg.
 func (o *filterFlags) newFilter(training, reasoning bool) (*filter.Filter, error) {
 	cfg := o.cfg
 	cfg.Training, cfg.Reasoning = training, reasoning
@@ -149,8 +150,8 @@ func suspectFlags() []string {
 	return names
 }
 
-// knownSecrets returns the environment variables whose names show that their values
-// are secret.
+// knownSecrets returns the non-empty variables of environ whose names show that their
+// values are secret, sorted by name.
 func knownSecrets(environ []string) []filter.KnownSecret {
 	var secrets []filter.KnownSecret
 	for _, pair := range environ {

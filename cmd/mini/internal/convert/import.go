@@ -107,8 +107,8 @@ type importer struct {
 	stats importStats
 }
 
-// importFile imports the attempts of a file. It prints and counts the errors of the
-// file, but skips a file without trajectories that was found in a folder. The
+// importFile imports the attempts of a file. It counts the errors of the file and prints
+// the first one, but skips a file in an unknown format that was found in a folder. The
 // returned error is one of the run's folder.
 func (imp *importer) importFile(f trajectoryFile) error {
 	if f.Err != nil {
@@ -147,8 +147,8 @@ func (imp *importer) importFile(f trajectoryFile) error {
 	return nil
 }
 
-// importAttempt imports an attempt. fileErr is an error in the attempt's records,
-// runErr is an error of the run's folder.
+// importAttempt imports an attempt unless the run has it already. fileErr is an error in
+// the attempt's instance id or records, runErr is an error of the run's folder.
 func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runErr error) {
 	origin := runner.ImportSource{SHA256: t.SHA256, Row: t.Row}
 	if existing := imp.run.FindAttempt(origin); existing != "" {
@@ -188,8 +188,8 @@ func (imp *importer) importAttempt(path string, t *formats.File) (fileErr, runEr
 	return nil, nil
 }
 
-// writeManifest writes a manifest into a new run. It does not change an existing
-// manifest.
+// writeManifest writes a manifest into a run that has none, unless no attempt was
+// imported.
 func (imp *importer) writeManifest(folder *runner.Folder) error {
 	if folder.HasManifest() || imp.stats.Attempts == 0 {
 		return nil
@@ -217,9 +217,9 @@ type trajectoryFile struct {
 	inFolder bool // found in a folder, not given as an argument
 }
 
-// findTrajectories returns the files in paths, and the trajectories in the folders in
-// paths. It skips the folder run. An unreadable folder is in the result with its
-// error.
+// findTrajectories returns the files in paths, and the files with names of trajectories
+// in the folders in paths. It skips the folder run. An unreadable folder is in the result
+// with its error. If a path is missing, findTrajectories returns an error.
 func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
 	runInfo, _ := os.Stat(run) // nil if it does not exist
 	enter := func(dir string) bool {

@@ -15,19 +15,20 @@ import (
 	"github.com/minibench/mini/trajectories/formats"
 )
 
-// importStats summarizes an import.
+// importStats summarizes an import. Attempts counts imported attempts, Skipped counts
+// attempts that were imported before, and Failed counts unreadable files and rows.
 type importStats struct {
 	Attempts, Skipped, Failed int
-	Other                     int // files in folders that are not trajectories
+	Other                     int // files found in folders, in unknown formats
 	NoOutcome                 int // attempts without an outcome
 	instances                 map[string]bool
 	classes                   map[trajectories.Class]int
-	models                    []string // the first two names
+	models                    []string // the first two different names
 	losses                    []importLoss
 	formats                   map[string]int // number of attempts by format
 }
 
-// importLoss is data that a format could not keep.
+// importLoss is one kind of data that attempts in a format lost in the import.
 type importLoss struct {
 	format, description string
 	count               int // number of lost items
@@ -67,6 +68,7 @@ func (s *importStats) add(t *formats.File, added runner.ImportedAttempt) {
 type importPrinter struct {
 	out, err io.Writer
 	json     *json.Encoder
+	jsonErr  error // the first error of json
 	verbose  bool
 }
 
@@ -94,7 +96,7 @@ type importLine struct {
 	Others     int                `json:"other_rows,omitempty"` // number of further unreadable rows
 }
 
-// added prints an imported attempt.
+// added prints an imported attempt and its losses, with --verbose or --json only.
 func (p *importPrinter) added(path string, f *formats.File, attempt runner.ImportedAttempt) {
 	line := importLine{
 		File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Attempt: attempt.Attempt, Lost: f.Losses,
@@ -105,7 +107,7 @@ func (p *importPrinter) added(path string, f *formats.File, attempt runner.Impor
 		outcome = string(line.Class)
 	}
 	if p.json != nil {
-		_ = p.json.Encode(line) // printing the summary returns write errors
+		p.printJSON(line)
 		return
 	}
 	if !p.verbose {
@@ -117,10 +119,10 @@ func (p *importPrinter) added(path string, f *formats.File, attempt runner.Impor
 	}
 }
 
-// skipped prints a file that was imported before, as the attempt existing.
+// skipped prints that an attempt was imported before; existing names it in the run.
 func (p *importPrinter) skipped(path string, f *formats.File, existing string) {
 	if p.json != nil {
-		_ = p.json.Encode(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: existing})
+		p.printJSON(importLine{File: path, Row: f.Row, Format: f.Format, InstanceID: f.Header.InstanceID, Skipped: existing})
 		return
 	}
 	_, _ = fmt.Fprintf(p.err, "mini: skipped %s: already imported as %s\n", text.Printable(location(path, f.Row)), text.Printable(existing))
@@ -129,7 +131,7 @@ func (p *importPrinter) skipped(path string, f *formats.File, existing string) {
 // failed prints the first error of a file and the number of others.
 func (p *importPrinter) failed(path string, err error, others int) {
 	if p.json != nil {
-		_ = p.json.Encode(importLine{File: path, Error: err.Error(), Others: others})
+		p.printJSON(importLine{File: path, Error: err.Error(), Others: others})
 	}
 	also := ""
 	switch {
@@ -160,10 +162,18 @@ func (p *importPrinter) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format, args...)
 }
 
-// printSummary prints the totals and the losses of each format.
+// printJSON prints a line with --json. printSummary returns the first error.
+func (p *importPrinter) printJSON(line importLine) {
+	if err := p.json.Encode(line); err != nil && p.jsonErr == nil {
+		p.jsonErr = err
+	}
+}
+
+// printSummary prints the totals and the losses of each format. With --json, it prints
+// nothing.
 func (p *importPrinter) printSummary(run string, s *importStats) error {
 	if p.json != nil {
-		return nil
+		return p.jsonErr
 	}
 	if _, err := fmt.Fprintf(p.out, "%s of %s in %s\n", text.Count(s.Attempts, "attempt"),
 		text.Count(len(s.instances), "instance"), text.Printable(run)); err != nil {

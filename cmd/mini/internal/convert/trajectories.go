@@ -72,7 +72,7 @@ type checkResult struct {
 	Files        []checkedFile `json:"files"`
 	Checked      int           `json:"checked"`
 	WithProblems int           `json:"with_problems"`
-	PassedOver   int           `json:"passed_over"`
+	PassedOver   int           `json:"passed_over"` // number of other files in folders, not checked
 }
 
 func (o *checkOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {

@@ -85,7 +85,7 @@ func parseRef(name, split string) (hub.Ref, error) {
 	return ref, err
 }
 
-// fetch fetches one dataset and prints its size.
+// fetch fetches one dataset and prints its split, size and commit.
 func fetch(ctx context.Context, s cmdutil.Streams, name string, ref hub.Ref) error {
 	progress := rows.NewFetchProgress(s)
 	defer progress.Close()
@@ -228,7 +228,7 @@ func printColumn(s cmdutil.Streams, in datasets.Instance, column string) error {
 }
 
 // maxInline is the maximum length in bytes of a value that is printed on one line.
-// Longer values get their own section.
+// Longer values, and values of several lines, get their own section.
 const maxInline = 100
 
 // instanceText formats an instance: first the short columns, one per line, then

@@ -21,7 +21,7 @@ type listedDataset struct {
 	Split      string        `json:"split,omitempty"`
 	Rows       int           `json:"rows,omitempty"` // approximate number
 	About      string        `json:"about,omitempty"`
-	Cached     *hub.Snapshot `json:"cached"` // null if it is not cached
+	Cached     *hub.Snapshot `json:"cached"` // null if the dataset is not cached
 }
 
 // newDatasetsList returns the command mini datasets list.

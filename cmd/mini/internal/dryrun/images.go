@@ -10,13 +10,14 @@ import (
 	envopen "github.com/minibench/mini/env/open"
 )
 
-// Images summarizes the images of the instances to run.
+// Images summarizes the images of the instances to run. Distinct, Local and Pull are numbers of
+// images.
 type Images struct {
 	Distinct   int    `json:"distinct"`
 	Local      int    `json:"local"`
 	LocalBytes int64  `json:"local_bytes"` // shared layers are counted for each image
 	Pull       int    `json:"pull"`
-	PullBytes  int64  `json:"pull_bytes_estimate"`
+	PullBytes  int64  `json:"pull_bytes_estimate"`    // estimated size on disk of the images to pull
 	Unknown    int    `json:"pull_unknown,omitempty"` // number of images to pull whose size is unknown
 	FreeBytes  *int64 `json:"free_bytes"`             // on the engine's disk; null if unknown
 	Problem    string `json:"problem,omitempty"`      // why the engine could not be queried
@@ -31,12 +32,12 @@ const estimatedImageSize = 512 << 20
 const compressionRatio = 3
 
 // MaxRegistryQueries is the largest number of images for which a dry run queries registries. With
-// more images it queries none, to stay quick; mini images plan always queries all.
+// more images a dry run queries no registry, to stay quick; mini images plan always queries them.
 const MaxRegistryQueries = 32
 
 // MeasureImages asks the container engine for the local images, and registries for the sizes of
-// the others. If there are more than maxQueries images, it queries no registry and estimates the
-// sizes. If the engine is unreachable, it sets Problem.
+// the others. If there are more than maxQueries distinct images, it queries no registry and assumes
+// estimatedImageSize. On an error, for example if the engine is unreachable, it sets Problem.
 func MeasureImages(ctx context.Context, cfg *configs.Resolved, needed []imagestore.Request, maxQueries int) Images {
 	distinct := map[string]bool{}
 	for _, request := range needed {

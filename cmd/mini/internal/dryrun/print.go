@@ -40,7 +40,8 @@ func (s *PlanText) Truncate(i, n int) bool {
 	return true
 }
 
-// maxPlanned is the number of items that the text form lists.
+// maxPlanned is the number of items that the text form lists of a longer list. It lists all items
+// if there is only one more.
 const maxPlanned = 20
 
 // LineLabel returns the name for line i of several lines: name for the first one, else "".

@@ -98,8 +98,8 @@ func (o *options) run(ctx, kill context.Context, s cmdutil.Streams) error {
 	return j.run(ctx, kill, s)
 }
 
-// settings resolves the configuration of the evaluation and prints a note for
-// each setting that has no effect on it.
+// settings resolves the configuration of the evaluation and prints the notes of
+// unusedSettings.
 func (o *options) settings(s cmdutil.Streams) (*configs.Resolved, error) {
 	cfg, err := o.Merge("swebench")
 	if err != nil {
@@ -118,9 +118,9 @@ var sharedSettings = map[string]bool{
 	"environment.environment_class": true,
 }
 
-// unusedSettings returns a note for each sandbox setting of this command line or its
-// environment that has no effect on evaluations. It ignores the user's configuration
-// file, which other commands use too.
+// unusedSettings returns a note for each sandbox setting from flags or environment
+// variables that has no effect on evaluations. It ignores settings in the user's
+// configuration file, which other commands use too.
 func unusedSettings(cfg *configs.Resolved) []string {
 	entries, err := cfg.Entries("environment")
 	if err != nil {

@@ -79,7 +79,7 @@ func gradeFlags(cmd *cobra.Command) *gradeOptions {
 const maxListed = 20
 
 // gradeGCPercent makes the garbage collector run less often, because grading allocates
-// much memory. gradeMemory is the memory limit in bytes above which the collector runs
+// much memory. gradeMemory is the memory limit in bytes near which the collector runs
 // more often again.
 const (
 	gradeGCPercent = 400
@@ -132,7 +132,8 @@ func (o *gradeOptions) run(ctx context.Context, s cmdutil.Streams, paths []strin
 	return o.finish(s, search, rows, totals)
 }
 
-// gradable returns the folders whose instances have a row that can be graded.
+// gradable returns the folders whose instances have a row that can be graded. It returns
+// an error if there are none or, without --skip-unknown, if there are others.
 func (o *gradeOptions) gradable(
 	s cmdutil.Streams, candidates []savedlogs.Folder, rows savedlogs.Rows,
 ) ([]savedlogs.Folder, error) {
@@ -179,8 +180,8 @@ func (o *gradeOptions) rowProblem(rows savedlogs.Rows) string {
 // printsEachLog reports whether mini grade prints a line for each log.
 func (o *gradeOptions) printsEachLog(logs int) bool { return o.verbose || logs <= maxListed }
 
-// printer returns a function that prints the result of one log, or nothing if there
-// are too many logs.
+// printer returns a function that prints the result of one log. Without --json, it
+// prints nothing if there are too many logs.
 func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line) error {
 	switch {
 	case o.json:
@@ -193,8 +194,8 @@ func (o *gradeOptions) printer(s cmdutil.Streams, logs int) func(savedlogs.Line)
 	return func(savedlogs.Line) error { return nil }
 }
 
-// finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not
-// graded.
+// finish prints the summary. It returns cmdutil.ErrIncomplete if a log was not graded
+// or the search skipped a path.
 func (o *gradeOptions) finish(
 	s cmdutil.Streams, search savedlogs.SearchResult, datasetRows savedlogs.Rows, totals savedlogs.Totals,
 ) error {

@@ -59,7 +59,7 @@ func (j *job) run(ctx, kill context.Context, s cmdutil.Streams) error {
 }
 
 // evaluate returns the verdicts of all patches. It runs tests only for patches without
-// a valid verdict.
+// a valid verdict and, with --rerun-failed, for patches whose tests failed.
 func (j *job) evaluate(
 	ctx context.Context, w io.Writer, sandboxes Sandboxes, folder *runner.Folder, log *runner.EventLog,
 ) (evaluate.Summary, error) {
@@ -108,7 +108,7 @@ func (j *job) printHeading(w io.Writer, pending int) error {
 }
 
 // WorkerCount returns the number of evaluations to run in parallel: n, or half
-// the number of cores if n is 0.
+// the number of cores, but at least 1, if n is not positive.
 func WorkerCount(n int) int {
 	if n > 0 {
 		return n
@@ -136,8 +136,8 @@ type result struct {
 	Samples *report.RepetitionSummary `json:"samples,omitempty"` // nil unless the run has several attempts per instance (-k)
 }
 
-// conclude prints the score and returns the error that the command ends with, except
-// runErr, the error of the evaluation.
+// conclude prints the score and returns the error that the command ends with, without
+// runErr, the error of the evaluation, which the caller adds.
 func (j *job) conclude(ctx context.Context, s cmdutil.Streams, sum evaluate.Summary, runErr error) error {
 	evaluation := report.Evaluation{
 		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished,

@@ -27,7 +27,8 @@ type patches struct {
 	taskFor func(datasets.Instance) evaluate.Task
 	// run is the folder of the run that made the predictions; "" if unknown.
 	run string
-	// repetitions are the submissions of a run with -k, without the first of each instance.
+	// repetitions are the submissions of a run with -k, without the first repetitions, which
+	// are in preds.json.
 	repetitions []runner.Submission
 }
 
@@ -102,7 +103,8 @@ func (p *patches) findRepetitions() error {
 // without a model name.
 const namelessModel = "None"
 
-// tasks returns a task for each patch of the instance in. byID has the predictions.
+// tasks returns a task for each patch of an instance. byID has the predictions by
+// instance id.
 func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Prediction) []evaluate.Task {
 	if p.taskFor != nil {
 		return []evaluate.Task{p.taskFor(in)}

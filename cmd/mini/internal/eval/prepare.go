@@ -32,13 +32,13 @@ type job struct {
 	selected []string
 	tasks    []evaluate.Task
 	notes    []string // skipped patches, and datasets that have changed since the run
-	dir      string
-	key      []byte // signs verdicts as the user's own; nil if the user has no key yet
-	display  string // kind of progress display
+	dir      string   // folder for the verdicts
+	key      []byte   // signs verdicts as the user's own; nil if the user has no key yet
+	display  string   // kind of progress display
 }
 
-// prepare validates the flags and loads the patches and the rows. It writes only to
-// the cache of datasets.
+// prepare validates the flags and loads the patches and the rows. The only files that it
+// writes are in the cache of datasets.
 func (o *options) prepare(ctx context.Context, s cmdutil.Streams) (*job, error) {
 	cfg, err := o.settings(s)
 	if err != nil {
@@ -177,7 +177,8 @@ func (j *job) checkUnknown(ids []string) error {
 }
 
 // makeTasks creates a task for each patch whose row can be graded. For other patches,
-// it returns an error or, with --skip-unknown, adds a note.
+// it returns an error or, with --skip-unknown, adds a note. If that leaves no task, it
+// returns an error.
 func (j *job) makeTasks(byID map[string]trajectories.Prediction) error {
 	var ungradable []string
 	for _, in := range j.set.Instances {

@@ -45,7 +45,7 @@ func (o *gradeOptions) regrade(ctx context.Context, s cmdutil.Streams, dir strin
 		return cmdutil.RunFolderError(dir, err)
 	}
 	var folder *runner.Folder
-	if !o.dryRun && runner.CheckFolder(dir) == nil { // otherwise the folder is a copy without run.json
+	if !o.dryRun && runner.CheckFolder(dir) == nil { // CheckFolder fails for a copy without run.json
 		var err error
 		if folder, err = runner.Open(dir); err != nil {
 			return usage.Wrap(err)

@@ -52,7 +52,7 @@ func containerConfig(cfg *configs.Resolved, run, network string) docker.Config {
 // with the agent's sandboxes.
 type Sandboxes struct {
 	*envopen.Sandboxes
-	base docker.Config
+	base docker.Config // of all containers; without instance and image
 }
 
 // Start implements evaluate.Sandboxes.
@@ -75,7 +75,7 @@ func (s Sandboxes) Identify(ctx context.Context, in datasets.Instance) (evaluate
 	return evaluate.Image{ID: img.ID, Digest: img.Digest, Arch: img.Arch}, nil
 }
 
-// Prefetch starts to pull the images of the pending instances.
+// Prefetch starts to pull the images of the pending instances; stop ends that.
 func (s Sandboxes) Prefetch(ctx context.Context, pending []datasets.Instance) (stop func()) {
 	return s.Images.Prefetch(ctx, s.imageRequests(pending))
 }

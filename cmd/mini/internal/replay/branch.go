@@ -128,7 +128,7 @@ func (o *options) branchJob(s cmdutil.Streams, cfg *configs.Resolved, b *runner.
 }
 
 // branchSettings returns the settings that a branch takes from a recording. From a
-// recording of another agent, it takes no templates and limits.
+// recording of another agent, it takes none of branchKeys except the protocol.
 func (o *options) branchSettings(r *recording) ([]recordedSetting, error) {
 	settings, err := o.settings(r)
 	if err != nil || r.file.Format != trajectories.Format {
@@ -162,7 +162,8 @@ func checkProtocol(cfg *configs.Resolved, r *recording, settings []recordedSetti
 	return nil
 }
 
-// parent returns the part of a recording before the branch: up to --from-step.
+// parent returns the part of a recording before the branch: up to and including the step
+// of --from-step.
 func (o *options) parent(r *recording) (runner.BranchParent, error) {
 	sum, err := cmdutil.FileSHA256(r.path)
 	if err != nil {

@@ -54,7 +54,8 @@ var unsetValues = map[string]any{
 	"environment.read_only": false, "environment.user": "", "environment.platform": "",
 }
 
-// prepare groups the recordings by their settings.
+// prepare groups the recordings by their settings. It leaves out recordings that cannot be
+// replayed.
 func (o *options) prepare(ctx context.Context, s cmdutil.Streams, recordings []*recording) ([]*group, error) {
 	rowsByID, err := o.rows(ctx, s, recordings)
 	if err != nil {
@@ -132,8 +133,8 @@ func (o *options) newGroup(r *recording, settings []recordedSetting) (*group, er
 	return &group{cfg: cfg, agent: replayAgent, isDemo: r.isDemo}, nil
 }
 
-// checkSandbox returns an error if the recording's commands would run outside
-// of a sandbox without --yes, or if the container settings are invalid.
+// checkSandbox returns an error if the recording's commands would run outside of
+// a sandbox and --yes is not set, or if the container settings are invalid.
 func (o *options) checkSandbox(cfg *configs.Resolved, r *recording) error {
 	if cfg.Environment.Class == "local" && !o.yes {
 		return usage.Errorf("%s: its commands would run on this machine without a sandbox; "+
@@ -146,9 +147,10 @@ func (o *options) checkSandbox(cfg *configs.Resolved, r *recording) error {
 // recordedSetting is a setting of a recording. The value is JSON.
 type recordedSetting struct{ key, value string }
 
-// settings returns the recorded values of keys. It omits redacted secrets. It also omits
-// variables that vars sets to the same value, so that mini still recognizes its own
-// defaults, some of which apply to one environment class only.
+// settings returns the recorded values of keys. For keys that a journal of mini omits, it
+// uses unsetValues. Of environment.env, it omits redacted secrets and the variables that
+// vars sets to the same value, so that mini still recognizes its own defaults, some of
+// which apply to one environment class only.
 func (r *recording) settings(keys []string, vars map[string]string) []recordedSetting {
 	var recorded []recordedSetting
 	for _, key := range keys {

@@ -25,13 +25,14 @@ type recording struct {
 	id      string // untrusted instance id
 	attempt int
 	file    *formats.File
-	row     datasets.Instance
+	row     datasets.Instance // of the dataset; if unknown, only a safe id and the recorded image
 	isDemo  bool
 	err     error // reason why the attempt cannot be replayed; nil if it can
 }
 
 // find returns the recordings that the arguments name. A recording that cannot be read
-// has its error; find returns an error if all of them are unreadable.
+// has its error. find returns an error if no recording is readable, or if an instance of
+// --instance has none.
 func (o *options) find(s cmdutil.Streams, args []string) ([]*recording, error) {
 	var recordings []*recording
 	seen := map[string]bool{}
@@ -64,7 +65,7 @@ func (o *options) find(s cmdutil.Streams, args []string) ([]*recording, error) {
 }
 
 // findIn returns the recordings of one argument: a file, a run, or the folder of an
-// instance in a run. It adds the ids of the instances of runs to seen.
+// instance in a run. It adds the instance ids of the recordings in runs to seen.
 func (o *options) findIn(s cmdutil.Streams, arg string, seen map[string]bool) ([]*recording, error) {
 	info, err := os.Stat(arg)
 	switch {

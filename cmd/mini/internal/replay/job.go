@@ -172,7 +172,7 @@ func (rep *fullReport) add(r *attemptResult) {
 	s.Diffs[r.Diff.State]++
 }
 
-// printer prints progress for people on stderr. It ignores write errors.
+// printer prints progress for people on stderr. printResult ignores write errors.
 type printer struct {
 	mu sync.Mutex
 	w  io.Writer

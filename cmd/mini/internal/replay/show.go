@@ -19,7 +19,7 @@ import (
 	"github.com/minibench/mini/runner/replay"
 )
 
-// save writes the report into the folder of -o.
+// save writes the report into the folder of -o, if there is one.
 func (o *options) save(rep *fullReport) error {
 	if o.output == "" {
 		return nil
@@ -63,7 +63,7 @@ func (o *options) show(s cmdutil.Streams, rep *fullReport) error {
 }
 
 // attempts returns a header and a table row for each attempt, and the kinds of the
-// columns. It omits the column of attempt numbers if all are 1.
+// columns. It omits the column of attempt numbers if no number is above 1.
 func (rep *fullReport) attempts() (columns string, rows [][]string) {
 	columns = "irrrrrl"
 	rows = [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
@@ -94,7 +94,8 @@ func blankZero(n int) string {
 	return strconv.Itoa(n)
 }
 
-// listedMatches are the kinds of matches of the commands in the table of divergences.
+// listedMatches are the kinds of matches of the commands in the table of divergences, and
+// the kinds that the totals count besides exact and normalised ones.
 var listedMatches = []replay.Match{replay.OutputDiffers, replay.Diverged, replay.Skipped, replay.Unrecorded}
 
 // divergences returns a table row for each command that differed or could not be run,
@@ -113,7 +114,8 @@ func (rep *fullReport) divergences() [][]string {
 	return rows
 }
 
-// failures returns a sentence for each attempt that was not reproduced.
+// failures returns sentences for attempts that were not reproduced: one for the error or
+// the first divergence, and one for a diff that differs.
 func (rep *fullReport) failures() []string {
 	var sentences []string
 	for _, r := range rep.Attempts {

@@ -16,8 +16,9 @@ import (
 
 // newTools returns the tools for the commands of a recording, or nil if the attempt had
 // none. They return the recorded answers, and run the commands of subagents again. Of
-// the configured tools, only those that work within the sandbox are available; none
-// contacts other hosts. The caller must call closeTools.
+// the configured tools, only those that work within the sandbox and that the recording
+// allowed are available; none contacts other hosts. Without an error, the caller must
+// call closeTools.
 func newTools(ctx context.Context, g *group, r *recording, h trajectories.Header, ignore replay.IgnoreRules) (_ *replay.Tools, closeTools func() error, err error) {
 	hadTools, allowed := recordedTools(h)
 	if !hadTools {

@@ -13,10 +13,10 @@ import (
 	"github.com/minibench/mini/runner/compare"
 )
 
-// Exit codes of a gate; see mini compare --help.
+// Exit codes of mini compare --max-drop; see mini compare --help.
 const (
-	exitDropped = 4 // the drop is more than --max-drop
-	exitUnclear = 5 // the results do not tell
+	exitDropped = 4 // the drop of a run is more than --max-drop
+	exitUnclear = 5 // the results do not show whether the drop is more
 )
 
 // compareOptions holds the flags of mini compare.

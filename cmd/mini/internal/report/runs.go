@@ -149,8 +149,8 @@ func newListedRun(run *runner.Run) (listedRun, error) {
 	return r, nil
 }
 
-// newestRate returns the rate of the newest evaluation. A folder that was copied
-// without verdicts may still have them in results.json.
+// newestRate returns the rate of the newest evaluation, or nil if there is none. A folder
+// that was copied without its verdicts may still have verdicts in results.json.
 func newestRate(run *runner.Run, g report.Summary) *report.ResolveRate {
 	if n := len(g.Verdicts); n > 0 {
 		return &g.Verdicts[n-1].Rate

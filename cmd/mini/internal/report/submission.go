@@ -125,7 +125,8 @@ func nameOf(dir string) string {
 	return name
 }
 
-// show prints the contents of the folder and what is missing.
+// show prints the contents of the folder and what is missing. It returns
+// cmdutil.ErrIncomplete if a prediction, a trajectory or a verdict is missing.
 func (o *submissionOptions) show(s cmdutil.Streams, r submission.Result) error {
 	line := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs, %s\n", text.Printable(o.output),
 		text.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, table.SizeText(r.Bytes))

@@ -15,11 +15,12 @@ import (
 	"github.com/minibench/mini/internal/text"
 )
 
-// fetchInterval is the minimum time between two permanent lines about a download.
+// fetchInterval is the minimum time between a permanent line and the next one that reports how far
+// a download is.
 const fetchInterval = 2 * time.Second
 
 // FetchProgress prints the progress of downloads. On a terminal it updates one line; elsewhere it
-// prints a line every fetchInterval.
+// prints a line at most every fetchInterval. Waiting and retries have lines of their own.
 type FetchProgress struct {
 	w        io.Writer
 	terminal bool

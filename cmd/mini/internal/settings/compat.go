@@ -15,8 +15,9 @@ import (
 	"github.com/minibench/mini/internal/usage"
 )
 
-// compatVariable describes how mini treats an environment variable of mini-swe-agent. mini silently
-// ignores a variable with the zero value.
+// compatVariable describes how mini treats an environment variable of mini-swe-agent. A variable
+// with the zero compatVariable is ignored silently, or handled by its name (MSWEA_MINI_CONFIG_PATH
+// and MSWEA_CONFIG_DIR).
 type compatVariable struct {
 	Key     string // the setting that the variable sets
 	note    string // printed with a note that the variable has no effect
@@ -48,7 +49,7 @@ var CompatVariables = map[string]compatVariable{
 }
 
 // CompatEnviron returns the sorted names and the values of the variables of mini-swe-agent in
-// environ. It omits empty ones.
+// environ: those that mini knows, and all whose names begin with MSWEA_. It omits empty variables.
 func CompatEnviron(environ []string) (names []string, values map[string]string) {
 	values = map[string]string{}
 	for _, kv := range environ {
@@ -63,8 +64,8 @@ func CompatEnviron(environ []string) (names []string, values map[string]string) 
 	return names, values
 }
 
-// CompatLayers returns the settings from variables of mini-swe-agent, one layer for each variable.
-// base is the name of the command's built-in configuration.
+// CompatLayers returns the settings from variables of mini-swe-agent, one layer for each variable
+// that has settings. base is the name of the command's built-in configuration.
 func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 	var layers []configs.Layer
 	names, values := CompatEnviron(environ)
@@ -115,7 +116,8 @@ func CheckCompat(set *pflag.FlagSet, environ []string, base string) error {
 	return nil
 }
 
-// compatNotes returns a note for each variable of mini-swe-agent that has no effect.
+// compatNotes returns a note for each variable of mini-swe-agent that mini does not know or does
+// not support. It returns none for variables that mini ignores silently.
 func compatNotes(environ []string) []string {
 	var notes []string
 	names, values := CompatEnviron(environ)
@@ -132,7 +134,7 @@ func compatNotes(environ []string) []string {
 	return notes
 }
 
-// PrintCompatNotes prints a note for each variable of mini-swe-agent that has no effect.
+// PrintCompatNotes prints the notes of compatNotes.
 func PrintCompatNotes(w io.Writer) {
 	for _, note := range compatNotes(os.Environ()) {
 		_, _ = fmt.Fprintln(w, "mini: note:", note)
@@ -160,7 +162,8 @@ func CheckModelNames(cfg *configs.Resolved) error {
 	return nil
 }
 
-// checkModelName checks the name of one model. Servers with a configured address may have any name.
+// checkModelName checks the name of one model. A server with a configured address may
+// have models of any name.
 func checkModelName(cfg *configs.Resolved) error {
 	prefix, name, ok := strings.Cut(cfg.Model.Name, "/")
 	if cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {

@@ -51,7 +51,7 @@ func AddVisualFlag(f *pflag.FlagSet) {
 	f.Lookup("visual").Hidden = true
 }
 
-// IsVersionOnly reports whether mini was called as "mini -v".
+// IsVersionOnly reports whether -v is the only flag of the command line.
 func IsVersionOnly(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag() == 1 }
 
 // NewCompatCommands returns hidden commands that tell users of mini-swe-agent which command of mini

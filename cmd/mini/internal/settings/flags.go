@@ -94,7 +94,8 @@ var settingFlags = []struct{ flag, key string }{
 }
 
 // Resolve returns the configuration of a command, based on the named built-in configurations. It
-// returns an error for variables and flags of mini-swe-agent that mini does not support.
+// returns an error for variables and flags of mini-swe-agent that mini does not support, and for
+// the names that CheckModelNames rejects.
 func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
 	if err := CheckCompat(c.FlagSet, os.Environ(), builtins[0]); err != nil {
 		return nil, err
@@ -190,8 +191,8 @@ func SettingLayers(origin string, settings [][2]string) ([]configs.Layer, error)
 	return layers, nil
 }
 
-// modelClassLayers returns the settings that a model class implies: the key variable and the
-// variables of its provider.
+// modelClassLayers returns layers with the settings that a model class implies: for anthropic the
+// name of the key variable, and the values of the variables of the class's provider.
 func modelClassLayers(class string) ([]configs.Layer, error) {
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
@@ -217,7 +218,7 @@ func modelClassLayers(class string) ([]configs.Layer, error) {
 	return layers, nil
 }
 
-// flagValue returns the value of a flag as YAML.
+// flagValue returns the value of a flag as YAML, for --no-autosubmit the opposite value.
 func flagValue(f *pflag.Flag) string {
 	switch value := f.Value.String(); {
 	case f.Name == "no-autosubmit":

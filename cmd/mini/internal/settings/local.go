@@ -24,8 +24,8 @@ func AddLocalFlag(f *pflag.FlagSet) {
 	f.Lookup("local").NoOptDefVal = cmdutil.AnyLocalServer
 }
 
-// MergeLocal calls Merge. If --local is set, it adds the address of the local server, the name of one
-// of its models and a price of zero as the highest layers.
+// MergeLocal calls Merge. If --local is set, it adds the settings of resolveLocal as the highest
+// layers, such as the address of the server, the name of a model and a price of zero.
 func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
 	cfg, err := c.Merge(builtins...)
 	if err != nil || c.FlagSet.Lookup("local") == nil || !c.FlagSet.Changed("local") {
@@ -37,8 +37,9 @@ func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Re
 	return c.Merge(builtins...)
 }
 
-// resolveLocal finds the server and its model and stores their settings in TopLayers. It does not
-// override settings of the command line, except the address of the server.
+// resolveLocal finds the server and its model and stores their settings in TopLayers. Of settings
+// on the command line, it overrides only the address of the server and, unless -c KEY=VALUE sets
+// it, the key variable; it may also append ":latest" to the name of the model.
 func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved) error {
 	isOnCommandLine := func(keys ...string) bool {
 		for _, key := range keys {
@@ -111,7 +112,7 @@ func (c *Flags) PrintLocalModel(w io.Writer) {
 
 // findLocalServer returns the server of --local. If the flag has no value, it probes the known
 // servers, and of several that respond it selects the one with the model name. isNamed means that
-// the command line names the model.
+// the command line names the model; a server of the flag then need not list its models.
 func (c *Flags) findLocalServer(ctx context.Context, name string, isNamed bool) (localservers.ProbeResult, error) {
 	value := c.FlagSet.Lookup("local").Value.String()
 	if value != cmdutil.AnyLocalServer {
@@ -171,7 +172,7 @@ func selectLocalServer(results []localservers.ProbeResult, name string) (localse
 	return match, usage.Errorf("--local: no server answers on this machine (%s, on their usual ports); start one, or say where it is: --local=http://127.0.0.1:PORT", strings.Join(unreachable, ", "))
 }
 
-// maxListedModels is the number of models that an error lists.
+// maxListedModels is the maximum number of models that FormatModels lists.
 const maxListedModels = 8
 
 // selectLocalModel returns the model with this name if the server lists it or isNamed is true, else
@@ -190,7 +191,7 @@ func selectLocalModel(server localservers.ProbeResult, name string, isNamed bool
 	return localservers.Model{}, usage.Errorf("--local: %s has %s; say which with -m: %s", server.Server, text.Count(len(models), "model"), FormatModels(models))
 }
 
-// FormatModels lists the names of models, at most maxListedModels.
+// FormatModels lists the names of at most maxListedModels models, and the number of the others.
 func FormatModels(models []localservers.Model) string {
 	var names []string
 	for i, m := range models {

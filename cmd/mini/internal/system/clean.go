@@ -90,8 +90,9 @@ func (o *cleanOptions) listUnknown(ctx context.Context, engine *docker.Engine) (
 	return slices.DeleteFunc(left, func(l docker.Leftover) bool { return !l.OwnerUnknown }), err
 }
 
-// print prints one line for each removed item on stdout, and for each remaining one
-// on stderr. complete means that everything was listed without an error.
+// print prints one line on stdout for each item that was removed, or would be without
+// --dry-run, and one on stderr for each remaining item. complete means that everything
+// was listed without an error.
 func (o *cleanOptions) print(s cmdutil.Streams, folders []string, removed, remaining []docker.Leftover, complete bool) error {
 	for _, dir := range folders {
 		removed = append(removed, docker.Leftover{Kind: "folder", Name: dir})

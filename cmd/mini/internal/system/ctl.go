@@ -21,7 +21,7 @@ import (
 )
 
 // exitNotRunning is the exit code of mini ctl if no batch is running in the folder,
-// or if it runs on another machine.
+// or if the batch runs on another machine.
 const exitNotRunning = 3
 
 // NewCtl returns the command mini ctl.
@@ -117,7 +117,7 @@ func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error
 	return err
 }
 
-// replyError converts the error of a reply.
+// replyError returns the error of a reply, with the exit code for its kind.
 func replyError(dir string, r control.Reply) error {
 	err := fmt.Errorf("%s: %s", dir, r.Error)
 	switch r.Kind {

@@ -126,7 +126,7 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	return nil
 }
 
-// builtinSettings returns built-in configurations without the user's settings.
+// builtinSettings merges built-in configurations, without the user's settings.
 func builtinSettings(names ...string) (*configs.Resolved, error) {
 	var layers []configs.Layer
 	for _, name := range names {
@@ -154,8 +154,8 @@ func pingHub(ctx context.Context) error {
 	return h.Ping(ctx)
 }
 
-// plan examines the images of the selected rows. A dataset that is not cached is a
-// doctor.NotFetchedError.
+// plan examines the images of the selected rows. It returns a *doctor.NotFetchedError if
+// a dataset is not cached.
 func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.ImagePlan, error) {
 	var sources []datasets.Source
 	for _, name := range o.Subsets {

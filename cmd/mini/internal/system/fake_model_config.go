@@ -16,7 +16,8 @@ import (
 	"github.com/minibench/mini/trajectories/scripts"
 )
 
-// config returns the configuration that the flags describe. It validates all flags.
+// config returns the configuration that the flags describe. It validates these flags, but not
+// --listen and --books.
 func (o *fakeOptions) config(s cmdutil.Streams) (fake.Config, error) {
 	c := fake.Config{Models: o.models, Limits: o.limits}
 	var err error

@@ -114,8 +114,9 @@ func runShell(ctx, kill context.Context, s cmdutil.Streams, o *shellOptions, ins
 	return nil
 }
 
-// resolveSandbox returns the configuration of the sandbox. With --run it is that of
-// the run; otherwise it is that of mini bench, with the image of the instance.
+// resolveSandbox returns the configuration of the sandbox. With --run, it is based on
+// the configuration of the run; otherwise on that of mini bench, with the image of the
+// instance. Flags and -c override both.
 func (o *shellOptions) resolveSandbox(ctx context.Context, s cmdutil.Streams, instance string) (*configs.Resolved, error) {
 	if o.run != "" {
 		if len(o.Subsets) > 0 {
@@ -245,7 +246,7 @@ func shellVariables(vars map[string]string) map[string]string {
 
 // withTerminal calls run while the terminal is in raw mode, so that the program in
 // the sandbox receives each key. It sets shell.Resize for the size of the terminal.
-// If in is not a terminal, it clears shell.TTY and only calls run.
+// If shell.TTY is not set or in is not a file, it clears shell.TTY and only calls run.
 func withTerminal(in io.Reader, shell *docker.ShellOptions, run func() (int, error)) (int, error) {
 	f, ok := in.(*os.File)
 	if !shell.TTY || !ok {

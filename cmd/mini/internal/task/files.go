@@ -20,7 +20,7 @@ func (f taskFiles) prefix() string {
 }
 
 // newTaskFiles returns the paths for -o, or else new paths in the user's state folder. It returns an
-// error if a file exists.
+// error if one of the files exists.
 func newTaskFiles(output string, now time.Time) (taskFiles, error) {
 	if output == "" {
 		output = filepath.Join(userdirs.StateDir(), "mini", now.Format("20060102-150405.000"))

@@ -29,8 +29,9 @@ type frontend interface {
 	Close()
 }
 
-// newFrontend returns the plain frontend for --plain, MINI_PLAIN or a simple terminal, else the
-// full-screen frontend. environ is the environment of pagers.
+// newFrontend returns the plain frontend for --plain, MINI_PLAIN, or a terminal that does not
+// support the full-screen frontend; otherwise the full-screen frontend. environ is the environment
+// of pagers.
 func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
@@ -77,7 +78,7 @@ func (t *worktree) openSnapshot(stored *sessions.Session) {
 
 // takeSnapshot takes a snapshot of the files unless openSnapshot has opened one. If that fails, it
 // prints a warning to w, except for a missing git or repository. It returns an error if ctx is
-// canceled.
+// canceled, or if it cannot print the warning or remove an incomplete snapshot.
 func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessions.Session) error {
 	if t.snapshot != nil {
 		return nil
@@ -98,7 +99,8 @@ func (t *worktree) takeSnapshot(ctx context.Context, w io.Writer, stored *sessio
 	return errors.Join(werr, stored.RemoveSnapshot())
 }
 
-// snapshotError maps a missing git or repository to chat.ErrNoSnapshot.
+// snapshotError maps a missing git or repository to chat.ErrNoSnapshot. It returns other errors
+// unchanged.
 func snapshotError(err error) error {
 	if errors.Is(err, undo.ErrGitNotFound) || errors.Is(err, undo.ErrNoRepository) {
 		return chat.ErrNoSnapshot
@@ -106,7 +108,8 @@ func snapshotError(err error) error {
 	return err
 }
 
-// Diff implements chat.Snapshot. Before takeSnapshot, it returns no changes.
+// Diff implements chat.Snapshot. Before takeSnapshot, it returns no changes, or an error if no
+// snapshot can be taken.
 func (t *worktree) Diff(ctx context.Context) (chat.Changes, error) {
 	if t.snapshot == nil {
 		if t.snapshotErr != nil {

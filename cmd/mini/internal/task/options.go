@@ -104,7 +104,8 @@ func (o *Options) check(s cmdutil.Streams, cfg *configs.Resolved) (chat.Mode, er
 	return mode, nil
 }
 
-// readTask reads the task from stdin for "-t -" and normalizes line ends.
+// readTask reads the task from stdin for "-t -" and normalizes line ends. An empty task of -t is an
+// error.
 func (o *Options) readTask(s cmdutil.Streams) error {
 	if o.task == "-" {
 		text, err := io.ReadAll(io.LimitReader(s.In, maxTask+1))

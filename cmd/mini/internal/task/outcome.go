@@ -16,8 +16,9 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// conclude prints the outcome, unless the frontend has shown it, the path of the trajectory and the
-// submission. It returns the error that the command ends with, except runErr.
+// conclude prints the path of the trajectory, the outcome unless the frontend has shown it, and the
+// submission unless it was submitted automatically. Without an outcome, it does nothing. It returns
+// the error that the command ends with, without runErr, which the caller adds.
 func (t *session) conclude(out trajectories.Outcome, runErr error) error {
 	s := t.Streams
 	if out.Class == "" {

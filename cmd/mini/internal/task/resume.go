@@ -53,8 +53,9 @@ func (t *session) openStored() error {
 	return nil
 }
 
-// readResumeState reads the state of the session from its journal. It returns an error if the
-// environment class or the protocol has changed.
+// readResumeState reads the state of the session from its journal and adds the task of -t. It
+// returns an error if the environment class or the protocol has changed, or if the session has
+// submitted its work and no next task can be asked for.
 func (t *session) readResumeState() error {
 	state, err := agent.ReadResumeState(trajectories.Read(t.files.journal))
 	if err != nil {
@@ -84,7 +85,8 @@ func protocolOf(h trajectories.Header) string {
 	return cmp.Or(name, protocol.Text)
 }
 
-// askNextTask shows the state of a resumed session and asks for the next task.
+// askNextTask shows the state of a resumed session. It asks for the next task if the session is
+// interactive and -t is not set.
 func (t *session) askNextTask(ctx context.Context) error {
 	t.frontend.ShowNotice(chat.Notice{Text: t.recap()})
 	if !t.Interactive || t.options.HasTask {
@@ -106,8 +108,9 @@ func (t *session) askNextTask(ctx context.Context) error {
 	}
 }
 
-// addTask makes text the next task. If the model has not submitted the last one, it receives text as
-// if the user had interrupted it.
+// addTask makes text the next task unless text is empty. If the model has not submitted the last
+// task, the model receives text as if the user had interrupted the model. If the session has no
+// messages, text replaces the last task.
 func (t *session) addTask(text string) {
 	switch {
 	case text == "":
@@ -120,7 +123,8 @@ func (t *session) addTask(text string) {
 	}
 }
 
-// maxRecapLines is the maximum number of lines that a recap shows of the task and of the last reply.
+// maxRecapLines is the maximum number of lines that a recap shows of the task, and of the last
+// reply.
 const maxRecapLines = 8
 
 // recap describes the state of a resumed session.
@@ -138,7 +142,8 @@ func (t *session) recap() string {
 	return text
 }
 
-// clipLines returns the first maxRecapLines lines of text.
+// clipLines returns the first maxRecapLines lines of text, indented from the second line on, and
+// marks omitted lines.
 func clipLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) > maxRecapLines {

@@ -74,8 +74,8 @@ func (t *session) run(ctx, kill context.Context) (err error) {
 	return errors.Join(err, t.sandboxes.Close(), t.conclude(out, err))
 }
 
-// prepare creates the agent, the models, the tools and the files. It is called before the user is
-// asked for a task, so that errors appear first.
+// prepare creates the agent, the models, the tools and the paths of the files, or opens the stored
+// session. It is called before the user is asked for a task, so that errors appear first.
 func (t *session) prepare(ctx context.Context) (err error) {
 	if t.agent, err = setup.NewAgent(t.cfg, []datasets.Instance{t.instance}); err != nil {
 		return err
@@ -271,8 +271,9 @@ func (t *session) askTask(ctx context.Context) (err error) {
 	return nil
 }
 
-// save stores the session for --continue and takes a snapshot of the files. If it cannot, it prints a
-// warning. It returns an error only if it cannot print the warning, or if ctx is canceled.
+// save stores a session on this machine for --continue and, if the session is interactive, takes a
+// snapshot of the files. If it cannot, it prints a warning. It returns an error only if it cannot
+// print the warning or remove an incomplete snapshot, or if ctx is canceled.
 func (t *session) save(ctx context.Context) error {
 	if !envopen.IsHostClass(t.sandboxes.Class) {
 		return nil

@@ -16,8 +16,8 @@ var modelSettings = []string{
 	"model.model_class", "model.model_name", "model.base_url", "model.api_key_env", "model.replies", "agent.protocol",
 }
 
-// useSessionModel adds the model of the folder's latest session as layers below -c and the flags. It
-// ignores a missing session, which openStored reports later.
+// useSessionModel adds the modelSettings of the folder's latest session as layers below -c and the
+// flags. It ignores a session that it cannot read, which openStored reports later.
 func (o *Options) useSessionModel() error {
 	store, err := sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), ".")
 	if err != nil {

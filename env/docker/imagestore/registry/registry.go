@@ -127,7 +127,7 @@ func errorText(e *transport.Error) string {
 	return text
 }
 
-// maxErrorText limits the length of an errorText, in bytes.
+// maxErrorText limits the length of an errorText, in bytes, without the final "...".
 const maxErrorText = 300
 
 // commonPlatform is the platform of nearly all benchmark images.
@@ -161,10 +161,11 @@ func (c *Client) inspect(
 	return info, err
 }
 
-// maxCachedLayers limits the layers and platforms of an image in the cache.
+// maxCachedLayers limits the sum of layers and platforms of an image; images with more
+// are not cached.
 const maxCachedLayers = 500
 
-// manifest adds the platforms and layers from the image's manifest.
+// manifest returns info with the platforms and layers from the image's manifest.
 func (c *Client) manifest(ctx context.Context, ref name.Reference, platform string, info imagestore.RemoteImage) (imagestore.RemoteImage, error) {
 	found, err := c.currentPuller().Get(ctx, ref)
 	if err != nil {
@@ -210,7 +211,7 @@ func (c *Client) manifest(ctx context.Context, ref name.Reference, platform stri
 	return info, nil
 }
 
-// layers adds the platform and layers of a single-platform image.
+// layers returns info with the platform and layers of a single-platform image.
 func (c *Client) layers(info imagestore.RemoteImage, img v1.Image) (imagestore.RemoteImage, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -233,7 +234,8 @@ func (c *Client) layers(info imagestore.RemoteImage, img v1.Image) (imagestore.R
 	return info, nil
 }
 
-// headerTransport reads the rate limits from the headers of responses.
+// headerTransport reads the rate limits from the headers of responses, and limits the
+// size of responses.
 type headerTransport struct{ next http.RoundTripper }
 
 // responseLimits are the limits reported by the responses of one Inspect.
@@ -310,7 +312,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// parsePulls parses a limit like 100;w=21600: 100 pulls in six hours.
+// parsePulls parses a limit like 100;w=21600: 100 pulls in six hours. It returns the
+// number of pulls, or 0 if the value is invalid.
 func parsePulls(value string) int {
 	number, _, _ := strings.Cut(value, ";")
 	n, err := strconv.Atoi(strings.TrimSpace(number))
@@ -321,7 +324,7 @@ func parsePulls(value string) int {
 }
 
 // parseRetryAfter parses the header: a number of seconds or a date. Docker Hub also
-// sends a Unix time.
+// sends a Unix time. The result is at most maxRetryAfter, and 0 if the value is invalid.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	var d time.Duration
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {

@@ -24,7 +24,8 @@ import (
 // on machines that cannot build it.
 const FileVariable = "MINI_TEST_HELPER"
 
-// File returns the path of a helper built from the current source.
+// File returns the path of a helper: the file named by FileVariable, or else one built
+// from the current source.
 func File(t testing.TB) string {
 	t.Helper()
 	if file := os.Getenv(FileVariable); file != "" {
@@ -40,7 +41,7 @@ func Program(t testing.TB) *child.Program {
 	return load(t, binary, hash)
 }
 
-// ProgramWithWrongHash returns a helper with a wrong hash.
+// ProgramWithWrongHash is like Program, but with a hash that is not the binary's.
 func ProgramWithWrongHash(t testing.TB) *child.Program {
 	t.Helper()
 	binary, _ := read(t)

@@ -118,7 +118,7 @@ func RunOrphanTest(t *testing.T) {
 }
 
 // killOwner runs one round. It returns the number of processes at the kill, and how
-// long the last of them lived.
+// long after the kill the last of them exited.
 func killOwner(t *testing.T, word, file string, round int, timeout time.Duration) (found int, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test binary

@@ -19,8 +19,8 @@ const (
 //	...
 //	>>>>>>> NEW
 //
-// Any text or none may follow the first and the last marker. Between blocks there may
-// be blank lines.
+// A space and any text may follow the first and the last marker. Between blocks there
+// may be blank lines.
 func parseBlocks(text []byte) ([]change, error) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	var all []change
@@ -55,7 +55,8 @@ func parseBlocks(text []byte) ([]change, error) {
 	return all, nil
 }
 
-// parseBlock parses one block, starting after its first line.
+// parseBlock parses one block, starting after its first line. next is the index of the
+// line after the block.
 func parseBlock(lines [][]byte, from, length int) (c change, next int, err error) {
 	middle := -1
 	for i := from; i < len(lines); i++ {

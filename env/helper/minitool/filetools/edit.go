@@ -115,7 +115,7 @@ func (c change) errorPrefix() string {
 type editResult struct {
 	text  []byte
 	lines []int // the lines at which the new texts begin
-	crlf  bool  // line ends were converted to CRLF
+	crlf  bool  // line ends of a change were converted to CRLF
 }
 
 func (e editResult) String() string {
@@ -126,7 +126,8 @@ func (e editResult) String() string {
 	return s
 }
 
-// apply applies all changes, in order, or none.
+// apply applies all changes, in order, or none. Unless all is true, each old text must
+// match exactly once.
 func apply(text []byte, changes []change, all bool) (editResult, error) {
 	e := editResult{text: text}
 	for _, c := range changes {
@@ -234,7 +235,7 @@ func linesAt(text []byte, offsets []int) []int {
 	return lines
 }
 
-// onlyCRLF reports whether all line ends of a text are CRLF.
+// onlyCRLF reports whether a text has line ends and all of them are CRLF.
 func onlyCRLF(text []byte) bool {
 	n := bytes.Count(text, []byte("\n"))
 	return n > 0 && n == bytes.Count(text, []byte("\r\n"))
@@ -247,7 +248,7 @@ func toCRLF(b []byte) ([]byte, bool) {
 	return full, len(full) != len(b)
 }
 
-// list formats numbers, the first 20 of them.
+// list formats the first 20 numbers, and the count of the others.
 func list(numbers []int) string {
 	const maxListed = 20
 	var b strings.Builder

@@ -100,7 +100,7 @@ func hasLineNumbers(lines [][]byte) bool {
 	return true
 }
 
-// span formats the numbers of n lines.
+// span formats the numbers of n lines; first is the index of the first one.
 func span(first, n int) string {
 	if n == 1 {
 		return fmt.Sprintf(" %d", first+1)
@@ -115,7 +115,7 @@ func verbEnding(n int) string {
 	return ""
 }
 
-// excerpt formats lines as read does.
+// excerpt formats n lines with their numbers, at most 10 lines and 200 bytes of each.
 func excerpt(lines [][]byte, first, n int) string {
 	const maxLines, maxLength = 10, 200
 	var b strings.Builder

@@ -67,8 +67,8 @@ func (a arguments) number(name string, defaultValue int) (int, error) {
 	return n, nil
 }
 
-// file returns the first positional argument, the FILE. It returns an error if there
-// are more than maxArgs, or if the name is probably a mistake.
+// file returns the first positional argument, the FILE. It returns an error if there is
+// none, if there are more than maxArgs, or if the name is probably a mistake.
 func (a arguments) file(maxArgs int) (string, error) {
 	switch {
 	case len(a.args) == 0:

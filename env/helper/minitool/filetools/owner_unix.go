@@ -33,7 +33,7 @@ func copyOwner(f *os.File, old fs.FileInfo) error {
 	return err
 }
 
-// links returns the number of hard links of a file.
+// links returns the number of hard links of a file; 0 if unknown.
 func links(info fs.FileInfo) int64 {
 	if info == nil {
 		return 0

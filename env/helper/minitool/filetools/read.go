@@ -101,7 +101,7 @@ func checkText(name string, head []byte, size int64) error {
 	return fmt.Errorf("%s is binary (%s); xxd or strings shows some of it", quoted(name), counted(size, "byte"))
 }
 
-// printLines prints lines with their numbers, all as wide as the last one.
+// printLines prints lines with their numbers, padded to the width of the last number.
 func printLines(w *bufio.Writer, text []byte, first, last int, lineEnd string) {
 	width := len(strconv.Itoa(last))
 	n := 0

@@ -20,7 +20,8 @@ type target struct {
 
 func (t target) exists() bool { return t.info != nil }
 
-// maxLinks is the maximum number of symbolic links to follow, as in the kernel.
+// maxLinks is the number of successive symbolic links that resolveTarget rejects as too
+// many; the kernel follows 40.
 const maxLinks = 40
 
 // resolveTarget follows the symbolic links of a name. If the last one is dangling, the

@@ -48,7 +48,8 @@ func write(args []string, s Streams) error {
 }
 
 // content returns the text to write: the second argument, or standard input if that is
-// "-", or if it is missing and standard input is redirected (see hasInput).
+// "-" not after "--", or if it is missing and standard input is redirected (see
+// hasInput).
 func (a arguments) content(s Streams) ([]byte, error) {
 	if len(a.args) == 2 && (a.args[1] != "-" || a.afterDashes > 0) {
 		return []byte(a.args[1]), nil

@@ -45,14 +45,14 @@ type Config struct {
 	TrySandbox  func(ctx context.Context) error
 	HelperDir   string // replaces the embedded helpers
 	Platform    string // of the images, e.g. "linux/amd64"; empty means each image's own
-	MemoryBytes int64  // memory limit of a sandbox
+	MemoryBytes int64  // memory limit of a sandbox; 0 means no limit
 	Workers     int
 
 	// Servers are the model servers: one, or those of a route.
 	Servers []Server
 
 	// SettingsError is an error in flags, files or variables. If it is set, the other fields
-	// describe the default settings.
+	// may describe the default settings.
 	SettingsError error
 
 	RunDir   string // folder for runs
@@ -74,7 +74,7 @@ type ImagePlan struct {
 	Instances int
 	Images    int // distinct images
 	Missing   int // images to pull
-	// MissingBytes is the approximate size of the missing images.
+	// MissingBytes is the approximate size of the missing images on disk.
 	MissingBytes int64
 	Problem      string // why the images could not be examined
 }
@@ -127,8 +127,8 @@ func Run(ctx context.Context, cfg Config) []Check {
 }
 
 // runProbes runs the probes concurrently and returns their checks. A probe may ignore ctx, for
-// example in statfs of a lost network mount. After limit, runProbes reports such a probe as
-// timed out and leaves it running, since the process is about to exit.
+// example in statfs of a lost network mount. Shortly after limit, runProbes reports such a probe
+// as timed out and leaves it running, since the process is about to exit.
 func runProbes(ctx context.Context, limit time.Duration, probes []probe) []Check {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -188,7 +188,7 @@ const (
 	nameWidth = 10
 )
 
-// Write prints the checks in lines of at most width characters.
+// Write prints the checks and wraps them at width characters, but leaves at least 20 for the text.
 func Write(w io.Writer, checks []Check, width int) error {
 	var s strings.Builder
 	warnings := 0
@@ -219,10 +219,12 @@ func Write(w io.Writer, checks []Check, width int) error {
 	return err
 }
 
-// maxText is the maximum length of a text in characters. Texts from servers may be longer.
+// maxText is the length in characters at which hangingIndent cuts a text, which may come from a
+// server.
 const maxText = 400
 
-// hangingIndent wraps text after head, and indents further lines by the width of head.
+// hangingIndent cuts text at maxText, wraps it after head, and indents further lines by the width
+// of head.
 func hangingIndent(head, text string, width int) string {
 	if utf8.RuneCountInString(text) > maxText {
 		text = string([]rune(text)[:maxText]) + "…"

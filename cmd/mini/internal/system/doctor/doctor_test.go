@@ -232,7 +232,7 @@ func TestEngineFindings(t *testing.T) {
 		{storage(with(func(d *docker.Description) { d.Storage = "fuse-overlayfs" })), Warn, "slow"},
 		{storage(with(func(d *docker.Description) { d.Storage = "vfs" })), Warn, "copies the whole image"},
 		{(&checker{Config: Config{Workers: 4, MemoryBytes: 4 << 30}}).memory(good), OK, "4 workers"},
-		{(&checker{Config: Config{Workers: 8, MemoryBytes: 4 << 30}}).memory(good), Warn, "-w 4 is safe"},
+		{(&checker{Config: Config{Workers: 8, MemoryBytes: 4 << 30}}).memory(good), Warn, "use -w 4"},
 		{(&checker{Config: Config{Workers: 40, MemoryBytes: 64 << 20}}).memory(good), Warn, "too few processors"},
 		{(&checker{Config: Config{Workers: 40}}).memory(good), OK, "40 workers"},
 	} {

@@ -21,7 +21,7 @@ import (
 type engineInfo struct {
 	once        sync.Once
 	description docker.Description
-	leftovers   []string // containers of dead mini processes
+	leftovers   []string // names of containers and volumes of dead mini processes
 	err         error
 }
 
@@ -165,7 +165,8 @@ func storage(d docker.Description) Check {
 	return c
 }
 
-// memory checks whether the sandboxes of all workers fit into memory.
+// memory checks whether the sandboxes of all workers fit into memory, and whether there are enough
+// processors.
 func (e *checker) memory(d docker.Description) Check {
 	text := fmt.Sprintf("%s with %d processors and %s of memory", text.Count(e.Workers, "worker"), d.CPUs, units.BytesSize(float64(d.Memory)))
 	if e.MemoryBytes <= 0 || d.Memory <= 0 {

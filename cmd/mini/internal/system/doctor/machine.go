@@ -137,7 +137,8 @@ func (e *NotFetchedError) Error() string {
 }
 
 // imageDisk checks the free space for images in root, the engine's data folder. isKnown is false
-// if the engine is not on this machine, for example in a virtual machine. free is in bytes.
+// if the engine is not on this machine, for example in a virtual machine, or if the free space
+// cannot be read. free is in bytes.
 func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isKnown bool) {
 	if info, err := os.Stat(root); !strings.HasPrefix(host, "unix://") || root == "" || err != nil || !info.IsDir() {
 		return nil, 0, false
@@ -153,7 +154,7 @@ func (e *checker) imageDisk(root, host string) (checks []Check, free uint64, isK
 	return []Check{c}, free, true
 }
 
-// programs checks the programs that the local environment needs.
+// programs checks the programs that environments without an engine need.
 func (e *checker) programs(context.Context) []Check {
 	var missing []string
 	for _, name := range []string{"bash", "git"} {
@@ -181,7 +182,7 @@ const (
 func filesNeeded(workers int) uint64 { return uint64(baseFiles + workerFiles*max(workers, 1)) }
 
 // CheckOpenFiles returns an error if the limit of open files is less than half of the number
-// that the workers may need. The check of mini doctor warns below that number.
+// that the workers may need. mini doctor already warns if the limit is less than the full number.
 func CheckOpenFiles(workers int) error {
 	limit, ok := maxOpenFiles()
 	needs := filesNeeded(workers)

@@ -21,8 +21,8 @@ func freeBytes(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// maxOpenFiles returns the limit of open files of this process. The Go runtime has raised the
-// soft limit to the hard limit.
+// maxOpenFiles returns the limit of open files of this process, or false if the limit is unknown.
+// The Go runtime has raised the soft limit to the hard limit.
 func maxOpenFiles() (uint64, bool) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

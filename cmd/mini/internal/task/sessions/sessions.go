@@ -74,10 +74,11 @@ const (
 	timeLayout = "20060102-150405.000000000"
 )
 
-// maxSessions is the maximum number of sessions that are stored per folder.
+// maxSessions is the maximum number of sessions that are stored per folder, besides open ones that
+// are older.
 const maxSessions = 20
 
-// Create stores a session and removes the oldest ones beyond maxSessions.
+// Create stores and locks a session, and removes the oldest ones beyond maxSessions.
 func (s Store) Create(metadata Metadata) (*Session, error) {
 	metadata.Folder = s.folder
 	if metadata.Started.IsZero() {
@@ -109,8 +110,8 @@ func (s Store) Create(metadata Metadata) (*Session, error) {
 	return session, nil
 }
 
-// OpenLatest opens the latest session whose journal exists. It returns ErrNoSession if there is none
-// and ErrInUse if another process has opened it.
+// OpenLatest opens the latest session whose journal exists and whose metadata is not damaged. It
+// returns ErrNoSession if there is none and ErrInUse if another process has opened the session.
 func (s Store) OpenLatest() (*Session, error) {
 	for _, path := range slices.Backward(s.paths()) {
 		text, err := os.ReadFile(path + metadataExt) //nolint:gosec // the path is in mini's own folder
@@ -164,7 +165,8 @@ func (s Store) removeOldest() {
 	}
 }
 
-// remove deletes the files of a session. It ignores errors, because the next session tries again.
+// remove deletes the files of a session. It ignores errors; the next session tries again if the
+// metadata file is still there.
 func remove(path string) {
 	_ = os.RemoveAll(path + snapshotExt)
 	_ = os.Remove(path + metadataExt)

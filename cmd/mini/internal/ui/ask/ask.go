@@ -23,7 +23,7 @@ import (
 // ErrEOF means that the input ended before an answer.
 var ErrEOF = errors.New("input ended without an answer")
 
-// maxLine bounds an answer, in bytes.
+// maxLine is about the largest size of an answer, in bytes.
 const maxLine = 1 << 20
 
 // Prompter asks questions on a terminal.
@@ -112,7 +112,8 @@ func (p *Prompter) AskSecret(ctx context.Context, question string) (string, erro
 }
 
 // ReadHidden reads a line without echo. It puts the terminal into raw mode, where Ctrl-C is a
-// key and not a signal: ReadHidden returns context.Canceled for it.
+// key and not a signal: ReadHidden returns context.Canceled for it. If the input is not a
+// terminal, ReadHidden is like ReadLine.
 func (p *Prompter) ReadHidden(ctx context.Context) (_ string, err error) {
 	file, ok := p.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

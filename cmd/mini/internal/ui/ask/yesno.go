@@ -2,8 +2,8 @@ package ask
 
 import "strings"
 
-// ParseYesNo parses y, yes, n or no, ignoring case; an empty text is the default. ok is false
-// for any other text.
+// ParseYesNo parses y, yes, n or no, ignoring case and white space at both ends; an empty text is
+// the default. ok is false for any other text.
 func ParseYesNo(text string, defaultYes bool) (yes, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "":

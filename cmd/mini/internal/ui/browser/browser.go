@@ -28,8 +28,8 @@ const (
 	stepPrompt                     // the number of a step
 )
 
-// browser is the Bubble Tea model: the list and the open trajectory, which covers the list. Only
-// Bubble Tea commands read files.
+// browser is the Bubble Tea model: the list and the open trajectory, which covers the list.
+// Files are read by Bubble Tea commands, except in openAllInPager.
 type browser struct {
 	source    *Source
 	ctx       context.Context //nolint:containedctx // ends when the Bubble Tea program does
@@ -38,13 +38,13 @@ type browser struct {
 	suspend   func()          // nil if the process cannot be suspended
 	list      *list
 	reader    *reader // nil while the list is shown
-	reasoning bool
+	reasoning bool    // show reasoning in trajectories that are opened
 
 	width, height int
 	input         textinput.Model
 	prompt        promptKind
 	promptError   string             // error in the prompt's input
-	hint          string             // the result of the last key
+	hint          string             // the result of the last key or command
 	hintIsError   bool               // hint is an error
 	help          bool               // the help is shown
 	helpTop       int                // first visible line of the help
@@ -133,7 +133,8 @@ func (m *browser) setHint(isError bool, format string, args ...any) {
 	m.hint, m.hintIsError = steps.OneLine(fmt.Sprintf(format, args...)), isError
 }
 
-// batchInterval is the minimum time between two batches sent to the program.
+// batchInterval is the minimum time between two batches that a walk sends to the program, except
+// before the last batch.
 const batchInterval = 100 * time.Millisecond
 
 // walk cancels a running walk and returns a command that walks the source and sends batches of
@@ -194,8 +195,9 @@ func (m *browser) tick() tea.Cmd {
 	}
 }
 
-// handleTick reloads the open trajectory every second while it grows, and the list every two
-// seconds while the run is in progress.
+// handleTick reloads the list every two seconds while a run is in progress. It reloads the open
+// trajectory every second if its file has changed, the trajectory has no outcome yet, and the user
+// follows it or is on its last page.
 func (m *browser) handleTick() tea.Cmd {
 	m.ticks++
 	cmds := []tea.Cmd{m.tick()}

@@ -2,8 +2,8 @@
 // filtered and searched, and each trajectory step by step.
 //
 // The package reads a source in the background. It stores a summary of each trajectory, and only
-// the open trajectory completely. It treats all content as untrusted and sanitizes it. A file
-// that cannot be read is an entry with the error.
+// the open trajectory completely. It treats all content as untrusted and sanitizes it. A damaged
+// trajectory is an entry with the error.
 //
 //	err := browser.Run(ctx, browser.Config{Terminal: os.Stderr, Path: "runs/first"})
 //	warnings, err := browser.Print(ctx, os.Stdout, browser.PrintOptions{Path: "runs/first"})

@@ -24,7 +24,7 @@ const (
 	Ended   State = "ended"
 	Running State = "running"
 	Stopped State = "stopped" // neither running nor ended with an outcome
-	Broken  State = "broken"  // the file cannot be read
+	Broken  State = "broken"  // the file cannot be read, or only in part
 )
 
 // Entry is a trajectory in the list. mini inspect --json prints it, together with its duration
@@ -36,7 +36,7 @@ type Entry struct {
 	Run        string `json:"run,omitempty"`    // folder of the run; empty outside of runs
 	Model      string `json:"model,omitempty"`  // empty if unknown
 	Path       string `json:"file,omitempty"`   // empty if only results.json is left
-	Row        int    `json:"row,omitempty"`    // index in a file of several trajectories; negative if it cannot be opened
+	Row        int    `json:"row,omitempty"`    // index in its file; negative if unreadable
 	Format     string `json:"format,omitempty"` // empty for journals
 
 	State    State              `json:"state"`
@@ -48,7 +48,7 @@ type Entry struct {
 	Tokens   int64              `json:"tokens"` // prompt and completion tokens
 	Duration time.Duration      `json:"-"`
 	Flags    []string           `json:"flags"`
-	// Selected marks the attempt that counts for its instance.
+	// Selected marks the attempt that counts for its instance and repetition.
 	Selected bool   `json:"selected"`
 	Problem  string `json:"problem,omitempty"` // the read error
 
@@ -152,8 +152,8 @@ func SortFields() []SortField {
 	return []SortField{"id", "status", "verdict", "cost", "steps", "tokens", "time", "flags", "run", "model"}
 }
 
-// numberValue returns the value of a numeric field. known is false if the entry has no value,
-// numeric is false for a text field.
+// numberValue returns the value of a numeric field. known is false if the entry has no value.
+// For a text field, known and numeric are false.
 func (f SortField) numberValue(entry *Entry) (n float64, known, numeric bool) {
 	known = entry.State != Broken
 	switch f {
@@ -172,7 +172,7 @@ func (f SortField) numberValue(entry *Entry) (n float64, known, numeric bool) {
 	return 0, false, false
 }
 
-// textValue returns the value of a text field.
+// textValue returns the value of a text field other than id.
 func (f SortField) textValue(entry *Entry) string {
 	switch f {
 	case "status":
@@ -209,8 +209,8 @@ func ParseSortOrder(text string) (SortOrder, error) {
 		text, strings.Join(names, ", "))
 }
 
-// sort sorts entries. Entries without a value come last, also in descending order. Entries with
-// equal values are sorted by name.
+// sort sorts entries. Entries without a number come last in the order of a numeric field, also if
+// it is descending. Entries with equal values are in ascending order of their names.
 func (o SortOrder) sort(entries []*Entry) {
 	slices.SortFunc(entries, func(a, b *Entry) int {
 		rowOrder := cmp.Compare(max(a.Row, -a.Row), max(b.Row, -b.Row))

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// scrollBy is the number of lines that j, k and the arrow keys scroll, as in mini-swe-agent's
-// inspector.
+// scrollBy is the number of lines that j, k and the up and down keys scroll, but at most a screen,
+// as in mini-swe-agent's inspector.
 const scrollBy = 15
 
 // handleKey handles a key.

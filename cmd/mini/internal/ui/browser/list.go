@@ -21,13 +21,13 @@ import (
 // list is the sorted and filtered list of trajectories.
 type list struct {
 	entries      map[string]*Entry
-	visible      []*Entry
-	nameCounts   map[string]int    // number of visible entries by run and instance
-	columnWidths map[SortField]int // widest value of the RUN and MODEL columns; 0 hides the column
+	visible      []*Entry          // filtered and sorted
+	nameCounts   map[string]int    // number of visible entries by run and Entry.Name
+	columnWidths map[SortField]int // width of the widest RUN and MODEL value; 0 hides the column
 	runNames     map[*Entry]string // values of the RUN column
-	cursor       int
-	top          int
-	cursorMoved  bool // the user has moved the cursor, so it stays on its entry
+	cursor       int               // index in visible
+	top          int               // index in visible of the first entry on the screen
+	cursorMoved  bool              // the user has moved the cursor, so it stays on its entry
 	order        SortOrder
 	filter       query.Filter
 	filterText   string // filter as typed
@@ -92,7 +92,7 @@ func (l *list) current() *Entry {
 
 // updateColumns sets the names and widths of the RUN and MODEL columns. It hides a column in
 // which all values are equal. The name of a run is its path relative to the common parent of all
-// runs. A file outside of runs has its folder as the name of its run.
+// runs. For a file outside of runs, its folder stands for the run.
 func (l *list) updateColumns() {
 	dirs, models := map[string]int{}, map[string]int{}
 	parent := ""
@@ -181,8 +181,8 @@ func (l *list) columns(width int) []column {
 	return append([]column{id}, cols...)
 }
 
-// displayName returns the name of an entry, with its attempt number if several attempts of the
-// instance are visible.
+// displayName returns the name of an entry. In a run, it adds the attempt number if the list
+// includes superseded attempts, or if several visible entries have this name.
 func (l *list) displayName(e *Entry) string {
 	if (l.allAttempts || l.nameCounts[e.Run+"\x00"+e.Name()] > 1) && e.Attempt > 0 && e.Run != "" {
 		return e.Name() + " attempt " + strconv.Itoa(e.Attempt)
@@ -254,7 +254,8 @@ func (l *list) row(e *Entry, cols []column, current bool) string {
 	return line
 }
 
-// summary returns the line above the list: the number of entries and the state of the walk.
+// summary returns the line above the list: the number of entries, the states of the walk and the
+// run, and the number of read errors.
 func (l *list) summary() string {
 	shown, total := len(l.visible), 0
 	for _, e := range l.entries {

@@ -27,15 +27,15 @@ type PrintOptions struct {
 	// AllAttempts includes superseded attempts.
 	AllAttempts bool
 	JSON        bool
-	// Step selects one step of a trajectory, where 0 stands for the prompts. If it is nil, all
-	// steps are printed.
+	// Step selects one step of a trajectory, where 0 stands for the prompts; nil selects all
+	// steps.
 	Step      *int
 	Reasoning bool // print reasoning
 	Colours   bool // keep the colours of outputs
 }
 
-// NotFoundError means that a source has no trajectory, or not the requested step. Reason
-// replaces the default message.
+// NotFoundError means that a source has no trajectory, not the requested step, or several
+// trajectories where Step needs one. A Reason replaces the default message.
 type NotFoundError struct{ Path, Reason string }
 
 func (e *NotFoundError) Error() string {
@@ -45,8 +45,9 @@ func (e *NotFoundError) Error() string {
 	return e.Path + ": no trajectories found; their files end in .json, .jsonl or .traj"
 }
 
-// Print writes the list of a source, or its only trajectory. The notes are messages about files
-// that could not be read.
+// Print writes the list of a source. Without JSON, it writes the only trajectory instead if Step
+// is set or IsSingle holds for the source. The notes are messages about files that could not be
+// read.
 func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, err error) {
 	src, err := OpenSource(p.Path)
 	if err != nil {
@@ -84,7 +85,7 @@ func Print(ctx context.Context, w io.Writer, p PrintOptions) (notes []string, er
 	return notes, cmp.Or(err, out.Flush())
 }
 
-// isTrajectory reports whether an entry is a trajectory, not a file without one.
+// isTrajectory reports whether an entry is a trajectory, and not only a read error.
 func (e *Entry) isTrajectory() bool { return e.Row >= 0 }
 
 // print writes one trajectory.

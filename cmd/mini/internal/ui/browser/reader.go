@@ -54,7 +54,7 @@ func (r *reader) reset() {
 	r.layout()
 }
 
-// layout renders the page. It keeps the scroll position.
+// layout renders the page. It keeps the scroll position if the page is long enough.
 func (r *reader) layout() {
 	r.lines, r.match = nil, -1
 	if r.trajectory == nil {
@@ -94,8 +94,9 @@ func (r *reader) gotoPage(page int) {
 
 func (r *reader) isLastPage() bool { return r.page == len(r.pages)-1 }
 
-// setTrajectory replaces the trajectory with a newer version. It stays on the page, or goes to
-// the end if the user follows the attempt or sees the end.
+// setTrajectory shows the first page of a trajectory, or replaces the trajectory with a newer
+// version. After that the reader stays on its page, or goes to the end if it shows the steps and
+// the user follows the attempt or sees the end.
 func (r *reader) setTrajectory(t *Trajectory) {
 	first, atEnd := r.trajectory == nil, r.follow || r.isLastPage() && r.top == r.maxTop()
 	r.trajectory, r.err, r.pages = t, nil, t.AllSteps()
@@ -116,7 +117,7 @@ func (r *reader) setTrajectory(t *Trajectory) {
 	r.layout()
 }
 
-// patchItems returns the patch of a trajectory and its origin.
+// patchItems returns a note about the origin of a trajectory's patch, and the patch.
 func patchItems(t *Trajectory) []*timeline.Item {
 	text, from := t.Patch()
 	return []*timeline.Item{noteItem(from), {Kind: timeline.Patch, Text: text}}
@@ -218,7 +219,7 @@ func (r *reader) findNext(direction int) bool {
 }
 
 // highlighter returns a function that highlights a text in a line, ignoring case unless the
-// text has a capital letter. Highlighted lines lose their colours.
+// text has a capital letter; nil if the text is empty. Highlighted lines lose their colours.
 func highlighter(text string) func(string) string {
 	if text == "" {
 		return nil

@@ -28,12 +28,13 @@ type Config struct {
 	Colours     bool // use colours in the pager
 }
 
-// maxFPS is how often per second Bubble Tea writes to the terminal. It determines the maximum
+// maxFPS is how often per second Bubble Tea writes to the terminal at most. It determines the
 // delay after a key.
 const maxFPS = 30
 
-// Run shows trajectories until the user quits or ctx ends. Meanwhile it ignores SIGINT: in the
-// browser Ctrl-C is a key, and a pager handles SIGINT itself.
+// Run shows trajectories until the user quits or ctx ends. If the source has none, it returns a
+// NotFoundError. Meanwhile it ignores SIGINT: in the browser Ctrl-C is a key, and a pager handles
+// SIGINT itself.
 func Run(ctx context.Context, c Config) error {
 	src, err := OpenSource(c.Path)
 	if err != nil {

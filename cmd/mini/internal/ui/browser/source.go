@@ -24,8 +24,8 @@ import (
 )
 
 // Source is a place with trajectories: a run, a folder of runs or files, a part of a run, or
-// one file. It can be walked repeatedly; imported files are read again only if they have
-// changed. It is not safe for concurrent use.
+// one file. It can be walked repeatedly; a file outside of runs is read again only if the file or
+// the text of the filter has changed. A Source is not safe for concurrent use.
 type Source struct {
 	path   string
 	isFile bool // the path is a file
@@ -41,9 +41,9 @@ type cachedFile struct {
 	entries []*Entry
 }
 
-// Batch is the entries found since the previous batch.
+// Batch is some of the entries that a walk has found.
 type Batch struct {
-	// Entries are new, or replace earlier entries with the same path and row.
+	// Entries are new, or replace earlier entries with the same key.
 	Entries []*Entry
 	// Files is the number of files scanned so far.
 	Files int
@@ -70,7 +70,7 @@ func OpenSource(path string) (*Source, error) {
 // valid after Walk.
 func (s *Source) IsSingle() bool { return s.isFile || s.isPart }
 
-// Walk finds all trajectories and calls onBatch with batches of them: first those in
+// Walk finds all trajectories and calls onBatch with batches of them: of each run first those in
 // results.json, then those for which it must open files. If f has a text, Walk searches each
 // trajectory for it. It returns the error of ctx or onBatch, or why a run cannot be read.
 func (s *Source) Walk(ctx context.Context, f query.Filter, onBatch func(Batch) error) error {
@@ -90,7 +90,8 @@ func (s *Source) Walk(ctx context.Context, f query.Filter, onBatch func(Batch) e
 }
 
 // findRun finds the run that contains the path. id and attempt are set if the path names an
-// instance or attempt of the run. index is nil if the path is not in a run.
+// instance or attempt of the run. index is nil if the path is neither a run nor an instance or
+// attempt of one.
 func (s *Source) findRun() (index *runner.Index, id string, attempt int, err error) {
 	abs, err := filepath.Abs(s.path)
 	if err != nil {
@@ -247,7 +248,7 @@ func (e *Entry) readJournal() {
 	e.Repetition = a.Repetition
 }
 
-// search searches attempts for the text of the filter and sets textMissing. It returns items.
+// search searches attempts for the text of the filter and sets textMissing. It returns entries.
 func (w *walker) search(entries []*Entry) []*Entry {
 	if w.filter.Text == "" {
 		return entries
@@ -274,8 +275,8 @@ func (w *walker) search(entries []*Entry) []*Entry {
 }
 
 // mayContain reports whether a journal may contain a text. It searches the bytes of the file,
-// because parsing takes ten times as long. It returns true for journals with base64, as which
-// they store invalid UTF-8.
+// because parsing takes ten times as long. It returns false if the file cannot be read. It returns
+// true for a journal with base64, in which journals store invalid UTF-8.
 func mayContain(path, needle string) bool {
 	data, err := os.ReadFile(path) //nolint:gosec // G304: the file that is inspected
 	if err != nil {
@@ -346,9 +347,9 @@ func idFromPath(path string) string {
 	return name
 }
 
-// setVerdict sets the verdict and flags of an attempt that counts. It compares the sizes of the
-// patches, which excludes most verdicts on earlier attempts. It does not compare the patches
-// themselves, because that would require opening the journal.
+// setVerdict sets the verdict of an attempt that has ended and counts, and adds the flags of the
+// verdict. It compares the sizes of the patches, which excludes most verdicts on earlier attempts.
+// It does not compare the patches themselves, because that would require opening the journal.
 func (e *Entry) setVerdict(all []verdicts.Verdict) {
 	if e.State != Ended || !e.Selected {
 		return
@@ -380,16 +381,16 @@ func newestVerdict(all []verdicts.Verdict, matches func(verdicts.Verdict) bool) 
 	return newest
 }
 
-// Trajectory is an attempt that has been read completely.
+// Trajectory is an attempt whose steps have been read, all or those before the damage of a file.
 type Trajectory struct {
 	*timeline.Timeline
 	Entry   *Entry
-	size    int64
-	modTime time.Time
+	size    int64     // of the file when it was read
+	modTime time.Time // of the file when it was read
 }
 
-// OpenTrajectory reads a trajectory. If the file is damaged, OpenTrajectory returns the readable part, which ends
-// with an item about the error.
+// OpenTrajectory reads a trajectory. If the file is damaged, OpenTrajectory returns the readable
+// part, which ends with an item about the error, or the error if there is no such part.
 func OpenTrajectory(e *Entry) (*Trajectory, error) {
 	switch {
 	case e.Path == "":

@@ -15,7 +15,7 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// maxLog is the size of the part that is read at the end of a log, in bytes.
+// maxLog is the maximum size of the part that is read at the end of a log, in bytes.
 const maxLog = 2 << 20
 
 func noteItem(text string) *timeline.Item { return &timeline.Item{Kind: timeline.Note, Text: text} }
@@ -24,8 +24,9 @@ func problemItem(text string) *timeline.Item {
 	return &timeline.Item{Kind: timeline.Problem, Text: text}
 }
 
-// testLog returns the items of the log page: the newest verdict on a trajectory's submission,
-// the failed tests and the end of the log. If there is no log, it says why.
+// testLog returns the items of the log page: the newest verdict on a trajectory's submission (or,
+// if it has none, on another submission of its repetition), the failed tests and the end of the
+// log. If there is no log, an item says why.
 func testLog(t *Trajectory) []*timeline.Item {
 	run := t.Entry.Run
 	if run == "" {
@@ -110,7 +111,8 @@ func logItems(run, dir string) []*timeline.Item {
 	return append(items, &timeline.Item{Kind: timeline.Output, Label: "test log", Text: text})
 }
 
-// readTail returns the end of a regular file and the number of bytes before it.
+// readTail returns the end of a regular file, from the start of a line if there is one, and the
+// number of bytes before it.
 func readTail(path string) (text string, omitted int64, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {

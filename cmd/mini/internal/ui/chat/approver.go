@@ -73,8 +73,8 @@ func (s *Session) askConfirm(
 		switch {
 		case errors.Is(err, ErrQuit), errors.Is(err, ErrInterrupted):
 			_ = s.markQuit() // Ctrl-C at the second question quits
-			// Abort ends the attempt. The error may end only the subagent that wants to run the
-			// command.
+			// Abort ends the attempt. The returned error alone may end only the subagent that wants
+			// to run the command.
 			s.Inbox.Abort()
 			return agent.Decision{}, agent.ErrInterrupted
 		case err != nil:

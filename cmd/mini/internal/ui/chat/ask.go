@@ -10,9 +10,10 @@ import (
 )
 
 // ask asks a question and returns the answer. If the user enters a slash command, ask executes
-// it and asks again. A change of the mode ends only the question AskCommand, with an empty
-// answer: outside of human mode the user does not write commands. The error is ErrQuit,
-// ErrInterrupted or the cause of ctx.
+// the command and asks again. A change of the mode ends only the question AskCommand, with an
+// empty answer: outside of human mode the user does not write commands. /undo answers
+// AskKeepChanges. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the
+// cause of ctx, or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	for {
 		text, err := s.askOnce(ctx, q)
@@ -47,7 +48,7 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	}
 }
 
-// askYesNo asks a yes-or-no question until the answer is one of them.
+// askYesNo asks a yes-or-no question until the answer is yes, no or empty.
 func (s *Session) askYesNo(ctx context.Context, q Question, defaultYes bool) (bool, error) {
 	for {
 		text, err := s.ask(ctx, q)

@@ -16,9 +16,9 @@ var ErrNoSnapshot = errors.New("it needs a git repository on this machine")
 // diffTimeout bounds the diff at the end of a session.
 const diffTimeout = time.Minute
 
-// ConfirmChanges ends a session: after a submission it shows the changes and asks whether to
-// keep or undo them, else it prints how to undo them. It reports whether the user has kept or
-// undone them.
+// ConfirmChanges ends a session. If there are changes, it shows them after a submission and asks
+// whether to keep or undo them; without ConfirmExit, a submission or a user to ask, it prints how
+// to undo them. It reports whether the user chose to keep them or has undone all of them.
 func (s *Session) ConfirmChanges(ctx context.Context, submitted bool) (decided bool) {
 	if s.Snapshot == nil {
 		return false

@@ -58,7 +58,8 @@ func (s *Session) currentState() State {
 	return s.state
 }
 
-// waitUntilShown waits until all events published so far have been shown.
+// waitUntilShown waits until all events published so far have been shown, or until Watch or ctx
+// ends.
 func (s *Session) waitUntilShown(ctx context.Context) {
 	if !s.Events.HasSubscribers() {
 		return

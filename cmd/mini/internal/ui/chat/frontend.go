@@ -39,7 +39,7 @@ type QuestionKind int
 // The kinds of questions.
 const (
 	AskTask        QuestionKind = iota // the task; the answer may have several lines
-	AskConfirm                         // run a command? "" and "y" are yes; any other text rejects it, as the reason
+	AskConfirm                         // run it? as in ask.ParseYesNo ("" is yes), or why to reject it
 	AskCommand                         // the user's command, in human mode
 	AskMessage                         // a message to the model after an interrupt; "" sends none
 	AskLimit                           // new limits after one was reached; "" ends the session
@@ -81,7 +81,7 @@ type State struct {
 	// Unpriced means that Cost does not include some calls, whose price is unknown.
 	Unpriced bool
 	Usage    model.Usage
-	// StepLimit and CostLimit are 0 if unlimited.
+	// StepLimit and CostLimit, in US dollars, are 0 if unlimited.
 	StepLimit int
 	CostLimit float64
 	Started   time.Time
@@ -97,7 +97,7 @@ type Mode int
 // The modes, in the order in which Shift-Tab cycles through them.
 const (
 	Confirm Mode = iota // the model writes commands, the user approves each
-	Yolo                // the model writes commands, which run without approval
+	Yolo                // the model writes commands, which run without the user's approval
 	Human               // the user writes the commands
 )
 

@@ -60,7 +60,8 @@ func usageText(spent State, limits agent.Limits) string {
 	return text
 }
 
-// maxSteps bounds the step limit, so that adding to it cannot overflow.
+// maxSteps bounds a number of steps that the user enters, so that adding it to the step limit
+// does not overflow.
 const maxSteps = 1_000_000_000
 
 // parseLimits parses new limits. A single number is the step limit if stepsReached is set, else

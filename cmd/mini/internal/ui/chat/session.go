@@ -16,15 +16,15 @@ type Config struct {
 	Inbox *agent.Inbox
 	// Events is the bus that the agent publishes to; if nil, no events are shown.
 	Events *events.Bus
-	// Policy decides before the mode does; may be nil. The mode decides on commands that no
-	// rule of the policy matches.
+	// Policy decides before the mode does; may be nil. The mode decides on commands for which
+	// the policy has no rule, or a rule that asks.
 	Policy agent.Approver
 	// Snapshot compares the user's files with the start of the session; nil if that is not
 	// possible.
 	Snapshot Snapshot
 	// Mode is the initial mode.
 	Mode Mode
-	// ConfirmExit asks at the end for a new task, and whether to keep the changes.
+	// ConfirmExit asks after a submission for a new task, and whether to keep the changes.
 	ConfirmExit bool
 	// NonInteractive means that there is no user to ask: commands that need an approval are
 	// denied, limits are not raised, and a submission ends the session.

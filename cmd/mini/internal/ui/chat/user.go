@@ -100,7 +100,8 @@ func (s *Session) askUndo(ctx context.Context) error {
 	return nil
 }
 
-// isAbbreviation reports whether text is word or the beginning of word, ignoring case.
+// isAbbreviation reports whether an answer is word or the beginning of word, ignoring case and
+// white space at both ends. word is in lower case.
 func isAbbreviation(answer, word string) bool {
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer != "" && strings.HasPrefix(word, answer)

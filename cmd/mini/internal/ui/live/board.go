@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// board is the state of a run, computed from its events. It stores untrusted text unchanged; the
+// board is the state of a run, computed from its events. It stores untrusted text unsanitized; the
 // methods that draw sanitize it.
 type board struct {
 	start          time.Time                  // start of the run
@@ -25,7 +25,7 @@ type board struct {
 	latestVerdicts map[string]verdicts.Class  // newest verdict, by instance name
 	evaluating     map[string]bool            // instances under evaluation
 	retries        int                        // number of failed attempts that were or will be retried
-	cost           float64                    // cost of finished attempts, in US dollars
+	cost           float64                    // cost of finished attempts in this run, in US dollars
 	unpriced       bool                       // the price of some calls is unknown
 	workers        []worker
 	workerIndex    map[string]int     // index in workers, by instance name
@@ -48,9 +48,9 @@ type worker struct {
 	phaseStart time.Time
 	image      string // image of the sandbox being started
 	step       int
-	cost       float64
-	command    string // the running command, or the last one
-	isRunning  bool   // command is running
+	cost       float64 // of the attempt so far, in US dollars
+	command    string  // the running command, or the last one
+	isRunning  bool    // command is running
 }
 
 // logEntry is a line of the log: a finished attempt, a verdict, a warning or an order.
@@ -69,7 +69,7 @@ type logEntry struct {
 const (
 	maxLog      = 100
 	maxWarnings = 1000
-	maxText     = 400 // bytes of an error or warning
+	maxText     = 400 // bytes of an error or warning, without the ellipsis
 )
 
 func newBoard() *board {
@@ -143,7 +143,8 @@ func (b *board) handleControl(e runner.Event) {
 	b.addLog(logEntry{at: e.Time, name: e.TaskID(), text: text})
 }
 
-// rowOf returns the row of an instance. If it has none, it gets the first idle row.
+// rowOf returns the row of an instance. An instance without a row gets the first idle row, or a
+// new row.
 func (b *board) rowOf(instance string) *worker {
 	if i, ok := b.workerIndex[instance]; ok {
 		return &b.workers[i]
@@ -180,7 +181,7 @@ func (b *board) rowsFor(e runner.Event) []*worker {
 	var rows []*worker
 	for i := range b.workers {
 		w := &b.workers[i]
-		isStarting := w.phase == runner.PhaseStarting || w.phase == runner.Scrubbing || w.phase == runner.Waiting
+		isStarting := w.phase == runner.PhaseStarting || w.phase == runner.PhaseScrubbing || w.phase == runner.PhaseWaiting
 		if isStarting && strings.HasPrefix(w.name, e.Instance+"#") {
 			rows = append(rows, w)
 		}
@@ -193,19 +194,19 @@ func (b *board) rowsFor(e runner.Event) []*worker {
 
 // setPhase updates the worker with the phase in an event.
 func (w *worker) setPhase(e runner.Event) {
-	if w.phase != e.Phase || e.Phase == runner.Running {
+	if w.phase != e.Phase || e.Phase == runner.PhaseRunning {
 		w.phaseStart = e.Time
 	}
 	w.phase, w.isRunning = e.Phase, false
 	switch e.Phase {
 	case runner.PhaseStarting:
 		w.image = e.Text
-	case runner.Running:
+	case runner.PhaseRunning:
 		w.command, w.isRunning = e.Command, true
 	case runner.PhaseRebuilding:
 		w.command, w.isRunning = fmt.Sprintf("%d of %d  %s", e.Done, e.Total, e.Command), true
 	}
-	if e.Phase != runner.PhaseStarting && e.Phase != runner.Scrubbing && e.Phase != runner.Waiting {
+	if e.Phase != runner.PhaseStarting && e.Phase != runner.PhaseScrubbing && e.Phase != runner.PhaseWaiting {
 		w.step, w.cost = e.Step, e.Cost
 	}
 }
@@ -232,7 +233,8 @@ func (b *board) isPulling(image string) bool {
 	return image != "" && slices.ContainsFunc(b.pulls, func(p runner.PullState) bool { return p.Image == image })
 }
 
-// addWarning logs a warning, but only the first one of each pattern.
+// addWarning logs a warning, but only the first one of each pattern, for up to maxWarnings
+// patterns.
 func (b *board) addWarning(e runner.Event, text string) {
 	text = clip(text)
 	pattern := report.MessagePattern(text, e.Instance)
@@ -317,5 +319,5 @@ func (b *board) timeLeft(now time.Time) time.Duration {
 	return time.Duration(float64(b.total-b.done) / rate * float64(time.Hour))
 }
 
-// clip shortens a text to maxText bytes.
+// clip shortens a text to maxText bytes, and an ellipsis.
 func clip(s string) string { return text.Clip(s, maxText) }

@@ -54,9 +54,9 @@ func sendSteps(handle func(runner.Event), length time.Duration) {
 			e := runner.Event{Type: runner.PhaseChanged, Time: now, Instance: fmt.Sprintf("sympy__sympy-%d", sent/3%workers), Attempt: 1, Step: step, Cost: float64(step) / 100}
 			switch e.Command = fmt.Sprintf("python -m pytest -x -q tests/test_%d.py 2>&1 | tail -30", sent/3); sent % 3 {
 			case 0:
-				e.Phase, e.Command = runner.Thinking, ""
+				e.Phase, e.Command = runner.PhaseThinking, ""
 			case 1:
-				e.Phase = runner.Running
+				e.Phase = runner.PhaseRunning
 			case 2:
 				e.Type = runner.CommandFinished
 			}

@@ -205,9 +205,9 @@ func (b *board) verdictsLine(f frame) string {
 	return line.String()
 }
 
-// countLine builds a line of counts. It drops counts that do not fit.
+// countLine builds a line of counts. It drops the first count that does not fit, and all after it.
 type countLine struct {
-	room, used int
+	room, used int // columns
 	text       string
 	full       bool
 }

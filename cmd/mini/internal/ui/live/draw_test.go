@@ -64,7 +64,7 @@ func (s *story) send(msg tea.Msg) tea.Cmd {
 func (s *story) begin(id string, phase runner.Phase, step int, cost float64, command string) {
 	s.emit(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: id, Attempt: 1})
 	if step > 1 {
-		s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: id, Step: step - 1, Command: command})
+		s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: id, Step: step - 1, Command: command})
 		s.emit(0, runner.Event{Type: runner.CommandFinished, Instance: id, Step: step - 1, Cost: cost, Command: command})
 	}
 	s.emit(time.Second, runner.Event{Type: runner.PhaseChanged, Phase: phase, Instance: id, Step: step, Cost: cost, Command: command})
@@ -93,7 +93,7 @@ func goldenStory() *story {
 	s := newStory(16, 500)
 	for i := range 40 {
 		id := fmt.Sprintf("django__django-%d", 10000+i)
-		s.begin(id, runner.Thinking, 17, 0.31, "ls")
+		s.begin(id, runner.PhaseThinking, 17, 0.31, "ls")
 		s.end(id, trajectories.Submitted, "Submitted", "", false)
 	}
 	for i, end := range []struct {
@@ -107,17 +107,17 @@ func goldenStory() *story {
 		{trajectories.Internal, "InternalError", strings.Repeat("surprise ", 40), false},
 	} {
 		id := fmt.Sprintf("scikit-learn__scikit-learn-%d", 25570+i)
-		s.begin(id, runner.Running, 3, 0.02, "pytest -x")
+		s.begin(id, runner.PhaseRunning, 3, 0.02, "pytest -x")
 		s.end(id, end.class, end.status, end.text, end.again)
 		if end.again {
-			s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.Waiting, Instance: id, Attempt: 1, Elapsed: 1})
+			s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseWaiting, Instance: id, Attempt: 1, Elapsed: 1})
 		}
 	}
-	s.begin("astropy__astropy-12907", runner.Running, 12, 0.3123, "python -m pytest -x -q astropy/modeling/tests/test_separable.py")
-	s.begin("日本語の名前__とても長い名前-1234", runner.Thinking, 4, 0.004, "grep -rn '検索' . | head")
-	s.begin("evil\x1b]0;title\x07\x1b[2J__\u202erow\u0301\u0301-1", runner.Running, 1, 0, "printf '\x1b[?1049l'\r\nrm -rf /")
-	s.begin("😀👩‍👩‍👧‍👦🏽️__emoji-7", runner.Closing, 250, 12.5, strings.Repeat("long ", 60))
-	s.begin(strings.Repeat("z\u0336\u0337\u0336\u0337\u0338", 300), runner.Thinking, 2, 0, "true")
+	s.begin("astropy__astropy-12907", runner.PhaseRunning, 12, 0.3123, "python -m pytest -x -q astropy/modeling/tests/test_separable.py")
+	s.begin("日本語の名前__とても長い名前-1234", runner.PhaseThinking, 4, 0.004, "grep -rn '検索' . | head")
+	s.begin("evil\x1b]0;title\x07\x1b[2J__\u202erow\u0301\u0301-1", runner.PhaseRunning, 1, 0, "printf '\x1b[?1049l'\r\nrm -rf /")
+	s.begin("😀👩‍👩‍👧‍👦🏽️__emoji-7", runner.PhaseClosing, 250, 12.5, strings.Repeat("long ", 60))
+	s.begin(strings.Repeat("z\u0336\u0337\u0336\u0337\u0338", 300), runner.PhaseThinking, 2, 0, "true")
 	s.begin("sympy__sympy-1", runner.PhaseStarting, 0, 0, "")
 	s.emit(0, runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "sympy__sympy-1", Text: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest"})
 	s.begin("sphinx-doc__sphinx-2", runner.PhaseStarting, 0, 0, "")
@@ -342,7 +342,7 @@ func TestRepetitions(t *testing.T) {
 	for k := 1; k <= 3; k++ {
 		b.handleEvent(runner.Event{Type: runner.AttemptStarted, Instance: "a", Repetition: k, Attempt: k})
 	}
-	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.Running, Instance: "a", Repetition: 1, Step: 4, Command: "ls"})
+	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseRunning, Instance: "a", Repetition: 1, Step: 4, Command: "ls"})
 	b.handleEvent(runner.Event{Type: runner.PhaseChanged, Phase: runner.PhaseStarting, Instance: "a", Text: "img"})
 	got := map[string]string{}
 	for _, w := range b.workers {

@@ -37,7 +37,8 @@ func formatCoarse(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// formatDollars formats a cost. Zero becomes the empty string, because the price may be unknown.
+// formatDollars formats a cost. Zero or less becomes the empty string, because the price may be
+// unknown.
 func formatDollars(c float64) string {
 	if c <= 0 {
 		return ""
@@ -45,7 +46,7 @@ func formatDollars(c float64) string {
 	return timeline.FormatCost(c)
 }
 
-// formatRate formats a rate per hour with up to three digits.
+// formatRate formats a rate per hour, with one decimal below 10.
 func formatRate(rate float64) string {
 	switch {
 	case rate <= 0:

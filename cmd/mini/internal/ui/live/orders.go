@@ -68,8 +68,9 @@ func (m model) selected() (selection, bool) {
 	return all[i], true
 }
 
-// moveSelection selects the next or previous instance and scrolls the table to it. It reports
-// whether there is any instance to select.
+// moveSelection selects the next or previous instance, or the first visible one if the selected
+// one is not visible, and scrolls the table to it. It reports whether there is any instance to
+// select.
 func (m *model) moveSelection(step, workers int) bool {
 	selectable, index := m.selections()
 	if len(selectable) == 0 {

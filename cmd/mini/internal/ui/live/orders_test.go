@@ -80,8 +80,8 @@ func TestOrderKeys(t *testing.T) {
 	if !strings.Contains(s.screen(80, 24), "select an instance first") {
 		t.Errorf("no hint:\n%s", s.screen(80, 24))
 	}
-	s.begin("a", runner.Thinking, 1, 0, "")
-	s.begin("b", runner.Running, 2, 0, "ls")
+	s.begin("a", runner.PhaseThinking, 1, 0, "")
+	s.begin("b", runner.PhaseRunning, 2, 0, "ls")
 	s.press("p")
 	s.controlled(runner.Pause, "", "", 9)
 	s.press("p")
@@ -118,7 +118,7 @@ func TestOrderKeys(t *testing.T) {
 	// The question ends with the attempt; it does not apply to the next instance in the row.
 	s.press("K")
 	s.end("b", trajectories.Submitted, "Submitted", "", false)
-	s.begin("c", runner.Thinking, 1, 0, "")
+	s.begin("c", runner.PhaseThinking, 1, 0, "")
 	s.send(refreshMsg{now: s.now})
 	if screen := s.screen(80, 24); strings.Contains(screen, "kill b") || !strings.HasSuffix(screen, "\n b has ended\n") {
 		t.Errorf("a kill question about an instance that has ended:\n%s", screen)
@@ -144,7 +144,7 @@ func TestOrderKeys(t *testing.T) {
 func TestCountsAfterOrders(t *testing.T) {
 	s, _ := newControlledStory(2, 5)
 	b := s.m.board.board
-	s.begin("a", runner.Thinking, 1, 0, "")
+	s.begin("a", runner.PhaseThinking, 1, 0, "")
 	s.end("a", trajectories.Submitted, "Submitted", "", false)
 	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "unresolved"})
 	s.controlled(runner.Requeue, "a", trajectories.Submitted, 5)
@@ -152,7 +152,7 @@ func TestCountsAfterOrders(t *testing.T) {
 	if b.done != 0 || b.total != 4 || b.classCounts[trajectories.Submitted] != 0 {
 		t.Errorf("%d of %d, %v", b.done, b.total, b.classCounts)
 	}
-	s.begin("a", runner.Thinking, 1, 0, "")
+	s.begin("a", runner.PhaseThinking, 1, 0, "")
 	s.end("a", trajectories.Submitted, "Submitted", "", false)
 	s.emit(0, runner.Event{Type: runner.Verdict, Instance: "a", Verdict: "resolved"})
 	if b.done != 1 || b.verdictCounts["resolved"] != 1 || b.verdictCounts["unresolved"] != 0 {
@@ -224,7 +224,7 @@ func writeJournal(t *testing.T, dir string, ended bool) string {
 func TestPane(t *testing.T) {
 	s, c := newControlledStory(2, 5)
 	c.journals["a 1"] = writeJournal(t, t.TempDir(), false)
-	s.begin("a", runner.Running, 1, 0.5, "sleep 9")
+	s.begin("a", runner.PhaseRunning, 1, 0.5, "sleep 9")
 	s.screen(80, 30)
 	s.press("j", "enter")
 	times := regexp.MustCompile(`\d\d:\d\d:\d\d`)

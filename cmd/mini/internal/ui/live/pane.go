@@ -39,7 +39,7 @@ const (
 	readPauseFactor = 10
 )
 
-// folds limits how many lines of a step are shown: the beginning of replies, the end of outputs.
+// folds limits how many lines of an item are shown: the end of outputs, else the beginning.
 var folds = map[timeline.Kind]steps.Fold{
 	timeline.Message: {Head: 8}, timeline.Reply: {Head: 8}, timeline.Command: {Head: 12}, timeline.Output: {Tail: 15},
 }
@@ -77,8 +77,8 @@ func (p *followPane) update(msg journalMsg) tea.Cmd {
 	return p.readAfter(max(readInterval, readPauseFactor*msg.took))
 }
 
-// layout renders the lines for a width, the newest maxPaneLines. If the user has scrolled up, the
-// visible lines stay in place.
+// layout renders the lines for a width, about the newest maxPaneLines. If the user has scrolled
+// up, the visible lines stay in place.
 func (p *followPane) layout(width int) {
 	renderer := steps.Renderer{Width: max(4, width-1), Fold: folds}
 	oldCount := len(p.lines)
@@ -160,7 +160,7 @@ func (p *followPane) runningCommand(f frame, w *worker) string {
 	switch {
 	case p.readError != "":
 		return steps.Coloured(ansi.Yellow, terminal.Truncate(" "+sanitizeLine(p.readError), f.width))
-	case w != nil && w.isRunning && w.phase == runner.Running:
+	case w != nil && w.isRunning && w.phase == runner.PhaseRunning:
 		return steps.Coloured(ansi.Green, terminal.Truncate(" $ "+sanitizeLine(w.command), f.width))
 	}
 	return ""

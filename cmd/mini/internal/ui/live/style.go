@@ -36,18 +36,18 @@ func styledPhase(p runner.Phase, pulling bool, w int) string {
 		return steps.Coloured(ansi.Blue, terminal.PadRight("pulling", w))
 	case p == runner.PhaseRebuilding: // "rebuilding" is wider than the column
 		return steps.Coloured(ansi.Blue, terminal.PadRight("rebuild", w))
-	case p == runner.Scrubbing:
+	case p == runner.PhaseScrubbing:
 		return steps.Coloured(ansi.Blue, terminal.PadRight("scrub", w))
 	}
 	s := terminal.PadRight(string(p), w)
 	switch p {
-	case runner.PhaseStarting, runner.Closing:
+	case runner.PhaseStarting, runner.PhaseClosing:
 		return steps.Coloured(ansi.Blue, s)
-	case runner.Thinking:
+	case runner.PhaseThinking:
 		return steps.Coloured(ansi.Cyan, s)
-	case runner.Running:
+	case runner.PhaseRunning:
 		return steps.Coloured(ansi.Green, s)
-	case runner.Waiting:
+	case runner.PhaseWaiting:
 		return steps.Coloured(ansi.Yellow, s)
 	}
 	return s

@@ -20,7 +20,7 @@ const (
 	costWidth  = 7
 )
 
-// idWidth returns the width of the instance column for a screen of width w.
+// idWidth returns the preferred width of the instance column for a screen of width w.
 func (b *board) idWidth(w int) int {
 	if w < 60 { // too narrow for a command column
 		return max(8, min(b.maxNameLen, w-24))

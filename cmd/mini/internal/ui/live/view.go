@@ -22,8 +22,9 @@ type Config struct {
 	Title    Title
 	// Interrupt is called for each Ctrl-C, which sends no signal in raw mode.
 	Interrupt func()
-	// RedirectMessages is called with ShowMessage before the view takes the terminal, and with
-	// nil when the process moves to the background. It may be nil.
+	// RedirectMessages is called with ShowMessage before the view takes the terminal, with nil
+	// when the process moves to the background, and with ShowMessage when it returns. It may be
+	// nil.
 	RedirectMessages func(show func(text string))
 	// Controller executes the orders that the user gives with keys. It is required.
 	Controller Controller
@@ -40,12 +41,12 @@ type View struct {
 	wg     sync.WaitGroup
 }
 
-// The view redraws the board at most every drawInterval, and at least every tickInterval because
-// the board shows elapsed times.
+// The view redraws the board at most every drawInterval after events, and about every tickInterval
+// without events because the board shows elapsed times. Keys also redraw it.
 const (
 	drawInterval = 250 * time.Millisecond
 	tickInterval = time.Second
-	// maxFPS is how often per second Bubble Tea writes to the terminal. It determines the maximum
+	// maxFPS is how often per second Bubble Tea writes to the terminal at most. It determines the
 	// delay after a key.
 	maxFPS = 12
 )
@@ -157,7 +158,7 @@ const closeTimeout = 3 * time.Second
 var errTerminalBlocked = errors.New("live view: terminal blocks output")
 
 // Close stops the view and restores the terminal. It returns the error that ended the view
-// early, if any.
+// early, or an error if the terminal blocks writes.
 func (v *View) Close() error {
 	v.stop()
 	select {

@@ -23,7 +23,7 @@ import (
 
 // Values of --progress.
 const (
-	Plain = "plain" // one line per event
+	Plain = "plain" // lines of text, see report.PlainPrinter
 	Live  = "live"  // full-screen view, see package live
 	JSON  = "json"  // one JSON object per event
 	None  = "none"  // only warnings and errors
@@ -52,8 +52,9 @@ func DetectTerminal(s cmdutil.Streams) Terminal {
 }
 
 // Choose returns the kind of progress to show: the requested kind or, if that is
-// empty, the default for the terminal. supported are the kinds that the command
-// supports.
+// empty, the default for the terminal. For a background process, Live becomes
+// Plain. supported are the kinds that the command supports; another requested kind
+// is an error, and so is Live if stderr cannot show it.
 func Choose(requested string, t Terminal, supported []string) (string, error) {
 	noCursor := t.term == "" || t.term == "dumb"
 	switch {

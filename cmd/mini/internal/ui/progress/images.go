@@ -21,7 +21,7 @@ func NewObserver(emit func(runner.Event)) envopen.Observer {
 		Pull:      PullEvents(emit),
 		Image:     imageEvents(emit),
 		Starting:  emitPhase(runner.PhaseStarting),
-		Scrubbing: emitPhase(runner.Scrubbing),
+		Scrubbing: emitPhase(runner.PhaseScrubbing),
 		Warning:   func(text string) { emit(runner.Event{Type: runner.Warning, Text: text}) },
 	}
 }
@@ -33,12 +33,12 @@ func imageEvents(emit func(runner.Event)) func(imagestore.Event) {
 		phase := runner.Phase("")
 		switch e.Kind {
 		case imagestore.RateLimited, imagestore.Retry:
-			phase = runner.Waiting
+			phase = runner.PhaseWaiting
 			emit(runner.Event{
 				Type: runner.PullProgress, Instance: e.Requester, Text: e.Image + ": " + e.Text, Elapsed: e.Wait.Seconds(),
 			})
 		case imagestore.WaitingForSpace:
-			phase = runner.Waiting
+			phase = runner.PhaseWaiting
 			emit(runner.Event{Type: runner.Warning, Instance: e.Requester, Text: e.Image + ": " + e.Text})
 		case imagestore.Resumed:
 			phase = runner.PhaseStarting
@@ -56,7 +56,7 @@ func imageEvents(emit func(runner.Event)) func(imagestore.Event) {
 }
 
 // PrintImageEvents returns a callback that prints events of the image store as
-// lines, for commands that work without a run.
+// lines, except Resumed, for commands that work without a run.
 func PrintImageEvents(w io.Writer) func(imagestore.Event) {
 	return func(e imagestore.Event) {
 		if e.Kind == imagestore.Resumed {

@@ -19,8 +19,8 @@ func ProviderState(s ratelimit.State) runner.ProviderState {
 	}
 }
 
-// Host returns the host of a URL without its other parts, which may contain a
-// password.
+// Host returns the host and port of a URL, or "the provider" if it has no host. The
+// other parts of the URL may contain a password.
 func Host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

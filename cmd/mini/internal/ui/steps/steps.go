@@ -16,13 +16,13 @@ import (
 	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// Renderer configures how steps are rendered. The zero value shows everything but reasoning,
-// with colours and without wrapping.
+// Renderer configures how steps are rendered. The zero value shows everything but reasoning and
+// the labels of Labels, with colours and without wrapping.
 type Renderer struct {
 	Width int // columns; 0 disables wrapping
 	// Plain disables mini's own colours. Outputs keep the colours of their escape sequences.
 	Plain bool
-	// Labels adds a label line above replies and commands.
+	// Labels adds a label line above replies, reasoning and commands that have no label.
 	Labels    bool
 	Reasoning bool
 	// Fold limits how many lines of an item are shown, by kind. Other kinds are shown completely.
@@ -39,7 +39,7 @@ type Fold struct{ Head, Tail int }
 type Line struct {
 	Text string
 	// Source is the whole line, unwrapped and without colours. It is empty in the second and
-	// later rows of a wrapped line.
+	// later rows of a wrapped line, and in the label lines that Labels adds.
 	Source string
 }
 
@@ -86,7 +86,8 @@ func (r Renderer) label(item *timeline.Item) string {
 	return ""
 }
 
-// maxLabelWidth is the maximum width of a label line.
+// maxLabelWidth is the width up to which a horizontal line fills a label line. A label may be
+// wider.
 const maxLabelWidth = 60
 
 func (r Renderer) labelLine(item *timeline.Item, label string) Line {
@@ -144,7 +145,7 @@ func (r Renderer) itemLines(item *timeline.Item) []Line {
 const maxFolded = 64 << 10
 
 // split returns the beginning and the end of a text, and the number of lines in between. If
-// that number is 0, head is the whole text.
+// that number is 0, head is the whole text. For a text of few but very long lines it is 1.
 func (f Fold) split(text string) (head, tail string, folded int) {
 	text = strings.TrimSuffix(text, "\n")
 	folded = strings.Count(text, "\n") + 1 - f.Head - f.Tail
@@ -201,7 +202,8 @@ func (r Renderer) textLines(kind timeline.Kind, text, prefix string) []Line {
 	return lines
 }
 
-// wrap wraps prose between words, and commands, outputs and patches at any column.
+// wrap wraps prose between words, and commands, outputs, patches and lines with colours at any
+// column.
 func (r Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
 	width := max(2, r.Width-indent)
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/minibench/mini/env/local"
 )
 
-// PagerCommand returns a command that shows a sanitized text in the user's pager: $PAGER, else
-// less, else more. Secrets are removed from the pager's environment. The pager is terminated
-// when ctx ends.
+// PagerCommand returns a command that shows a text, which must be sanitized, in the user's pager:
+// $PAGER, else less, else more. Secrets are removed from the pager's environment. The pager is
+// terminated when ctx ends.
 func PagerCommand(ctx context.Context, text io.Reader) *exec.Cmd {
 	pager := strings.TrimSpace(os.Getenv("PAGER"))
 	if pager == "" {

@@ -55,9 +55,10 @@ func (s *Screen) RestoreMode() {
 }
 
 // Run calls show, which draws on the terminal until its ctx ends. On Ctrl-Z, show calls suspend,
-// which ends its ctx. Run then stops the process group, and calls show again when the process
-// is back in the foreground: the kernel stops background processes that use the terminal. Run
-// returns the error of show, or ErrTerminalLost.
+// which ends the ctx of show. Run then stops the process group, and calls show again when the
+// process is back in the foreground: the kernel stops background processes that use the terminal.
+// Run returns the error of show, ErrTerminalLost, or the cause of ctx unless that is
+// context.Canceled.
 func (s *Screen) Run(ctx context.Context, show func(ctx context.Context, suspend func()) error) error {
 	for {
 		if err := s.runOnce(ctx, show); !errors.Is(err, errSuspended) {

@@ -16,7 +16,7 @@ import (
 
 // Bounds of a history.
 const (
-	// MaxEntries is the number of stored inputs.
+	// MaxEntries is the maximum number of inputs that Entries returns. The file may have more.
 	MaxEntries = 1000
 	// maxEntry is the maximum size of a stored input, in bytes.
 	maxEntry = 64 << 10
@@ -49,7 +49,7 @@ func Open(path string) (*History, error) {
 func (h *History) Entries() []string { return h.entries[max(0, len(h.entries)-MaxEntries):] }
 
 // Add stores an input; it stays in memory if the file cannot be written. Inputs that are
-// empty, too long, equal to the last one, or begin with a space are not stored.
+// blank, too long, equal to the last one, or begin with a space are not stored.
 func (h *History) Add(text string) error {
 	isRepeated := len(h.entries) > 0 && h.entries[len(h.entries)-1] == text
 	if strings.TrimSpace(text) == "" || text[0] == ' ' || len(text) > maxEntry || isRepeated {
@@ -77,7 +77,7 @@ func (h *History) Add(text string) error {
 	return nil
 }
 
-// trim removes the oldest entries once the file has more than twice MaxEntries.
+// trim removes all but the newest MaxEntries entries if the file has more than twice as many.
 func (h *History) trim() error {
 	if len(h.entries) <= 2*MaxEntries {
 		return nil

@@ -135,14 +135,15 @@ func (d *display) showResult(e events.ActionEnded) {
 	}
 }
 
-// Bounds of the output shown of one command, in bytes. The journal has the whole output.
+// Bounds of the output shown of one command, in bytes; a longer last line is cut to maxTail
+// columns. The journal has the whole output.
 const (
 	maxOutput = 32 << 10 // beginning
 	maxTail   = 4 << 10  // end
 )
 
-// output prints the output of a command line by line. It prints the beginning as it arrives. If
-// the output is long, it prints the end when the command has ended.
+// output prints the output of a command, by lines: the beginning as it arrives and, if the output
+// is long, the end when the command has ended.
 type output struct {
 	frontend *Frontend
 	stream   *sanitize.Stream
@@ -190,5 +191,5 @@ func (o *output) close() {
 	}
 }
 
-// maxSubagentLine bounds a line about a subagent, in bytes.
+// maxSubagentLine bounds a line about a subagent, in bytes without the ellipsis.
 const maxSubagentLine = 300

@@ -44,8 +44,8 @@ func New(c Config) *Frontend {
 	return f
 }
 
-// HandleInput starts to read lines between questions and passes them to the handler. The caller calls
-// Close at the end.
+// HandleInput starts to read lines between questions and passes them to the handler. The caller
+// calls Close at the end.
 func (f *Frontend) HandleInput(handler chat.InputHandler) {
 	f.handler = handler
 	f.startReading()

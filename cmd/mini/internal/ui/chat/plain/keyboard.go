@@ -24,12 +24,12 @@ func NewKeyboard(in *os.File, out io.Writer) *Keyboard {
 	return &Keyboard{in: ask.New(in, out), out: out}
 }
 
-// maxAnswer bounds one answer, in bytes.
+// maxAnswer bounds an answer of several lines, in bytes.
 const maxAnswer = 1 << 20
 
 // readAnswer shows the prompt and returns the answer without its newline. It returns
-// chat.ErrQuit at the end of input, chat.ErrInterrupted for Ctrl-C in raw mode, and the cause
-// of ctx when ctx ends.
+// chat.ErrQuit at the end of input, unless that ends an answer of several lines,
+// chat.ErrInterrupted for Ctrl-C in raw mode, and the cause of ctx when ctx ends.
 func (k *Keyboard) readAnswer(ctx context.Context, q chat.Question) (string, error) {
 	prompt := func() { _, _ = io.WriteString(k.out, "> ") } // write errors are ignored
 	defer onContinue(prompt)()                              // before the prompt: the user may press Ctrl-Z at once

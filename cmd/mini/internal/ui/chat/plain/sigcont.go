@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onContinue calls do each time the process continues after Ctrl-Z, until the returned
+// onContinue calls callback each time the process continues after Ctrl-Z, until the returned
 // function is called.
 func onContinue(callback func()) func() {
 	signals, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})

@@ -92,7 +92,7 @@ func (m *model) showItem(item any) {
 	}
 }
 
-// maxSubagentLine bounds a line about a subagent, in bytes.
+// maxSubagentLine bounds a line about a subagent, in bytes without the ellipsis.
 const maxSubagentLine = 300
 
 func (m *model) showDropped(e events.Dropped) {
@@ -104,8 +104,8 @@ func (m *model) showDropped(e events.Dropped) {
 	}
 }
 
-// maxRowsAfterCommand is how many rows may follow a command. After more rows, a question about
-// the command shows it again.
+// maxRowsAfterCommand is how many rows may follow a command, fewer on a low screen. After more
+// rows, a question about the command shows it again.
 const maxRowsAfterCommand = 8
 
 func (m *model) showQuestion(q *pendingQuestion) {
@@ -123,7 +123,8 @@ func (m *model) showQuestion(q *pendingQuestion) {
 	m.question, m.questionPage = q, 0
 }
 
-// showAnswer shows an answer, unless it is empty or a later event shows it.
+// showAnswer shows an answer, unless it is empty, begins with a slash, or a later event shows it.
+// It shows dots for a secret.
 func (m *model) showAnswer(text string) {
 	q := m.question
 	switch {

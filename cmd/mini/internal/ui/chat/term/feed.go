@@ -41,7 +41,7 @@ const maxQueued = 256
 // waitForRoom waits until the queue has room for an event. It returns false if the caller must
 // drop the event.
 //
-// If the terminal is slow, the session waits here, and its event subscription drops chunks of
+// If the terminal is slow, Session.Watch waits here, and its event subscription drops chunks of
 // output. If nothing drains the feed for closeTimeout, because the process is in the background
 // or the terminal blocks writes, waitForRoom stops waiting and the session continues.
 func (f *feed) waitForRoom(done <-chan struct{}) bool {

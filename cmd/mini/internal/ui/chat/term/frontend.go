@@ -27,8 +27,8 @@ type Config struct {
 	Environ []string
 	// History is the inputs of earlier sessions, oldest first; may be nil.
 	History []string
-	// SaveInput is called with each input of this session, one call at a time; may be nil. Keys
-	// are not handled until it returns.
+	// SaveInput is called with each input that the user submits, except secrets, one call at a
+	// time; may be nil. Keys are not handled until it returns.
 	SaveInput func(text string)
 }
 
@@ -198,14 +198,15 @@ func (f *Frontend) HasShownOutcome() bool {
 // Done is closed when the terminal has been restored, by Close or after a failure.
 func (f *Frontend) Done() <-chan struct{} { return f.done }
 
-// closeTimeout bounds the wait for a terminal that blocks writes.
+// closeTimeout is how long waitForRoom and paintLoop.stop wait for a terminal that blocks writes.
+// Close waits one second longer.
 const closeTimeout = 3 * time.Second
 
 // errTerminalBlocked means that writes to the terminal block.
 var errTerminalBlocked = errors.New("terminal blocks output")
 
 // Close shows the queued items and restores the terminal. It returns the error that ended the
-// frontend early, if any.
+// frontend early, or an error if the terminal blocks writes.
 func (f *Frontend) Close() error {
 	f.stop()
 	select {

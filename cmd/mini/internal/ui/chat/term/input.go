@@ -135,7 +135,7 @@ func (in *input) handleKey(msg tea.KeyPressMsg) {
 	in.area, _ = in.area.Update(msg) // the dropped commands are for the clipboard and blinking
 }
 
-// matches returns the slash commands that begin with the input.
+// matches returns the slash commands that begin with the input, as it was before Tab.
 func (in *input) matches() []chat.SlashCommand {
 	stem := in.area.Value()
 	if in.selected >= 0 {
@@ -153,8 +153,9 @@ func (in *input) matches() []chat.SlashCommand {
 	return found
 }
 
-// complete handles Tab. It inserts the first match or, if Tab was pressed before, the match that
-// is step further in the list. If no slash command matches, answers are the matches.
+// complete handles Tab. It replaces the input by the first match or, if Tab was pressed before, by
+// the match that is step further in the list. If no slash command matches, and the input is empty
+// or one of answers, answers are the matches, the one after the input first.
 func (in *input) complete(answers []string, step int) {
 	matches := in.matches()
 	names := make([]string, 0, len(matches))
@@ -247,7 +248,7 @@ func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int)
 // history is the inputs of this and earlier sessions, oldest first.
 type history struct {
 	lines    []string
-	position int    // entries back from the newest; 0 is the draft
+	position int    // 1 is the newest entry, 2 the one before it; 0 is the draft
 	draft    string // the text that was in the field before the first older
 }
 

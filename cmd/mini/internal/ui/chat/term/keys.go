@@ -146,7 +146,7 @@ func (m *model) answerChoices() []string {
 	return m.question.Answers
 }
 
-// interrupt handles Ctrl-C. It moves the input to the history.
+// interrupt handles Ctrl-C. It moves the input to the history, but discards a secret.
 func (m *model) interrupt() {
 	if !m.isSecret() {
 		m.input.history.add(m.input.value())

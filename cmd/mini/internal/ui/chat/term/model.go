@@ -12,15 +12,15 @@ import (
 )
 
 // model is the Bubble Tea model of the frontend. Update performs no I/O except saveInput: it
-// passes pages to the canvas and input to the handler, which does not block. View is empty,
-// because the painter draws; see discardTerminal.
+// passes pages to the canvas and input to the handler, which does not block. Only opening a pager
+// waits, for the painter to stop. View is empty, because the painter draws; see discardTerminal.
 type model struct {
 	feed      *feed
 	canvas    *canvas
 	handler   inputHandler
-	suspend   func() // nil if the process cannot be suspended
-	pager     func(text string) tea.Cmd
-	saveInput func(text string) // may be nil
+	suspend   func()                    // nil if the process cannot be suspended
+	pager     func(text string) tea.Cmd // opens the user's pager; may be nil
+	saveInput func(text string)         // may be nil
 	clock     func() time.Time
 
 	width, height int

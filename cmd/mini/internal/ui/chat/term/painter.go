@@ -30,7 +30,7 @@ type canvas struct {
 	pending     bool          // the painter has not taken page yet
 	repaint     bool          // page must be drawn completely
 	number      uint64        // sequence number of page
-	lastPainted uint64        // sequence number of the last painted page
+	lastPainted uint64        // number of the last page that the painter has begun to paint
 	changed     chan struct{} // signals a new page; has capacity 1
 	onDrained   func()        // called when the canvas is no longer full
 }
@@ -82,14 +82,14 @@ func (c *canvas) republish() {
 	c.signal()
 }
 
-// setPainted records the number of the last painted page.
+// setPainted records the number of the page that the painter begins to paint.
 func (c *canvas) setPainted(number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastPainted = number
 }
 
-// painted returns the number of the last painted page.
+// painted returns the number of the last page that the painter has begun to paint.
 func (c *canvas) painted() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *canvas) take() (p page, ok bool) {
 	return p, ok
 }
 
-// paintInterval is the minimum time between writes to the terminal.
+// paintInterval is the minimum time between painting two pages, except before the last page.
 const paintInterval = 16 * time.Millisecond
 
 // painter writes pages to a terminal. It is not safe for concurrent use.
@@ -184,8 +184,9 @@ func (p *painter) paint(page page) {
 		ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput)
 }
 
-// redraw writes all lines from the first live line on. It erases each line before writing it,
-// not after: a terminal that rewraps lines treats erased cells after a text as part of the text.
+// redraw writes the scrollback and all live lines, from the first drawn live line on or, for
+// page.repaint, on a cleared screen. It erases each line before writing it, not after: a terminal
+// that rewraps lines treats erased cells after a text as part of the text.
 func (p *painter) redraw(b *strings.Builder, page page) {
 	b.WriteString("\r")
 	if page.repaint {

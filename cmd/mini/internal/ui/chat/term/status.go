@@ -49,8 +49,8 @@ func statusLine(s chat.State, questionOpen bool, activityStart, now time.Time, w
 	return b.String()
 }
 
-// fitParts drops or shortens parts until the rest fits into w columns, and truncates the last
-// one if necessary. It drops unimportant parts, then shortens parts, then drops the others.
+// fitParts drops or shortens parts until the rest fits into w columns, and truncates the only
+// part left if necessary. It drops unimportant parts, then shortens parts, then drops the others.
 func fitParts(parts []statusPart, w int) []statusPart {
 	parts = slices.DeleteFunc(parts, func(p statusPart) bool { return p.text == "" })
 	for partsWidth(parts) > w && len(parts) > 1 {

@@ -11,7 +11,8 @@ import (
 // tailBuffer stores the end of a streaming text.
 type tailBuffer struct{ text string }
 
-// maxTail is how much of a streaming text is stored, in bytes. It is more than a screen shows.
+// maxTail is how many bytes add leaves of a streaming text that it cuts, more than a screen shows.
+// It cuts a text that is longer than 1.5 times maxTail.
 const maxTail = 32 << 10
 
 func (t *tailBuffer) add(s string) {
@@ -49,8 +50,9 @@ func (t *liveTurn) rows(w, limit int, showReasoning bool) []string {
 	return rows
 }
 
-// lastChunk returns about the given number of columns, or more, from the end of a text. Its
-// start moves only now and then as the text grows, so that lines do not rewrap on each delta.
+// lastChunk returns about the given number of columns, or more, from the end of a text. The start
+// of the chunk moves only now and then as the text grows, so that lines do not rewrap on each
+// delta.
 func lastChunk(s string, columns int) string {
 	chunkSize := 4 * max(columns, 1) // UTF-8 takes up to four bytes
 	begin := (len(s)/chunkSize - 1) * chunkSize

@@ -15,7 +15,7 @@ const (
 )
 
 // livePage returns the live lines: streaming text, pending messages, the question, the input
-// and the status line. They take about half of the screen.
+// and the status line. Streaming text and pending messages take less than half of the screen.
 func (m *model) livePage() page {
 	w := m.columns()
 	if m.height < 4 { // only the input fits

@@ -12,7 +12,7 @@ import (
 // Commands and outputs use the full width.
 const maxProseWidth = 100
 
-// wrapWords wraps prose at spaces into rows of at most w columns.
+// wrapWords wraps prose at spaces into rows of at most w columns, and at most maxProseWidth.
 func wrapWords(text string, w int) []string {
 	w = max(1, min(w, maxProseWidth))
 	var rows []string
@@ -22,7 +22,7 @@ func wrapWords(text string, w int) []string {
 	return rows
 }
 
-// wrapStyled wraps a styled row into rows of w columns. Each row sets and resets its own
+// wrapStyled wraps a styled row into rows of at most w columns. Each row sets and resets its own
 // colours.
 func wrapStyled(row string, w int) []string {
 	if tty.Width(row) <= w {
@@ -35,8 +35,8 @@ func wrapStyled(row string, w int) []string {
 	return tty.SplitStyled(strings.Join(rows, "\n"))
 }
 
-// breakLine splits a line of plain text into rows of w columns, before spaces if possible. It
-// drops no characters.
+// breakLine splits a line of plain text into rows of at most w columns, before spaces if possible.
+// It drops no characters.
 func breakLine(line string, w int) []string {
 	var rows []string
 	for {
@@ -82,7 +82,8 @@ func bytesWithin(line string, w int) (n int, more bool) {
 // space would look like part of the line.
 const continuationMark = "↳"
 
-// indentRows puts first before the first row and spaces of the same width before the others.
+// indentRows puts first before the first row, and spaces of the same width before the others
+// that are not empty.
 func indentRows(first string, rows []string) []string {
 	indent := strings.Repeat(" ", tty.Width(first))
 	for i, row := range rows {
