@@ -126,12 +126,7 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 			t.Fatal(err)
 		}
 	}
-	// A folder of its own, so that mini does not report what it removes of other tests.
-	temp, err := os.MkdirTemp("", "tour") //nolint:usetesting // the paths of sockets have to be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(temp) }) // mini has removed its own files
+	temp := tempFolder(t)
 	p := tourPlace{dir: dir, temp: temp, env: []string{
 		"TMPDIR=" + temp,
 		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=", noRaceSleep,
@@ -140,6 +135,21 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 		p.env = append(p.env, name+"="+value)
 	}
 	return p
+}
+
+// tempFolder returns a folder for TMPDIR that all users can write to, so that mini does
+// not report what it removes of other tests.
+func tempFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cli") //nolint:usetesting // the paths of sockets have to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // mini has removed its own files
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // saveArtifact saves the output of command i as an artifact of the test.
