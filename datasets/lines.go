@@ -13,15 +13,16 @@ import (
 // maxRow limits one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
 
-// maxSpace limits the white space before the first row, and in successive blank lines between
-// rows, in bytes: gzip compresses 20 GB of white space to a small file.
+// maxSpace limits, in bytes, the white space before the first row and, in the lines format,
+// in successive blank lines between rows: gzip compresses 20 GB of white space to a small file.
 const maxSpace = 1 << 20
 
 var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
-// eachRow calls f with every row of a JSON text, numbered from 1; blank lines between rows
-// are numbered too. The bytes are valid only during the call. eachRow detects the format,
-// lines or a list, from the first byte, since file extensions are often wrong. Its errors
+// eachRow calls f with every row of a JSON text and its number. In the lines format that is
+// the number of the line, counted from the first row and including blank lines; in a list it
+// is that of the item. The bytes are valid only during the call. eachRow detects the format
+// from the first byte that is not white space, since file extensions are often wrong. Its errors
 // contain the row, if they are about one, but not the file. An error of f ends the loop and
 // is returned unchanged.
 func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) error) error {

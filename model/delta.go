@@ -19,8 +19,8 @@ type deltaListenerKey struct{}
 
 // WithDeltas returns a context that makes Query call listener with each Delta, if
 // the provider streams. Query's goroutine calls listener, never after Query has
-// returned; a slow listener delays the reply. The joined deltas contain no API
-// keys. If listener is nil, WithDeltas returns ctx.
+// returned; a slow listener delays the reply. API keys are redacted from
+// the deltas, also keys that several deltas contain parts of. If listener is nil, WithDeltas returns ctx.
 func WithDeltas(ctx context.Context, listener func(Delta)) context.Context {
 	if listener == nil {
 		return ctx

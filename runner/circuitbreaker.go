@@ -12,10 +12,10 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// circuitBreaker stops a batch after consecutive instances have failed at the
-// model's provider.
+// circuitBreaker stops a batch when maxFailures instances have failed at the
+// model's provider without a successful call between them.
 type circuitBreaker struct {
-	maxFailures int // consecutive failures; 0: no limit
+	maxFailures int // 0: no limit
 
 	mu            sync.Mutex
 	stop          context.CancelCauseFunc
@@ -85,7 +85,7 @@ func (c *circuitBreaker) isRetryUseless(out trajectories.Outcome) bool {
 
 // onInstanceEnd counts an instance whose final outcome is a failure at the
 // provider, and stops the batch when maxFailures is reached. It ignores other
-// outcomes and an exhausted script.
+// outcomes, and scripted models that have run out of replies.
 func (c *circuitBreaker) onInstanceEnd(out trajectories.Outcome) {
 	if out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted) {
 		return

@@ -16,14 +16,16 @@ type evaluation struct {
 	workspace shell.Workspace
 }
 
-// matches reports whether all conditions of r hold for part p.
+// matches reports whether all conditions of r hold for part p. A rule that allows
+// also has to name sudo and undecided parts; see the end.
 func (r *rule) matches(e *evaluation, p *shell.Part) shell.Tristate {
 	if !r.steps.isTrue(float64(e.Step)) || !r.cost.isTrue(float64(e.Cost)) || !r.matchesText(e, p) {
 		return shell.No
 	}
 	result := shell.Yes
 	// An undecided part may run anything, so these conditions are at least Maybe.
-	// The properties below count as they were analyzed.
+	// The analysis of network, sudo, recursive_delete and system covers undecided
+	// parts already.
 	require := func(a shell.Tristate) {
 		if p.UndecidedReason != "" {
 			a = a.Or(shell.Maybe)
@@ -166,8 +168,8 @@ func matchesPipe(into []string, p *shell.Part) shell.Tristate {
 }
 
 // matchesPaths reports whether one of the patterns matches the paths of a part
-// that have one of the access modes. If modes is a single mode, a match of a
-// path with the mode shell.Uses is only Maybe.
+// that have one of the access modes: Reads, Writes or both. A path with the mode
+// shell.Uses may have either, so it counts fully for both, and as Maybe for one.
 func matchesPaths(patterns []pathPattern, modes []shell.Mode, ws shell.Workspace, paths []shell.Path) shell.Tristate {
 	anyPattern := shell.No
 	for _, pattern := range patterns {

@@ -39,8 +39,8 @@ func OpenImages(
 }
 
 // imageConfig returns the configuration of the image store. If querySizes is true or
-// run.image_budget is set, the store asks registries for image sizes even if that counts
-// as a pull. The caller must call done.
+// run.image_budget is set, the store asks for image sizes even registries that count such a
+// request as a pull. The caller must call done.
 func imageConfig(cfg *configs.Resolved, querySizes bool, notify func(imagestore.Event)) (c *imagestore.Config, done func(), err error) {
 	dir, err := datasetopen.CacheDir()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Sandboxes) Prefetch(ctx context.Context, todo []datasets.Instance) (sto
 }
 
 // CheckBudget returns an error if run.image_budget is too small for one of the images
-// needed first (see imagestore.Store.CheckBudget).
+// that the workers start with (see imagestore.Store.CheckBudget).
 func (s *Sandboxes) CheckBudget(ctx context.Context, todo []datasets.Instance) error {
 	if s.Images == nil || len(todo) == 0 {
 		return nil

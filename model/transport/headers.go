@@ -8,7 +8,8 @@ import (
 )
 
 // CheckHeaders returns an error for the first user-defined header that is invalid
-// or not allowed. Keys are not allowed: headers are written to files.
+// or not allowed. Headers with secrets are not allowed, because headers are
+// written to files.
 func CheckHeaders(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch value := headers[name]; {
@@ -32,7 +33,7 @@ func IsHeaderName(name string) bool {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// IsSecretHeader reports whether a header's value is a key.
+// IsSecretHeader reports whether a header's value is a secret, such as an API key.
 func IsSecretHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "x-api-key", "api-key", "authorization", "proxy-authorization", "cookie":

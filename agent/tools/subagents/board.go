@@ -146,7 +146,7 @@ func (b *board) set(key, value string, by int) (change, error) {
 // takeChanges returns the changes that children made since takeChanges was last
 // called: the latest change of each key, in the order of the keys, up to
 // maxRecorded bytes of values. The attempt records these changes with the call
-// that ran the children; further ones are not recorded. In a child, takeChanges
+// that ran the children; changes beyond the limit are never recorded. In a child, takeChanges
 // returns nothing.
 func (b *board) takeChanges(ctx context.Context) []change {
 	if positionFrom(ctx).depth > 0 {
@@ -166,7 +166,7 @@ func (b *board) takeChanges(ctx context.Context) []change {
 }
 
 // restore rebuilds the board of a resumed attempt from the recorded calls. Only
-// the first call has an effect.
+// the first call of restore with an attempt has an effect.
 func (b *board) restore(a *agent.Attempt) {
 	if a == nil {
 		return
@@ -188,7 +188,7 @@ func (b *board) restore(a *agent.Attempt) {
 				d.Changed = append(d.Changed, *d.Board)
 			}
 			for _, c := range d.Changed {
-				_, _ = b.set(c.Key, c.Value, 0) // ignore values that do not fit, which were never stored
+				_, _ = b.set(c.Key, c.Value, 0) // ignore values that do not fit any more
 			}
 		}
 	})

@@ -18,8 +18,8 @@ type File struct {
 	// Version is the schema_version of the document.
 	Version string
 	Header  trajectories.Header
-	// Losses are sentences about information that is lost, or that only the import
-	// record has.
+	// Losses are sentences, each about information of the document that the records
+	// lack, or that only the import record has.
 	Losses []string
 	// Records are the records of the journal, starting with the header.
 	Records []trajectories.Record
@@ -41,8 +41,8 @@ func (f *File) Iter() iter.Seq2[trajectories.Record, error] {
 
 // Read converts a document of any version 1.x to records. It ignores unknown fields of
 // versions newer than LatestSpec. From a document that mini wrote, it restores the original
-// journal. The header for other documents has no instance ID. Errors contain name or its
-// base name; the import record contains the base name.
+// journal. If another program wrote the document, File.Header has no instance ID. Errors
+// contain name or its base name; the import record contains the base name.
 func Read(name string, data []byte) (*File, error) {
 	r := reader{spec: LatestSpec, lenient: true}
 	doc := r.document(data)

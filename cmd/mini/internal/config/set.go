@@ -222,8 +222,8 @@ func changeConfig(ctx context.Context, change func(*configs.Document) error) (st
 	})
 }
 
-// checkDocument returns the errors in a configuration file, merged with each built-in
-// configuration in turn.
+// checkDocument checks a configuration file alone and on top of each built-in configuration.
+// It returns each error once.
 func checkDocument(d *configs.Document) []error {
 	layer, err := d.Layer()
 	errs := append(configs.SplitErrors(err), checkLayers(layer)...)

@@ -237,7 +237,7 @@ func instanceText(in datasets.Instance) string {
 	var short, long strings.Builder
 	for _, name := range columns(in) {
 		if name == "image" {
-			continue // printed last, from ImageName
+			continue // printed after the other short columns, from ImageName
 		}
 		var value string
 		if json.Unmarshal(in.Row[name], &value) != nil {

@@ -16,8 +16,8 @@ var InvalidFolderChars = lazyregexp.New(`[^\pL\pN._-]+`)
 // MaxFolderName is the maximum length of the descriptive part of a folder name, in characters.
 const MaxFolderName = 60
 
-// RunFolder returns output or, if it is empty, a new folder in mini-runs named after the
-// datasets and the time.
+// RunFolder returns output or, if it is empty, the path of a folder in mini-runs that does
+// not exist yet, named after the datasets and the time. It creates nothing.
 func RunFolder(output string, subsets []string) string {
 	if output != "" {
 		return output

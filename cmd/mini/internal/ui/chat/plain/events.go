@@ -135,8 +135,8 @@ func (d *display) showResult(e events.ActionEnded) {
 	}
 }
 
-// Bounds of the output shown of one command, in bytes; a longer last line is cut to maxTail
-// columns. The journal has the whole output.
+// Bounds of the output shown of one command, in bytes. If the last line alone exceeds maxTail
+// bytes, it is cut to maxTail columns. The journal has the whole output.
 const (
 	maxOutput = 32 << 10 // beginning
 	maxTail   = 4 << 10  // end

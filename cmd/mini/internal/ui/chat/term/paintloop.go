@@ -51,8 +51,8 @@ func (l *paintLoop) start(c *canvas) {
 	}(l.quit, l.ended)
 }
 
-// stop stops the painter, which restores the terminal. It returns false if the terminal blocks
-// writes.
+// stop stops the painter, which restores the terminal. It returns false if the painter does
+// not stop within closeTimeout, because the terminal blocks writes; later calls return true.
 func (l *paintLoop) stop() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // tailBuffer stores the end of a streaming text.
 type tailBuffer struct{ text string }
 
-// maxTail is how many bytes add leaves of a streaming text that it cuts, more than a screen shows.
-// It cuts a text that is longer than 1.5 times maxTail.
+// maxTail is the length, in bytes, to which tailBuffer.add cuts a text that exceeds 1.5 times
+// maxTail. A screen shows less.
 const maxTail = 32 << 10
 
 func (t *tailBuffer) add(s string) {
@@ -50,7 +50,7 @@ func (t *liveTurn) rows(w, limit int, showReasoning bool) []string {
 	return rows
 }
 
-// lastChunk returns about the given number of columns, or more, from the end of a text. The start
+// lastChunk returns the end of a text: enough to fill the given number of columns. The start
 // of the chunk moves only now and then as the text grows, so that lines do not rewrap on each
 // delta.
 func lastChunk(s string, columns int) string {
