@@ -8,11 +8,7 @@
 // of several attempts are averaged by instance and never pooled.
 package stats
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "math"
 
 // Quantiles of the normal distribution: two-sided 5%, and 80% power.
 const (
@@ -89,13 +85,38 @@ func variance(values []float64) float64 {
 	return squares / float64(len(values)-1)
 }
 
-// tQuantile returns the 97.5% quantile of Student's t distribution.
+// tQuantile returns the 97.5% quantile of Student's t distribution, by bisection.
 func tQuantile(degrees int) float64 {
-	d := float64(degrees)
-	// The tail is 0.025 where the regularized incomplete beta function of
-	// d/(d+t²) is 0.05.
-	x := mathext.InvRegIncBeta(d/2, 0.5, 0.05)
-	return math.Sqrt(d * (1 - x) / x)
+	low, high := 0.0, 13.0 // the quantile of one degree of freedom is 12.7
+	for high-low > 1e-12 {
+		if middle := (low + high) / 2; tWithin(middle, degrees) < 0.95 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// tWithin returns the probability that a t-distributed variable is between -t and
+// t. For a whole number of degrees of freedom, the distribution is a finite sum
+// (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+func tWithin(t float64, degrees int) float64 {
+	angle := math.Atan(t / math.Sqrt(float64(degrees)))
+	sine, cosine := math.Sincos(angle)
+	odd := degrees % 2
+	term, sum := 1.0, 0.0
+	if odd == 1 {
+		term = cosine
+	}
+	for k := odd; k < degrees-1; k += 2 {
+		sum += term
+		term *= cosine * cosine * float64(k+1) / float64(k+2)
+	}
+	if odd == 1 {
+		return 2 / math.Pi * (angle + sine*sum)
+	}
+	return sine * sum
 }
 
 // Rate is an estimated success rate.

@@ -60,6 +60,18 @@ func TestWilson(t *testing.T) {
 	}
 }
 
+// The quantiles are those of printed tables, seen in the interval of a mean.
+func TestStudentsT(t *testing.T) {
+	for degrees, want := range map[int]float64{1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 9: 2.2621572, 30: 2.0422725, 499: 1.9647294} {
+		counts := make([]stats.Count, degrees+1) // their rates vary too little to reach 0 or 1
+		for i := range counts {
+			counts[i] = stats.Count{Attempts: 1000, Resolved: 500 + i%2}
+		}
+		r := stats.EstimateRate(counts)
+		near(t, fmt.Sprint(degrees, " degrees of freedom"), (r.Interval.High-r.Mean) / *r.StandardError, want)
+	}
+}
+
 func TestMcNemar(t *testing.T) {
 	for _, c := range []struct {
 		onlyA, onlyB int
