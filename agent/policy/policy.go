@@ -162,7 +162,7 @@ func (p *Policy) Decide(ctx context.Context, request agent.ApprovalRequest) (age
 	if err != nil {
 		// The error goes into the record only: the model must not learn the
 		// decider's address.
-		d.Action, d.Reason = p.onFailure, "whoever decides on it gave no answer"
+		d.Action, d.Reason = p.onFailure, "the decider did not answer"
 		d.Previous = append(d.Previous, agent.Decision{Action: p.onFailure, By: ByDecider, Reason: err.Error()})
 	}
 	return d, nil
@@ -305,7 +305,7 @@ func (u unattended) Decide(ctx context.Context, request agent.ApprovalRequest) (
 	decision := agent.Decision{Action: agent.Allow, By: ByUnattended}
 	if u.answer != agent.Allow {
 		decision.Action = agent.Deny
-		decision.Reason = "it needs the word of a person, and nobody is here to be asked: " + d.Reason
+		decision.Reason = "it needs approval, and no user is present: " + d.Reason
 	}
 	decision.Previous = append(slices.Clone(d.Previous), d)
 	decision.Previous[len(decision.Previous)-1].Previous = nil

@@ -245,7 +245,7 @@ func TestUnattended(t *testing.T) {
 			if d.By == policy.ByUnattended && (len(d.Previous) != 1 || d.Previous[0].Rule != "rules[0]") {
 				t.Errorf("%+v", d)
 			}
-			if d.By == policy.ByUnattended && as == agent.Deny && !strings.Contains(d.Reason, "nobody is here to be asked: no (curl x)") {
+			if d.By == policy.ByUnattended && as == agent.Deny && !strings.Contains(d.Reason, "no user is present: no (curl x)") {
 				t.Error(d.Reason)
 			}
 		}

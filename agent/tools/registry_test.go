@@ -265,7 +265,7 @@ func TestTimeouts(t *testing.T) {
 			<-ctx.Done()
 			return tools.Result{Output: "partly"}, nil
 		}, took: 5 * time.Second},
-		"no bound, nobody waits": {spec: -1, call: waitForContext, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
+		"no time limit, the caller waits": {spec: -1, call: waitForContext, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
 		"no bound, obeys nothing": {spec: -1, call: func(context.Context, tools.Call) (tools.Result, error) {
 			time.Sleep(2 * time.Hour)
 			return tools.Result{}, nil

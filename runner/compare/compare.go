@@ -47,7 +47,6 @@ type Attempt struct {
 	Outcome  string // class of the verdict, such as resolved
 	Resolved bool
 	Flagged  bool // the verdict is suspicious
-	Limit    bool // the attempt ended at a limit
 	Steps    int
 	Cost     Cost
 }

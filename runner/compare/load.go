@@ -15,7 +15,6 @@ import (
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
-	"github.com/minibench/mini/trajectories"
 )
 
 // maxConfig bounds config.yaml, in bytes.
@@ -93,7 +92,7 @@ func newAttempt(r runner.Result) (Attempt, bool) {
 		return Attempt{}, false
 	}
 	return Attempt{
-		Outcome: string(class), Resolved: class == verdicts.Resolved, Limit: r.Class == trajectories.Limit,
+		Outcome: string(class), Resolved: class == verdicts.Resolved,
 		Steps: r.Steps, Cost: costOf(r),
 	}, true
 }

@@ -1,12 +1,9 @@
 package compare
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/minibench/mini/internal/table"
@@ -55,109 +52,6 @@ func (r *Result) Write(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteMarkdown writes the comparison as Markdown.
-func (r *Result) WriteMarkdown(w io.Writer) error {
-	var blocks []string
-	for _, s := range r.sections() {
-		if s.title != "" {
-			blocks = append(blocks, "### "+markdown(s.title))
-		}
-		for _, p := range s.before {
-			blocks = append(blocks, markdown(strings.TrimSpace(p)))
-		}
-		if len(s.rows) > 1 {
-			blocks = append(blocks, markdownTable(s))
-		}
-		for _, p := range s.after {
-			blocks = append(blocks, markdown(p))
-		}
-	}
-	_, err := io.WriteString(w, strings.Join(blocks, "\n\n")+"\n")
-	return err
-}
-
-func markdownTable(s section) string {
-	var lines []string
-	for n, row := range s.rows {
-		line := "|"
-		for _, cell := range row {
-			line += " " + markdown(cell) + " |"
-		}
-		lines = append(lines, line)
-		if n > 0 {
-			continue
-		}
-		rule := "|"
-		for _, c := range s.columns {
-			if c == 'r' {
-				rule += "---:|"
-			} else {
-				rule += "---|"
-			}
-		}
-		lines = append(lines, rule)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// markdownSpecial escapes what Markdown or HTML would interpret.
-var markdownSpecial = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "[", `\[`, "_", `\_`)
-
-func markdown(s string) string { return markdownSpecial.Replace(text.Printable(s)) }
-
-// WriteCSV writes a row for each instance with four columns for each run: the
-// attempts with a verdict, the resolved and the missing attempts, and the cost
-// of all tries in US dollars. Fields that a spreadsheet would take for a formula
-// start with an apostrophe.
-func (r *Result) WriteCSV(w io.Writer, runs []Run) error {
-	c := csv.NewWriter(w)
-	head := []string{"instance_id"}
-	for _, run := range runs {
-		for _, column := range []string{"attempts", "resolved", "missing", "cost"} {
-			head = append(head, csvField(run.Name+" "+column))
-		}
-	}
-	if err := c.Write(head); err != nil {
-		return err
-	}
-	all := make([]map[string]Instance, len(runs))
-	seen := map[string]bool{}
-	var ids []string
-	for i, run := range runs {
-		all[i] = byID(run)
-		for _, in := range run.Instances {
-			if !seen[in.ID] {
-				seen[in.ID] = true
-				ids = append(ids, in.ID)
-			}
-		}
-	}
-	for _, id := range ids {
-		row := []string{csvField(id)}
-		for i := range runs {
-			in, ok := all[i][id]
-			if !ok {
-				row = append(row, "", "", "", "")
-				continue
-			}
-			n := in.count()
-			row = append(row, fmt.Sprint(n.Attempts), fmt.Sprint(n.Resolved), fmt.Sprint(in.Missing()), strconv.FormatFloat(math.Round(in.Bill.Dollars*1e6)/1e6, 'f', -1, 64))
-		}
-		if err := c.Write(row); err != nil {
-			return err
-		}
-	}
-	c.Flush()
-	return c.Error()
-}
-
-func csvField(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
 }
 
 func (r *Result) sections() []section {
@@ -243,7 +137,7 @@ func (r *Result) settings() section {
 }
 
 func (r *Result) table() section {
-	s := section{title: "Runs", columns: "irrrrrrs"}
+	s := section{title: "Runs", columns: "irrrrrrl"}
 	s.rows = append(s.rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
 	unknown := false
 	for _, run := range r.Runs {
@@ -256,6 +150,9 @@ func (r *Result) table() section {
 			dollars(run.Cost.PerInstance, run.Cost.Known), perResolved(run.Cost), frontierText(run),
 		})
 		unknown = unknown || !run.Cost.Known
+		if run.DominatedBy != "" {
+			s.after = append(s.after, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
+		}
 		if run.Bounds.High-run.Bounds.Low > 1e-9 && run.Rate.Instances > 0 {
 			s.after = append(s.after, fmt.Sprintf("%s: %.1f%% of all %s if what is missing were unresolved, %.1f%% if it were resolved",
 				run.Name, 100*run.Bounds.Low, text.Count(run.Selected, "selected instance"), 100*run.Bounds.High))
@@ -279,7 +176,7 @@ func rateText(r stats.Rate) string {
 
 func dollars(d float64, known bool) string {
 	t := fmt.Sprintf("%.2f", d)
-	if d > 0 && d < 0.01 {
+	if d > 0 && d < 0.1 {
 		t = fmt.Sprintf("%.4f", d)
 	}
 	if !known {
@@ -300,9 +197,9 @@ func frontierText(s Summary) string {
 	case s.Frontier:
 		return "yes"
 	case s.DominatedBy != "" && s.Surely:
-		return "surely below " + s.DominatedBy
+		return "no, surely"
 	case s.DominatedBy != "":
-		return "below " + s.DominatedBy
+		return "no"
 	}
 	return "unknown"
 }

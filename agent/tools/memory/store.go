@@ -73,9 +73,9 @@ func (s *Store) Add(ctx context.Context, category, text string) (AddResult, erro
 		}
 		switch {
 		case len(c.Notes) >= MaxNotes:
-			return false, fmt.Errorf("there are %d notes, and more cannot be kept; remove some that nobody needs", len(c.Notes))
+			return false, fmt.Errorf("there are %d notes, and more cannot be kept; remove some that are no longer needed", len(c.Notes))
 		case c.textSize()+len(a.Text) > MaxTotalBytes:
-			return false, fmt.Errorf("the notes have %d bytes, and at most %d can be kept; remove some that nobody needs", c.textSize(), MaxTotalBytes)
+			return false, fmt.Errorf("the notes have %d bytes, and at most %d can be kept; remove some that are no longer needed", c.textSize(), MaxTotalBytes)
 		}
 		a.ID, a.Time = c.Next, time.Now().UTC().Truncate(time.Second)
 		c.Next++

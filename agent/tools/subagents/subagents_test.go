@@ -126,7 +126,7 @@ func (b *taskModel) Query(ctx context.Context, messages []model.Message) (model.
 			Usage: model.Usage{Prompt: 10, Completion: 1}, Cost: 0.25,
 		}, nil
 	}
-	return model.Reply{}, errors.New("nobody has such a task")
+	return model.Reply{}, errors.New("no such task")
 }
 
 func bash(command string) string { return "thought\n```bash\n" + command + "\n```" }
