@@ -6,8 +6,9 @@ LDFLAGS := -s -w -X github.com/minibench/mini/internal/version.Version=$(VERSION
 LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-T 0x481000)
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
+BROWSER_TESTS := ./cmd/mini/internal/web/browsertest
 
-.PHONY: help build helper images demo test test-short test-long lint fmt fuzz bench man golden tour clean
+.PHONY: help build helper images demo test test-browser test-short test-long screenshots lint fmt fuzz bench man golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +29,9 @@ demo: setup-demo ## watch an agent fix five small repositories, and have the pat
 test: setup-test helper images ## install what tests need, then run all of them
 	@scripts/test.sh
 
+test-browser: setup-browser helper ## test the pages of mini view in Chromium
+	go test -tags browser $(BROWSER_FLAGS) -timeout 20m $(BROWSER_TESTS)
+
 setup-%:
 	@scripts/setup.sh $*
 
@@ -45,6 +49,9 @@ fmt: ## format the code
 
 tour: helper images ## run the tour of README.md and docs/tour.md and keep what the screens showed in ./tour
 	mkdir -p tour && go test -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
+
+screenshots: setup-browser build images ## take the pictures of mini view in docs/images
+	scripts/screenshots.sh
 
 fuzz: ## each fuzz target for ten seconds
 	@scripts/fuzz.sh 10s

@@ -33,6 +33,8 @@ type Layer struct {
 	Name     string
 	root     *yaml.Node // a mapping; nil when empty
 	hasLines bool       // errors include line numbers
+	// Vary has the settings that a sweep varies.
+	Vary []Varied
 }
 
 // ReadBuiltin returns a built-in configuration: "mini" for a single task, "swebench"
@@ -72,6 +74,14 @@ func reason(err error) string {
 // ParseSetting returns a layer with one value, given by its dotted key. The value is
 // JSON, a list or mapping in YAML, or else a string.
 func ParseSetting(name, key, value string) (Layer, error) {
+	if key == varyKey || strings.HasPrefix(key, varyKey+".") {
+		return Layer{}, &configError{name + ": only a file has the key vary; the flag is --vary KEY=A,B"}
+	}
+	return newSetting(Layer{Name: name}, key, settingNode(key, value), "")
+}
+
+// settingNode returns the value of a setting, see ParseSetting.
+func settingNode(key, value string) *yaml.Node {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	// Parse JSON as such and all else as a string. A list may be YAML, because a shell
 	// removes the quotes from JSON: [bash, -c].
@@ -81,16 +91,24 @@ func ParseSetting(name, key, value string) (Layer, error) {
 			leaf = doc.Content[0]
 		}
 	}
+	return leaf
+}
+
+// newSetting returns l with one value, given by its dotted key. The path of a prompt file
+// is relative to dir.
+func newSetting(l Layer, key string, leaf *yaml.Node, dir string) (Layer, error) {
+	line := leaf.Line
 	parts := strings.Split(key, ".")
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i] == "" {
-			return Layer{}, &configError{fmt.Sprintf("%s: the key has an empty part; write key.sub=value", name)}
+			return Layer{}, &configError{fmt.Sprintf("%s: the key has an empty part; write key.sub=value", l.Name)}
 		}
-		leaf = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: parts[i]}, leaf,
+		leaf = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: line, Content: []*yaml.Node{
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: parts[i], Line: line}, leaf,
 		}}
 	}
-	return checkLayer(Layer{Name: name, root: leaf}, "")
+	l.root = leaf
+	return checkLayer(l, dir)
 }
 
 func isYAMLList(value string) bool {
@@ -135,7 +153,10 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 	if err != nil {
 		return Layer{}, &configError{fmt.Sprintf("%s:%d: %v", name, doc.Content[0].Line, err)}
 	}
-	return checkLayer(Layer{Name: name, root: root, hasLines: true}, dir)
+	l := Layer{Name: name, root: root, hasLines: true}
+	varyErr := l.takeVary(dir)
+	l, err = checkLayer(l, dir)
+	return l, join(slices.Concat(SplitErrors(err), SplitErrors(varyErr)))
 }
 
 // maxNodes limits the number of YAML nodes of a file after aliases are resolved.

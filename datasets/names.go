@@ -11,9 +11,10 @@ const (
 	EventsFile  = "events.jsonl"
 	ControlFile = "control.json"
 	ReplayFile  = "replay.json"
+	LabelsFile  = "labels.json"
 	LogsDir     = "logs"
 	VerdictsDir = "verdicts"
 )
 
 // runFiles lists all of them.
-var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LogsDir, VerdictsDir}
+var runFiles = []string{RunFile, ConfigFile, PredsFile, ResultsFile, EventsFile, ControlFile, ReplayFile, LabelsFile, LogsDir, VerdictsDir}

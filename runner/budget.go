@@ -7,8 +7,9 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Budget limits the total cost and calls of all attempts in a run's folder,
-// including those of earlier sessions. Zero means no limit.
+// Budget limits the total cost and calls of all attempts in a run's folder, or in
+// the folders of batches that run together, including those of earlier sessions. Zero
+// means no limit.
 //
 // A call is counted when it starts, so the limit on calls is exact. The cost of a
 // call is known only when it ends, so calls in progress can exceed the limit on
@@ -75,19 +76,17 @@ func (t *budgetTracker) addCost(c model.Cost) {
 	t.cost += float64(c)
 }
 
-// newBudgetTracker returns a tracker that has counted the attempts in the folder.
-func (b *Batch) newBudgetTracker(store *resultStore) *budgetTracker {
-	t := &budgetTracker{budget: b.Budget}
-	if b.Budget.isUnlimited() {
-		return t
+// addEarlier counts the attempts that a run's folder already has.
+func (t *budgetTracker) addEarlier(folder *Folder, store *resultStore) {
+	if t.budget.isUnlimited() {
+		return
 	}
 	for id, ir := range store.instances {
 		for n := 1; n <= ir.lastAttempt; n++ {
-			cost, calls := budgetUsage(b.Folder.Journal(id, n))
+			cost, calls := budgetUsage(folder.Journal(id, n))
 			t.cost, t.calls = t.cost+float64(cost), t.calls+calls
 		}
 	}
-	return t
 }
 
 // budgetUsage returns the cost and calls of an attempt that count against the budget.

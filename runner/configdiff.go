@@ -44,6 +44,10 @@ func changedConfig(old, current []byte) string {
 	return fmt.Sprintf("configuration (%s)", strings.Join(keys, ", "))
 }
 
+// SameSettings reports whether two configurations in YAML have the same settings that
+// affect results.
+func SameSettings(a, b []byte) bool { return changedConfig(a, b) == "" }
+
 // AffectsResults reports whether a setting or a group of settings affects what
 // an attempt does.
 func AffectsResults(key string) bool {

@@ -8,14 +8,19 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
+// queueLock guards the queues of all batches that run together.
+type queueLock struct {
+	mu      sync.Mutex
+	changed sync.Cond
+}
+
 // queue assigns the tasks of a run to workers in order. It emits events while
 // holding its lock, so observers of the log must not call it.
 type queue struct {
 	log           *EventLog
 	isBudgetSpent func() bool // reports whether the budget is spent
+	*queueLock
 
-	mu       sync.Mutex
-	changed  sync.Cond
 	jobs     []*job // all tasks
 	waiting  []*job // tasks waiting for a worker, next first
 	assigned int    // number of tasks that have a worker
@@ -40,6 +45,7 @@ const (
 type job struct {
 	task
 	taskID    string
+	index     int // in queue.jobs
 	state     jobState
 	hasWorker bool // also true while the worker waits between two attempts
 	killed    bool
@@ -59,12 +65,12 @@ func (j *job) stop(cause error) {
 
 // newQueue returns the queue of a run. Tasks in all that are not in todo have a
 // result. todo has the same order as all.
-func newQueue(log *EventLog, isBudgetSpent func() bool, all, todo []task) *queue {
-	q := &queue{log: log, isBudgetSpent: isBudgetSpent, total: len(todo), skipped: len(all) - len(todo)}
+func newQueue(lock *queueLock, log *EventLog, isBudgetSpent func() bool, all, todo []task) *queue {
+	q := &queue{queueLock: lock, log: log, isBudgetSpent: isBudgetSpent, total: len(todo), skipped: len(all) - len(todo)}
 	q.changed.L = &q.mu
 	next := 0
-	for _, t := range all {
-		j := &job{task: t, taskID: t.event(Event{}).TaskID()}
+	for i, t := range all {
+		j := &job{task: t, taskID: t.event(Event{}).TaskID(), index: i}
 		q.jobs = append(q.jobs, j)
 		if next < len(todo) && todo[next].ID == t.ID && todo[next].repetition == t.repetition {
 			next++
@@ -85,30 +91,56 @@ func (q *queue) remove(j *job) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
 }
 
-// next waits for a task that may start, assigns it to the calling worker and
-// returns it with its context. It returns nil if the worker must stop: the run was
-// stopped or drained, the budget is spent, or all tasks have ended.
-func (q *queue) next(ctx context.Context) (*job, context.Context) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// nextTask waits for a task that may start in one of the batches, assigns it to the
+// calling worker and returns it with its batch and its context. It returns nil if the
+// worker must stop, because all queues are closed. It takes the batches in turns: the
+// first task of each batch, then the second of each.
+func nextTask(lock *queueLock, batches []*Batch) (next *Batch, j *job, jobCtx context.Context) {
+	lock.mu.Lock()
+	defer lock.mu.Unlock()
 	for {
-		switch {
-		case q.closed || ctx.Err() != nil || q.isBudgetSpent():
-			return nil, nil
-		case len(q.waiting) > 0 && q.canStart():
-			j := q.waiting[0]
-			q.waiting = slices.Delete(q.waiting, 0, 1)
-			j.state, j.hasWorker = stateRunning, true
-			q.assigned++
-			jobCtx, cancel := context.WithCancelCause(ctx)
-			j.cancel = cancel
-			return j, jobCtx
-		case q.assigned == 0 && (q.draining || len(q.waiting) == 0):
-			q.closeLocked()
-			return nil, nil
+		open := false
+		next = nil
+		for _, b := range batches {
+			q := b.queue
+			if !q.isOpen(b.ctx) {
+				continue
+			}
+			open = true
+			if len(q.waiting) > 0 && q.canStart() && (next == nil || q.waiting[0].index < next.queue.waiting[0].index) {
+				next = b
+			}
 		}
-		q.changed.Wait()
+		switch {
+		case next != nil:
+			j, jobCtx = next.queue.assign(next.ctx)
+			return next, j, jobCtx
+		case !open:
+			return nil, nil, nil
+		}
+		lock.changed.Wait()
 	}
+}
+
+// isOpen reports whether more tasks may start, now or later. They may not if the run
+// was stopped or drained, the budget is spent, or all tasks have ended. The caller
+// holds the lock.
+func (q *queue) isOpen(ctx context.Context) bool {
+	if q.assigned == 0 && (q.draining || len(q.waiting) == 0) {
+		q.closeLocked()
+	}
+	return !q.closed && ctx.Err() == nil && !q.isBudgetSpent()
+}
+
+// assign assigns the first waiting task to a worker. The caller holds the lock.
+func (q *queue) assign(ctx context.Context) (*job, context.Context) {
+	j := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	j.state, j.hasWorker = stateRunning, true
+	q.assigned++
+	jobCtx, cancel := context.WithCancelCause(ctx)
+	j.cancel = cancel
+	return j, jobCtx
 }
 
 // canStart reports whether tasks may start. The caller holds the lock.
@@ -116,8 +148,10 @@ func (q *queue) canStart() bool { return !q.paused && !q.draining }
 
 // closeLocked stops the assignment of tasks. The caller holds the lock.
 func (q *queue) closeLocked() {
-	q.closed = true
-	q.changed.Broadcast()
+	if !q.closed {
+		q.closed = true
+		q.changed.Broadcast()
+	}
 }
 
 // attemptFinished emits the end of an attempt and reports whether the worker retries

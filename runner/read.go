@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
@@ -113,8 +116,8 @@ func ReadRun(dir string) (*Run, error) {
 	if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil && !hasRunFiles {
 		return nil, fmt.Errorf("%s is %w: it has no %s, no %s and no attempts of instances", dir, ErrNotRunFolder, runFile, resultsFile)
 	}
+	r.Instances = r.readInstances(f, ids, results.Instances)
 	for _, id := range ids {
-		r.Instances = append(r.Instances, r.readInstance(f, id, results.Instances))
 		delete(results.Instances, id)
 	}
 	for id, res := range results.Instances { // their journals are missing
@@ -147,20 +150,40 @@ func (r *Run) readResults() Results {
 	return res
 }
 
+// readInstances reads the attempts of instances, on all processors, because a large
+// run has thousands of journals.
+func (r *Run) readInstances(f *Folder, ids []string, results map[string]Result) []Instance {
+	instances, errs := make([]Instance, len(ids)), make([][]error, len(ids))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(ids); i = int(next.Add(1)) - 1 {
+				instances[i], errs[i] = readInstance(f, ids[i], results)
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range slices.Concat(errs...) {
+		r.addReadError(err)
+	}
+	return instances
+}
+
 // readInstance reads the attempts of an instance and selects among them as a Batch
 // does.
-func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Instance {
-	in := Instance{ID: id}
+func readInstance(f *Folder, id string, results map[string]Result) (in Instance, errs []error) {
+	in.ID = id
 	numbers, err := f.attempts(id)
 	if err != nil {
-		r.addReadError(err)
+		errs = append(errs, err)
 	}
 	ir := &instanceResults{repetitions: map[int]*repetition{}}
 	for _, n := range numbers {
 		a, out, err := readAttempt(f.Journal(id, n), n)
 		switch {
 		case err != nil:
-			r.addReadError(fmt.Errorf("attempt %d of %s: %w", n, id, err))
+			errs = append(errs, fmt.Errorf("attempt %d of %s: %w", n, id, err))
 		case a.Result != nil:
 			ir.add(a.Repetition, n, out)
 		}
@@ -175,7 +198,7 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	case ok && len(in.Attempts) == 0:
 		in.setResults(written)
 	}
-	return in
+	return in, errs
 }
 
 // readAttempt reads the start and end of a journal, or the whole journal if it has

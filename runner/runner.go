@@ -118,6 +118,10 @@ type Batch struct {
 	Log *EventLog
 
 	keptCount atomic.Int32
+	ctx       context.Context //nolint:containedctx // of the run in progress
+	stop      context.CancelCauseFunc
+	store     *resultStore
+	todo      []task
 	queue     *queue
 	tracker   *budgetTracker
 	breaker   circuitBreaker
@@ -150,10 +154,13 @@ func (s Summary) KnownCost() model.Cost {
 // ExpectedResults returns the number of results requested.
 func (s Summary) ExpectedResults() int { return s.Instances * max(1, s.Repetitions) }
 
-// Complete reports whether all results are present.
-func (s Summary) Complete() bool {
-	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.ExpectedResults()
+// Results returns the number of results.
+func (s Summary) Results() int {
+	return s.Classes[trajectories.Submitted] + s.Classes[trajectories.Limit]
 }
+
+// Complete reports whether all results are present.
+func (s Summary) Complete() bool { return s.Results() == s.ExpectedResults() }
 
 // retryDelay is the wait before the first retry. The wait before retry n is n times
 // as long.
@@ -164,50 +171,87 @@ const retryDelay = time.Second
 // save their diff and end. Run returns an error if the run's folder cannot be read
 // or written.
 func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary, error) {
-	start := time.Now()
-	store, err := b.Folder.openResultStore(b.ModelName)
-	if err != nil {
-		return Summary{}, err
-	}
-	b.tracker = b.newBudgetTracker(store)
-	all := b.tasks(instances)
-	todo := b.pending(store, all)
-	b.queue = newQueue(b.Log, b.tracker.isSpent, all, todo)
-	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Repetition: b.reportedRepetitions()})
+	summaries, err := RunAll(ctx, []*Batch{b}, instances)
+	return summaries[0], err
+}
 
-	for _, err := range store.readErrors {
-		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
-	}
-	for _, j := range b.queue.jobs {
-		if !b.Redo {
-			b.reportSubmission(store, j)
+// RunAll runs the instances in several batches at the same time, and returns a summary
+// of each batch. The batches share the workers and the budget of the first one. Each
+// has its own circuit breaker and its own Control. RunAll is otherwise like Run; an
+// error of one batch stops all of them.
+func RunAll(ctx context.Context, batches []*Batch, instances []datasets.Instance) ([]Summary, error) {
+	start := time.Now()
+	summaries := make([]Summary, len(batches))
+	tracker := &budgetTracker{budget: batches[0].Budget}
+	for _, b := range batches {
+		var err error
+		if b.store, err = b.Folder.openResultStore(b.ModelName); err != nil {
+			return summaries, err
 		}
+		b.tracker = tracker
+		tracker.addEarlier(b.Folder, b.store)
 	}
 	// A write error stops the run, because later results would be lost.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	b.breaker.reset(b.MaxProviderFailures, stop)
-	if summary, ok := b.Sandboxes.(Prefetcher); ok {
-		defer summary.Prefetch(ctx, instancesOf(todo))()
+	lock := &queueLock{}
+	taskCount := 0
+	for _, b := range batches {
+		b.start(ctx, lock, instances)
+		defer b.stop(nil)
+		defer b.Control.attach(nil)
+		defer context.AfterFunc(b.ctx, b.queue.wake)() //nolint:contextcheck // derived from ctx
+		taskCount += len(b.queue.jobs)
 	}
-	b.Control.attach(b.queue)
-	defer b.Control.attach(nil)
-	defer context.AfterFunc(ctx, b.queue.wake)()
+	// The batches take turns, so that one of them can prefetch the images for all.
+	if p, ok := batches[0].Sandboxes.(Prefetcher); ok {
+		defer p.Prefetch(ctx, pendingInstances(batches, instances))()
+	}
 	workers := new(errgroup.Group)
-	for range min(b.Workers, len(all)) {
-		workers.Go(func() error {
-			err := b.runWorker(ctx, store)
+	for range min(batches[0].Workers, taskCount) {
+		workers.Go(func() error { //nolint:contextcheck // each batch has a context derived from ctx
+			err := runWorker(lock, batches)
 			if err != nil {
 				stop(agent.ErrInterrupted)
 			}
 			return err
 		})
 	}
-	err = workers.Wait()
+	err := workers.Wait()
+	for i, b := range batches {
+		var finishErr error
+		summaries[i], finishErr = b.finish(instances, start)
+		err = errors.Join(err, finishErr)
+	}
+	return summaries, err
+}
+
+// start queues the tasks of the batch.
+func (b *Batch) start(ctx context.Context, lock *queueLock, instances []datasets.Instance) {
+	all := b.tasks(instances)
+	b.todo = b.pending(b.store, all)
+	b.queue = newQueue(lock, b.Log, b.tracker.isSpent, all, b.todo)
+	b.ctx, b.stop = context.WithCancelCause(ctx)
+	b.breaker.reset(b.MaxProviderFailures, b.stop)
+	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(b.todo), Workers: b.Workers, Repetition: b.reportedRepetitions()})
+	for _, err := range b.store.readErrors {
+		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
+	}
+	for _, j := range b.queue.jobs {
+		if !b.Redo {
+			b.reportSubmission(b.store, j)
+		}
+	}
+	b.Control.attach(b.queue)
+}
+
+// finish writes the results of the batch, whose workers have ended, and returns its
+// summary.
+func (b *Batch) finish(instances []datasets.Instance, start time.Time) (Summary, error) {
 	drained := b.queue.close()
-	err = errors.Join(err, store.flush())
-	summary := store.summary(instances, max(1, b.Repetitions))
-	summary.Skipped = len(all) - len(todo)
+	err := b.store.flush()
+	summary := b.store.summary(instances, max(1, b.Repetitions))
+	summary.Skipped = len(b.queue.jobs) - len(b.todo)
 	summary.KeptSandboxes = int(b.keptCount.Load())
 	summary.Halt = b.breaker.err()
 	summary.Elapsed = time.Since(start)
@@ -217,14 +261,14 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	return summary, errors.Join(err, b.Folder.eventsErr())
 }
 
-// runWorker runs tasks one after the other until queue.next returns none.
-func (b *Batch) runWorker(ctx context.Context, store *resultStore) error {
+// runWorker runs tasks one after the other until nextTask returns none.
+func runWorker(lock *queueLock, batches []*Batch) error {
 	for {
-		j, jobCtx := b.queue.next(ctx)
+		b, j, jobCtx := nextTask(lock, batches)
 		if j == nil {
 			return nil
 		}
-		err := b.runTask(jobCtx, j, store)
+		err := b.runTask(jobCtx, j, b.store)
 		b.queue.release(j)
 		if err != nil {
 			return err

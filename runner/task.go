@@ -54,13 +54,18 @@ func (b *Batch) pending(store *resultStore, all []task) []task {
 	return todo
 }
 
-// instancesOf returns the distinct instances of tasks, in order.
-func instancesOf(tasks []task) []datasets.Instance {
-	var all []datasets.Instance
-	for _, t := range tasks {
-		if n := len(all); n == 0 || all[n-1].ID != t.ID {
-			all = append(all, t.Instance)
+// pendingInstances returns the instances that have a task to run in one of the batches.
+func pendingInstances(batches []*Batch, instances []datasets.Instance) (pending []datasets.Instance) {
+	isPending := map[string]bool{}
+	for _, b := range batches {
+		for _, t := range b.todo {
+			isPending[t.ID] = true
 		}
 	}
-	return all
+	for _, in := range instances {
+		if isPending[in.ID] {
+			pending = append(pending, in)
+		}
+	}
+	return pending
 }

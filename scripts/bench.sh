@@ -56,6 +56,22 @@ bar "saving a step" "$step" 150 µs
 echo "== export"
 go test -run '^$' -bench 'Run$' ./trajectories/export | grep MB/s
 
+echo "== mini view: a run of 500 x 3 attempts, an attempt of 5000 steps, a comparison of 6 runs"
+web=$(go test -run '^$' -bench . -benchtime 3x ./cmd/mini/internal/web)
+# figure BENCHMARK UNIT: a figure of one of these benchmarks.
+figure() {
+	awk -v name="Benchmark$1-" -v unit="$2" 'index($1, name) == 1 { for (i = 2; i <= NF; i++) if ($i == unit) print $(i - 1) }' <<<"$web"
+}
+bar "page of a run" "$(figure Pages/run-warm kB)" 200 kB
+bar "page of a run, after the start" "$(figure Pages/run-cold ms)" 300 ms
+bar "page of a run, again" "$(figure Pages/run-warm ms)" 300 ms
+bar "steps that are loaded together" "$(figure Pages/chunk kB)" 400 kB
+bar "steps that are loaded together" "$(figure Pages/chunk ms)" 50 ms
+bar "page of 5000 steps, whose journal has to be read" "$(figure LongAttempt/cold ms)" 500 ms
+bar "page of 5000 steps, again" "$(figure LongAttempt/warm ms)" 500 ms
+bar "comparison" "$(figure Compare/6x500 ms)" 1000 ms
+bar "memory after 20 attempts of 5000 steps" "$(figure Memory/20-attempts MB)" 400 MB
+
 if ! scripts/engine.sh; then
 	echo "the other bars need a container engine"
 	exit "$failed"

@@ -155,7 +155,7 @@ func ReadOutcome(path string) (Outcome, bool, error) {
 // lastLine returns the line that ends at offset end, including its newline if there is
 // one, and the offset of the start of the line. It searches backwards in blocks.
 func lastLine(f *os.File, end int64) ([]byte, int64, error) {
-	const blockSize = 64 << 10
+	const blockSize = 16 << 10
 	start := end
 	for buf := make([]byte, blockSize); start > 0; {
 		n := min(start, blockSize)

@@ -72,6 +72,8 @@ func TestImports(t *testing.T) {
 			switch {
 			case isOurs && slices.Contains(roots, name) && !within(ours, "internal"):
 				t.Errorf("%s imports %s: a root imports the standard library only", name, ours)
+			case isOurs && within(ours, "cmd/mini/internal/web/webtest"):
+				t.Errorf("%s imports %s, which is for tests", name, ours)
 			case isOurs && ours != name && layerOf(ours) != row && !slices.Contains(allowed, layers[layerOf(ours)].folder):
 				t.Errorf("%s imports %s, which its row does not name", name, ours)
 			}

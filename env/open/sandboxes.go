@@ -128,10 +128,19 @@ func (s *Sandboxes) Close() error { return s.release() }
 func New(
 	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
 ) (*Sandboxes, error) {
-	s := &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}}
+	return (&Sandboxes{}).Sibling(ctx, kill, cfg, isDemo, fallBack, run, w, o)
+}
+
+// Sibling is like New, but the new Sandboxes use the container engine and the image
+// store of s, if it has them. s must be closed after its siblings.
+func (s *Sandboxes) Sibling(
+	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, o Observer,
+) (*Sandboxes, error) {
+	s = &Sandboxes{Class: cfg.Environment.Class, live: map[env.Environment]bool{}, Engine: s.Engine, Images: s.Images}
 	var err error
 	switch {
 	case IsHostClass(s.Class):
+		s.Engine, s.Images = nil, nil
 		err = s.host(ctx, cfg, isDemo, w)
 	default:
 		err = s.docker(ctx, cfg, run, w, o)
@@ -222,8 +231,11 @@ func (s *Sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Wri
 
 // docker makes s start sandboxes in containers.
 func (s *Sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, o Observer) error {
-	if err := s.connect(ctx, cfg, w, o); err != nil {
-		return err
+	s.release = func() error { return nil } // of an engine that another Sandboxes has opened
+	if s.Engine == nil {
+		if err := s.connect(ctx, cfg, w, o); err != nil {
+			return err
+		}
 	}
 	base, err := ContainerConfig(cfg, run)
 	if err == nil {

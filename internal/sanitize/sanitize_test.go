@@ -125,6 +125,7 @@ func TestOutput(t *testing.T) {
 		{"small numbers of the palette", "\x1b[38;5;1;48;5;12mx", "\x1b[38;5;1;48;5;12mx\x1b[m"},
 		{"colons", "\x1b[38:2::1:2:3m\x1b[4:3mx\x1b[4:0my", "\x1b[4;38;2;1;2;3mx\x1b[m\x1b[38;2;1;2;3my\x1b[m"},
 		{"over a line end", "\x1b[32mone\n\ntwo\x1b[m\n", "\x1b[32mone\x1b[m\n\n\x1b[32mtwo\x1b[m\n"},
+		{"plain lines between", "a\n\x1b[32mb\nc\x1b[m\nd\n\x1b]0;t\ne\n\x1b[5C\nf\xc3\ng", "a\n\x1b[32mb\x1b[m\n\x1b[32mc\x1b[m\nd\n\ne\n\nf\ufffd\ng"},
 		{"hidden and blinking", "\x1b[8;5mx\x1b[1my", "x\x1b[1my\x1b[m"},
 		{"a progress bar", "get  10%\rget  50%\rget 100%\nok\n", "get 100%\nok\n"},
 		{"a shorter text over it", "downloading\rdone\n", "doneloading\n"},

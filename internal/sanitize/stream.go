@@ -20,7 +20,14 @@ func Output(s string) string {
 		b.WriteString(line)
 		b.WriteByte('\n')
 	})
-	_, _ = stream.Write([]byte(s)) // never fails
+	for line := range strings.Lines(s) {
+		text, isComplete := strings.CutSuffix(line, "\n")
+		if isComplete && len(text) < maxLineWidth-2 && stream.isAtStart() && isPlainASCII(text) {
+			b.WriteString(line) // most lines are plain
+			continue
+		}
+		_, _ = stream.Write([]byte(line)) // never fails
+	}
 	stream.flushPartial()
 	b.WriteString(stream.UnfinishedLine())
 	return b.String()
@@ -76,6 +83,11 @@ func (s *Stream) decodeRune() {
 	}
 	s.partial = s.partial[:copy(s.partial, s.partial[size:])]
 	s.handleRune(r)
+}
+
+// isAtStart reports whether the next character starts a line without a style.
+func (s *Stream) isAtStart() bool {
+	return s.state == inText && len(s.partial) == 0 && len(s.line.cells) == 0 && s.line.cursor == 0 && s.line.style.IsZero()
 }
 
 // UnfinishedLine returns the part of the last line that has been received.

@@ -84,3 +84,12 @@ func List(names []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
+
+// CSVField returns s as the content of a field of a CSV file. An apostrophe precedes
+// text that a spreadsheet would take for a formula.
+func CSVField(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

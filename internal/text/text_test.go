@@ -51,3 +51,14 @@ func TestJSON(t *testing.T) {
 		t.Errorf("FirstLine = %q", got)
 	}
 }
+
+func TestCSVField(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "ls": "ls", "a=b": "a=b", " =1": " =1",
+		"=cmd()": "'=cmd()", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\t=1": "'\t=1", "\r=1": "'\r=1",
+	} {
+		if got := text.CSVField(s); got != want {
+			t.Errorf("CSVField(%q) = %q, want %q", s, got, want)
+		}
+	}
+}

@@ -35,7 +35,12 @@ type modelFunc func(in datasets.Instance) (model.Model, error)
 type Models struct {
 	forInstance modelFunc
 	forSummary  modelFunc // nil if the attempt's own model makes summaries
-	Limiters    ratelimit.Limiters
+	*limits
+}
+
+// limits are the rate limits of all endpoints.
+type limits struct {
+	Limiters ratelimit.Limiters
 
 	mu   sync.Mutex
 	emit func(ratelimit.State)
@@ -56,7 +61,12 @@ func (m *Models) SummaryModel(in datasets.Instance) (model.Model, error) {
 // New opens the models. It returns an error if one of them cannot work on an
 // instance of rows, for example because a script has no replies for it.
 func New(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models, error) {
-	m := &Models{}
+	return (&Models{limits: &limits{}}).Sibling(cfg, isDemo, rows)
+}
+
+// Sibling is like New, but the new Models share the rate limits of m.
+func (m *Models) Sibling(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (*Models, error) {
+	m = &Models{limits: m.limits}
 	var err error
 	if m.forInstance, err = m.newForInstance(cfg, isDemo, rows); err != nil {
 		return nil, err
@@ -106,7 +116,7 @@ func newScripted(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (
 
 // OnLimits sets the callback that gets the combined state of the rate limiters when one of
 // them changes.
-func (m *Models) OnLimits(emit func(ratelimit.State)) {
+func (m *limits) OnLimits(emit func(ratelimit.State)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.emit = emit
@@ -115,7 +125,7 @@ func (m *Models) OnLimits(emit func(ratelimit.State)) {
 // limitsChanged calls the callback with the combined state of all endpoints: the
 // sums of their limits and requests, and the latest end of a pause and of a used-up
 // quota. If an endpoint in use has no limit, the sum of the limits is 0.
-func (m *Models) limitsChanged(ratelimit.State) {
+func (m *limits) limitsChanged(ratelimit.State) {
 	m.mu.Lock()
 	emit := m.emit
 	m.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/minibench/mini/runner/stats"
 )
@@ -18,7 +19,8 @@ const Format = "mini-compare-1"
 
 // Run is a run with the results of its attempts.
 type Run struct {
-	Name string
+	Name   string // short, see Names
+	Folder string
 	// Settings holds what may explain a difference, such as the configuration
 	// and the dataset, by name.
 	Settings  map[string]string
@@ -46,6 +48,7 @@ type Instance struct {
 type Attempt struct {
 	Outcome  string // class of the verdict, such as resolved
 	Resolved bool
+	AtLimit  bool // the attempt ended at a limit
 	Flagged  bool // the verdict is suspicious
 	Steps    int
 	Cost     Cost
@@ -140,18 +143,20 @@ func New(runs []Run, o Options) (*Result, error) {
 	}
 	r := &Result{Format: Format, Missing: o.Missing, Differences: differingSettings(runs), Base: runs[o.Base].Name, Leaders: []string{}}
 	for _, run := range runs {
-		r.Runs = append(r.Runs, summarize(run, o.Missing))
+		r.Runs = append(r.Runs, Summarize(run, o.Missing))
 	}
 	drawn := drawSamples(runs, o.Missing)
 	drawn.markFrontier(r.Runs)
 	drawn.rank(r.Runs)
 	var p []float64
+	withBase := make([]float64, len(runs)) // p-values of the differences from the base
 	for i := range runs {
 		if i == o.Base {
 			continue
 		}
 		pair := newPair(runs[i], runs[o.Base], o)
 		r.Pairs = append(r.Pairs, pair)
+		withBase[i] = pair.p()
 		p = append(p, pair.p())
 	}
 	for i, adjusted := range stats.Holm(p) {
@@ -160,7 +165,16 @@ func New(runs []Run, o Options) (*Result, error) {
 		}
 		r.Pairs[i].conclude()
 	}
-	r.Leaders = leaders(runs, r.Runs, o.Missing)
+	r.Leaders = leaders(r.Runs, func(i, j int) float64 {
+		switch o.Base {
+		case i:
+			return withBase[j]
+		case j:
+			return withBase[i]
+		}
+		a, b, _, _ := pairUp(runs[i], runs[j], o.Missing)
+		return pValue(stats.EstimateDifference(a, b))
+	})
 	if o.MaxDrop != nil {
 		r.Gate = newGate(r.Pairs, *o.MaxDrop)
 	}
@@ -181,6 +195,9 @@ func differingSettings(runs []Run) []Setting {
 	}
 	differing := []Setting{}
 	for name, v := range values {
+		if strings.HasPrefix(name, imagePrefix) && slices.Contains(v, "") {
+			continue // a run has not used this image, which is not a setting
+		}
 		if slices.ContainsFunc(v, func(s string) bool { return s != v[0] }) {
 			differing = append(differing, Setting{name, v})
 		}
@@ -190,8 +207,8 @@ func differingSettings(runs []Run) []Setting {
 }
 
 // leaders returns the names of the runs that no test separates from the run
-// with the highest rate.
-func leaders(runs []Run, all []Summary, rule MissingRule) []string {
+// with the highest rate. test returns the p-value of the difference of two runs.
+func leaders(all []Summary, test func(i, j int) float64) []string {
 	best := 0
 	for i := range all {
 		if all[i].Rate.Mean > all[best].Rate.Mean {
@@ -201,16 +218,15 @@ func leaders(runs []Run, all []Summary, rule MissingRule) []string {
 	type pair struct{ i, j int }
 	var pairs []pair
 	var p []float64
-	for i := range runs {
-		for j := i + 1; j < len(runs); j++ {
-			a, b, _, _ := pairUp(runs[i], runs[j], rule)
+	for i := range all {
+		for j := i + 1; j < len(all); j++ {
 			pairs = append(pairs, pair{i, j})
-			p = append(p, pValue(stats.EstimateDifference(a, b)))
+			p = append(p, test(i, j))
 		}
 	}
 	adjusted := stats.Holm(p)
 	names := []string{}
-	for i := range runs {
+	for i := range all {
 		separated := false
 		for k, pr := range pairs {
 			if (pr == pair{min(i, best), max(i, best)}) && adjusted[k] < 0.05 {
@@ -218,7 +234,7 @@ func leaders(runs []Run, all []Summary, rule MissingRule) []string {
 			}
 		}
 		if !separated {
-			names = append(names, runs[i].Name)
+			names = append(names, all[i].Name)
 		}
 	}
 	return names

@@ -6,7 +6,8 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
+
+	"github.com/minibench/mini/internal/text"
 )
 
 // WriteCSV writes a row for each instance with four columns for each run: the
@@ -18,7 +19,7 @@ func (r *Result) WriteCSV(w io.Writer, runs []Run) error {
 	head := []string{"instance_id"}
 	for _, run := range runs {
 		for _, column := range []string{"attempts", "resolved", "missing", "cost"} {
-			head = append(head, csvField(run.Name+" "+column))
+			head = append(head, text.CSVField(run.Name+" "+column))
 		}
 	}
 	if err := c.Write(head); err != nil {
@@ -37,7 +38,7 @@ func (r *Result) WriteCSV(w io.Writer, runs []Run) error {
 		}
 	}
 	for _, id := range ids {
-		row := []string{csvField(id)}
+		row := []string{text.CSVField(id)}
 		for i := range runs {
 			in, ok := all[i][id]
 			if !ok {
@@ -53,11 +54,4 @@ func (r *Result) WriteCSV(w io.Writer, runs []Run) error {
 	}
 	c.Flush()
 	return c.Error()
-}
-
-func csvField(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
 }

@@ -20,10 +20,10 @@ func (a point) dominates(b point) bool {
 
 // markFrontier sets Frontier, DominatedBy and Surely.
 func (s samples) markFrontier(all []Summary) {
-	points := make([]point, len(all))
-	for i, r := range all {
-		points[i] = point{r.Rate.Mean, r.Cost.PerInstance, r.Cost.Known && r.Rate.Instances > 0}
+	if len(s.common) == 0 {
+		return
 	}
+	points := s.common
 	for i := range all {
 		all[i].Frontier = points[i].known
 		for j := range all {
@@ -39,9 +39,13 @@ func (s samples) markFrontier(all []Summary) {
 	}
 }
 
-// samples holds the rates and costs of bootstrap samples of the instances that
-// have a verdict in all runs: by sample, then by run.
-type samples [][]point
+// samples holds the rates and costs of the instances that have a verdict in all
+// runs.
+type samples struct {
+	instances int
+	common    []point   // of all these instances, by run; nil if there are none
+	drawn     [][]point // of bootstrap samples of them: by sample, then by run
+}
 
 // drawSamples draws samples. Each has the same instances for all runs.
 func drawSamples(runs []Run, rule MissingRule) samples {
@@ -69,41 +73,54 @@ func drawSamples(runs []Run, rule MissingRule) samples {
 		}
 		n = len(table[i])
 	}
-	var all samples
-	stats.Bootstrap(n, func(sample []int) {
-		drawn := make([]point, len(runs))
+	mean := func(sample []int) []point {
+		means := make([]point, len(runs))
 		for i := range runs {
 			p := point{known: true}
 			for _, k := range sample {
 				c := table[i][k]
 				p.rate, p.cost, p.known = p.rate+c.rate, p.cost+c.cost, p.known && c.known
 			}
-			drawn[i] = point{p.rate / float64(n), p.cost / float64(n), p.known}
+			means[i] = point{p.rate / float64(n), p.cost / float64(n), p.known}
 		}
-		all = append(all, drawn)
-	})
+		return means
+	}
+	all := samples{instances: n}
+	if n == 0 {
+		return all
+	}
+	everything := make([]int, n)
+	for i := range everything {
+		everything[i] = i
+	}
+	all.common = mean(everything)
+	stats.Bootstrap(n, func(sample []int) { all.drawn = append(all.drawn, mean(sample)) })
 	return all
 }
+
+// minSurely is the number of instances below which resampling says nothing: all
+// samples of few instances can be alike.
+const minSurely = 5
 
 // dominates reports whether run j dominates run i in at least 95% of the
 // samples.
 func (s samples) dominates(j, i int) bool {
 	times := 0
-	for _, drawn := range s {
+	for _, drawn := range s.drawn {
 		if drawn[j].dominates(drawn[i]) {
 			times++
 		}
 	}
-	return len(s) > 0 && float64(times) >= 0.95*float64(len(s))
+	return s.instances >= minSurely && float64(times) >= 0.95*float64(len(s.drawn))
 }
 
 // rank sets RankInterval.
 func (s samples) rank(all []Summary) {
-	if len(s) == 0 {
+	if len(s.drawn) == 0 {
 		return
 	}
 	ranks := make([][]float64, len(all))
-	for _, d := range s {
+	for _, d := range s.drawn {
 		for i := range all {
 			rank := 1
 			for j := range all {

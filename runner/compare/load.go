@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/internal/rootdir"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
 )
 
 // maxConfig bounds config.yaml, in bytes.
@@ -31,41 +32,47 @@ func Load(dir string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	r := Run{Name: filepath.Clean(dir), Selected: max(run.Manifest.Selected(), len(run.Instances))}
-	records := newestRecords(found)
+	return NewRun(run, found)
+}
+
+// NewRun returns a run that has been read, with its verdicts.
+func NewRun(run *runner.Run, found verdicts.Set) (Run, error) {
+	dir := filepath.Clean(run.Dir)
+	r := Run{Name: dir, Folder: dir, Selected: max(run.Manifest.Selected(), len(run.Instances))}
+	records := found.Index()
 	for _, in := range run.Instances {
 		r.Instances = append(r.Instances, newInstance(in, run.Manifest.Repetitions(), records))
 	}
-	r.Settings, err = settingsOf(dir, run.Manifest)
+	var err error
+	r.Settings, err = settingsOf(run.Dir, run.Manifest)
 	return r, err
 }
 
-// attemptKey identifies the verdicts on one attempt.
-type attemptKey struct {
-	id         string
-	repetition int
-}
-
-// newestRecords returns the newest verdict on each attempt.
-func newestRecords(found verdicts.Set) map[attemptKey]verdicts.Verdict {
-	records := map[attemptKey]verdicts.Verdict{}
-	for _, v := range found.Verdicts {
-		key := attemptKey{v.Instance, max(1, v.Repetition)}
-		if old, ok := records[key]; !ok || v.Written.After(old.Written) {
-			records[key] = v
-		}
+// Select keeps the instances of a selection. Instances that the run has not started
+// do not count any more, because their ids are unknown.
+func (r *Run) Select(s datasets.Selection) error {
+	var ids []string
+	for _, in := range r.Instances {
+		ids = append(ids, in.ID)
 	}
-	return records
+	selected, err := s.Apply(ids)
+	if err != nil || len(selected) == len(ids) {
+		return err
+	}
+	r.Instances = slices.DeleteFunc(r.Instances, func(in Instance) bool { return !slices.Contains(selected, in.ID) })
+	r.Selected = len(r.Instances)
+	return nil
 }
 
-func newInstance(in runner.Instance, requested int, records map[attemptKey]verdicts.Verdict) Instance {
+func newInstance(in runner.Instance, requested int, records verdicts.Index) Instance {
 	i := Instance{ID: in.ID, Requested: max(requested, len(in.Repetitions), 1), Bill: Cost{Known: true}}
 	for _, r := range in.Repetitions {
 		i.Requested = max(i.Requested, r.Repetition)
 		if a, ok := newAttempt(r); ok {
-			v := records[attemptKey{in.ID, r.Repetition}]
-			a.Flagged = len(v.Flags) > 0 || v.IsQuarantined()
-			i.Spec = v.Basis.ScriptSHA256
+			if v := records.Find(in.ID, r.Repetition, r.PatchBytes, verdicts.Class(*r.Verdict)); v != nil {
+				a.Flagged = len(v.Flags) > 0 || v.IsQuarantined()
+				i.Spec = v.Basis.ScriptSHA256
+			}
 			i.Attempts = append(i.Attempts, a)
 		}
 	}
@@ -92,8 +99,8 @@ func newAttempt(r runner.Result) (Attempt, bool) {
 		return Attempt{}, false
 	}
 	return Attempt{
-		Outcome: string(class), Resolved: class == verdicts.Resolved,
-		Steps: r.Steps, Cost: costOf(r),
+		Outcome: string(class), Resolved: class == verdicts.Resolved, AtLimit: r.Class == trajectories.Limit,
+		Steps: min(max(r.Steps, 0), maxSteps), Cost: costOf(r),
 	}, true
 }
 
@@ -104,6 +111,12 @@ func costOf(r runner.Result) Cost {
 	}
 	return c
 }
+
+// maxSteps bounds the number of steps, which comes from an untrusted file.
+const maxSteps = 1_000_000
+
+// imagePrefix starts the names of settings that are digests of images.
+const imagePrefix = "image "
 
 // settingsOf returns what may explain a difference between runs: the settings
 // that affect results, the dataset, the images and the version of mini.
@@ -136,7 +149,7 @@ func settingsOf(dir string, m runner.Manifest) (map[string]string, error) {
 	set("dataset rows", strings.Join(rows, " "))
 	set("mini version", m.MiniVersion)
 	for name, digest := range m.Images {
-		set("image "+name, digest)
+		set(imagePrefix+name, digest)
 	}
 	return settings, nil
 }

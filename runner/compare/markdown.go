@@ -10,17 +10,20 @@ import (
 // WriteMarkdown writes the comparison as Markdown.
 func (r *Result) WriteMarkdown(w io.Writer) error {
 	var blocks []string
-	for _, s := range r.sections() {
-		if s.title != "" {
-			blocks = append(blocks, "### "+markdown(s.title))
+	for _, s := range r.Sections(false) {
+		if s.Title != "" {
+			blocks = append(blocks, "### "+markdown(s.Title))
 		}
-		for _, p := range s.before {
+		if s.Sentence != "" {
+			blocks = append(blocks, markdown(s.Sentence))
+		}
+		for _, p := range s.Before {
 			blocks = append(blocks, markdown(strings.TrimSpace(p)))
 		}
-		if len(s.rows) > 1 {
+		if len(s.Rows) > 1 {
 			blocks = append(blocks, markdownTable(s))
 		}
-		for _, p := range s.after {
+		for _, p := range s.After {
 			blocks = append(blocks, markdown(p))
 		}
 	}
@@ -28,9 +31,9 @@ func (r *Result) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-func markdownTable(s section) string {
+func markdownTable(s Section) string {
 	var lines []string
-	for n, row := range s.rows {
+	for n, row := range s.Rows {
 		line := "|"
 		for _, cell := range row {
 			line += " " + markdown(cell) + " |"
@@ -40,7 +43,7 @@ func markdownTable(s section) string {
 			continue
 		}
 		rule := "|"
-		for _, c := range s.columns {
+		for _, c := range s.Columns {
 			if c == 'r' {
 				rule += "---:|"
 			} else {

@@ -247,7 +247,7 @@ func (p *Pair) addRepositories(ids []string, a, b []stats.Count) {
 	type group struct{ a, b []stats.Count }
 	groups := map[string]*group{}
 	for i, id := range ids {
-		name := datasets.RepoOf(id)
+		name := cmp.Or(datasets.RepoOf(id), datasets.OtherRepos)
 		if groups[name] == nil {
 			groups[name] = &group{}
 		}

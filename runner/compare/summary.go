@@ -8,7 +8,8 @@ import (
 
 // Summary describes one run by itself.
 type Summary struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Folder string `json:"folder,omitempty"`
 	// Selected counts the instances that were selected for the run.
 	Selected int `json:"selected"`
 	// MissingAttempts counts the attempts without a verdict at instances that
@@ -18,6 +19,7 @@ type Summary struct {
 	// have any, and AttemptsMax the largest.
 	Attempts    int `json:"attempts_min"`
 	AttemptsMax int `json:"attempts_max"`
+	Counted     int `json:"attempts"` // counted attempts of all instances
 	// Resolved counts resolved attempts.
 	Resolved int `json:"resolved_attempts"`
 	// Rate is over the instances with at least one counted attempt. The
@@ -46,7 +48,7 @@ type Summary struct {
 	Frontier    bool   `json:"frontier"`
 	DominatedBy string `json:"dominated_by,omitempty"`
 	Surely      bool   `json:"dominated_surely,omitempty"`
-	// ByLimit lists the rates that the run would have had with lower step limits.
+	// ByLimit lists the rates within numbers of steps.
 	ByLimit []LimitRate `json:"by_step_limit,omitempty"`
 }
 
@@ -76,16 +78,18 @@ type CostSummary struct {
 	PerResolved *float64 `json:"per_resolved"`
 }
 
-// LimitRate is the share of the attempts with a verdict that were resolved in
-// at most Steps steps.
+// LimitRate is the rate if only the attempts that were resolved within Steps steps
+// counted as resolved. An agent with such a limit may do better, because it submits
+// its changes at the limit.
 type LimitRate struct {
-	Steps    int            `json:"steps"`
-	Rate     float64        `json:"rate"`
-	Interval stats.Interval `json:"interval"` // Wilson's, which takes attempts as independent
+	Steps    int             `json:"steps"`
+	Rate     float64         `json:"rate"`
+	Interval *stats.Interval `json:"interval,omitempty"` // nil if it cannot be estimated
 }
 
-func summarize(run Run, rule MissingRule) Summary {
-	s := Summary{Name: run.Name, Selected: max(run.Selected, len(run.Instances)), Cost: CostSummary{Known: true}}
+// Summarize describes a run by itself, without its rank and the frontier.
+func Summarize(run Run, rule MissingRule) Summary {
+	s := Summary{Name: run.Name, Folder: run.Folder, Selected: max(run.Selected, len(run.Instances)), Cost: CostSummary{Known: true}}
 	counts := run.counts(rule)
 	total := Cost{Known: true}
 	var costs []float64
@@ -103,6 +107,7 @@ func summarize(run Run, rule MissingRule) Summary {
 	}
 	for i, c := range counts {
 		s.Resolved += c.Resolved
+		s.Counted += c.Attempts
 		s.AttemptsMax = max(s.AttemptsMax, c.Attempts)
 		if i == 0 || c.Attempts < s.Attempts {
 			s.Attempts = c.Attempts
@@ -193,29 +198,31 @@ func meanAndError(values []float64) (float64, *float64) {
 
 // rateByLimit returns the rate at some step counts, up to the largest.
 func rateByLimit(run Run) []LimitRate {
-	attempts, most := 0, 0
+	most := 0
 	for _, in := range run.Instances {
 		for _, a := range in.Attempts {
-			attempts++
-			most = max(most, a.Steps)
+			most = max(most, min(a.Steps, maxSteps))
 		}
 	}
-	if attempts == 0 || most == 0 {
+	if most == 0 {
 		return nil
 	}
 	var rates []LimitRate
 	for _, limit := range stepLimits(most) {
-		resolved := 0
+		var counts []stats.Count
 		for _, in := range run.Instances {
+			c := stats.Count{Attempts: len(in.Attempts)}
 			for _, a := range in.Attempts {
-				if a.Resolved && a.Steps <= limit {
-					resolved++
+				if a.Resolved && min(a.Steps, maxSteps) <= limit {
+					c.Resolved++
 				}
 			}
+			if c.Attempts > 0 {
+				counts = append(counts, c)
+			}
 		}
-		rates = append(rates, LimitRate{
-			Steps: limit, Rate: float64(resolved) / float64(attempts), Interval: stats.Wilson(float64(resolved), float64(attempts)),
-		})
+		rate := stats.EstimateRate(counts)
+		rates = append(rates, LimitRate{Steps: limit, Rate: rate.Mean, Interval: rate.Interval})
 	}
 	return rates
 }
@@ -224,7 +231,7 @@ func rateByLimit(run Run) []LimitRate {
 // and most.
 func stepLimits(most int) []int {
 	width := 1
-	for i := 0; width*10 < most; i++ {
+	for i := 0; width < most/10; i++ {
 		width = []int{1, 2, 5}[i%3] * int(math.Pow10(i/3))
 	}
 	var limits []int

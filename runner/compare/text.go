@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -19,34 +20,41 @@ const (
 	maxValue    = 40 // characters of a setting
 )
 
-// section is a part of the text: paragraphs and a table, whose first row is the
-// head. Columns are those of table.Table.
-type section struct {
-	title   string
-	before  []string
-	columns string
-	rows    [][]string
-	after   []string
+// Section is a part of the comparison for readers: paragraphs and a table, whose
+// first row is the head.
+type Section struct {
+	Title   string
+	Before  []string // paragraphs; leading spaces indent them
+	Columns string   // one letter for each column; r aligns to the right
+	Rows    [][]string
+	After   []string
+	// Sentence says first what the section shows; "" for none.
+	Sentence string
+	// HasInstances reports that the first column has ids of instances.
+	HasInstances bool
 }
 
 // Write writes the comparison as text, in lines of at most width characters.
 func (r *Result) Write(w io.Writer, width int) error {
 	var b strings.Builder
-	for i, s := range r.sections() {
+	for i, s := range r.Sections(false) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if s.title != "" {
-			b.WriteString(table.Paragraph(s.title, width, 0, 4))
+		if s.Title != "" {
+			b.WriteString(table.Paragraph(s.Title, width, 0, 4))
 		}
-		for _, p := range s.before {
+		if s.Sentence != "" {
+			b.WriteString(table.Paragraph(s.Sentence, width, 0, 8))
+		}
+		for _, p := range s.Before {
 			indent := len(p) - len(strings.TrimLeft(p, " "))
 			b.WriteString(table.Paragraph(strings.TrimSpace(p), width, indent, 8))
 		}
-		if len(s.rows) > 1 {
-			b.WriteString(strings.TrimRight(table.Table(width, s.columns, s.rows), "\n") + "\n")
+		if len(s.Rows) > 1 {
+			b.WriteString(strings.TrimRight(table.Table(width, s.Columns, s.Rows), "\n") + "\n")
 		}
-		for _, p := range s.after {
+		for _, p := range s.After {
 			b.WriteString(table.Paragraph(p, width, 0, 4))
 		}
 	}
@@ -54,39 +62,41 @@ func (r *Result) Write(w io.Writer, width int) error {
 	return err
 }
 
-func (r *Result) sections() []section {
-	all := []section{r.scope()}
+// Sections returns the comparison as sections. If complete is false, long lists
+// are cut.
+func (r *Result) Sections(complete bool) []Section {
+	all := []Section{r.scope()}
 	if len(r.Differences) > 0 {
-		all = append(all, r.settings())
+		all = append(all, r.settings(complete))
 	}
 	all = append(all, r.table())
-	if s := r.attempts(); len(s.rows) > 1 {
+	if s := r.attempts(); len(s.Rows) > 1 {
 		all = append(all, s)
 	}
 	for _, p := range r.Pairs {
 		all = append(all, r.pair(p))
 		if len(p.Queue) > 0 {
-			all = append(all, p.queue())
+			all = append(all, p.queue(complete))
 		}
 		if len(p.Repositories) > 0 {
 			all = append(all, p.repositories())
 		}
 	}
 	if len(r.Runs) > 2 {
-		all = append(all, section{before: []string{"not separated from the highest rate: " + strings.Join(r.Leaders, ", ")}})
+		all = append(all, Section{Before: []string{"not separated from the highest rate: " + strings.Join(r.Leaders, ", ")}})
 	}
 	if r.Gate != nil {
-		all = append(all, section{before: []string{r.Gate.text(r.Pairs)}})
+		all = append(all, Section{Before: []string{r.Gate.text(r.Pairs)}})
 	}
 	return all
 }
 
 // scope returns the warnings and says what is compared.
-func (r *Result) scope() section {
-	s := section{}
+func (r *Result) scope() Section {
+	s := Section{}
 	for _, p := range r.Pairs {
 		if p.Warning != "" {
-			s.before = append(s.before, p.Candidate+": "+p.Warning)
+			s.Before = append(s.Before, p.Candidate+": "+p.Warning)
 		}
 	}
 	for _, p := range r.Pairs {
@@ -94,9 +104,43 @@ func (r *Result) scope() section {
 		for _, reason := range unpairedReasons(p.Unpaired) {
 			line += "; " + reason
 		}
-		s.before = append(s.before, line)
+		s.Before = append(s.Before, line)
+	}
+	if r.hasLongNames() {
+		labels := r.labels()
+		for i, run := range r.Runs {
+			s.Before = append(s.Before, "  "+labels[i]+"  "+run.Name)
+		}
 	}
 	return s
+}
+
+// maxLabel is the length of the longest name that fits in the head of a column.
+const maxLabel = 20
+
+func (r *Result) hasLongNames() bool {
+	return slices.ContainsFunc(r.Runs, func(s Summary) bool { return len(s.Name) > maxLabel })
+}
+
+// labels returns the names of the runs in tables: letters if a name is long.
+func (r *Result) labels() []string {
+	labels := make([]string, len(r.Runs))
+	for i, run := range r.Runs {
+		labels[i] = run.Name
+		if r.hasLongNames() {
+			labels[i] = Letter(i)
+		}
+	}
+	return labels
+}
+
+// Letter returns a short label of the i-th run: A to Z, then A1, B1 and so on.
+func Letter(i int) string {
+	letter := string(rune('A' + i%26))
+	if i >= 26 {
+		letter += fmt.Sprint(i / 26)
+	}
+	return letter
 }
 
 // unpairedReasons returns a text for each reason, with the instances to which
@@ -115,54 +159,53 @@ func unpairedReasons(all []Unpaired) []string {
 	return lines
 }
 
-func (r *Result) settings() section {
-	s := section{title: "What differs", columns: "i" + strings.Repeat("s", len(r.Runs))}
+func (r *Result) settings(complete bool) Section {
+	s := Section{Title: "What differs", Columns: "i" + strings.Repeat("s", len(r.Runs))}
 	head := []string{"setting"}
-	for _, run := range r.Runs {
-		head = append(head, run.Name)
-	}
-	s.rows = append(s.rows, head)
+	head = append(head, r.labels()...)
+	s.Rows = append(s.Rows, head)
 	for i, d := range r.Differences {
-		if i == maxSettings {
-			s.after = append(s.after, fmt.Sprintf("and %s; --json lists all", text.Count(len(r.Differences)-i, "more setting")))
+		if i == maxSettings && !complete {
+			s.After = append(s.After, fmt.Sprintf("and %s; --json lists all", text.Count(len(r.Differences)-i, "more setting")))
 			break
 		}
 		row := []string{d.Name}
 		for _, v := range d.Values {
-			row = append(row, text.ClipRunes(text.OneLine(v), maxValue))
+			row = append(row, cmp.Or(text.ClipRunes(text.OneLine(v), maxValue), "-"))
 		}
-		s.rows = append(s.rows, row)
+		s.Rows = append(s.Rows, row)
 	}
 	return s
 }
 
-func (r *Result) table() section {
-	s := section{title: "Runs", columns: "irrrrrrl"}
-	s.rows = append(s.rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
+func (r *Result) table() Section {
+	s := Section{Title: "Runs", Columns: "irrrrrrl"}
+	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
 	unknown := false
-	for _, run := range r.Runs {
+	labels := r.labels()
+	for i, run := range r.Runs {
 		interval := "none"
 		if i := run.Rate.Interval; i != nil {
 			interval = fmt.Sprintf("%.1f to %.1f", 100*i.Low, 100*i.High)
 		}
-		s.rows = append(s.rows, []string{
-			run.Name, fmt.Sprint(run.Rate.Instances), rateText(run.Rate), interval, fmt.Sprint(run.MissingAttempts),
+		s.Rows = append(s.Rows, []string{
+			labels[i], fmt.Sprint(run.Rate.Instances), rateText(run.Rate), interval, fmt.Sprint(run.MissingAttempts),
 			dollars(run.Cost.PerInstance, run.Cost.Known), perResolved(run.Cost), frontierText(run),
 		})
 		unknown = unknown || !run.Cost.Known
 		if run.DominatedBy != "" {
-			s.after = append(s.after, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
+			s.After = append(s.After, fmt.Sprintf("%s: %s resolves at least as much for at most the same cost", run.Name, run.DominatedBy))
 		}
 		if run.Bounds.High-run.Bounds.Low > 1e-9 && run.Rate.Instances > 0 {
-			s.after = append(s.after, fmt.Sprintf("%s: %.1f%% of all %s if what is missing were unresolved, %.1f%% if it were resolved",
+			s.After = append(s.After, fmt.Sprintf("%s: %.1f%% of all %s if what is missing were unresolved, %.1f%% if it were resolved",
 				run.Name, 100*run.Bounds.Low, text.Count(run.Selected, "selected instance"), 100*run.Bounds.High))
 		}
 		if len(r.Runs) > 2 && run.RankInterval != nil && run.RankInterval[0] != run.RankInterval[1] {
-			s.after = append(s.after, fmt.Sprintf("%s: rank %d to %d in 95%% of resampled datasets", run.Name, run.RankInterval[0], run.RankInterval[1]))
+			s.After = append(s.After, fmt.Sprintf("%s: rank %d to %d in 95%% of resampled datasets", run.Name, run.RankInterval[0], run.RankInterval[1]))
 		}
 	}
 	if unknown {
-		s.after = append(s.after, "≥: some calls have no price, so the cost is a minimum")
+		s.After = append(s.After, "≥: some calls have no price, so the cost is a minimum")
 	}
 	return s
 }
@@ -205,25 +248,33 @@ func frontierText(s Summary) string {
 }
 
 // attempts returns the section about repeated attempts.
-func (r *Result) attempts() section {
-	s := section{title: "Several attempts", columns: "irrrrr"}
-	s.rows = append(s.rows, []string{"run", "k", "pass@k", "pass^k", "rerun noise", "attempts that disagree"})
-	for _, run := range r.Runs {
+func (r *Result) attempts() Section {
+	s := Section{Title: "Several attempts", Columns: "irrrrr"}
+	s.Rows = append(s.Rows, []string{"run", "k", "pass@k", "pass^k", "rerun noise", "attempts that disagree"})
+	labels := r.labels()
+	for n, run := range r.Runs {
 		for i, p := range run.Pass {
-			row := []string{run.Name, fmt.Sprint(p.K), fmt.Sprintf("%.1f%%", 100*p.Any), fmt.Sprintf("%.1f%%", 100*p.All), "", ""}
+			row := []string{labels[n], fmt.Sprint(p.K), fmt.Sprintf("%.1f%%", 100*p.Any), fmt.Sprintf("%.1f%%", 100*p.All), "", ""}
 			if i == 0 && run.RerunNoise != nil && run.Variance != nil {
-				row[4] = fmt.Sprintf("±%.1f points", 100**run.RerunNoise)
+				row[4] = noiseText(*run.RerunNoise)
 				row[5] = fmt.Sprintf("%.1f%%", 200*run.Variance.Within)
 			}
-			s.rows = append(s.rows, row)
+			s.Rows = append(s.Rows, row)
 		}
 	}
 	return s
 }
 
-func (r *Result) pair(p Pair) section {
-	s := section{before: []string{p.Sentence}}
-	add := func(format string, args ...any) { s.before = append(s.before, "  "+fmt.Sprintf(format, args...)) }
+func noiseText(noise float64) string {
+	if noise == 0 {
+		return "none seen"
+	}
+	return fmt.Sprintf("±%.1f points", 100*noise)
+}
+
+func (r *Result) pair(p Pair) Section {
+	s := Section{Title: p.Candidate + " against " + p.Base, Sentence: p.Sentence}
+	add := func(format string, args ...any) { s.Before = append(s.Before, "  "+fmt.Sprintf(format, args...)) }
 	d := p.Difference
 	if t := d.Table; t != nil {
 		add("resolved by both %d, only by %s %d, only by %s %d, by neither %d",
@@ -278,16 +329,16 @@ func (w *Power) text() string {
 	return t
 }
 
-func (p *Pair) queue() section {
-	s := section{title: "Instances that differ", columns: "irrs"}
-	s.rows = append(s.rows, []string{"instance", p.Candidate, p.Base, ""})
+func (p *Pair) queue(complete bool) Section {
+	s := Section{Title: "Instances that differ", Columns: "irrs", HasInstances: true}
+	s.Rows = append(s.Rows, []string{"instance", "candidate", "base", ""})
 	for i, f := range p.Queue {
-		if i == maxFlips {
-			s.after = append(s.after, fmt.Sprintf("and %s; --json lists all", text.Count(len(p.Queue)-i, "more instance")))
+		if i == maxFlips && !complete {
+			s.After = append(s.After, fmt.Sprintf("and %s; --json lists all", text.Count(len(p.Queue)-i, "more instance")))
 			break
 		}
-		notes := append(f.Candidate.notes(p.Candidate), f.Base.notes(p.Base)...)
-		s.rows = append(s.rows, []string{f.ID, f.Candidate.text(), f.Base.text(), strings.Join(notes, ", ")})
+		notes := append(f.Candidate.notes("candidate"), f.Base.notes("base")...)
+		s.Rows = append(s.Rows, []string{f.ID, f.Candidate.text(), f.Base.text(), strings.Join(notes, ", ")})
 	}
 	return s
 }
@@ -309,16 +360,16 @@ func (f FlipSide) notes(run string) []string {
 	return notes
 }
 
-func (p *Pair) repositories() section {
-	s := section{title: "By repository", columns: "irrrr"}
-	s.rows = append(s.rows, []string{"repository", "instances", "difference", "95% interval", "p (adjusted)"})
+func (p *Pair) repositories() Section {
+	s := Section{Title: "By repository", Columns: "irrrr"}
+	s.Rows = append(s.Rows, []string{"repository", "instances", "difference", "95% interval", "p (adjusted)"})
 	for _, r := range p.Repositories {
 		pText := "none"
 		if r.AdjustedP != nil {
 			pText = strings.TrimPrefix(pValueText(*r.AdjustedP), "= ")
 		}
 		i := r.Difference.Interval
-		s.rows = append(s.rows, []string{
+		s.Rows = append(s.Rows, []string{
 			r.Name, fmt.Sprint(r.Difference.Instances), points(r.Difference.Mean),
 			fmt.Sprintf("%.1f to %.1f", 100*i.Low, 100*i.High), pText,
 		})

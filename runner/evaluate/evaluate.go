@@ -72,6 +72,9 @@ type Config struct {
 	// number of processors, at least one; with more workers, tests compete for
 	// processors and may exceed timeouts.
 	Workers int
+	// Slots limits the patches that several evaluators together evaluate in
+	// parallel; nil means that there is only this evaluator.
+	Slots *semaphore.Weighted
 	// Timeout limits the whole evaluation script; zero means DefaultTimeout.
 	Timeout time.Duration
 	// MaxRuns limits the number of runs of a patch; zero means DefaultMaxRuns.
@@ -109,6 +112,9 @@ type Config struct {
 // withDefaults returns the configuration with defaults for unset fields.
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, max(1, runtime.NumCPU()/2))
+	if c.Slots == nil {
+		c.Slots = semaphore.NewWeighted(int64(c.Workers))
+	}
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.MaxRuns = cmp.Or(c.MaxRuns, DefaultMaxRuns)
 	return c
@@ -335,7 +341,12 @@ func (e *Evaluator) isSuperseded(j *job) bool {
 // A failed write stops all workers, because further results would be lost.
 func (e *Evaluator) runWorker(ctx context.Context) error {
 	for j := e.nextJob(ctx); j != nil; j = e.nextJob(ctx) {
-		if err := e.evaluateJob(ctx, j); err != nil && ctx.Err() == nil {
+		if e.config.Slots.Acquire(ctx, 1) != nil {
+			return nil //nolint:nilerr // ctx is done
+		}
+		err := e.evaluateJob(ctx, j)
+		e.config.Slots.Release(1)
+		if err != nil && ctx.Err() == nil {
 			e.cancel(err)
 			return fmt.Errorf("evaluate %s: %w", j.Instance.ID, err)
 		}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Model names of the baseline tasks.
 const (
-	GoldModel = "gold" // as in the official harness
-	NoopModel = "noop"
+	GoldModel = verdicts.GoldModel
+	NoopModel = verdicts.NoopModel
 )
 
 // Task is a patch to be evaluated.

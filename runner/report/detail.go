@@ -20,6 +20,7 @@ type Detail struct {
 	Format string `json:"format"` // SummaryFormat
 	Run    string `json:"run"`
 	Row
+	Labels      []string  `json:"labels,omitempty"` // set by the caller; see package labels
 	Warnings    []string  `json:"warnings,omitempty"`
 	AttemptList []Attempt `json:"attempt_list"`
 	// ShownAttempt is the number of the attempt that LastSteps describes: the attempt
@@ -30,6 +31,8 @@ type Detail struct {
 	// Verdicts is filled by AddVerdicts.
 	Verdicts   []VerdictDetail `json:"verdicts,omitempty"`
 	Unreadable []string        `json:"unread,omitempty"`
+
+	patchBytes map[int]int // size of the patch of each repetition that has ended
 }
 
 // Attempt is one attempt at an instance. Class is empty if the attempt has not
@@ -101,20 +104,31 @@ func (e *UnknownInstanceError) Error() string {
 	return fmt.Sprintf("%s among its %d", text, e.Known)
 }
 
-// NewDetail describes one instance of a run. The error is an
-// *UnknownInstanceError if the run has no attempt at the instance.
-func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
+// FindInstance returns the instance of a run with an id. The error is an
+// *UnknownInstanceError if the run has no attempt at it.
+func FindInstance(run *runner.Run, id string) (runner.Instance, error) {
 	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
 	if i < 0 {
-		return Detail{}, &UnknownInstanceError{
+		return runner.Instance{}, &UnknownInstanceError{
 			ID: id, Run: run.Dir, Known: len(run.Instances), NotStarted: notStarted(run), Similar: similarIDs(run, id),
 		}
 	}
-	in := run.Instances[i]
+	return run.Instances[i], nil
+}
+
+// NewDetail describes one instance of a run. The error is that of FindInstance.
+func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
+	in, err := FindInstance(run, id)
+	if err != nil {
+		return Detail{}, err
+	}
 	summary := NewSummary(run, []string{id}, now)
 	d := Detail{
 		Format: SummaryFormat, Run: run.Dir, Row: summary.Rows[0], Files: run.Files(in), Unreadable: run.ReadErrors,
-		LastSteps: []LastStep{},
+		LastSteps: []LastStep{}, patchBytes: map[int]int{},
+	}
+	for _, r := range in.Repetitions {
+		d.patchBytes[r.Repetition] = r.PatchBytes
 	}
 	attempts := in.Attempts
 	if n := len(attempts); n > 0 {

@@ -217,6 +217,40 @@ func TestDetailFailedTests(t *testing.T) {
 	shown(t, func(b *bytes.Buffer) error { return several.Write(b, 40) }, 40)
 }
 
+// Each repetition has its own verdict, and the predictions are those of the first.
+func TestDetailRepetitions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	for n, patch := range []string{"diff", "other diff", "third"} {
+		h := record{trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: "a", Attempt: n + 1, Repetition: n + 1}}
+		o := outcome(trajectories.Submitted, "Submitted", 3, func(o *trajectories.Outcome) { o.Submission = []byte(patch) })
+		writeJournalWith(t, dir, "a", n+1, began, h, o)
+	}
+	of := func(repetition, size int) func(*verdicts.Record) {
+		return func(r *verdicts.Record) { r.Repetition, r.Basis.PatchBytes = repetition, size }
+	}
+	set := verdicts.Set{Dir: dir, Verdicts: []verdicts.Verdict{
+		{Record: verdict("a", verdicts.TimedOut, of(3, 99))}, // on a patch of an earlier try
+		{Record: verdict("a", verdicts.Unresolved, of(2, len("other diff")))},
+		{Record: verdict("a", verdicts.Resolved)},
+	}}
+	d, err := report.NewDetail(read(t, dir), "a", began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.AddVerdicts(set, report.Predictions{"a": {InstanceID: "a", Model: "gpt-5-mini", Patch: "diff"}})
+	text := shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 200)
+	var heads []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "verdict") {
+			heads = append(heads, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"verdict (#1): resolved", "verdict (#2): unresolved", "verdict (#3) on an earlier submission: timed out"}
+	if !slices.Equal(heads, want) {
+		t.Errorf("%q\n%s", heads, text)
+	}
+}
+
 func TestUnknownInstance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	for _, id := range []string{"django__django-11099", "django__django-11100", "sympy__sympy-5", "evil\x1b[31m"} {

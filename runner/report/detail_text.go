@@ -23,7 +23,7 @@ const (
 func (d Detail) Write(w io.Writer, width int) error {
 	var s strings.Builder
 	if d.hasVerdictsOnly() {
-		s.WriteString(table.Paragraph(d.ID, width, 0, 2))
+		s.WriteString(table.Paragraph(d.ID, width, 0, 2) + d.labelsText(width))
 		for _, v := range d.Verdicts {
 			s.WriteString(v.text(d.Run, width))
 		}
@@ -36,6 +36,7 @@ func (d Detail) Write(w io.Writer, width int) error {
 			s.WriteString(table.Paragraph(text, width, 2, 6))
 		}
 	}
+	s.WriteString(d.labelsText(width))
 	for _, text := range d.Warnings {
 		s.WriteString(table.Paragraph("warning: "+text, width, 2, 3))
 	}
@@ -64,6 +65,13 @@ func (d Detail) Write(w io.Writer, width int) error {
 	s.WriteString(unreadableText(d.Unreadable, width))
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+func (d Detail) labelsText(width int) string {
+	if len(d.Labels) == 0 {
+		return ""
+	}
+	return table.Paragraph("labels: "+strings.Join(d.Labels, ", "), width, 2, 4)
 }
 
 // phaseTimes returns the time that the shown attempt spent in each phase, and the

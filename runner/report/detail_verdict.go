@@ -17,11 +17,13 @@ import (
 
 // VerdictDetail is one verdict on an instance.
 type VerdictDetail struct {
-	RunID  string         `json:"run_id"`
-	Model  string         `json:"model_name_or_path"`
-	Class  verdicts.Class `json:"class"`
-	Reason string         `json:"reason,omitempty"`
-	Hint   string         `json:"hint,omitempty"`
+	RunID string `json:"run_id"`
+	Model string `json:"model_name_or_path"`
+	// Repetition is the repetition that made the patch; 0 if there is only one.
+	Repetition int            `json:"sample,omitempty"`
+	Class      verdicts.Class `json:"class"`
+	Reason     string         `json:"reason,omitempty"`
+	Hint       string         `json:"hint,omitempty"`
 	// Stale reports whether the verdict is on an earlier submission.
 	Stale   bool    `json:"stale,omitempty"`
 	Seconds float64 `json:"duration_seconds"`
@@ -58,14 +60,15 @@ func NewVerdictsDetail(set verdicts.Set, id string) (Detail, bool) {
 	return d, len(d.Verdicts) > 0
 }
 
-// AddVerdicts adds the verdicts on the instance, newest last. It adds verdicts on
-// the baseline patches only if there are no others.
+// AddVerdicts adds the verdicts on the instance, ordered by repetition, newest last.
+// It adds verdicts on the baseline patches only if there are no others.
 func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 	baselines := baselineOf(set)
 	matching := slices.DeleteFunc(slices.Clone(set.Verdicts), func(v verdicts.Verdict) bool {
 		return v.Instance != d.ID
 	})
 	hasOthers := slices.ContainsFunc(matching, func(v verdicts.Verdict) bool { return !isBaseline(v.Model) })
+	several := len(d.patchBytes) > 1 || slices.ContainsFunc(matching, func(v verdicts.Verdict) bool { return v.Repetition > 1 })
 	for _, v := range matching {
 		if hasOthers && isBaseline(v.Model) {
 			continue
@@ -76,6 +79,13 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 			Stale: submissions.isStale(record), Seconds: record.Seconds, Runs: len(record.Runs), Flags: record.Flags,
 			ResolvedWithoutSuspect: record.ResolvedWithoutSuspect, ForeignLog: record.ForeignLog, Gold: record.Gold, Noop: record.Noop,
 			countsTime: submissions.matches(record) && record.Repetition <= 1 && record.ReusedFrom == "",
+		}
+		if several && !isBaseline(record.Model) {
+			detail.Repetition = max(1, record.Repetition)
+		}
+		if record.Repetition > 1 { // predictions are of the first repetition
+			size, ok := d.patchBytes[record.Repetition]
+			detail.Stale = ok && size != record.Basis.PatchBytes
 		}
 		var unreadable []string
 		detail.TestRuns, unreadable = testRunDetails(set.Dir, record)
@@ -91,15 +101,21 @@ func (d *Detail) AddVerdicts(set verdicts.Set, submissions Predictions) {
 		}
 		d.Verdicts = append(d.Verdicts, detail)
 	}
-	slices.SortStableFunc(d.Verdicts, func(a, b VerdictDetail) int { return a.newest.Compare(b.newest) })
+	slices.SortStableFunc(d.Verdicts, func(a, b VerdictDetail) int {
+		return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), a.newest.Compare(b.newest))
+	})
 }
 
 // text formats a verdict. dir is the run folder.
 func (v VerdictDetail) text(dir string, width int) string {
-	head := "verdict: " + withSpaces(string(v.Class))
-	if v.Stale {
-		head = "verdict on an earlier submission: " + withSpaces(string(v.Class))
+	head := "verdict"
+	if v.Repetition > 0 {
+		head += fmt.Sprintf(" (#%d)", v.Repetition)
 	}
+	if v.Stale {
+		head += " on an earlier submission"
+	}
+	head += ": " + withSpaces(string(v.Class))
 	switch {
 	case v.Reason != "":
 		head += ", " + v.Reason

@@ -23,6 +23,9 @@ type RepetitionSummary struct {
 	Graded      int `json:"judged"` // results with a verdict
 	// Pass is empty if there is no verdict.
 	Pass []PassAt `json:"pass_at,omitempty"`
+	// Rate is pass@1 with its interval, as mini compare --missing fail computes it;
+	// nil if there is no verdict.
+	Rate *stats.Rate `json:"rate,omitempty"`
 	// ResolvedByRepetition counts the resolved instances of each repetition.
 	// Mean and Deviation are the mean and the standard deviation of their
 	// rates.
@@ -113,16 +116,22 @@ func (s *RepetitionSummary) add(r runner.Result) int {
 	return 1
 }
 
-// computeRates computes Pass, Mean and Deviation.
+// computeRates computes Pass, Rate, Mean and Deviation.
 func (s *RepetitionSummary) computeRates(all []resultCount) {
+	var counts []stats.Count
+	for _, c := range all {
+		counts = append(counts, stats.Count{Attempts: c.requested, Resolved: c.resolved})
+	}
+	rate := stats.EstimateRate(counts)
+	s.Rate = &rate
 	for k := 1; k <= s.PerInstance; k++ {
 		if k > 5 && k < s.PerInstance && k&(k-1) != 0 {
 			continue // above 5, show only powers of two and the largest k
 		}
 		sum, n := 0.0, 0
-		for _, counts := range all {
-			if counts.requested >= k {
-				sum, n = sum+stats.PassAt(stats.Count{Attempts: counts.requested, Resolved: counts.resolved}, k), n+1
+		for _, c := range counts {
+			if c.Attempts >= k {
+				sum, n = sum+stats.PassAt(c, k), n+1
 			}
 		}
 		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(n), Of: n})
@@ -165,6 +174,9 @@ func (s *RepetitionSummary) text(width int) string {
 	if same {
 		pass[len(pass)-1] += " over " + text.Count(s.Pass[0].Of, "instance")
 	}
+	if s.Graded < s.Requested {
+		pass[len(pass)-1] += "; attempts without a verdict count as not resolved"
+	}
 	for _, n := range s.ResolvedByRepetition {
 		resolved = append(resolved, fmt.Sprint(n))
 	}
@@ -172,7 +184,11 @@ func (s *RepetitionSummary) text(width int) string {
 	if s.uneven {
 		return b.String()
 	}
-	b.WriteString(table.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %.1f%%, standard deviation %.1f points",
-		strings.Join(resolved, ", "), 100*s.Mean, 100*s.Deviation), width, 2, 4))
+	mean := fmt.Sprintf("%.1f%%", 100*s.Mean)
+	if i := s.Rate.Interval; i != nil {
+		mean += fmt.Sprintf(", 95%% interval %s to %s", percent(i.Low), percent(i.High))
+	}
+	b.WriteString(table.Paragraph(fmt.Sprintf("resolved by attempt: %s; mean %s; standard deviation %.1f points",
+		strings.Join(resolved, ", "), mean, 100*s.Deviation), width, 2, 4))
 	return b.String()
 }

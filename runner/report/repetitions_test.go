@@ -46,11 +46,11 @@ func TestRepetitionSummary(t *testing.T) {
 		// pass@1: (2/2 + 1/2 + 0) / 3; pass@2: (1 + 1 + 0) / 3
 		{"all judged", []string{"RR", "uR", "uu"}, 3, []string{
 			"6 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%",
-			"resolved by attempt: 1, 2; mean 50.0%, standard deviation 23.6 points",
+			"resolved by attempt: 1, 2; mean 50.0%, 95% interval 0.0% to 100.0%; standard deviation 23.6 points",
 		}, false},
 		// An instance that was not started has no resolved result.
 		{"one not started", []string{"RR", "uR"}, 3, []string{"4 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%"}, false},
-		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 have a verdict", "pass@1 25.0%, pass@2 50.0%"}, false},
+		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 have a verdict", "pass@1 25.0%, pass@2 50.0% over 2 instances; attempts without a verdict count as not resolved"}, false},
 		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}, false},
 		// pass@1: (1/2 + 1 + 0) / 3; pass@2 of the one that has two
 		{"as they came", []string{"uR", "R", "u"}, 3, []string{"up to 2 attempts per instance: 4 of 4 have a result", "pass@1 50.0% over 3 instances, pass@2 100.0% over 1 instance"}, true},

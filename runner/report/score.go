@@ -57,6 +57,10 @@ type Score struct {
 	// resolved.
 	Instances int         `json:"instances"`
 	Rate      ResolveRate `json:"rate"`
+	// PerInstance is the largest number of attempts that count at an instance, if
+	// there are several (-k). The score is that of the first ones; see
+	// RepetitionSummary. It is 0 if there is only one.
+	PerInstance int `json:"attempts_per_instance,omitempty"`
 	// WithoutQuarantined is the rate without quarantined instances. It is nil if
 	// no instances or all instances are quarantined, and for a baseline.
 	WithoutQuarantined *ResolveRate `json:"without_quarantined,omitempty"`
@@ -153,6 +157,9 @@ func NewScore(e Evaluation) Score {
 	if e.Run != nil {
 		summary := NewSummary(e.Run, e.IDs, e.Now)
 		s.Run, s.Instances = e.Run.Dir, summary.Instances
+		if r := summary.Repetitions; r != nil {
+			s.PerInstance = r.PerInstance
+		}
 		for _, r := range summary.Rows {
 			rows[r.ID] = r
 		}
@@ -398,7 +405,7 @@ func officialPath(dir string, s Score) string {
 	return ""
 }
 
-func isBaseline(name string) bool { return name == evaluate.GoldModel || name == evaluate.NoopModel }
+func isBaseline(name string) bool { return verdicts.Record{Model: name}.IsBaseline() }
 
 // byModel groups the verdicts by evaluation and model.
 func byModel(set verdicts.Set) [][]verdicts.Verdict {

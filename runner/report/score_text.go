@@ -45,7 +45,11 @@ func (s Score) headline() string {
 	if s.Baseline != "" {
 		return s.baselineText()
 	}
-	line := s.Rate.text(text.Plural(s.Rate.Of, "instance") + " resolved")
+	label := text.Plural(s.Rate.Of, "instance") + " resolved"
+	if s.PerInstance > 1 {
+		label += fmt.Sprintf(" by the first of %d attempts", s.PerInstance)
+	}
+	line := s.Rate.text(label)
 	if n := s.Instances - s.verdictCount(); n > 0 {
 		line += fmt.Sprintf("; %d without a verdict count as not resolved", n)
 	}
@@ -113,8 +117,8 @@ func (s Score) detailsText() string {
 }
 
 // classTable returns the table of classes. If the run is known, the table has the
-// total cost of the agent and its mean steps and time per instance. classTable drops
-// the rightmost columns, except the first two, until the table fits into width.
+// total cost of the agent and its mean steps and time per instance or, if an
+// instance has several attempts, per attempt. classTable drops the rightmost columns, except the first two, until the table fits into width.
 func (s Score) classTable(width int) string {
 	rows := [][]string{s.classTableHead()}
 	for _, c := range s.Classes {
@@ -126,9 +130,13 @@ func (s Score) classTable(width int) string {
 			row = append(row, orDash(fmt.Sprint(c.Attempts), c.Attempts > 0))
 		}
 		if s.HasRun {
+			n := c.Count
+			if s.hasSeveralAttempts() {
+				n = c.Attempts
+			}
 			row = append(row, s.costCell(c),
-				orDash(fmt.Sprintf("%.0f", mean(float64(c.Steps), c.Count)), c.Steps > 0),
-				orDash(durationText(mean(c.Seconds, c.Count)), c.Seconds > 0))
+				orDash(fmt.Sprintf("%.0f", mean(float64(c.Steps), n)), c.Steps > 0),
+				orDash(durationText(mean(c.Seconds, n)), c.Seconds > 0))
 		}
 		rows = append(rows, append(row, orDash(durationText(mean(c.Evaluation, c.Count)), c.Evaluation > 0)))
 	}
@@ -160,7 +168,10 @@ func (s Score) classTableHead() []string {
 	if s.hasSeveralAttempts() {
 		head = append(head, "attempts")
 	}
-	if s.HasRun {
+	switch {
+	case s.HasRun && s.hasSeveralAttempts():
+		head = append(head, "cost", "steps per attempt", "time per attempt")
+	case s.HasRun:
 		head = append(head, "cost", "steps each", "time each")
 	}
 	return append(head, "tests each")
@@ -299,7 +310,7 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	type count struct{ resolved, of int }
 	counts := map[string]*count{}
 	add := func(id string, resolved bool) {
-		name := datasets.RepoOf(id)
+		name := cmp.Or(datasets.RepoOf(id), datasets.OtherRepos)
 		if counts[name] == nil {
 			counts[name] = &count{}
 		}

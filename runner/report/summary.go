@@ -9,6 +9,7 @@ import (
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -35,7 +36,7 @@ type Summary struct {
 	Patches     PatchCounts    `json:"patches"`
 	Totals      Totals         `json:"totals"`
 
-	Rows       []Row    `json:"-"` // all instances
+	Rows       []Row    `json:"rows"` // all instances
 	Expensive  []Row    `json:"most_expensive"`
 	Slowest    []Row    `json:"slowest"`
 	Failing    []Row    `json:"failing"`  // with ended attempts but no result
@@ -46,6 +47,14 @@ type Summary struct {
 	// Repetitions is set if the run has several repetitions of each instance. The
 	// other fields describe the first repetition.
 	Repetitions *RepetitionSummary `json:"samples,omitempty"`
+
+	// Unresolved groups the attempts that are not resolved, of all repetitions; nil
+	// if there is no verdict.
+	Unresolved *Unresolved `json:"unresolved,omitempty"`
+
+	// Statistics describes the run as a comparison of runs does: the rate with its
+	// interval, pass@k, and cost. It is nil if the caller has not set it.
+	Statistics *compare.Summary `json:"statistics,omitempty"`
 
 	// HideNextStep omits the hint on how to continue the run. Callers set it if
 	// they print their own hint.
@@ -95,7 +104,7 @@ type Totals struct {
 	NoModel     bool        `json:"no_model"`
 	Usage       model.Usage `json:"usage"`
 	Steps       int         `json:"steps"`
-	Median      int         `json:"median_steps"` // per instance, in the attempts that count
+	Median      int         `json:"median_steps"` // of the attempts that count, of all repetitions
 	P90         int         `json:"p90_steps"`
 	Max         int         `json:"max_steps"`
 	Wall        float64     `json:"wall_seconds"` // total duration of the sessions
@@ -105,8 +114,9 @@ type Totals struct {
 	Phases []Phase `json:"phases,omitempty"`
 }
 
-// Row is one instance. AllSteps, Cost and Seconds include all attempts; the
-// other fields describe the attempt that counts.
+// Row is one instance. AllSteps, Cost and Seconds are sums of all attempts,
+// including those of all repetitions; the other fields describe the attempt that
+// counts for the first repetition.
 type Row struct {
 	ID            string             `json:"instance_id"`
 	Class         trajectories.Class `json:"class,omitempty"`
@@ -114,6 +124,7 @@ type Row struct {
 	Attempts      int                `json:"attempts"`
 	Steps         int                `json:"steps"`
 	AllSteps      int                `json:"steps_of_attempts"`
+	Tokens        int64              `json:"tokens"` // prompt and completion tokens
 	Cost          model.Cost         `json:"-"`
 	KnownCost     *model.Cost        `json:"cost"` // Cost; null if no part of it is known
 	CostKnown     bool               `json:"cost_known"`
@@ -149,7 +160,11 @@ func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 	summary.Instances = len(instances) + summary.NotStarted
 	classes := classGroups{}
 	var times []phaseTime
+	var steps []int // of the attempts that count
 	for _, in := range instances {
+		for _, r := range in.Repetitions {
+			steps = append(steps, r.Steps)
+		}
 		row := summary.add(run, in, now, &times)
 		summary.Rows = append(summary.Rows, row)
 		switch {
@@ -176,7 +191,7 @@ func NewSummary(run *runner.Run, ids []string, now time.Time) Summary {
 	summary.Totals.Wall = run.WallTime(now).Seconds()
 	summary.Totals.Phases = sumPhases(times)
 	summary.Repetitions = newRepetitionSummary(run, instances, summary.Instances)
-	summary.rank()
+	summary.rank(steps)
 	return summary
 }
 
@@ -190,7 +205,9 @@ func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times 
 		row.PatchBytes, row.Autosubmitted, row.Error, row.Hint = r.PatchBytes, r.Autosubmitted, r.Error, r.Hint
 		if len(attempts) == 0 { // only results.json is available
 			row.Attempts = max(1, r.Attempts)
-			attempts = []runner.Attempt{{Result: r}}
+			for i := range in.Repetitions {
+				attempts = append(attempts, runner.Attempt{Result: &in.Repetitions[i]})
+			}
 		}
 	}
 	unpriced := int64(0)
@@ -204,6 +221,7 @@ func (s *Summary) add(run *runner.Run, in runner.Instance, now time.Time, times 
 		row.Seconds += max(0, secondsOf(run, a, now))
 		s.Totals.Usage = s.Totals.Usage.Add(t.Usage)
 		unpriced += t.Usage.Unpriced
+		row.Tokens += t.Usage.Prompt + t.Usage.Completion
 		if in.Result == nil {
 			row.Steps = t.Steps
 		}
@@ -264,16 +282,10 @@ func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
 	return max(0, end.Sub(start)).Seconds()
 }
 
-// rank computes the rankings and the step statistics.
-func (s *Summary) rank() {
+// rank computes the rankings, and the statistics of the steps of attempts.
+func (s *Summary) rank(steps []int) {
 	s.Expensive = ranked(s.Rows, func(r Row) float64 { return float64(r.Cost) })
 	s.Slowest = ranked(s.Rows, func(r Row) float64 { return r.Seconds })
-	var steps []int
-	for _, r := range s.Rows {
-		if r.Class != "" {
-			steps = append(steps, r.Steps)
-		}
-	}
 	slices.Sort(steps)
 	s.Totals.Median, s.Totals.P90, s.Totals.Max = quantile(steps, 50), quantile(steps, 90), quantile(steps, 100)
 }
@@ -404,8 +416,10 @@ const minIDLength = 4
 
 // MessagePattern returns the start of a message with placeholders for the instance
 // id, numbers, durations, paths and container ids. Similar messages have equal
-// patterns.
+// patterns. What precedes a slash in instance is not part of the id: events of a sweep
+// have the combination there.
 func MessagePattern(text, instance string) string {
+	instance = instance[strings.LastIndexByte(instance, '/')+1:]
 	text = strings.Join(strings.Fields(truncate(text, maxError)), " ")
 	if len(instance) >= minIDLength {
 		// Image names contain the id in lower case and with "__" replaced.

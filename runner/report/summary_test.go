@@ -32,7 +32,13 @@ type record struct {
 // writeJournal writes the journal of an attempt, with one second between records.
 func writeJournal(t *testing.T, dir, id string, attempt int, start time.Time, records ...record) string {
 	t.Helper()
-	records = append([]record{{trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: id, Attempt: attempt}}}, records...)
+	h := record{trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: id, Attempt: attempt}}
+	return writeJournalWith(t, dir, id, attempt, start, append([]record{h}, records...)...)
+}
+
+// writeJournalWith is writeJournal with the header among the records.
+func writeJournalWith(t *testing.T, dir, id string, attempt int, start time.Time, records ...record) string {
+	t.Helper()
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
 	for i, r := range records {

@@ -46,6 +46,9 @@ func (s Summary) Write(w io.Writer, width int) error {
 	if s.Repetitions != nil {
 		b.WriteString("\n" + s.Repetitions.text(width))
 	}
+	if u := s.Unresolved; u != nil && u.Attempts > u.Resolved {
+		b.WriteString("\n" + u.text(width))
+	}
 	if next := s.nextStep(); next != "" && !s.HideNextStep {
 		b.WriteString("\n" + table.Paragraph(next, width, 0, 3))
 	}
@@ -174,7 +177,7 @@ func (s Summary) writeShort(b *strings.Builder, width int) {
 		rows = append(rows, row)
 	}
 	b.WriteString(table.Table(width, columns, rows))
-	b.WriteString(attemptsLegend(s.Rows, width))
+	b.WriteString(s.attemptsLegend(s.Rows, width))
 	for _, r := range s.Failing {
 		if r.Class == trajectories.Interrupted { // interrupted by the user
 			continue
@@ -204,11 +207,15 @@ func attemptsNote(r Row) string {
 }
 
 // attemptsLegend explains rows with several attempts.
-func attemptsLegend(rows []Row, width int) string {
+func (s Summary) attemptsLegend(rows []Row, width int) string {
 	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Attempts > 1 }) {
 		return ""
 	}
-	return table.Paragraph("steps, cost and time: all attempts of an instance; outcome: the attempt that counts", width, 0, 3)
+	outcome := "the attempt that counts"
+	if s.Repetitions != nil {
+		outcome = "the first attempt that counts"
+	}
+	return table.Paragraph("steps, cost and time: sums of all attempts at an instance; outcome: "+outcome, width, 0, 3)
 }
 
 // verdictClasses returns the classes of the newest evaluation of the run's own
@@ -245,7 +252,7 @@ func (s Summary) writeLong(b *strings.Builder, width int) {
 		}
 		b.WriteString("\n" + table.Table(width, "irrrs", rows))
 	}
-	b.WriteString(attemptsLegend(slices.Concat(s.Expensive, s.Slowest), width))
+	b.WriteString(s.attemptsLegend(slices.Concat(s.Expensive, s.Slowest), width))
 	s.writeFailing(b, width)
 }
 

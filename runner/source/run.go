@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 
-	"github.com/minibench/mini/internal/lazyregexp"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -47,7 +46,7 @@ func (s *Source) addInstance(run *runner.Run, instance runner.Instance) int {
 	for _, i := range selected {
 		a := attempts[i]
 		s.attempts = append(s.attempts, attempt{export.AttemptSource{
-			InstanceID: instance.ID, Number: a.Number, MultipleAttempts: len(selected) > 1, Folder: filepath.Base(run.Dir),
+			InstanceID: instance.ID, Number: a.Number, MultipleAttempts: len(selected) > 1, Run: run.Dir, Requested: run.Manifest.Repetitions(),
 			Read: func() (*export.Item, error) { return s.readAttempt(run, instance, a, records) },
 		}, len(s.inputs) - 1})
 	}
@@ -64,8 +63,9 @@ func (s *Source) readAttempt(
 	}
 	item := &export.Item{
 		Transcript: transcript, Journal: a.Journal, SHA256: sum,
-		InstanceID: instance.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: repoOf(instance.ID),
-		Dataset: run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(transcript),
+		InstanceID: instance.ID, Attempt: a.Number, Repetition: a.Repetition, Repo: datasets.RepoOf(instance.ID),
+		Selected: slices.ContainsFunc(instance.Repetitions, func(r runner.Result) bool { return r.Attempt == a.Number }),
+		Dataset:  run.Manifest.Dataset.Name, Tokens: export.ProviderTokens(transcript),
 	}
 	if transcript.Outcome != nil {
 		r := verdictOf(transcript.Header, *transcript.Outcome, instance, a.Number, records)
@@ -114,24 +114,4 @@ func fileHash(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// sweBenchID matches an instance id of SWE-bench, alone or at the end of a
-// longer name. The owner group excludes "_", which GitHub does not allow in names
-// of owners.
-var sweBenchID = lazyregexp.New(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
-
-// repoOf returns the repository of an instance as "owner/name". It derives the
-// repository from the id, and returns "" if the id contains none.
-func repoOf(id string) string {
-	for {
-		m := sweBenchID.FindStringSubmatch(id)
-		if m == nil {
-			return ""
-		}
-		if !strings.Contains(m[2], "__") {
-			return m[1] + "/" + m[2]
-		}
-		_, id, _ = strings.Cut(id, "__") // the part before "__" is not an owner
-	}
 }

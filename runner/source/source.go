@@ -122,22 +122,26 @@ func (s *Source) Attempts() []export.AttemptSource {
 	names := s.folderNames()
 	var list []export.AttemptSource
 	for _, a := range s.attempts {
-		a.Folder = names[a.inputIndex]
+		if len(s.inputs) > 1 {
+			a.Folder = names[a.inputIndex]
+		}
+		if a.Run != "" {
+			a.Run = names[a.inputIndex]
+		}
 		list = append(list, a.AttemptSource)
 	}
 	return list
 }
 
-// folderNames returns a unique folder name for each input, or empty names if
-// there is only one input.
+// folderNames returns a unique folder name for each input.
 func (s *Source) folderNames() []string {
 	names := make([]string, len(s.inputs))
-	if len(s.inputs) < 2 {
-		return names
-	}
 	count := map[string]int{}
 	for i, in := range s.inputs {
-		name := filepath.Base(filepath.Clean(in.Path))
+		name := filepath.Base(in.Path)
+		if abs, err := filepath.Abs(in.Path); err == nil { // for a path like "."
+			name = filepath.Base(abs)
+		}
 		if count[name]++; count[name] > 1 || !filepath.IsLocal(name) {
 			name = fmt.Sprintf("%s-%d", strings.Trim(name, "./"), i+1)
 		}
@@ -199,6 +203,6 @@ func readFile(f *formats.File, path, id string) (*export.Item, error) {
 	}
 	return &export.Item{
 		Transcript: transcript, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(transcript.Header.Attempt, 1),
-		Repetition: max(transcript.Header.Repetition, 1), Repo: repoOf(id), Tokens: export.ProviderTokens(transcript),
+		Repetition: max(transcript.Header.Repetition, 1), Selected: true, Repo: datasets.RepoOf(id), Tokens: export.ProviderTokens(transcript),
 	}, nil
 }

@@ -22,6 +22,8 @@ type Item struct {
 	Attempt         int
 	// Repetition numbers the repetitions of the instance, from 1.
 	Repetition int
+	// Selected is set if the attempt counts for its repetition.
+	Selected bool
 	// Repo is "owner/name" from the dataset or the instance ID; empty if unknown.
 	Repo string
 	// Dataset is the dataset of the run, as named in the manifest of the run.
@@ -49,6 +51,10 @@ type AttemptSource struct {
 	// Folder is the name of the run if the export has several runs. Files of the
 	// attempt are then in a folder of this name.
 	Folder string
+	// Run is the name of the run, which is unique in the export; empty for a file.
+	// Requested is the number of repetitions that the run was to make; 0 if unknown.
+	Run       string
+	Requested int
 	// Read reads the attempt. Run calls it concurrently.
 	Read func() (*Item, error)
 }
@@ -137,6 +143,7 @@ type exporter struct {
 	out     *folder
 	shards  *shards                            // for formats with rows
 	preds   map[string]trajectories.Prediction // for preds.json, by instance ID
+	tables  *tables                            // for Table
 	pending []*Item                            // not yet written; several attempts only for DPO
 	report  Report
 }
@@ -150,7 +157,7 @@ func (e *exporter) run(ctx context.Context, attempts []AttemptSource) (err error
 	if len(e.shards.splits) == 0 {
 		e.shards.splits = []string{DefaultSplit}
 	}
-	if e.cfg.Parquet {
+	if e.cfg.Parquet && e.format.rows != nil {
 		tools, args, err := toolColumns(e.cfg.Tools, e.cfg.ToolArguments)
 		if err != nil {
 			return err
@@ -164,6 +171,12 @@ func (e *exporter) run(ctx context.Context, attempts []AttemptSource) (err error
 	defer e.out.cleanup()
 	defer e.shards.closeFiles()
 	e.shards.dir = e.out.tmp
+	if e.format.name == Table {
+		if e.tables, err = newTables(e.out.tmp, e.cfg.Parquet); err != nil {
+			return err
+		}
+		defer e.tables.close()
+	}
 	if err := e.stream(ctx, attempts); err != nil {
 		return err
 	}
@@ -178,6 +191,11 @@ func (e *exporter) finish() (err error) {
 		r.Files, err = e.shards.finish()
 	case e.format.name == Preds:
 		err = e.writePredictions()
+	case e.format.name == Table:
+		r.Files, err = e.tables.finish()
+		for _, f := range r.Files {
+			r.Rows += f.Rows
+		}
 	}
 	if err != nil {
 		return err
@@ -314,6 +332,8 @@ func (e *exporter) write(w *writer, items []*Item, split string) (rows int, err 
 	switch {
 	case e.format.name == Preds:
 		return 0, e.addPrediction(items[0])
+	case e.format.name == Table:
+		return 0, e.tables.add(items[0])
 	case e.format.rows == nil:
 		f, err := e.writeFile(items[0], w.losses)
 		if err == nil {

@@ -35,6 +35,7 @@ func formats() []format {
 		{name: ATIF, toolArguments: ArgumentsObject},
 		{name: Traj, toolArguments: ArgumentsObject},
 		{name: Preds, toolArguments: ArgumentsObject},
+		{name: Table, toolArguments: ArgumentsObject},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // object is a JSON object with ordered members, for example a row. The type of a value is
-// string, int64, bool, json.Number, json.RawMessage without newlines, object, or []any
+// string, int64, bool, time.Time, json.Number, json.RawMessage without newlines, object, or []any
 // of these; or the value is nil.
 type object []member
 

@@ -19,6 +19,7 @@ const (
 	ATIF             = "atif"              // one file per attempt
 	Traj             = "traj"              // one file per attempt, for tools of mini-swe-agent
 	Preds            = "preds"             // one preds.json for all attempts
+	Table            = "table"             // instances, attempts and steps as CSV or parquet files
 )
 
 // Formats returns the names of all formats. Formats for trainers come first.
@@ -115,7 +116,7 @@ func (o Options) Validate() (Options, error) {
 	case o.FormatErrors == FormatErrorsMask && !f.canMask:
 		return o, optionError("--format-errors mask: %s cannot exclude replies from training; use drop, or one of %s",
 			f.name, strings.Join(formatNames(func(f format) bool { return f.canMask }), ", "))
-	case o.Parquet && f.rows == nil:
+	case o.Parquet && f.rows == nil && f.name != Table:
 		return o, optionError("--parquet: not available for %s", f.name)
 	case o.ShardRows < 0 || o.ShardBytes < 0:
 		return o, optionError("--shard-rows and --shard-size must be at least 1")

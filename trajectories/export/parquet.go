@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -21,6 +22,7 @@ const (
 	intKind
 	floatKind
 	boolKind
+	timeKind
 	listKind
 	groupKind
 )
@@ -191,6 +193,8 @@ func parquetNode(c column) parquet.Node {
 		return parquet.Leaf(parquet.DoubleType)
 	case boolKind:
 		return parquet.Leaf(parquet.BooleanType)
+	case timeKind:
+		return parquet.Timestamp(parquet.Microsecond)
 	case listKind:
 		return parquet.List(parquetNode(c.fields[0]))
 	case groupKind:
@@ -267,6 +271,10 @@ func (c column) fit(v any) (any, error) {
 		_, ok = v.(bool)
 	case intKind:
 		_, ok = v.(int64)
+	case timeKind:
+		if t, ok := v.(time.Time); ok {
+			return t.UnixMicro(), nil
+		}
 	}
 	if !ok {
 		return nil, skipf("parquet: wrong type of value for %.40q", c.name)

@@ -13,8 +13,8 @@ func cost(c float64) *model.Cost { m := model.Cost(c); return &m }
 
 func TestMatches(t *testing.T) {
 	rows := []query.Row{
-		{ID: "django-2", Status: []string{"Submitted", "ended", "submitted"}, Verdict: "resolved", Cost: cost(0.5)},
-		{ID: "django-10", Status: []string{"LimitsExceeded", "ended", "limit"}, Verdict: "unresolved", Cost: cost(3)},
+		{ID: "django-2", Status: []string{"Submitted", "ended", "submitted"}, Verdict: "resolved", Labels: []string{"flaky", "flaky2"}, Cost: cost(0.5)},
+		{ID: "django-10", Status: []string{"LimitsExceeded", "ended", "limit"}, Verdict: "unresolved", Labels: []string{"flaky"}, Cost: cost(3)},
 		{ID: "sympy-1", Status: []string{"running"}, Cost: cost(0)},
 		{ID: "theirs", Status: []string{"AuthenticationError", "ended", "provider"}},
 	}
@@ -32,6 +32,9 @@ func TestMatches(t *testing.T) {
 		"DJANGO 10":                        "django-10",
 		"status:ended cost>0":              "django-2 django-10",
 		"status:limit verdict:unresolved ": "django-10",
+		"label:Flaky":                      "django-2 django-10",
+		"label:flaky label:flaky2":         "django-2",
+		"label:fla":                        "",
 		`text:"no such" status:limit`:      "django-10",
 	} {
 		f, err := query.Parse(line)

@@ -21,6 +21,7 @@ import (
 // Filter is a parsed query. The zero value matches everything.
 type Filter struct {
 	id, status, verdict []string
+	labels              []string
 	moreThan, lessThan  []float64
 	// Text is the text that a trajectory must contain, see MatchesText.
 	Text string
@@ -31,11 +32,12 @@ type Row struct {
 	ID      string
 	Status  []string // words about the outcome or the progress; one must contain the query's word
 	Verdict string
+	Labels  []string
 	Cost    *model.Cost // nil if unknown; an unknown cost meets no cost condition
 }
 
 // validConditions lists the conditions that Parse accepts, for error messages.
-const validConditions = "status:WORD, verdict:WORD, cost>N, cost<N, text:WORDS"
+const validConditions = "status:WORD, verdict:WORD, label:WORD, cost>N, cost<N, text:WORDS"
 
 // Parse parses a query. Its errors about an unknown field or a missing value list the valid
 // conditions.
@@ -60,6 +62,8 @@ func Parse(line string) (Filter, error) {
 			f.status = append(f.status, strings.ToLower(value))
 		case "verdict:":
 			f.verdict = append(f.verdict, strings.ToLower(value))
+		case "label:":
+			f.labels = append(f.labels, strings.ToLower(value))
 		case "text:":
 			if f.Text != "" {
 				return f, fmt.Errorf(`text: can be used only once; quote text with spaces:  text:"no such file"`)
@@ -119,6 +123,7 @@ func (f Filter) Matches(r Row) bool {
 		allMatch(f.status, func(w string) bool {
 			return slices.ContainsFunc(r.Status, func(s string) bool { return strings.Contains(strings.ToLower(s), w) })
 		}) &&
+		allMatch(f.labels, func(w string) bool { return slices.Contains(r.Labels, w) }) &&
 		allMatch(f.verdict, func(w string) bool { return strings.HasPrefix(verdict, w) }) && // a prefix, since "unresolved" contains "resolved"
 		(costMatches || len(f.moreThan)+len(f.lessThan) == 0)
 }

@@ -51,7 +51,7 @@ func describeEvent(r trajectories.Record) (kind Kind, description string) {
 			}
 		})
 	case trajectories.TypeSummary:
-		_ = decode(r, func(_ trajectories.Record, c call) {
+		_ = decode(r, func(_ trajectories.Record, c Call) {
 			if c.Error != "" {
 				problem("summary: the model call failed: " + c.Error)
 			}

@@ -65,7 +65,7 @@ func (t *Timeline) StepStats(s *Step) []string {
 	if s.Tokens > 0 {
 		stats = append(stats, FormatCount(s.Tokens)+" tokens so far")
 	}
-	if c := s.call; c != nil {
+	if c := s.Call; c != nil {
 		if c.Usage.Prompt+c.Usage.Completion > 0 {
 			stats = append(stats, fmt.Sprintf("%s in, %s out", FormatCount(c.Usage.Prompt), FormatCount(c.Usage.Completion)))
 		}

@@ -6,6 +6,7 @@
 package timeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -36,7 +37,7 @@ type Timeline struct {
 	Diff        *trajectories.Diff
 	Outcome     *trajectories.Outcome
 
-	call  *call   // call without a reply so far
+	call  *Call   // call without a reply so far
 	tools []*Item // tool requests without an execution so far
 }
 
@@ -55,8 +56,9 @@ type Step struct {
 	// mini reported a problem other than an empty patch.
 	Failed bool
 	Items  []*Item
+	// Call is the model call of the reply; nil if the journal has none.
+	Call *Call
 
-	call   *call
 	record int // record ID of the reply
 }
 
@@ -90,8 +92,8 @@ type Item struct {
 	reportedBy int // record ID of the message that reports the execution to the model, or 0
 }
 
-// call is the part of trajectories.Call that is shown.
-type call struct {
+// Call is the part of trajectories.Call that is shown.
+type Call struct {
 	Usage        model.Usage          `json:"usage"`
 	Cost         model.Cost           `json:"cost"`
 	Duration     trajectories.Seconds `json:"duration"`
@@ -179,7 +181,10 @@ func (t *Timeline) Add(r trajectories.Record) error {
 				o.Attempt, o.InstanceID, o.Run, o.Step))
 		}
 	case trajectories.TypeMessage:
-		err = decode(r, t.addMessage)
+		// An observation repeats the output of the command, so most need not be decoded.
+		if !bytes.HasSuffix(r.Data, observationEnd) || !t.markReported(r, trajectories.CauseObservation) {
+			err = decode(r, t.addMessage)
+		}
 	case trajectories.TypeCall:
 		err = decode(r, t.addCall)
 	case trajectories.TypeExecution:
@@ -201,6 +206,10 @@ func (t *Timeline) Add(r trajectories.Record) error {
 	}
 	return nil
 }
+
+// observationEnd is the end of the data of an observation without actions. No text ends so, because
+// its quotes are escaped.
+var observationEnd = []byte(`"cause":"observation"}`)
 
 // decode decodes the data of a record and calls f.
 func decode[T any](r trajectories.Record, f func(trajectories.Record, T)) error {
@@ -229,7 +238,7 @@ func (s *Step) add(record int, kind Kind, label, text string) {
 	s.Failed = s.Failed || kind == Problem
 }
 
-func (t *Timeline) addCall(r trajectories.Record, c call) {
+func (t *Timeline) addCall(r trajectories.Record, c Call) {
 	t.Usage, t.Cost = t.Usage.Add(c.Usage), t.Cost+c.Cost
 	t.call = &c
 	if c.Error != "" {
@@ -303,7 +312,7 @@ func describeMessage(m trajectories.Message) (kind Kind, label string, failed bo
 // addReply adds a step with the commands of a reply, which have no results yet.
 func (t *Timeline) addReply(r trajectories.Record, m trajectories.Message) {
 	s := &Step{
-		Number: len(t.Steps), Time: r.Time, call: t.call, record: r.ID,
+		Number: len(t.Steps), Time: r.Time, Call: t.call, record: r.ID,
 		Cost: t.Cost, Tokens: t.Usage.Prompt + t.Usage.Completion,
 	}
 	t.call = nil

@@ -139,3 +139,13 @@ func unquote(text string) (name, after string, ok bool) {
 	}
 	return "", text, false
 }
+
+// PatchFiles returns the names of the files that a patch changes, as paths in the
+// repository. Where a header is ambiguous, it returns all possible names.
+func PatchFiles(patch []byte) []string {
+	var files []string
+	for _, s := range sections(patch) {
+		files = append(files, s.names...)
+	}
+	return files
+}

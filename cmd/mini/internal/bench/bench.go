@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/dryrun"
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
@@ -37,6 +36,10 @@ type Options struct {
 	progress     string
 	JSON         bool
 	events       string
+	// vary are the values of --vary; combination is the combination that the job runs; nil
+	// without a sweep.
+	vary        []string
+	combination *combination
 	// emptyFolder lets attempts begin in an empty folder if the sandbox lacks the repository.
 	emptyFolder bool
 }
@@ -44,18 +47,25 @@ type Options struct {
 // New returns the command mini bench.
 func New(kill context.Context, s cmdutil.Streams) *cobra.Command {
 	o := &Options{}
+	o.RunsSweeps = true
 	cmd := &cobra.Command{
 		Use:   "bench --subset SET",
 		Short: "Run the agent on a benchmark dataset",
 		Long: `Runs the agent on the rows of a dataset, each in its own sandbox. With the -o of an
-earlier run it resumes that run.`,
+earlier run it resumes that run.
+
+With --vary, it runs a sweep: one run for each combination of the values, each in
+a folder below -o. The runs share the workers and the budget. The key vary in a
+file of -c does the same: a mapping from keys to lists of values.`,
 		Example: `  mini bench --subset demo
-  mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
+  mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first
+  mini bench --subset demo --vary agent.step_limit=2,50 -k 3 -o runs/exp`,
 		Aliases: []string{"swebench"},
 		Args:    cmdutil.FlagsOnly("subset", "--subset"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), kill, s, o) },
 	}
 	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.vary, "vary", nil, "run each of several values of a setting: `KEY=A,B`; repeatable, for all combinations")
 	return cmd
 }
 
@@ -97,18 +107,14 @@ func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
 }
 
 func run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
-	j, err := o.prepare(ctx, s)
+	jobs, err := o.prepareJobs(ctx, s)
 	if err != nil {
 		return usage.Wrap(err)
 	}
 	if o.dryRun {
-		p, err := newPlan(ctx, j)
-		if err == nil {
-			err = dryrun.Print(s, j.JSON, p, p.text(), p.Obstacle)
-		}
-		return usage.Wrap(err)
+		return usage.Wrap(printPlans(ctx, s, jobs))
 	}
-	return j.Run(ctx, kill, s)
+	return runJobs(ctx, kill, s, jobs)
 }
 
 // isDemo reports whether the demo is the only dataset.
@@ -132,9 +138,10 @@ func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
 	}
 }
 
-// prepare returns the job that the flags describe. It checks them without calling a model or
-// starting a sandbox. The only files that it writes are in the dataset cache.
-func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) {
+// prepare returns the job that the flags describe, and prints notes about it. It checks them
+// without calling a model or starting a sandbox. The only files that it writes are in the dataset
+// cache. The job shares the rows and the rate limits of first, unless that is nil.
+func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Writer, first *Job) (*Job, error) {
 	if len(o.Subsets) == 0 {
 		return nil, usage.Errorf("--subset is needed: demo, verified, lite ..., or a file of rows; see mini datasets list")
 	}
@@ -158,14 +165,16 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) 
 	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
 		return nil, err
 	}
-	settings.PrintCompatNotes(s.Err)
-	o.printScriptedNote(s.Err, cfg)
-	o.PrintLocalModel(s.Err)
+	settings.PrintCompatNotes(notes)
+	o.printScriptedNote(notes, cfg)
+	o.PrintLocalModel(notes)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return nil, err
 	}
-	input, err := o.LoadRows(ctx, s)
-	if err != nil {
+	var input Input
+	if first != nil {
+		input = first.Input
+	} else if input, err = o.LoadRows(ctx, s); err != nil {
 		return nil, err
 	}
 	agent, err := setup.NewAgent(cfg, input.Rows)
@@ -176,10 +185,14 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams) (*Job, error) 
 	if j.EarlierRun, err = ReadEarlierRun(j.Dir); err != nil {
 		return nil, err
 	}
-	j.printUngradable(s.Err)
-	j.Models, err = modelopen.New(cfg, o.isDemo(), input.Rows)
+	j.printUngradable(notes)
+	if first != nil && first.Models != nil {
+		j.Models, err = first.Models.Sibling(cfg, o.isDemo(), input.Rows)
+	} else {
+		j.Models, err = modelopen.New(cfg, o.isDemo(), input.Rows)
+	}
 	if err == nil {
-		err = settings.PrintCostNote(s.Err, cfg)
+		err = settings.PrintCostNote(notes, cfg)
 	}
 	if err == nil {
 		err = j.CheckFolder()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/minibench/mini/cmd/mini/internal/eval"
 	"github.com/minibench/mini/datasets"
 	envopen "github.com/minibench/mini/env/open"
@@ -41,7 +43,7 @@ func (j *Job) printUngradable(w io.Writer) {
 		return
 	}
 	if envopen.IsHostClass(j.Config.Environment.Class) {
-		printNoVerdicts(w, j.Config.Environment.Class, j.Dir)
+		printNoVerdicts(w, j.Config.Environment.Class, j.nameForNotes())
 		return
 	}
 	if _, why := j.ungradable(); why != "" {
@@ -76,14 +78,14 @@ type evaluation struct {
 // startEvaluation starts the evaluation of --eval. It returns nil without --eval, without a
 // container engine, or if no row can be graded.
 func (j *Job) startEvaluation(
-	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog,
+	ctx context.Context, w io.Writer, sandboxes *envopen.Sandboxes, folder *runner.Folder, log *runner.EventLog, slots *semaphore.Weighted,
 ) (*evaluation, error) {
 	if !j.Config.Run.Eval {
 		return nil, nil
 	}
 	if sandboxes.Engine == nil {
 		if !envopen.IsHostClass(j.Config.Environment.Class) { // otherwise printUngradable has printed it
-			printNoVerdicts(w, sandboxes.Class, j.Dir)
+			printNoVerdicts(w, sandboxes.Class, j.nameForNotes())
 		}
 		return nil, nil
 	}
@@ -98,7 +100,7 @@ func (j *Job) startEvaluation(
 	evalSandboxes.Warn(ctx, w)
 	ctx, ev.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
-	c.Folder, c.Log, c.Sandboxes = folder, log, evalSandboxes
+	c.Folder, c.Log, c.Sandboxes, c.Slots = folder, log, evalSandboxes, slots
 	if c.SigningKey, err = eval.EnsureKey(ctx); err != nil {
 		ev.stop()
 		return nil, usage.Wrap(err)

@@ -1,26 +1,15 @@
 package bench
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
-	"github.com/minibench/mini/cmd/mini/internal/eval"
-	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/system/doctor"
-	"github.com/minibench/mini/cmd/mini/internal/ui"
-	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
 	"github.com/minibench/mini/configs"
 	envopen "github.com/minibench/mini/env/open"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
-	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
@@ -49,91 +38,6 @@ type Job struct {
 	obstacle error
 	// evaluated is the result of --eval; nil before the end, or if nothing was evaluated.
 	evaluated *evaluate.Summary
-}
-
-// Run runs the batch and prints its result.
-func (j *Job) Run(ctx, kill context.Context, s cmdutil.Streams) error {
-	display := progress.New(j.Progress, s, progress.RunInfo{
-		Dataset: j.Input.Dataset.Name, Model: modelopen.Name(j.Config), Folder: j.Dir, IDs: instanceIDs(j.Input.Rows), HasVerdicts: j.Config.Run.Eval,
-	})
-	defer display.Close()
-	if j.Config.Run.Eval {
-		if err := eval.PrepareCache(j.Config.Eval.Cache); err != nil {
-			return err
-		}
-	}
-	if j.events == "-" {
-		return usage.Errorf("--events -: stdout has the results of a batch; name a file")
-	}
-	eventLog, err := cmdutil.OpenEventLog(j.events, s, envopen.Redact(j.Config))
-	if err != nil {
-		return err
-	}
-	defer eventLog.Close()
-	if j.tools, err = setup.NewTools(ctx, j.Config); err != nil {
-		return usage.Wrap(err)
-	}
-	defer j.tools.Close() //nolint:errcheck // connections end with the process
-	if j.capabilities, err = j.tools.Capabilities(); err != nil {
-		return usage.Wrap(err)
-	}
-	setup.WarnUnmentioned(s.Err, j.Agent, j.capabilities)
-	// Connect to the engine before creating the folder: if no engine responds, no
-	// empty run is left behind.
-	var log *runner.EventLog
-	sandboxes, err := envopen.New(ctx, kill, j.Config, j.isDemo(), j.canUseHost(), j.Dir, s.Err, progress.NewObserver(func(e runner.Event) { log.Emit(e) }))
-	if err != nil {
-		return err
-	}
-	sandboxes.ScrubOnce(j.Config)
-	if err := sandboxes.CheckBudget(ctx, j.remainingRows()); err != nil {
-		return errors.Join(usage.Wrap(err), sandboxes.Close())
-	}
-	folder, err := runner.Open(j.Dir)
-	if err != nil {
-		return errors.Join(usage.Wrap(err), sandboxes.Close())
-	}
-	defer folder.Close() //nolint:errcheck // the lock ends with the process
-	folder.SetVerdictFilter(eval.IsSignedByUser)
-	var ev *evaluation
-	ctl := &controller{folder: folder, models: j.Models, images: sandboxes.Images}
-	log = runner.NewLog(folder, func(e runner.Event) {
-		display.Event(e)
-		ev.countVerdict(e)
-		ctl.tracker.Update(e)
-	})
-	log.Redact = envopen.Redact(j.Config)
-	ctl.listen(log)
-	defer ctl.server.Close() //nolint:errcheck // does nothing after the Close below
-	display.Controller = ctl
-	j.Models.OnLimits(progress.ProviderEvents(log.Emit))
-	if ev, err = j.startEvaluation(ctx, s.Err, sandboxes, folder, log); err != nil {
-		return errors.Join(err, sandboxes.Close())
-	}
-	batch, err := j.newBatch(sandboxes, folder, log)
-	if err != nil {
-		return errors.Join(usage.Wrap(err), sandboxes.Close())
-	}
-	cmdutil.PrintWarnings(s.Err, j.tools.Warnings())
-	batch.Control = &ctl.control
-	if eventLog != nil {
-		batch.NewBus = eventLog.NewBus
-	}
-	if ev != nil {
-		batch.OnSubmission = ev.submit
-	}
-	var sum runner.Summary
-	if err = j.startSession(display.Writer(), batch, sandboxes.Class); err == nil {
-		sum, err = batch.Run(ctx, j.Input.Rows)
-	}
-	if ev != nil {
-		verdicts, failed := ev.wait(ctx, display.Writer(), err)
-		j.evaluated, err = &verdicts, errors.Join(err, failed, folder.UpdateVerdicts())
-	}
-	err = errors.Join(err, ctl.server.Close())
-	display.Close() // restore the screen before the summary
-	err = errors.Join(err, sandboxes.Close(), j.finish(ctx, s, sum, folder, sandboxes.Class, err))
-	return cmdutil.MarkDiskFull(err, sum.Instances > 0 && j.isComplete(sum))
 }
 
 // isComplete reports whether every instance has a result and, with --eval, whether every
@@ -235,143 +139,3 @@ func (j *Job) newBatch(sandboxes *envopen.Sandboxes, folder *runner.Folder, log 
 		Sync: c.Fsync, KeepSandbox: envopen.KeepRule(c.Keep),
 	}, nil
 }
-
-// startSession writes the manifest, prints a heading to w and warns if an earlier session in the
-// folder had other settings.
-func (j *Job) startSession(w io.Writer, b *runner.Batch, environmentClass string) error {
-	config, err := j.Config.YAML()
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	capabilities, err := j.tools.Manifest()
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	if c := j.Config.Agent.Compaction; capabilities == nil && c != "" && c != "off" {
-		capabilities = &runner.Capabilities{Compaction: c}
-	}
-	changed, err := b.Folder.StartSession(runner.Manifest{
-		Profile: j.Profile(), Capabilities: capabilities,
-		MiniVersion: version.Version,
-		Dataset:     j.Input.Dataset,
-		Model:       runner.ClassAndName{Class: j.Config.Model.Class, Name: modelopen.Name(j.Config)},
-		Environment: runner.ClassAndName{Class: environmentClass, Name: j.Config.Environment.Image},
-	}, config)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	if err := printStart(w, j.commandName(), j.Config, j.Input.Dataset.Name, len(j.Input.Rows), environmentClass, b.Folder.Dir()); err != nil {
-		return usage.Wrap(err)
-	}
-	if len(changed) > 0 {
-		b.Log.Emit(runner.Event{
-			Type: runner.Warning,
-			Text: "an earlier session in this folder had another " + strings.Join(changed, " and another ") + "; its results stay",
-		})
-	}
-	return nil
-}
-
-// commandName returns the name of the command that runs the job.
-func (j *Job) commandName() string {
-	if j.Branch != nil {
-		return "mini replay"
-	}
-	return "mini bench"
-}
-
-// printStart prints the heading of a run: what runs, and the folder of its files.
-func printStart(w io.Writer, command string, cfg *configs.Resolved, set string, n int, class, dir string) error {
-	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
-		command, text.Printable(set), text.Count(n, "instance"), text.Count(cfg.Run.Workers, "worker"), class, text.Printable(modelopen.Name(cfg)), text.Printable(dir))
-	if err == nil && cfg.Model.Class == "scripted" {
-		_, err = fmt.Fprintln(w, "the replies are scripted: no model is called")
-	}
-	return err
-}
-
-// finish ends the session and prints the result, if anything was run. It returns the error that the
-// command ends with, without runErr, the error of the run, which the caller adds.
-func (j *Job) finish(ctx context.Context, s cmdutil.Streams, sum runner.Summary, folder *runner.Folder, class string, runErr error) error {
-	if runErr != nil && sum.Instances == 0 {
-		return nil // nothing was run
-	}
-	err := folder.EndSession(sum)
-	if j.JSON {
-		res, scoreErr := j.jsonResult(sum, folder.Dir())
-		err = errors.Join(err, scoreErr, json.NewEncoder(s.Out).Encode(res))
-	} else {
-		err = errors.Join(err, ui.PrintSummary(s.Out, sum, folder.Dir(), instanceIDs(j.Input.Rows)), j.printPending(s.Out), printKept(s.Out, sum.KeptSandboxes, class, folder.Dir()))
-	}
-	switch {
-	case err != nil || runErr != nil:
-		return err
-	case j.isComplete(sum):
-		return nil // even if interrupted at the end
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w; %s", agent.ErrInterrupted, j.resumeHint(folder))
-	case sum.Halt != nil:
-		return cmdutil.WithCode(fmt.Errorf("%w; %s", sum.Halt, j.resumeHint(folder)), cmdutil.ExitIncomplete)
-	}
-	if sum.Drained {
-		return fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, j.resumeHint(folder))
-	}
-	if sum.BudgetExhausted {
-		return fmt.Errorf("%w: the run's budget is spent (%s); increase it and run again to resume", cmdutil.ErrIncomplete, budgetText(j.Config.Run))
-	}
-	return cmdutil.ErrIncomplete
-}
-
-// resumeHint tells the user how to continue an incomplete run. A branch cannot be resumed, only
-// repeated.
-func (j *Job) resumeHint(folder *runner.Folder) string {
-	if j.Branch != nil {
-		return "the same command makes a new attempt, after the same step"
-	}
-	return "run again with -o " + folder.Dir() + " to resume"
-}
-
-// budgetText lists the budgets of a run with their settings.
-func budgetText(r configs.Run) string {
-	var budgets []string
-	if r.TotalCostLimit > 0 {
-		budgets = append(budgets, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
-	}
-	if r.TotalCallLimit > 0 {
-		budgets = append(budgets, fmt.Sprintf("run.total_calls: %d", r.TotalCallLimit))
-	}
-	return strings.Join(budgets, ", ")
-}
-
-// printPending prints the number of submissions without a verdict if no submission has one.
-func (j *Job) printPending(w io.Writer) error {
-	if j.evaluated == nil || len(j.evaluated.Records) > 0 || len(j.evaluated.Unfinished) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nno verdict yet on %s\n", text.Count(len(j.evaluated.Unfinished), "submission"))
-	return err
-}
-
-// jsonResult returns the value that --json prints. If it cannot read the score, it omits the score
-// and returns the error.
-func (j *Job) jsonResult(sum runner.Summary, dir string) (map[string]any, error) {
-	res := map[string]any{"run": dir, "summary": sum}
-	if j.evaluated == nil {
-		return res, nil
-	}
-	res["evaluation"] = j.evaluated
-	run, err := runner.ReadRun(dir)
-	if err != nil {
-		return res, err
-	}
-	summary, err := ui.Summarize(run, instanceIDs(j.Input.Rows))
-	for _, score := range summary.Verdicts {
-		if score.RunID == eval.DefaultRunID && score.HasRun {
-			res["score"] = score
-		}
-	}
-	return res, err
-}
-
-// folder returns the folder of the run.
-func (o *Options) folder() string { return rows.RunFolder(o.Output, o.Subsets) }

@@ -104,8 +104,9 @@ type promptPlan struct {
 }
 
 // newPlan describes the batch of j. It returns an error if the prompts cannot be rendered or the
-// prices cannot be read.
-func newPlan(ctx context.Context, j *Job) (plan, error) {
+// prices cannot be read. images are the results for the images of a
+// similar batch; nil looks for those of this one.
+func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 	cfg, input := j.Config, j.Input
 	p := plan{
 		Datasets: input.Dataset.Editions, Rows: input.Dataset.Rows, Selected: len(input.Rows), Folder: j.Dir,
@@ -150,7 +151,9 @@ func newPlan(ctx context.Context, j *Job) (plan, error) {
 	}
 	p.Attempts, p.Missing = cfg.Run.Attempts, j.missingAttempts()
 	p.Cost = planCost(cfg, facts, p.Missing)
-	if len(needed) > 0 {
+	if images != nil {
+		p.Images = *images
+	} else if len(needed) > 0 {
 		p.Images = dryrun.MeasureImages(ctx, cfg, needed, dryrun.MaxRegistryQueries)
 	}
 	if p.Images.Problem != "" && j.canUseHost() {

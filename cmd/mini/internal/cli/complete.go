@@ -23,6 +23,7 @@ import (
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/labels"
 )
 
 // newCompletion returns the command mini completion.
@@ -101,6 +102,7 @@ func setCompletions(root *cobra.Command) {
 		"mini report submission": cmdutil.CompleteFolders,
 		"mini grade":             cmdutil.CompleteFolders,
 		"mini skills check":      cmdutil.CompleteFolders,
+		"mini label":             completeLabel,
 		"mini shell":             completeInstance,
 		"mini ctl":               completeCtl,
 	}
@@ -237,6 +239,23 @@ func completeCtl(cmd *cobra.Command, args []string, typed string) ([]string, cob
 		actions = append(actions, cobra.CompletionWithDesc(name, actionDescriptions[name]))
 	}
 	return actions, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeLabel completes the run, then the instance, then the labels of the run.
+func completeLabel(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return cmdutil.CompleteFolders(cmd, args, typed)
+	case 1:
+		return completeInstance(cmd, args, typed)
+	}
+	var words []string
+	given, _ := labels.Read(args[0]) // an error means that there are no labels to complete
+	for _, list := range given {
+		words = append(words, list...)
+	}
+	slices.Sort(words)
+	return slices.Compact(words), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeFault completes the names of faults of mini fake-model.

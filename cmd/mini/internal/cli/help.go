@@ -20,7 +20,7 @@ var commandGroups = []struct {
 }{
 	{"Run agents", []string{"bench", "ctl", "replay"}},
 	{"Evaluate patches", []string{"eval", "grade"}},
-	{"Inspect results", []string{"report", "runs", "compare", "inspect", "shell"}},
+	{"Inspect results", []string{"report", "runs", "compare", "inspect", "view", "label", "shell"}},
 	{"Convert trajectories", []string{"import", "export", "trajectories"}},
 	{"Manage datasets and images", []string{"datasets", "images"}},
 	{"Configure mini", []string{"config", "policy", "skills", "notes", "completion"}},

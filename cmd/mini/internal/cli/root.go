@@ -63,7 +63,7 @@ benchmark, each in its own container.`,
 	root.AddCommand(
 		bench.New(killCtx, s), replay.New(killCtx, s), system.NewCtl(s), //nolint:contextcheck // cobra passes the context
 		eval.New(killCtx, s), eval.NewGrade(s), eval.NewRegrade(s), //nolint:contextcheck // cobra passes the context
-		report.New(s), report.NewRuns(s), report.NewCompare(s), report.NewInspect(s), system.NewShell(killCtx, s), //nolint:contextcheck // cobra passes the context
+		report.New(s), report.NewRuns(s), report.NewCompare(s), report.NewInspect(s), report.NewView(s), report.NewLabel(s), system.NewShell(killCtx, s), //nolint:contextcheck // cobra passes the context
 		convert.NewImport(s), convert.NewExport(s), convert.NewTrajectories(s), //nolint:contextcheck // cobra passes the context
 		data.NewDatasets(s), data.NewImages(s), //nolint:contextcheck // cobra passes the context
 		config.New(s), config.NewPolicy(s), config.NewSkills(s), config.NewNotes(s), newCompletion(s), //nolint:contextcheck // cobra passes the context

@@ -60,13 +60,16 @@ of each format and how to train with it.
   kto, dpo            replies labeled or paired by verdict: TRL
   atif, traj          one file per attempt: ATIF 1.7, mini-swe-agent 1.1
   preds               one preds.json
+  table               instances, attempts and steps as CSV files, or with --parquet
+                      as parquet files: pandas, R
 
 The folder must not exist; it is created when the export is complete. It
-contains the rows in train.jsonl, and export.json with the options, the inputs
+contains the rows, of training data in train.jsonl, and export.json with the options, the inputs
 and the reasons why attempts were dropped.`,
 		Example: `  mini export runs/first --format openai -o data/sft
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
   mini export runs/first --format openai --parquet --shard-size 500MB -o out
+  mini export runs/a runs/b --format table -o tables
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
 		Args: cmdutil.AtLeastOne("the folders of runs, or files of trajectories"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
@@ -80,7 +83,7 @@ and the reasons why attempts were dropped.`,
 	f.StringVar((*string)(&o.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\")")
 	f.StringVar((*string)(&o.ToolArguments), "tool-arguments", "", "encoding of tool call arguments: object or text")
 	f.StringVar((*string)(&o.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
-	f.StringVar(&o.pick, "select", "", "attempts to export: all, first, every, resolved, shortest, cheapest\nor random (default \"all\"; for preds \"first\")")
+	f.StringVar(&o.pick, "select", "", "attempts to export: all, first, every, resolved, shortest, cheapest\nor random (default \"all\"; for preds \"first\",\nfor table \"every\")")
 	f.IntVar(&o.ShardRows, "shard-rows", 0, "start a new file after this number of rows")
 	f.StringVar(&o.shardSize, "shard-size", "", "start a new file before this `SIZE`, such as 500MB")
 	f.BoolVar(&o.force, "force", false, "replace an existing export")
@@ -123,6 +126,13 @@ func (o *exportOptions) check() error {
 		}
 		o.ShardBytes = n
 	}
+	if o.Format == export.Table {
+		for _, name := range []string{"reasoning", "format-errors", "tool-arguments", "completion"} {
+			if o.filter.flagSet.Changed(name) {
+				return usage.Errorf("--%s: not available for table; leave the flag out", name)
+			}
+		}
+	}
 	checked, err := o.Validate()
 	if err != nil {
 		return usage.Wrap(err)
@@ -130,8 +140,11 @@ func (o *exportOptions) check() error {
 	o.Options = checked
 	if o.rule = export.SelectRule(o.pick); o.pick == "" {
 		o.rule = export.SelectAll
-		if o.Format == export.Preds {
+		switch o.Format {
+		case export.Preds:
 			o.rule = export.SelectFirst
+		case export.Table:
+			o.rule = export.SelectEvery
 		}
 	}
 	if !slices.Contains(export.SelectRules(), o.rule) {
@@ -164,8 +177,8 @@ func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []strin
 		return err
 	}
 	runs := source.New(source.Options{
-		Rule: o.rule, Seed: o.filter.cfg.Seed, AllRecords: o.Format == export.ATIF || o.Format == export.Traj,
-		CollectTools: o.Parquet, IsOwn: eval.IsSignedByUser,
+		Rule: o.rule, Seed: o.filter.cfg.Seed, AllRecords: slices.Contains([]string{export.ATIF, export.Traj, export.Table}, o.Format),
+		CollectTools: o.Parquet && isTrainingFormat(o.Format), IsOwn: eval.IsSignedByUser,
 	})
 	for _, arg := range args {
 		if err := runs.Add(arg); err != nil {
@@ -206,7 +219,7 @@ func (o *exportOptions) run(ctx context.Context, s cmdutil.Streams, args []strin
 
 // isTrainingFormat reports whether a format is for training data.
 func isTrainingFormat(format string) bool {
-	return !slices.Contains([]string{export.ATIF, export.Traj, export.Preds}, format)
+	return !slices.Contains([]string{export.ATIF, export.Traj, export.Preds, export.Table}, format)
 }
 
 // newFilter returns the filter that the flags describe. It returns an error for flags
@@ -217,7 +230,7 @@ func (o *exportOptions) newFilter() (*filter.Filter, error) {
 	case err != nil:
 		return nil, err
 	case o.filter.split != "" && !isTrainingFormat(o.Format):
-		return nil, usage.Errorf("--split: the format %s has no rows; leave the flag out", o.Format)
+		return nil, usage.Errorf("--split: the format %s has no training data to split; leave the flag out", o.Format)
 	case o.filter.flagSet.Changed("seed") && o.filter.split == "" && o.rule != export.SelectRandom:
 		return nil, usage.Errorf("--seed requires --split or --select random")
 	}
@@ -328,7 +341,7 @@ func (o *exportOptions) text(r export.Report) string {
 	}
 	fmt.Fprintf(&b, ", %s in %s\n", table.SizeText(r.Bytes), text.Count(len(r.Files), "file"))
 	for _, f := range r.Files {
-		if f.Split != "" && len(r.Files) > 1 && len(r.Files) <= 20 {
+		if (f.Rows > 0 || f.Split != "") && len(r.Files) > 1 && len(r.Files) <= 20 {
 			fmt.Fprintf(&b, "  %s: %s, %s\n", text.Printable(f.Name), text.Count(f.Rows, "row"), table.SizeText(f.Bytes))
 		}
 	}

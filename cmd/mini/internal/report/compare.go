@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner/compare"
 )
@@ -21,11 +23,12 @@ const (
 
 // compareOptions holds the flags of mini compare.
 type compareOptions struct {
-	base                string
-	missing             string
+	base, missing       string
+	filter              string
 	detect, maxDrop     float64
 	maxDropIsSet        bool
 	json, csv, markdown bool
+	page                htmlOptions
 }
 
 // NewCompare returns the command mini compare.
@@ -44,6 +47,9 @@ An attempt without a verdict does not count, and neither does an instance that
 only one run has. With --missing fail, missing verdicts count as not resolved.
 If the conclusion depends on this choice, the first line says so.
 
+With --html it writes the comparison and the pages of mini view into one file; see
+mini report --help.
+
 With --max-drop, mini compare exits with code 0 if the interval of the
 difference is above the drop, with 4 if it is below, and with 5 if the results
 do not tell.`,
@@ -58,24 +64,28 @@ do not tell.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.maxDropIsSet = cmd.Flags().Changed("max-drop")
-			return o.run(s, args)
+			return o.run(cmd.Context(), s, args)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.base, "base", "", "compare with this `RUN` (default: the first)")
 	f.StringVar(&o.missing, "missing", "drop", "attempts without a verdict: drop, or fail to count them as not resolved")
+	f.StringVar(&o.filter, "filter", "", "compare only instances whose id begins with this `REGEXP`")
 	f.Float64Var(&o.detect, "detect", 0, "say what would detect a difference of this many `POINTS`")
 	f.Float64Var(&o.maxDrop, "max-drop", 0, "exit with 4 if a run is more than these `POINTS` below the base")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	f.BoolVar(&o.csv, "csv", false, "print one line per instance, for spreadsheets")
 	f.BoolVar(&o.markdown, "markdown", false, "print Markdown")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "markdown")
+	o.page.addFlags(f)
 	return cmd
 }
 
-func (o *compareOptions) run(s cmdutil.Streams, dirs []string) error {
+func (o *compareOptions) run(ctx context.Context, s cmdutil.Streams, dirs []string) error {
 	c, err := o.prepare(dirs)
 	if err != nil {
+		return err
+	}
+	if err := o.page.check(); err != nil {
 		return err
 	}
 	var runs []compare.Run
@@ -86,11 +96,25 @@ func (o *compareOptions) run(s cmdutil.Streams, dirs []string) error {
 		}
 		runs = append(runs, run)
 	}
+	selected := datasets.Selection{Filter: o.filter}
+	instances := 0
+	for i, name := range compare.Names(dirs) {
+		runs[i].Name = name
+		if err := runs[i].Select(selected); err != nil {
+			return usage.Wrap(err)
+		}
+		instances += len(runs[i].Instances)
+	}
+	if o.filter != "" && instances == 0 {
+		return usage.Errorf("--filter %.80s: no run has such an instance", o.filter)
+	}
 	result, err := compare.New(runs, c)
 	if err != nil {
 		return err
 	}
 	switch {
+	case o.page.file != "":
+		err = o.page.write(ctx, s, dirs, c.Base, c.Missing)
 	case o.json:
 		err = cmdutil.WriteJSON(s.Out, result)
 	case o.csv:
@@ -117,6 +141,18 @@ func (o *compareOptions) prepare(dirs []string) (compare.Options, error) {
 	c := compare.Options{Missing: compare.MissingRule(o.missing), Detect: o.detect}
 	if c.Missing != compare.Drop && c.Missing != compare.Fail {
 		return c, usage.Errorf("--missing %.40q: it is drop or fail", o.missing)
+	}
+	outputs := 0
+	for _, given := range []bool{o.json, o.csv, o.markdown, o.page.file != ""} {
+		if given {
+			outputs++
+		}
+	}
+	if outputs > 1 {
+		return c, usage.Errorf("--json, --csv, --markdown and --html cannot be combined")
+	}
+	if o.page.file != "" && (o.filter != "" || o.detect > 0) {
+		return c, usage.Errorf("--filter and --detect cannot be combined with --html")
 	}
 	if o.detect < 0 || o.detect > 100 || o.maxDrop < 0 || o.maxDrop > 100 {
 		return c, usage.Errorf("--detect and --max-drop are points from 0 to 100")

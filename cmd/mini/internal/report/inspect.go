@@ -50,7 +50,7 @@ trajectory if there is only one. It only reads; the run may be still running.
 
 CONDITIONS must all match: 'status:limit verdict:unresolved cost>1 cost<5
 text:"no such file" django'. text: searches the trajectories; a word without a
-field searches the ids.`,
+field searches the ids; label: finds the labels of mini label.`,
 		Example: `  mini inspect runs/first
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json

@@ -1,17 +1,21 @@
-// Package report implements mini report, runs, compare and inspect, which show runs
-// and trajectories.
+// Package report implements mini report, runs, compare, inspect and label, which
+// show runs and trajectories.
 package report
 
 import (
+	"context"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/compare"
+	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -20,33 +24,73 @@ import (
 func New(s cmdutil.Streams) *cobra.Command {
 	var instance string
 	var asJSON bool
+	var page htmlOptions
+	var check string
 	cmd := &cobra.Command{
-		Use:   "report RUN",
+		Use:   "report RUN...",
 		Short: "Show the results of a run or of one instance",
 		Long: `Shows the results of a run: outcomes grouped by reason, cost, tokens, steps,
-time, the most expensive and slowest instances, instances without a result, and
-verdicts. With -i it shows one instance: its error, its verdicts with the failed
-tests, its attempts, and the last steps of the attempt that counts.
+time, the most expensive and slowest instances, instances without a result,
+verdicts, and why attempts are not resolved. With -i it shows one instance: its
+error, labels, verdicts with the failed tests, attempts, and the last steps of the
+attempt that counts.
+
+If the rows of the dataset are on this machine, it also compares the patches that
+do not resolve their instance with the gold patches.
+
+With --html it writes the pages of mini view about one or more runs, and their
+comparison, into one file. A browser opens it from disk; it loads nothing. The
+file holds prompts, outputs and paths, and says so. Values of keys that mini
+knows on this machine are removed. --html-check computes the statistics of such
+a file again from the results in it.
 
 mini report only reads the run's folder. The run may be finished, killed or
 still running.`,
 		Example: `  mini report runs/first
   mini report runs/first -i django__django-11099
-  mini report runs/first --json | jq .totals.cost`,
-		Args: cmdutil.ExactlyOneRun,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return showRun(s, args[0], instance, asJSON)
+  mini report runs/first --json | jq .totals.cost
+  mini report runs/first runs/second --html report.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case check != "" && len(args) > 0:
+				return usage.Errorf("--html-check takes a file and no run")
+			case check != "" || page.file != "" && len(args) > 0:
+				return nil
+			case len(args) > 1:
+				return usage.Errorf("mini report shows one run; to put %d into one file, add --html FILE; to compare them, use mini compare", len(args))
+			}
+			return cmdutil.ExactlyOneRun(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if check != "" {
+				return checkHTML(s, check)
+			}
+			if err := page.check(); err != nil {
+				return err
+			}
+			if page.file != "" {
+				dirs, err := runFolders(args)
+				if err != nil {
+					return err
+				}
+				return page.write(cmd.Context(), s, dirs, 0, compare.Drop)
+			}
+			return showRun(cmd.Context(), s, args[0], instance, asJSON)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&instance, "instance", "i", "", "show the instance with this `ID`")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
+	page.addFlags(f)
+	f.StringVar(&check, "html-check", "", "recompute the statistics of an HTML `FILE`")
+	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "json")
+	cmd.MarkFlagsMutuallyExclusive("html", "html-check", "instance")
 	cmd.AddCommand(newSubmission(s))
 	return cmd
 }
 
 // showRun prints the report on a run, or on one instance if it is named.
-func showRun(s cmdutil.Streams, dir, instance string, asJSON bool) error {
+func showRun(ctx context.Context, s cmdutil.Streams, dir, instance string, asJSON bool) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		return cmdutil.RunFolderError(dir, err)
@@ -55,18 +99,27 @@ func showRun(s cmdutil.Streams, dir, instance string, asJSON bool) error {
 		Write(w io.Writer, width int) error
 	}
 	if instance == "" {
-		if content, err = ui.Summarize(run, nil); err != nil {
-			return usage.Wrap(err)
-		}
+		content, err = summaryOf(ctx, run)
 	} else {
-		if content, err = detailOf(run, instance); err != nil {
-			return usage.Wrap(err)
-		}
+		content, err = detailOf(run, instance)
+	}
+	if err != nil {
+		return usage.Wrap(err)
 	}
 	if asJSON {
 		return cmdutil.WriteJSON(s.Out, content)
 	}
 	return content.Write(s.Out, ui.Width(s.Out))
+}
+
+// summaryOf returns the report on a run. If the rows of its dataset are on this
+// machine, it compares the patches with the gold patches.
+func summaryOf(ctx context.Context, run *runner.Run) (report.Summary, error) {
+	summary, err := ui.Explain(run, nil)
+	if u := summary.Unresolved; u != nil && err == nil {
+		err = u.AddGold(rows.GoldPatches(ctx, u.Datasets, u.IDsWithPatch()))
+	}
+	return summary, err
 }
 
 // detailOf returns the report on an instance of a run, or on an instance that has
@@ -77,12 +130,18 @@ func detailOf(run *runner.Run, instance string) (report.Detail, error) {
 		return report.Detail{}, err
 	}
 	d, err := report.NewDetail(run, instance, time.Now())
-	if err != nil {
-		if d, ok := report.NewVerdictsDetail(recorded, instance); ok {
-			return d, nil
+	if err == nil {
+		d.AddVerdicts(recorded, report.ReadPredictions(run))
+	} else {
+		var ok bool
+		if d, ok = report.NewVerdictsDetail(recorded, instance); !ok {
+			return d, err
 		}
-		return d, err
 	}
-	d.AddVerdicts(recorded, report.ReadPredictions(run))
+	given, err := labels.Read(run.Dir)
+	if err != nil {
+		d.Unreadable = append(d.Unreadable, err.Error())
+	}
+	d.Labels = given[instance]
 	return d, nil
 }

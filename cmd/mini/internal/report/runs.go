@@ -46,9 +46,10 @@ func NewRuns(s cmdutil.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [FOLDER]",
 		Short: "List runs",
-		Long: `Lists the runs in a folder, newest first: model, dataset, results, resolved
+		Long: `Lists the runs in a folder and in its sweeps, newest first: model, dataset, results, resolved
 instances with the 95% interval, cost and start. FOLDER defaults to ` + cmdutil.DefaultRunsDir + `, or to
-runs if only that exists.`,
+runs if only that exists. With several attempts per instance (-k), results and
+resolved instances are those of the first attempts, and the cost is that of all.`,
 		Example: `  mini runs
   mini runs runs/experiment --json | jq -r '.folder'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -89,22 +90,17 @@ func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
 	}
 	var runs []listedRun
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			continue
-		}
-		run, err := runner.ReadRun(path)
-		if errors.Is(err, runner.ErrNotRunFolder) {
-			continue
-		}
-		if err == nil {
-			var line listedRun
-			if line, err = newListedRun(run); err == nil {
-				runs = append(runs, line)
+		for _, path := range runsIn(filepath.Join(dir, e.Name())) {
+			run, err := runner.ReadRun(path)
+			if err == nil {
+				var line listedRun
+				if line, err = newListedRun(run); err == nil {
+					runs = append(runs, line)
+				}
 			}
-		}
-		if err != nil {
-			_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(err.Error())) // best effort
+			if err != nil {
+				_, _ = fmt.Fprintln(s.Err, "mini: cannot read:", text.Printable(err.Error())) // best effort
+			}
 		}
 	}
 	if len(runs) == 0 && isRunFolder(dir) {
@@ -125,7 +121,7 @@ func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
 		_, err := fmt.Fprintf(s.Out, "no runs in %s\n", text.Printable(dir))
 		return err
 	}
-	return writeRuns(s.Out, runs)
+	return writeRuns(s.Out, dir, runs)
 }
 
 func isRunFolder(dir string) bool {
@@ -171,7 +167,23 @@ func newestRate(run *runner.Run, g report.Summary) *report.ResolveRate {
 	return &rate
 }
 
-func writeRuns(w io.Writer, runs []listedRun) error {
+// nameIn returns the name of a run in the folder that is listed.
+func nameIn(dir, run string) string {
+	if name, err := filepath.Rel(dir, run); err == nil {
+		return name
+	}
+	return run
+}
+
+// stateText returns the state, which does not say "finished" of a run that lacks results.
+func (r listedRun) stateText() string {
+	if r.State == report.Finished && r.Results < r.Instances {
+		return "incomplete"
+	}
+	return string(r.State)
+}
+
+func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 	rows := [][]string{{"run", "state", "model", "dataset", "results", "resolved", "95% interval", "cost", "started"}}
 	for _, r := range runs {
 		resolved, interval, started := "-", "", ""
@@ -183,7 +195,7 @@ func writeRuns(w io.Writer, runs []listedRun) error {
 			started = r.Started.Local().Format("2006-01-02 15:04")
 		}
 		rows = append(rows, []string{
-			r.Folder, string(r.State), cmp.Or(r.Model, "-"), cmp.Or(r.Dataset, "-"), fmt.Sprintf("%d of %d", r.Results, r.Instances),
+			nameIn(dir, r.Folder), r.stateText(), cmp.Or(r.Model, "-"), cmp.Or(r.Dataset, "-"), fmt.Sprintf("%d of %d", r.Results, r.Instances),
 			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
 		})
 	}

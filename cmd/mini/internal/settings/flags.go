@@ -28,7 +28,10 @@ type Flags struct {
 	RecordedLayers []configs.Layer
 	commandLine    map[string]bool // names of the layers from -c, flags and --profile
 	TopLayers      []configs.Layer // the highest layers, for example of --local
-	localModel     string          // description of the model that --local found
+	// Combination has the varied settings of one run of a sweep. It counts as command line.
+	Combination []configs.Layer
+	RunsSweeps  bool   // the command runs sweeps; others refuse the key vary of a file
+	localModel  string // description of the model that --local found
 }
 
 // AddFlags adds -c and the other flags of commands that run an agent.
@@ -109,7 +112,7 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 
 // Merge merges the layers, lowest first: the first built-in configuration, the settings that the
 // model class implies (such as OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, the
-// other built-in configurations, RecordedLayers, the profile, -c, flags and TopLayers.
+// other built-in configurations, RecordedLayers, the profile, -c, flags, Combination and TopLayers.
 func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 	if err := configs.LoadDotenv(); err != nil {
 		return nil, err
@@ -165,10 +168,16 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		}
 		c.commandLine["--"+s.flag] = true
 	}
-	layers = append(layers, c.TopLayers...)
+	for _, l := range c.Combination {
+		c.commandLine[l.Name] = true
+	}
+	layers = slices.Concat(layers, c.Combination, c.TopLayers)
 	cfg, err := configs.Merge(layers...)
 	if err != nil {
 		return cfg, err
+	}
+	if vary := cfg.Vary(); len(vary) > 0 && !c.RunsSweeps {
+		return cfg, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
 	}
 	implied, err := modelClassLayers(cfg.Model.Class)
 	if err != nil || len(implied) == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/compare"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -14,10 +15,32 @@ import (
 // Summarize returns the summary of a run with its verdicts. If ids is not nil,
 // it covers only these instances.
 func Summarize(run *runner.Run, ids []string) (report.Summary, error) {
+	summary, _, err := summarize(run, ids)
+	return summary, err
+}
+
+// Explain is like Summarize, and adds the statistics and the groups of the attempts
+// that are not resolved, for which it reads the reports of their tests.
+func Explain(run *runner.Run, ids []string) (report.Summary, error) {
+	summary, recorded, err := summarize(run, ids)
+	if err != nil {
+		return summary, err
+	}
+	if summary.Unresolved = report.NewUnresolved(run, recorded, ids); summary.Unresolved != nil {
+		summary.Unreadable = append(summary.Unreadable, summary.Unresolved.Unreadable...)
+	}
+	if compared, err := compare.NewRun(run, recorded); err == nil && ids == nil {
+		statistics := compare.Summarize(compared, compare.Drop)
+		summary.Statistics = &statistics
+	}
+	return summary, nil
+}
+
+func summarize(run *runner.Run, ids []string) (report.Summary, verdicts.Set, error) {
 	now := time.Now()
 	recorded, err := verdicts.Read(run.Dir)
 	if err != nil {
-		return report.Summary{}, err
+		return report.Summary{}, recorded, err
 	}
 	summary := report.NewSummary(run, ids, now)
 	// No mini command can run the missing attempts of an imported run.
@@ -25,7 +48,7 @@ func Summarize(run *runner.Run, ids []string) (report.Summary, error) {
 	summary.Unreadable = append(summary.Unreadable, recorded.Unreadable...)
 	summary.Verdicts = report.NewScores(recorded, run, ids, now)
 	summary.AddEvaluationTimes(recorded, run)
-	return summary, nil
+	return summary, recorded, nil
 }
 
 // PrintSummary prints the summary of a batch that has just ended. If ids is not
@@ -35,11 +58,11 @@ func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string) 
 	if err != nil {
 		return err
 	}
-	summary, err := Summarize(run, ids)
+	summary, err := Explain(run, ids)
 	if err != nil {
 		return err
 	}
-	// Summarize finds the run in progress as long as this process has it open.
+	// Explain finds the run in progress as long as this process has it open.
 	summary.State = report.Finished
 	// After an interruption, the caller prints how to continue.
 	summary.HideNextStep = result.Unstarted > 0 || result.Classes[trajectories.Interrupted] > 0

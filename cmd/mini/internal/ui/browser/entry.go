@@ -48,6 +48,7 @@ type Entry struct {
 	Tokens   int64              `json:"tokens"` // prompt and completion tokens
 	Duration time.Duration      `json:"-"`
 	Flags    []string           `json:"flags"`
+	Labels   []string           `json:"labels,omitempty"` // of the instance; see package labels
 	// Selected marks the attempt that counts for its instance and repetition.
 	Selected bool   `json:"selected"`
 	Problem  string `json:"problem,omitempty"` // the read error
@@ -88,7 +89,7 @@ func (e *Entry) StatusText() string {
 // filterRow returns the values that filters match.
 func (e *Entry) filterRow() query.Row {
 	status := []string{e.StatusText(), string(e.State), string(e.Class)}
-	return query.Row{ID: e.Name(), Status: status, Verdict: e.Verdict, Cost: e.Cost}
+	return query.Row{ID: e.Name(), Status: status, Verdict: e.Verdict, Labels: e.Labels, Cost: e.Cost}
 }
 
 // setAttempt sets the fields to the result of an attempt or, if there is none, to its progress.

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/labels"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/formats"
@@ -179,6 +178,11 @@ func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
 	if err != nil {
 		index.ReadErrors = append(index.ReadErrors, err.Error())
 	}
+	found := recorded.Index()
+	given, err := labels.Read(index.Dir)
+	if err != nil {
+		index.ReadErrors = append(index.ReadErrors, err.Error())
+	}
 	var ended []*Entry
 	unfinished := map[string][]*Entry{} // attempts that results.json does not have, by instance
 	for _, a := range index.Attempts {
@@ -188,14 +192,15 @@ func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
 		w.files++
 		e := &Entry{
 			ID: a.ID, Attempt: a.Number, Repetition: a.Repetition, Run: index.Dir, Path: a.Journal, Selected: a.Selected,
-			Model: cmp.Or(index.Manifest.Model.Name, index.Manifest.Model.Class),
+			Model:  cmp.Or(index.Manifest.Model.Name, index.Manifest.Model.Class),
+			Labels: given[a.ID],
 		}
 		if a.Result == nil {
 			unfinished[a.ID] = append(unfinished[a.ID], e)
 			continue
 		}
 		e.setAttempt(a.Attempt)
-		e.setVerdict(recorded.Verdicts)
+		e.setVerdict(found)
 		ended = append(ended, e)
 	}
 	newest := map[string]int{} // number of the newest attempt, by instance and repetition
@@ -217,7 +222,7 @@ func (w *walker) walkRun(index *runner.Index, id string, attempt int) error {
 			if e.Selected && e.State == Stopped && index.WorkerPID > 0 {
 				e.State = Running
 			}
-			e.setVerdict(recorded.Verdicts)
+			e.setVerdict(found)
 		}
 		if err := w.report(w.search(clearSingleRepetitions(unfinished[id], hasRepetitions))); err != nil {
 			return err
@@ -263,7 +268,7 @@ func (w *walker) search(entries []*Entry) []*Entry {
 			continue
 		}
 		e.textMissing = true
-		if mayContain(e.Path, w.filter.Text) {
+		if query.FileMayContain(e.Path, w.filter.Text) {
 			t, _ := OpenTrajectory(e) // search the readable part of a damaged journal
 			e.textMissing = t == nil || !w.filter.MatchesText(t.Timeline)
 		}
@@ -272,22 +277,6 @@ func (w *walker) search(entries []*Entry) []*Entry {
 		}
 	}
 	return entries
-}
-
-// mayContain reports whether a journal may contain a text. It searches the bytes of the file,
-// because parsing takes ten times as long. It returns false if the file cannot be read. It returns
-// true for a journal with base64, in which journals store invalid UTF-8.
-func mayContain(path, needle string) bool {
-	data, err := os.ReadFile(path) //nolint:gosec // G304: the file that is inspected
-	if err != nil {
-		return false
-	}
-	quoted, err := text.JSON(needle)
-	if err != nil {
-		return true
-	}
-	content := string(data)
-	return strings.Contains(content, `"base64"`) || query.TextMatcher(strings.Trim(string(quoted), "\"\n"))(content)
 }
 
 // isCurrent reports whether the file and the text of the filter are unchanged.
@@ -348,15 +337,12 @@ func idFromPath(path string) string {
 }
 
 // setVerdict sets the verdict of an attempt that has ended and counts, and adds the flags of the
-// verdict. It compares the sizes of the patches, which excludes most verdicts on earlier attempts.
-// It does not compare the patches themselves, because that would require opening the journal.
-func (e *Entry) setVerdict(all []verdicts.Verdict) {
+// verdict.
+func (e *Entry) setVerdict(recorded verdicts.Index) {
 	if e.State != Ended || !e.Selected {
 		return
 	}
-	v := newestVerdict(all, func(v verdicts.Verdict) bool {
-		return v.Instance == e.ID && max(1, v.Repetition) == max(1, e.Repetition) && v.Basis.PatchBytes == e.patchBytes
-	})
+	v := recorded.Find(e.ID, e.Repetition, e.patchBytes, "")
 	if v == nil {
 		return
 	}
@@ -373,8 +359,7 @@ func (e *Entry) setVerdict(all []verdicts.Verdict) {
 func newestVerdict(all []verdicts.Verdict, matches func(verdicts.Verdict) bool) *verdicts.Verdict {
 	var newest *verdicts.Verdict
 	for i, v := range all {
-		baseline := v.Model == evaluate.GoldModel || v.Model == evaluate.NoopModel
-		if !baseline && matches(v) && (newest == nil || v.Written.After(newest.Written)) {
+		if !v.IsBaseline() && matches(v) && (newest == nil || v.Written.After(newest.Written)) {
 			newest = &all[i]
 		}
 	}

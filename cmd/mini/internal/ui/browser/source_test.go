@@ -205,20 +205,3 @@ func TestAttempts(t *testing.T) {
 	has(t, m, "4 trajectories", "a-1 attempt 1", "a-1 attempt 2")
 	hasNot(t, m, "a-2 attempt")
 }
-
-// mayContain has no false negatives.
-func TestMayContain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	write(t, path, `{"output":"a \u001b[31m \"Quoted\" <tag> \\ path"}`)
-	for needle, want := range map[string]bool{
-		`"quoted" <tag>`: true, `say "quoted"`: false, "QUOTED": false, "Quoted": true, `\ path`: true, "\x1b[31m": true, "other": false,
-	} {
-		if mayContain(path, needle) != want {
-			t.Errorf("%q: %v", needle, !want)
-		}
-	}
-	write(t, path, `{"output":{"base64":"/w=="}}`)
-	if !mayContain(path, "other") {
-		t.Error("a journal with base64 is skipped")
-	}
-}

@@ -1,6 +1,10 @@
-package source
+package datasets_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+)
 
 func TestRepoOf(t *testing.T) {
 	for id, want := range map[string]string{
@@ -14,8 +18,8 @@ func TestRepoOf(t *testing.T) {
 		"getmoto__moto.694ce1f4.pr_7331":        "",
 		"demo__":                                "", "__a-1": "", "a__-1": "", "": "",
 	} {
-		if got := repoOf(id); got != want {
-			t.Errorf("repoOf(%q) = %q, want %q", id, got, want)
+		if got := datasets.RepoOf(id); got != want {
+			t.Errorf("RepoOf(%q) = %q, want %q", id, got, want)
 		}
 	}
 }

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/rows"
+	"github.com/minibench/mini/cmd/mini/internal/web"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/runner"
+)
+
+// defaultPort is the first port that mini view tries.
+const defaultPort = 7340
+
+// viewOptions holds the flags of mini view.
+type viewOptions struct {
+	host     string
+	port     int
+	instance string
+	step     int
+	stepSet  bool
+}
+
+// NewView returns the command mini view.
+func NewView(s cmdutil.Streams) *cobra.Command {
+	o := &viewOptions{}
+	cmd := &cobra.Command{
+		Use:   "view [RUN...]",
+		Short: "Show runs in a web browser",
+		Long: `Serves pages about runs on this machine until Ctrl-C: the runs, their instances,
+every step of every attempt, and their comparison. The pages follow a run that is
+still running. mini view only reads.
+
+RUN is the folder of a run or a folder that contains runs; it defaults to
+` + cmdutil.DefaultRunsDir + `. Only this machine can open the pages. To see them from another one, forward
+the port with ssh -L. With --host, the address that mini view prints contains a
+secret word that the browser has to send.`,
+		Example: `  mini view runs/first
+  mini view runs/first runs/second
+  mini view runs/first -i django__django-11099 --step 12`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.stepSet = cmd.Flags().Changed("step")
+			return o.run(cmd.Context(), s, args)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.port, "port", defaultPort, "listen on this `PORT`, or on the next free one; 0: any")
+	f.StringVar(&o.host, "host", "127.0.0.1", "listen on this `ADDRESS`")
+	f.StringVarP(&o.instance, "instance", "i", "", "print the address of the instance with this `ID`")
+	f.IntVar(&o.step, "step", 0, "with -i: print the address of step `N`")
+	return cmd
+}
+
+func (o *viewOptions) run(ctx context.Context, s cmdutil.Streams, args []string) error {
+	if o.port < 0 || o.port > 65535 {
+		return usage.Errorf("--port %d: ports are numbers from 0 to 65535", o.port)
+	}
+	if o.stepSet && o.instance == "" {
+		return usage.Errorf("--step is for -i, which is not given")
+	}
+	dirs, err := runFolders(args)
+	if err != nil {
+		return err
+	}
+	viewer, err := web.Open(dirs, web.Options{Rows: cachedRows(ctx)})
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	page := "/"
+	if o.instance != "" {
+		step := ""
+		if o.stepSet {
+			step = strconv.Itoa(o.step)
+		}
+		if page, err = viewer.Address(o.instance, step); err != nil {
+			return usage.Wrap(err)
+		}
+	}
+	listener, err := o.listen(ctx)
+	if err != nil {
+		return usage.Errorf("listen on %s: %w", o.host, err)
+	}
+	defer listener.Close()                    //nolint:errcheck // closed by the server
+	address := listener.Addr().(*net.TCPAddr) //nolint:errcheck,forcetypeassert // of the network tcp
+	port := strconv.Itoa(address.Port)
+	hosts := []string{"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, address.String()}
+	token := ""
+	own := address.String()
+	if !address.IP.IsLoopback() {
+		token = rand.Text()
+		own = net.JoinHostPort(o.host, port)
+		hosts = append(hosts, own)
+		if address.IP.IsUnspecified() {
+			name, _ := os.Hostname()
+			own = net.JoinHostPort(name, port)
+			hosts = append(hosts, append(interfaceAddresses(port), own)...)
+		}
+		page = web.AddParameter(page, "token", token)
+	}
+	if o.port != 0 && address.Port != o.port {
+		_, _ = fmt.Fprintf(s.Err, "mini: port %d is in use\n", o.port) // best effort
+	}
+	_, _ = fmt.Fprintf(s.Err, "mini: %s at http://%s%s; Ctrl-C ends\n", text.Count(len(dirs), "run"), own, page) // best effort
+	// Ctrl-C is the usual end: there is nothing to save, and it is no failure.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if s.Interrupts != nil {
+		defer s.Interrupts.Divert(stopper{ctx, stop})()
+	}
+	return web.NewServer(viewer, hosts, token).Serve(ctx, listener)
+}
+
+// cachedRows returns a function that reads rows of datasets, as far as they are on this machine.
+func cachedRows(ctx context.Context) func([]datasets.SourceInfo, map[string]bool) map[string]datasets.Instance {
+	return func(sets []datasets.SourceInfo, ids map[string]bool) map[string]datasets.Instance {
+		return rows.Cached(ctx, sets, ids)
+	}
+}
+
+// stopper ends the server at the first Ctrl-C.
+type stopper struct {
+	ctx  context.Context //nolint:containedctx // of the server
+	stop context.CancelFunc
+}
+
+// Interrupt ends the server.
+func (s stopper) Interrupt() { s.stop() }
+
+// HasQuit reports whether the server has been told to end.
+func (s stopper) HasQuit() bool { return s.ctx.Err() != nil }
+
+// listen listens on the port or, if it is in use, on one of the following.
+func (o *viewOptions) listen(ctx context.Context) (net.Listener, error) {
+	var first error
+	for port := o.port; port <= min(o.port+20, 65535); port++ {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(port)))
+		if err == nil {
+			return l, nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// interfaceAddresses returns the addresses of this machine with a port.
+func interfaceAddresses(port string) []string {
+	var all []string
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok {
+			all = append(all, net.JoinHostPort(n.IP.String(), port))
+		}
+	}
+	return all
+}
+
+// runFolders returns the folders of runs that the arguments name. An argument is a run or a folder
+// of runs; without arguments it is the folder of mini runs.
+func runFolders(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{defaultRuns()}
+	}
+	var dirs []string
+	seen := map[string]bool{}
+	add := func(dir string) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !seen[real] {
+			seen[real] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, arg := range args {
+		_, err := runner.ReadIndex(arg)
+		if err == nil {
+			add(arg)
+			continue
+		}
+		if !errors.Is(err, runner.ErrNotRunFolder) {
+			return nil, cmdutil.RunFolderError(arg, err)
+		}
+		entries, readErr := os.ReadDir(arg)
+		if readErr != nil {
+			return nil, cmdutil.RunFolderError(arg, err)
+		}
+		before := len(dirs)
+		for _, e := range entries {
+			for _, dir := range runsIn(filepath.Join(arg, e.Name())) {
+				add(dir)
+			}
+		}
+		if len(dirs) == before {
+			return nil, cmdutil.RunFolderError(arg, err)
+		}
+	}
+	return dirs, nil
+}
+
+// runsIn returns a folder that is a run, or the runs in a folder that is a sweep.
+func runsIn(dir string) []string {
+	if _, err := runner.ReadIndex(dir); err == nil {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var runs []string
+	for _, e := range entries {
+		sub := filepath.Join(dir, e.Name())
+		if _, err := runner.ReadIndex(sub); err == nil {
+			runs = append(runs, sub)
+		}
+	}
+	return runs
+}

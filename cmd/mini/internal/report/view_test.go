@@ -1,0 +1,108 @@
+package report_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/report"
+	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// view starts mini view with arguments and returns the address that it prints and a function that
+// ends it.
+func view(t *testing.T, args ...string) (address string, stop func()) {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd := report.NewView(cmdutil.Streams{Out: io.Discard, Err: w})
+	cmd.SetArgs(append(args, "--port", "0"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		err := cmd.ExecuteContext(ctx)
+		_ = w.CloseWithError(errors.Join(io.EOF, err)) // a pipe does not fail
+		done <- err
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	address = regexp.MustCompile(`http://\S+`).FindString(strings.TrimSuffix(strings.TrimSpace(line), "; Ctrl-C ends"))
+	return strings.TrimSuffix(address, ";"), func() {
+		cancel()
+		http.DefaultClient.CloseIdleConnections()
+		if err := <-done; err != nil {
+			t.Errorf("mini view ends with %v", err)
+		}
+	}
+}
+
+func get(t *testing.T, address string) (code int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// mini view serves the runs of a folder until it is stopped, at the address that it prints.
+func TestView(t *testing.T) {
+	dir := t.TempDir()
+	webtest.BigRun(t, filepath.Join(dir, "first"), 2, 1, 3)
+	webtest.BigRun(t, filepath.Join(dir, "second"), 2, 1, 3)
+	address, stop := view(t, dir)
+	defer stop()
+	for page, want := range map[string]string{"": "Compare both", "r/1": "second", "compare": "Compare 2 runs", "r/0/i/0": webtest.BigID(0)} {
+		if code, body := get(t, address+page); code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s%s: %d, without %q", address, page, code, want)
+		}
+	}
+}
+
+// The address of -i and --step is that of the step.
+func TestViewStep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	webtest.BigRun(t, dir, 2, 1, 3)
+	address, stop := view(t, dir, "-i", webtest.BigID(1), "--step", "2")
+	defer stop()
+	if code, body := get(t, address); code != http.StatusOK || !strings.Contains(body, `id="s2"`) || !strings.HasSuffix(address, "#s2") {
+		t.Errorf("%s: %d", address, code)
+	}
+}
+
+// With another host, the address contains a token, and no page is served without it.
+func TestViewToken(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	webtest.BigRun(t, dir, 1, 1, 2)
+	address, stop := view(t, dir, "--host", "0.0.0.0")
+	defer stop()
+	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(address)[1]
+	if code, _ := get(t, "http://127.0.0.1:"+port+"/"); code != http.StatusForbidden {
+		t.Errorf("without the token: %d", code)
+	}
+	if !strings.Contains(address, "?token=") {
+		t.Error(address)
+	}
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories/query"
+	"github.com/minibench/mini/trajectories/timeline"
+)
+
+// attemptPage is the data of the page of an attempt.
+type attemptPage struct {
+	Run              *run
+	Instance, Number int // numbers of the instance and of the attempt
+	ID               string
+	Row              report.Row
+	Attempt          attemptSummary
+	Others           []attemptSummary // all attempts of the instance
+	Position, Of     int              // of the instance among all
+	Previous, Next   int              // attempts at the neighbouring instances; -1 if there is none
+	Timeline         *timeline.Timeline
+	Damage           error
+	PatchSource      string // where the patch comes from, or why there is none
+	Outline          []stepView
+	Chunks           []chunk
+	Milestones       []milestone
+	Times            template.HTML // chart; "" if there is nothing to draw
+	Added            []addedLine   // lines of the patch, with their steps
+	MoreAdded        int
+	Failing          []testSteps // failing tests
+	Gold             string
+	HasGold          bool
+	Step             string // the step of the address; "" if there is none
+	Query            string
+	Hits             []string // names of the steps that contain Query
+	Live             bool
+}
+
+// newAttemptHead collects what is known of an attempt without its journal, and returns the
+// snapshot of the run.
+func (v *Viewer) newAttemptHead(r *run, instance, number int) (*attemptPage, *snapshot, error) {
+	s, err := r.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	id, ok := r.instance(instance)
+	if !ok {
+		return nil, nil, errNotFound
+	}
+	in, ok := s.find(id)
+	if !ok {
+		return nil, nil, errNotFound
+	}
+	attempts := attemptsOf(in)
+	i := slices.IndexFunc(attempts, func(a runner.Attempt) bool { return a.Number == number })
+	if i < 0 {
+		return nil, nil, errNotFound
+	}
+	p := &attemptPage{Run: r, Instance: instance, Number: number, ID: id, Previous: -1, Next: -1}
+	for _, a := range attempts {
+		p.Others = append(p.Others, attemptSummary{Attempt: a, Cell: newCell(a.Number, a.Result)})
+	}
+	p.Attempt = p.Others[i]
+	neighbours := instancePage{Run: r, ID: id, Previous: -1, Next: -1}
+	neighbours.setNeighbours(s)
+	p.Position, p.Of, p.Previous, p.Next = neighbours.Position, neighbours.Of, neighbours.Previous, neighbours.Next
+	for _, row := range s.Summary.Rows {
+		if row.ID == id {
+			p.Row = row
+		}
+	}
+	return p, s, nil
+}
+
+// newAttemptPage collects the data of an attempt. step is the name of the step to show, q a text
+// to search for. If all is set, all chunks are loaded, otherwise the first and that of the step.
+func (v *Viewer) newAttemptPage(r *run, instance, number int, step, q string, all bool) (*attemptPage, error) {
+	p, s, err := v.newAttemptHead(r, instance, number)
+	if err != nil {
+		return nil, err
+	}
+	p.Step, p.Query = step, q
+	if p.Attempt.Journal == "" {
+		p.PatchSource = "the journal of this attempt is missing: only results.json is left"
+		p.Timeline = &timeline.Timeline{}
+		return p, nil
+	}
+	a, err := v.attempts.get(r.Dir, p.Attempt.Journal)
+	if err != nil {
+		return nil, fmt.Errorf("open attempt %d of %s: %w", number, p.ID, err)
+	}
+	p.Timeline, p.Damage = a.Timeline, a.Damage
+	p.Live = a.Outcome == nil && s.Run.WorkerPID > 0
+	p.Attempt.Patch, p.PatchSource = a.Patch()
+	row, hasRow := r.row(s, p.ID)
+	p.Gold, p.HasGold = row.Patch, hasRow
+	p.Milestones = findMilestones(a.Timeline, row, p.Attempt.Patch)
+	p.Added, p.MoreAdded = findAdded(a.Timeline, p.Attempt.Patch)
+	p.Failing = findTests(a.Timeline, failingTests(s, p.ID, p.Attempt.Attempt))
+	p.Times = drawTimeline(a.Timeline, p.Milestones)
+	for _, st := range a.AllSteps() {
+		p.Outline = append(p.Outline, stepView{
+			Name: stepName(st), Failed: st.Failed, Line: outlineOf(st),
+			Break: len(p.Outline) > 0 && len(p.Outline)%chunkSize == 0,
+		})
+	}
+	if q != "" {
+		match := query.TextMatcher(q)
+		for _, st := range a.AllSteps() {
+			if st.Contains(match) {
+				p.Hits = append(p.Hits, stepName(st))
+			}
+		}
+	}
+	wanted := -1
+	if index, ok := indexOf(a.Timeline, step); ok {
+		wanted = index / chunkSize
+	}
+	for from := 0; from < len(a.AllSteps()); from += chunkSize {
+		loaded := all || from == 0 || from/chunkSize == wanted
+		p.Chunks = append(p.Chunks, newChunk(a.Timeline, from, from+chunkSize, loaded, q))
+	}
+	return p, nil
+}
+
+// failingTests returns the failed tests of the newest verdict on the submission of a repetition.
+func failingTests(s *snapshot, id string, a runner.Attempt) []string {
+	var detail report.Detail
+	detail.ID = id
+	detail.AddVerdicts(s.Verdicts, s.predictions())
+	for _, v := range slices.Backward(detail.Verdicts) {
+		if v.Stale || max(1, v.Repetition) != max(1, a.Repetition) {
+			continue
+		}
+		if v.FailedTests == nil {
+			return nil
+		}
+		return append(slices.Clone(v.FailedTests.FailToPass), v.FailedTests.PassToPass...)
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+//go:build browser
+
+package browsertest_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/minibench/mini/cmd/mini/internal/web"
+	"github.com/minibench/mini/cmd/mini/internal/web/browsertest"
+	"github.com/minibench/mini/cmd/mini/internal/web/webtest"
+	"github.com/minibench/mini/runner"
+)
+
+// view serves runs as mini view does, and returns the address of the server.
+func view(t *testing.T, dirs ...string) string {
+	t.Helper()
+	viewer := openViewer(t, dirs...)
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = web.NewServer(viewer, []string{server.Listener.Addr().String()}, "")
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func openViewer(t *testing.T, dirs ...string) *web.Viewer {
+	t.Helper()
+	viewer, err := web.Open(dirs, web.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return viewer
+}
+
+// harmfulNames are the elements of which a page of a hostile run has as many as one of a harmless
+// run.
+var harmfulNames = []string{
+	"script", "style", "link", "meta", "base", "iframe", "frame", "object", "embed", "img", "form", "input", "textarea",
+	"button", "svg", "title", "dialog", "template", "on*", "script:",
+}
+
+// count returns the number of such elements. A page has a title, and each chart has one.
+func count(tab *browsertest.Tab) map[string]int {
+	n := map[string]int{}
+	elements := tab.Elements()
+	for _, name := range harmfulNames {
+		n[name] = elements[name]
+	}
+	return n
+}
+
+// watch defines pwn, which hostile texts call, in every page that the tab opens.
+func watch(tab *browsertest.Tab) { tab.Before(`window.pwn = () => console.error("pwn was called")`) }
+
+// kinds are the pages of an instance that has two attempts.
+var kinds = []string{"/r/0/i/%d", "/r/0/i/%d/a/1", "/r/0/i/%d/a/2", "/compare/1/i/%d"}
+
+// TestHostileRun opens the pages of a run that attacks its reader. No page may run a script of the
+// run, ask another server or write to the console, which the tab checks, and all must have
+// the elements that they have with harmless texts.
+func TestHostileRun(t *testing.T) {
+	hostile, harmless := runPair(t, webtest.HostileRun), runPair(t, webtest.HarmlessRun)
+	address, plain := view(t, hostile...), view(t, harmless...)
+	want := map[string]map[string]int{}
+	tab := chromium.Tab(t)
+	for _, path := range []string{"/", "/r/0", "/compare", "/r/0?filter=x%3C", "/r/9"} {
+		open(tab, plain+path)
+		want[path] = count(tab)
+	}
+	ids := numbers(t, hostile[0])
+	plainIDs := numbers(t, harmless[0])
+	for _, kind := range kinds {
+		for _, id := range []string{webtest.ID(0), webtest.AllID} {
+			open(tab, plain+fmt.Sprintf(kind, plainIDs[id]))
+			waitChunks(tab)
+			want[kind+id] = count(tab)
+			if kind == "/r/0/i/%d/a/2" {
+				break // AllID has one attempt
+			}
+		}
+	}
+
+	t.Run("overview", func(t *testing.T) {
+		tab := chromium.Tab(t)
+		watch(tab)
+		for _, path := range []string{"/", "/r/0", "/compare", "/r/9"} {
+			open(tab, address+path)
+			check(t, path, count(tab), want[path])
+		}
+		for _, h := range webtest.Strings() {
+			if len(h.Text) > 500 {
+				continue
+			}
+			open(tab, address+"/r/0?filter="+url.QueryEscape(h.Text)+"&sort="+url.QueryEscape(h.Text))
+			n := count(tab)
+			n["input"] = want["/r/0?filter=x%3C"]["input"] // one more, for the order
+			check(t, "filter "+h.Name, n, want["/r/0?filter=x%3C"])
+		}
+	})
+	t.Run("together", func(t *testing.T) {
+		tab := chromium.Tab(t)
+		watch(tab)
+		for _, kind := range []string{kinds[0], kinds[1], kinds[3]} {
+			open(tab, address+fmt.Sprintf(kind, ids[webtest.AllID]))
+			waitChunks(tab)
+			check(t, kind, count(tab), want[kind+webtest.AllID])
+		}
+		tab.Press("]") // what is folded is shown
+	})
+	t.Run("alone", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("opens 300 pages")
+		}
+		for i, h := range webtest.Strings() {
+			tab := chromium.Tab(t)
+			watch(tab)
+			for _, kind := range kinds {
+				if kind == kinds[3] && i%4 > 0 {
+					continue // the page has the parts of the others
+				}
+				open(tab, address+fmt.Sprintf(kind, ids[webtest.ID(i)]))
+				check(t, h.Name+" "+kind, count(tab), want[kind+webtest.ID(0)])
+				if kind == kinds[1] {
+					checkVisible(t, tab, h)
+				}
+			}
+			tab.Close()
+		}
+	})
+	t.Run("ids", func(t *testing.T) {
+		tab := chromium.Tab(t)
+		watch(tab)
+		for id, number := range ids {
+			if strings.HasPrefix(id, "hostile__") || strings.HasPrefix(id, "all__") {
+				continue
+			}
+			open(tab, address+fmt.Sprintf("/r/0/i/%d", number))
+			open(tab, address+fmt.Sprintf("/r/0/i/%d/a/1", number))
+			open(tab, address+fmt.Sprintf("/compare/0/i/%d", number))
+		}
+		open(tab, address+fmt.Sprintf("/r/0/i/%d/a/1", ids[webtest.NumbersID]))
+	})
+	t.Run("raw", func(t *testing.T) {
+		tab := chromium.Tab(t)
+		watch(tab)
+		for i, h := range webtest.Strings()[:25] { // markup
+			path := []string{"/a/1/raw/1/0", "/a/1/patch", "/log/0", "/a/1/search?q=" + url.QueryEscape(h.Text)}[i%4]
+			tab.Load(address + fmt.Sprintf("/r/0/i/%d", ids[webtest.ID(i)]) + path)
+			if n := tab.Elements(); n["script"]+n["img"]+n["iframe"]+n["form"]+n["on*"]+n["svg"] > 0 {
+				t.Errorf("%s %s: elements %v", h.Name, path, n)
+			}
+			ignoreProblems(tab, "browser error: Blocked script execution", // of the test itself: the page is sandboxed
+				"browser error: Failed to load resource: net::ERR_BLOCKED_BY_RESPONSE.NotSameOrigin "+address+"/favicon.ico")
+		}
+	})
+	t.Run("without scripts", func(t *testing.T) {
+		tab := chromium.Tab(t)
+		tab.DisableScripts()
+		for _, kind := range []string{kinds[0], kinds[1], kinds[3]} {
+			tab.Open(address + fmt.Sprintf(kind, ids[webtest.AllID]))
+			check(t, kind+" styles", tab.Elements()["style="], 0)
+			check(t, kind+" handlers", tab.Elements()["on*"], 0)
+		}
+	})
+}
+
+// runPair writes a run, and returns its folder and another folder of the same files, for a
+// comparison.
+func runPair(t *testing.T, write func(testing.TB, string)) []string {
+	t.Helper()
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	write(t, first)
+	if err := filepath.Walk(first, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		to := second + strings.TrimPrefix(path, first)
+		if info.IsDir() {
+			return os.MkdirAll(to, 0o750)
+		}
+		return os.Link(path, to)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return []string{first, second}
+}
+
+// numbers returns the numbers of the instances of a run.
+func numbers(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for i, in := range run.Instances {
+		n[in.ID] = i
+	}
+	return n
+}
+
+// open opens a page, which may be one that says that there is no such page.
+func open(tab *browsertest.Tab, address string) {
+	tab.Open(address)
+	ignoreProblems(tab, "browser error: Failed to load resource: the server responded with a status of 404")
+}
+
+// ignoreProblems forgets problems that begin with one of the given texts.
+func ignoreProblems(tab *browsertest.Tab, expected ...string) {
+	for _, p := range tab.Problems() {
+		if !slices.ContainsFunc(expected, func(e string) bool { return strings.HasPrefix(p, e) }) {
+			tab.Report(p)
+		}
+	}
+}
+
+// waitChunks waits until all steps are loaded, if the page has any.
+func waitChunks(tab *browsertest.Tab) {
+	tab.Wait(`!document.querySelector(".chunk[data-missing]")`)
+}
+
+// checkVisible checks that a page shows a text that needs no marks.
+func checkVisible(t *testing.T, tab *browsertest.Tab, h webtest.Hostile) {
+	t.Helper()
+	isPlain := func(r rune) bool { return r < unicode.MaxASCII && unicode.IsPrint(r) }
+	if len(h.Text) > 1000 || strings.ContainsFunc(h.Text, func(r rune) bool { return !isPlain(r) }) {
+		return
+	}
+	for _, kind := range []string{"reply", "command", "output"} {
+		texts := browsertest.Eval[[]string](tab, `[...document.querySelectorAll("#s1 .item.`+kind+` .text")].map(e => e.textContent)`)
+		if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, h.Text) }) {
+			t.Errorf("%s: the %s is shown as %.300q", h.Name, kind, texts)
+		}
+	}
+}

@@ -1,0 +1,4 @@
+package chart
+
+// Number is for tests.
+var Number = number

@@ -1,0 +1,142 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/internal/text"
+)
+
+// Class is the class of an attempt, written as a letter.
+type Class byte
+
+// The classes.
+const (
+	Resolved   Class = 'R'
+	Unresolved Class = 'U'
+	Limit      Class = 'L' // not resolved, and ended by a limit
+	Error      Class = 'E'
+	None       Class = '-' // no attempt, or no verdict
+)
+
+// Row is an instance with the classes of its attempts.
+type Row struct {
+	Label string
+	Cells []Class // one for each column
+}
+
+// cells lists the classes as they are drawn: shapes in a square of eight units that
+// end where they begin.
+var cells = [...]struct {
+	class       Class
+	name, style string
+	stroke      float64
+	shape       string
+}{
+	{Resolved, "resolved", "resolved", 0, "h8v8h-8z"},
+	{Unresolved, "unresolved", "unresolved", 1.2, "m1 1h6v6h-6zm-1-1"},
+	{Limit, "limit", "limit", 0, "v8h8z"},
+	{Error, "error", "error", 1.6, "m1 1 6 6m-6 0 6-6m-7-1"},
+	{None, "no verdict", "none", 1.6, "m2 4h4m-6-4"},
+}
+
+// Matrix draws the class of each attempt: a line for each instance, or, from 41
+// instances on, a column for each in several bands. A Class that is unknown is
+// drawn as None.
+func Matrix(title string, columns []string, rows []Row) template.HTML {
+	if len(rows) == 0 || len(columns) == 0 {
+		return ""
+	}
+	var c canvas
+	place := c.lines
+	if len(rows) > 40 || len(columns) > 12 {
+		place = c.bands
+	}
+	counts := map[Class]int{}
+	at, height := place(columns, rows)
+	k := 0 // place in the legend
+	for _, cell := range cells {
+		var d strings.Builder
+		x, y := 0, 0
+		for i, row := range rows {
+			for j := range columns {
+				if class := row.class(j); class == cell.class {
+					toX, toY := at(i, j)
+					fmt.Fprintf(&d, "m%d %d%s", toX-x, toY-y, cell.shape)
+					x, y = toX, toY
+					counts[class]++
+				}
+			}
+		}
+		if counts[cell.class] == 0 {
+			continue
+		}
+		legendX, legendY := width/3*(k%3), int(height)+line*(k/3)
+		fmt.Fprintf(&d, "m%d %d%s", legendX-x, legendY-y, cell.shape)
+		c.path(cell.style, cell.stroke, "M0 0"+d.String())
+		name := fmt.Sprintf("%c %s %d", cell.class, cell.name, counts[cell.class])
+		c.text(float64(legendX)+14, float64(legendY)+10, "start", name, 20)
+		k++
+	}
+	var items []string
+	for _, cell := range cells {
+		items = append(items, fmt.Sprintf("%d %s", counts[cell.class], cell.name))
+	}
+	return c.chart("chart", title, items, height+2*line)
+}
+
+// class returns the class in a column.
+func (r Row) class(column int) Class {
+	if column < len(r.Cells) {
+		for _, cell := range cells {
+			if cell.class == r.Cells[column] {
+				return cell.class
+			}
+		}
+	}
+	return None
+}
+
+// lines writes the labels of a line for each instance. It returns the place of a
+// cell, and the height.
+func (c *canvas) lines(columns []string, rows []Row) (at func(row, column int) (x, y int), height float64) {
+	const step = 22
+	longest := 0
+	for _, row := range rows {
+		longest = max(longest, ansi.StringWidth(text.Printable(text.ClipRunes(row.Label, 100))))
+	}
+	left := min(width-step*len(columns), int(charWidth*float64(longest))+step)
+	for j, column := range columns {
+		c.text(float64(left+step*j)+4, fontSize, "middle", column, 2)
+	}
+	for i, row := range rows {
+		c.text(0, float64(line*(i+2))-5, "start", row.Label, columnsIn(left)-1)
+	}
+	at = func(row, column int) (x, y int) { return left + step*column, line*(row+1) + 6 }
+	return at, float64(line*(len(rows)+1)) + 14
+}
+
+// bands is like lines with a column for each instance. The label of a band is that
+// of its first instance.
+func (c *canvas) bands(columns []string, rows []Row) (at func(row, column int) (x, y int), height float64) {
+	const perBand, step = 40, 10
+	const left = width - perBand*step
+	bandHeight := step*len(columns) + line + 8
+	for first := 0; first < len(rows); first += perBand {
+		y := first / perBand * bandHeight
+		c.text(left, float64(y)+fontSize, "start", fmt.Sprintf("%d: %s", first+1, rows[first].Label), 45)
+		for j, column := range columns {
+			// Two lines of cells are higher than a line of text.
+			if len(columns) == 1 || j%2 == 0 {
+				c.text(left-8, float64(y+line+step*j)+10, "end", column, 8)
+			}
+		}
+	}
+	at = func(row, column int) (x, y int) {
+		return left + step*(row%perBand), row/perBand*bandHeight + line + step*column + 1
+	}
+	return at, float64((len(rows)+perBand-1)/perBand*bandHeight) + 4
+}

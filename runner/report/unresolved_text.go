@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+)
+
+// Limits of the text form. The JSON form has everything.
+const (
+	maxExamples       = 10 // attempts of a group; the table truncates the list
+	maxHindsightFiles = 2  // files of an attempt
+)
+
+// text formats the groups in lines of at most width cells.
+func (u *Unresolved) text(width int) string {
+	left := u.Attempts - u.Resolved
+	unit, limits := "instance", false
+	if u.PerInstance > 1 {
+		unit = "attempt"
+	}
+	for _, g := range u.Groups {
+		limits = limits || g.AtLimit > 0
+	}
+	head := fmt.Sprintf("why %d of %s %s not resolved or %s no result", left, text.Count(u.Attempts, unit), isOrAre(left), hasOrHave(left))
+	if u.PerInstance > 1 {
+		head += fmt.Sprintf(" (the attempts that count, up to %d per instance)", u.PerInstance)
+	}
+	rows, columns := [][]string{{"reason", unit + "s", "for example"}}, "srs"
+	if limits {
+		rows, columns = [][]string{{"reason", unit + "s", "at a limit", "for example"}}, "srrs"
+	}
+	for _, g := range u.Groups {
+		row := []string{g.Title, fmt.Sprint(len(g.Attempts))}
+		if limits {
+			row = append(row, orDash(fmt.Sprint(g.AtLimit), g.AtLimit > 0))
+		}
+		var names []string
+		for _, a := range g.Attempts[:min(maxExamples, len(g.Attempts))] {
+			names = append(names, a.name())
+		}
+		rows = append(rows, append(row, strings.Join(names, ", ")))
+	}
+	var b strings.Builder
+	b.WriteString(table.Paragraph(head, width, 0, 2) + table.Table(width, columns, rows))
+	b.WriteString(u.repositoriesText(width))
+	b.WriteString(u.hindsightText(width))
+	return b.String()
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// name returns the instance id, with the number of the repetition if there are
+// several.
+func (a UnresolvedAttempt) name() string {
+	if a.Repetition > 0 {
+		return fmt.Sprintf("%s#%d", a.ID, a.Repetition)
+	}
+	return a.ID
+}
+
+// repositoriesText lists the repositories, those with the most unresolved attempts
+// first; "" if there is only one.
+func (u *Unresolved) repositoriesText(width int) string {
+	if len(u.Repositories) < 2 {
+		return ""
+	}
+	repos := slices.DeleteFunc(slices.Clone(u.Repositories), func(r UnresolvedRepo) bool { return r.Attempts == r.Resolved })
+	slices.SortStableFunc(repos, func(a, b UnresolvedRepo) int { return b.Attempts - b.Resolved - a.Attempts + a.Resolved })
+	var items []string
+	for _, r := range repos {
+		items = append(items, fmt.Sprintf("%s %d of %d", r.Name, r.Attempts-r.Resolved, r.Attempts))
+	}
+	return listText("not resolved by repository", items, width, 2)
+}
+
+func (u *Unresolved) hindsightText(width int) string {
+	h := u.Hindsight
+	if h == nil {
+		return ""
+	}
+	head := fmt.Sprintf("in hindsight (%s): %d of %s do not touch all files that it changes, %d touch none", h.Note, h.NotTouched,
+		text.Count(h.Compared, "patch"), h.NoneTouched)
+	if h.NotTouched == 0 {
+		return table.Paragraph(head, width, 0, 2)
+	}
+	var items []string
+	for _, g := range u.Groups {
+		for _, a := range g.Attempts {
+			if n := len(a.GoldFiles); n > 0 {
+				files := strings.Join(a.GoldFiles[:min(n, maxHindsightFiles)], " ")
+				if n > maxHindsightFiles {
+					files += " ..."
+				}
+				items = append(items, fmt.Sprintf("%s (%s)", a.name(), files))
+			}
+		}
+	}
+	return listText(head, items, width, 4)
+}
+
+func hasOrHave(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
