@@ -26,7 +26,7 @@ func (s *sessionTest) session(args ...string) *ptyProcess {
 // play performs steps. Before it types an answer, it waits until the question is open.
 func (p *ptyProcess) play(steps ...step) {
 	p.t.Helper()
-	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askKeep, askUndo, "several lines", "What comes next?"}
+	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askKeep, askUndo, askLines, "What comes next?"}
 	for _, st := range steps {
 		p.expect(st.want)
 		if st.input != "" && slices.Contains(questions, st.want) {
@@ -66,7 +66,7 @@ func TestSessionAsksForTheTask(t *testing.T) {
 		{"a line", []step{{askTask, "greet the world\r"}, {askConfirm, keyEnter}}, "<task>\ngreet the world\n</task>", 0},
 		{
 			"nothing, help, then several lines",
-			[]step{{askTask, keyEnter}, {askTask, "/h\r"}, {askTask, "/m\r"}, {"several lines", "greet\r\rthe world\r\x04"}, {askConfirm, keyEnter}},
+			[]step{{askTask, keyEnter}, {askTask, "/h\r"}, {askTask, "/m\r"}, {askLines, "greet\r\rthe world\r\x04"}, {askConfirm, keyEnter}},
 			"<task>\ngreet\n\nthe world\n</task>", 0,
 		},
 		{

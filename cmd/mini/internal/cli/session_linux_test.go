@@ -42,6 +42,7 @@ const (
 	askNext    = "submitted its work"
 	askKeep    = "Keep the changes"
 	askUndo    = "Undo all changes"
+	askLines   = "Ctrl-D" // the key that ends an answer of several lines
 )
 
 // step waits for the text want, and then types input.
@@ -335,7 +336,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "new tasks at the end", rich: true, args: []string{"-y"}, replies: []string{submitCommand, submitCommand, submitCommand},
-			steps:        []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {"thought 3", ""}, {askNext, keyEnter}},
+			steps:        []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {askLines, "and b\rand c\r\x04"}, {"thought 3", ""}, {askNext, keyEnter}},
 			conversation: submitCommand + "\nfollow_up: and a\n" + submitCommand + "\nfollow_up: and b\n" + submitCommand, decisions: "allow mode, allow mode, allow mode",
 		},
 		{

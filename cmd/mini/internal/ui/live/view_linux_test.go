@@ -31,7 +31,8 @@ func TestRestoredAfterPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	waitForView(p)
 	p.Type("\x03")
-	output := p.Expect("a mistake in the view") + p.Expect("experienced a panic") + p.Expect("\n")
+	// Bubble Tea prints the panic in another goroutine, before or after this.
+	output := p.Expect("experienced a panic") + p.Expect("\n")
 	if _, after, _ := strings.Cut(output, leave); strings.Contains(after, enter) {
 		t.Errorf("the view was drawn again: %q", output)
 	}
