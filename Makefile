@@ -40,6 +40,7 @@ test-short: helper ## the tests, without the race detector and without set-up
 
 test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
 	MINI_TEST_LONG=1 go test -timeout 60m ./...
+	GORACE=atexit_sleep_ms=0 go test -race -timeout 60m ./cmd/mini/internal/cli
 
 lint: ## the linter, go vet among its checks
 	go run $(LINTER) run ./...

@@ -133,7 +133,7 @@ func TestEngineEndsInMidCommand(t *testing.T) {
 			if err := next.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			waitFor(t, 2*maxLossTime, "no container is left in any state", func() bool { return len(allContainers(t, d)) == 0 })
+			waitFor(t, time.Minute, "no container is left in any state", func() bool { return len(allContainers(t, d)) == 0 })
 		})
 	}
 }

@@ -55,7 +55,7 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 func TestPullFails(t *testing.T) {
 	r := registrytest.Start(t)
 	faults := map[string]registrytest.Fault{
-		"broken": {Status: http.StatusBadGateway}, "limited": {Status: http.StatusTooManyRequests}, "slow": {Delay: time.Minute},
+		"broken": {Status: http.StatusBadGateway}, "limited": {Status: http.StatusTooManyRequests}, "slow": {Delay: 10 * time.Second},
 	}
 	r.Inject(func(q *http.Request) *registrytest.Fault {
 		if parts := strings.Split(q.URL.Path, "/"); len(parts) > 3 {
