@@ -20,5 +20,5 @@ done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 
 failed=0
 GORACE=atexit_sleep_ms=0 go test -p 3 -race -vet=off -timeout 60m "${racy[@]}" || failed=1
-go test -p 3 -vet=off -timeout 60m "${plain[@]}" || failed=1
+go test -p 3 -parallel 4 -vet=off -timeout 60m "${plain[@]}" || failed=1
 exit "$failed"
