@@ -51,7 +51,6 @@ func TestScreens(t *testing.T) {
 					{`(?s)diff --git.*Run this command\?`, "there is none"},
 					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 4`, ""},
 					{`submitted its work`, ""},
-					{`Keep the changes`, ""},
 				} {
 					term.wait(t, regexp.MustCompile(step.until))
 					picture := term.run(t, "capture-pane", "-p")

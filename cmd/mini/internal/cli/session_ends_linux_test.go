@@ -26,7 +26,7 @@ func (s *sessionTest) session(args ...string) *ptyProcess {
 // play performs steps. Before it types an answer, it waits until the question is open.
 func (p *ptyProcess) play(steps ...step) {
 	p.t.Helper()
-	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askKeep, askUndo, askLines, "What comes next?"}
+	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askUndo, askLines, "What comes next?"}
 	for _, st := range steps {
 		p.expect(st.want)
 		if st.input != "" && slices.Contains(questions, st.want) {
@@ -111,12 +111,11 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 		file, added string
 		see         string
 	}{
-		{"kept", nil, []step{{askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
-		{"undone", nil, []step{{askNext, keyEnter}, {askKeep, "n\r"}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
-		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"is not y, n or d", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
-		{"Ctrl-C twice keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlC}, {"Press Ctrl-C again", ""}, {askKeep, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
-		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
-		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "kept"},
+		{"kept", nil, []step{{askNext, keyEnter}}, 0, "one\ntwo\n", "new\n", "submitted its work (2 files changed"},
+		{"undone", nil, []step{{askNext, "/undo\r"}, {askUndo, "y\r"}, {"Undone: 1 put back, 1 removed", ""}, {"submitted its work. End", keyEnter}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
+		{"Ctrl-C twice keeps", nil, []step{{askNext, keyCtrlC}, {"Press Ctrl-C again", ""}, {askNext, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
+		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
+		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}}, 0, "one\ntwo\n", "new\n", "Nothing was undone"},
 		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "run mini --continue and enter /undo"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -302,7 +301,7 @@ func TestContinue(t *testing.T) {
 	busy := resume(nil)
 	busy.expect("still open in another mini")
 	busy.checkExit(2)
-	p.play(step{askNext, "/d\r"}, step{"+two", ""}, step{askNext, keyEnter}, step{askKeep, keyCtrlD})
+	p.play(step{askNext, "/d\r"}, step{"+two", ""}, step{askNext, keyCtrlD})
 	p.checkExit(0)
 
 	// The session has submitted its work, so it requires a new task.
@@ -359,7 +358,7 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 
 	// After the user has kept the changes, the next snapshot is the new state.
 	p = s.session(s.args([]string{"never", "never", "never", "echo kept > kept", submitCommand}, "--continue", "-y", "-t", "more")...)
-	p.play(step{askNext, keyEnter}, step{askKeep, keyEnter})
+	p.play(step{askNext, keyEnter})
 	p.checkExit(0)
 	p = s.session(s.args(nil, "--continue")...)
 	p.play(step{"What comes next?", "/undo\r"}, step{"Nothing has changed since the session was continued", ""}, step{"What comes next?", keyCtrlD})

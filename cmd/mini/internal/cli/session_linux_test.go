@@ -31,7 +31,9 @@ const (
 	keyCtrlC = "\x03"
 	keyCtrlD = "\x04"
 
-	submitCommand = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+	// submitCommand needs approval in confirm mode, bareSubmit does not.
+	submitCommand = "true && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+	bareSubmit    = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 	// Texts of questions. When the user can answer, "> " follows.
 	askTask    = "What is to be done?"
@@ -40,7 +42,6 @@ const (
 	askMessage = "Message to the model?"
 	askLimit   = "Limit reached"
 	askNext    = "submitted its work"
-	askKeep    = "Keep the changes"
 	askUndo    = "Undo all changes"
 	askLines   = "Ctrl-D" // the key that ends an answer of several lines
 )
@@ -176,6 +177,14 @@ func TestTransitions(t *testing.T) {
 			decisions:    "allow user, allow user",
 		},
 		{
+			name: "a command that only submits is not asked about", replies: []string{bareSubmit}, unseen: askConfirm,
+			steps: []step{{askNext, keyEnter}}, conversation: bareSubmit, decisions: "allow submission",
+		},
+		{
+			name: "a command that only submits, in human mode", args: []string{"-c", "agent.mode=human"}, replies: []string{bareSubmit},
+			steps: []step{{askCommand, bareSubmit + "\r"}, {askNext, keyEnter}}, conversation: "", unseen: askConfirm,
+		},
+		{
 			name: "rejected with a comment, then confirmed", rich: true, replies: []string{"rm x", "echo b", submitCommand},
 			steps:        []step{{askConfirm, "leave x alone\r"}, {askConfirm, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			conversation: "rm x\nrejection: The user did not let this command run. The user says: leave x alone\necho b\n" + ok + "\n" + submitCommand,
@@ -209,7 +218,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "human from the beginning, then yolo", args: []string{"-c", "agent.mode=human"}, replies: []string{"echo b", submitCommand},
-			steps:        []step{{askCommand, "echo mine > mine\r"}, {askCommand, keyEnter}, {askCommand, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			steps:        []step{{askCommand, "echo mine > mine\r"}, {askCommand, keyEnter}, {askCommand, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}},
 			conversation: "command: The user ran a command:\necho b\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
@@ -245,7 +254,7 @@ func TestTransitions(t *testing.T) {
 			steps: []step{{askNext, keyEnter}}, conversation: "echo a\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow mode", unseen: askConfirm,
 		},
 		{
-			name: "whitelisted", args: []string{"-c", `agent.whitelist_actions=["echo [ab]", "echo COMPLETE"]`}, replies: []string{"echo a", "true; echo b", submitCommand},
+			name: "whitelisted", args: []string{"-c", `agent.whitelist_actions=["echo [ab]", "true && echo COMPLETE"]`}, replies: []string{"echo a", "true; echo b", submitCommand},
 			steps:        []step{{"$ true; echo b", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			conversation: "echo a\n" + ok + "\ntrue; echo b\n" + ok + "\n" + submitCommand, decisions: "allow whitelist, allow user, allow whitelist",
 		},
@@ -270,12 +279,12 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "steered by a line while a command runs", rich: true, args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
-			steps:        []step{{"so far", ""}, {"so far", "use tabs\r"}, {"The model will get this", "!touch go"}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			steps:        []step{{"so far", ""}, {"so far", "use tabs\r"}, {"The model will get this", "!touch go"}, {askNext, keyEnter}},
 			conversation: "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\nsteer: use tabs\n" + submitCommand, decisions: "allow mode, allow mode",
 		},
 		{
 			name: "mode switched while a command runs", args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
-			steps:        []step{{"so far", ""}, {"so far", "/c\r"}, {"Switched to confirm", "!touch go"}, {askConfirm, keyEnter}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			steps:        []step{{"so far", ""}, {"so far", "/c\r"}, {"Switched to confirm", "!touch go"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			conversation: "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\n" + submitCommand, decisions: "allow mode, allow user",
 		},
 		{

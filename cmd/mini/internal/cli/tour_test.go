@@ -287,7 +287,7 @@ func (term *terminal) runCommand(t *testing.T, i int, command string) {
 }
 
 // question matches a question of a session: its text and the step.
-var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has submitted its work\.|Keep the changes).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
+var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has submitted its work).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
 
 // wide matches commands whose output may have wider lines than the terminal: they print
 // texts and paths unwrapped.

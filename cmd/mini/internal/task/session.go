@@ -109,7 +109,7 @@ func (t *session) connectTools(ctx context.Context) (err error) {
 	return err
 }
 
-// converse asks for the task, runs the agent and asks whether to keep its changes.
+// converse asks for the task, runs the agent and reports its changes.
 func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err error) {
 	if err := t.openChat(); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
 		return out, err
@@ -127,7 +127,7 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	t.frontend.HandleInput(t.chat)
 	out, err = t.runAttempt(ctx)
 	if err == nil {
-		if t.chat.ConfirmChanges(ctx, out.Class == trajectories.Submitted) {
+		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
 		} else if t.stored != nil && out.Class == trajectories.Interrupted {
 			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")

@@ -11,14 +11,16 @@ import (
 
 // Values of Decision.By in records, besides agent.ByUser and those of policies.
 const (
-	byMode    = "mode"
-	byDefault = "default"
+	byMode       = "mode"
+	byDefault    = "default"
+	bySubmission = "submission"
 )
 
 // Decide implements agent.Approver. The policy decides first: its denials are final, and so are
 // its approvals by a rule or the whitelist. The mode decides on all other commands: those
-// without a matching rule, and those that a rule asks about. In human mode, Decide interrupts
-// subagents, which would otherwise spend their budget on denied commands.
+// without a matching rule, and those that a rule asks about. Confirm mode does not ask about a
+// command that only submits, unless a rule does. In human mode, Decide interrupts subagents, which
+// would otherwise spend their budget on denied commands.
 func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.Decision, error) {
 	var decision agent.Decision
 	var previous []agent.Decision
@@ -39,6 +41,8 @@ func (s *Session) Decide(ctx context.Context, req agent.ApprovalRequest) (agent.
 		return agent.Decision{}, agent.ErrInterrupted
 	case s.currentMode() == Human:
 		return s.denyInHumanMode(previous), nil
+	case agent.IsBareSubmission(req.Command) && (s.Policy == nil || decision.By == byDefault):
+		return agent.Decision{Action: agent.Allow, By: bySubmission, Previous: previous}, nil
 	case s.NonInteractive:
 		return agent.Decision{Action: agent.Deny, By: byMode, Reason: "there is nobody to ask", Previous: previous}, nil
 	}

@@ -11,8 +11,7 @@ import (
 
 // ask asks a question and returns the answer. If the user enters a slash command, ask executes
 // the command and asks again. A change of the mode ends only the question AskCommand, with an
-// empty answer: outside of human mode the user does not write commands. /undo answers
-// AskKeepChanges. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the
+// empty answer: outside of human mode the user does not write commands. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the
 // cause of ctx, or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	for {
@@ -29,11 +28,12 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 			q.Multiline = true
 		case cmd.action == actionUndo && q.Kind == AskOther:
 			s.notifyError("This question already asks that.")
-		case cmd.action == actionUndo && q.Kind == AskKeepChanges:
-			return "no", nil
 		case cmd.action == actionUndo:
 			if err := s.askUndo(ctx); err != nil {
 				return "", err
+			}
+			if q.Kind == AskNextTask {
+				return "", errAskAgain
 			}
 		case cmd.action == actionQuit:
 			return "", s.markQuit()

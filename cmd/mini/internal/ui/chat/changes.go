@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
 // ErrNoSnapshot means that mini could not record the files at the start of the session.
@@ -16,52 +13,35 @@ var ErrNoSnapshot = errors.New("it needs a git repository on this machine")
 // diffTimeout bounds the diff at the end of a session.
 const diffTimeout = time.Minute
 
-// ConfirmChanges ends a session. If there are changes, it shows them after a submission and asks
-// whether to keep or undo them; without ConfirmExit, a submission or a user to ask, it prints how
-// to undo them. It reports whether the user chose to keep them or has undone all of them.
-func (s *Session) ConfirmChanges(ctx context.Context, submitted bool) (decided bool) {
-	if s.Snapshot == nil {
-		return false
+// ReportChanges ends a session. Unless the user has ended it at the question of NextTask, it prints
+// how to undo the changes. It reports whether the user has ended the session there, and so has
+// decided about the changes.
+func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
+	if s.hasDecided() {
+		return true
 	}
-	diffCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diffTimeout)
-	defer cancel()
-	changes, err := s.Snapshot.Diff(diffCtx)
-	switch {
-	case errors.Is(err, ErrNoSnapshot):
-		return false
+	switch changes, err := s.finalChanges(ctx); {
 	case err != nil:
 		s.notifyError("The changes cannot be shown: %v", err)
-		return false
-	case changes.IsEmpty():
-		return false
-	case !submitted || s.NonInteractive || !s.ConfirmExit || ctx.Err() != nil || s.HasQuit():
+	case !changes.IsEmpty():
 		s.notify("The changes are kept: %s. To undo them, run mini --continue and enter /undo.", changes.Summary)
-		return false
 	}
-	s.Frontend.ShowNotice(Notice{Text: changes.Patch, IsDiff: true})
-	q := Question{
-		Kind: AskKeepChanges, Text: ask.YesNoPrompt(fmt.Sprintf("Keep the changes (%s)?", changes.Summary), true),
-		Hint: "Enter keeps them, n undoes them, d shows them again", Answers: []string{"yes", "no", "diff"},
+	return false
+}
+
+// finalChanges returns the changes for the end of a session, also after ctx has ended. Without a
+// snapshot there are none.
+func (s *Session) finalChanges(ctx context.Context) (Changes, error) {
+	if s.Snapshot == nil {
+		return Changes{}, nil
 	}
-	for {
-		text, err := s.askOrQuit(ctx, q)
-		if err != nil {
-			s.notify("The changes are kept. To undo them, run mini --continue and enter /undo.")
-			return false
-		}
-		keep, ok := ask.ParseYesNo(text, true)
-		switch {
-		case ok && !keep, isAbbreviation(text, "undo"):
-			return s.undoChanges(ctx, changes)
-		case ok, isAbbreviation(text, "keep"):
-			s.notify("The changes are kept.")
-			return true
-		case isAbbreviation(text, "diff"):
-			s.Frontend.ShowNotice(Notice{Text: changes.Patch, IsDiff: true})
-		default:
-			s.notifyError("%.40q is not y, n or d.", text)
-		}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diffTimeout)
+	defer cancel()
+	changes, err := s.Snapshot.Diff(ctx)
+	if errors.Is(err, ErrNoSnapshot) {
+		return Changes{}, nil
 	}
+	return changes, err
 }
 
 // currentChanges returns the changes of the session. If there are none or they are unknown, it

@@ -44,7 +44,6 @@ const (
 	AskMessage                         // a message to the model after an interrupt; "" sends none
 	AskLimit                           // new limits after one was reached; "" ends the session
 	AskNextTask                        // a new task after a submission; "" ends the session
-	AskKeepChanges                     // keep or undo the changes
 	AskOther                           // any other question answered by one line
 )
 

@@ -55,6 +55,19 @@ func (s *Session) Hangup() {
 	}
 }
 
+// setDecided records that the user has ended the session after a submission.
+func (s *Session) setDecided() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decided = true
+}
+
+func (s *Session) hasDecided() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.decided
+}
+
 // HasQuit reports whether the user has quit.
 func (s *Session) HasQuit() bool {
 	s.mu.Lock()

@@ -71,6 +71,7 @@ type Session struct {
 	cancelQuestion context.CancelCauseFunc
 	interrupting   bool       // Ctrl-C was pressed, and the question after it is not open yet
 	quit           bool       // the user has quit
+	decided        bool       // the user has ended the session after a submission
 	lastShown      uint64     // sequence number of the last event shown
 	watchEnded     bool       // Watch has returned
 	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded

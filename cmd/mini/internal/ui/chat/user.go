@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,29 +27,45 @@ func (s *Session) NextCommand(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// NextTask implements agent.User: after a submission it asks for another task. An empty task
-// ends the session. If the user quits at the question, the submission stands.
+// errAskAgain means that the user has undone the changes, so that the question has changed.
+var errAskAgain = errors.New("the question has changed")
+
+// NextTask implements agent.User: after a submission it asks for another task. An empty task ends
+// the session and keeps the changes. If the user quits at the question, the submission stands.
 func (s *Session) NextTask(ctx context.Context, _ *agent.Submitted) (string, error) {
 	if s.NonInteractive || !s.ConfirmExit {
 		return "", nil
 	}
-	q := Question{
-		Kind: AskNextTask, Text: ask.YesNoPrompt("The model has submitted its work. End the session?", true),
-		Hint: "Enter ends, any text is a new task, /d shows the changes",
-	}
+	q := s.endQuestion(ctx)
 	for {
 		text, err := s.askOrQuit(ctx, q)
-		if err != nil {
+		switch {
+		case errors.Is(err, errAskAgain):
+			q = s.endQuestion(ctx)
+			continue
+		case err != nil:
 			return "", nil //nolint:nilerr // the submission stands
 		}
 		switch end, ok := ask.ParseYesNo(text, true); {
 		case !ok:
 			return text, nil
 		case end:
+			s.setDecided()
 			return "", nil
 		}
 		s.notify("Enter the next task.")
 	}
+}
+
+// endQuestion returns the question after a submission, which says what has changed.
+func (s *Session) endQuestion(ctx context.Context) Question {
+	q := Question{Kind: AskNextTask, Text: "The model has submitted its work", Hint: "Enter ends, any text is a new task"}
+	if changes, err := s.finalChanges(ctx); err == nil && !changes.IsEmpty() {
+		q.Text += " (" + changes.Summary + ")"
+		q.Hint = "Enter keeps the changes and ends, any text is a new task, /d shows the changes, /undo undoes them"
+	}
+	q.Text = ask.YesNoPrompt(q.Text+". End the session?", true)
+	return q
 }
 
 // ReadTask asks for the task at the beginning of a session. If the user quits, the error is
@@ -98,11 +115,4 @@ func (s *Session) askUndo(ctx context.Context) error {
 		s.Inbox.Steer("The user has put all files back as they were at the start of the session.")
 	}
 	return nil
-}
-
-// isAbbreviation reports whether an answer is word or the beginning of word, ignoring case and
-// white space at both ends. word is in lower case.
-func isAbbreviation(answer, word string) bool {
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer != "" && strings.HasPrefix(word, answer)
 }

@@ -14,7 +14,7 @@ var confirm = chat.Question{Kind: chat.AskConfirm, Text: "Run it?", Command: "ls
 func TestKeysAtQuestion(t *testing.T) {
 	task := chat.Question{Kind: chat.AskTask, Text: "What?"}
 	multiline := chat.Question{Kind: chat.AskMessage, Text: "What?", Multiline: true}
-	keep := chat.Question{Kind: chat.AskKeepChanges, Text: "Keep?", Answers: []string{"keep", "undo"}}
+	keep := chat.Question{Kind: chat.AskOther, Text: "Keep?", Answers: []string{"keep", "undo"}}
 	secret := chat.Question{Kind: chat.AskOther, Text: "Key?", Secret: true}
 	for _, tt := range []struct {
 		name, keys string

@@ -82,7 +82,7 @@ var scenes = []struct {
 		s.show(events.RunEnded{Outcome: trajectories.Outcome{
 			Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 12, Cost: 0.4321, Start: s.now.Add(-83 * time.Second), End: s.now,
 		}})
-		s.ask(chat.Question{Kind: chat.AskKeepChanges, Text: "Keep the changes?", Answers: []string{"keep", "undo"}})
+		s.ask(chat.Question{Kind: chat.AskOther, Text: "Undo all changes?", Answers: []string{"no", "yes"}})
 	}},
 }
 
