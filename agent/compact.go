@@ -35,6 +35,10 @@ const (
 	elideStepsTo    = 0.5
 )
 
+// requestedKeep is the number of newest messages that a compaction keeps which the
+// user wants.
+const requestedKeep = 2
+
 func (c Config) compacts() bool { return c.Compaction != "" && c.Compaction != CompactionOff }
 
 func (c Config) compactionTokens() int64 { return cmp.Or(c.CompactionTokens, DefaultCompactionTokens) }
@@ -63,31 +67,48 @@ func (c Config) validateCompaction() error {
 }
 
 // compact shortens the conversation if the next prompt would exceed the token
-// limit. If that is not worthwhile or the prompt is still too long, the prompt
-// is sent anyway and the outcome has a warning.
+// limit, or if the user wants it. If that is not worthwhile or the prompt is
+// still too long, the prompt is sent anyway and the outcome has a warning.
 func (r *run) compact(ctx context.Context) error {
-	if !r.cfg.compacts() {
+	request := r.Inbox.takeCompaction()
+	if request == nil && !r.cfg.compacts() {
 		return nil
 	}
 	limit, before := r.cfg.compactionTokens(), r.promptTokens()
-	if before <= limit {
+	if request == nil && before <= limit {
 		return nil
 	}
-	compactor := r.newCompactor()
 	c := trajectories.Compaction{Policy: r.cfg.Compaction, TokensBefore: before, MessagesBefore: len(r.history.Messages())}
-	if c.Policy == CompactionElide {
+	keep := cmp.Or(r.cfg.CompactionKeep, DefaultCompactionKeep)
+	if request != nil {
+		keep = min(keep, requestedKeep)
+		if c.Policy = CompactionSummarize; r.cfg.SummaryTemplate == "" {
+			c.Policy = CompactionElide
+		}
+	}
+	compactor := r.newCompactor(keep)
+	segments := compactor.segments()
+	switch {
+	case c.Policy == CompactionElide:
 		c.Replaced = compactor.elideOutputs()
-	} else if segments := compactor.segments(); compactor.isWorthwhile(segments) {
+	case request != nil && len(newSegments(segments)) > 0:
+		compactor.hint = request.hint
+		fallthrough
+	case request == nil && compactor.isWorthwhile(segments):
 		var err error
 		if c.Replaced, c.Fallback, err = r.summarize(ctx, compactor, segments); err != nil {
 			return err
 		}
 	}
+	if request != nil && len(c.Replaced) == 0 {
+		request.empty()
+		return nil
+	}
 	preview := r.history
 	preview.Compact(0, c)
 	c.TokensAfter, c.MessagesAfter = compactor.tokens(preview.Messages()), len(preview.Messages())
 	saved := compactor.tokens(r.history.Messages()) - c.TokensAfter
-	if len(c.Replaced) == 0 || c.Policy == CompactionElide && float64(saved) < minSaved*float64(limit) {
+	if len(c.Replaced) == 0 || request == nil && c.Policy == CompactionElide && float64(saved) < minSaved*float64(limit) {
 		r.warnOfLength(before)
 		return nil
 	}

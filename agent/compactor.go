@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,13 +19,16 @@ type compactor struct {
 	keepFrom int         // index of the first of the newest blocks, which are kept
 	scale    float64     // provider tokens per estimated token
 	stepOf   map[int]int // record ID of a message -> number of its step
+	hint     string      // what the user wants summaries to keep; may be empty
 }
 
 // turn is a reply with the messages that answer it, or a block that already
 // replaces steps.
 type turn []trajectories.Block
 
-func (r *run) newCompactor() *compactor {
+// newCompactor returns a compactor that keeps the newest messages: keep of them,
+// and those that belong to the same reply.
+func (r *run) newCompactor(keep int) *compactor {
 	c := &compactor{run: r, blocks: r.history.Blocks(), scale: r.tokenScale(), stepOf: map[int]int{}}
 	replies := 0
 	for i, cause := range r.causes {
@@ -36,7 +38,7 @@ func (r *run) newCompactor() *compactor {
 		c.stepOf[r.history.Records()[i]] = replies
 	}
 	// A reply is not separated from the messages that answer it.
-	c.keepFrom = max(0, len(c.blocks)-cmp.Or(r.cfg.CompactionKeep, DefaultCompactionKeep))
+	c.keepFrom = max(0, len(c.blocks)-keep)
 	for c.keepFrom > 0 && c.isAnswer(c.blocks[c.keepFrom]) {
 		c.keepFrom--
 	}

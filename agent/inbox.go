@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"github.com/minibench/mini/env"
 )
 
 // Inbox delivers messages to an attempt while it works. The attempt reads them
@@ -14,6 +17,8 @@ type Inbox struct {
 	mu            sync.Mutex
 	steers        []string
 	followUps     []string
+	commands      []UserCommand
+	compaction    *compactionRequest
 	interruptions []func(context.Context) (string, error) // message functions of the interruptions not yet handled
 	cancelCall    context.CancelCauseFunc                 // cancels the call or command under way
 	cancelAttempt context.CancelCauseFunc                 // cancels the attempt
@@ -41,6 +46,65 @@ func (b *Inbox) FollowUp(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.followUps = append(b.followUps, text)
+}
+
+// UserCommand is a command that the user ran in the sandbox while the attempt
+// waited for an answer.
+type UserCommand struct {
+	Script string
+	Start  time.Time
+	Result env.Result
+	// Interrupted is set if the user interrupted the command.
+	Interrupted bool
+}
+
+// AddCommand records a command of the user and shows it to the model, with its
+// result, before the next call and before the messages that the user has sent
+// since.
+func (b *Inbox) AddCommand(c UserCommand) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.commands = append(b.commands, c)
+}
+
+// compactionRequest is a compaction that the user wants.
+type compactionRequest struct {
+	hint  string
+	empty func()
+}
+
+// Compact compacts the conversation before the next call, whatever its length.
+// hint says what summaries should keep; it may be empty. empty is called, on the
+// attempt's goroutine, if there is nothing to compact.
+func (b *Inbox) Compact(hint string, empty func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.compaction = &compactionRequest{hint, empty}
+}
+
+// takeCompaction removes and returns the requested compaction; nil if there is
+// none.
+func (b *Inbox) takeCompaction() *compactionRequest {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	request := b.compaction
+	b.compaction = nil
+	return request
+}
+
+// takeCommands removes and returns the commands of the user.
+func (b *Inbox) takeCommands() []UserCommand {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	commands := b.commands
+	b.commands = nil
+	return commands
 }
 
 // Abort ends the attempt in an orderly way, as interrupted.

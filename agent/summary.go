@@ -28,13 +28,8 @@ func (c Config) summaryMaxChars() int { return cmp.Or(c.SummaryMaxChars, Default
 // call asks for all summaries. If the call fails or omits summaries, summarize
 // returns extracts in their place, and fallback is the reason.
 func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (all []trajectories.Replacement, fallback string, err error) {
-	var newSegments [][]turn
-	for _, segment := range segments {
-		if !isReplaced(segment) {
-			newSegments = append(newSegments, segment)
-		}
-	}
-	prompt, err := c.summaryPrompt(newSegments)
+	unsummarized := newSegments(segments)
+	prompt, err := c.summaryPrompt(unsummarized)
 	if err != nil {
 		return nil, "", err
 	}
@@ -44,13 +39,13 @@ func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (a
 	}
 	var texts []string
 	if err == nil {
-		texts, err = splitParts(reply.Message.Content, len(newSegments))
+		texts, err = splitParts(reply.Message.Content, len(unsummarized))
 	}
 	if err != nil {
 		fallback = clip(strings.ToValidUTF8(err.Error(), "?"), maxReason)
 		r.warnOfExtracts(fallback)
 	}
-	for i, segment := range newSegments {
+	for i, segment := range unsummarized {
 		text, predicate := "", "are shown as an extract"
 		if i < len(texts) {
 			text = texts[i]
@@ -66,6 +61,16 @@ func (r *run) summarize(ctx context.Context, c *compactor, segments [][]turn) (a
 		}})
 	}
 	return all, fallback, nil
+}
+
+// newSegments returns the segments that have no summary yet.
+func newSegments(segments [][]turn) (all [][]turn) {
+	for _, segment := range segments {
+		if !isReplaced(segment) {
+			all = append(all, segment)
+		}
+	}
+	return all
 }
 
 // warnOfExtracts warns, once per session, that extracts replace missing
@@ -128,7 +133,11 @@ func (c *compactor) summaryPrompt(segments [][]turn) (string, error) {
 		first, last := c.stepRange(segment)
 		list[i] = summaryPart(i+1, first, last, c.quoteSegment(segment))
 	}
-	return c.run.templates.summary.render(merge(c.run.variables(), summaryValues(list, c.run.cfg.summaryMaxChars())))
+	prompt, err := c.run.templates.summary.render(merge(c.run.variables(), summaryValues(list, c.run.cfg.summaryMaxChars())))
+	if c.hint != "" {
+		prompt += "\n\nThe user asks you to keep this in particular: " + c.hint
+	}
+	return prompt, err
 }
 
 // quoteSegment returns the text of a segment for the summary prompt.

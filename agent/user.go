@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -74,6 +75,11 @@ func (r *run) readInbox(ctx context.Context) (*Feedback, error) {
 	for _, text := range steers {
 		f.add(trajectories.CauseSteer, model.Message{Role: model.User, Content: text})
 	}
+	commands, err := r.recordUserCommands() // last, since the user may have run them at the questions above
+	if err != nil {
+		return nil, err
+	}
+	f.Messages = append(commands, f.Messages...)
 	if len(f.Messages) == 0 {
 		return nil, nil
 	}
@@ -98,13 +104,39 @@ func (r *run) runUserCommand(ctx context.Context, command string) error {
 	if text, ok := ParseSubmission(res); ok && !interrupted {
 		return r.submit(ctx, protocol.Action{Command: command}, text)
 	}
-	result, err := r.renderObservation(res, interrupted)
+	m, err := r.userCommandMessage(command, res, interrupted)
 	if err != nil {
 		return err
 	}
+	return &Feedback{Reason: "UserCommand", Messages: []trajectories.Message{m}}
+}
+
+// userCommandMessage returns the message that shows the model a command of the
+// user and its result.
+func (r *run) userCommandMessage(command string, res env.Result, interrupted bool) (trajectories.Message, error) {
+	result, err := r.renderObservation(res, interrupted)
 	m := trajectories.Message{Cause: trajectories.CauseUserCommand, Actions: []string{command}}
 	m.Role, m.Content = model.User, fmt.Sprintf("The user ran a command:\n%s\n%s", fenced(command), result)
-	return &Feedback{Reason: "UserCommand", Messages: []trajectories.Message{m}}
+	return m, err
+}
+
+// recordUserCommands records the commands that the user ran at questions, and
+// returns the messages that show them to the model.
+func (r *run) recordUserCommands() ([]trajectories.Message, error) {
+	var messages []trajectories.Message
+	for _, c := range r.Inbox.takeCommands() {
+		x := executionRecord(c.Script, c.Start, limitOutput(c.Result, r.cfg.JournalOutput), r.exception(c.Result, c.Interrupted))
+		x.ByUser = true
+		m, err := r.userCommandMessage(c.Script, c.Result, c.Interrupted)
+		if err == nil {
+			_, err = r.record(trajectories.TypeExecution, x)
+		}
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
 }
 
 // fenced returns a command in a code block with a fence that the command does
@@ -166,6 +198,9 @@ func (r *run) continueAfterSubmission(ctx context.Context, s *Submitted) error {
 			return s
 		}
 		f = &Feedback{}
+		if f.Messages, err = r.recordUserCommands(); err != nil {
+			return err
+		}
 		f.add(trajectories.CauseFollowUp, model.Message{Role: model.User, Content: text})
 	}
 	callResult := &Feedback{}

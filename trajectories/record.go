@@ -39,6 +39,7 @@ const (
 	TypeChildCall  Type = "spent"     // ChildCall: a model call of a subagent, charged to this attempt
 	TypeDecision   Type = "decision"  // CommandDecision: whether a command may run, and which approver decided
 	TypeLimits     Type = "limits"    // Limits: the user raised the limits
+	TypeModel      Type = "model"     // ModelChange: the user switched the model
 	TypeScrub      Type = "scrub"     // Scrub: commits other than HEAD and its history were removed
 	TypeStartState Type = "start"     // StartState: the files of the user's repository before the agent changed them
 	TypePatchCheck Type = "check"     // PatchCheck: whether a submission applies to the initial files
@@ -324,6 +325,13 @@ type CommandDecision struct {
 type Limits struct {
 	Steps int     `json:"steps"`
 	Cost  float64 `json:"cost"`
+}
+
+// ModelChange is the model that answers from here on. Settings are its settings by key,
+// without secrets, for resuming the session.
+type ModelChange struct {
+	Name     string            `json:"name"`
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // SubmissionSource identifies how mini obtained a submission.

@@ -95,12 +95,7 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if reply.Model == "" {
 			reply.Model = m.Name
 		}
-		if data := reply.Message.ProviderData; len(data) > 0 {
-			if r.madeBy == nil {
-				r.madeBy = map[string]int{}
-			}
-			r.madeBy[string(data)] = n
-		}
+		r.remember(reply.Message.ProviderData, n)
 		for i := range reply.Requests {
 			reply.Requests[i].Model = m.Name
 		}
@@ -116,6 +111,17 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		restart()
 		failed = reply
 	}
+}
+
+// remember records which model made the data, if there is any.
+func (r *Route) remember(data []byte, n int) {
+	if len(data) == 0 {
+		return
+	}
+	if r.madeBy == nil {
+		r.madeBy = map[string]int{}
+	}
+	r.madeBy[string(data)] = n
 }
 
 // messagesFor returns the messages for model n, without the ProviderData of other

@@ -62,6 +62,10 @@ func describeEvent(r trajectories.Record) (kind Kind, description string) {
 		_ = decode(r, func(_ trajectories.Record, l trajectories.Limits) {
 			note("limits: raised by the user: " + limitsText(l))
 		})
+	case trajectories.TypeModel:
+		_ = decode(r, func(_ trajectories.Record, m trajectories.ModelChange) {
+			note("model: switched by the user to " + m.Name)
+		})
 	}
 	return kind, description
 }

@@ -32,6 +32,7 @@ var recordSchemas = map[trajectories.Type]recordSchema{
 	trajectories.TypeChildCall:  schemaOf[trajectories.ChildCall]("child", "usage", "cost"),
 	trajectories.TypeDecision:   schemaOf[trajectories.CommandDecision]("command", "action"),
 	trajectories.TypeLimits:     schemaOf[trajectories.Limits]("steps", "cost"),
+	trajectories.TypeModel:      schemaOf[trajectories.ModelChange]("name"),
 	trajectories.TypeScrub:      schemaOf[trajectories.Scrub]("ok"),
 	trajectories.TypeStartState: schemaOf[trajectories.StartState]("base", "tree"),
 	trajectories.TypePatchCheck: schemaOf[trajectories.PatchCheck]("applies"),

@@ -81,6 +81,11 @@ func TestSessionAsksForTheTask(t *testing.T) {
 			},
 			"<task>\ngreet the world\n</task>", 0,
 		},
+		{
+			"a command of the user and another model before there is a task",
+			[]step{{askTask, "!echo one''two\r"}, {"onetwo\n", ""}, {askTask, "!sleep 60\r"}, {"", keyCtrlC}, {askTask, "/model other\r"}, {askTask, "greet the world\r"}, {askConfirm, keyEnter}},
+			"<task>\ngreet the world\n</task>", 0,
+		},
 		{"left by Ctrl-C twice", []step{{askTask, keyCtrlC}, {"again to quit", ""}, {askTask, keyCtrlC}}, "", 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -362,6 +367,24 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	p.checkExit(0)
 	p = s.session(s.args(nil, "--continue")...)
 	p.play(step{"What comes next?", "/undo\r"}, step{"Nothing has changed since the session was continued", ""}, step{"What comes next?", keyCtrlD})
+	p.checkExit(130)
+}
+
+// A model that -m would refuse leaves the session as it was. A session resumes with the model that
+// the user has switched to.
+func TestSessionSwitchesModel(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	s.env = append(s.env, "OPENAI_API_KEY=no-key")
+	p := s.session("-m", "gpt-one")
+	p.play(step{askTask, "/model openai/gpt-two\r"}, step{"The model stays gpt-one", ""}, step{askTask, "/model\r"}, step{"The model is gpt-one", ""}, step{askTask, "/q\r"})
+	p.checkExit(130)
+
+	p = s.session(s.args([]string{"echo a", submitCommand}, "-m", "one", "-t", "do it")...)
+	p.play(step{askConfirm, "/model two\r"}, step{"The next step is of two", ""}, step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
+	p.checkExit(130)
+	p = s.session("--continue")
+	p.play(step{"What comes next?", "/model\r"}, step{"The model is two", ""}, step{"What comes next?", keyCtrlD})
 	p.checkExit(130)
 }
 

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/config"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
@@ -53,7 +55,7 @@ const maxTask = 10 << 20
 // taskID is the instance id of a task.
 const taskID = "task"
 
-// Run runs one task.
+// Run runs one task and, as long as the user asks for one, another conversation in the same folder.
 func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 	if o.resume {
 		if err := o.useSessionModel(); err != nil {
@@ -65,18 +67,42 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		return err
 	}
 	settings.PrintCompatNotes(s.Err)
+	for {
+		t, err := o.newSession(s, cfg)
+		if err != nil {
+			return err
+		}
+		err = t.run(ctx, kill)
+		if t.chat == nil || ctx.Err() != nil || err != nil && !errors.Is(err, agent.ErrInterrupted) {
+			return err
+		}
+		mode, isNew := t.chat.WantsNew()
+		if !isNew {
+			return err
+		}
+		next := *o // what the flags say about the task is done
+		next.task, next.HasTask, next.resume = "", false, false
+		o = &next
+		if cfg, err = o.Resolve(ctx, config.BuiltinConfigByKind["task"]); err != nil {
+			return err
+		}
+		cfg.Agent.Mode, o.yolo = mode.String(), false
+	}
+}
+
+// newSession returns a session for the options.
+func (o *Options) newSession(s cmdutil.Streams, cfg *configs.Resolved) (*session, error) {
 	mode, err := o.check(s, cfg)
 	if err == nil {
 		err = o.readTask(s)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, configured := cfg.Origin("model.stream"); !configured && s.Interactive {
 		cfg.Model.Stream = true // a user is watching
 	}
-	t := &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}
-	return t.run(ctx, kill)
+	return &session{Streams: s, options: o, cfg: cfg, mode: mode, instance: datasets.Instance{ID: taskID, ProblemStatement: o.task}}, nil
 }
 
 // check returns the mode of the session. It returns an error for settings that cannot be combined.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/agent"
@@ -22,6 +23,7 @@ import (
 	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/version"
 	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/model/route"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/setup"
@@ -45,9 +47,15 @@ type session struct {
 	chat      *chat.Session
 	inbox     *agent.Inbox
 	bus       *events.Bus
+	sandbox   env.Environment // nil until it has started
 	tree      *worktree
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
 	resume    *agent.ResumeState // state to continue from; nil for a new session
+
+	modelSwitch *route.Switch
+	journalMu   sync.Mutex
+	journal     *trajectories.Journal     // nil until the attempt begins
+	modelChange *trajectories.ModelChange // the switch before that; nil if there was none
 }
 
 // run runs the session from setup to cleanup.
@@ -86,6 +94,11 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	first, err := t.models.For(t.instance)
+	if err != nil {
+		return err
+	}
+	t.modelSwitch = route.NewSwitch(route.Named{Name: modelopen.Name(t.cfg), Model: first})
 	t.models.OnLimits(progress.ProviderEvents(report.NewPlainPrinter(t.Err, nil).Event))
 	if err := t.connectTools(ctx); err != nil {
 		return usage.Wrap(err)
@@ -118,18 +131,18 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	defer t.frontend.Close()
 	defer t.Interrupts.Divert(t.chat)()
 	defer func() { err = errors.Join(err, t.closeStored()) }()
+	t.frontend.HandleInput(t.chat)
 	if err := t.askTask(ctx); err != nil {
 		return out, err
 	}
 	if err := t.save(ctx); err != nil {
 		return out, err
 	}
-	t.frontend.HandleInput(t.chat)
 	out, err = t.runAttempt(ctx)
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
-		} else if t.stored != nil && out.Class == trajectories.Interrupted {
+		} else if _, isNew := t.chat.WantsNew(); t.stored != nil && !isNew && out.Class == trajectories.Interrupted {
 			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
 		}
 	}
@@ -154,6 +167,7 @@ func (t *session) openChat() error {
 	c := chat.Config{
 		Frontend: t.frontend, Inbox: t.inbox, Events: t.bus, Mode: t.mode,
 		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.exitImmediately, NonInteractive: !t.Interactive, State: state,
+		Execute: t.execute, SwitchModel: t.switchModel, NoNewReason: t.noNewReason(),
 	}
 	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
@@ -176,6 +190,9 @@ func (t *session) runAttempt(ctx context.Context) (trajectories.Outcome, error) 
 		return trajectories.Outcome{}, err
 	}
 	journal.SetSyncPolicy(t.cfg.Run.Fsync)
+	if err := t.setJournal(journal); err != nil {
+		return trajectories.Outcome{}, errors.Join(err, journal.Close())
+	}
 	out, err := t.runAgent(ctx, journal)
 	return out, errors.Join(err, journal.Close(), trajectories.WriteTrajFile(t.files.journal, t.files.traj))
 }
@@ -200,7 +217,7 @@ func (t *session) openJournal() (*trajectories.Journal, error) {
 func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (trajectories.Outcome, error) {
 	var eventsShown <-chan struct{}
 	return runner.AttemptRunner{
-		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: t.models, Instance: t.instance,
+		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: switchedModels{t}, Instance: t.instance,
 		Session: agent.Session{
 			Recorder: journal, Resume: t.resume, Approver: t.chat, User: t.chat, Inbox: t.inbox,
 			Events: t.bus, StartEvent: events.RunStarted{Model: modelopen.Name(t.cfg), Environment: t.sandboxes.Class},
@@ -233,6 +250,7 @@ func (t taskSandbox) Start(ctx context.Context, in datasets.Instance) (env.Envir
 	sandbox, err := t.sandboxes.Start(ctx, in)
 	if err == nil {
 		t.Interrupts.Set(t.chat)
+		t.session.sandbox = sandbox
 	}
 	return sandbox, err
 }

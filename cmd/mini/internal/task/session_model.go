@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strconv"
 
@@ -31,12 +32,21 @@ func (o *Options) useSessionModel() error {
 	if closeErr := stored.Close(); err != nil || closeErr != nil {
 		return closeErr
 	}
-	baseURL := settings.RecordedSetting(header, "model.base_url")
+	recorded := func(key string) any { return settings.RecordedSetting(header, key) }
+	if change := lastModelChange(stored.Journal); change != nil {
+		recorded = func(key string) any {
+			if value, ok := change.Settings[key]; ok {
+				return value
+			}
+			return settings.RecordedSetting(header, key)
+		}
+	}
+	baseURL := recorded("model.base_url")
 	for _, key := range modelSettings {
-		value, _ := settings.RecordedSetting(header, key).(string)
+		value, _ := recorded(key).(string)
 		// Do not send the user's key to an address that a file in the folder set:
 		// use an address only if the metadata of the session confirms it.
-		isUnconfirmed := (key == "model.base_url" || key == "model.api_key_env") && baseURL != stored.BaseURL && baseURL != nil
+		isUnconfirmed := (key == "model.base_url" || key == "model.api_key_env") && baseURL != stored.BaseURL && baseURL != nil && baseURL != ""
 		if value == "" || isUnconfirmed {
 			continue
 		}
@@ -47,4 +57,21 @@ func (o *Options) useSessionModel() error {
 		o.RecordedLayers = append(o.RecordedLayers, layer)
 	}
 	return nil
+}
+
+// lastModelChange returns the last switch of the model in a journal; nil if there is none or the
+// journal is damaged, which openStored reports.
+func lastModelChange(path string) (last *trajectories.ModelChange) {
+	for r, err := range trajectories.Read(path) {
+		if err != nil {
+			return nil
+		}
+		if r.Type == trajectories.TypeModel {
+			last = &trajectories.ModelChange{}
+			if json.Unmarshal(r.Data, last) != nil {
+				return nil
+			}
+		}
+	}
+	return last
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
 )
 
-// ask asks a question and returns the answer. If the user enters a slash command, ask executes
-// the command and asks again. A change of the mode ends only the question AskCommand, with an
+// ask asks a question and returns the answer. If the user enters a slash command or a shell
+// command after an exclamation mark, ask executes the command and asks again. A change of the mode ends only the question AskCommand, with an
 // empty answer: outside of human mode the user does not write commands. The error is ErrQuit, ErrInterrupted, agent.ErrInterrupted after a hangup, the
 // cause of ctx, or another error of Frontend.Ask.
 func (s *Session) ask(ctx context.Context, q Question) (string, error) {
@@ -21,7 +21,15 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 		}
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 		cmd, ok := parseSlash(text)
+		command, isCommand := strings.CutPrefix(strings.TrimSpace(text), "!")
+		isCommand = isCommand && !q.Secret && !q.Multiline
 		switch {
+		case isCommand && strings.TrimSpace(command) == "":
+			s.notify("%s", bangHelp)
+		case isCommand && q.Kind == AskCommand:
+			return strings.TrimSpace(command), nil
+		case isCommand:
+			s.runCommand(ctx, strings.TrimSpace(command))
 		case !ok:
 			return unescape(text), nil
 		case cmd.action == actionMultiline:
@@ -35,6 +43,11 @@ func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 			if q.Kind == AskNextTask {
 				return "", errAskAgain
 			}
+		case cmd.action == actionNew && s.NoNewReason != "":
+			s.notifyError("%s", s.NoNewReason)
+		case cmd.action == actionNew:
+			s.markNew()
+			return "", s.markQuit()
 		case cmd.action == actionQuit:
 			return "", s.markQuit()
 		default:

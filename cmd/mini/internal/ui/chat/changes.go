@@ -23,10 +23,18 @@ func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
 	switch changes, err := s.finalChanges(ctx); {
 	case err != nil:
 		s.notifyError("The changes cannot be shown: %v", err)
-	case !changes.IsEmpty():
+	case changes.IsEmpty():
+	case s.isNew():
+		s.notify("The changes are kept: %s.", changes.Summary)
+	default:
 		s.notify("The changes are kept: %s. To undo them, run mini --continue and enter /undo.", changes.Summary)
 	}
 	return false
+}
+
+func (s *Session) isNew() bool {
+	_, isNew := s.WantsNew()
+	return isNew
 }
 
 // finalChanges returns the changes for the end of a session, also after ctx has ended. Without a

@@ -48,7 +48,7 @@ func TestParseLimits(t *testing.T) {
 
 func TestUnknownSlashCommand(t *testing.T) {
 	for typo, want := range map[string]string{
-		"/model": "Unknown command /model. /h lists the commands; //model sends it to the model.",
+		"/prices": "Unknown command /prices. /h lists the commands; //prices sends it to the model.",
 		"/yol":   "Unknown command /yol; did you mean /yolo? /h lists the commands; //yol sends it to the model.",
 	} {
 		if got := unknownSlash(typo); got != want {

@@ -38,13 +38,13 @@ type QuestionKind int
 
 // The kinds of questions.
 const (
-	AskTask        QuestionKind = iota // the task; the answer may have several lines
-	AskConfirm                         // run it? as in ask.ParseYesNo ("" is yes), or why to reject it
-	AskCommand                         // the user's command, in human mode
-	AskMessage                         // a message to the model after an interrupt; "" sends none
-	AskLimit                           // new limits after one was reached; "" ends the session
-	AskNextTask                        // a new task after a submission; "" ends the session
-	AskOther                           // any other question answered by one line
+	AskTask     QuestionKind = iota // the task; the answer may have several lines
+	AskConfirm                      // run it? as in ask.ParseYesNo ("" is yes), or why to reject it
+	AskCommand                      // the user's command, in human mode
+	AskMessage                      // a message to the model after an interrupt; "" sends none
+	AskLimit                        // new limits after one was reached; "" ends the session
+	AskNextTask                     // a new task after a submission; "" ends the session
+	AskOther                        // any other question answered by one line
 )
 
 // Question is a question to the user. Its texts are untrusted; the frontend sanitizes them.

@@ -11,9 +11,16 @@ func (s *Session) Input(text string) {
 	cmd, ok := parseSlash(text)
 	switch {
 	case strings.TrimSpace(text) == "":
+	case strings.HasPrefix(strings.TrimSpace(text), "!"):
+		s.notifyError("!COMMAND works only at a question; Ctrl-C interrupts the agent and asks one.")
 	case !ok:
 		s.Inbox.Steer(unescape(strings.TrimSpace(text)))
 		s.notify("The model will get this before its next step.")
+	case cmd.action == actionNew && s.NoNewReason != "":
+		s.notifyError("%s", s.NoNewReason)
+	case cmd.action == actionNew:
+		s.markNew()
+		s.Hangup()
 	case cmd.action == actionQuit:
 		s.Hangup()
 	case cmd.action == actionMultiline, cmd.action == actionUndo:
@@ -25,9 +32,15 @@ func (s *Session) Input(text string) {
 
 // Interrupt implements InputHandler. It interrupts the agent, which then asks for a message to
 // the model; a second interrupt before that question aborts the attempt. If any question is
-// open, Interrupt withdraws it with ErrInterrupted instead.
+// open, Interrupt withdraws it with ErrInterrupted instead. If a command of the user runs, Interrupt
+// ends only that.
 func (s *Session) Interrupt() {
 	s.mu.Lock()
+	if s.cancelCommand != nil {
+		s.cancelCommand()
+		s.mu.Unlock()
+		return
+	}
 	cancelQuestion, second := s.cancelQuestion, s.interrupting
 	s.interrupting = cancelQuestion == nil
 	s.quit = s.quit || second
@@ -48,11 +61,29 @@ func (s *Session) Hangup() {
 	s.mu.Lock()
 	s.quit = true
 	cancelQuestion := s.cancelQuestion
+	if s.cancelCommand != nil {
+		s.cancelCommand()
+	}
 	s.mu.Unlock()
 	s.Inbox.Abort()
 	if cancelQuestion != nil {
 		cancelQuestion(agent.ErrInterrupted)
 	}
+}
+
+// markNew records that the user wants a new conversation after this one.
+func (s *Session) markNew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wantsNew = true
+}
+
+// WantsNew reports whether the user has ended the session to begin a new conversation, and in
+// which mode.
+func (s *Session) WantsNew() (Mode, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Mode, s.wantsNew
 }
 
 // setDecided records that the user has ended the session after a submission.

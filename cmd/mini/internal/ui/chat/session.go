@@ -22,9 +22,17 @@ type Config struct {
 	// Snapshot compares the user's files with the start of the session; nil if that is not
 	// possible.
 	Snapshot Snapshot
+	// Execute runs the user's own commands; nil if that is not possible.
+	Execute Executor
+	// SwitchModel makes the named model answer the next steps and returns its name. If it fails,
+	// nothing has changed. It may be called while the agent works, one call at a time. nil if
+	// the model cannot be switched.
+	SwitchModel func(ctx context.Context, name string) (string, error)
+	// NoNewReason says why /new cannot begin another conversation; empty if it can.
+	NoNewReason string
 	// Mode is the initial mode.
 	Mode Mode
-	// ConfirmExit asks after a submission for a new task, and whether to keep the changes.
+	// ConfirmExit asks after a submission for a new task.
 	ConfirmExit bool
 	// NonInteractive means that there is no user to ask: commands that need an approval are
 	// denied, limits are not raised, and a submission ends the session.
@@ -62,6 +70,7 @@ func (c Changes) IsEmpty() bool { return c.Patch == "" }
 type Session struct {
 	Config
 	background sync.WaitGroup // goroutines started by InputHandler methods
+	switching  sync.Mutex     // held during SwitchModel
 	cancel     context.CancelFunc
 	ctx        context.Context //nolint:containedctx // for InputHandler methods, which have no context
 
@@ -72,6 +81,8 @@ type Session struct {
 	interrupting   bool       // Ctrl-C was pressed, and the question after it is not open yet
 	quit           bool       // the user has quit
 	decided        bool       // the user has ended the session after a submission
+	wantsNew       bool       // the user begins a new conversation after this one
+	cancelCommand  func()     // cancels the command of runCommand; nil if none runs
 	lastShown      uint64     // sequence number of the last event shown
 	watchEnded     bool       // Watch has returned
 	shownChanged   *sync.Cond // signals changes of lastShown and watchEnded

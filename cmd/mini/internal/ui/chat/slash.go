@@ -23,6 +23,9 @@ const (
 	actionThinking
 	actionState
 	actionHelp
+	actionModel
+	actionCompact
+	actionNew
 	actionQuit
 )
 
@@ -32,6 +35,7 @@ type slashCommand struct {
 	action action
 	mode   Mode
 	typed  string // the unknown command in lower case, for actionUnknown
+	rest   string // the text after the command, for actionModel and actionCompact
 }
 
 // commands returns the slash commands in the order of the help.
@@ -46,7 +50,10 @@ func commands() []slashCommand {
 		{SlashCommand: SlashCommand{"/undo", "", "put the files back as they were at the start"}, action: actionUndo},
 		{SlashCommand: SlashCommand{"/t", "/thinking", "show or hide the model's reasoning"}, action: actionThinking},
 		{SlashCommand: SlashCommand{"/s", "/cost", "show steps, cost, tokens and time"}, action: actionState},
-		{SlashCommand: SlashCommand{"/q", "/quit", "quit; mini --continue resumes later"}, action: actionQuit},
+		{SlashCommand: SlashCommand{"/model", "", "show the model; with a name, switch to it"}, action: actionModel},
+		{SlashCommand: SlashCommand{"/compact", "", "shorten the conversation; a text says what to keep"}, action: actionCompact},
+		{SlashCommand: SlashCommand{"/new", "", "end this conversation and begin another"}, action: actionNew},
+		{SlashCommand: SlashCommand{"/q", "/quit", "quit, as /exit; mini --continue resumes later"}, action: actionQuit},
 	}
 }
 
@@ -65,17 +72,28 @@ var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
 
 // parseSlash parses a text as a slash command. It returns false for other texts.
 func parseSlash(text string) (slashCommand, bool) {
-	word := strings.ToLower(strings.TrimSpace(text))
+	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	for _, c := range commands() {
+		if c.takesText() && strings.EqualFold(word, c.Name) {
+			c.rest = strings.TrimSpace(rest)
+			return c, true
+		}
+	}
+	word = strings.ToLower(strings.TrimSpace(text))
 	if !slashPattern.MatchString(word) {
 		return slashCommand{}, false
 	}
 	for _, c := range commands() {
-		if word == c.Name || word == c.LongName || c.action == actionHelp && (word == "/?" || word == "/") {
+		isAlias := c.action == actionHelp && (word == "/?" || word == "/") || c.action == actionQuit && word == "/exit"
+		if word == c.Name || word == c.LongName || isAlias {
 			return c, true
 		}
 	}
 	return slashCommand{typed: word}, true
 }
+
+// takesText reports whether a text may follow the command on its line.
+func (c slashCommand) takesText() bool { return c.action == actionModel || c.action == actionCompact }
 
 // unescape removes the first of two leading slashes, with which the user marks a text that is
 // not a slash command.
@@ -87,7 +105,7 @@ func unescape(text string) string {
 }
 
 // runSlash executes a slash command. It reports whether the mode has changed. The callers handle
-// the commands that depend on the open question: /multiline, /undo and /quit.
+// the commands that depend on the open question: /multiline, /undo, /new and /quit.
 func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
 	switch cmd.action {
 	case actionMode:
@@ -103,6 +121,11 @@ func (s *Session) runSlash(ctx context.Context, cmd slashCommand) bool {
 		s.updateState(func(st *State) { st.ShowThinking = !st.ShowThinking })
 		notices := map[bool]string{true: "Reasoning is shown.", false: "Reasoning is hidden."}
 		s.notify("%s", notices[s.currentState().ShowThinking])
+	case actionModel:
+		s.switchModel(ctx, cmd.rest)
+	case actionCompact:
+		s.Inbox.Compact(cmd.rest, func() { s.notify("There is nothing to compact yet.") })
+		s.notify("The conversation is compacted before the model's next step.")
 	case actionState:
 		s.notify("%s", s.currentState().StatusLine())
 	case actionUnknown:
@@ -135,6 +158,8 @@ func helpText() string {
 		}
 		fmt.Fprintf(&b, "  %-16s %s\n", names, c.Description)
 	}
+	b.WriteString("!COMMAND runs a command in the session's environment and shows it to the model.\n")
+	b.WriteString("@ and the beginning of a path: Tab completes it. The model gets the path.\n")
 	b.WriteString("Ctrl-C interrupts the agent and asks for a message to the model; twice quits.\n")
 	b.WriteString("A line entered while the model works is sent to it before its next step.\n")
 	b.WriteString("To send a text that begins with a slash, type two: //etc/hosts")

@@ -123,12 +123,12 @@ func (m *model) showQuestion(q *pendingQuestion) {
 	m.question, m.questionPage = q, 0
 }
 
-// showAnswer shows an answer, unless it is empty, begins with a slash, or a later event shows it.
+// showAnswer shows an answer, unless it is empty, is a command, or a later event shows it.
 // It shows dots for a secret.
 func (m *model) showAnswer(text string) {
 	q := m.question
 	switch {
-	case strings.TrimSpace(text) == "", strings.HasPrefix(text, "/"), q.Kind == chat.AskConfirm, q.Kind == chat.AskCommand:
+	case strings.TrimSpace(text) == "", strings.HasPrefix(text, "/"), strings.HasPrefix(text, "!"), q.Kind == chat.AskConfirm, q.Kind == chat.AskCommand:
 		return
 	case q.Secret:
 		m.showUserText("••••")

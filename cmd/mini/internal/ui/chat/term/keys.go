@@ -118,7 +118,7 @@ func (m *model) submit(text string) {
 		m.answer(answer{text: text})
 		return
 	}
-	if !strings.HasPrefix(text, "/") {
+	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "!") {
 		m.pendingMessages = append(m.pendingMessages, text)
 	}
 	m.handler.get().Input(text)

@@ -1,0 +1,125 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/minibench/mini/cmd/mini/internal/config"
+	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	envopen "github.com/minibench/mini/env/open"
+	"github.com/minibench/mini/model"
+	modelopen "github.com/minibench/mini/model/open"
+	"github.com/minibench/mini/model/route"
+	"github.com/minibench/mini/trajectories"
+)
+
+// switchModel makes the named model answer the next steps, by the rules of -m. It implements
+// chat.Config.SwitchModel.
+func (t *session) switchModel(ctx context.Context, name string) (string, error) {
+	if t.cfg.Model.Route.Kind != "" {
+		return "", errors.New("several models answer by turns (model.route)")
+	}
+	layer, err := configs.ParseSetting("/model", "model.model_name", strconv.Quote(name))
+	if err != nil {
+		return "", err
+	}
+	flags := t.options.Flags
+	flags.TopLayers = append(slices.Clip(flags.TopLayers), layer)
+	cfg, err := flags.Resolve(ctx, config.BuiltinConfigByKind["task"])
+	if err != nil {
+		return "", err
+	}
+	cfg.Model.Stream = t.cfg.Model.Stream
+	models, err := t.models.Sibling(cfg, false, []datasets.Instance{t.instance})
+	if err != nil {
+		return "", err
+	}
+	next, err := models.For(t.instance)
+	if err != nil {
+		return "", err
+	}
+	if err := t.recordModel(cfg); err != nil {
+		return "", err
+	}
+	used := modelopen.Name(cfg)
+	t.modelSwitch.Set(route.Named{Name: used, Model: next})
+	t.options.TopLayers = flags.TopLayers // for the session of /new
+	return used, settings.PrintCostNote(t.Err, cfg)
+}
+
+// recordModel records the model of cfg in the journal. Before the journal exists, it keeps the
+// record for openJournal.
+func (t *session) recordModel(cfg *configs.Resolved) error {
+	change := trajectories.ModelChange{Name: modelopen.Name(cfg)}
+	m := cfg.Model
+	change.Settings = map[string]string{
+		"model.model_class": m.Class, "model.model_name": m.Name, "model.base_url": m.BaseURL,
+		"model.api_key_env": m.APIKeyEnv, "model.replies": m.Replies,
+	}
+	t.journalMu.Lock()
+	defer t.journalMu.Unlock()
+	if t.journal == nil {
+		t.modelChange = &change
+		return nil
+	}
+	_, err := t.journal.Append(trajectories.TypeModel, change)
+	return err
+}
+
+// setJournal sets the journal of the attempt, and records a switch of the model before it.
+func (t *session) setJournal(j *trajectories.Journal) error {
+	t.journalMu.Lock()
+	defer t.journalMu.Unlock()
+	t.journal = j
+	if t.modelChange == nil {
+		return nil
+	}
+	_, err := j.Append(trajectories.TypeModel, *t.modelChange)
+	return err
+}
+
+// switchedModels is t.models with a model that the user can switch.
+type switchedModels struct{ *session }
+
+// For implements runner.Models.
+func (s switchedModels) For(datasets.Instance) (model.Model, error) { return s.modelSwitch, nil }
+
+// SummaryModel implements runner.SummaryModels.
+func (s switchedModels) SummaryModel(in datasets.Instance) (model.Model, error) {
+	return s.models.SummaryModel(in)
+}
+
+// execute runs a command of the user. Before the agent starts, it starts a sandbox for the command,
+// if the sandbox is on this machine. It implements chat.Executor.
+func (t *session) execute(ctx context.Context, script string, onOutput func([]byte)) (res env.Result, err error) {
+	sandbox := t.sandbox
+	if sandbox == nil {
+		if !envopen.IsHostClass(t.sandboxes.Class) {
+			return res, chat.ErrNotStarted
+		}
+		if sandbox, err = t.sandboxes.Start(ctx, t.instance); err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, sandbox.Close(context.WithoutCancel(ctx))) }()
+	}
+	command := t.agent.Command(script)
+	command.SubmissionMarkers, command.OnOutput = nil, onOutput
+	return sandbox.Execute(ctx, command)
+}
+
+// noNewReason says why /new cannot begin another conversation; empty if it can.
+func (t *session) noNewReason() string {
+	switch {
+	case t.options.output != "":
+		return "/new needs files of its own, and -o names those of this conversation; start mini again."
+	case t.options.events != "":
+		return "/new needs events of its own, and --events is for those of this conversation; start mini again."
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/sanitize"
+	"github.com/minibench/mini/trajectories"
+)
+
+const bangHelp = "!COMMAND runs a command where the model's commands run. The model is shown the command and its output " +
+	"with your next message or its next step."
+
+// ErrNotStarted means that the sandbox has not started yet.
+var ErrNotStarted = errors.New("the container starts after the task is given; then !COMMAND works")
+
+// Executor runs a command in the sandbox of the session. onOutput is called with chunks of the
+// output while the command runs. The error is ErrNotStarted, the cause of ctx, or an *env.Error.
+type Executor func(ctx context.Context, script string, onOutput func(chunk []byte)) (env.Result, error)
+
+// runCommand runs a command of the user, shows its output, and passes both to the model. It is
+// called while a question waits, so that no command of the model runs.
+func (s *Session) runCommand(ctx context.Context, script string) {
+	if s.Execute == nil {
+		s.notifyError("!COMMAND does not work here.")
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.setCancelCommand(cancel)
+	defer s.setCancelCommand(nil)
+	step := s.currentState().Step
+	bus := events.NewBus() // not that of the agent, which may not work yet
+	shown := make(chan struct{})
+	sub := bus.Subscribe(0)
+	go func() {
+		defer close(shown)
+		for e := range sub.All(context.WithoutCancel(ctx)) { // until the bus is closed
+			s.Frontend.ShowEvent(e)
+		}
+	}()
+	bus.Publish(events.ActionStarted{Step: step, Command: script, ByUser: true})
+	onOutput, endOutput := bus.OutputFunc(step)
+	c := agent.UserCommand{Script: script, Start: time.Now()}
+	var err error
+	c.Result, err = s.Execute(ctx, script, onOutput)
+	endOutput()
+	e := events.ActionEnded{
+		Step: step, Command: script, ByUser: true, ExitCode: c.Result.ExitCode, Signal: c.Result.Signal, TimedOut: c.Result.TimedOut,
+		Bytes: c.Result.Bytes, Truncated: c.Result.Truncated,
+	}
+	e.Duration = trajectories.Seconds(time.Since(c.Start))
+	if c.Interrupted = ctx.Err() != nil; c.Interrupted {
+		e.ExitCode, e.Exception = -1, "interrupted"
+	}
+	bus.Publish(e)
+	bus.Close()
+	<-shown
+	if err != nil && !c.Interrupted {
+		s.notifyError("The command did not run: %s", sanitize.Line(err.Error()))
+		return
+	}
+	s.Inbox.AddCommand(c)
+}
+
+func (s *Session) setCancelCommand(cancel func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancelCommand = cancel
+}
+
+// switchModel shows the model or, with a name, switches to that model.
+func (s *Session) switchModel(ctx context.Context, name string) {
+	switch current := s.currentState().Model; {
+	case name == "":
+		s.notify("The model is %s; /model NAME switches to another.", sanitize.Line(current))
+		return
+	case s.SwitchModel == nil:
+		s.notifyError("The model cannot be switched here.")
+		return
+	}
+	s.switching.Lock()
+	defer s.switching.Unlock()
+	used, err := s.SwitchModel(ctx, name)
+	if err != nil {
+		s.notifyError("The model stays %s: %v", sanitize.Line(s.currentState().Model), err)
+		return
+	}
+	s.updateState(func(st *State) { st.Model = used })
+	s.notify("The next step is of %s.", sanitize.Line(used))
+}
