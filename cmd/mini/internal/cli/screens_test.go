@@ -49,7 +49,6 @@ func TestScreens(t *testing.T) {
 					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 2`, ""},
 					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 3`, "/d"},
 					{`(?s)diff --git.*Run this command\?`, "there is none"},
-					{`Run this command\? \[Y/n\]\n(.*\n)*.* step 4`, ""},
 					{`submitted its work`, ""},
 				} {
 					term.wait(t, regexp.MustCompile(step.until))

@@ -62,7 +62,7 @@ func (s *Session) endQuestion(ctx context.Context) Question {
 	q := Question{Kind: AskNextTask, Text: "The model has submitted its work", Hint: "Enter ends, any text is a new task"}
 	if changes, err := s.finalChanges(ctx); err == nil && !changes.IsEmpty() {
 		q.Text += " (" + changes.Summary + ")"
-		q.Hint = "Enter keeps the changes and ends, any text is a new task, /d shows the changes, /undo undoes them"
+		q.Hint = "Enter keeps them and ends, a text is a new task, /d shows, /undo undoes them"
 	}
 	q.Text = ask.YesNoPrompt(q.Text+". End the session?", true)
 	return q

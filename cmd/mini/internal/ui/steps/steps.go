@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/difflines"
 	"github.com/minibench/mini/internal/sanitize"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -30,6 +31,8 @@ type Renderer struct {
 	// Highlight highlights text in a line before the line is wrapped; may be nil. It must not
 	// change the text itself.
 	Highlight func(line string) string
+
+	diff *difflines.Scanner // of the item
 }
 
 // Fold is the number of lines shown at the beginning and at the end of a longer text.
@@ -120,6 +123,7 @@ func (r Renderer) itemLines(item *timeline.Item) []Line {
 	if item.Text == "" {
 		return nil
 	}
+	r.diff = new(difflines.Scanner)
 	head, tail, folded := item.Text, "", 0
 	if f, ok := r.Fold[item.Kind]; ok {
 		head, tail, folded = f.split(item.Text)
@@ -179,7 +183,14 @@ func (r Renderer) textLines(kind timeline.Kind, text, prefix string) []Line {
 		text = sanitize.Text(text)
 	}
 	var lines []Line
-	for source := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+	rest := strings.TrimSuffix(text, "\n")
+	for more := true; more; {
+		var source string
+		source, rest, more = strings.Cut(rest, "\n")
+		class := difflines.Class("")
+		if kind == timeline.Patch {
+			class = r.diff.Line(source, rest)
+		}
 		if kind == timeline.Command && prefix == "" {
 			prefix = "  "
 		}
@@ -189,7 +200,7 @@ func (r Renderer) textLines(kind timeline.Kind, text, prefix string) []Line {
 		}
 		for i, row := range r.wrap(kind, line, len(prefix)) {
 			if !r.Plain {
-				row = colourLine(kind, row)
+				row = colourLine(kind, class, row)
 			}
 			l := Line{Text: prefix + row}
 			if i == 0 {
@@ -215,8 +226,9 @@ func (r Renderer) wrap(kind timeline.Kind, line string, indent int) []string {
 	return strings.Split(ansi.WrapWc(line, width, ""), "\n")
 }
 
-// colourLine colours a line according to the kind of its item, unless the line has colours.
-func colourLine(kind timeline.Kind, line string) string {
+// colourLine colours a line according to the kind of its item and, in a patch, its class, unless the
+// line has colours.
+func colourLine(kind timeline.Kind, class difflines.Class, line string) string {
 	if strings.Contains(line, "\x1b") {
 		return line
 	}
@@ -228,24 +240,24 @@ func colourLine(kind timeline.Kind, line string) string {
 	case timeline.Command:
 		return ansi.NewStyle().Bold().ForegroundColor(ansi.Cyan).Styled(line)
 	case timeline.Patch:
-		return colourPatchLine(line)
+		return DiffStyle(class)(line)
 	}
 	return line
 }
 
-func colourPatchLine(line string) string {
-	switch {
-	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "),
-		strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
-		return Bold(line)
-	case strings.HasPrefix(line, "@@"):
-		return Coloured(ansi.Cyan, line)
-	case strings.HasPrefix(line, "+"):
-		return Coloured(ansi.Green, line)
-	case strings.HasPrefix(line, "-"):
-		return Coloured(ansi.Red, line)
+// DiffStyle returns the style of a line of a diff.
+func DiffStyle(c difflines.Class) func(string) string {
+	switch c {
+	case difflines.File:
+		return Bold
+	case difflines.Hunk:
+		return func(t string) string { return Coloured(ansi.Cyan, t) }
+	case difflines.Add:
+		return func(t string) string { return Coloured(ansi.Green, t) }
+	case difflines.Del:
+		return func(t string) string { return Coloured(ansi.Red, t) }
 	}
-	return line
+	return func(t string) string { return t }
 }
 
 // HardWrap splits a sanitized line into rows of the given width, at any column.

@@ -57,7 +57,7 @@ func runChild(program string) error {
 	case "colours":
 		frontend.ShowEvent(events.Envelope{Event: events.ActionStarted{Command: "ls"}})
 		frontend.ShowEvent(events.Envelope{Event: events.OutputChunk{Data: []byte("\x1b[1;31mred\x1b[0m\n")}})
-		frontend.ShowNotice(chat.Notice{Text: "+green", IsDiff: true})
+		frontend.ShowNotice(chat.Notice{Text: "@@ -0,0 +1 @@\n+green", IsDiff: true})
 	case "last":
 		frontend.ShowNotice(chat.Notice{Text: "the first word"})
 		frontend.SetState(chat.State{Activity: "running"})

@@ -272,7 +272,7 @@ func (m *model) closeOutput() {
 func (m *model) flushLive() {
 	m.closeOutput()
 	if text := m.turn.reply.text; text != "" {
-		rows := replyRows(text, nil, m.columns())
+		rows := (&replyRenderer{scanner: m.turn.reply.dropped, width: m.columns()}).render(text)
 		rows = rows[max(0, len(rows)-maxReply):]
 		m.writeParagraph(append(rows, faint("… the reply is incomplete"))...)
 	}

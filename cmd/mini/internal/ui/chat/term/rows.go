@@ -48,40 +48,6 @@ func titleRow(title string, w int) string {
 	return row
 }
 
-// replyRows renders a reply: prose and code blocks. It omits code blocks that are commands,
-// which showCommand shows.
-func replyRows(text string, commands []string, w int) []string {
-	var rows []string
-	var prose, code []string
-	fence := ""
-	flush := func() {
-		if s := strings.Trim(strings.Join(prose, "\n"), "\n"); strings.TrimSpace(s) != "" {
-			rows = appendSpaced(rows, proseRows(s, w))
-		}
-		prose = nil
-	}
-	for line := range strings.SplitSeq(sanitize.Text(text), "\n") {
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case fence == "" && strings.HasPrefix(trimmed, "```"):
-			flush()
-			fence, code = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`"))], nil
-		case fence != "" && trimmed == fence:
-			rows = appendSpaced(rows, codeRows(code, commands, w))
-			fence = ""
-		case fence != "":
-			code = append(code, line)
-		default:
-			prose = append(prose, line)
-		}
-	}
-	if fence != "" {
-		rows = appendSpaced(rows, codeRows(code, commands, w))
-	}
-	flush()
-	return rows
-}
-
 // appendSpaced appends more to rows, with a blank row in between.
 func appendSpaced(rows, more []string) []string {
 	if len(rows) > 0 && len(more) > 0 {
@@ -90,6 +56,7 @@ func appendSpaced(rows, more []string) []string {
 	return append(rows, more...)
 }
 
+// proseRows renders a text without marks. It joins blank lines.
 func proseRows(text string, w int) []string {
 	var rows []string
 	blank := false
@@ -102,37 +69,7 @@ func proseRows(text string, w int) []string {
 		if blank {
 			rows, blank = append(rows, ""), false
 		}
-		if title, ok := heading(line); ok {
-			rows = append(rows, styleRows(wrapWords(title, w), bold)...)
-			continue
-		}
 		rows = append(rows, wrapWords(line, w)...)
-	}
-	return rows
-}
-
-// heading returns the text of a Markdown heading.
-func heading(line string) (string, bool) {
-	title := strings.TrimLeft(line, "#")
-	if n := len(line) - len(title); n == 0 || n > 6 || !strings.HasPrefix(title, " ") {
-		return "", false
-	}
-	return strings.TrimSpace(title), true
-}
-
-// codeRows renders a fenced code block. It returns nil if the block is one of the commands.
-func codeRows(lines, commands []string, w int) []string {
-	body := strings.TrimSpace(strings.Join(lines, "\n"))
-	for _, c := range commands {
-		if strings.TrimSpace(sanitize.Text(c)) == body {
-			return nil
-		}
-	}
-	var rows []string
-	for _, line := range lines {
-		for i, row := range breakLine(line, w-2) {
-			rows = append(rows, faint("│")+linePrefix(i)+row)
-		}
 	}
 	return rows
 }

@@ -5,11 +5,16 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	tty "github.com/minibench/mini/cmd/mini/internal/ui/terminal"
+	"github.com/minibench/mini/internal/difflines"
+	"github.com/minibench/mini/internal/markdown"
 	"github.com/minibench/mini/internal/sanitize"
 )
 
 // tailBuffer stores the end of a streaming text.
-type tailBuffer struct{ text string }
+type tailBuffer struct {
+	text    string
+	dropped markdown.Scanner // has seen the text before
+}
 
 // maxTail is the length, in bytes, to which tailBuffer.add cuts a text that exceeds 1.5 times
 // maxTail. A screen shows less.
@@ -18,6 +23,10 @@ const maxTail = 32 << 10
 func (t *tailBuffer) add(s string) {
 	t.text += s
 	if excess := len(t.text) - maxTail; excess > maxTail/2 { // amortize the copying
+		if i := strings.LastIndexByte(t.text[:excess], '\n'); i >= 0 {
+			excess = i + 1 // so that the rest begins with a line
+		}
+		t.dropped.Skip(t.text[:excess])
 		t.text = strings.ToValidUTF8(t.text[excess:], "")
 	}
 }
@@ -40,7 +49,12 @@ func (t *liveTurn) rows(w, limit int, showReasoning bool) []string {
 	case t.running && t.output != nil:
 		return t.output.liveRows(w, limit)
 	case t.reply.text != "":
-		rows = proseRows(sanitize.Text(lastChunk(t.reply.text, w*limit)), w)
+		chunk := lastChunk(t.reply.text, w*limit)
+		r := replyRenderer{scanner: t.reply.dropped, width: w}
+		if before := t.reply.text[:max(0, len(t.reply.text)-len(chunk))]; before != "" {
+			r.scanner.Skip(before)
+		}
+		rows = r.render(chunk)
 	case t.reasoning.text != "" && showReasoning:
 		rows = styleRows(proseRows(sanitize.Text(lastChunk(t.reasoning.text, w*limit)), w), faint)
 	}
@@ -76,6 +90,7 @@ type output struct {
 	tail    []string // the newest rows not yet written, oldest first
 	omitted int      // number of rows dropped between the beginning and tail
 	dropped int      // number of events dropped before they arrived here
+	diff    difflines.Scanner
 }
 
 func newOutput(width int, write func(string)) *output {
@@ -85,7 +100,12 @@ func newOutput(width int, write func(string)) *output {
 }
 
 func (o *output) addLine(line string) {
+	style := unstyled
+	if class := o.diff.Line(line, ""); class != "" && !strings.Contains(line, "\x1b") {
+		style = steps.DiffStyle(class)
+	}
 	for _, row := range outputRows(line, o.width) {
+		row = style(row)
 		if o.written < headRows {
 			o.written++
 			o.write(row)

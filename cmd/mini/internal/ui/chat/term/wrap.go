@@ -17,9 +17,20 @@ func wrapWords(text string, w int) []string {
 	w = max(1, min(w, maxProseWidth))
 	var rows []string
 	for line := range strings.SplitSeq(text, "\n") {
-		rows = append(rows, strings.Split(ansi.WrapWc(line, w, ""), "\n")...)
+		rows = append(rows, strings.Split(wrap(line, w), "\n")...)
 	}
 	return rows
+}
+
+// wrap wraps a line at spaces. ansi.WrapWc leaves some lines of hyphens too long.
+func wrap(line string, w int) string {
+	text := ansi.WrapWc(line, w, "")
+	for row := range strings.SplitSeq(text, "\n") {
+		if tty.Width(row) > max(2, w) {
+			return ansi.HardwrapWc(line, max(2, w), true)
+		}
+	}
+	return text
 }
 
 // wrapStyled wraps a styled row into rows of at most w columns. Each row sets and resets its own
@@ -28,7 +39,7 @@ func wrapStyled(row string, w int) []string {
 	if tty.Width(row) <= w {
 		return []string{row}
 	}
-	rows := strings.Split(ansi.WrapWc(row, max(1, w), ""), "\n")
+	rows := strings.Split(wrap(row, max(1, w)), "\n")
 	for i, row := range rows[1:] { // remove combining characters of the space dropped at the break
 		rows[i+1] = strings.TrimLeftFunc(row, func(r rune) bool { return r != ansi.ESC && tty.Width(string(r)) == 0 })
 	}

@@ -1,0 +1,73 @@
+package markdown_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/internal/markdown"
+)
+
+func TestLines(t *testing.T) {
+	const text, heading, item, fence, code = markdown.Text, markdown.Heading, markdown.Item, markdown.Fence, markdown.Code
+	for _, tt := range []struct {
+		lines string
+		want  []markdown.Kind
+	}{
+		{"a\n# b\n####### c\n#d\n- e\n  2. f\n-g\n* h\n1) i\n1234567890. j\n---\n- ", []markdown.Kind{text, heading, text, text, item, item, text, item, item, text, text, text}},
+		{"```go\n# a\n````\nb", []markdown.Kind{fence, code, fence, text}},
+		{"````\n```\n````", []markdown.Kind{fence, code, fence}},
+		{"~~~ `x`\n```\n~~~\n``` a`b", []markdown.Kind{fence, code, fence, text}},
+		{"```\n- a\n``` go", []markdown.Kind{fence, code, code}},
+	} {
+		var s markdown.Scanner
+		var got []markdown.Kind
+		for line := range strings.SplitSeq(tt.lines, "\n") {
+			got = append(got, s.Line(line))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			t.Errorf("%q: %v, want %v", tt.lines, got, tt.want)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{"plain", "plain"},
+		{"a `b` c", "a [0`b`] c"},
+		{"``a`b`` `c", "[0``a`b``] `c"},
+		{"**a b** and *c*", "[1**a b**] and [2*c*]"},
+		{"*.py and *.go", "*.py and *.go"},
+		{"2 * 3 * 4, a*b*c", "2 * 3 * 4, a*b*c"},
+		{"__init__ and **kwargs, *args", "__init__ and **kwargs, *args"},
+		{"`*a*` *`b`*", "[0`*a*`] *[0`b`]*"},
+		{"**ä**: x", "[1**ä**]: x"},
+		{"*** ***", "*** ***"},
+		{"**", "**"},
+		{"", ""},
+	} {
+		got, end := "", 0
+		for _, s := range markdown.Spans(tt.line) {
+			got += tt.line[end:s.Start] + fmt.Sprintf("[%d%s]", s.Style, tt.line[s.Start:s.End])
+			end = s.End
+		}
+		if got += tt.line[end:]; got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}
+
+// Text that is made to be slow takes linear time.
+func TestHostileText(t *testing.T) {
+	start := time.Now()
+	for _, piece := range []string{"`", "*", "**a", "*a ", "a* ", "`a", "``a`", "- ", "#", "1", "[a](", "**a**"} {
+		line := strings.Repeat(piece, 1<<20/len(piece))
+		var s markdown.Scanner
+		s.Line(line)
+		markdown.Spans(line)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
