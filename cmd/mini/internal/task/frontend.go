@@ -31,11 +31,11 @@ type frontend interface {
 
 // newFrontend returns the plain frontend for --plain, MINI_PLAIN, or a terminal that does not
 // support the full-screen frontend; otherwise the full-screen frontend. environ is the environment
-// of pagers.
-func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string) frontend {
+// of pagers, paths lists the files for completion.
+func newFrontend(s cmdutil.Streams, plainFlag bool, environ []string, paths func(context.Context) []string) frontend {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !plainFlag && !dumb && os.Getenv("MINI_PLAIN") == "" {
-		if f, ok := newScreenFrontend(s, environ); ok {
+		if f, ok := newScreenFrontend(s, environ, paths); ok {
 			return f
 		}
 	}

@@ -151,8 +151,12 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 
 // openChat starts the frontend and the chat session.
 func (t *session) openChat() error {
-	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg))
 	t.tree = &worktree{dir: t.dir(), hidden: envopen.SecretVariables(t.cfg)}
+	var paths func(context.Context) []string
+	if envopen.IsHostClass(t.sandboxes.Class) {
+		paths = func(ctx context.Context) []string { return listPaths(ctx, t.tree.dir, t.tree.hidden) }
+	}
+	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), paths)
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
 	}

@@ -30,6 +30,10 @@ type Config struct {
 	// SaveInput is called with each input that the user submits, except secrets, one call at a
 	// time; may be nil. Keys are not handled until it returns.
 	SaveInput func(text string)
+	// Paths returns the paths that are completed after @. It is called once, when the user types
+	// the first one, on a goroutine that is not waited for; ctx ends with the frontend. nil if
+	// there are none.
+	Paths func(ctx context.Context) []string
 }
 
 // Frontend is a chat.Frontend on a terminal. Its methods are safe for concurrent use.
@@ -95,6 +99,10 @@ func (f *Frontend) show(ctx context.Context, suspend func()) error {
 		tea.WithoutSignalHandler(), tea.WithFPS(1))
 	loop := newPaintLoop(ctx, f.config)
 	m.pager = loop.openPager
+	m.listPaths = nil
+	if f.config.Paths != nil {
+		m.listPaths = func() tea.Msg { return pathsMsg(f.config.Paths(ctx)) }
+	}
 	loop.start(m.canvas)
 	var wg sync.WaitGroup
 	wg.Go(func() {

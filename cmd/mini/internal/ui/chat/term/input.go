@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type input struct {
 	selected      int    // index of the match selected with Tab; -1 if none
 	prefix        string // the text before Tab was pressed
 	matchesHidden bool   // the list of matches is hidden until the next edit
+	paths         paths
 }
 
 const (
@@ -135,35 +137,50 @@ func (in *input) handleKey(msg tea.KeyPressMsg) {
 	in.area, _ = in.area.Update(msg) // the dropped commands are for the clipboard and blinking
 }
 
-// matches returns the slash commands that begin with the input, as it was before Tab.
-func (in *input) matches() []chat.SlashCommand {
-	stem := in.area.Value()
+// match is a completion of the input.
+type match struct {
+	text               string // the input after the completion
+	label, description string
+}
+
+// stem returns the input as it was before Tab.
+func (in *input) stem() string {
 	if in.selected >= 0 {
-		stem = in.prefix
+		return in.prefix
+	}
+	return in.area.Value()
+}
+
+// matches returns the slash commands that begin with the input, or the paths for its last word.
+func (in *input) matches() []match {
+	stem := in.stem()
+	if word := in.pathWord(); word != "" && !in.matchesHidden {
+		var found []match
+		for _, path := range in.paths.matching(word[1:]) {
+			found = append(found, match{text: strings.TrimSuffix(stem, word) + "@" + path, label: "@" + path})
+		}
+		return found
 	}
 	if in.matchesHidden || !strings.HasPrefix(stem, "/") || strings.ContainsAny(stem, " \n") {
 		return nil
 	}
-	var found []chat.SlashCommand
+	var found []match
 	for _, c := range chat.SlashCommands() {
 		if strings.HasPrefix(c.Name, stem) || strings.HasPrefix(c.LongName, stem) {
-			found = append(found, c)
+			found = append(found, match{cmp.Or(c.LongName, c.Name), slashNames(c), c.Description})
 		}
 	}
 	return found
 }
 
 // complete handles Tab. It replaces the input by the first match or, if Tab was pressed before, by
-// the match that is step further in the list. If no slash command matches, and the input is empty
+// the match that is step further in the list. If nothing matches, and the input is empty
 // or one of answers, answers are the matches, the one after the input first.
 func (in *input) complete(answers []string, step int) {
 	matches := in.matches()
 	names := make([]string, 0, len(matches))
 	for _, c := range matches {
-		names = append(names, c.LongName)
-		if c.LongName == "" {
-			names[len(names)-1] = c.Name
-		}
+		names = append(names, c.text)
 	}
 	if len(names) == 0 && (in.isEmpty() || slices.Contains(answers, in.area.Value())) {
 		names = answers

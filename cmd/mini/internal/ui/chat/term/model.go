@@ -21,6 +21,7 @@ type model struct {
 	suspend   func()                    // nil if the process cannot be suspended
 	pager     func(text string) tea.Cmd // opens the user's pager; may be nil
 	saveInput func(text string)         // may be nil
+	listPaths tea.Cmd                   // returns a pathsMsg; nil if there are no paths, or after its first use
 	clock     func() time.Time
 
 	width, height int
@@ -62,6 +63,7 @@ func newModel(earlierInputs []string, saveInput func(text string)) *model {
 type (
 	feedMsg        struct{} // the feed has items
 	tickMsg        struct{} // sent every second
+	pathsMsg       []string // the paths for completion
 	pagerClosedMsg struct { // the pager has exited
 		err error
 	}
@@ -90,6 +92,11 @@ func (m *model) Update(msg tea.Msg) (same tea.Model, cmd tea.Cmd) {
 	case tea.KeyPressMsg:
 		m.hint = ""
 		cmd = m.handleKey(msg)
+		if m.listPaths != nil && m.input.pathWord() != "" {
+			cmd, m.listPaths = tea.Batch(cmd, m.listPaths), nil
+		}
+	case pathsMsg:
+		m.input.paths.set(msg)
 	case pagerClosedMsg:
 		if msg.err != nil {
 			m.hint = "the pager failed: " + msg.err.Error()

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxLive    = 16 // rows of a streaming reply or output
-	maxMatches = 8  // number of slash commands shown
+	maxMatches = 8  // number of completions shown
 	maxPending = 3  // number of pending messages shown, the newest ones
 )
 
@@ -102,7 +102,7 @@ func (m *model) hintText() string {
 	return ""
 }
 
-// matchRows renders the slash commands that begin with the input, in at most limit rows.
+// matchRows renders the completions of the input, in at most limit rows.
 func (m *model) matchRows(w, limit int) []string {
 	matches := m.input.matches()
 	limit = min(limit, maxMatches)
@@ -111,7 +111,7 @@ func (m *model) matchRows(w, limit int) []string {
 	}
 	nameWidth := 0
 	for _, c := range matches {
-		nameWidth = max(nameWidth, tty.Width(slashNames(c)))
+		nameWidth = max(nameWidth, tty.Width(c.label))
 	}
 	first := 0
 	selected := m.input.selected
@@ -121,14 +121,14 @@ func (m *model) matchRows(w, limit int) []string {
 	}
 	var rows []string
 	for i, c := range matches[first:min(len(matches), first+limit)] {
-		name := tty.PadRight(slashNames(c), nameWidth)
+		name := tty.PadRight(c.label, nameWidth)
 		if first+i == selected {
 			name = boldColoured(cyan, name)
 		}
-		description := tty.Truncate(c.Description, max(0, w-nameWidth-4))
+		description := tty.Truncate(c.description, max(0, w-nameWidth-4))
 		rows = append(rows, "  "+name+"  "+faint(description))
 		if tty.Width(name) > w-2 {
-			rows[len(rows)-1] = tty.Truncate(slashNames(c), w)
+			rows[len(rows)-1] = tty.Truncate(c.label, w)
 		}
 	}
 	return rows
