@@ -381,7 +381,7 @@ func TestSessionSwitchesModel(t *testing.T) {
 	p.checkExit(130)
 
 	p = s.session(s.args([]string{"echo a", submitCommand}, "-m", "one", "-t", "do it")...)
-	p.play(step{askConfirm, "/model two\r"}, step{"The next step is of two", ""}, step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
+	p.play(step{askConfirm, "/model two\r"}, step{"Switched to two", ""}, step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
 	p.checkExit(130)
 	p = s.session("--continue")
 	p.play(step{"What comes next?", "/model\r"}, step{"The model is two", ""}, step{"What comes next?", keyCtrlD})

@@ -237,7 +237,7 @@ func TestTransitions(t *testing.T) {
 				{askConfirm, "/model\r"},
 				{"The model is ", ""},
 				{askConfirm, "/model other\r"},
-				{"The next step is of other", ""},
+				{"Switched to other", ""},
 				{askConfirm, "/MODEL\r"},
 				{"The model is other", ""},
 				{askConfirm, keyEnter},

@@ -91,5 +91,5 @@ func (s *Session) switchModel(ctx context.Context, name string) {
 		return
 	}
 	s.updateState(func(st *State) { st.Model = used })
-	s.notify("The next step is of %s.", sanitize.Line(used))
+	s.notify("Switched to %s for the next steps.", sanitize.Line(used))
 }
