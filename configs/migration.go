@@ -96,16 +96,3 @@ var (
 		{"podman", "use docker, with DOCKER_HOST naming podman's socket"},
 	}
 )
-
-// migratedConfigs maps configurations of mini-swe-agent to the built-in one that
-// replaces it, or to a hint.
-var migratedConfigs = map[string]struct{ builtin, hint string }{
-	"default":            {builtin: "mini"},
-	"mini_textbased":     {builtin: "mini"},
-	"swebench_backticks": {builtin: "swebench"},
-	"swebench_xml":       {hint: "leave it out, and set agent.protocol=xml"},
-	"default_xml":        {hint: "leave it out, and set agent.protocol=xml"},
-	"swebench_modal":     {hint: "mini has no Modal yet; leave it out for Docker"},
-	"swebench_toolcall":  {hint: "leave it out, and set agent.protocol=tools"},
-	"programbench":       {hint: "mini has no ProgramBench"},
-}

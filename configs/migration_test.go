@@ -84,8 +84,11 @@ func TestNamesOfConfigurations(t *testing.T) {
 	for arg, want := range map[string]string{
 		"swebench": "", "swebench.yaml": "", "mini": "", "mini_textbased": "", "default.yaml": "", "swebench_backticks": "",
 		"shared": "", "shared.yaml": "",
-		"swebench_xml":       "-c swebench_xml: only mini-swe-agent has it; leave it out, and set agent.protocol=xml",
-		"swebench_modal":     "no Modal",
+		"swebench_xml": "", "benchmarks/swebench_xml.yaml": "", "benchmarks/swebench.yaml": "", "extra/swebench": "", "default_xml": "",
+		"swebench_modal":     "-c swebench_modal: only mini-swe-agent has it; mini has no Modal yet; leave it out for Docker",
+		"benchmarks/nope":    "no such file",
+		"benchmarks/mini":    "no such file",
+		"./swebench.yaml":    "no such file",
 		"other/swebench":     "no such file",
 		"":                   "it is empty",
 		lib:                  "is a directory",

@@ -15,8 +15,8 @@ import (
 // profilePrefix is the prefix of the layer names of built-in profiles.
 const profilePrefix = "--profile "
 
-// profileExt is the extension of profile files.
-const profileExt = ".yaml"
+// yamlExt is the extension of configuration files.
+const yamlExt = ".yaml"
 
 // maxProfiles limits how many files of a directory are read.
 const maxProfiles = 1000
@@ -51,7 +51,7 @@ type Profile struct {
 func Profiles(dirs ...string) ([]Profile, error) {
 	byName := map[string]Profile{}
 	add := func(p Profile, text []byte) {
-		p.Name = strings.TrimSuffix(filepath.Base(p.Name), profileExt)
+		p.Name = strings.TrimSuffix(filepath.Base(p.Name), yamlExt)
 		p.Description = firstComment(text)
 		if _, known := byName[p.Name]; !known && isProfileName(p.Name) {
 			byName[p.Name] = p
@@ -63,13 +63,13 @@ func Profiles(dirs ...string) ([]Profile, error) {
 			return nil, &configError{fmt.Sprintf("%s: %s", dir, reason(err))}
 		}
 		for _, e := range entries[:min(len(entries), maxProfiles)] {
-			if path := filepath.Join(dir, e.Name()); filepath.Ext(path) == profileExt {
+			if path := filepath.Join(dir, e.Name()); filepath.Ext(path) == yamlExt {
 				text, _ := os.ReadFile(path) //nolint:gosec // ReadProfile reports the error
 				add(Profile{Name: e.Name(), Path: path}, text)
 			}
 		}
 	}
-	files, err := fs.Glob(builtinFS, profilesDir+"/*"+profileExt)
+	files, err := fs.Glob(builtinFS, profilesDir+"/*"+yamlExt)
 	if err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
 	}
@@ -91,7 +91,7 @@ func Profiles(dirs ...string) ([]Profile, error) {
 // ReadProfile reads a profile by name, from dirs or the built-in ones, or by path: an
 // argument with a slash or the extension .yaml or .yml is a path.
 func ReadProfile(name string, dirs ...string) (Layer, error) {
-	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{profileExt, ".yml"}, filepath.Ext(name)) {
+	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{yamlExt, ".yml"}, filepath.Ext(name)) {
 		l, err := ReadFile(name)
 		if errors.Is(err, os.ErrNotExist) {
 			err = &configError{fmt.Sprintf("--profile %s: no such file", clipKey(name))}
@@ -110,7 +110,7 @@ func ReadProfile(name string, dirs ...string) (Layer, error) {
 		if p.Path != "" {
 			return ReadFile(p.Path)
 		}
-		text, err := builtinFS.ReadFile(profilesDir + "/" + name + profileExt)
+		text, err := builtinFS.ReadFile(profilesDir + "/" + name + yamlExt)
 		if err != nil {
 			return Layer{}, fmt.Errorf("read profile: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 // Selection selects the rows of a run: the named rows, shuffled, filtered, then sliced.
 // The zero value selects all.
 type Selection struct {
-	IDs     []string `json:"instances,omitempty"` // only these, in the dataset's order
+	IDs     []string `json:"instances,omitempty"` // only these, in the dataset's order; see selectIDs
 	Shuffle bool     `json:"shuffle,omitempty"`   // sort by id, then shuffle with Seed: reproducible
 	Seed    uint64   `json:"seed,omitempty"`
 	Filter  string   `json:"filter,omitempty"` // regular expression; must match at the start of the id
@@ -46,22 +46,28 @@ func (s Selection) Apply(ids []string) ([]string, error) {
 	return slice(ids, s.Slice)
 }
 
+// selectIDs returns the ids that s.IDs names. A number that is no id is the position of one in the
+// sorted ids, from 0, as in mini-swe-agent.
 func (s Selection) selectIDs(ids []string) ([]string, error) {
 	if len(s.IDs) == 0 {
 		return ids, nil
 	}
+	named := slices.Clone(s.IDs)
 	missing := map[string]bool{}
-	for _, id := range s.IDs {
-		missing[id] = true
+	for i, id := range named {
+		if n, err := strconv.ParseUint(id, 10, 32); err == nil && int(n) < len(ids) && !slices.Contains(ids, id) {
+			named[i] = slices.Sorted(slices.Values(ids))[n]
+		}
+		missing[named[i]] = true
 	}
 	var selected []string
 	for _, id := range ids {
-		if slices.Contains(s.IDs, id) {
+		if slices.Contains(named, id) {
 			selected = append(selected, id)
 			delete(missing, id)
 		}
 	}
-	for _, id := range s.IDs {
+	for _, id := range named {
 		if missing[id] {
 			return nil, &dataError{fmt.Sprintf("--instance %q: no row has this id%s", id, suggestID(id, ids))}
 		}

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], cmdutil.SystemStreams()))
+	os.Exit(cli.Main(cli.Arguments(os.Args), cmdutil.SystemStreams()))
 }

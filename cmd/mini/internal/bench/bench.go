@@ -99,7 +99,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 
 // AddSelectionFlags adds the flags that select rows. mini images has the same flags.
 func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`; repeatable")
+	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`, or number in the order of ids; repeatable")
 	f.StringVar(&o.Selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
 	f.StringVar(&o.Selection.Slice, "slice", "", "run only these rows, as in Python: A:B or A:B:STEP")
 	f.BoolVar(&o.Selection.Shuffle, "shuffle", false, "shuffle the rows before --slice")
@@ -165,9 +165,8 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
 		return nil, err
 	}
-	settings.PrintCompatNotes(notes)
+	o.PrintNotes(notes)
 	o.printScriptedNote(notes, cfg)
-	o.PrintLocalModel(notes)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return nil, err
 	}

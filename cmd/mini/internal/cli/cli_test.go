@@ -22,9 +22,12 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(name, value); err != nil {
 		panic(err)
 	}
+	mini := func() { os.Exit(cli.Main(cli.Arguments(os.Args), cmdutil.SystemStreams())) }
 	testscript.Main(m, map[string]func(){
-		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cmdutil.SystemStreams())) },
-		"mini-test-mcp": bookServer,
+		"mini":           mini,
+		"mini-extra":     mini,
+		"mini-swe-agent": mini,
+		"mini-test-mcp":  bookServer,
 	})
 }
 

@@ -21,7 +21,7 @@ const gcPercent = 30
 // second interrupt.
 const killGrace = 5 * time.Second
 
-// Main runs mini with args and returns the exit code. The first interrupt
+// Main runs mini with args, as Arguments returns them, and returns the exit code. The first interrupt
 // cancels the context of the command, so that the command can save its results.
 // The second interrupt ends mini within killGrace. Interrupts that an interactive
 // session handles do not count.
@@ -41,9 +41,13 @@ func Main(args []string, s cmdutil.Streams) int {
 
 	done := make(chan int, 1)
 	go func() {
-		root := NewRoot(ctx, s)
-		root.SetArgs(args)
-		done <- cmdutil.ReportError(s.Err, root.ExecuteContext(commandCtx))
+		args, err := expandAlias(args, s.Err)
+		if err == nil {
+			root := NewRoot(ctx, s)
+			root.SetArgs(args)
+			err = root.ExecuteContext(commandCtx)
+		}
+		done <- cmdutil.ReportError(s.Err, err)
 	}()
 	select {
 	case code := <-done:

@@ -69,7 +69,6 @@ benchmark, each in its own container.`,
 		config.New(s), config.NewPolicy(s), config.NewSkills(s), config.NewNotes(s), newCompletion(s), //nolint:contextcheck // cobra passes the context
 		system.NewDoctor(s), system.NewClean(s), system.NewFakeModel(s), //nolint:contextcheck // cobra passes the context
 	)
-	root.AddCommand(settings.NewCompatCommands()...)
 	setHelp(root)
 	setCompletions(root)
 	return root

@@ -232,7 +232,7 @@ func checkDocument(d *configs.Document) []error {
 		if err != nil {
 			return append(errs, err)
 		}
-		cfg, err := configs.Merge(base, layer)
+		cfg, err := settings.MergeModel(base, layer)
 		kindErrs := configs.SplitErrors(err)
 		if cfg != nil {
 			kindErrs = append(kindErrs, configs.SplitErrors(settings.CheckModelNames(cfg))...)

@@ -54,7 +54,7 @@ func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordin
 	if _, err := o.MergeLocal(ctx, "swebench"); err != nil {
 		return nil, err
 	}
-	o.PrintLocalModel(s.Err)
+	o.PrintNotes(s.Err)
 	rowsByID, err := o.rows(ctx, s, recordings)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 		case key == "", CompatVariables[name].Refusal != "" && isZero(value):
 			continue
 		case name == "MSWEA_MODEL_NAME":
-			value = strconv.Quote(trimProvider(value))
+			value = strconv.Quote(value)
 		}
 		l, err := configs.ParseSetting(name, key, value)
 		if err != nil {
@@ -134,58 +134,9 @@ func compatNotes(environ []string) []string {
 	return notes
 }
 
-// PrintCompatNotes prints the notes of compatNotes.
-func PrintCompatNotes(w io.Writer) {
+// printCompatNotes prints the notes of compatNotes.
+func printCompatNotes(w io.Writer) {
 	for _, note := range compatNotes(os.Environ()) {
 		_, _ = fmt.Fprintln(w, "mini: note:", note)
 	}
-}
-
-// trimProvider removes the prefix by which litellm selects a server with OpenAI's API.
-func trimProvider(name string) string {
-	for _, prefix := range []string{"openai/", "hosted_vllm/"} {
-		if trimmed, ok := strings.CutPrefix(name, prefix); ok {
-			return trimmed
-		}
-	}
-	return name
-}
-
-// CheckModelNames returns an error for model names that OpenAI or Anthropic do not have: names with
-// a prefix of litellm, and names of the other provider's models.
-func CheckModelNames(cfg *configs.Resolved) error {
-	for _, model := range configs.ModelConfigs(cfg) {
-		if err := checkModelName(model); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkModelName checks the name of one model. A server with a configured address may
-// have models of any name.
-func checkModelName(cfg *configs.Resolved) error {
-	prefix, name, ok := strings.Cut(cfg.Model.Name, "/")
-	if cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
-		return nil
-	}
-	if !ok {
-		switch name := cfg.Model.Name; {
-		case cfg.Model.Class == "openai" && strings.HasPrefix(name, "claude-"):
-			return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s, or -c model.base_url=URL for a server that has it", name, name)
-		case cfg.Model.Class == "anthropic" && strings.HasPrefix(name, "gpt-"):
-			return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
-		}
-		return nil
-	}
-	if prefix == cfg.Model.Class {
-		return usage.Errorf("model %.80q: the provider is not part of the name here; use -m %.80s", cfg.Model.Name, name)
-	}
-	if prefix == "anthropic" {
-		return usage.Errorf("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s", cfg.Model.Name, name)
-	}
-	if cfg.Model.Class == "anthropic" {
-		return usage.Errorf("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", cfg.Model.Name)
-	}
-	return usage.Errorf("model %.80q: OpenAI has no such model; for another provider set the address of its OpenAI-compatible API: -c model.base_url=URL", cfg.Model.Name)
 }

@@ -1,10 +1,7 @@
 package settings
 
 import (
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/minibench/mini/internal/usage"
 )
 
 // compatFlagAnswers maps flags of mini-swe-agent that mini rejects to advice.
@@ -53,21 +50,3 @@ func AddVisualFlag(f *pflag.FlagSet) {
 
 // IsVersionOnly reports whether -v is the only flag of the command line.
 func IsVersionOnly(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag() == 1 }
-
-// NewCompatCommands returns hidden commands that tell users of mini-swe-agent which command of mini
-// to use.
-func NewCompatCommands() []*cobra.Command {
-	return []*cobra.Command{
-		newAnswerCommand("swebench-single", "use mini bench --subset SET -i ID; it works on that instance alone"),
-		newAnswerCommand("programbench", "mini has no ProgramBench"),
-		newAnswerCommand("extra", "the commands of mini-extra are mini's own: mini bench, mini report, mini config", "mini-extra", "e"),
-	}
-}
-
-// newAnswerCommand returns a hidden command that ends with a usage error, the answer.
-func newAnswerCommand(name, answer string, aliases ...string) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Aliases: aliases, Hidden: true, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return usage.Errorf("%s: %s", cmd.CommandPath(), answer) },
-	}
-}

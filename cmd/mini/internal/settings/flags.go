@@ -32,6 +32,8 @@ type Flags struct {
 	Combination []configs.Layer
 	RunsSweeps  bool   // the command runs sweeps; others refuse the key vary of a file
 	localModel  string // description of the model that --local found
+	// impliedLocal is the value for --local that the name of the model implies, such as ollama.
+	impliedLocal string
 }
 
 // AddFlags adds -c and the other flags of commands that run an agent.
@@ -65,7 +67,7 @@ func (m *modelFlag) Type() string { return "string" }
 // Set implements pflag.Value.
 func (m *modelFlag) Set(name string) error {
 	if *m != "" && string(*m) != name {
-		return usage.Errorf("-m names two models, %.60q and %.60q; give one, or name several in model.route", string(*m), name)
+		return usage.Errorf("-m names two models, %.60q and %.60q; give one, or compare them with mini bench --vary model.model_name=%.60[1]s,%.60[2]s", string(*m), name)
 	}
 	*m = modelFlag(name)
 	return nil
@@ -107,12 +109,21 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 	if err != nil {
 		return nil, err
 	}
+	if c.impliedLocal != "" && c.FlagSet.Lookup("local") != nil {
+		if err := c.resolveLocal(ctx, cfg, c.impliedLocal, "--local="+c.impliedLocal+", from the name of the model"); err != nil {
+			return nil, err
+		}
+		if cfg, err = c.Merge(builtins...); err != nil {
+			return nil, err
+		}
+	}
 	return cfg, CheckModelNames(cfg)
 }
 
 // Merge merges the layers, lowest first: the first built-in configuration, the settings that the
 // model class implies (such as OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, the
 // other built-in configurations, RecordedLayers, the profile, -c, flags, Combination and TopLayers.
+// What the name of the model implies comes with the name; see mergeModel.
 func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 	if err := configs.LoadDotenv(); err != nil {
 		return nil, err
@@ -172,10 +183,11 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		c.commandLine[l.Name] = true
 	}
 	layers = slices.Concat(layers, c.Combination, c.TopLayers)
-	cfg, err := configs.Merge(layers...)
+	cfg, layers, local, err := mergeModel(layers, c.commandLine)
 	if err != nil {
 		return cfg, err
 	}
+	c.impliedLocal = local
 	if vary := cfg.Vary(); len(vary) > 0 && !c.RunsSweeps {
 		return cfg, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
 	}

@@ -31,7 +31,7 @@ func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Re
 	if err != nil || c.FlagSet.Lookup("local") == nil || !c.FlagSet.Changed("local") {
 		return cfg, err
 	}
-	if err := c.resolveLocal(ctx, cfg); err != nil {
+	if err := c.resolveLocal(ctx, cfg, c.FlagSet.Lookup("local").Value.String(), "--local"); err != nil {
 		return nil, err
 	}
 	return c.Merge(builtins...)
@@ -39,8 +39,9 @@ func (c *Flags) MergeLocal(ctx context.Context, builtins ...string) (*configs.Re
 
 // resolveLocal finds the server and its model and stores their settings in TopLayers. Of settings
 // on the command line, it overrides only the address of the server and, unless -c KEY=VALUE sets
-// it, the key variable; it may also append ":latest" to the name of the model.
-func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved) error {
+// it, the key variable; it may also append ":latest" to the name of the model. value is that of
+// --local; messages begin with label.
+func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved, value, label string) error {
 	isOnCommandLine := func(keys ...string) bool {
 		for _, key := range keys {
 			if origin, ok := cfg.Origin(key); ok && c.commandLine[origin.Layer] {
@@ -56,8 +57,8 @@ func (c *Flags) resolveLocal(ctx context.Context, cfg *configs.Resolved) error {
 		origin, _ := cfg.Origin("model.route.kind")
 		return usage.Errorf("--local is one server, and model.route (%s) has models of its own; leave one out", origin)
 	}
-	isNamed := isOnCommandLine("model.model_name")
-	server, err := c.findLocalServer(ctx, cfg.Model.Name, isNamed)
+	isNamed := isOnCommandLine("model.model_name") || c.impliedLocal != ""
+	server, err := findLocalServer(ctx, value, label, cfg.Model.Name, isNamed)
 	if err != nil {
 		return err
 	}
@@ -103,29 +104,36 @@ func clearPrice(p model.Price) (settings [][2]string) {
 	return settings
 }
 
-// PrintLocalModel prints the model and server that --local found.
-func (c *Flags) PrintLocalModel(w io.Writer) {
+// PrintNotes prints the model and server that --local found, which configurations of mini the names
+// of mini-swe-agent's stand for, and the variables of mini-swe-agent without an effect.
+func (c *Flags) PrintNotes(w io.Writer) {
+	printCompatNotes(w)
+	for _, arg := range c.Config {
+		if note := configs.PeerConfigNote(arg, ConfigDirs()...); note != "" {
+			_, _ = fmt.Fprintln(w, "mini:", note)
+		}
+	}
 	if c.localModel != "" {
 		_, _ = fmt.Fprintln(w, "mini: the model is", c.localModel)
 	}
 }
 
-// findLocalServer returns the server of --local. If the flag has no value, it probes the known
-// servers, and of several that respond it selects the one with the model name. isNamed means that
-// the command line names the model; a server of the flag then need not list its models.
-func (c *Flags) findLocalServer(ctx context.Context, name string, isNamed bool) (localservers.ProbeResult, error) {
-	value := c.FlagSet.Lookup("local").Value.String()
+// findLocalServer returns the server that value of --local names. If it names none, it probes the
+// known servers, and of several that respond it selects the one with the model name. isNamed means
+// that the user names the model; a named server then need not list its models. Errors about value
+// begin with label.
+func findLocalServer(ctx context.Context, value, label, name string, isNamed bool) (localservers.ProbeResult, error) {
 	if value != cmdutil.AnyLocalServer {
 		server, err := localservers.Parse(value)
 		if err != nil {
-			return localservers.ProbeResult{}, usage.Errorf("--local: %w", err)
+			return localservers.ProbeResult{}, usage.Errorf("%s: %w", label, err)
 		}
 		result := localservers.Probe(ctx, server)
 		if ctx.Err() != nil {
 			return result, context.Cause(ctx)
 		}
 		if result.Err != nil && (!isNamed || errors.Is(result.Err, localservers.ErrUnreachable)) {
-			return result, usage.Errorf("--local: %s: %w", server, result.Err)
+			return result, usage.Errorf("%s: %s: %w", label, server, result.Err)
 		}
 		return result, nil
 	}

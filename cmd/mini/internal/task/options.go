@@ -66,7 +66,6 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 	if err != nil {
 		return err
 	}
-	settings.PrintCompatNotes(s.Err)
 	for {
 		t, err := o.newSession(s, cfg)
 		if err != nil {
