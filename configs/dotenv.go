@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/joho/godotenv"
 
@@ -21,7 +22,9 @@ import (
 // .env file, beside the configuration. A .env file in the working directory may
 // belong to an untrusted repository: it may set a key and the address for that
 // key, but no address for other keys (see ModelKey). From both files mini reads
-// only the variables of providers, for example neither PATH nor HTTPS_PROXY.
+// only the variables of providers, for example neither PATH nor HTTPS_PROXY. The
+// file of mini-swe-agent is the user's own, too; mini reads it last, and also takes
+// the variables of mini-swe-agent from it.
 
 // maxDotenv is how much of a .env file is read, in bytes.
 const maxDotenv = 1 << 20
@@ -42,6 +45,23 @@ func UserDotenv() string {
 	return ""
 }
 
+// PeerDotenv returns the path of the file in which mini-swe-agent stores keys and its variables; ""
+// if the system has no configuration folder.
+func PeerDotenv() string {
+	dir := os.Getenv("MSWEA_GLOBAL_CONFIG_DIR")
+	if dir == "" {
+		parent, err := os.UserConfigDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(parent, "mini-swe-agent")
+	}
+	return filepath.Join(dir, ".env")
+}
+
+// peerVariable matches the variables that mini reads from PeerDotenv.
+var peerVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_BASE_URL|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN|MSWEA_[A-Z_]+|LITELLM_MODEL_REGISTRY_PATH)$`)
+
 // folderDotenv is the file in the working directory. folderLayer is the prefix
 // of the names of layers whose values are from this file.
 const (
@@ -49,25 +69,56 @@ const (
 	folderLayer  = "./.env: "
 )
 
-// LoadDotenv sets the variables of both .env files that the environment does
-// not set. It omits the addresses in the working directory's file: ProviderURL
-// reads these, because their origin must be known.
+// LoadDotenv sets the variables of the .env files that the environment does not
+// set: those of the user's file, of the working directory's and of mini-swe-agent's.
+// It omits the addresses in the working directory's file: ProviderURL reads these,
+// because their origin must be known.
 func LoadDotenv() error {
 	if path := UserDotenv(); path != "" {
-		userValues, err := readDotenv(path)
+		userValues, err := readDotenv(path, ProviderVariable)
 		if err != nil {
 			return err
 		}
-		if err := setMissing(userValues); err != nil {
+		if err := setMissing(path, userValues); err != nil {
 			return err
 		}
 	}
-	folderValues, err := readDotenv(folderDotenv)
+	folderValues, err := readDotenv(folderDotenv, ProviderVariable)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(folderValues, func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") })
-	return setMissing(folderValues)
+	isAddress := func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") }
+	folderAddresses := maps.Clone(folderValues)
+	maps.DeleteFunc(folderValues, isAddress)
+	if err := setMissing(folderDotenv, folderValues); err != nil {
+		return err
+	}
+	path := PeerDotenv()
+	if path == "" {
+		return nil
+	}
+	peerValues, err := readDotenv(path, peerVariable)
+	if err != nil {
+		return err
+	}
+	// An address of the folder's file is not in the environment, and comes first.
+	maps.DeleteFunc(peerValues, func(name, value string) bool { return isAddress(name, value) && folderAddresses[name] != "" })
+	return setMissing(path, peerValues)
+}
+
+// dotenvValue is the value of a variable that LoadDotenv has set, and its file.
+type dotenvValue struct{ file, value string }
+
+// dotenvValues has the dotenvValue of each variable that LoadDotenv has set, by name.
+var dotenvValues sync.Map
+
+// DotenvFile returns the path of the .env file that has set a variable; "" if the variable is not
+// set, or if the environment of mini has set it.
+func DotenvFile(name string) string {
+	if v, ok := dotenvValues.Load(name); ok && v.(dotenvValue).value == os.Getenv(name) { //nolint:forcetypeassert // setMissing stores no other type
+		return v.(dotenvValue).file //nolint:forcetypeassert // as above
+	}
+	return ""
 }
 
 // ProviderURL returns the provider's address in an environment variable or in
@@ -76,7 +127,7 @@ func ProviderURL(name string) (address, layer string) {
 	if address = os.Getenv(name); address != "" {
 		return address, name
 	}
-	folderValues, _ := readDotenv(folderDotenv) // LoadDotenv has returned the error
+	folderValues, _ := readDotenv(folderDotenv, ProviderVariable) // LoadDotenv has returned the error
 	return folderValues[name], folderLayer + name
 }
 
@@ -95,7 +146,7 @@ func ModelKey(cfg *Resolved) (string, error) {
 	if !IsFolderURL(cfg) {
 		return key, nil
 	}
-	folderValues, err := readDotenv(folderDotenv)
+	folderValues, err := readDotenv(folderDotenv, ProviderVariable)
 	if err != nil {
 		return "", err
 	}
@@ -112,22 +163,24 @@ func ModelKey(cfg *Resolved) (string, error) {
 	return key, nil
 }
 
-func setMissing(values map[string]string) error {
+// setMissing sets the variables of a file that the environment does not set.
+func setMissing(path string, values map[string]string) error {
 	for name, value := range values {
 		if os.Getenv(name) != "" {
 			continue
 		}
 		if err := os.Setenv(name, value); err != nil {
-			return usage.Errorf("%s in a .env file: %v", name, err)
+			return usage.Errorf("%s in %s: %v", name, path, err)
 		}
+		dotenvValues.Store(name, dotenvValue{path, value})
 	}
 	return nil
 }
 
-// readDotenv returns the provider variables of a file that are not empty. It ignores a
+// readDotenv returns the variables of a file that are accepted and not empty. It ignores a
 // path that is not a regular file, and a file with invalid syntax that does not seem to
 // contain a provider variable.
-func readDotenv(path string) (map[string]string, error) {
+func readDotenv(path string, accepted *lazyregexp.Regexp) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilnil // there is no such file
@@ -153,7 +206,7 @@ func readDotenv(path string) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	for name, value := range all {
-		if ProviderVariable.MatchString(name) && value != "" {
+		if accepted.MatchString(name) && value != "" {
 			values[name] = value
 		}
 	}

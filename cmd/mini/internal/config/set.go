@@ -251,7 +251,7 @@ func checkDocument(d *configs.Document) []error {
 func overrideNote(key string) string {
 	names, _ := settings.CompatEnviron(os.Environ())
 	for _, name := range names {
-		if settings.CompatVariables[name].Key == key {
+		if settings.CompatVariables[name].Key == key && configs.DotenvFile(name) == "" {
 			return "; but the variable " + name + " overrides it"
 		}
 	}

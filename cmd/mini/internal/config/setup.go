@@ -117,7 +117,7 @@ func (u *ProviderSetup) askProvider(ctx context.Context, a *ask.Prompter, cfg *c
 	for i, p := range named {
 		state := "is not set"
 		if os.Getenv(p.KeyEnv) != "" {
-			state = "is set"
+			state = "is set" + inFile(p.KeyEnv)
 			suggested = cmp.Or(suggested+1, i+1) - 1 // the first provider whose variable is set
 		}
 		list = append(list, fmt.Sprintf("%-12s %s %s", p.name, p.KeyEnv, state))
@@ -269,7 +269,7 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 		}
 	}
 	if os.Getenv(u.KeyEnv) != "" {
-		return a.Printf("%s is set.", u.KeyEnv)
+		return a.Printf("%s is set%s.", u.KeyEnv, inFile(u.KeyEnv))
 	}
 	if !configs.ProviderVariable.MatchString(u.KeyEnv) {
 		return a.Printf("%s is not set; export it in your shell.", u.KeyEnv)
@@ -294,6 +294,14 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 			return err
 		}
 	}
+}
+
+// inFile returns " in FILE" for a variable that a .env file sets, else "".
+func inFile(name string) string {
+	if file := configs.DotenvFile(name); file != "" {
+		return " in " + text.Printable(file)
+	}
+	return ""
 }
 
 // askModel asks for the name of the model.

@@ -33,7 +33,8 @@ var CompatVariables = map[string]compatVariable{
 	"MSWEA_COST_TRACKING":                  {}, // an unknown price is never an error in mini
 	"MSWEA_CONFIGURED":                     {},
 	"MSWEA_SILENT_STARTUP":                 {},
-	"MSWEA_GLOBAL_CONFIG_DIR":              {},
+	"MSWEA_GLOBAL_CONFIG_DIR":              {}, // the folder of configs.PeerDotenv
+	"MSWEA_MODEL_API_KEY":                  {note: "set the variable of the provider, such as OPENAI_API_KEY"},
 	"MSWEA_INSPECTOR_STYLE_PATH":           {},
 	"MSWEA_DEFAULT_RUN":                    {note: "mini has no other entry points"},
 	"MSWEA_SINGULARITY_EXECUTABLE":         {note: "mini has no Singularity or Apptainer yet"},
@@ -84,13 +85,34 @@ func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 		case name == "MSWEA_MODEL_NAME":
 			value = strconv.Quote(value)
 		}
-		l, err := configs.ParseSetting(name, key, value)
+		l, err := configs.ParseSetting(variableLayer(name), key, value)
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, l)
 	}
 	return layers, nil
+}
+
+// variableLayer returns the name of the layer of a variable: the variable, with the .env file that
+// sets it.
+func variableLayer(name string) string {
+	if file := configs.DotenvFile(name); file != "" {
+		return file + ": " + name
+	}
+	return name
+}
+
+// splitEnviron returns the variables that a .env file has set, and the others.
+func splitEnviron(environ []string) (ofFiles, others []string) {
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); configs.DotenvFile(name) != "" {
+			ofFiles = append(ofFiles, kv)
+		} else {
+			others = append(others, kv)
+		}
+	}
+	return ofFiles, others
 }
 
 // isZero reports whether value is the number 0.
@@ -105,7 +127,11 @@ func CheckCompat(set *pflag.FlagSet, environ []string, base string) error {
 	names, values := CompatEnviron(environ)
 	for _, name := range names {
 		if text := CompatVariables[name].Refusal; text != "" && base == "mini" && !isZero(values[name]) {
-			return usage.Errorf("%s is set: %s; unset it", name, text)
+			where := ""
+			if file := configs.DotenvFile(name); file != "" {
+				where = " in " + file
+			}
+			return usage.Errorf("%s is set%s: %s; unset it", name, where, text)
 		}
 	}
 	for flag, answer := range compatFlagAnswers {
@@ -128,7 +154,7 @@ func compatNotes(environ []string) []string {
 		case !known:
 			notes = append(notes, text.Printable(name)+" is set, and mini does not know it")
 		case v.note != "":
-			notes = append(notes, name+" has no effect: "+v.note)
+			notes = append(notes, variableLayer(name)+" has no effect: "+v.note)
 		}
 	}
 	return notes

@@ -102,6 +102,9 @@ var settingFlags = []struct{ flag, key string }{
 // returns an error for variables and flags of mini-swe-agent that mini does not support, and for
 // the names that CheckModelNames rejects.
 func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resolved, error) {
+	if err := configs.LoadDotenv(); err != nil { // it may set variables that CheckCompat rejects
+		return nil, err
+	}
 	if err := CheckCompat(c.FlagSet, os.Environ(), builtins[0]); err != nil {
 		return nil, err
 	}
@@ -121,8 +124,8 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 }
 
 // Merge merges the layers, lowest first: the first built-in configuration, the settings that the
-// model class implies (such as OPENAI_BASE_URL), the user's file, variables of mini-swe-agent, the
-// other built-in configurations, RecordedLayers, the profile, -c, flags, Combination and TopLayers.
+// model class implies (such as OPENAI_BASE_URL), mini-swe-agent's .env file, the user's file, the
+// shell's variables of mini-swe-agent, the other built-in configurations, RecordedLayers, the profile, -c, flags, Combination and TopLayers.
 // What the name of the model implies comes with the name; see mergeModel.
 func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 	if err := configs.LoadDotenv(); err != nil {
@@ -141,14 +144,20 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 			continue
 		}
 		// The user's settings are above the first built-in configuration and
-		// below the others, such as that of the demo.
+		// below the others, such as that of the demo. mini-swe-agent's file is
+		// below mini's own, its variables in the shell are above.
+		ofFiles, others := splitEnviron(os.Environ())
+		compat, err := CompatLayers(ofFiles, name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, compat...)
 		if path := userdirs.ConfigFile(); cmdutil.FileExists(path) {
 			if err := add(configs.ReadFile(path)); err != nil {
 				return nil, err
 			}
 		}
-		compat, err := CompatLayers(os.Environ(), name)
-		if err != nil {
+		if compat, err = CompatLayers(others, name); err != nil {
 			return nil, err
 		}
 		layers = append(layers, compat...)

@@ -94,7 +94,7 @@ func mergeModel(layers []configs.Layer, explicit map[string]bool) (cfg *configs.
 	}
 	address := cmp.Or(cfg.Model.BaseURL, providerAddress(cfg.Model.Class))
 	isAtAddress := address != "" && address == p.baseURL
-	isVariable := origin.Layer == "MSWEA_MODEL_NAME" && p.baseURL == "" && p.class == cfg.Model.Class
+	isVariable := strings.HasSuffix(origin.Layer, "MSWEA_MODEL_NAME") && p.baseURL == "" && p.class == cfg.Model.Class
 	settings := [][2]string{{"model.model_name", strconv.Quote(short)}}
 	switch {
 	case address != "" && !isAtAddress && !isVariable && p.local == "":

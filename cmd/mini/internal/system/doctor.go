@@ -211,7 +211,7 @@ func serverFor(cfg *configs.Resolved) doctor.Server {
 	return doctor.Server{
 		Scripted: m.Class == "scripted", Model: m.Name,
 		BaseURL: modelsRoot(cfg), UsesAnthropicAPI: m.Class == "anthropic", CustomServer: m.BaseURL != "",
-		KeyEnv: m.APIKeyEnv, Key: key,
+		KeyEnv: m.APIKeyEnv, KeyFile: configs.DotenvFile(m.APIKeyEnv), Key: key,
 	}
 }
 

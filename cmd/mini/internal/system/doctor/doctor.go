@@ -103,6 +103,7 @@ type Server struct {
 	BaseURL      string
 	CustomServer bool
 	KeyEnv       string // name of the environment variable with the key
+	KeyFile      string // the .env file that sets it, if any
 	Key          string `json:"-"` // sent to BaseURL only, never shown
 }
 

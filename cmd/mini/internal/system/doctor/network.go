@@ -39,6 +39,8 @@ func (s Server) key(context.Context) []Check {
 	switch {
 	case s.Scripted:
 		return []Check{{"key", OK, "not needed: the model is scripted", ""}}
+	case s.Key != "" && s.KeyFile != "":
+		return []Check{{"key", OK, s.KeyEnv + " is set in " + s.KeyFile, ""}}
 	case s.Key != "":
 		return []Check{{"key", OK, s.KeyEnv + " is set", ""}}
 	case s.CustomServer:
