@@ -78,8 +78,9 @@ func expandAlias(args []string, w io.Writer) ([]string, error) {
 
 // benchArgs returns the arguments of mini bench for those of mini-extra swebench. The default dataset
 // is the split dev of lite; other sets without --split have mini's default, because most have no
-// split dev. mini bench never asks, so the flags against questions are left out.
-func benchArgs(rest []string) []string {
+// split dev. more are further defaults. mini bench never asks, so the flags against questions are left
+// out.
+func benchArgs(rest []string, more ...string) []string {
 	args := []string{"bench"}
 	subset, hasSubset := flagValue(rest, "--subset", "")
 	if !hasSubset {
@@ -88,6 +89,7 @@ func benchArgs(rest []string) []string {
 	if _, ok := flagValue(rest, "--split", ""); !ok && slices.Contains([]string{"", "lite", "full", "multimodal"}, subset) {
 		args = append(args, "--split", "dev")
 	}
+	args = append(args, more...)
 	for _, arg := range rest {
 		if !slices.Contains([]string{"-y", "--yolo", "--exit-immediately"}, arg) {
 			args = append(args, arg)
@@ -99,10 +101,11 @@ func benchArgs(rest []string) []string {
 // singleArgs returns the arguments of mini bench for those of mini-extra swebench-single. Its
 // default is the first instance; its -o is the file of a trajectory, and becomes a folder.
 func singleArgs(rest []string) ([]string, error) {
-	args := benchArgs(rest)
+	var first []string
 	if _, ok := flagValue(rest, "--instance", "-i"); !ok {
-		args = append(args, "-i", "0")
+		first = []string{"-i", "0"}
 	}
+	args := benchArgs(rest, first...)
 	for i, arg := range args {
 		if output, ok := flagValue([]string{arg, ""}, "--output", "-o"); ok && output != "" {
 			args[i] = strings.TrimSuffix(strings.TrimSuffix(arg, ".json"), ".traj")
@@ -129,7 +132,7 @@ func inspectArgs(rest []string) ([]string, error) {
 	args := append([]string{"inspect"}, slices.DeleteFunc(slices.Clone(rest), func(arg string) bool {
 		return arg == "--reasoning" || arg == "--no-reasoning"
 	})...)
-	if len(args) == 1 {
+	if !slices.ContainsFunc(args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) {
 		args = append(args, ".")
 	}
 	return args, nil

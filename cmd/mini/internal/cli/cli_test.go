@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	mini := func() { os.Exit(cli.Main(cli.Arguments(os.Args), cmdutil.SystemStreams())) }
 	testscript.Main(m, map[string]func(){
 		"mini":           mini,
+		"mini-e":         mini,
 		"mini-extra":     mini,
 		"mini-swe-agent": mini,
 		"mini-test-mcp":  bookServer,
