@@ -71,7 +71,7 @@ func expandAlias(args []string, w io.Writer) ([]string, error) {
 		return expanded, err
 	}
 	if isExtra {
-		return nil, usage.Errorf("%s: it has the commands config, inspect, swebench and swebench-single; mini --help shows those of mini", args[0])
+		return nil, usage.Errorf("mini-extra: give one of its commands: config, inspect, swebench, swebench-single; mini --help shows those of mini")
 	}
 	return args, nil
 }

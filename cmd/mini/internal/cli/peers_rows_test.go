@@ -82,8 +82,8 @@ func (r peerRow) script() (string, error) {
 		switch {
 		case strings.HasPrefix(r.spans[0], "mini config set"): // values are not shown
 			expected = "stderr '^mini: running mini config set model.model_name$'\n"
-		case !strings.HasPrefix(r.spans[0], "mini "): // of a configuration
-			expected = fmt.Sprintf("stderr '^mini: -c .* %s'\n", quoteMeta(r.spans[0]))
+		case !strings.HasPrefix(r.spans[0], "mini "): // of a flag's value
+			expected = fmt.Sprintf("stderr '^mini: .*%s'\n", quoteMeta(r.spans[0]))
 		}
 	case "message":
 		expected = fmt.Sprintf("stderr '%s'\n", quoteMeta(r.spans[0]))
@@ -170,7 +170,7 @@ func TestMigrationGuideRows(t *testing.T) {
 	}
 	scripts(t, dir, map[string]string{
 		"HF_ENDPOINT": newTestHub(t, "image:1").URL, "XDG_CACHE_HOME": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "",
-		"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "OLLAMA_HOST": closedAddress(t), "EDITOR": "false",
+		"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "OPENROUTER_API_KEY": "k", "OLLAMA_HOST": closedAddress(t), "EDITOR": "false",
 	})
 }
 

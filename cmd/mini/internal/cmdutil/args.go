@@ -34,6 +34,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if cmd == cmd.Root() && strings.Contains(args[0], " ") {
 		return usage.Errorf("did you mean mini -t %.60q?", args[0])
 	}
+	if key, _, isSetting := strings.Cut(args[0], "="); isSetting && strings.Contains(key, ".") && cmd.Flags().Lookup("config") != nil {
+		return usage.Errorf("did you mean -c %.60s?", args[0])
+	}
 	if cmd.HasSubCommands() {
 		text := fmt.Sprintf("unknown command %.60q", args[0])
 		cmd.SuggestionsMinimumDistance = 2

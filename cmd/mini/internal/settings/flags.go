@@ -120,7 +120,10 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 			return nil, err
 		}
 	}
-	return cfg, CheckModelNames(cfg)
+	if err := CheckModelNames(cfg); err != nil {
+		return cfg, err
+	}
+	return cfg, c.checkProviderKey(cfg)
 }
 
 // Merge merges the layers, lowest first: the first built-in configuration, the settings that the
@@ -183,7 +186,15 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		if f == nil || !f.Changed || key == "" {
 			continue
 		}
-		if err := add(configs.ParseSetting("--"+s.flag, key, flagValue(f))); err != nil {
+		value := flagValue(f)
+		prefix, isPeerClass := peerClass(c.FlagSet)
+		switch {
+		case s.flag == "model-class" && isPeerClass:
+			continue
+		case s.flag == "model" && isPeerClass:
+			value = strconv.Quote(prefix + f.Value.String())
+		}
+		if err := add(configs.ParseSetting("--"+s.flag, key, value)); err != nil {
 			return nil, err
 		}
 		c.commandLine["--"+s.flag] = true

@@ -108,6 +108,13 @@ func clearPrice(p model.Price) (settings [][2]string) {
 // of mini-swe-agent's stand for, and the variables of mini-swe-agent without an effect.
 func (c *Flags) PrintNotes(w io.Writer) {
 	printCompatNotes(w)
+	if prefix, ok := peerClass(c.FlagSet); ok {
+		class, chosen := c.FlagSet.Lookup("model-class").Value.String(), "the name of the model chooses the class"
+		if prefix != "" {
+			chosen = "the model is " + prefix + text.Printable(c.FlagSet.Lookup("model").Value.String())
+		}
+		_, _ = fmt.Fprintf(w, "mini: --model-class %s: %s\n", class, chosen)
+	}
 	for _, arg := range c.Config {
 		if note := configs.PeerConfigNote(arg, ConfigDirs()...); note != "" {
 			_, _ = fmt.Fprintln(w, "mini:", note)

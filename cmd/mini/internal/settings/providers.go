@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/usage"
 )
@@ -132,6 +134,38 @@ func providerAddress(class string) string {
 		}
 	}
 	return ""
+}
+
+// checkProviderKey returns an error if the name of the model implies the address of a provider, and
+// the key of that provider is missing.
+func (c *Flags) checkProviderKey(cfg *configs.Resolved) error {
+	address, _ := cfg.Origin("model.base_url")
+	name, _ := cfg.Origin("model.model_name")
+	if cfg.Model.BaseURL == "" || address != name || address.Layer == "--local" || os.Getenv(cfg.Model.APIKeyEnv) != "" {
+		return nil
+	}
+	for _, p := range providers {
+		if p.baseURL == cfg.Model.BaseURL {
+			return usage.Errorf("no key for %s: set the environment variable %s, or run mini config set %[2]s", p.baseURL, cfg.Model.APIKeyEnv)
+		}
+	}
+	return nil
+}
+
+// peerClass returns the prefix of model names that a model class of mini-swe-agent in --model-class
+// stands for; ok is false for other classes.
+func peerClass(set *pflag.FlagSet) (prefix string, ok bool) {
+	f := set.Lookup("model-class")
+	if f == nil || !f.Changed {
+		return "", false
+	}
+	switch f.Value.String() {
+	case "litellm", "litellm_textbased":
+		return "", true
+	case "openrouter", "openrouter_textbased":
+		return "openrouter/", set.Changed("model")
+	}
+	return "", false
 }
 
 // MergeModel is configs.Merge with the settings that the name of the model implies.
