@@ -14,11 +14,14 @@ import (
 // Selection selects the rows of a run: the named rows, shuffled, filtered, then sliced.
 // The zero value selects all.
 type Selection struct {
-	IDs     []string `json:"instances,omitempty"` // only these, in the dataset's order; see selectIDs
-	Shuffle bool     `json:"shuffle,omitempty"`   // sort by id, then shuffle with Seed: reproducible
-	Seed    uint64   `json:"seed,omitempty"`
-	Filter  string   `json:"filter,omitempty"` // regular expression; must match at the start of the id
-	Slice   string   `json:"slice,omitempty"`  // start:stop:step, as in Python
+	IDs []string `json:"instances,omitempty"` // only these, in the dataset's order
+	// Numbered lets a number in IDs that is no id stand for the position of an id in the sorted ids,
+	// from 0, as in mini-swe-agent.
+	Numbered bool   `json:"-"`
+	Shuffle  bool   `json:"shuffle,omitempty"` // sort by id, then shuffle with Seed: reproducible
+	Seed     uint64 `json:"seed,omitempty"`
+	Filter   string `json:"filter,omitempty"` // regular expression; must match at the start of the id
+	Slice    string `json:"slice,omitempty"`  // start:stop:step, as in Python
 }
 
 // Apply returns the ids of the selected rows, in order. The error wraps ErrData.
@@ -46,8 +49,7 @@ func (s Selection) Apply(ids []string) ([]string, error) {
 	return slice(ids, s.Slice)
 }
 
-// selectIDs returns the ids that s.IDs names. A number that is no id is the position of one in the
-// sorted ids, from 0, as in mini-swe-agent.
+// selectIDs returns the ids that s.IDs names.
 func (s Selection) selectIDs(ids []string) ([]string, error) {
 	if len(s.IDs) == 0 {
 		return ids, nil
@@ -55,7 +57,7 @@ func (s Selection) selectIDs(ids []string) ([]string, error) {
 	named := slices.Clone(s.IDs)
 	missing := map[string]bool{}
 	for i, id := range named {
-		if n, err := strconv.ParseUint(id, 10, 32); err == nil && int(n) < len(ids) && !slices.Contains(ids, id) {
+		if n, err := strconv.ParseUint(id, 10, 32); s.Numbered && err == nil && int(n) < len(ids) && !slices.Contains(ids, id) {
 			named[i] = slices.Sorted(slices.Values(ids))[n]
 		}
 		missing[named[i]] = true

@@ -35,6 +35,7 @@ func TestSelection(t *testing.T) {
 		{"a prefix, not the whole", datasets.Selection{Filter: "[a-c]"}, "abc"},
 		{"from the start only", datasets.Selection{Filter: "x|b"}, "b"},
 		{"named, in the dataset's order", datasets.Selection{IDs: []string{"d", "b"}}, "bd"},
+		{"by number", datasets.Selection{IDs: []string{"2", "a"}, Numbered: true}, "ac"},
 		{"filter, then slice", datasets.Selection{Filter: "[b-e]", Slice: "1:3"}, "cd"},
 	}
 	for _, tt := range tests {
@@ -70,6 +71,7 @@ func TestSelectionRefuses(t *testing.T) {
 		"step not 0":    {Slice: "::0"},
 		`--filter "(": not a regular expression: missing closing )`: {Filter: "("},
 		"no row has": {IDs: []string{"zz"}},
+		`"0": no row has`: {IDs: []string{"0"}},
 	} {
 		if _, err := sel.Apply(numbered(3)); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", sel, err, want)

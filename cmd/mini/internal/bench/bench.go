@@ -99,6 +99,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 
 // AddSelectionFlags adds the flags that select rows. mini images has the same flags.
 func (o *Options) AddSelectionFlags(f *pflag.FlagSet) {
+	o.Selection.Numbered = true
 	f.StringArrayVarP(&o.Selection.IDs, "instance", "i", nil, "run only the instance with this `ID`, or number in the order of ids; repeatable")
 	f.StringVar(&o.Selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
 	f.StringVar(&o.Selection.Slice, "slice", "", "run only these rows, as in Python: A:B or A:B:STEP")
