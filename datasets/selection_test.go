@@ -70,7 +70,7 @@ func TestSelectionRefuses(t *testing.T) {
 		`--slice "a:b"`: {Slice: "a:b"},
 		"step not 0":    {Slice: "::0"},
 		`--filter "(": not a regular expression: missing closing )`: {Filter: "("},
-		"no row has": {IDs: []string{"zz"}},
+		"no row has":      {IDs: []string{"zz"}},
 		`"0": no row has`: {IDs: []string{"0"}},
 	} {
 		if _, err := sel.Apply(numbered(3)); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {

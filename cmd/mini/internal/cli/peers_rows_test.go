@@ -91,7 +91,7 @@ func (r peerRow) script() (string, error) {
 		return "", fmt.Errorf("%s: the answer %q is none of works, alias, message", r.line, r.answer)
 	}
 	prefix := ""
-	if r.answer == "message" {
+	if r.answer == "message" || strings.HasSuffix(r.line, "config setup") || strings.HasSuffix(r.line, "config edit") { // these need a terminal
 		prefix = "! "
 	}
 	return prefix + "exec " + strings.ReplaceAll(r.line, `"`, "'") + args + "\n" + expected, nil
