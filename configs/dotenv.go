@@ -115,8 +115,9 @@ var dotenvValues sync.Map
 // DotenvFile returns the path of the .env file that has set a variable; "" if the variable is not
 // set, or if the environment of mini has set it.
 func DotenvFile(name string) string {
-	if v, ok := dotenvValues.Load(name); ok && v.(dotenvValue).value == os.Getenv(name) { //nolint:forcetypeassert // setMissing stores no other type
-		return v.(dotenvValue).file //nolint:forcetypeassert // as above
+	loaded, _ := dotenvValues.Load(name)
+	if v, ok := loaded.(dotenvValue); ok && v.value == os.Getenv(name) {
+		return v.file
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func (r peerRow) script() (string, error) {
 	if name, _, isVariable := strings.Cut(program, "="); isVariable {
 		return r.variableScript(name)
 	}
-	args, expected := "", ""
+	var args, expected string
 	has := func(flag string) bool { return strings.Contains(r.line, flag) }
 	callsModel := true
 	switch {
