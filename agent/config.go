@@ -13,12 +13,17 @@ import (
 // Config configures prompts, limits and submission. The YAML keys are those of
 // mini-swe-agent where it has the same setting.
 type Config struct {
-	// The prompts are text/template texts with sprig's hermetic functions. See
-	// variables.go for the variables of each.
+	// The prompts are text/template texts with sprig's hermetic functions, unless
+	// TemplateEngine says otherwise. See variables.go for the variables of each.
 	SystemTemplate      string `yaml:"system_template" json:"system_template"`
 	InstanceTemplate    string `yaml:"instance_template" json:"instance_template"`
 	ObservationTemplate string `yaml:"observation_template" json:"observation_template"`
 	FormatErrorTemplate string `yaml:"format_error_template" json:"format_error_template"`
+	// TemplateEngine has the engines of the templates, by their keys: EngineGo (the
+	// default) or EngineJinja, whose variables are those of mini-swe-agent.
+	TemplateEngine map[string]string `yaml:"template_engine" json:"template_engine,omitempty"`
+	// JinjaSettings are further variables of templates in Jinja.
+	JinjaSettings map[string]any `yaml:"-" json:"-"`
 	// Protocol is how the model writes its commands: "text" (a fenced block,
 	// the default), "xml" (a tag) or "tools" (native tool calls).
 	Protocol string `yaml:"protocol" json:"protocol,omitempty"`

@@ -1,8 +1,11 @@
 package agent
 
+import "github.com/minibench/mini/agent/protocol"
+
 // FormatError renders the message to the model for an invalid reply.
 func (a *Agent) FormatError(message string, actions int, finish string, truncated bool) (string, error) {
-	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(message, actions, finish, truncated)))
+	return a.templates.formatError.render(merge(sampleVariables(a.cfg), formatErrorValues(
+		protocol.ParsedReply{Problem: message, Actions: make([]protocol.Action, actions), Truncated: truncated}, finish)))
 }
 
 // Observations renders the sample observations that templates are checked with.

@@ -118,7 +118,7 @@ func (r *run) submitPlainReply(text string) error {
 // formatError returns the Feedback that tells the model what is wrong with its
 // reply.
 func (r *run) formatError(parsed protocol.ParsedReply, finish model.FinishReason) error {
-	vars := formatErrorValues(parsed.Problem, len(parsed.Actions), string(finish), parsed.Truncated)
+	vars := formatErrorValues(parsed, string(finish))
 	text, err := r.templates.formatError.render(merge(r.variables(), vars))
 	if err != nil {
 		return err

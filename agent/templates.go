@@ -23,7 +23,14 @@ type templates struct {
 // promptTemplate is a template with the name of its configuration field.
 type promptTemplate struct {
 	field string
-	tmpl  *template.Template
+	renderer
+}
+
+// renderer is a template of one engine. Errors are *FieldErrors.
+type renderer interface {
+	render(vars map[string]any) (string, error)
+	// source returns the text, in which checkColumns looks for columns.
+	source() string
 }
 
 func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
@@ -45,7 +52,12 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 		{&t.startup, "env_startup_command", cfg.StartupCommand, sessionVariables},
 	} {
 		var err error
-		*f.into, err = parsePrompt(f.field, f.text, f.vars, functions)
+		f.into.field = f.field
+		if cfg.TemplateEngine[f.field] == EngineJinja {
+			f.into.renderer, err = parseJinja(f.field, f.text)
+		} else {
+			f.into.renderer, err = parseGo(f.field, f.text, f.vars, functions)
+		}
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -55,8 +67,11 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 }
 
 // check renders all templates with vars, once without and once with
-// capabilities.
+// capabilities, and looks for unknown variables in Jinja's.
 func (t templates) check(vars map[string]any) error {
+	if err := t.checkNames(vars); err != nil {
+		return err
+	}
 	for _, caps := range sampleCapabilities {
 		if err := t.checkWith(merge(vars, caps.variables())); err != nil {
 			return err
@@ -93,7 +108,7 @@ func (t templates) checkWith(vars map[string]any) error {
 // hasKey.
 func (t templates) checkColumns(columns map[string]any) error {
 	for _, p := range []promptTemplate{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
-		text := p.tmpl.Root.String()
+		text := p.source()
 		if strings.Contains(text, "hasKey") {
 			continue
 		}
@@ -117,26 +132,31 @@ func templateFunctions(p protocol.Protocol) template.FuncMap {
 	return f
 }
 
-func parsePrompt(field, text string, known []string, functions template.FuncMap) (promptTemplate, error) {
+// goTemplate is a template of text/template.
+type goTemplate struct{ tmpl *template.Template }
+
+func parseGo(field, text string, known []string, functions template.FuncMap) (renderer, error) {
 	tmpl, err := template.New(field).Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
-		return promptTemplate{}, templateError(field, err)
+		return nil, templateError(field, err)
 	}
 	for _, t := range tmpl.Templates() {
 		if t.Tree == nil {
 			continue
 		}
 		if err := checkVariables(t.Tree, t.Root, known, t.Name() == field); err != nil {
-			return promptTemplate{}, templateError(field, err)
+			return nil, templateError(field, err)
 		}
 	}
-	return promptTemplate{field, tmpl}, nil
+	return goTemplate{tmpl}, nil
 }
 
-func (p promptTemplate) render(vars map[string]any) (string, error) {
+func (t goTemplate) source() string { return t.tmpl.Root.String() }
+
+func (t goTemplate) render(vars map[string]any) (string, error) {
 	var s strings.Builder
-	if err := p.tmpl.Execute(&s, vars); err != nil {
-		return "", templateError(p.field, err)
+	if err := t.tmpl.Execute(&s, vars); err != nil {
+		return "", templateError(t.tmpl.Name(), err)
 	}
 	return s.String(), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/jinja"
 	"github.com/minibench/mini/internal/lazyregexp"
 )
 
@@ -73,6 +74,7 @@ func (c Config) variables(t Task, info env.Info, caps Capabilities, steps int, c
 		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
 		"timeout_seconds": c.Timeout.Seconds(),
 		"n_model_calls":   steps, "model_cost": cost, "elapsed_seconds": elapsed,
+		settingsVariable: c.JinjaSettings,
 	})
 }
 
@@ -87,11 +89,15 @@ func observationValues(v shownOutput, r env.Result, exception string) map[string
 		"elided": v.isElided, "elided_chars": v.elidedChars, "output_chars": r.Chars,
 		"returncode": r.ExitCode, "exception": exception, "timed_out": r.TimedOut,
 		"background": processList(r.Background), "duration_seconds": r.Duration.Seconds(),
+		outputVariable: r,
 	}
 }
 
-func formatErrorValues(message string, actions int, finish string, truncated bool) map[string]any {
-	return map[string]any{"error": message, "n_actions": actions, "finish_reason": finish, "truncated": truncated}
+func formatErrorValues(parsed protocol.ParsedReply, finish string) map[string]any {
+	return map[string]any{
+		"error": parsed.Problem, "n_actions": len(parsed.Actions), "finish_reason": finish, "truncated": parsed.Truncated,
+		commandsVariable: parsed.Commands(),
+	}
 }
 
 // sampleVariables returns values to check templates with. The instance has
@@ -106,6 +112,13 @@ func sampleVariables(c Config) map[string]any {
 	} {
 		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
 			columns[m[1]] = ""
+		}
+	}
+	if c.TemplateEngine["env_startup_command"] == EngineJinja { // there columns have no prefix
+		if t, err := jinja.Parse(c.StartupCommand); err == nil {
+			for name := range t.Names() {
+				columns[name] = ""
+			}
 		}
 	}
 	vars["instance"] = columns
@@ -124,8 +137,8 @@ var (
 		observationValues(shownOutput{text: "h\nt", head: "h", tail: "t", isElided: true}, env.Result{ExitCode: -1, TimedOut: true}, "killed"),
 	}
 	sampleFormatErrors = []map[string]any{
-		formatErrorValues("no command", 0, "stop", false),
-		formatErrorValues("two commands", 2, "length", true),
+		formatErrorValues(protocol.ParsedReply{Problem: "no command"}, "stop"),
+		formatErrorValues(protocol.ParsedReply{Problem: "two commands", Actions: make([]protocol.Action, 2), Truncated: true}, "length"),
 	}
 )
 
