@@ -52,7 +52,7 @@ func TestJinjaVariables(t *testing.T) {
 		},
 		{
 			"format_error_template", "{{error}} {{actions|length}} {{actions | join}} {{finish_reason}} {{has_tool_calls}}",
-			formatErrorValues(parsed, "stop"), "No command. 2 {{ task }} stop False",
+			formatErrorValues(parsed, "stop"), "No command. 2 a{{ task }} stop False",
 		},
 	}
 	for _, tt := range tests {

@@ -35,6 +35,8 @@ type Layer struct {
 	hasLines bool       // errors include line numbers
 	// Vary has the settings that a sweep varies.
 	Vary []Varied
+	// unused are the settings of mini-swe-agent in the file that have no effect.
+	unused []string
 }
 
 // ReadBuiltin returns a built-in configuration: "mini" for a single task, "swebench"
@@ -188,8 +190,11 @@ func resolveAliases(n *yaml.Node, ancestors []*yaml.Node, count *int) (*yaml.Nod
 // checkLayer checks a layer against the schema and reads its prompt files. If there
 // are errors, the returned layer contains the valid settings.
 func checkLayer(l Layer, dir string) (Layer, error) {
+	l.adoptPeer()
 	moveErr := l.moveWhitelist()
-	return l, join(slices.Concat(SplitErrors(l.check()), SplitErrors(moveErr), l.readPrompts(dir)))
+	engine, engineErr := l.takeEngine()
+	errs := slices.Concat(SplitErrors(l.check()), SplitErrors(moveErr), SplitErrors(engineErr), l.readPrompts(dir))
+	return l, join(slices.Concat(errs, SplitErrors(l.setEngine(engine))))
 }
 
 // whitelistKey is a key that mini-swe-agent has in its section "agent".

@@ -6,21 +6,27 @@ import "strings"
 const MigrationGuide = "docs/coming-from-mini-swe-agent.md"
 
 // migratedKeys has hints for keys of mini-swe-agent 1 and 2 that have another name in
-// mini, or that mini does not need. It omits keys that mini has in another section,
+// mini, or that mini does not need; files may have them without effect. It omits keys that mini has in another section,
 // because suggest finds these.
 var migratedKeys = map[string]string{
 	"action_observation_template": "the template is agent.observation_template here",
-	"agent_class":                 "mini has one agent; leave the key out",
+	"agent_class":                 "mini has one agent",
 	"container_timeout":           "a container lives as long as its attempt; agent.wall_time_limit_seconds bounds that",
 	"cost_tracking":               "mini continues if a cost is unknown; leave the key out, or set model.price",
-	"exec_args":                   "mini starts no client program; leave the key out",
+	"exec_args":                   "mini starts no client program",
+	"deployment_timeout":          "",
 	"executable":                  "mini talks to the engine without docker's client; set DOCKER_HOST, also for podman",
 	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
+	"install_pipx":                "",
 	"litellm_model_registry":      "set model.price: {input: 0.25, cached: 0.025, output: 2}, dollars per million tokens",
-	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images; leave the key out",
+	"modal_sandbox_kwargs":        "",
+	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images",
 	"output_path":                 "say -o FILE on the command line",
+	"provider":                    "",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
-	"set_cache_control":           "servers cache automatically, and for Anthropic mini sets it unless model.cache is off; leave the key out",
+	"runtime_timeout":             "",
+	"set_cache_control":           "servers cache automatically, and for Anthropic mini sets it unless model.cache is off",
+	"startup_timeout":             "",
 	"task":                        "say -t TASK on the command line",
 	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
 }
@@ -36,8 +42,8 @@ var migratedItems = map[string]map[string]string{
 		"args":      "command holds the program and its arguments, as [npx, -y, SERVER]",
 		"cwd":       "the program runs in mini's own folder; leave the key out, and name the program by its path",
 		"headers":   "mini sends no header except a token: token_env names the variable with it",
-		"transport": "command or url determines it; leave the key out",
-		"type":      "command or url determines it; leave the key out",
+		"transport": "command or url determines it",
+		"type":      "command or url determines it",
 	},
 }
 

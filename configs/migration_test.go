@@ -1,7 +1,9 @@
 package configs_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,32 +28,12 @@ func TestMigrationHints(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"agent: {whitelist_actions: [ls]}\npolicy: {whitelist_actions: [ls]}", "agent.whitelist_actions: mini calls it policy.whitelist_actions, which is also set"},
 		{"agent: {whitelist_actions: ['(?=ls)']}", "x.yaml:1: policy.whitelist_actions: entry 0: invalid or unsupported Perl syntax"},
-		{"agent: {output_path: x}", "agent.output_path; say -o FILE"},
-		{"agent: {agent_class: default}", "agent.agent_class; mini has one agent"},
-		{"agent: {action_observation_template: x}", "agent.action_observation_template; the template is agent.observation_template"},
-		{"agent: {timeout_template: x}", "agent.timeout_template; agent.observation_template shows timeouts"},
-		{"model: {cost_tracking: ignore_errors}", "model.cost_tracking; mini continues if a cost is unknown"},
-		{"model: {litellm_model_registry: f}", "model.litellm_model_registry; set model.price"},
-		{"model: {set_cache_control: default_end}", "model.set_cache_control; servers"},
-		{"model: {multimodal_regex: x}", "model.multimodal_regex; files are shown by agent.images.marker"},
-		{"model: {observation_template: x}", "model.observation_template; observation_template belongs under agent"},
-		{"model: {action_regex: x}", "model.action_regex; action_regex belongs under agent"},
-		{"environment: {executable: podman}", "environment.executable; mini talks to the engine"},
-		{"environment: {run_args: [--rm]}", "environment.run_args; network, memory"},
-		{"environment: {container_timeout: 2h}", "environment.container_timeout; a container lives as long as its attempt"},
-		{"run: {task: x}", "run.task; say -t TASK"},
 		{"step_limit: 3", "unknown key step_limit; step_limit belongs under agent"},
 		{"timeout: 3", "unknown key timeout; timeout belongs under model or environment"},
 		{"run: {stp_limit: 3}", "run.stp_limit; did you mean agent.step_limit?"},
-		{"model: {model_kwargs: {drop_params: true}}", "model.model_kwargs.drop_params: it is an option of litellm"},
 		{"model: {model_kwargs: {parallel_tool_calls: true}}", "model.model_kwargs.parallel_tool_calls: servers reject it in requests without tools"},
-		{"model: {model_class: litellm_textbased}", `"litellm_textbased" is not one of openai, anthropic, scripted; use openai`},
-		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel}", "use openai"},
-		{"model: {model_class: openrouter_textbased}", "OPENROUTER_API_KEY"},
 		{"model: {model_class: deterministic}", "use scripted"},
 		{"model: {model_class: opnai}", "did you mean openai?"},
-		{"environment: {environment_class: singularity}", "no Singularity or Apptainer yet; use docker"},
-		{"environment: {environment_class: swerex_modal}", "no Modal yet"},
 		{"environment: {environment_class: dokcer}", "did you mean docker?"},
 		{"agent: {step_limit: 2.5}", `it must be a whole number, not "2.5"`},
 	}
@@ -98,43 +80,6 @@ func TestNamesOfConfigurations(t *testing.T) {
 		_, err := configs.ReadArg(arg, lib)
 		if want == "" && err != nil || want != "" && (!errors.Is(err, configs.ErrConfig) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("-c %s: %v, want %q", arg, err, want)
-		}
-	}
-}
-
-func TestJinjaHints(t *testing.T) {
-	tests := []struct{ field, text, want string }{
-		{"instance_template", "{{task}}", "{{task}} is Jinja; in mini's Go templates it is {{.task}}"},
-		{"instance_template", "{{- task -}}", "it is {{.task}}"},
-		{"observation_template", "{{ output.output }}", "it is {{.output}}"},
-		{"observation_template", "{{output.returncode}}", "it is {{.returncode}}"},
-		{"observation_template", "{{output.exception_info}}", "it is {{.exception}}"},
-		{"observation_template", "{{ output.output[:5000] }}", "it is {{.output_head}}"},
-		{"observation_template", "{{ output.output[-5000:] }}", "it is {{.output_tail}}"},
-		{"observation_template", "{{ output.output | length }}", "it is {{.output_chars}}"},
-		{"observation_template", "{{ output.output|tojson }}", "it is {{toJson .output}}"},
-		{"format_error_template", "{{actions|length}}", "it is {{.n_actions}}"},
-		{"observation_template", "{% if output.exception_info -%}", "it is {{if .exception}}...{{end}}"},
-		{"observation_template", "{% if output.output | length < 10000 -%}", "it is {{if not .elided}}...{{end}}"},
-		{"instance_template", `{%- if system == "Darwin" -%}`, `it is {{if eq .system "Darwin"}}...{{end}}`},
-		{"instance_template", `{%- if system != 'Darwin' -%}`, `it is {{if ne .system "Darwin"}}...{{end}}`},
-		{"instance_template", "{% if not task %}", "it is {{if not .task}}...{{end}}"},
-		{"instance_template", "{% if a in [1, 2] %}", "it is {{if ...}}...{{end}}"},
-		{"instance_template", "{% elif cwd %}", "it is {{else if .cwd}}"},
-		{"instance_template", "{%- else -%}", "it is {{else}}"},
-		{"instance_template", "{%- endif %}", "it is {{end}}"},
-		{"instance_template", "{% for f in files %}", "it is {{range .list}}...{{end}}"},
-		{"observation_template", "{%- set elided_chars = output.output | length - 10000 -%}", "it is {{$name := ...}}"},
-		{"instance_template", "{# a word #}", "it is {{/* ... */}}"},
-		{"instance_template", "{{ instance_id }}", "it is {{.instance.instance_id}}"},
-	}
-	for _, tt := range tests {
-		text := "agent:\n  " + tt.field + ": |\n    first {{.cwd}}\n    " + tt.text + "\n"
-		path := file(t, "x.yaml", text)
-		_, err := resolve(path)
-		want := path + ":4: agent." + tt.field + ": "
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "(see "+configs.MigrationGuide+")") {
-			t.Errorf("%s:\n got %v\nwant %s%s", tt.text, err, want, tt.want)
 		}
 	}
 }
@@ -186,11 +131,136 @@ func TestAllErrorsAreReported(t *testing.T) {
 	if !strings.HasSuffix(err.Error(), "(and 3 more; mini config check shows all)") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("as one error: %v", err)
 	}
-	_, err = resolve(file(t, "y.yaml", "run: {workers: 0}\nenvironment: {memory: lots, timeout: 0}\nagent: {system_template: '{{task}}'}\n"))
+	_, err = resolve(file(t, "y.yaml", "run: {workers: 0}\nenvironment: {memory: lots, timeout: 0}\nagent: {mode: x}\n"))
 	if got := configs.SplitErrors(err); len(got) != 4 || !errors.Is(err, configs.ErrConfig) {
 		t.Errorf("found %d mistakes: %v", len(got), got)
 	}
 	if configs.SplitErrors(nil) != nil {
 		t.Error("SplitErrors(nil) is not nil")
+	}
+}
+
+// TestPeerFiles loads the configurations of mini-swe-agent's users on top of the defaults.
+func TestPeerFiles(t *testing.T) {
+	tests := []struct {
+		name                           string
+		protocol, class, model, engine string
+		unused                         []string
+	}{
+		{"mini", "tools", "openai", "", "jinja", []string{"model.model_kwargs.drop_params"}},
+		{"mini_textbased", "text", "openai", "", "jinja", []string{"drop_params"}},
+		{"default", "text", "openai", "", "jinja", []string{"drop_params"}},
+		{"swebench", "tools", "anthropic", "claude-sonnet-4-5-20250929", "jinja", []string{"drop_params", "parallel_tool_calls"}},
+		{"swebench_backticks", "text", "anthropic", "claude-sonnet-4-5-20250929", "jinja", []string{"drop_params"}},
+		{"swebench_xml", "text", "openai", "minimax/minimax-m2", "jinja", nil},
+		{"swebench_modal", "text", "openai", "gpt-5-mini", "", []string{
+			"environment_class swerex_modal: docker is used", "environment.startup_timeout", "environment.runtime_timeout",
+			"environment.deployment_timeout", "environment.install_pipx", "environment.modal_sandbox_kwargs",
+			"model.model_class portkey", "model.provider", "drop_params",
+		}},
+		{"programbench", "tools", "openai", "", "jinja", []string{"environment.container_timeout", "environment.run_args --memory-swap 60g"}},
+	}
+	for _, tt := range tests {
+		cfg, err := resolve("testdata/peer/" + tt.name + ".yaml")
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		notes := strings.Join(cfg.Notes(), "\n")
+		if (notes == "") != (tt.unused == nil) || strings.Count(notes, "no effect here") > 1 {
+			t.Errorf("%s: notes %q, want one", tt.name, notes)
+		}
+		for _, want := range tt.unused {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s: %q is not in the note %q", tt.name, want, notes)
+			}
+		}
+		if cfg.Agent.Protocol != tt.protocol && (cfg.Agent.Protocol != "" || tt.protocol != "text") || cfg.Model.Class != tt.class || cfg.Model.Name != tt.model ||
+			cfg.Agent.TemplateEngine["instance_template"] != tt.engine || cfg.Agent.TemplateEngine["observation_template"] != tt.engine || cfg.Agent.TemplateEngine["summary_template"] != "" {
+			t.Errorf("%s: protocol %s, class %s, model %s, engines %v", tt.name, cfg.Agent.Protocol, cfg.Model.Class, cfg.Model.Name, cfg.Agent.TemplateEngine)
+		}
+		if _, err := agent.New(cfg.Agent); err != nil {
+			t.Errorf("%s: %v", tt.name, cfg.Locate(err))
+		}
+		again, err := cfg.YAML() // config.yaml of a run
+		if err == nil {
+			_, err = resolve(file(t, "again.yaml", string(again)))
+		}
+		if err != nil {
+			t.Errorf("%s, written and read again: %v", tt.name, err)
+		}
+	}
+	cfg, err := resolve("testdata/peer/programbench.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := cfg.Environment; e.Network != "none" || e.CPUs != 20 || e.Memory != "60g" || e.User != "agent" || e.Timeout != 180 || e.Dir != "/workspace" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestPeerKeys(t *testing.T) {
+	for _, tt := range []struct{ text, key, want, note string }{
+		{"model: {action_regex: '<a>(.*)</a>'}", "agent.action_regex", "<a>(.*)</a>", ""},
+		{"agent: {action_observation_template: '{{output}}'}", "agent.observation_template", "{{output}}", ""},
+		{"agent: {output_path: x, agent_class: default}", "agent.step_limit", "250", "agent.output_path: say -o FILE on the command line; agent.agent_class: mini has one agent"},
+		{"model: {cost_tracking: ignore_errors}", "model.model_class", "openai", "model.cost_tracking: mini continues if a cost is unknown"},
+		{"model: {litellm_model_registry: f}", "model.model_class", "openai", "set model.price"},
+		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel, model_name: openai/gpt-5}", "model.model_name", "gpt-5", ""},
+		{"model: {model_class: openrouter_textbased, model_name: a/b}", "model.api_key_env", "OPENROUTER_API_KEY", ""},
+		{"model: {model_name: openrouter/a/b}", "model.base_url", "https://openrouter.ai/api/v1", ""},
+		{"model: {model_kwargs: {api_base: 'http://localhost:1'}}", "model.base_url", "http://localhost:1", ""},
+		{"environment: {executable: docker, run_args: [--rm, --memory=8g, -v, 'a:b']}", "environment.memory", "8g", "environment.run_args -v a:b"},
+		{"environment: {executable: podman}", "environment.environment_class", "docker", "set DOCKER_HOST"},
+		{"environment: {environment_class: minisweagent.environments.docker.DockerEnvironment}", "environment.environment_class", "docker", ""},
+		{"environment: {environment_class: singularity}", "environment.environment_class", "docker", "singularity: docker is used"},
+		{"run: {task: x}", "run.workers", "1", "run.task: say -t TASK"},
+	} {
+		cfg, err := resolve(file(t, "x.yaml", tt.text))
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		entries, err := cfg.Entries(tt.key)
+		notes := strings.Join(cfg.Notes(), "\n")
+		if err != nil || len(entries) != 1 || fmt.Sprint(entries[0].Value) != tt.want || !strings.Contains(notes, tt.note) || tt.note == "" && notes != "" {
+			t.Errorf("%s: %v, %v, note %q; want %s and %q", tt.text, entries, err, notes, tt.want, tt.note)
+		}
+	}
+}
+
+// TestTemplateEngine checks that a template keeps its engine when layers are merged.
+func TestTemplateEngine(t *testing.T) {
+	for _, tt := range []struct {
+		texts []string
+		want  string // the engine of the instance template, or a part of the error
+	}{
+		{[]string{"agent: {instance_template: '{{task}}'}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{.task}}'}"}, "go"},
+		{[]string{"agent: {instance_template: '{{task}}'}", "agent: {observation_template: '{{.output}}'}"}, "jinja"},
+		{[]string{"agent: {instance_template: '{{task}}'}", "agent: {instance_template: '{{.task}}'}"}, "go"},
+		{[]string{"agent: {instance_template: 'a', template_engine: jinja}"}, "jinja"},
+		{[]string{"agent: {instance_template: 'Write {% if %} {{.task}}', template_engine: go}"}, "go"},
+		{[]string{"agent: {instance_template: '{{.task}}', observation_template: '{{output.output}}'}"}, "set agent.template_engine: go, or jinja, or {instance_template: jinja}"},
+		{[]string{"agent: {template_engine: {observation_template: jinja}, instance_template: '{{.task}}'}"}, "go"},
+		{[]string{"agent: {template_engine: mako, instance_template: x}"}, `"mako" is neither go nor jinja`},
+		{[]string{"agent: {template_engine: jinja}"}, "there are none; name them"},
+		{[]string{"agent: {template_engine: {instance_template: mako}}"}, `"mako" is neither go nor jinja`},
+		{[]string{`agent: {instance_template: '{{"{%"}} {{"{{task}}"}} {{.task}}'}`}, "go"},
+		{[]string{"run: {env_startup_command: 'git checkout {{base_commit}}'}"}, "go"},
+	} {
+		layers := make([]configs.Layer, 1, 3)
+		var err error
+		layers[0], err = configs.ReadBuiltin("swebench")
+		for _, text := range tt.texts {
+			l, readErr := configs.ReadFile(file(t, "x.yaml", text))
+			layers, err = append(layers, l), errors.Join(err, readErr)
+		}
+		cfg, mergeErr := configs.Merge(layers...)
+		err = errors.Join(err, mergeErr)
+		switch engine := cmp.Or(cfg.Agent.TemplateEngine["instance_template"], "go"); {
+		case err != nil && !strings.Contains(err.Error(), tt.want), err == nil && engine != tt.want:
+			t.Errorf("%s: %s, %v; want %s", tt.texts, engine, err, tt.want)
+		}
 	}
 }

@@ -45,7 +45,7 @@ const maxAttempts = 10_000
 func (r *Resolved) validate() error {
 	errs := slices.Concat(
 		r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(),
-		r.optionalOneOf("agent.mode", r.Agent.Mode, agentModes), r.checkJinja(), r.validateTools(), r.validateAgents(),
+		r.optionalOneOf("agent.mode", r.Agent.Mode, agentModes), r.finishEngines(), r.validateTools(), r.validateAgents(),
 	)
 	for _, f := range []struct {
 		key   string

@@ -166,7 +166,7 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 	if _, err := envopen.ContainerConfig(cfg, ""); err != nil {
 		return nil, err
 	}
-	o.PrintNotes(notes)
+	o.PrintNotes(notes, cfg)
 	o.printScriptedNote(notes, cfg)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return nil, err

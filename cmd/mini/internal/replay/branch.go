@@ -51,10 +51,11 @@ func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordin
 			return nil, r.err
 		}
 	}
-	if _, err := o.MergeLocal(ctx, "swebench"); err != nil {
+	cfg, err := o.MergeLocal(ctx, "swebench")
+	if err != nil {
 		return nil, err
 	}
-	o.PrintNotes(s.Err)
+	o.PrintNotes(s.Err, cfg)
 	rowsByID, err := o.rows(ctx, s, recordings)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (o *options) prepareBranch(ctx context.Context, s cmdutil.Streams, recordin
 		}
 		rows = append(rows, r.row)
 	}
-	cfg, err := o.configure(recordings[0], settings)
+	cfg, err = o.configure(recordings[0], settings)
 	if err == nil {
 		err = o.checkSandbox(cfg, recordings[0])
 	}

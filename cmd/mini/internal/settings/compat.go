@@ -160,9 +160,9 @@ func compatNotes(environ []string) []string {
 	return notes
 }
 
-// printCompatNotes prints the notes of compatNotes.
-func printCompatNotes(w io.Writer) {
-	for _, note := range compatNotes(os.Environ()) {
-		_, _ = fmt.Fprintln(w, "mini: note:", note)
+// printCompatNotes prints the notes of compatNotes, and those on the files of a configuration.
+func printCompatNotes(w io.Writer, cfg *configs.Resolved) {
+	for _, note := range slices.Concat(compatNotes(os.Environ()), cfg.Notes()) {
+		_, _ = fmt.Fprintln(w, "mini: note:", text.Printable(note))
 	}
 }

@@ -106,8 +106,8 @@ func clearPrice(p model.Price) (settings [][2]string) {
 
 // PrintNotes prints the model and server that --local found, which configurations of mini the names
 // of mini-swe-agent's stand for, and the variables of mini-swe-agent without an effect.
-func (c *Flags) PrintNotes(w io.Writer) {
-	printCompatNotes(w)
+func (c *Flags) PrintNotes(w io.Writer, cfg *configs.Resolved) {
+	printCompatNotes(w, cfg)
 	if prefix, ok := peerClass(c.FlagSet); ok {
 		class, chosen := c.FlagSet.Lookup("model-class").Value.String(), "the name of the model chooses the class"
 		if prefix != "" {

@@ -22,7 +22,7 @@ func resolveConfig(ctx context.Context, s cmdutil.Streams, c *settings.Flags) (*
 		return nil, err
 	}
 	if hasModel(cfg) || !s.Interactive {
-		c.PrintNotes(s.Err)
+		c.PrintNotes(s.Err, cfg)
 		return cfg, nil
 	}
 	_, _ = fmt.Fprintf(s.Err, "mini: %s.\n\n", missingText(cfg))

@@ -1,0 +1,265 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/lazyregexp"
+)
+
+// adoptPeer rewrites a file of mini-swe-agent as one of mini: keys move to their
+// sections, classes and options of litellm and Docker become settings. l.unused lists
+// what has no counterpart. Other files do not change.
+func (l *Layer) adoptPeer() {
+	if !l.hasLines || l.root == nil || l.root.Kind != yaml.MappingNode || strings.HasPrefix(l.Name, builtinPrefix) {
+		return
+	}
+	for _, key := range []string{"observation_template", "format_error_template", "action_regex"} {
+		l.move("model", key, "agent", key)
+	}
+	l.move("agent", "action_observation_template", "agent", "observation_template")
+	l.adoptEnvironment()
+	l.adoptModel()
+	for _, section := range []string{"agent", "environment", "model", "run"} {
+		for _, key := range keysOf(child(l.root, section)) {
+			if _, ok := migratedKeys[key]; ok {
+				l.drop(section, key)
+			}
+		}
+	}
+}
+
+// unusedNote returns a sentence on what has no effect; "" if there is nothing.
+func (l *Layer) unusedNote() string {
+	if len(l.unused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: no effect here: %s (see %s)", l.Name, strings.Join(l.unused, "; "), MigrationGuide)
+}
+
+// drop removes a key and lists it, with its hint.
+func (l *Layer) drop(section, key string) {
+	removeKey(child(l.root, section), key)
+	text := section + "." + key
+	if hint := migratedKeys[key]; hint != "" {
+		text += ": " + hint
+	}
+	l.unused = append(l.unused, text)
+}
+
+// move moves a value to another section, unless that has one already.
+func (l *Layer) move(section, key, toSection, toKey string) {
+	from := child(l.root, section)
+	value := child(from, key)
+	if value == nil || child(child(l.root, toSection), toKey) != nil {
+		return
+	}
+	removeKey(from, key)
+	l.set(toSection, toKey, value)
+}
+
+// set sets a key of a section, which it adds if it is missing.
+func (l *Layer) set(section, key string, value *yaml.Node) {
+	m := child(l.root, section)
+	if m == nil {
+		m = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: value.Line}
+		l.root.Content = append(l.root.Content, scalar("!!str", section, value.Line), m)
+	}
+	if m.Kind != yaml.MappingNode {
+		return // check reports it
+	}
+	if old := child(m, key); old != nil {
+		*old = *value
+		return
+	}
+	m.Content = append(m.Content, scalar("!!str", key, value.Line), value)
+}
+
+func (l *Layer) setString(section, key, value string, line int) {
+	l.set(section, key, scalar("!!str", value, line))
+}
+
+func scalar(tag, value string, line int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value, Line: line}
+}
+
+func keysOf(m *yaml.Node) []string {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return nil
+	}
+	var keys []string
+	for i := 0; i < len(m.Content); i += 2 {
+		keys = append(keys, m.Content[i].Value)
+	}
+	return keys
+}
+
+// removeKey removes a key of a mapping.
+func removeKey(m *yaml.Node, key string) {
+	if i := slices.Index(keysOf(m), key); i >= 0 {
+		m.Content = slices.Delete(m.Content, 2*i, 2*i+2)
+	}
+}
+
+// shortClass returns the name of a class without the path of its Python module.
+func shortClass(name string) string {
+	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+}
+
+func (l *Layer) adoptEnvironment() {
+	e := child(l.root, "environment")
+	if class := child(e, "environment_class"); class != nil && migratedClass(class.Value, false) != "" {
+		switch short := shortClass(class.Value); {
+		case strings.HasPrefix(short, "bubblewrap"):
+			class.Value = "bubblewrap"
+		default:
+			l.unused = append(l.unused, fmt.Sprintf("environment.environment_class %.60s: docker is used", class.Value))
+			class.Value = "docker"
+		}
+	} else if class != nil && strings.Contains(class.Value, ".") {
+		class.Value = strings.TrimSuffix(shortClass(class.Value), "environment")
+	}
+	if x := child(e, "executable"); x != nil && x.Value == "docker" {
+		removeKey(e, "executable")
+	}
+	args := child(e, "run_args")
+	if args == nil || args.Kind != yaml.SequenceNode {
+		return
+	}
+	removeKey(e, "run_args")
+	l.adoptRunArgs(args.Content)
+}
+
+// adoptRunArgs turns options of docker run into settings.
+func (l *Layer) adoptRunArgs(args []*yaml.Node) {
+	keys := map[string]string{
+		"--network": "network", "--net": "network", "--cpus": "cpus", "--memory": "memory", "-m": "memory", "--user": "user", "-u": "user",
+		"--platform": "platform", "--shm-size": "shm_size", "--pids-limit": "pids_limit", "--runtime": "runtime",
+	}
+	for i := 0; i < len(args); i++ {
+		option, value, hasValue := strings.Cut(args[i].Value, "=")
+		if option == "--rm" || option == "--init" {
+			continue
+		}
+		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1].Value, "-") {
+			i++
+			value = args[i].Value
+		}
+		key, known := keys[option]
+		switch {
+		case known && value != "" && child(child(l.root, "environment"), key) == nil:
+			tag := "!!str"
+			if _, err := strconv.ParseFloat(value, 64); err == nil && (key == "cpus" || key == "pids_limit") {
+				tag = ""
+			}
+			l.set("environment", key, scalar(tag, value, args[i].Line))
+		case option == "--cap-drop": // all are dropped, except environment.cap_add
+		default:
+			l.unused = append(l.unused, strings.TrimSpace("environment.run_args "+option+" "+value))
+		}
+	}
+}
+
+func (l *Layer) adoptModel() {
+	m := child(l.root, "model")
+	if m == nil || m.Kind != yaml.MappingNode {
+		return
+	}
+	class, name := child(m, "model_class"), child(m, "model_name")
+	short := ""
+	if class != nil && migratedClass(class.Value, true) != "" {
+		short = shortClass(class.Value)
+	}
+	switch {
+	case strings.HasPrefix(short, "openrouter"):
+		l.useServer(class, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")
+	case strings.HasPrefix(short, "requesty"):
+		l.useServer(class, "https://router.requesty.ai/v1", "REQUESTY_API_KEY")
+	case strings.HasPrefix(short, "portkey"):
+		l.unused = append(l.unused, "model.model_class "+class.Value+": the model is asked for at its own provider")
+		class.Value = "openai"
+	case strings.HasPrefix(short, "litellm"):
+		class.Value = "openai"
+	}
+	if name != nil && (class == nil || strings.HasPrefix(short, "litellm") || strings.HasPrefix(short, "portkey")) {
+		prefix, rest, _ := strings.Cut(name.Value, "/")
+		switch {
+		case rest == "":
+		case prefix == "anthropic":
+			name.Value = rest
+			l.setString("model", "model_class", "anthropic", name.Line)
+		case prefix == "openai":
+			name.Value = rest
+		case prefix == "openrouter":
+			name.Value = rest
+			if class == nil {
+				class = scalar("!!str", "", name.Line)
+				l.set("model", "model_class", class)
+			}
+			l.useServer(class, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")
+		}
+	}
+	l.adoptProtocol(short)
+	kwargs := child(m, "model_kwargs")
+	for _, key := range keysOf(kwargs) {
+		value := child(kwargs, key)
+		protocolNode := child(child(l.root, "agent"), "protocol")
+		switch {
+		case key == "api_base" && child(m, "base_url") == nil:
+			removeKey(kwargs, key)
+			l.set("model", "base_url", value)
+		case key == "drop_params",
+			key == "parallel_tool_calls" && protocolNode != nil && (value.Value == "true" || protocolNode.Value != protocol.Tools):
+			removeKey(kwargs, key)
+			l.unused = append(l.unused, "model.model_kwargs."+key)
+		}
+	}
+}
+
+// useServer selects a server with OpenAI's API.
+func (l *Layer) useServer(class *yaml.Node, address, keyVariable string) {
+	class.Value = "openai"
+	if child(child(l.root, "model"), "base_url") == nil {
+		l.setString("model", "base_url", address, class.Line)
+		l.setString("model", "api_key_env", keyVariable, class.Line)
+	}
+}
+
+// peerFence is the fence of commands in the prompts of mini-swe-agent that ask for text.
+var peerFence = lazyregexp.New("```mswea_bash_command")
+
+// adoptProtocol sets the protocol of a file with prompts of mini-swe-agent, where the
+// class of the model implies it: tool calls, unless the class, a pattern or the prompts
+// ask for text.
+func (l *Layer) adoptProtocol(class string) {
+	a := child(l.root, "agent")
+	system, instance := child(a, "system_template"), child(a, "instance_template")
+	if child(a, "protocol") != nil || instance == nil || child(child(l.root, "agent"), "observation_template") == nil {
+		return
+	}
+	texts := instance.Value
+	if system != nil {
+		texts += system.Value
+	}
+	if f := child(a, "format_error_template"); f != nil {
+		texts += f.Value
+	}
+	pattern := child(a, "action_regex")
+	if engineOf(texts+child(a, "observation_template").Value) != agent.EngineJinja {
+		return
+	}
+	name := protocol.Tools
+	if pattern != nil || strings.Contains(class, "textbased") || peerFence.MatchString(texts) {
+		name = protocol.Text
+	}
+	l.setString("agent", "protocol", name, instance.Line)
+	if pattern == nil {
+		l.setString("agent", "action_regex", "", instance.Line)
+	}
+}
