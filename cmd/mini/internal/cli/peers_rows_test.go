@@ -80,7 +80,7 @@ func (r peerRow) script() (string, error) {
 	case "alias":
 		expected = fmt.Sprintf("stderr '^mini: running %s( |$)'\n", quoteMeta(r.spans[0]))
 		switch {
-		case strings.HasPrefix(r.spans[0], "mini config set"): // values are not shown
+		case strings.HasPrefix(r.spans[0], "mini config set "): // values are not shown
 			expected = "stderr '^mini: running mini config set model.model_name$'\n"
 		case !strings.HasPrefix(r.spans[0], "mini "): // of a flag's value
 			expected = fmt.Sprintf("stderr '^mini: .*%s'\n", quoteMeta(r.spans[0]))
