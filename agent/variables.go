@@ -110,7 +110,7 @@ func sampleVariables(c Config) map[string]any {
 		c.SystemTemplate, c.InstanceTemplate, c.ObservationTemplate, c.FormatErrorTemplate, c.StartupCommand,
 		c.SummaryTemplate, c.TailTemplate,
 	} {
-		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
+		for _, m := range anyColumnRef.FindAllStringSubmatch(text, -1) {
 			columns[m[1]] = ""
 		}
 	}
@@ -125,7 +125,10 @@ func sampleVariables(c Config) map[string]any {
 	return vars
 }
 
-var columnRef = lazyregexp.New(`\.instance\.([\pL_][\pL\pN_]*)`)
+var (
+	columnRef    = lazyregexp.New(`\.instance\.([\pL_][\pL\pN_]*)`)
+	anyColumnRef = lazyregexp.New(`\binstance\.([\pL_][\pL\pN_]*)`) // also in Jinja
+)
 
 var (
 	sampleCapabilities = []Capabilities{{}, {

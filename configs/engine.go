@@ -86,8 +86,8 @@ var (
 	goLiteral = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
 	goMarker  = lazyregexp.New(`\{\{-? *(?:[.$]|/\*|(?:if|else|end|range|with|define|template|block|example)\b)`)
 	// jinjaMarker matches statements, and names that mini-swe-agent gives to variables.
-	jinjaMarker = lazyregexp.New(`\{%[-+]?\s*(?:if|elif|else|endif|for|set|raw|macro|include|import|from|block|extends)\b|` +
-		`\{\{[-+]?\s*(?:task|cwd|system|node|release|version|machine|step_limit|cost_limit|n_model_calls|model_cost|elapsed_seconds|` +
+	jinjaMarker = lazyregexp.New(`\{#.*?#\}|\{%[-+]?\s*(?:if|elif|else|endif|for|set|raw|macro|include|import|from|block|extends)\b|` +
+		`\{\{[-+]?\s*(?:task|instance|cwd|system|node|release|version|machine|step_limit|cost_limit|n_model_calls|model_cost|elapsed_seconds|` +
 		`output|error|actions|finish_reason|instance_id|problem_statement|repo|base_commit)\b[^(]*?\}\}`)
 )
 

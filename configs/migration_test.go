@@ -152,7 +152,7 @@ func TestPeerFiles(t *testing.T) {
 		{"default", "text", "openai", "", "jinja", []string{"drop_params"}},
 		{"swebench", "tools", "anthropic", "claude-sonnet-4-5-20250929", "jinja", []string{"drop_params", "parallel_tool_calls"}},
 		{"swebench_backticks", "text", "anthropic", "claude-sonnet-4-5-20250929", "jinja", []string{"drop_params"}},
-		{"swebench_xml", "text", "openai", "minimax/minimax-m2", "jinja", nil},
+		{"swebench_xml", "xml", "openai", "minimax/minimax-m2", "jinja", nil},
 		{"swebench_modal", "text", "openai", "gpt-5-mini", "", []string{
 			"environment_class swerex_modal: docker is used", "environment.startup_timeout", "environment.runtime_timeout",
 			"environment.deployment_timeout", "environment.install_pipx", "environment.modal_sandbox_kwargs",

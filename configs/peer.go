@@ -234,6 +234,9 @@ func (l *Layer) useServer(class *yaml.Node, address, keyVariable string) {
 // peerFence is the fence of commands in the prompts of mini-swe-agent that ask for text.
 var peerFence = lazyregexp.New("```mswea_bash_command")
 
+// tagPattern matches a pattern for which the protocol xml has a tag.
+var tagPattern = lazyregexp.New(`^<([A-Za-z_][\w-]*)>\(\.\*\?\)</([A-Za-z_][\w-]*)>$`)
+
 // adoptProtocol sets the protocol of a file with prompts of mini-swe-agent, where the
 // class of the model implies it: tool calls, unless the class, a pattern or the prompts
 // ask for text.
@@ -253,6 +256,14 @@ func (l *Layer) adoptProtocol(class string) {
 	pattern := child(a, "action_regex")
 	if engineOf(texts+child(a, "observation_template").Value) != agent.EngineJinja {
 		return
+	}
+	if pattern != nil {
+		if m := tagPattern.FindStringSubmatch(pattern.Value); m != nil && m[1] == m[2] {
+			l.setString("agent", "protocol", protocol.XML, pattern.Line)
+			l.setString("agent", "action_tag", m[1], pattern.Line)
+			pattern.Value = "" // the tag takes its place
+			return
+		}
 	}
 	name := protocol.Tools
 	if pattern != nil || strings.Contains(class, "textbased") || peerFence.MatchString(texts) {
