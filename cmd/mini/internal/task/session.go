@@ -254,7 +254,7 @@ func (t taskSandbox) Start(ctx context.Context, in datasets.Instance) (env.Envir
 	sandbox, err := t.sandboxes.Start(ctx, in)
 	if err == nil {
 		t.Interrupts.Set(t.chat)
-		t.session.sandbox = sandbox
+		t.sandbox = sandbox
 	}
 	return sandbox, err
 }

@@ -48,14 +48,6 @@ func titleRow(title string, w int) string {
 	return row
 }
 
-// appendSpaced appends more to rows, with a blank row in between.
-func appendSpaced(rows, more []string) []string {
-	if len(rows) > 0 && len(more) > 0 {
-		rows = append(rows, "")
-	}
-	return append(rows, more...)
-}
-
 // proseRows renders a text without marks. It joins blank lines.
 func proseRows(text string, w int) []string {
 	var rows []string
