@@ -79,6 +79,9 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 		if !isNew {
 			return err
 		}
+		if _, err := fmt.Fprintln(s.Err, "mini: a new conversation begins"); err != nil {
+			return err
+		}
 		next := *o // what the flags say about the task is done
 		next.task, next.HasTask, next.resume = "", false, false
 		o = &next
