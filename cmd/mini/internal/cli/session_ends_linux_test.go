@@ -377,7 +377,7 @@ func TestSessionSwitchesModel(t *testing.T) {
 	s := newSessionTest(t)
 	s.env = append(s.env, "OPENAI_API_KEY=no-key")
 	p := s.session("-m", "gpt-one")
-	p.play(step{askTask, "/model openai/gpt-two\r"}, step{"The model stays gpt-one", ""}, step{askTask, "/model\r"}, step{"The model is gpt-one", ""}, step{askTask, "/q\r"})
+	p.play(step{askTask, "/model claude-two\r"}, step{"The model stays gpt-one", ""}, step{askTask, "/model\r"}, step{"The model is gpt-one", ""}, step{askTask, "/q\r"})
 	p.checkExit(130)
 
 	p = s.session(s.args([]string{"echo a", submitCommand}, "-m", "one", "-t", "do it")...)
