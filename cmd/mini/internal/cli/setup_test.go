@@ -74,7 +74,7 @@ func TestSetUp(t *testing.T) {
 		s.answer("Not the name of a variable", "OPENAI_API_KEY")
 		s.answer("Key (not shown):", "")
 		s.answer("Model [gpt-5-mini]:", "openai/gpt-5")
-		s.answer("use -m gpt-5.", "gpt-5")
+		s.answer("use gpt-5.", "gpt-5")
 		s.until("the end", "stored gpt-5 of OpenAI in", "next: export OPENAI_API_KEY=...; then", "code 0")
 		s.checkFile(ownFile, "model:\n  model_class: openai\n  api_key_env: OPENAI_API_KEY\n  model_name: gpt-5\nagent:\n  step_limit: 9\n")
 		s.checkFile(keyFile, "ANTHROPIC_API_KEY=sk-ant-typd\n")
