@@ -69,6 +69,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !s.isOwnHost(r.Host):
 		// A page of another site can make the browser send a request here under its own name.
 		http.Error(w, "mini: this is not an address of the viewer", http.StatusForbidden)
+	case r.URL.Path == "/favicon.ico": // browsers ask for it beside a sandboxed text, which has no origin
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		w.WriteHeader(http.StatusNoContent)
 	case !isOwnSite(r.Header.Get("Sec-Fetch-Site")) && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		http.Error(w, "mini: the request comes from another site", http.StatusForbidden)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -265,8 +265,7 @@ func TestWithoutScripts(t *testing.T) {
 			t.Errorf("%s: text %q", path, text)
 		}
 		queue = append(queue, browsertest.Eval[[]string](tab, `[...document.links].map(a => a.href)`)...)
-		ignoreProblems(tab, "browser error: Blocked script execution", // of the test itself, in a raw text
-			"browser error: Failed to load resource: net::ERR_BLOCKED_BY_RESPONSE.NotSameOrigin "+address+"/favicon.ico")
+		ignoreProblems(tab, "browser error: Blocked script execution") // of the test itself, in a raw text
 	}
 	t.Logf("kinds of pages: %v", kinds)
 
