@@ -38,6 +38,8 @@ type Session struct {
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
+	// Instructions follow the task in the first prompt; "" in batches.
+	Instructions string
 	// StartupTime is how long the sandbox took to start, for the outcome's
 	// times.
 	StartupTime time.Duration

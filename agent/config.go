@@ -84,9 +84,11 @@ type Config struct {
 	Scrub bool `yaml:"scrub" json:"scrub,omitempty"`
 	// Mode and ConfirmExit configure an interactive session. Its front end
 	// reads them; the agent does not. Mode is "confirm" (the default), "yolo"
-	// or "human". ConfirmExit asks for a new task after a submission.
+	// or "human". ConfirmExit asks for a new task after a submission. ProjectDocs
+	// adds the AGENTS.md files of the user and the project to the prompt.
 	Mode        string `yaml:"mode" json:"-"`
 	ConfirmExit bool   `yaml:"confirm_exit" json:"-"`
+	ProjectDocs bool   `yaml:"project_docs" json:"-"`
 	// StartupCommand is run in the sandbox before the agent starts. It is a
 	// template over the instance's columns. If it fails, the attempt fails. Its
 	// configuration key is run.env_startup_command.

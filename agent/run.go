@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -63,6 +64,9 @@ func (r *run) start(ctx context.Context) error {
 	task, err := r.templates.instance.render(vars)
 	if err != nil {
 		return err
+	}
+	if r.Instructions != "" {
+		task = strings.TrimRight(task, "\n") + "\n\n" + r.Instructions
 	}
 	taskPrompt := promptMessage(model.User, task)
 	if err := r.addTaskImages(ctx, &taskPrompt.Message); err != nil {

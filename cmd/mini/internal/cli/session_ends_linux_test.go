@@ -429,3 +429,35 @@ func TestSessionStreams(t *testing.T) {
 		t.Errorf("the model steers the terminal: %q", all)
 	}
 }
+
+// A session with a user has the instructions of the project in its first prompt, unless the
+// user leaves them out.
+func TestSessionHasProjectDocs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+		want bool
+	}{
+		{"shown", nil, true},
+		{"off by flag", []string{"--no-project-docs"}, false},
+		{"off by setting", []string{"-c", "agent.project_docs=false"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSessionTest(t)
+			s.sh("mkdir src && echo 'Use tabs.' > AGENTS.md")
+			s.dir = filepath.Join(s.dir, "src")
+			p := newPTYProcess(t)
+			p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, append([]string{"-t", "do it", "--plain", "-y"}, tt.args...)...)...)
+			if tt.want {
+				p.expect("mini: part of the prompt: ../AGENTS.md (9 B); --no-project-docs leaves them out")
+			}
+			p.play(step{askNext, keyEnter})
+			p.checkExit(0)
+			if got := strings.HasSuffix(s.firstPrompt(), "\n\n<instructions file=\"../AGENTS.md\">\nUse tabs.\n</instructions>\n"); got != tt.want {
+				t.Errorf("the first prompt is\n%s", s.firstPrompt())
+			}
+		})
+	}
+}

@@ -33,6 +33,7 @@ type Options struct {
 	resume          bool // --continue
 	exitImmediately bool
 	plain           bool
+	noProjectDocs   bool
 	events          string
 	HasTask         bool // -t is set
 }
@@ -44,6 +45,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.resume, "continue", false, "resume the last session of this folder")
 	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "exit at the end without asking for another task")
 	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
+	f.BoolVar(&o.noProjectDocs, "no-project-docs", false, "leave AGENTS.md files out of the prompt")
 	o.Flags.AddFlags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` (.json) or folder of the trajectory")
 	cmdutil.AddEventsFlag(f, &o.events)

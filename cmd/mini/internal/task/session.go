@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
+	"github.com/minibench/mini/cmd/mini/internal/task/projectdocs"
 	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/ui/chat"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
@@ -49,6 +50,7 @@ type session struct {
 	bus       *events.Bus
 	sandbox   env.Environment // nil until it has started
 	tree      *worktree
+	docs      []projectdocs.File
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
 	resume    *agent.ResumeState // state to continue from; nil for a new session
 
@@ -105,6 +107,9 @@ func (t *session) prepare(ctx context.Context) (err error) {
 	}
 	if t.options.resume {
 		return t.openStored()
+	}
+	if err := t.readProjectDocs(); err != nil {
+		return err
 	}
 	t.files, err = newTaskFiles(t.options.output, time.Now())
 	return usage.Wrap(err)
@@ -223,7 +228,7 @@ func (t *session) runAgent(ctx context.Context, journal *trajectories.Journal) (
 	return runner.AttemptRunner{
 		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: switchedModels{t}, Instance: t.instance,
 		Session: agent.Session{
-			Recorder: journal, Resume: t.resume, Approver: t.chat, User: t.chat, Inbox: t.inbox,
+			Recorder: journal, Resume: t.resume, Instructions: projectdocs.Prompt(t.docs), Approver: t.chat, User: t.chat, Inbox: t.inbox,
 			Events: t.bus, StartEvent: events.RunStarted{Model: modelopen.Name(t.cfg), Environment: t.sandboxes.Class},
 		},
 		Tools: func() (agent.ToolServer, error) {
