@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -459,5 +460,37 @@ func TestSessionHasProjectDocs(t *testing.T) {
 				t.Errorf("the first prompt is\n%s", s.firstPrompt())
 			}
 		})
+	}
+}
+
+// mini --resume lists the sessions of the folder and resumes the one that the user chooses.
+func TestResumeChosenSession(t *testing.T) {
+	t.Parallel()
+	s := newSessionTest(t)
+	for _, task := range []string{"first task", "second task"} {
+		p := newPTYProcess(t)
+		p.start(s.dir, s.env, "mini", s.args([]string{submitCommand}, "-t", task, "--plain", "-y")...)
+		p.play(step{askNext, keyEnter})
+		p.checkExit(0)
+	}
+	p := newPTYProcess(t)
+	p.ready = "Number [1]: "
+	p.start(s.dir, s.env, "mini", s.args([]string{submitCommand, submitCommand}, "--resume", "--plain", "-y")...)
+	p.expect("  1  today")
+	p.expect("scripted, Submitted: second task")
+	p.expect("  2  today")
+	p.expect("scripted, Submitted: first task")
+	p.play(step{"Number [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number [1]: ", "2\r"})
+	p.expect("task: first task")
+	p.ready = ""
+	p.play(step{"What comes next?", keyCtrlD})
+	p.exit()
+
+	for choice, want := range map[string]string{"--resume=3": "from 1, the newest session, to 2", "--resume": "there is no terminal to choose on"} {
+		cmd := exec.CommandContext(t.Context(), "mini", s.args(nil, choice, "-y", "-t", "more")...)
+		cmd.Dir, cmd.Env = s.dir, s.env
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v:\n%s", choice, err, out)
+		}
 	}
 }

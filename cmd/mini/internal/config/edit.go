@@ -120,7 +120,7 @@ func (e *editSession) run(ctx context.Context, s cmdutil.Streams) error {
 		_, _ = fmt.Fprintln(s.Err, cmdutil.Sanitize(errors.Join(errs...).Error())) // best effort
 		reopen := false
 		if s.Interactive {
-			err = withPrompter(s, func(a *ask.Prompter) (err error) {
+			err = WithPrompter(s, func(a *ask.Prompter) (err error) {
 				reopen, err = a.Confirm(ctx, "Edit again?")
 				return err
 			})

@@ -383,7 +383,7 @@ func readKey(ctx context.Context, s cmdutil.Streams, name string, fromStdin bool
 	case !s.Interactive:
 		return "", usage.Errorf("no terminal to ask for the key; pipe it: mini config set %s - <FILE", name)
 	default:
-		err := withPrompter(s, func(a *ask.Prompter) (err error) {
+		err := WithPrompter(s, func(a *ask.Prompter) (err error) {
 			key, err = a.AskSecret(ctx, name+" (not shown)")
 			return err
 		})
@@ -435,7 +435,7 @@ func askLine(ctx context.Context, s cmdutil.Streams, question, suggestion, error
 	if !s.Interactive {
 		return "", usage.Errorf("%s", errorText)
 	}
-	err = withPrompter(s, func(a *ask.Prompter) (err error) {
+	err = WithPrompter(s, func(a *ask.Prompter) (err error) {
 		for answer == "" && err == nil {
 			answer, err = a.Ask(ctx, question, text.Printable(suggestion))
 		}
@@ -450,9 +450,9 @@ type interruptedError struct{}
 func (interruptedError) Error() string { return "nothing was changed" }
 func (interruptedError) Unwrap() error { return agent.ErrInterrupted }
 
-// withPrompter calls askQuestions with a prompter on the terminal. If the user presses
-// Ctrl-C, withPrompter returns an interruptedError; at the end of the input, a usage error.
-func withPrompter(s cmdutil.Streams, askQuestions func(*ask.Prompter) error) error {
+// WithPrompter calls askQuestions with a prompter on the terminal. If the user presses
+// Ctrl-C, WithPrompter returns an interruptedError; at the end of the input, a usage error.
+func WithPrompter(s cmdutil.Streams, askQuestions func(*ask.Prompter) error) error {
 	out := s.Err
 	if m, ok := s.Err.(*cmdutil.Messages); ok {
 		m.Divert(func(string) {}, false)

@@ -91,7 +91,7 @@ func SetUp(ctx context.Context, s cmdutil.Streams, cfg *configs.Resolved) (*Prov
 		cfg = &withoutURL
 	}
 	setup := &ProviderSetup{}
-	err := withPrompter(s, func(a *ask.Prompter) error {
+	err := WithPrompter(s, func(a *ask.Prompter) error {
 		if err := a.Printf("A few questions about the model. Enter accepts the value in brackets;\nCtrl-C changes nothing.\n"); err != nil {
 			return err
 		}

@@ -30,7 +30,9 @@ type Options struct {
 	task            string
 	yolo            bool
 	output          string
-	resume          bool // --continue
+	resume          bool   // --continue or --resume
+	choice          string // --resume
+	session         string // name of the session to resume; "" means the latest
 	exitImmediately bool
 	plain           bool
 	noProjectDocs   bool
@@ -43,6 +45,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
 	f.BoolVarP(&o.yolo, "yolo", "y", false, "run commands without asking")
 	f.BoolVar(&o.resume, "continue", false, "resume the last session of this folder")
+	f.StringVar(&o.choice, "resume", "", "choose a session of this folder to resume, or give its `NUMBER`")
+	f.Lookup("resume").NoOptDefVal = chooseFromList
 	f.BoolVar(&o.exitImmediately, "exit-immediately", false, "exit at the end without asking for another task")
 	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
 	f.BoolVar(&o.noProjectDocs, "no-project-docs", false, "leave AGENTS.md files out of the prompt")
@@ -59,6 +63,11 @@ const taskID = "task"
 
 // Run runs one task and, as long as the user asks for one, another conversation in the same folder.
 func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
+	if o.choice != "" {
+		if err := o.chooseSession(ctx, s); err != nil {
+			return err
+		}
+	}
 	if o.resume {
 		if err := o.useSessionModel(); err != nil {
 			return usage.Wrap(err)
@@ -85,7 +94,7 @@ func Run(ctx, kill context.Context, s cmdutil.Streams, o *Options) error {
 			return err
 		}
 		next := *o // what the flags say about the task is done
-		next.task, next.HasTask, next.resume = "", false, false
+		next.task, next.HasTask, next.resume, next.session = "", false, false, ""
 		o = &next
 		if cfg, err = o.Resolve(ctx, config.BuiltinConfigByKind["task"]); err != nil {
 			return err

@@ -36,19 +36,19 @@ func (t *session) openStored() error {
 		return usage.Errorf("the folder %s no longer exists", t.dir())
 	}
 	if err == nil {
-		t.stored, err = store.OpenLatest()
+		t.stored, err = store.Open(t.options.session)
 	}
 	switch {
 	case errors.Is(err, sessions.ErrNoSession):
 		return usage.Errorf("--continue: there is no session of this folder; mini -t TASK begins one")
 	case errors.Is(err, sessions.ErrInUse):
-		return usage.Errorf("--continue: the last session of this folder is still open in another mini; end that first")
+		return usage.Errorf("%s: the session is still open in another mini; end that first", t.options.resumeFlag())
 	case err != nil:
 		return usage.Wrap(err)
 	}
 	t.files = taskFiles{journal: t.stored.Journal, traj: t.stored.Trajectory}
 	if err := t.readResumeState(); err != nil {
-		return errors.Join(usage.Wrap(fmt.Errorf("--continue: %w", err)), t.stored.Close())
+		return errors.Join(usage.Wrap(fmt.Errorf("%s: %w", t.options.resumeFlag(), err)), t.stored.Close())
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (o *Options) useSessionModel() error {
 	if err != nil {
 		return nil //nolint:nilerr // openStored reports it
 	}
-	stored, err := store.OpenLatest()
+	stored, err := store.Open(o.session)
 	if err != nil {
 		return nil //nolint:nilerr // openStored reports it
 	}

@@ -3,7 +3,7 @@
 // store the journals.
 //
 //	store, err := sessions.Open(dir, folder)
-//	session, err := store.Create(metadata) // or store.OpenLatest()
+//	session, err := store.Create(metadata) // or store.Open("")
 //	...
 //	err = session.Close()
 package sessions
@@ -27,8 +27,8 @@ import (
 var (
 	// ErrNoSession means that a folder has no session to resume.
 	ErrNoSession = errors.New("no session in this folder")
-	// ErrInUse means that the latest session is open in another process.
-	ErrInUse = errors.New("the last session of this folder is open in another terminal")
+	// ErrInUse means that the session is open in another process.
+	ErrInUse = errors.New("the session is open in another terminal")
 )
 
 // Metadata describes a session.
@@ -40,6 +40,12 @@ type Metadata struct {
 	Started    time.Time `json:"started"`
 	// BaseURL is the address of the model, unless a file in the folder set it.
 	BaseURL string `json:"base_url,omitempty"`
+}
+
+// Stored is a session in a Store.
+type Stored struct {
+	Name string // of the session in its Store
+	Metadata
 }
 
 // Store contains the sessions of one folder.
@@ -110,21 +116,51 @@ func (s Store) Create(metadata Metadata) (*Session, error) {
 	return session, nil
 }
 
-// OpenLatest opens the latest session whose journal exists and whose metadata is not damaged. It
-// returns ErrNoSession if there is none and ErrInUse if another process has opened the session.
-func (s Store) OpenLatest() (*Session, error) {
+// List returns the sessions of the folder that can be resumed, the newest first.
+func (s Store) List() []Stored {
+	var list []Stored
 	for _, path := range slices.Backward(s.paths()) {
-		text, err := os.ReadFile(path + metadataExt) //nolint:gosec // the path is in mini's own folder
-		if err != nil {
-			return nil, fmt.Errorf("read session: %w", err)
+		if m, ok := readMetadata(path); ok {
+			list = append(list, Stored{Name: filepath.Base(path), Metadata: m})
 		}
-		session := &Session{path: path, lock: flock.New(path+lockExt, flock.SetPermissions(0o600))}
-		if json.Unmarshal(text, &session.Metadata) != nil {
-			continue // skip a damaged file
-		}
-		if info, err := os.Stat(session.Journal); err != nil || !info.Mode().IsRegular() {
+	}
+	return list
+}
+
+// ListAll returns the sessions of all folders that Open was called with dir for, the newest
+// first.
+func ListAll(dir string) []Stored {
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []Stored
+	for _, f := range folders {
+		list = append(list, Store{dir: filepath.Join(dir, f.Name())}.List()...)
+	}
+	slices.SortStableFunc(list, func(a, b Stored) int { return b.Started.Compare(a.Started) })
+	return list
+}
+
+// readMetadata reads the metadata of a session. It returns false if they are damaged or if the
+// journal is gone.
+func readMetadata(path string) (m Metadata, ok bool) {
+	data, err := os.ReadFile(path + metadataExt) //nolint:gosec // the path is in mini's own folder
+	if err != nil || json.Unmarshal(data, &m) != nil {
+		return m, false
+	}
+	info, err := os.Stat(m.Journal)
+	return m, err == nil && info.Mode().IsRegular()
+}
+
+// Open opens and locks a session of the folder by its name; "" means the latest.
+func (s Store) Open(name string) (*Session, error) {
+	for _, stored := range s.List() {
+		if name != "" && name != stored.Name {
 			continue
 		}
+		path := filepath.Join(s.dir, stored.Name)
+		session := &Session{Metadata: stored.Metadata, path: path, lock: flock.New(path+lockExt, flock.SetPermissions(0o600))}
 		locked, err := session.lock.TryLock()
 		if err != nil {
 			return nil, fmt.Errorf("open session: %w", err)

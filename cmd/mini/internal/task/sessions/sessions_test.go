@@ -29,10 +29,10 @@ func journal(t *testing.T) string {
 	return path
 }
 
-func TestOpenLatest(t *testing.T) {
+func TestOpen(t *testing.T) {
 	dir, folder := t.TempDir(), t.TempDir()
 	store := openStore(t, dir, folder)
-	if _, err := store.OpenLatest(); !errors.Is(err, sessions.ErrNoSession) {
+	if _, err := store.Open(""); !errors.Is(err, sessions.ErrNoSession) {
 		t.Errorf("an unknown folder: %v", err)
 	}
 	first, second := journal(t), journal(t)
@@ -42,7 +42,7 @@ func TestOpenLatest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.OpenLatest(); !errors.Is(err, sessions.ErrInUse) {
+		if _, err := store.Open(""); !errors.Is(err, sessions.ErrInUse) {
 			t.Errorf("one that is open: %v", err)
 		}
 		if err := session.Close(); err != nil {
@@ -55,7 +55,7 @@ func TestOpenLatest(t *testing.T) {
 	}
 	checkLatest := func(store sessions.Store, want string) {
 		t.Helper()
-		session, err := store.OpenLatest()
+		session, err := store.Open("")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestOpenLatest(t *testing.T) {
 	}
 	checkLatest(store, second)
 	checkLatest(openStore(t, dir, link), second)
-	if _, err := openStore(t, dir, t.TempDir()).OpenLatest(); !errors.Is(err, sessions.ErrNoSession) {
+	if _, err := openStore(t, dir, t.TempDir()).Open(""); !errors.Is(err, sessions.ErrNoSession) {
 		t.Errorf("another folder: %v", err)
 	}
 	if err := os.Remove(second); err != nil {

@@ -1,0 +1,93 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/config"
+	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
+	"github.com/minibench/mini/internal/userdirs"
+)
+
+// chooseFromList is the value of --resume without a number.
+const chooseFromList = "list"
+
+// resumeFlag returns the flag that resumes a session, for messages.
+func (o *Options) resumeFlag() string {
+	if o.choice != "" {
+		return "--resume"
+	}
+	return "--continue"
+}
+
+// chooseSession sets the session to resume: the one with the number of --resume, or the one that
+// the user chooses from a list. 1 is the newest session.
+func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
+	if o.resume {
+		return usage.Errorf("--continue and --resume cannot be combined")
+	}
+	store, err := sessions.Open(filepath.Join(userdirs.StateDir(), "mini", "sessions"), ".")
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	list := store.List()
+	if len(list) == 0 {
+		return usage.Errorf("--resume: there is no session of this folder; mini -t TASK begins one")
+	}
+	number := 0
+	switch {
+	case o.choice != chooseFromList:
+		number, err = strconv.Atoi(o.choice)
+		if err != nil || number < 1 || number > len(list) {
+			return usage.Errorf("--resume=%.40s: give a number from 1, the newest session, to %d; mini --resume shows them", o.choice, len(list))
+		}
+	case s.Interactive:
+		if number, err = askForSession(ctx, s, list); err != nil {
+			return err
+		}
+	default:
+		return usage.Errorf("--resume: there is no terminal to choose on; give a number, as in --resume=1:\n%s", strings.Join(sessionLines(list, time.Now()), "\n"))
+	}
+	o.resume, o.session = true, list[number-1].Name
+	return nil
+}
+
+// askForSession returns the number of the session that the user chooses.
+func askForSession(ctx context.Context, s cmdutil.Streams, list []sessions.Stored) (number int, err error) {
+	err = config.WithPrompter(s, func(p *ask.Prompter) error {
+		if err := p.Printf("Sessions of this folder, the newest first. Enter accepts the number in\nbrackets; Ctrl-C leaves.\n"); err != nil {
+			return err
+		}
+		index, err := p.Choose(ctx, "Number", sessionLines(list, time.Now()), 0)
+		number = index + 1
+		return err
+	})
+	return number, err
+}
+
+// sessionLines returns a line for each session: time, model, end, cost and task.
+func sessionLines(list []sessions.Stored, now time.Time) []string {
+	var lines []string
+	for _, stored := range list {
+		i := stored.Info()
+		when := i.Started.Local().Format("2 Jan 15:04")
+		if i.Started.Local().Format(time.DateOnly) == now.Format(time.DateOnly) {
+			when = "today " + i.Started.Local().Format("15:04")
+		}
+		line := fmt.Sprintf("%-12s  %s, %s", when, cmdutil.Sanitize(cmp.Or(i.Model, "no model")), i.End)
+		task := cmdutil.Sanitize(text.OneLine(text.FirstLine(strings.TrimSpace(i.Task))))
+		lines = append(lines, line+": "+ansi.Truncate(task, max(20, 72-ansi.StringWidth(line)), "…"))
+	}
+	return lines
+}
