@@ -41,9 +41,10 @@ func NewInspect(s cmdutil.Streams) *cobra.Command {
 		Short:   "Browse trajectories",
 		Long: `Lists the trajectories of a run, a folder or a file, in all formats that mini
 import reads, and shows them step by step: reasoning, replies, commands, outputs,
-the patch and the test log. PATH defaults to the current folder. A single
-trajectory opens directly. Press ? for the keys; they include those of
-mini-swe-agent's inspector.
+the patch and the test log. A single trajectory opens directly. Press ? for the
+keys; they include those of mini-swe-agent's inspector. Without PATH, mini inspect
+lists the sessions of all folders and the runs in this folder's ` + cmdutil.DefaultRunsDir + `,
+newest first.
 
 Without a terminal, or with --plain, mini inspect prints the list, or the whole
 trajectory if there is only one. It only reads; the run may be still running.
@@ -51,7 +52,8 @@ trajectory if there is only one. It only reads; the run may be still running.
 CONDITIONS must all match: 'status:limit verdict:unresolved cost>1 cost<5
 text:"no such file" django'. text: searches the trajectories; a word without a
 field searches the ids; label: finds the labels of mini label.`,
-		Example: `  mini inspect runs/first
+		Example: `  mini inspect
+  mini inspect runs/first
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json
   mini inspect --plain runs/first/ID --step 3 | grep Error`,
@@ -62,18 +64,21 @@ field searches the ids; label: finds the labels of mini label.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.path = "."
-			if len(args) == 1 {
-				o.path = args[0]
-			}
 			o.stepIsSet = cmd.Flags().Changed("step")
+			if len(args) == 0 {
+				if f := changedFlag(cmd, "filter", "sort", "reasoning", "no-reasoning", "step"); f != "" {
+					return usage.Errorf("--%s: name a run, a folder or a file; mini inspect . is the current folder", f)
+				}
+				return listKnown(s, o.all, o.json)
+			}
+			o.path = args[0]
 			return o.run(cmd.Context(), s)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.filter, "filter", "f", "", "show only trajectories that match these `CONDITIONS`")
 	f.StringVar(&o.sort, "sort", "id", "sort by this `FIELD`; -FIELD reverses the order")
-	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count")
+	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count; without PATH, list\nmore than the newest 20")
 	f.BoolVar(&o.reasoning, "reasoning", false, "show the model's reasoning (key r)")
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide the model's reasoning")
 	f.BoolVar(&o.plain, "plain", false, "print instead of opening the browser")

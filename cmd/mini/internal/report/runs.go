@@ -81,14 +81,33 @@ func defaultRuns() string {
 }
 
 func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
-	entries, err := os.ReadDir(dir)
+	runs, err := readRuns(s, dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return usage.Errorf("%s: there is no such folder; pass the folder that contains your runs", dir)
 	}
 	if err != nil {
 		return usage.Wrap(err)
 	}
-	var runs []listedRun
+	if len(runs) == 0 && isRunFolder(dir) {
+		return usage.Errorf("%s is a run; see mini report %s", dir, text.ShellQuote(dir))
+	}
+	if asJSON {
+		return writeJSONLines(s.Out, runs)
+	}
+	if len(runs) == 0 {
+		_, err := fmt.Fprintf(s.Out, "no runs in %s\n", text.Printable(dir))
+		return err
+	}
+	return writeRuns(s.Out, dir, runs)
+}
+
+// readRuns returns the runs in a folder and in its sweeps, the newest first. It prints the
+// names of runs that it cannot read.
+func readRuns(s cmdutil.Streams, dir string) (runs []listedRun, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		for _, path := range runsIn(filepath.Join(dir, e.Name())) {
 			run, err := runner.ReadRun(path)
@@ -103,25 +122,20 @@ func listRuns(s cmdutil.Streams, dir string, asJSON bool) error {
 			}
 		}
 	}
-	if len(runs) == 0 && isRunFolder(dir) {
-		return usage.Errorf("%s is a run; see mini report %s", dir, text.ShellQuote(dir))
-	}
 	slices.SortStableFunc(runs, func(a, b listedRun) int { return b.Started.Compare(a.Started) })
-	if asJSON {
-		enc := json.NewEncoder(s.Out)
-		enc.SetEscapeHTML(false)
-		for _, r := range runs {
-			if err := enc.Encode(r); err != nil {
-				return err
-			}
+	return runs, nil
+}
+
+// writeJSONLines writes each value as a line of JSON.
+func writeJSONLines[T any](w io.Writer, values []T) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, v := range values {
+		if err := enc.Encode(v); err != nil {
+			return err
 		}
-		return nil
 	}
-	if len(runs) == 0 {
-		_, err := fmt.Fprintf(s.Out, "no runs in %s\n", text.Printable(dir))
-		return err
-	}
-	return writeRuns(s.Out, dir, runs)
+	return nil
 }
 
 func isRunFolder(dir string) bool {

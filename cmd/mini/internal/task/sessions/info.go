@@ -12,8 +12,9 @@ type Info struct {
 	Metadata
 	Model string // "" if the journal cannot be read
 	End   string // exit status of the last attempt; "not ended" if there is none
-	Steps int
 	Cost  model.Cost
+	// Unpriced means that the price of some calls is unknown: Cost is a minimum.
+	Unpriced bool
 }
 
 // Info reads the beginning and the end of the journal.
@@ -23,7 +24,7 @@ func (s Stored) Info() Info {
 		i.Model = cmp.Or(header.ModelName, header.ModelClass)
 	}
 	if out, ok, err := trajectories.ReadOutcome(s.Journal); err == nil && ok {
-		i.End, i.Steps, i.Cost = out.ExitStatus, out.Steps, out.Cost
+		i.End, i.Cost, i.Unpriced = out.ExitStatus, out.Cost, out.Usage.Unpriced > 0
 	}
 	return i
 }

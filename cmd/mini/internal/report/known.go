@@ -1,0 +1,135 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/minibench/mini/cmd/mini/internal/cmdutil"
+	"github.com/minibench/mini/cmd/mini/internal/task/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/ui"
+	"github.com/minibench/mini/internal/table"
+	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/userdirs"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/report"
+)
+
+// maxKnown is the number of sessions and runs that mini inspect lists without --all.
+const maxKnown = 20
+
+// known is a session or a run in the list of mini inspect.
+type known struct {
+	Kind    string     `json:"kind"`             // "session" or "run"
+	Path    string     `json:"path"`             // of the trajectory of a session, or of the run's folder
+	Folder  string     `json:"folder,omitempty"` // that the session worked in
+	Task    string     `json:"task"`             // first line of the task, or the dataset
+	Model   string     `json:"model,omitempty"`
+	Started time.Time  `json:"started,omitzero"`
+	Outcome string     `json:"outcome"`
+	Cost    model.Cost `json:"cost"`
+	// CostIsMinimum means that the price of some calls is unknown.
+	CostIsMinimum bool `json:"cost_is_minimum,omitempty"`
+}
+
+// listKnown prints the sessions of all folders and the runs of the current folder.
+func listKnown(s cmdutil.Streams, all, asJSON bool) error {
+	stored := sessions.ListAll(filepath.Join(userdirs.StateDir(), "mini", "sessions"))
+	runs, err := readRuns(s, defaultRuns())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	total := len(stored) + len(runs)
+	if !all { // the others need not be read
+		stored, runs = stored[:min(len(stored), maxKnown)], runs[:min(len(runs), maxKnown)]
+	}
+	list := make([]known, 0, len(stored)+len(runs))
+	for _, session := range stored {
+		i := session.Info()
+		list = append(list, known{
+			Kind: "session", Path: cmp.Or(existing(i.Trajectory), i.Journal), Folder: i.Folder, Task: strings.TrimSpace(text.FirstLine(strings.TrimSpace(i.Task))),
+			Model: i.Model, Started: i.Started, Outcome: i.End, Cost: i.Cost, CostIsMinimum: i.Unpriced,
+		})
+	}
+	for _, r := range runs {
+		outcome := r.stateText()
+		if r.Resolved != nil {
+			outcome = fmt.Sprintf("%d of %d resolved", r.Resolved.Resolved, r.Resolved.Of)
+		}
+		list = append(list, known{
+			Kind: "run", Path: r.Folder, Task: cmp.Or(r.Dataset, "-"), Model: r.Model, Started: r.Started, Outcome: outcome,
+			Cost: r.Cost, CostIsMinimum: r.CostUnknown > 0,
+		})
+	}
+	slices.SortStableFunc(list, func(a, b known) int { return b.Started.Compare(a.Started) })
+	if !all {
+		list = list[:min(len(list), maxKnown)]
+	}
+	switch {
+	case asJSON:
+		return writeJSONLines(s.Out, list)
+	case len(list) == 0:
+		_, err := fmt.Fprintln(s.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
+		return err
+	}
+	return writeKnown(s.Out, list, total)
+}
+
+// writeKnown writes the list as a table, with the command that shows the newest.
+func writeKnown(w io.Writer, list []known, total int) error {
+	rows := [][]string{{"started", "task", "folder", "model", "outcome", "cost"}}
+	for _, k := range list {
+		folder, started := k.Folder, ""
+		if k.Kind == "run" {
+			folder = k.Path
+		}
+		if !k.Started.IsZero() {
+			started = k.Started.Local().Format("2006-01-02 15:04")
+		}
+		rows = append(rows, []string{
+			started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, report.CostText(k.Cost, !k.CostIsMinimum),
+		})
+	}
+	notes := ""
+	if total > len(list) {
+		notes = fmt.Sprintf("%d more: mini inspect --all\n", total-len(list))
+	}
+	_, err := fmt.Fprintf(w, "%s\n%sto see the newest: mini inspect %s\n", table.Table(ui.Width(w), "lsislr", rows), notes, text.ShellQuote(list[0].Path))
+	return err
+}
+
+// changedFlag returns the first of the flags that is set; "" if none is.
+func changedFlag(cmd *cobra.Command, names ...string) string {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// existing returns path if there is such a file, else "".
+func existing(path string) string {
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// shortPath returns path with ~ for the user's home.
+func shortPath(path string) string {
+	home, err := os.UserHomeDir()
+	if rel, ok := strings.CutPrefix(path, home+string(filepath.Separator)); err == nil && home != "" && ok {
+		return filepath.Join("~", rel)
+	}
+	return path
+}
