@@ -45,7 +45,7 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 	if len(list) == 0 {
 		return usage.Errorf("--resume: there is no session of this folder; mini -t TASK begins one")
 	}
-	number := 0
+	var number int
 	switch {
 	case o.choice != chooseFromList:
 		number, err = strconv.Atoi(o.choice)
