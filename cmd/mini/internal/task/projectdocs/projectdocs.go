@@ -121,8 +121,19 @@ func readRoot(root string, folders []string) (files []File, err error) {
 	return files, errors.Join(errs...)
 }
 
+// errLink means that a symbolic link has another kind of file as its target. A repository
+// could make mini send a file with keys to the model, such as .env or .git/config.
+var errLink = errors.New("a symbolic link to a file of another name is not followed")
+
 // readFile reads one file, up to maxFile.
 func readFile(d *rootdir.Dir, path string) (text string, isCut bool, err error) {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false, err
+	}
+	if !slices.Contains(names, filepath.Base(target)) {
+		return "", false, errLink
+	}
 	f, err := d.Open(path)
 	if err != nil {
 		return "", false, err

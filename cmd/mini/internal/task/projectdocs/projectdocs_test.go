@@ -79,6 +79,18 @@ func TestRead(t *testing.T) {
 			err:   "AGENTS.md",
 		},
 		{
+			name:  "a link to a file with keys",
+			files: map[string]string{"repo/.git/config": "token", "repo/.env": "KEY=1", "repo/AGENTS.md": "-> .git/config", "repo/a/AGENTS.md": "-> ../.env"},
+			dir:   "repo/a",
+			err:   "not followed",
+		},
+		{
+			name:  "a link to the instructions of another folder, and one to nothing",
+			files: map[string]string{"repo/.git/": "", "repo/doc/AGENTS.md": "d", "repo/AGENTS.md": "-> doc/AGENTS.md", "repo/a/AGENTS.md": "-> gone"},
+			dir:   "repo/a",
+			want:  []string{"../AGENTS.md 1 d"},
+		},
+		{
 			name:  "a folder of that name, and an empty file",
 			files: map[string]string{"repo/.git/": "", "repo/AGENTS.md/": "", "repo/a/AGENTS.md": "\n"},
 			dir:   "repo/a",
