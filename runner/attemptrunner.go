@@ -16,10 +16,17 @@ import (
 // closeTimeout limits the time for closing a sandbox, including BeforeClose.
 const closeTimeout = time.Minute
 
+// Agent works on one attempt. *agent.Agent implements it.
+type Agent interface {
+	// Run works on the task of s until something ends the attempt. It records the
+	// outcome as the last record and returns it. It does not close the sandbox.
+	Run(ctx context.Context, s agent.Session) trajectories.Outcome
+}
+
 // AttemptRunner runs one attempt at an instance: it starts the sandbox, runs the
 // agent and closes the sandbox. Batches and interactive sessions use it.
 type AttemptRunner struct {
-	Agent     *agent.Agent
+	Agent     Agent
 	Sandboxes Sandboxes
 	Models    Models
 	Instance  datasets.Instance

@@ -144,13 +144,17 @@ func (b *Batch) checkHeader(h trajectories.Header, t task, n int) error {
 func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolServer) func(context.Context, env.Environment, *worktree.Tree) error {
 	return func(ctx context.Context, sandbox env.Environment, tree *worktree.Tree) error {
 		restored := journal.resumeState
+		own, ok := b.Agent.(*agent.Agent)
+		if !ok {
+			return errors.New("the commands of this agent cannot be run again")
+		}
 		compare, force := replay.Compare, b.Force || b.Branch != nil && b.Branch.Force
 		var diffs outputDiffs
 		var recorded *replay.Tools // without Prepare, because the agent prepares the sandbox
 		if tools != nil {
 			subagents := replay.SubagentReplayer{
 				Journals: trajectories.ChildJournals(b.Folder.Journal(o.task.ID, o.attempt)),
-				Command:  b.Agent.Command, Local: tools.Capabilities().InSandbox,
+				Command:  own.Command, Local: tools.Capabilities().InSandbox,
 				Ignore: b.Ignore, Force: force,
 			}
 			recorded = &replay.Tools{Local: subagents.Local, Rerun: subagents.Rerun}
@@ -163,7 +167,7 @@ func (b *Batch) rebuild(o *observer, journal attemptJournal, tools agent.ToolSer
 			if restored.Imported && cmd.Command == "" {
 				return &divergence{branch: b.Branch != nil, step: cmd.Step, command: "a command", difference: "the file has its output but not the command"}
 			}
-			c := b.Agent.Command(cmd.Command)
+			c := own.Command(cmd.Command)
 			if !cmd.TimedOut {
 				c.Timeout *= replay.TimeoutFactor
 			}

@@ -60,7 +60,7 @@ type SummaryModels interface {
 // Models, Header, ModelName, Workers, MaxTries and Log.
 type Batch struct {
 	Folder    *Folder
-	Agent     *agent.Agent
+	Agent     Agent
 	Sandboxes Sandboxes
 	Models    Models
 	// Header is the template of the journals' headers. It has the fields that are
@@ -89,7 +89,8 @@ type Batch struct {
 	// attempts.
 	Redo bool
 	// ResumeAttempts resumes the newest attempt at a repetition if that was
-	// interrupted or failed temporarily, instead of starting another.
+	// interrupted or failed temporarily, instead of starting another. It requires an
+	// *agent.Agent, whose commands can be run again.
 	ResumeAttempts bool
 	// Force makes ResumeAttempts continue even if a rerun command diverges.
 	Force bool
