@@ -30,7 +30,7 @@ func New(s cmdutil.Streams) *cobra.Command {
 		Use:     "config",
 		Short:   "Show, change and check settings",
 		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
-	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
+	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigConvert(s), newConfigProfiles(s))
 }
 
 // BuiltinConfigByKind maps the first argument of mini config show to the name of a built-in
