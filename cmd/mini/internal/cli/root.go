@@ -38,7 +38,7 @@ benchmark, each in its own container.`,
 		Version:       version.Long(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cmdutil.NoArgs,
+		Args:          opts.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case settings.IsVersionOnly(cmd.Flags()):

@@ -483,10 +483,16 @@ func TestResumeChosenSession(t *testing.T) {
 	p.play(step{"Number [1]: ", "3\r"}, step{"a number from 1 to 2", ""}, step{"Number [1]: ", "2\r"})
 	p.expect("task: first task")
 	p.ready = ""
+	p.play(step{"What comes next?", "more\r"}, step{askNext, keyEnter})
+	p.checkExit(0)
+
+	p = newPTYProcess(t) // the first task was resumed last
+	p.start(s.dir, s.env, "mini", s.args([]string{submitCommand, submitCommand}, "--resume", "2", "--plain", "-y")...)
+	p.expect("task: second task")
 	p.play(step{"What comes next?", keyCtrlD})
 	p.exit()
 
-	for choice, want := range map[string]string{"--resume=3": "from 1, the newest session, to 2", "--resume": "there is no terminal to choose on"} {
+	for choice, want := range map[string]string{"--resume=3": "from 1, the session used last, to 2", "--resume": "there is no terminal to choose on"} {
 		cmd := exec.CommandContext(t.Context(), "mini", s.args(nil, choice, "-y", "-t", "more")...)
 		cmd.Dir, cmd.Env = s.dir, s.env
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {

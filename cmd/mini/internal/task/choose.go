@@ -32,7 +32,7 @@ func (o *Options) resumeFlag() string {
 }
 
 // chooseSession sets the session to resume: the one with the number of --resume, or the one that
-// the user chooses from a list. 1 is the newest session.
+// the user chooses from a list. 1 is the session that was used last.
 func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 	if o.resume {
 		return usage.Errorf("--continue and --resume cannot be combined")
@@ -50,7 +50,7 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 	case o.choice != chooseFromList:
 		number, err = strconv.Atoi(o.choice)
 		if err != nil || number < 1 || number > len(list) {
-			return usage.Errorf("--resume=%.40s: give a number from 1, the newest session, to %d; mini --resume shows them", o.choice, len(list))
+			return usage.Errorf("--resume=%.40s: give a number from 1, the session used last, to %d; mini --resume shows them", o.choice, len(list))
 		}
 	case s.Interactive:
 		if number, err = askForSession(ctx, s, list); err != nil {
@@ -66,7 +66,7 @@ func (o *Options) chooseSession(ctx context.Context, s cmdutil.Streams) error {
 // askForSession returns the number of the session that the user chooses.
 func askForSession(ctx context.Context, s cmdutil.Streams, list []sessions.Stored) (number int, err error) {
 	err = config.WithPrompter(s, func(p *ask.Prompter) error {
-		if err := p.Printf("Sessions of this folder, the newest first. Enter accepts the number in\nbrackets; Ctrl-C leaves.\n"); err != nil {
+		if err := p.Printf("Sessions of this folder, the one used last first. Enter accepts the number in\nbrackets; Ctrl-C leaves.\n"); err != nil {
 			return err
 		}
 		index, err := p.Choose(ctx, "Number", sessionLines(list, time.Now()), 0)
@@ -81,9 +81,10 @@ func sessionLines(list []sessions.Stored, now time.Time) []string {
 	var lines []string
 	for _, stored := range list {
 		i := stored.Info()
-		when := i.Started.Local().Format("2 Jan 15:04")
-		if i.Started.Local().Format(time.DateOnly) == now.Format(time.DateOnly) {
-			when = "today " + i.Started.Local().Format("15:04")
+		used := stored.Used.Local()
+		when := used.Format("2 Jan 15:04")
+		if used.Format(time.DateOnly) == now.Format(time.DateOnly) {
+			when = "today " + used.Format("15:04")
 		}
 		line := fmt.Sprintf("%-12s  %s, %s", when, cmdutil.Sanitize(cmp.Or(i.Model, "no model")), i.End)
 		task := cmdutil.Sanitize(text.OneLine(text.FirstLine(strings.TrimSpace(i.Task))))

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/agent"
@@ -53,6 +55,15 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Flags.AddFlags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` (.json) or folder of the trajectory")
 	cmdutil.AddEventsFlag(f, &o.events)
+}
+
+// Args accepts the number of --resume as an argument of its own, and no other arguments.
+func (o *Options) Args(cmd *cobra.Command, args []string) error {
+	if _, err := strconv.Atoi(strings.Join(args, " ")); err == nil && o.choice == chooseFromList {
+		o.choice = args[0]
+		return nil
+	}
+	return cmdutil.NoArgs(cmd, args)
 }
 
 // maxTask is the maximum length of a task on stdin, in bytes.

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/internal/rootdir"
-	"github.com/minibench/mini/internal/sanitize"
 )
 
 // names are the names of the files. Of each folder, the first one that exists is read.
@@ -44,8 +43,7 @@ func Read(userDir, dir string) ([]File, error) {
 		files []File
 		errs  []error
 	)
-	add := func(root string, folders []string, nameOf func(path string) string) {
-		found, err := readRoot(root, folders)
+	add := func(found []File, err error, nameOf func(path string) string) {
 		errs = append(errs, err)
 		for _, f := range found {
 			f.Path = nameOf(f.Path)
@@ -53,7 +51,8 @@ func Read(userDir, dir string) ([]File, error) {
 		}
 	}
 	if userDir != "" {
-		add(userDir, []string{"."}, func(path string) string { return path })
+		found, err := readFolder(userDir, openUserFile)
+		add(found, err, func(path string) string { return path })
 	}
 	if dir != "" {
 		dir, err := filepath.Abs(dir)
@@ -61,7 +60,8 @@ func Read(userDir, dir string) ([]File, error) {
 			return files, err
 		}
 		root, folders := foldersOf(dir)
-		add(root, folders, func(path string) string {
+		found, err := readRoot(root, folders)
+		add(found, err, func(path string) string {
 			if rel, err := filepath.Rel(dir, path); err == nil {
 				return rel
 			}
@@ -96,45 +96,64 @@ func foldersOf(dir string) (root string, folders []string) {
 // readRoot reads the files of folders below root. Symbolic links do not lead out of root.
 func readRoot(root string, folders []string) (files []File, err error) {
 	d, err := rootdir.Open(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	var errs []error
 	for _, folder := range folders {
-		for _, name := range names {
-			path := filepath.Join(root, folder, name)
-			text, isCut, err := readFile(d, path)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", path, err))
-			} else if text != "" {
-				files = append(files, File{Path: path, Text: text, Bytes: len(text), IsCut: isCut})
-			}
-			break
-		}
+		found, err := readFolder(filepath.Join(root, folder), func(path string) (*os.File, error) { return openProjectFile(d, path) })
+		files, errs = append(files, found...), append(errs, err)
 	}
 	return files, errors.Join(errs...)
+}
+
+// readFolder reads the first file of a folder that can be read.
+func readFolder(folder string, open func(path string) (*os.File, error)) ([]File, error) {
+	var errs []error
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		text, isCut, err := readFile(path, open)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", path, err))
+		case text != "":
+			return []File{{Path: path, Text: text, Bytes: len(text), IsCut: isCut}}, errors.Join(errs...)
+		}
+	}
+	return nil, errors.Join(errs...)
 }
 
 // errLink means that a symbolic link has another kind of file as its target. A repository
 // could make mini send a file with keys to the model, such as .env or .git/config.
 var errLink = errors.New("a symbolic link to a file of another name is not followed")
 
-// readFile reads one file, up to maxFile.
-func readFile(d *rootdir.Dir, path string) (text string, isCut bool, err error) {
+// openProjectFile opens a file of a project, which somebody else may have written.
+func openProjectFile(d *rootdir.Dir, path string) (*os.File, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", false, err
+		return nil, err
 	}
 	if !slices.Contains(names, filepath.Base(target)) {
-		return "", false, errLink
+		return nil, errLink
 	}
-	f, err := d.Open(path)
+	return d.Open(path)
+}
+
+// openUserFile opens a file of the user. It may be a symbolic link to any file.
+func openUserFile(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	return os.Open(path) //nolint:gosec // the user's own
+}
+
+// readFile reads one file, up to maxFile. Tabs stay, because they are part of examples.
+func readFile(path string, open func(path string) (*os.File, error)) (text string, isCut bool, err error) {
+	f, err := open(path)
 	if err != nil {
 		return "", false, err
 	}
@@ -144,7 +163,8 @@ func readFile(d *rootdir.Dir, path string) (text string, isCut bool, err error) 
 		return "", false, err
 	}
 	text, isCut = cut(string(data), maxFile)
-	return strings.TrimSpace(sanitize.Text(text)), isCut, nil
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
+	return strings.TrimSpace(text), isCut, nil
 }
 
 // cut returns text up to limit bytes, cut after a line if it has one.

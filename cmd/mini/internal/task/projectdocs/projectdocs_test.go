@@ -91,6 +91,19 @@ func TestRead(t *testing.T) {
 			want:  []string{"../AGENTS.md 1 d"},
 		},
 		{
+			name:  "the user's own file may be a link",
+			files: map[string]string{"dotfiles/claude": "mine", "config/AGENTS.md": "-> ../dotfiles/claude", "repo/": ""},
+			dir:   "repo",
+			want:  []string{"DIR/config/AGENTS.md 4 mine"},
+		},
+		{
+			name:  "an AGENTS.md that cannot be read does not hide CLAUDE.md",
+			files: map[string]string{"repo/.git/": "", "repo/AGENTS.md/": "", "repo/CLAUDE.md": "c"},
+			dir:   "repo",
+			want:  []string{"CLAUDE.md 1 c"},
+			err:   "not a regular file",
+		},
+		{
 			name:  "a folder of that name, and an empty file",
 			files: map[string]string{"repo/.git/": "", "repo/AGENTS.md/": "", "repo/a/AGENTS.md": "\n"},
 			dir:   "repo/a",
@@ -103,10 +116,10 @@ func TestRead(t *testing.T) {
 			want:  []string{"DIR/config/AGENTS.md 100 xx (cut)", "../AGENTS.md 32699 xx (cut)", "AGENTS.md 32699 xx (cut)"},
 		},
 		{
-			name:  "control characters",
-			files: map[string]string{"AGENTS.md": "a\x1b[31mb\xff\tc\r\nd"},
+			name:  "tabs stay; line ends and invalid characters do not",
+			files: map[string]string{"AGENTS.md": "a:\n\tb\xff\r\nd"},
 			dir:   ".",
-			want:  []string{"AGENTS.md 23 a\ufffd[31mb\ufffd  "},
+			want:  []string{"AGENTS.md 10 a:\n\tb\ufffd\nd"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -45,6 +45,7 @@ type Metadata struct {
 // Stored is a session in a Store.
 type Stored struct {
 	Name string // of the session in its Store
+	Used time.Time // when its journal was written last
 	Metadata
 }
 
@@ -116,19 +117,25 @@ func (s Store) Create(metadata Metadata) (*Session, error) {
 	return session, nil
 }
 
-// List returns the sessions of the folder that can be resumed, the newest first.
+// List returns the sessions of the folder that can be resumed. The one that was used last
+// comes first.
 func (s Store) List() []Stored {
 	var list []Stored
 	for _, path := range slices.Backward(s.paths()) {
-		if m, ok := readMetadata(path); ok {
-			list = append(list, Stored{Name: filepath.Base(path), Metadata: m})
+		if stored, ok := readStored(path); ok {
+			list = append(list, stored)
 		}
 	}
+	sortByUse(list)
 	return list
 }
 
-// ListAll returns the sessions of all folders that Open was called with dir for, the newest
-// first.
+func sortByUse(list []Stored) {
+	slices.SortStableFunc(list, func(a, b Stored) int { return b.Used.Compare(a.Used) })
+}
+
+// ListAll returns the sessions of all folders that Open was called with dir for, in the
+// order of List.
 func ListAll(dir string) []Stored {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
@@ -138,22 +145,27 @@ func ListAll(dir string) []Stored {
 	for _, f := range folders {
 		list = append(list, Store{dir: filepath.Join(dir, f.Name())}.List()...)
 	}
-	slices.SortStableFunc(list, func(a, b Stored) int { return b.Started.Compare(a.Started) })
+	sortByUse(list)
 	return list
 }
 
-// readMetadata reads the metadata of a session. It returns false if they are damaged or if the
+// readStored reads the metadata of a session. It returns false if they are damaged or if the
 // journal is gone.
-func readMetadata(path string) (m Metadata, ok bool) {
+func readStored(path string) (Stored, bool) {
+	stored := Stored{Name: filepath.Base(path)}
 	data, err := os.ReadFile(path + metadataExt) //nolint:gosec // the path is in mini's own folder
-	if err != nil || json.Unmarshal(data, &m) != nil {
-		return m, false
+	if err != nil || json.Unmarshal(data, &stored.Metadata) != nil {
+		return stored, false
 	}
-	info, err := os.Stat(m.Journal)
-	return m, err == nil && info.Mode().IsRegular()
+	info, err := os.Stat(stored.Journal)
+	if err != nil || !info.Mode().IsRegular() {
+		return stored, false
+	}
+	stored.Used = info.ModTime()
+	return stored, true
 }
 
-// Open opens and locks a session of the folder by its name; "" means the latest.
+// Open opens and locks a session of the folder by its name; "" means the one used last.
 func (s Store) Open(name string) (*Session, error) {
 	for _, stored := range s.List() {
 		if name != "" && name != stored.Name {
@@ -188,9 +200,12 @@ func (s Store) paths() []string {
 	return paths
 }
 
-// removeOldest removes the oldest sessions beyond maxSessions, except open ones.
+// removeOldest removes the sessions beyond maxSessions that were not used for the longest time,
+// except open ones.
 func (s Store) removeOldest() {
+	used := func(path string) time.Time { stored, _ := readStored(path); return stored.Used }
 	paths := s.paths()
+	slices.SortStableFunc(paths, func(a, b string) int { return used(a).Compare(used(b)) })
 	for _, path := range paths[:max(0, len(paths)-maxSessions)] {
 		lock := flock.New(path+lockExt, flock.SetPermissions(0o600))
 		if locked, err := lock.TryLock(); err != nil || !locked {

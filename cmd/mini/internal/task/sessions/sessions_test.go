@@ -71,6 +71,11 @@ func TestOpen(t *testing.T) {
 	if _, err := openStore(t, dir, t.TempDir()).Open(""); !errors.Is(err, sessions.ErrNoSession) {
 		t.Errorf("another folder: %v", err)
 	}
+	later := time.Now().Add(time.Hour) // the first session was resumed
+	if err := os.Chtimes(first, later, later); err != nil {
+		t.Fatal(err)
+	}
+	checkLatest(store, first)
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
