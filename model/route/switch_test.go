@@ -2,6 +2,8 @@ package route_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/minibench/mini/model"
@@ -20,6 +22,34 @@ func (s *signer) Query(_ context.Context, messages []model.Message) (model.Reply
 		s.seen += string(m.ProviderData) + ";"
 	}
 	return model.Reply{Message: model.Message{Role: model.Assistant, ProviderData: []byte(`"` + s.name + `"`)}}, nil
+}
+
+// refuser refuses all calls.
+type refuser struct{ status model.Status }
+
+func (r *refuser) Query(context.Context, []model.Message) (model.Reply, error) {
+	return model.Reply{}, &model.Error{Status: r.status, Err: errors.New("no such model")}
+}
+
+// A new model that refuses its first call is dropped; one that is down is not.
+func TestSwitchDropsRefusingModel(t *testing.T) {
+	var dropped []string
+	m := route.NewSwitch(route.Named{Name: "one", Model: &signer{name: "one"}})
+	m.OnDrop = func(d, used route.Named, _ error) { dropped = append(dropped, d.Name+" for "+used.Name) }
+	m.Set(route.Named{Name: "two", Model: &refuser{model.BadRequest}})
+	m.Set(route.Named{Name: "three", Model: &refuser{model.AuthenticationError}})
+	reply, err := m.Query(t.Context(), nil)
+	if err != nil || string(reply.Message.ProviderData) != `"one"` || strings.Join(dropped, ", ") != "three for two, two for one" {
+		t.Errorf("%s, %v, dropped %v", reply.Message.ProviderData, err, dropped)
+	}
+	m.Set(route.Named{Name: "down", Model: &refuser{model.ProviderError}})
+	if _, err := m.Query(t.Context(), nil); err == nil || len(dropped) != 2 {
+		t.Errorf("%v, dropped %v", err, dropped)
+	}
+	first := route.NewSwitch(route.Named{Name: "only", Model: &refuser{model.BadRequest}})
+	if _, err := first.Query(t.Context(), nil); err == nil {
+		t.Error("the first model was dropped")
+	}
 }
 
 // Each model sees only the provider data of its own replies.

@@ -18,12 +18,15 @@ type Diff struct {
 	// Patch is for display: it has renames, and no binary contents. It is untrusted, and
 	// truncated if long.
 	Patch []byte
+	// Files are the names of the changed files, each with the letter that git status has
+	// for the change; at most maxFiles of them. They are untrusted.
+	Files []string
 	// TreeID identifies the compared state, for Restore.
 	TreeID string
 }
 
-// maxPatch is the maximum size of a patch, in bytes.
-const maxPatch = 4 << 20
+// maxPatch is the maximum size of a patch, in bytes, maxFiles that of Diff.Files.
+const maxPatch, maxFiles = 4 << 20, 20
 
 // Diff returns the changes since the snapshot. Commands may run meanwhile.
 func (s *Snapshot) Diff(ctx context.Context) (Diff, error) {
@@ -51,6 +54,14 @@ func (s *Snapshot) diff(ctx context.Context) (Diff, error) {
 	}
 	summary, patch, _ := bytes.Cut(out, []byte("\n\n"))
 	d.Patch = patch
+	names, err := s.diffTree(ctx, maxPatch, s.meta.Tree, tree, "--name-status", "-z")
+	if err != nil && !errors.Is(err, errTruncated) {
+		return Diff{}, err
+	}
+	fields := strings.Split(string(names), "\x00")
+	for i := 0; i+1 < len(fields) && len(d.Files) < maxFiles; i += 2 {
+		d.Files = append(d.Files, fields[i]+" "+fields[i+1])
+	}
 	d.Summary = strings.NewReplacer(", 0 insertions(+), 0 deletions(-)", "", "(+)", "", "(-)", "").
 		Replace(strings.TrimSpace(string(summary)))
 	return d, nil

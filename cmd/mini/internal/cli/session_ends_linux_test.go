@@ -192,8 +192,8 @@ func TestSessionWithoutRepository(t *testing.T) {
 	s := newSessionTest(t)
 	s.dir = t.TempDir()
 	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y")...)
-	p.play(step{askTask, "/d\r"}, step{"needs a git repository", ""}, step{askTask, "do it\r"})
-	p.play(step{askNext, "/d\r"}, step{"needs a git repository", ""}, step{askNext, keyEnter})
+	p.play(step{askTask, "/d\r"}, step{"there is no git repository", ""}, step{askTask, "do it\r"})
+	p.play(step{askNext, "/d\r"}, step{"there is no git repository", ""}, step{askNext, keyEnter})
 	p.checkExit(0)
 }
 

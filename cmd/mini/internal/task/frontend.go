@@ -121,7 +121,7 @@ func (t *worktree) Diff(ctx context.Context) (chat.Changes, error) {
 	if err != nil {
 		return chat.Changes{}, err
 	}
-	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, TreeID: d.TreeID, SinceName: t.since}, nil
+	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, Files: d.Files, TreeID: d.TreeID, SinceName: t.since}, nil
 }
 
 // Undo implements chat.Snapshot.

@@ -54,10 +54,11 @@ type session struct {
 	stored    *sessions.Session  // for --continue; nil if the session is not stored
 	resume    *agent.ResumeState // state to continue from; nil for a new session
 
-	modelSwitch *route.Switch
-	journalMu   sync.Mutex
-	journal     *trajectories.Journal     // nil until the attempt begins
-	modelChange *trajectories.ModelChange // the switch before that; nil if there was none
+	modelSwitch  *route.Switch
+	modelChanges map[string]trajectories.ModelChange // of the models that the user has switched to, and of the first one
+	journalMu    sync.Mutex
+	journal      *trajectories.Journal     // nil until the attempt begins
+	modelChange  *trajectories.ModelChange // the switch before that; nil if there was none
 }
 
 // run runs the session from setup to cleanup.
@@ -101,6 +102,8 @@ func (t *session) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	t.modelSwitch = route.NewSwitch(route.Named{Name: modelopen.Name(t.cfg), Model: first})
+	t.modelSwitch.OnDrop = t.returnToModel
+	t.modelChanges = map[string]trajectories.ModelChange{modelopen.Name(t.cfg): modelChange(t.cfg)}
 	t.models.OnLimits(progress.ProviderEvents(report.NewPlainPrinter(t.Err, nil).Event))
 	if err := t.connectTools(ctx); err != nil {
 		return usage.Wrap(err)
@@ -129,7 +132,7 @@ func (t *session) connectTools(ctx context.Context) (err error) {
 
 // converse asks for the task, runs the agent and reports its changes.
 func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err error) {
-	if err := t.openChat(); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
+	if err := t.openChat(ctx); err != nil { //nolint:contextcheck // the history is also saved after a cancellation
 		return out, err
 	}
 	defer t.chat.Close()
@@ -147,7 +150,7 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 	if err == nil {
 		if t.chat.ReportChanges(ctx) {
 			err = t.stored.RemoveSnapshot()
-		} else if _, isNew := t.chat.WantsNew(); t.stored != nil && !isNew && out.Class == trajectories.Interrupted {
+		} else if _, isNew := t.chat.WantsNew(); t.stored != nil && !isNew && out.Class != trajectories.Submitted {
 			_, err = fmt.Fprintln(t.Err, "run mini --continue to resume")
 		}
 	}
@@ -155,7 +158,7 @@ func (t *session) converse(ctx context.Context) (out trajectories.Outcome, err e
 }
 
 // openChat starts the frontend and the chat session.
-func (t *session) openChat() error {
+func (t *session) openChat(ctx context.Context) error {
 	t.tree = &worktree{dir: t.dir(), hidden: envopen.SecretVariables(t.cfg)}
 	var paths func(context.Context) []string
 	if envopen.IsHostClass(t.sandboxes.Class) {
@@ -164,6 +167,9 @@ func (t *session) openChat() error {
 	t.frontend = newFrontend(t.Streams, t.options.plain, setup.EnvironWithoutKeys(t.cfg), paths)
 	state := chat.State{
 		Model: modelopen.Name(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), ShowThinking: true,
+	}
+	if note, err := modelopen.CheckCostLimits(t.cfg); err == nil && note != "" {
+		state.CostLimit = 0 // it has no effect
 	}
 	if r := t.resume; r != nil {
 		t.tree.openSnapshot(t.stored)
@@ -180,6 +186,9 @@ func (t *session) openChat() error {
 	}
 	if t.Interactive && envopen.IsHostClass(t.sandboxes.Class) {
 		c.Snapshot = t.tree
+		if _, err := t.tree.Diff(ctx); errors.Is(err, chat.ErrNoSnapshot) {
+			t.frontend.ShowNotice(chat.Notice{Text: "This folder is not in a git repository: /d and /undo do not work."})
+		}
 	}
 	policy, err := setup.NewPolicy(t.cfg, t.sandboxes.Class)
 	if err != nil {
@@ -215,7 +224,7 @@ func (t *session) openJournal() (*trajectories.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	header.InstanceID, header.Attempt = t.instance.ID, 1
+	header.InstanceID, header.Attempt, header.ModelName = t.instance.ID, 1, modelopen.Name(t.cfg)
 	if err := t.files.makeDir(); err != nil {
 		return nil, usage.Wrap(err)
 	}

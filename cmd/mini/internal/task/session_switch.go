@@ -44,26 +44,42 @@ func (t *session) switchModel(ctx context.Context, name string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if err := t.recordModel(cfg); err != nil {
+	used, change := modelopen.Name(cfg), modelChange(cfg)
+	if err := t.recordModel(change); err != nil {
 		return "", err
 	}
-	used := modelopen.Name(cfg)
 	t.modelSwitch.Set(route.Named{Name: used, Model: next})
 	t.options.TopLayers = flags.TopLayers // for the session of /new
 	return used, settings.PrintCostNote(t.Err, cfg)
 }
 
-// recordModel records the model of cfg in the journal. Before the journal exists, it keeps the
-// record for openJournal.
-func (t *session) recordModel(cfg *configs.Resolved) error {
-	change := trajectories.ModelChange{Name: modelopen.Name(cfg)}
+// returnToModel tells the user that a model refused its first call, and records the model that
+// answers in its place. It implements route.Switch.OnDrop.
+func (t *session) returnToModel(dropped, used route.Named, err error) {
+	t.chat.ModelRefused(dropped.Name, used.Name, err)
+	t.journalMu.Lock()
+	change := t.modelChanges[used.Name]
+	t.journalMu.Unlock()
+	if err := t.recordModel(change); err != nil {
+		t.frontend.ShowNotice(chat.Notice{Text: "The model is not recorded: " + err.Error(), IsError: true})
+	}
+}
+
+// modelChange describes the model of a configuration for the journal.
+func modelChange(cfg *configs.Resolved) trajectories.ModelChange {
 	m := cfg.Model
-	change.Settings = map[string]string{
+	return trajectories.ModelChange{Name: modelopen.Name(cfg), Settings: map[string]string{
 		"model.model_class": m.Class, "model.model_name": m.Name, "model.base_url": m.BaseURL,
 		"model.api_key_env": m.APIKeyEnv, "model.replies": m.Replies,
-	}
+	}}
+}
+
+// recordModel records a model in the journal, for a later session too. Before the journal exists,
+// it keeps the record for setJournal.
+func (t *session) recordModel(change trajectories.ModelChange) error {
 	t.journalMu.Lock()
 	defer t.journalMu.Unlock()
+	t.modelChanges[change.Name] = change
 	if t.journal == nil {
 		t.modelChange = &change
 		return nil

@@ -44,7 +44,7 @@ type Metadata struct {
 
 // Stored is a session in a Store.
 type Stored struct {
-	Name string // of the session in its Store
+	Name string    // of the session in its Store
 	Used time.Time // when its journal was written last
 	Metadata
 }

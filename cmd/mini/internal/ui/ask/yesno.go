@@ -2,13 +2,13 @@ package ask
 
 import "strings"
 
-// ParseYesNo parses y, yes, n or no, ignoring case and white space at both ends; an empty text is
+// ParseYesNo parses y, yes, ok, n or no, ignoring case and white space at both ends; an empty text is
 // the default. ok is false for any other text.
 func ParseYesNo(text string, defaultYes bool) (yes, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "":
 		return defaultYes, true
-	case "y", "yes":
+	case "y", "yes", "ok":
 		return true, true
 	case "n", "no":
 		return false, true

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoSnapshot means that mini could not record the files at the start of the session.
-var ErrNoSnapshot = errors.New("it needs a git repository on this machine")
+var ErrNoSnapshot = errors.New("there is no git repository on this machine")
 
 // diffTimeout bounds the diff at the end of a session.
 const diffTimeout = time.Minute
@@ -22,7 +22,7 @@ func (s *Session) ReportChanges(ctx context.Context) (decided bool) {
 	}
 	switch changes, err := s.finalChanges(ctx); {
 	case err != nil:
-		s.notifyError("The changes cannot be shown: %v", err)
+		s.notifyError("The changes cannot be shown or undone: %v", err)
 	case changes.IsEmpty():
 	case s.isNew():
 		s.notify("The changes are kept: %s.", changes.Summary)
@@ -62,7 +62,7 @@ func (s *Session) currentChanges(ctx context.Context) (Changes, bool) {
 	}
 	switch {
 	case err != nil:
-		s.notifyError("The changes cannot be shown: %v", err)
+		s.notifyError("The changes cannot be shown or undone: %v", err)
 	case changes.IsEmpty():
 		s.notify("Nothing has changed since %s.", cmp.Or(changes.SinceName, "the session began"))
 	default:

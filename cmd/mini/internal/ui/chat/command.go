@@ -73,6 +73,13 @@ func (s *Session) setCancelCommand(cancel func()) {
 	s.cancelCommand = cancel
 }
 
+// ModelRefused tells the user that a model which the user has switched to refused its first call,
+// and that another one is used.
+func (s *Session) ModelRefused(refused, used string, err error) {
+	s.updateState(func(st *State) { st.Model = used })
+	s.notifyError("%s refused the call, so the model is %s again: %s", sanitize.Line(refused), sanitize.Line(used), sanitize.Line(err.Error()))
+}
+
 // switchModel shows the model or, with a name, switches to that model.
 func (s *Session) switchModel(ctx context.Context, name string) {
 	switch current := s.currentState().Model; {

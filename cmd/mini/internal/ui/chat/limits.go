@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/internal/text"
 )
 
 // RaiseLimits implements agent.User: it asks for new limits. The answer is one number for the
@@ -24,19 +25,19 @@ func (s *Session) RaiseLimits(ctx context.Context, current agent.Limits) (agent.
 	stepsReached := current.Steps > 0 && spent.Step >= current.Steps
 	q := Question{Kind: AskLimit, Text: "Limit reached: " + usageText(spent, current) + ".", Hint: "Enter ends, "}
 	if stepsReached {
-		q.Hint += "a number is the new step limit (+10 adds ten), two are steps and dollars, 0 is unlimited"
+		q.Hint += "a number is the new step limit, +10 adds ten, 0 removes it"
 	} else {
-		q.Hint += "a number is the new limit in dollars (+1 adds one), two are steps and dollars, 0 is unlimited"
+		q.Hint += "a number is the new limit in dollars, +1 adds one, 0 removes it"
 	}
 	for {
-		text, err := s.askOrQuit(ctx, q)
+		answer, err := s.askOrQuit(ctx, q)
 		if err != nil {
 			return current, false, attemptError(err)
 		}
-		if proceed, ok := ask.ParseYesNo(text, false); ok && !proceed {
+		if proceed, ok := ask.ParseYesNo(answer, false); ok && !proceed {
 			return current, false, nil
 		}
-		newLimits, err := parseLimits(text, current, stepsReached)
+		newLimits, err := parseLimits(answer, current, stepsReached)
 		if err == nil {
 			err = checkLimits(newLimits, spent)
 		}
@@ -49,15 +50,18 @@ func (s *Session) RaiseLimits(ctx context.Context, current agent.Limits) (agent.
 }
 
 func usageText(spent State, limits agent.Limits) string {
-	text := fmt.Sprintf("%d steps", spent.Step)
+	steps := text.Count(spent.Step, "step")
 	if limits.Steps > 0 {
-		text = fmt.Sprintf("%d of %d steps", spent.Step, limits.Steps)
+		steps = fmt.Sprintf("%d of %s", spent.Step, text.Count(limits.Steps, "step"))
 	}
-	text += fmt.Sprintf(", $%.2f", float64(spent.Cost))
+	cost := "$" + strconv.FormatFloat(float64(spent.Cost), 'f', -1, 64)
+	if spent.Cost == 0 || spent.Cost >= 0.01 {
+		cost = fmt.Sprintf("$%.2f", float64(spent.Cost))
+	}
 	if limits.Cost > 0 {
-		text += fmt.Sprintf(" of $%.2f", limits.Cost)
+		cost += " of $" + strconv.FormatFloat(limits.Cost, 'f', -1, 64)
 	}
-	return text
+	return steps + ", " + cost
 }
 
 // maxSteps bounds a number of steps that the user enters, so that adding it to the step limit

@@ -3,6 +3,8 @@ package chat
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/minibench/mini/agent"
@@ -55,11 +57,20 @@ type Changes struct {
 	Patch string
 	// Summary is the size of the changes, on one line.
 	Summary string
+	// Files are the first of the changed files, as git status shows them. They are untrusted.
+	Files []string
 	// TreeID identifies the compared state, for Snapshot.Undo.
 	TreeID string
 	// SinceName names the start of the comparison in messages to the user; empty if that is the
 	// start of the session.
 	SinceName string
+}
+
+// FileCount returns the number of changed files, with which Summary begins.
+func (c Changes) FileCount() int {
+	count, _, _ := strings.Cut(c.Summary, " ")
+	n, _ := strconv.Atoi(count) // 0 if the summary has another form
+	return n
 }
 
 // IsEmpty reports whether nothing has changed.

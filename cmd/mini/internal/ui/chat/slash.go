@@ -70,6 +70,9 @@ func SlashCommands() []SlashCommand {
 // a path of several elements.
 var slashPattern = lazyregexp.New(`^/[a-z?]*$`)
 
+// plainWords are commands that need no slash, because other programs have them so.
+var plainWords = []string{"exit", "quit", "help"}
+
 // parseSlash parses a text as a slash command. It returns false for other texts.
 func parseSlash(text string) (slashCommand, bool) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -80,6 +83,9 @@ func parseSlash(text string) (slashCommand, bool) {
 		}
 	}
 	word = strings.ToLower(strings.TrimSpace(text))
+	if slices.Contains(plainWords, word) {
+		word = "/" + word
+	}
 	if !slashPattern.MatchString(word) {
 		return slashCommand{}, false
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/ui/ask"
+	"github.com/minibench/mini/internal/sanitize"
 )
 
 // NextCommand implements agent.User: in human mode it asks the user for a command. An empty
@@ -53,7 +55,7 @@ func (s *Session) NextTask(ctx context.Context, _ *agent.Submitted) (string, err
 			s.setDecided()
 			return "", nil
 		}
-		s.notify("Enter the next task.")
+		q = Question{Kind: AskNextTask, Text: "What comes next?", Hint: "a text is the next task, Enter ends the session"}
 	}
 }
 
@@ -99,6 +101,8 @@ func (s *Session) askUndo(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	s.notify("/undo puts these files back as they were when %s. That undoes your own changes too:\n%s",
+		cmp.Or(changes.SinceName, "the session began"), listFiles(changes))
 	question := Question{
 		Kind: AskOther, Text: ask.YesNoPrompt(fmt.Sprintf("Undo all changes (%s)?", changes.Summary), false),
 		Hint: "Enter keeps them, y undoes them", Answers: []string{"no", "yes"},
@@ -115,4 +119,21 @@ func (s *Session) askUndo(ctx context.Context) error {
 		s.Inbox.Steer("The user has put all files back as they were at the start of the session.")
 	}
 	return nil
+}
+
+// listFiles returns a line for each of the changed files: what an undo does with it.
+func listFiles(c Changes) string {
+	var lines []string
+	for _, f := range c.Files {
+		status, name, _ := strings.Cut(f, " ")
+		verb := "restore"
+		if status == "A" {
+			verb = "remove"
+		}
+		lines = append(lines, fmt.Sprintf("  %-7s %s", verb, sanitize.Line(name)))
+	}
+	if n := c.FileCount(); n > len(c.Files) {
+		lines = append(lines, fmt.Sprintf("  and %d more; /d shows them", n-len(c.Files)))
+	}
+	return strings.Join(lines, "\n")
 }
