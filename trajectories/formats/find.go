@@ -80,6 +80,24 @@ func mayBeTrajectory(path string) bool {
 	return name != "events.jsonl" && name != "preds.json" && name != "results.json" && name != "run.json"
 }
 
+// Journal returns the journal that mini wrote the .traj.json file path from: NAME.journal.jsonl
+// of a session, or that of the only attempt of a run's instance. It returns path if it finds none.
+func Journal(path string) string {
+	stem, ok := strings.CutSuffix(path, ".traj.json")
+	if !ok {
+		return path
+	}
+	journal := stem + ".journal.jsonl"
+	attempts := filepath.Join(filepath.Dir(path), "attempts")
+	if numbered, err := os.ReadDir(attempts); err == nil && len(numbered) == 1 {
+		journal = filepath.Join(attempts, numbered[0].Name(), "journal.jsonl")
+	}
+	if info, err := os.Stat(journal); err != nil || !info.Mode().IsRegular() {
+		return path
+	}
+	return journal
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -22,6 +22,7 @@ type miniInfo struct {
 		Agent struct {
 			FormatError string `json:"format_error_template"`
 		} `json:"agent"`
+		AgentType       string `json:"agent_type"` // "mini" in files that mini wrote
 		ModelType       string `json:"model_type"`
 		EnvironmentType string `json:"environment_type"`
 		Environment     struct {
@@ -47,6 +48,9 @@ func readMini(src source, data []byte) (*File, error) {
 	b.header.ModelClass, b.header.EnvironmentClass = info.Config.ModelType, info.Config.EnvironmentType
 	b.header.Image = info.Config.Environment.Image
 	b.imported.Agent, b.imported.AgentVersion = "mini-swe-agent", t.info.MiniVersion
+	if info.Config.AgentType == "mini" {
+		b.imported.Agent = "mini"
+	}
 	b.setOtherFields(data, "info", "messages", "trajectory_format", "instance_id")
 	b.setExtra(t.Info, "submission", "exit_status", "exception_str", "traceback", "partial_patch", "mini_version")
 

@@ -14,13 +14,13 @@ var secretName = lazyregexp.New(`(?i)(api_?key|secret|password|passwd|credential
 const removedSecret = "(left out)"
 
 // removeSecrets replaces the strings of settings whose names match secretName, at any
-// depth, except placeholders. It returns the number of replaced strings.
+// depth, except placeholders and names of variables, as in api_key_env. It returns the number of replaced strings.
 func removeSecrets(value any) int {
 	n := 0
 	switch v := value.(type) {
 	case map[string]any:
 		for name, member := range v {
-			if s, ok := member.(string); ok && s != "" && secretName.MatchString(name) && !isPlaceholder(s) {
+			if s, ok := member.(string); ok && s != "" && secretName.MatchString(name) && !isPlaceholder(s) && !isVariable(name, s) {
 				v[name] = removedSecret
 				n++
 				continue
@@ -33,6 +33,11 @@ func removeSecrets(value any) int {
 		}
 	}
 	return n
+}
+
+// isVariable reports whether a setting names a variable and not a secret.
+func isVariable(name, value string) bool {
+	return strings.HasSuffix(name, "_env") && value == strings.ToUpper(value)
 }
 
 // isPlaceholder reports whether a string is not a secret: it is the replacement of a secret

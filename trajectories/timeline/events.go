@@ -71,9 +71,9 @@ func describeEvent(r trajectories.Record) (kind Kind, description string) {
 }
 
 func importText(i trajectories.Import) string {
-	text := "imported from " + i.File + " (" + i.Format + ")"
+	text := "read from " + i.File + " (format " + i.Format + ")"
 	if i.Agent != "" {
-		text += ", by " + strings.TrimSpace(i.Agent+" "+i.AgentVersion)
+		text += ", written by " + strings.TrimSpace(i.Agent+" "+i.AgentVersion)
 	}
 	if len(i.Losses) > 0 {
 		text += "; lost: " + strings.Join(i.Losses, "; ")

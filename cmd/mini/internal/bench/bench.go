@@ -3,7 +3,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
@@ -14,11 +13,9 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/rows"
 	"github.com/minibench/mini/cmd/mini/internal/settings"
 	"github.com/minibench/mini/cmd/mini/internal/ui/progress"
-	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	datasetopen "github.com/minibench/mini/datasets/open"
 	envopen "github.com/minibench/mini/env/open"
-	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/internal/usage"
 	modelopen "github.com/minibench/mini/model/open"
 	"github.com/minibench/mini/runner/setup"
@@ -125,18 +122,9 @@ func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datase
 // lowest layer first.
 func (o *Options) BuiltinConfigs() []string {
 	if o.isDemo() {
-		return []string{"swebench", "demo"}
+		return []string{"swebench", "demo", settings.Scripted}
 	}
 	return []string{"swebench"}
-}
-
-// printScriptedNote prints a note that the demo does not call the model of -m. It prints nothing
-// without -m, with --model-class or --replies, or if the model class is not scripted.
-func (o *Options) printScriptedNote(w io.Writer, cfg *configs.Resolved) {
-	if o.isDemo() && o.FlagSet.Changed("model") && !o.FlagSet.Changed("model-class") && !o.FlagSet.Changed("replies") && cfg.Model.Class == "scripted" {
-		_, _ = fmt.Fprintf(w, "mini: note: the demo uses scripted replies and does not call %s; --model-class openai (or anthropic) calls it\n",
-			text.Printable(cfg.Model.Name))
-	}
 }
 
 // prepare returns the job that the flags describe, and prints notes about it. It checks them
@@ -167,7 +155,6 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 		return nil, err
 	}
 	o.PrintNotes(notes, cfg)
-	o.printScriptedNote(notes, cfg)
 	if _, err := setup.NewApprovers(cfg, cfg.Environment.Class); err != nil {
 		return nil, err
 	}

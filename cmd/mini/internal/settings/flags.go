@@ -203,6 +203,9 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		c.commandLine[l.Name] = true
 	}
 	layers = slices.Concat(layers, c.Combination, c.TopLayers)
+	if slices.Contains(builtins, Scripted) {
+		layers = dropScripted(layers, c.commandLine)
+	}
 	cfg, layers, local, err := mergeModel(layers, c.commandLine)
 	if err != nil {
 		return cfg, err
@@ -216,6 +219,27 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		return cfg, err
 	}
 	return configs.Merge(slices.Insert(layers, 1, implied...)...) // above the first built-in configuration
+}
+
+// Scripted is the built-in configuration of replies from a file.
+const Scripted = "scripted"
+
+// dropScripted removes the configuration Scripted from layers if the layers in explicit name a model,
+// a route or a class, so that the named model is called. An explicit class "scripted" keeps it.
+func dropScripted(layers []configs.Layer, explicit map[string]bool) []configs.Layer {
+	cfg, _ := configs.Merge(layers...) // the caller returns the error
+	isExplicit := func(layer string) bool { return explicit[layer] }
+	_, isNamed := cfg.IsSet("model.model_name", isExplicit)
+	_, isRouted := cfg.IsSet("model.route", isExplicit)
+	_, hasClass := cfg.IsSet("model.model_class", isExplicit)
+	if hasClass && cfg.Model.Class == Scripted || !hasClass && !isNamed && !isRouted {
+		return layers
+	}
+	scripted, err := configs.ReadBuiltin(Scripted)
+	if err != nil {
+		return layers
+	}
+	return slices.DeleteFunc(layers, func(l configs.Layer) bool { return l.Name == scripted.Name })
 }
 
 // SettingLayers returns a layer for each pair of key and value in settings. origin is the name of the

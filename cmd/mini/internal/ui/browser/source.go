@@ -52,7 +52,7 @@ type Batch struct {
 	Running bool
 }
 
-// OpenSource opens the source at a path.
+// OpenSource opens the source at a path. Of a .traj.json file of mini, it reads the journal.
 func OpenSource(path string) (*Source, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func OpenSource(path string) (*Source, error) {
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is neither a file nor a folder", path)
 	}
-	return &Source{path: filepath.Clean(path), isFile: !info.IsDir(), cache: map[string]cachedFile{}}, nil
+	return &Source{path: filepath.Clean(formats.Journal(path)), isFile: !info.IsDir(), cache: map[string]cachedFile{}}, nil
 }
 
 // IsSingle reports whether the path names a file, or an instance or attempt of a run. If such a
