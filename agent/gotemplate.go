@@ -244,7 +244,7 @@ func sampleOutputs(limits *ObservationConfig) []map[string]any {
 	}
 	var all []map[string]any
 	for _, size := range []int{0, 3, o.HeadChars, o.MaxChars - 1, o.MaxChars, o.MaxChars + 1, 2*o.MaxChars + 7} {
-		if size >= maxObservation { // shortened in Go templates, see notes
+		if size >= maxObservation/2 { // slow, or shortened in Go templates; see notes
 			continue
 		}
 		output := []byte(strings.Repeat("line <&>\n", size/9+1)[:size])

@@ -82,6 +82,9 @@ type Model struct {
 	// price table in mini's format.
 	PriceAs   string `yaml:"price_as" json:"price_as,omitempty"`
 	PriceFile string `yaml:"price_file" json:"price_file,omitempty"`
+	// CostTracking is "ignore_errors" if a cost limit may be set although the price of the
+	// model is unknown; "default" or empty makes that an error.
+	CostTracking string `yaml:"cost_tracking" json:"cost_tracking,omitempty"`
 	// Images is whether the model accepts images: "yes", "no", or "auto" (default),
 	// which looks it up in the table of models.
 	Images string `yaml:"images" json:"images,omitempty"`
@@ -102,6 +105,9 @@ type Model struct {
 	// Delay is how long the scripted model waits before a reply, in seconds.
 	Delay float64 `yaml:"delay" json:"delay,omitempty"`
 }
+
+// IgnoreCostErrors is the value of Model.CostTracking for which an unknown price is no error.
+const IgnoreCostErrors = "ignore_errors"
 
 // Environment configures the sandbox.
 type Environment struct {

@@ -30,7 +30,7 @@ import (
 const maxDotenv = 1 << 20
 
 // ProviderVariable matches the variables that mini reads from .env files.
-var ProviderVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
+var ProviderVariable = lazyregexp.New(`^(?:OPENAI_API_BASE|(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
 
 // mentionsProvider matches lines that may set a variable of a provider, in files
 // with invalid syntax.
@@ -60,7 +60,7 @@ func PeerDotenv() string {
 }
 
 // peerVariable matches the variables that mini reads from PeerDotenv.
-var peerVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_BASE_URL|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN|MSWEA_[A-Z_]+|LITELLM_MODEL_REGISTRY_PATH)$`)
+var peerVariable = lazyregexp.New(`^(?:OPENAI_API_BASE|(?:OPENAI|ANTHROPIC)_BASE_URL|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN|MSWEA_[A-Z_]+|LITELLM_MODEL_REGISTRY_PATH)$`)
 
 // folderDotenv is the file in the working directory. folderLayer is the prefix
 // of the names of layers whose values are from this file.
@@ -87,7 +87,7 @@ func LoadDotenv() error {
 	if err != nil {
 		return err
 	}
-	isAddress := func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") }
+	isAddress := func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") || name == "OPENAI_API_BASE" }
 	folderAddresses := maps.Clone(folderValues)
 	maps.DeleteFunc(folderValues, isAddress)
 	if err := setMissing(folderDotenv, folderValues); err != nil {

@@ -84,11 +84,11 @@ func (l *Layer) setEngine(word *yaml.Node) error {
 var (
 	// goLiteral matches Go template strings that look like Jinja: {{"{%"}}.
 	goLiteral = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
-	goMarker  = lazyregexp.New(`\{\{-? *(?:[.$]|/\*|(?:if|else|end|range|with|define|template|block|example)\b)`)
+	goMarker  = lazyregexp.New(`\{\{-? *(?:[.$]|/\*|(?:else|end|define|template|block)\b|(?:if|range|with|example) )`)
 	// jinjaMarker matches statements, and names that mini-swe-agent gives to variables.
 	jinjaMarker = lazyregexp.New(`\{#.*?#\}|\{%[-+]?\s*(?:if|elif|else|endif|for|set|raw|macro|include|import|from|block|extends)\b|` +
-		`\{\{[-+]?\s*(?:task|instance|cwd|system|node|release|version|machine|step_limit|cost_limit|n_model_calls|model_cost|elapsed_seconds|` +
-		`output|error|actions|finish_reason|instance_id|problem_statement|repo|base_commit)\b[^(]*?\}\}`)
+		`\{\{[-+]?\s*(?:'|range\(|\(*(?:task|instance|cwd|system|node|release|version|machine|step_limit|cost_limit|n_model_calls|model_cost|elapsed_seconds|` +
+		`output|error|actions|finish_reason|instance_id|problem_statement|repo|base_commit)\b)`)
 )
 
 // engineOf returns the engine of templates; "" if they look like both.

@@ -35,6 +35,8 @@ type Layer struct {
 	hasLines bool       // errors include line numbers
 	// Vary has the settings that a sweep varies.
 	Vary []Varied
+	// isVersion1 marks a file of mini-swe-agent 1, in which commands are text.
+	isVersion1 bool
 	// unused are the settings of mini-swe-agent in the file that have no effect.
 	unused []string
 }
@@ -270,6 +272,18 @@ func child(m *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// Value returns the text of a scalar setting of the layer; "" if the layer does not have it.
+func (l Layer) Value(key string) string {
+	n := l.root
+	for part := range strings.SplitSeq(key, ".") {
+		n = child(n, part)
+	}
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
 }
 
 // errorf returns an error with the layer's name and, if it has lines, the line.

@@ -41,8 +41,9 @@ func SummaryModelConfig(cfg *Resolved) *Resolved {
 }
 
 // ProviderVariables maps model classes to the environment variables of the
-// provider's own tools, and the settings that they set.
+// provider's own tools, and the settings that they set. A later one overrides an earlier
+// one. OPENAI_API_BASE is litellm's.
 var ProviderVariables = map[string][]struct{ Name, Key string }{
-	"openai":    {{"OPENAI_BASE_URL", "model.base_url"}, {"OPENAI_MODEL", "model.model_name"}},
+	"openai":    {{"OPENAI_API_BASE", "model.base_url"}, {"OPENAI_BASE_URL", "model.base_url"}, {"OPENAI_MODEL", "model.model_name"}},
 	"anthropic": {{"ANTHROPIC_BASE_URL", "model.base_url"}, {"ANTHROPIC_MODEL", "model.model_name"}},
 }

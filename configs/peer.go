@@ -17,15 +17,23 @@ import (
 // sections, classes and options of litellm and Docker become settings. l.unused lists
 // what has no counterpart. Other files do not change.
 func (l *Layer) adoptPeer() {
-	if !l.hasLines || l.root == nil || l.root.Kind != yaml.MappingNode || strings.HasPrefix(l.Name, builtinPrefix) {
+	if l.root == nil || l.root.Kind != yaml.MappingNode || strings.HasPrefix(l.Name, builtinPrefix) {
 		return
 	}
+	if !l.hasLines { // a setting of the command line
+		l.adoptKwargs()
+		return
+	}
+	observation := "action_observation_template"
+	l.isVersion1 = child(child(l.root, "agent"), observation) != nil
+	l.adoptTimeoutTemplate()
 	for _, key := range []string{"observation_template", "format_error_template", "action_regex"} {
 		l.move("model", key, "agent", key)
 	}
-	l.move("agent", "action_observation_template", "agent", "observation_template")
+	l.move("agent", observation, "agent", "observation_template")
 	l.adoptEnvironment()
-	l.adoptModel()
+	l.adoptProtocol(l.adoptModel())
+	l.adoptKwargs()
 	for _, section := range []string{"agent", "environment", "model", "run"} {
 		for _, key := range keysOf(child(l.root, section)) {
 			if _, ok := migratedKeys[key]; ok {
@@ -33,6 +41,19 @@ func (l *Layer) adoptPeer() {
 			}
 		}
 	}
+}
+
+// adoptTimeoutTemplate adds the exception to the observations of version 1, which has a template
+// of its own for timeouts.
+func (l *Layer) adoptTimeoutTemplate() {
+	a := child(l.root, "agent")
+	observation := child(a, "action_observation_template")
+	if child(a, "timeout_template") == nil || observation == nil || strings.Contains(observation.Value, "exception") {
+		return
+	}
+	removeKey(a, "timeout_template")
+	observation.Value = "{% if output.exception_info %}{{ output.exception_info }}\n{% endif %}" + observation.Value
+	l.unused = append(l.unused, "agent.timeout_template: the exception stands before the observation")
 }
 
 // unusedNote returns a sentence on what has no effect; "" if there is nothing.
@@ -166,13 +187,11 @@ func (l *Layer) adoptRunArgs(args []*yaml.Node) {
 	}
 }
 
-func (l *Layer) adoptModel() {
+// adoptModel turns a class of models into settings, and returns its name; "" if the class is
+// none of mini-swe-agent.
+func (l *Layer) adoptModel() (short string) {
 	m := child(l.root, "model")
-	if m == nil || m.Kind != yaml.MappingNode {
-		return
-	}
 	class, name := child(m, "model_class"), child(m, "model_name")
-	short := ""
 	if class != nil && migratedClass(class.Value, true) != "" {
 		short = shortClass(class.Value)
 	}
@@ -183,37 +202,72 @@ func (l *Layer) adoptModel() {
 		l.useServer(class, "https://router.requesty.ai/v1", "REQUESTY_API_KEY")
 	case strings.HasPrefix(short, "portkey"):
 		l.unused = append(l.unused, "model.model_class "+class.Value+": the model is asked for at its own provider")
-		class.Value = "openai"
+		removeKey(m, "model_class")
+	case strings.HasPrefix(short, "litellm") && (name == nil || strings.Contains(name.Value, "/") || strings.HasPrefix(name.Value, "claude-")):
+		removeKey(m, "model_class") // the name chooses the class
 	case strings.HasPrefix(short, "litellm"):
 		class.Value = "openai"
+	case strings.HasPrefix(short, "roulette"):
+		l.adoptRoute("roulette")
+	case strings.HasPrefix(short, "interleaving"):
+		l.adoptRoute("interleave")
 	}
-	if name != nil && (class == nil || strings.HasPrefix(short, "litellm") || strings.HasPrefix(short, "portkey")) {
-		prefix, rest, _ := strings.Cut(name.Value, "/")
-		switch {
-		case rest == "":
-		case prefix == "anthropic":
-			name.Value = rest
-			l.setString("model", "model_class", "anthropic", name.Line)
-		case prefix == "openai":
-			name.Value = rest
-		case prefix == "openrouter":
-			name.Value = rest
-			if class == nil {
-				class = scalar("!!str", "", name.Line)
-				l.set("model", "model_class", class)
-			}
-			l.useServer(class, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")
+	return short
+}
+
+// adoptRoute turns the models of mini-swe-agent's classes roulette and interleaving into a
+// route.
+func (l *Layer) adoptRoute(kind string) {
+	m := child(l.root, "model")
+	models, sequence := child(m, "model_kwargs"), child(m, "sequence")
+	if models == nil || models.Kind != yaml.SequenceNode {
+		return // check reports the class
+	}
+	removeKey(m, "model_kwargs")
+	removeKey(m, "model_class")
+	removeKey(m, "model_name") // a label there
+	for _, entry := range models.Content {
+		for _, key := range []string{"model_class", "set_cache_control"} {
+			removeKey(entry, key)
 		}
 	}
-	l.adoptProtocol(short)
+	route := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: models.Line, Content: []*yaml.Node{
+		scalar("!!str", "kind", models.Line), scalar("!!str", kind, models.Line), scalar("!!str", "models", models.Line), models,
+	}}
+	if sequence != nil {
+		removeKey(m, "sequence")
+		route.Content = append(route.Content, scalar("!!str", "sequence", sequence.Line), sequence)
+	}
+	l.set("model", "route", route)
+}
+
+// adoptKwargs turns options of litellm into settings.
+func (l *Layer) adoptKwargs() {
+	m := child(l.root, "model")
 	kwargs := child(m, "model_kwargs")
+	protocolNode := child(child(l.root, "agent"), "protocol")
 	for _, key := range keysOf(kwargs) {
 		value := child(kwargs, key)
-		protocolNode := child(child(l.root, "agent"), "protocol")
 		switch {
 		case key == "api_base" && child(m, "base_url") == nil:
 			removeKey(kwargs, key)
 			l.set("model", "base_url", value)
+		case key == "num_retries" && child(m, "max_tries") == nil && value.Tag == "!!int":
+			removeKey(kwargs, key)
+			n, _ := strconv.Atoi(value.Value) // an invalid number is 0
+			l.set("model", "max_tries", scalar("!!int", strconv.Itoa(n+1), value.Line))
+		case key == "extra_headers" && child(m, "headers") == nil:
+			removeKey(kwargs, key)
+			l.set("model", "headers", value)
+		case key == "extra_body" && value.Kind == yaml.MappingNode: // part of the request, as with OpenAI's client
+			removeKey(kwargs, key)
+			for _, k := range keysOf(value) {
+				if child(kwargs, k) == nil {
+					kwargs.Content = append(kwargs.Content, scalar("!!str", k, value.Line), child(value, k))
+				}
+			}
+		case key == "custom_llm_provider" && value.Value == "openai":
+			removeKey(kwargs, key)
 		case key == "drop_params",
 			key == "parallel_tool_calls" && protocolNode != nil && (value.Value == "true" || protocolNode.Value != protocol.Tools):
 			removeKey(kwargs, key)
@@ -234,30 +288,33 @@ func (l *Layer) useServer(class *yaml.Node, address, keyVariable string) {
 // peerFence is the fence of commands in the prompts of mini-swe-agent that ask for text.
 var peerFence = lazyregexp.New("```mswea_bash_command")
 
+// peerToolCall matches prompts of mini-swe-agent that ask for tool calls.
+var peerToolCall = lazyregexp.New(`(?i)\btool calls?\b`)
+
+// toolCallClass matches the classes of mini-swe-agent whose models write tool calls.
+var toolCallClass = lazyregexp.New(`^(?:litellm|openrouter|portkey|requesty)`)
+
 // tagPattern matches a pattern for which the protocol xml has a tag.
 var tagPattern = lazyregexp.New(`^<([A-Za-z_][\w-]*)>\(\.\*\?\)</([A-Za-z_][\w-]*)>$`)
 
-// adoptProtocol sets the protocol of a file with prompts of mini-swe-agent, where the
-// class of the model implies it: tool calls, unless the class, a pattern or the prompts
-// ask for text.
+// adoptProtocol sets the protocol of a file of mini-swe-agent, where the class of the model
+// or the prompts imply it: tool calls, unless the class, a pattern or the prompts ask for
+// text, or the file is of version 1.
 func (l *Layer) adoptProtocol(class string) {
 	a := child(l.root, "agent")
-	system, instance := child(a, "system_template"), child(a, "instance_template")
-	if child(a, "protocol") != nil || instance == nil || child(child(l.root, "agent"), "observation_template") == nil {
+	if child(a, "protocol") != nil {
 		return
 	}
-	texts := instance.Value
-	if system != nil {
-		texts += system.Value
-	}
-	if f := child(a, "format_error_template"); f != nil {
-		texts += f.Value
+	var texts string
+	line := 0
+	for _, key := range []string{"system_template", "instance_template", "format_error_template", "observation_template"} {
+		if t := child(a, key); t != nil {
+			texts, line = texts+t.Value+"\n", t.Line
+		}
 	}
 	pattern := child(a, "action_regex")
-	if engineOf(texts+child(a, "observation_template").Value) != agent.EngineJinja {
-		return
-	}
-	if pattern != nil {
+	isPeer := engineOf(texts) == agent.EngineJinja
+	if isPeer && pattern != nil {
 		if m := tagPattern.FindStringSubmatch(pattern.Value); m != nil && m[1] == m[2] {
 			l.setString("agent", "protocol", protocol.XML, pattern.Line)
 			l.setString("agent", "action_tag", m[1], pattern.Line)
@@ -265,12 +322,20 @@ func (l *Layer) adoptProtocol(class string) {
 			return
 		}
 	}
-	name := protocol.Tools
-	if pattern != nil || strings.Contains(class, "textbased") || peerFence.MatchString(texts) {
+	name := ""
+	switch hasAll := child(a, "instance_template") != nil && child(a, "observation_template") != nil; {
+	case !isPeer && !toolCallClass.MatchString(class): // nothing of mini-swe-agent
+	case strings.Contains(class, "textbased"), isPeer && (l.isVersion1 || pattern != nil || peerFence.MatchString(texts)):
 		name = protocol.Text
+	case toolCallClass.MatchString(class), isPeer && (hasAll || peerToolCall.MatchString(texts)):
+		name = protocol.Tools
 	}
-	l.setString("agent", "protocol", name, instance.Line)
-	if pattern == nil {
-		l.setString("agent", "action_regex", "", instance.Line)
+	if name == "" {
+		return
+	}
+	line = max(line, 1)
+	l.setString("agent", "protocol", name, line)
+	if pattern == nil && texts != "" {
+		l.setString("agent", "action_regex", "", line)
 	}
 }

@@ -26,11 +26,12 @@ var (
 
 // Valid values of settings.
 var (
-	cacheDurations = []string{"", "5m", "1h", "off"}      // model.cache
-	imageModes     = []string{"auto", "yes", "no"}        // model.images
-	agentModes     = []string{"confirm", "yolo", "human"} // agent.mode
-	keepModes      = []string{"none", "failed", "all"}    // run.keep
-	evalNetworks   = []string{"bridge", "none"}           // eval.network
+	cacheDurations = []string{"", "5m", "1h", "off"}       // model.cache
+	costTrackings  = []string{"default", IgnoreCostErrors} // model.cost_tracking
+	imageModes     = []string{"auto", "yes", "no"}         // model.images
+	agentModes     = []string{"confirm", "yolo", "human"}  // agent.mode
+	keepModes      = []string{"none", "failed", "all"}     // run.keep
+	evalNetworks   = []string{"bridge", "none"}            // eval.network
 	// fsyncModes are the values of run.fsync.
 	fsyncModes = []string{
 		string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord),
@@ -119,7 +120,8 @@ func (r *Resolved) validateModel() []error {
 	const unit = "it is in dollars per million tokens"
 	errs = slices.Concat(errs,
 		notNegative(r, "model.price.input", m.Price.Input, unit), notNegative(r, "model.price.cached", m.Price.Cached, unit),
-		notNegative(r, "model.price.output", m.Price.Output, unit), r.optionalOneOf("model.images", m.Images, imageModes))
+		notNegative(r, "model.price.output", m.Price.Output, unit), r.optionalOneOf("model.images", m.Images, imageModes),
+		r.optionalOneOf("model.cost_tracking", m.CostTracking, costTrackings))
 	if m.Delay > 0 && m.Class != "scripted" {
 		errs = append(errs, r.errorf("model.delay", "only the scripted model has a delay; leave it out"))
 	}

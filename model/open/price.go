@@ -106,7 +106,8 @@ func reportsCost(m configs.Model) bool {
 
 // CheckCostLimits returns an error if the user set a cost limit and the price of a
 // model is unknown, since the limit would have no effect. If agent.cost_limit is a
-// default of mini or of a built-in profile, it returns a note instead.
+// default of mini or of a built-in profile, or with model.cost_tracking: ignore_errors, it
+// returns a note instead.
 func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 	var unknown []string
 	all := configs.ModelConfigs(cfg)
@@ -126,9 +127,9 @@ func CheckCostLimits(cfg *configs.Resolved) (note string, err error) {
 			value float64
 		}{{"agent.cost_limit", cfg.Agent.CostLimit}, {"run.total_cost_limit", cfg.Run.TotalCostLimit}} {
 			origin, ok := cfg.Origin(limit.key)
-			if limit.value > 0 && ok && !origin.IsBuiltin() && !origin.IsBuiltinProfile() {
+			if modelCfg.Model.CostTracking != configs.IgnoreCostErrors && limit.value > 0 && ok && !origin.IsBuiltin() && !origin.IsBuiltinProfile() {
 				return "", usage.Errorf("%s is %v (%s), but the price of %s at %s is unknown; "+
-					"set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the limit to 0",
+					"set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), the limit to 0, or model.cost_tracking to ignore_errors",
 					limit.key, limit.value, origin, modelCfg.Model.Name, baseURL(modelCfg.Model))
 			}
 		}

@@ -157,7 +157,7 @@ func knownSecrets(environ []string) []filter.KnownSecret {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		isKey := configs.LooksSecret(name) || configs.ProviderVariable.MatchString(name) &&
-			!strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_MODEL")
+			!strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_API_BASE") && !strings.HasSuffix(name, "_MODEL")
 		if isKey && value != "" {
 			secrets = append(secrets, filter.KnownSecret{Name: name, Value: value})
 		}

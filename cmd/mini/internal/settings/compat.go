@@ -21,7 +21,7 @@ import (
 type compatVariable struct {
 	Key     string // the setting that the variable sets
 	note    string // printed with a note that the variable has no effect
-	Refusal string // why a single task rejects the variable, unless its value is 0 (no limit)
+	taskKey string // the limit of a single task that the variable bounds
 }
 
 // CompatVariables are the variables of mini-swe-agent that mini knows.
@@ -30,7 +30,7 @@ var CompatVariables = map[string]compatVariable{
 	"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": {Key: "model.max_tries"},
 	"MSWEA_MINI_CONFIG_PATH":               {},
 	"MSWEA_CONFIG_DIR":                     {},
-	"MSWEA_COST_TRACKING":                  {}, // an unknown price is never an error in mini
+	"MSWEA_COST_TRACKING":                  {Key: "model.cost_tracking"},
 	"MSWEA_CONFIGURED":                     {},
 	"MSWEA_SILENT_STARTUP":                 {},
 	"MSWEA_GLOBAL_CONFIG_DIR":              {}, // the folder of configs.PeerDotenv
@@ -42,10 +42,10 @@ var CompatVariables = map[string]compatVariable{
 	"MSWEA_DOCKER_EXECUTABLE":              {note: "mini talks to the engine itself; set DOCKER_HOST, also for podman"},
 	"LITELLM_MODEL_REGISTRY_PATH":          {note: "set the prices as model.price, to have costs counted"},
 	"MSWEA_GLOBAL_COST_LIMIT": {
-		Key: "run.total_cost_limit", Refusal: "it bounds batches; a task is bounded by -l DOLLARS",
+		Key: "run.total_cost_limit", taskKey: "agent.cost_limit",
 	},
 	"MSWEA_GLOBAL_CALL_LIMIT": {
-		Key: "run.total_calls", Refusal: "it bounds batches; a task is bounded by -c agent.step_limit=N",
+		Key: "run.total_calls", taskKey: "agent.step_limit",
 	},
 }
 
@@ -80,7 +80,7 @@ func CompatLayers(environ []string, base string) ([]configs.Layer, error) {
 			}
 			layers = append(layers, l)
 			continue
-		case key == "", CompatVariables[name].Refusal != "" && isZero(value):
+		case key == "", CompatVariables[name].taskKey != "" && isZero(value):
 			continue
 		case name == "MSWEA_MODEL_NAME":
 			value = strconv.Quote(value)
@@ -121,19 +121,29 @@ func isZero(value string) bool {
 	return err == nil && n == 0
 }
 
-// CheckCompat returns an error for limits of mini-swe-agent that a single task cannot enforce, and
-// for flags that mini does not have. base is the name of the command's built-in configuration.
-func CheckCompat(set *pflag.FlagSet, environ []string, base string) error {
+// boundTask returns layers that lower the limits of a single task to those of mini-swe-agent's
+// variables.
+func boundTask(cfg *configs.Resolved, environ []string) ([]configs.Layer, error) {
+	var layers []configs.Layer
 	names, values := CompatEnviron(environ)
 	for _, name := range names {
-		if text := CompatVariables[name].Refusal; text != "" && base == "mini" && !isZero(values[name]) {
-			where := ""
-			if file := configs.DotenvFile(name); file != "" {
-				where = " in " + file
-			}
-			return usage.Errorf("%s is set%s: %s; unset it", name, where, text)
+		key := CompatVariables[name].taskKey
+		current := map[string]float64{"agent.cost_limit": cfg.Agent.CostLimit, "agent.step_limit": float64(cfg.Agent.StepLimit)}[key]
+		limit, err := strconv.ParseFloat(values[name], 64)
+		if key == "" || err == nil && (limit == 0 || current > 0 && current <= limit) {
+			continue
 		}
+		l, err := configs.ParseSetting(variableLayer(name), key, values[name])
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
 	}
+	return layers, nil
+}
+
+// CheckCompat returns an error for flags of mini-swe-agent that mini does not have.
+func CheckCompat(set *pflag.FlagSet) error {
 	for flag, answer := range compatFlagAnswers {
 		if set.Changed(flag) {
 			return usage.Errorf("--%s: %s", flag, answer)

@@ -105,7 +105,7 @@ func (c *Flags) Resolve(ctx context.Context, builtins ...string) (*configs.Resol
 	if err := configs.LoadDotenv(); err != nil { // it may set variables that CheckCompat rejects
 		return nil, err
 	}
-	if err := CheckCompat(c.FlagSet, os.Environ(), builtins[0]); err != nil {
+	if err := CheckCompat(c.FlagSet); err != nil {
 		return nil, err
 	}
 	cfg, err := c.MergeLocal(ctx, builtins...)
@@ -175,7 +175,15 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 		c.commandLine[l.Name] = true
 	}
 	for _, arg := range c.Config {
-		if err := add(configs.ReadArg(arg, ConfigDirs()...)); err != nil {
+		l, err := configs.ReadArg(arg, ConfigDirs()...)
+		if err == nil && l.Name == layers[0].Name { // as the lowest layer already; a configuration of mini-swe-agent may add the protocol
+			protocol := l.Value("agent.protocol")
+			if protocol == "" {
+				continue
+			}
+			l, err = configs.ParseSetting("-c "+arg, "agent.protocol", protocol)
+		}
+		if err := add(l, err); err != nil {
 			return nil, err
 		}
 		c.commandLine[layers[len(layers)-1].Name] = true
@@ -214,8 +222,15 @@ func (c *Flags) Merge(builtins ...string) (*configs.Resolved, error) {
 	if vary := cfg.Vary(); len(vary) > 0 && !c.RunsSweeps {
 		return cfg, usage.Errorf("%s: only mini bench runs the combinations of a sweep; use a file without vary", vary[0].Origin)
 	}
+	if builtins[0] == "mini" {
+		bounds, err := boundTask(cfg, os.Environ())
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, bounds...)
+	}
 	implied, err := modelClassLayers(cfg.Model.Class)
-	if err != nil || len(implied) == 0 {
+	if err != nil {
 		return cfg, err
 	}
 	return configs.Merge(slices.Insert(layers, 1, implied...)...) // above the first built-in configuration

@@ -78,19 +78,23 @@ func findProvider(name string) (p provider, short string, ok bool) {
 // mergeModel merges layers, with the settings that the name of the model implies: its class,
 // address and key variable, and the name without the provider. They are in place of the layer
 // with the name, so that they override the settings below that layer; settings of
-// the layers named in explicit are kept. A server with a configured address has its own names: only the prefixes of that address
+// the layers named in explicit are kept, unless such a layer lies below that of the name and names
+// another model. A server with a configured address has its own names: only the prefixes of that address
 // and of local servers are removed. local is the value for --local that the name implies, or "".
 func mergeModel(layers []configs.Layer, explicit map[string]bool) (cfg *configs.Resolved, merged []configs.Layer, local string, err error) {
 	cfg, err = configs.Merge(layers...)
 	if err != nil || cfg.Model.Class == "scripted" || cfg.Model.Route.Kind != "" {
 		return cfg, layers, "", err
 	}
+	origin, hasOrigin := cfg.Origin("model.model_name")
 	isExplicit := func(key string) bool {
-		origin, ok := cfg.Origin(key)
-		return ok && explicit[origin.Layer]
+		keyOrigin, ok := cfg.Origin(key)
+		isOfOtherModel := keyOrigin.Layer != origin.Layer && slices.ContainsFunc(layers, func(l configs.Layer) bool {
+			return l.Name == keyOrigin.Layer && l.Value("model.model_name") != ""
+		})
+		return ok && explicit[keyOrigin.Layer] && !isOfOtherModel
 	}
 	p, short, ok := findProvider(cfg.Model.Name)
-	origin, hasOrigin := cfg.Origin("model.model_name")
 	if !ok || !hasOrigin || p.answer != "" || p.class != cfg.Model.Class && isExplicit("model.model_class") {
 		return cfg, layers, "", nil
 	}
@@ -125,23 +129,23 @@ func mergeModel(layers []configs.Layer, explicit map[string]bool) (cfg *configs.
 	return cfg, layers, local, err
 }
 
-// providerAddress returns the address in the provider's variable of a model class, or "".
+// providerAddress returns the address in the provider's variables of a model class, or "".
 func providerAddress(class string) string {
+	address := ""
 	for _, v := range configs.ProviderVariables[class] {
 		if v.Key == "model.base_url" {
-			address, _ := configs.ProviderURL(v.Name)
-			return address
+			later, _ := configs.ProviderURL(v.Name)
+			address = cmp.Or(later, address)
 		}
 	}
-	return ""
+	return address
 }
 
-// checkProviderKey returns an error if the name of the model implies the address of a provider, and
-// the key of that provider is missing.
+// checkProviderKey returns an error if the address of the model is that of a provider, and the key
+// of that provider is missing.
 func (c *Flags) checkProviderKey(cfg *configs.Resolved) error {
 	address, _ := cfg.Origin("model.base_url")
-	name, _ := cfg.Origin("model.model_name")
-	if cfg.Model.BaseURL == "" || address != name || address.Layer == "--local" || os.Getenv(cfg.Model.APIKeyEnv) != "" {
+	if cfg.Model.BaseURL == "" || address.Layer == "--local" || os.Getenv(cfg.Model.APIKeyEnv) != "" {
 		return nil
 	}
 	for _, p := range providers {
