@@ -33,12 +33,13 @@ func (a Attempt) Totals() Totals {
 
 // sumJournal adds up the usage in the records of a journal. It stops at the first
 // unreadable record, because the attempt may still be writing.
-func sumJournal(journal string) Totals {
-	var t Totals
+func sumJournal(journal string) (t Totals) {
 	if info, err := os.Lstat(journal); err != nil || !info.Mode().IsRegular() {
 		return t
 	}
 	var header trajectories.Header
+	isImported, replies := false, 0
+	defer func() { t.Steps = max(t.Steps, replies) }() // an imported list of messages has replies without calls
 	for rec, err := range trajectories.Read(journal) {
 		if err != nil {
 			return t
@@ -50,6 +51,11 @@ func sumJournal(journal string) Totals {
 			t.Start = rec.Time
 		}
 		t.End = rec.Time
+		isImported = isImported || rec.Type == trajectories.TypeImport
+		var m struct{ Cause trajectories.Cause }
+		if isImported && rec.Type == trajectories.TypeMessage && json.Unmarshal(rec.Data, &m) == nil && m.Cause == trajectories.CauseReply {
+			replies++
+		}
 		var call trajectories.Call
 		step := trajectories.IsStep(rec)
 		if (step || rec.Type == trajectories.TypeSummary || rec.Type == trajectories.TypeChildCall) && json.Unmarshal(rec.Data, &call) == nil {
