@@ -224,6 +224,8 @@ func TestPeerKeys(t *testing.T) {
 		{"model: {model_class: minisweagent.models.extra.roulette.InterleavingModel, model_kwargs: [{model_name: a}, {model_name: b}], sequence: [0, 1]}", "model.route.sequence", "[0 1]", ""},
 		{"model: {model_kwargs: {api_base: 'http://localhost:1'}}", "model.base_url", "http://localhost:1", ""},
 		{"environment: {executable: docker, run_args: [--rm, --memory=8g, -v, 'a:b']}", "environment.memory", "8g", "environment.run_args -v a:b"},
+		{"environment: {run_args: [-e, A=b=c, --env=TOKEN_FILE]}", "environment.env.A", "b=c", ""},
+		{"environment: {run_args: [--env, TOKEN_FILE, --cap-add=SYS_PTRACE]}", "environment.forward_env", "[TOKEN_FILE]", "SYS_PTRACE: add it to the list environment.cap_add"},
 		{"environment: {executable: podman}", "environment.environment_class", "docker", "set DOCKER_HOST"},
 		{"environment: {environment_class: minisweagent.environments.docker.DockerEnvironment}", "environment.environment_class", "docker", ""},
 		{"environment: {environment_class: singularity}", "environment.environment_class", "docker", "singularity: docker is used"},

@@ -102,6 +102,18 @@ func (l *Layer) set(section, key string, value *yaml.Node) {
 	m.Content = append(m.Content, scalar("!!str", key, value.Line), value)
 }
 
+// addTo adds nodes to a mapping or a list of the section environment.
+func (l *Layer) addTo(key string, kind yaml.Kind, nodes ...*yaml.Node) {
+	into := child(child(l.root, "environment"), key)
+	if into == nil {
+		into = &yaml.Node{Kind: kind, Line: nodes[0].Line}
+		l.set("environment", key, into)
+	}
+	if into.Kind == kind {
+		into.Content = append(into.Content, nodes...)
+	}
+}
+
 func (l *Layer) setString(section, key, value string, line int) {
 	l.set(section, key, scalar("!!str", value, line))
 }
@@ -181,6 +193,14 @@ func (l *Layer) adoptRunArgs(args []*yaml.Node) {
 			}
 			l.set("environment", key, scalar(tag, value, args[i].Line))
 		case option == "--cap-drop": // all are dropped, except environment.cap_add
+		case option == "-e" || option == "--env":
+			if name, text, ok := strings.Cut(value, "="); ok {
+				l.addTo("env", yaml.MappingNode, scalar("!!str", name, args[i].Line), scalar("!!str", text, args[i].Line))
+			} else {
+				l.addTo("forward_env", yaml.SequenceNode, scalar("!!str", value, args[i].Line))
+			}
+		case option == "--cap-add":
+			l.unused = append(l.unused, fmt.Sprintf("environment.run_args --cap-add %s: add it to the list environment.cap_add", value))
 		default:
 			l.unused = append(l.unused, strings.TrimSpace("environment.run_args "+option+" "+value))
 		}

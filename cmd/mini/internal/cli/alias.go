@@ -70,6 +70,9 @@ func expandAlias(args []string, w io.Writer) ([]string, error) {
 		_, err = fmt.Fprintln(w, "mini: running", text.Printable("mini "+shellWords(shown)))
 		return expanded, err
 	}
+	if isExtra && len(rest) == 0 && slices.Contains([]string{"--help", "-h", "--version"}, name) {
+		return []string{name}, nil
+	}
 	if isExtra {
 		return nil, usage.Errorf("mini-extra: give one of its commands: config, inspect, swebench, swebench-single; mini --help shows those of mini")
 	}
