@@ -222,6 +222,7 @@ func TestPeerKeys(t *testing.T) {
 		{"model: {model_kwargs: {custom_llm_provider: openai, extra_body: {top_k: 3}}}", "model.model_kwargs.top_k", "3", ""},
 		{"model: {model_class: roulette, model_kwargs: [{model_name: openai/a}, {model_name: b}], model_name: r}", "model.route.kind", "roulette", ""},
 		{"model: {model_class: minisweagent.models.extra.roulette.InterleavingModel, model_kwargs: [{model_name: a}, {model_name: b}], sequence: [0, 1]}", "model.route.sequence", "[0 1]", ""},
+		{"model: {model_name: openai/local, model_kwargs: {api_base: 'http://localhost:1'}}", "model.model_name", "local", ""},
 		{"model: {model_kwargs: {api_base: 'http://localhost:1'}}", "model.base_url", "http://localhost:1", ""},
 		{"environment: {executable: docker, run_args: [--rm, --memory=8g, -v, 'a:b']}", "environment.memory", "8g", "environment.run_args -v a:b"},
 		{"environment: {run_args: [-e, A=b=c, --env=TOKEN_FILE]}", "environment.env.A", "b=c", ""},

@@ -232,6 +232,9 @@ func (l *Layer) adoptModel() (short string) {
 	case strings.HasPrefix(short, "interleaving"):
 		l.adoptRoute("interleave")
 	}
+	if name != nil && child(child(m, "model_kwargs"), "api_base") != nil {
+		name.Value = strings.TrimPrefix(name.Value, "openai/") // litellm's name of the protocol, not part of the server's name
+	}
 	return short
 }
 
