@@ -179,7 +179,7 @@ func (r *Result) settings(complete bool) Section {
 }
 
 func (r *Result) table() Section {
-	s := Section{Title: "Runs", Columns: "irrrrrrl"}
+	s := Section{Title: "Runs", Columns: "lrrrrrrl"}
 	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
 	unknown := false
 	labels := r.labels()
@@ -249,7 +249,7 @@ func frontierText(s Summary) string {
 
 // attempts returns the section about repeated attempts.
 func (r *Result) attempts() Section {
-	s := Section{Title: "Several attempts", Columns: "irrrrr"}
+	s := Section{Title: "Several attempts", Columns: "lrrrrr"}
 	s.Rows = append(s.Rows, []string{"run", "k", "pass@k", "pass^k", "rerun noise", "attempts that disagree"})
 	labels := r.labels()
 	for n, run := range r.Runs {

@@ -131,7 +131,7 @@ func writeKnown(w io.Writer, list []known, total int) error {
 	if total > len(list) {
 		notes = fmt.Sprintf("%d more: mini inspect --all\n", total-len(list))
 	}
-	_, err := fmt.Fprintf(w, "%s\n%sto open row 1: mini inspect 1\n", table.Table(ui.Width(w), "rlsislr", rows), notes)
+	_, err := fmt.Fprintf(w, "%s\n%sto open row 1: mini inspect 1\n", table.Table(ui.TableWidth(w), "rlsislr", rows), notes)
 	return err
 }
 

@@ -213,6 +213,6 @@ func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
 		})
 	}
-	_, err := io.WriteString(w, table.Table(ui.Width(w), "ilssrrrrl", rows))
+	_, err := io.WriteString(w, table.Table(ui.TableWidth(w), "ilssrrrrl", rows))
 	return err
 }
