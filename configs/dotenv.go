@@ -30,7 +30,7 @@ import (
 const maxDotenv = 1 << 20
 
 // ProviderVariable matches the variables that mini reads from .env files.
-var ProviderVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
+var ProviderVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_(?:BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_KEY|HF_TOKEN)$`)
 
 // mentionsProvider matches lines that may set a variable of a provider, in files
 // with invalid syntax.
