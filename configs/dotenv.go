@@ -122,6 +122,18 @@ func DotenvFile(name string) string {
 	return ""
 }
 
+// ReplaceKey says how to replace the key in a variable that is set.
+func ReplaceKey(name string) string {
+	switch file := DotenvFile(name); file {
+	case "":
+		return "export " + name + "=... in your shell replaces it"
+	case UserDotenv():
+		return "mini config set " + name + " replaces it in " + file
+	default:
+		return "change it in " + file
+	}
+}
+
 // ProviderURL returns the provider's address in an environment variable or in
 // the working directory's .env file, and the name of the configuration layer.
 func ProviderURL(name string) (address, layer string) {
