@@ -180,7 +180,7 @@ func (r *Result) settings(complete bool) Section {
 
 func (r *Result) table() Section {
 	s := Section{Title: "Runs", Columns: "lrrrrrrl"}
-	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
+	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "best value"})
 	unknown := false
 	labels := r.labels()
 	for i, run := range r.Runs {

@@ -82,7 +82,7 @@ field searches the ids; label: finds the labels of mini label.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.filter, "filter", "f", "", "show only trajectories that match these `CONDITIONS`")
 	f.StringVar(&o.sort, "sort", "id", "sort by this `FIELD`; -FIELD reverses the order")
-	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count; without PATH, list\nmore than the newest 20")
+	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count; without PATH, list more than the newest 20")
 	f.BoolVar(&o.reasoning, "reasoning", false, "show the model's reasoning (key r)")
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide the model's reasoning")
 	f.BoolVar(&o.plain, "plain", false, "print instead of opening the browser")
