@@ -82,7 +82,7 @@ func (r *Result) Sections(complete bool) []Section {
 			all = append(all, p.repositories())
 		}
 	}
-	if len(r.Runs) > 2 {
+	if len(r.Runs) > 2 && len(r.Leaders) > 0 {
 		all = append(all, Section{Before: []string{"not separated from the highest rate: " + strings.Join(r.Leaders, ", ")}})
 	}
 	if r.Gate != nil {
