@@ -30,7 +30,7 @@ import (
 const maxDotenv = 1 << 20
 
 // ProviderVariable matches the variables that mini reads from .env files.
-var ProviderVariable = lazyregexp.New(`^(?:OPENAI_API_BASE|(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
+var ProviderVariable = lazyregexp.New(`^(?:OPENAI_API_BASE|(?:OPENAI|ANTHROPIC)_(?:BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_KEY|HF_TOKEN)$`)
 
 // mentionsProvider matches lines that may set a variable of a provider, in files
 // with invalid syntax.
@@ -120,6 +120,18 @@ func DotenvFile(name string) string {
 		return v.file
 	}
 	return ""
+}
+
+// ReplaceKey says how to replace the key in a variable that is set.
+func ReplaceKey(name string) string {
+	switch file := DotenvFile(name); file {
+	case "":
+		return "export " + name + "=... in your shell replaces it"
+	case UserDotenv():
+		return "mini config set " + name + " replaces it in " + file
+	default:
+		return "change it in " + file
+	}
 }
 
 // ProviderURL returns the provider's address in an environment variable or in

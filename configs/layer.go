@@ -122,6 +122,19 @@ func isYAMLList(value string) bool {
 // yamlPrefix is the prefix of yaml errors; the line is optional.
 var yamlPrefix = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
+// explainYAML adds what to do to the text of a syntax error.
+func explainYAML(text string) string {
+	switch {
+	case strings.Contains(text, "cannot start any token"):
+		return text + "; indent with spaces instead of tabs, and quote a value that begins with @, ` or %"
+	case strings.Contains(text, "mapping values are not allowed"), strings.Contains(text, "did not find expected key"):
+		return text + "; keys of one level begin in the same column (check this line and its neighbours); quote a value that contains \": \""
+	case strings.Contains(text, "unexpected end of stream"):
+		return text + "; close the quote or the bracket"
+	}
+	return text
+}
+
 // decode parses a YAML file with one document. It returns nil if the file is empty.
 func decode(name string, data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -134,7 +147,7 @@ func decode(name string, data []byte) (*yaml.Node, error) {
 		if m := yamlPrefix.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 			line = ":" + m[1]
 		}
-		return nil, &configError{name + line + ": " + yamlPrefix.ReplaceAllString(err.Error(), "")}
+		return nil, &configError{name + line + ": " + explainYAML(yamlPrefix.ReplaceAllString(err.Error(), ""))}
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, &configError{fmt.Sprintf("%s: it contains a second document; only one is allowed", name)}

@@ -66,15 +66,19 @@ func KeysUnder(prefix string) ([]string, error) {
 	if under != nil {
 		return under, nil
 	}
-	parent, last := "", prefix
-	if i := strings.LastIndexByte(prefix, '.'); i >= 0 {
-		parent, last = prefix[:i], prefix[i+1:]
+	parent, fields := "", fieldsOf(reflect.TypeFor[Config]())
+	for part := range strings.SplitSeq(prefix, ".") { // up to the part that is unknown
+		section := strings.TrimPrefix(parent+"."+part, ".")
+		inner, ok := fieldsAt(section)
+		switch {
+		case slices.Contains(Keys(), section):
+			return nil, &configError{"unknown key " + clipKey(prefix) + "; " + section + " is not a section"}
+		case !ok:
+			return nil, &configError{"unknown key " + clipKey(prefix) + suggest(part, parent, fields)}
+		}
+		parent, fields = section, inner
 	}
-	fields, ok := fieldsAt(parent)
-	if !ok {
-		parent, last, fields = "", prefix, fieldsOf(reflect.TypeFor[Config]())
-	}
-	return nil, &configError{"unknown key " + clipKey(prefix) + suggest(last, parent, fields)}
+	return nil, &configError{"unknown key " + clipKey(prefix)}
 }
 
 // isMapping reports whether a setting is a mapping with arbitrary keys.

@@ -111,10 +111,12 @@ func (r *Resolved) validateModel() []error {
 		}
 	}
 	errs = append(errs, slices.Concat(r.validateProvider(), r.validateWindow())...)
-	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
+	switch u, err := url.Parse(m.BaseURL); {
+	case strings.Contains(m.BaseURL, "$"):
+		errs = append(errs, r.errorf("model.base_url", "variables are not expanded here; write the address, or set OPENAI_BASE_URL or ANTHROPIC_BASE_URL in your shell"))
+	case err != nil || u.User != nil || u.RawQuery != "":
 		errs = append(errs, r.errorf("model.base_url", "not a plain URL; it is written to files, so remove user name, password and query"))
-	}
-	if m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://") {
+	case m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://"):
 		errs = append(errs, r.errorf("model.base_url", "it must start with http:// or https://"))
 	}
 	const unit = "it is in dollars per million tokens"

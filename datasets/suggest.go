@@ -14,7 +14,8 @@ import (
 const maxQuery = 200
 
 // ClosestIDs returns at most limit ids that are similar to typed, an id that does not
-// exist: first those that contain it, then those with a small edit distance.
+// exist: first those that contain it, then those with a small edit distance. Of an id, one or two
+// letters are not similar, except a number at its end.
 func ClosestIDs(typed string, ids []string, limit int) []string {
 	if typed == "" || len(typed) > maxQuery {
 		return nil
@@ -28,7 +29,7 @@ func ClosestIDs(typed string, ids []string, limit int) []string {
 	for _, id := range ids {
 		known := strings.ToLower(id)
 		switch {
-		case strings.Contains(known, wanted):
+		case len(wanted) > 2 && strings.Contains(known, wanted), strings.HasSuffix(known, "-"+wanted):
 			found = append(found, candidate{id, 0})
 		case len(known) <= maxQuery:
 			if d := levenshtein.ComputeDistance(wanted, known); d <= len(wanted)/3 {

@@ -8,8 +8,8 @@ import (
 // IsSecret reports whether an environment variable of the host is probably a secret,
 // judging by its name. Such variables are removed, so that the commands of the model
 // cannot read keys. The name is a secret if it ends, in upper or lower case, with
-// _API_KEY, _APIKEY, _ACCESS_KEY, _ACCESS_KEY_ID, _SECRET_KEY, _PRIVATE_KEY,
-// _AUTH_KEY, _TOKEN, _SECRET, _PASSWORD, _PASSWD, _PASSPHRASE, _PAT, _CREDENTIALS or
+// _KEY, _APIKEY, _ACCESS_KEY_ID, _TOKEN, _SECRET, _PASSWORD, _PASSWD, _PASSPHRASE, _PAT,
+// _CREDENTIALS or
 // _COOKIE, if it is one of these without the leading underscore, or if it is one of a
 // few irregular names. Values are not examined, and files are not hidden.
 func IsSecret(name string) bool {
@@ -27,7 +27,7 @@ func IsSecret(name string) bool {
 
 var (
 	secretSuffixes = []string{
-		"_API_KEY", "_APIKEY", "_ACCESS_KEY", "_ACCESS_KEY_ID", "_SECRET_KEY", "_PRIVATE_KEY", "_AUTH_KEY",
+		"_KEY", "_APIKEY", "_ACCESS_KEY_ID",
 		"_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_PASSPHRASE", "_PAT", "_CREDENTIALS", "_COOKIE",
 	}
 	irregularNames = []string{"PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "NETRC"}

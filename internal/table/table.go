@@ -18,9 +18,9 @@ const ColumnGap = "  "
 // Table formats rows as an aligned table; the first row is the head. columns
 // has a letter for each column: l for left-aligned, r for right-aligned, s for
 // left-aligned and truncated at the end, i (ids) for left-aligned and truncated
-// in the middle. If the table is wider than width cells, Table truncates the
-// widest s or i column first, down to minColumn. Table changes the strings in rows
-// to printable ones.
+// in the middle. If the table is wider than width cells, Table truncates s columns,
+// the widest first, down to minColumn, and then i columns. Table changes the strings
+// in rows to printable ones.
 func Table(width int, columns string, rows [][]string) string {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
@@ -29,17 +29,19 @@ func Table(width int, columns string, rows [][]string) string {
 			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
 		}
 	}
-	for excess := TotalWidth(widths) - width; excess > 0; excess-- {
-		widest := -1
-		for i, c := range columns {
-			if (c == 's' || c == 'i') && widths[i] > minColumn && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
+	for _, truncated := range "si" {
+		for excess := TotalWidth(widths) - width; excess > 0; excess-- {
+			widest := -1
+			for i, c := range columns {
+				if c == truncated && widths[i] > minColumn && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
 			}
+			if widest < 0 {
+				break
+			}
+			widths[widest]--
 		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
 	}
 	var s strings.Builder
 	for n, row := range rows {

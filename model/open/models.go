@@ -208,9 +208,11 @@ func (m *Models) provider(cfg *configs.Resolved) (model.Model, error) {
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
+	hint := "check the key in " + c.APIKeyEnv + ", its rights and the account's credit; " + configs.ReplaceKey(c.APIKeyEnv)
 	if key == "" {
-		client = withoutKey{client, c.APIKeyEnv}
+		hint = "no key was sent: set the environment variable " + c.APIKeyEnv
 	}
+	client = withKeyHint{client, hint}
 	maxWait := configs.Duration(c.MaxWait)
 	limiter := m.Limiters.For(baseURL(c), key, ratelimit.Config{
 		RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute, MaxConcurrent: c.MaxConcurrent,
@@ -233,18 +235,18 @@ func newClient(m configs.Model, key string, tools []model.ToolDefinition) (model
 	})
 }
 
-// withoutKey wraps a model that has no key. It replaces the hint of authentication errors.
-type withoutKey struct {
+// withKeyHint replaces the hint of errors about the key.
+type withKeyHint struct {
 	model.Model
-	variable string
+	hint string
 }
 
 // Query implements model.Model.
-func (m withoutKey) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+func (m withKeyHint) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
 	reply, err := m.Model.Query(ctx, history)
-	if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.AuthenticationError {
+	if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.AuthenticationError && e.HTTPStatus >= 401 && e.HTTPStatus <= 403 {
 		hinted := *e
-		hinted.Hint = "no key was sent: set the environment variable " + m.variable
+		hinted.Hint = m.hint
 		return reply, &hinted
 	}
 	return reply, err

@@ -102,7 +102,7 @@ func (s *Script) repliesFor(instanceID string) ([]reply, error) {
 		replies, ok = s.replies[wildcard]
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s has no replies for instance %q, and none under %q", s.name, instanceID, wildcard)
+		return nil, fmt.Errorf("%s has no replies for instance %q, and none under %q; it has them for %.200q", s.name, instanceID, wildcard, s.InstanceIDs())
 	}
 	return replies, nil
 }

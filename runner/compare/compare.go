@@ -206,8 +206,8 @@ func differingSettings(runs []Run) []Setting {
 	return differing
 }
 
-// leaders returns the names of the runs that no test separates from the run
-// with the highest rate. test returns the p-value of the difference of two runs.
+// leaders returns the names of the runs with a verdict that no test separates from
+// the run with the highest rate. test returns the p-value of the difference of two runs.
 func leaders(all []Summary, test func(i, j int) float64) []string {
 	best := 0
 	for i := range all {
@@ -227,7 +227,7 @@ func leaders(all []Summary, test func(i, j int) float64) []string {
 	adjusted := stats.Holm(p)
 	names := []string{}
 	for i := range all {
-		separated := false
+		separated := all[i].Rate.Instances == 0
 		for k, pr := range pairs {
 			if (pr == pair{min(i, best), max(i, best)}) && adjusted[k] < 0.05 {
 				separated = true

@@ -51,12 +51,12 @@ func (p *Pair) whatWouldShow() string {
 	d := p.Difference
 	switch t := d.Table; {
 	case t != nil && t.OnlyFirst+t.OnlySecond > 0 && t.OnlyFirst+t.OnlySecond <= 5:
-		return fmt.Sprintf("; with %d of %d disagreeing, no p-value can be below 0.05", t.OnlyFirst+t.OnlySecond, d.Instances)
+		return fmt.Sprintf("; %d of %d instances differ, too few for a p-value below 0.05", t.OnlyFirst+t.OnlySecond, d.Instances)
 	case t != nil && p.Detectable != nil:
-		return fmt.Sprintf("; with %d of %d disagreeing, %s or more would show in 4 of 5 such comparisons",
-			t.OnlyFirst+t.OnlySecond, d.Instances, points(*p.Detectable))
+		return fmt.Sprintf("; a comparison of %d instances like these detects a difference of %s or more, 4 times in 5",
+			d.Instances, points(*p.Detectable))
 	case t == nil && d.Nonzero > 0 && d.Nonzero <= 5:
-		return fmt.Sprintf("; with %d of %d instances differing, no p-value can be below 0.05", d.Nonzero, d.Instances)
+		return fmt.Sprintf("; %d of %d instances differ, too few for a p-value below 0.05", d.Nonzero, d.Instances)
 	}
 	return ""
 }

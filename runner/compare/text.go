@@ -82,7 +82,7 @@ func (r *Result) Sections(complete bool) []Section {
 			all = append(all, p.repositories())
 		}
 	}
-	if len(r.Runs) > 2 {
+	if len(r.Runs) > 2 && len(r.Leaders) > 0 {
 		all = append(all, Section{Before: []string{"not separated from the highest rate: " + strings.Join(r.Leaders, ", ")}})
 	}
 	if r.Gate != nil {
@@ -179,8 +179,8 @@ func (r *Result) settings(complete bool) Section {
 }
 
 func (r *Result) table() Section {
-	s := Section{Title: "Runs", Columns: "irrrrrrl"}
-	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "frontier"})
+	s := Section{Title: "Runs", Columns: "lrrrrrrl"}
+	s.Rows = append(s.Rows, []string{"run", "instances", "resolved", "95% interval", "no verdict", "$ per instance", "$ per resolved", "best value"})
 	unknown := false
 	labels := r.labels()
 	for i, run := range r.Runs {
@@ -249,7 +249,7 @@ func frontierText(s Summary) string {
 
 // attempts returns the section about repeated attempts.
 func (r *Result) attempts() Section {
-	s := Section{Title: "Several attempts", Columns: "irrrrr"}
+	s := Section{Title: "Several attempts", Columns: "lrrrrr"}
 	s.Rows = append(s.Rows, []string{"run", "k", "pass@k", "pass^k", "rerun noise", "attempts that disagree"})
 	labels := r.labels()
 	for n, run := range r.Runs {

@@ -59,6 +59,8 @@ type Summary struct {
 	// HideNextStep omits the hint on how to continue the run. Callers set it if
 	// they print their own hint.
 	HideNextStep bool `json:"-"`
+	// Resume says how to continue the run, for callers that know its command.
+	Resume string `json:"-"`
 }
 
 // RunState is the state of a run.

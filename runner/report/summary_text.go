@@ -49,8 +49,8 @@ func (s Summary) Write(w io.Writer, width int) error {
 	if u := s.Unresolved; u != nil && u.Attempts > u.Resolved {
 		b.WriteString("\n" + u.text(width))
 	}
-	if next := s.nextStep(); next != "" && !s.HideNextStep {
-		b.WriteString("\n" + table.Paragraph(next, width, 0, 3))
+	if next := s.nextStep(width); next != "" && !s.HideNextStep {
+		b.WriteString("\n" + next)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -138,14 +138,17 @@ func (s Summary) detailsText() string {
 	return text
 }
 
-// nextStep returns a hint on how to continue an unfinished run.
-func (s Summary) nextStep() string {
+// nextStep returns lines on how to continue an unfinished run.
+func (s Summary) nextStep(width int) string {
 	left := s.Instances - s.WithResult
 	if left <= 0 || s.State == Working {
 		return ""
 	}
-	return fmt.Sprintf("%s without a result: run the same command with -o %s to continue",
-		text.Count(left, "instance"), text.ShellQuote(s.Run))
+	without := text.Count(left, "instance") + " without a result"
+	if s.Resume != "" {
+		return without + "; " + s.Resume + "\n"
+	}
+	return table.Paragraph(without+": run the same command with -o "+text.ShellQuote(s.Run)+" to continue", width, 0, 3)
 }
 
 // writeShort writes a table of all instances, the errors of failed instances,
@@ -357,7 +360,7 @@ func (s Summary) writeFailing(b *strings.Builder, width int) {
 		fmt.Fprintf(b, "... and %d more; --json shows all\n", more)
 	}
 	if interrupted > 0 {
-		text := text.Count(interrupted, "instance") + " interrupted; run the same command again to restart them"
+		text := text.Count(interrupted, "instance") + " interrupted; run the same command with -o " + text.ShellQuote(s.Run) + " to restart them"
 		b.WriteString(table.Paragraph(text, width, 0, 2))
 	}
 }

@@ -75,7 +75,7 @@ var unresolvedTitles = []struct{ name, title string }{
 	{"timed_out", "the tests timed out"},
 	{"unstable", "the tests pass in some runs only"},
 	{"empty", "the patch is empty"},
-	{"error", "no verdict: the log parser crashed"},
+	{noVerdict, "no verdict: the log parser crashed"},
 	{"infrastructure", "no verdict: the machine failed"},
 	{"not_evaluated", "not evaluated yet"},
 	{string(trajectories.Provider), "no result: the model provider failed"},
@@ -84,6 +84,21 @@ var unresolvedTitles = []struct{ name, title string }{
 	{string(trajectories.Internal), "no result: a bug in mini"},
 	{"other", "no result"},
 	{"not_finished", "the attempt has not ended"},
+}
+
+// noVerdict is the first group of attempts without a verdict.
+const noVerdict = "error"
+
+// unresolved counts the attempts that have a verdict and are not resolved.
+func (r UnresolvedRepo) unresolved() int {
+	n := 0
+	for _, t := range unresolvedTitles {
+		if t.name == noVerdict {
+			break
+		}
+		n += r.Groups[t.name]
+	}
+	return n
 }
 
 // NewUnresolved groups the attempts of a run and, for instances of which the run

@@ -73,11 +73,11 @@ func (u *Unresolved) repositoriesText(width int) string {
 	if len(u.Repositories) < 2 {
 		return ""
 	}
-	repos := slices.DeleteFunc(slices.Clone(u.Repositories), func(r UnresolvedRepo) bool { return r.Attempts == r.Resolved })
-	slices.SortStableFunc(repos, func(a, b UnresolvedRepo) int { return b.Attempts - b.Resolved - a.Attempts + a.Resolved })
+	repos := slices.DeleteFunc(slices.Clone(u.Repositories), func(r UnresolvedRepo) bool { return r.unresolved() == 0 })
+	slices.SortStableFunc(repos, func(a, b UnresolvedRepo) int { return b.unresolved() - a.unresolved() })
 	var items []string
 	for _, r := range repos {
-		items = append(items, fmt.Sprintf("%s %d of %d", r.Name, r.Attempts-r.Resolved, r.Attempts))
+		items = append(items, fmt.Sprintf("%s %d of %d", r.Name, r.unresolved(), r.unresolved()+r.Resolved))
 	}
 	return listText("not resolved by repository", items, width, 2)
 }

@@ -152,7 +152,7 @@ func (s *stats) notes(r *Report) []string {
 		add("%s of earlier attempts were kept; use --dedupe 1 to drop them", pluralOf(r.Duplicates.Exact, "exact copy", "exact copies"))
 	}
 	if n := len(s.skippedNames); n > 0 {
-		add("short values and plain words are not searched for: %s", joinNames(s.skippedNames, 5))
+		add("these variables are not searched for, because their values are short or plain words: %s", joinNames(s.skippedNames, 5))
 	}
 	leftInPlace := 0
 	for _, f := range s.locations {

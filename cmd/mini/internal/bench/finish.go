@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -120,7 +121,7 @@ func finishJobs(ctx context.Context, s cmdutil.Streams, all []*activeJob, runErr
 
 // printSummary prints the summary of a single run.
 func (a *activeJob) printSummary(w io.Writer) error {
-	return errors.Join(ui.PrintSummary(w, a.sum, a.Dir, instanceIDs(a.Input.Rows)), a.printPending(w), printKept(w, a.sum.KeptSandboxes, a.sandboxes.Class, a.Dir))
+	return errors.Join(ui.PrintSummary(w, a.sum, a.Dir, instanceIDs(a.Input.Rows), a.resumeHint()), a.printPending(w), printKept(w, a.sum.KeptSandboxes, a.sandboxes.Class, a.Dir))
 }
 
 // incomplete returns the error that reports why results are missing; nil if the job is complete,
@@ -136,7 +137,7 @@ func (a *activeJob) incomplete(ctx context.Context) error {
 	case a.sum.Drained:
 		return a.located(fmt.Errorf("%w: the run was drained; %s", cmdutil.ErrIncomplete, a.resumeHint()))
 	case a.sum.BudgetExhausted:
-		return fmt.Errorf("%w: the run's budget is spent (%s); increase it and run again to resume", cmdutil.ErrIncomplete, budgetText(a.Config.Run))
+		return fmt.Errorf("%w: the run's budget is spent (%s); increase the limit; %s", cmdutil.ErrIncomplete, budgetText(a.Config.Run), a.resumeHint())
 	}
 	return cmdutil.ErrIncomplete
 }
@@ -147,7 +148,19 @@ func (j *Job) resumeHint() string {
 	if j.Branch != nil {
 		return "the same command makes a new attempt, after the same step"
 	}
-	return "run again with -o " + j.topFolder() + " to resume"
+	return "to continue:\n    " + j.resumeCommand()
+}
+
+// resumeCommand returns the command that continues the run: that of this process, with the folder.
+func (j *Job) resumeCommand() string {
+	args := slices.Clone(os.Args)
+	if j.Output == "" {
+		args = append(args, "-o", j.topFolder())
+	}
+	for i, arg := range args {
+		args[i] = text.ShellQuote(arg)
+	}
+	return strings.Join(args, " ")
 }
 
 // budgetText lists the budgets of a run with their settings.

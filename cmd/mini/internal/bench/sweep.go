@@ -269,7 +269,7 @@ func printSweep(s cmdutil.Streams, all []*activeJob) (err error) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "sweep %s\n\n%s", text.Printable(dir), table.Table(ui.Width(s.Out), columns, rows))
+	fmt.Fprintf(&b, "sweep %s\n\n%s", text.Printable(dir), table.Table(ui.TableWidth(s.Out), columns, rows))
 	for _, a := range all {
 		err = errors.Join(err, printKept(&b, a.sum.KeptSandboxes, a.sandboxes.Class, a.Dir))
 	}

@@ -159,7 +159,7 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.tmux("send-keys", "q")
 		s.until("q does not quit", "q does not end the run")
 		s.tmux("send-keys", "C-c")
-		s.checkRestored("after Ctrl-C", "mini: stopping", "Interrupted; run again with -o run", "code 130")
+		s.checkRestored("after Ctrl-C", "mini: stopping", "Interrupted; to continue:", "code 130")
 	})
 	t.Run("ctrl-c twice", func(t *testing.T) {
 		s := newScreen(t, batchFolder(t))

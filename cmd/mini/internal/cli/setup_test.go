@@ -51,7 +51,7 @@ func TestSetUp(t *testing.T) {
 		s.typeLine("mini config setup; echo code $?")
 		s.until("the providers", "1  OpenAI       OPENAI_API_KEY is not set", "5  a server on this machine (none")
 		s.answer("Number [1]:", "2")
-		s.answer("Variable with the key [ANTHROPIC_API_KEY]:", "")
+		s.answer("Name of the environment variable for the key [ANTHROPIC_API_KEY]:", "")
 		s.answer("Key (not shown):", "sk-ant-typed\x7f\x7fd")
 		s.answer("Model [claude-sonnet-4-5]:", "")
 		s.until("the end", "stored claude-sonnet-4-5 of Anthropic in", "stored the key in", "next: mini doctor", "code 0")
@@ -70,7 +70,7 @@ func TestSetUp(t *testing.T) {
 		s.typeLine("clear; mini config set agent.step_limit 9")
 		s.typeLine("mini config setup; echo code $?")
 		s.answer("Number [2]:", "1")
-		s.answer("Variable with the key [OPENAI_API_KEY]:", "sk-by-mistake")
+		s.answer("Name of the environment variable for the key [OPENAI_API_KEY]:", "sk-by-mistake")
 		s.answer("Not the name of a variable", "OPENAI_API_KEY")
 		s.answer("Key (not shown):", "")
 		s.answer("Model [gpt-5-mini]:", "openai/gpt-5")
@@ -100,14 +100,18 @@ func TestSetUp(t *testing.T) {
 		s.answer("Number [1]:", "4")
 		s.answer("Address of its API", "api.deepseek.com")
 		s.answer("Not an address", "https://api.deepseek.com/v1/")
-		s.answer("Variable with the key [DEEPSEEK_API_KEY]:", "")
+		s.answer("Name of the environment variable for the key [DEEPSEEK_API_KEY]:", "WORKKEY")
+		s.answer("mini stores only variables that end with _KEY", "WORK_DEEPSEEK_KEY")
 		s.answer("Key (not shown):", "with a space")
-		s.answer("Not a key: it has spaces", "")
+		s.answer("Not a key: it has spaces", "sk-work")
 		s.answer("Model:", "")
-		s.answer("Model:\nModel:", "deepseek-chat")
+		s.answer("Model:\nModel:", "sk-again")
+		s.answer("looks like a key.", "deepseek-chat")
 		s.until("the end", "stored", "code 0")
-		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: DEEPSEEK_API_KEY\n  model_name: deepseek-chat\n")
-		s.checkFile(keyFile, "")
+		s.checkFile(ownFile, "model:\n  model_class: openai\n  base_url: https://api.deepseek.com/v1\n  api_key_env: WORK_DEEPSEEK_KEY\n  model_name: deepseek-chat\n")
+		s.checkFile(keyFile, "WORK_DEEPSEEK_KEY=sk-work\n")
+		s.typeLine("clear; mini doctor | grep ' key '")
+		s.until("mini reads it", "WORK_DEEPSEEK_KEY is set in")
 	})
 }
 
@@ -116,14 +120,14 @@ func TestSetUpStopped(t *testing.T) {
 	for name, test := range map[string]struct{ at, key, says string }{
 		"ctrl-c at a choice": {"Number [1]:", "C-c", "code 130"},
 		"ctrl-c at the key":  {"Key (not shown):", "C-c", "code 130"},
-		"ctrl-d at a line":   {"Variable with the key", "C-d", "code 2"},
+		"ctrl-d at a line":   {"Name of the environment variable for the key", "C-d", "code 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, "")
 			s.typeLine("mini config setup; echo code $?")
-			answers := map[string]string{"Number [1]:": "", "Variable with the key": "", "Key (not shown):": "sk-typed"}
-			for _, question := range []string{"Number [1]:", "Variable with the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
+			answers := map[string]string{"Number [1]:": "", "Name of the environment variable for the key": "", "Key (not shown):": "sk-typed"}
+			for _, question := range []string{"Number [1]:", "Name of the environment variable for the key", "Key (not shown):", "Model [gpt-5-mini]:"} {
 				if question == test.at {
 					break
 				}

@@ -351,7 +351,7 @@ func checkKeyVariable(name string) error {
 	case strings.HasPrefix(name, "MSWEA_"):
 		return usage.Errorf("%s: mini stores only its own settings and keys; mini config show lists the settings", name)
 	case !configs.ProviderVariable.MatchString(name):
-		return usage.Errorf("%.60s: mini stores only variables that end with _API_KEY; export it in your shell", name)
+		return usage.Errorf("%.60s: mini stores only variables that end with _KEY; export it in your shell", name)
 	}
 	return nil
 }

@@ -247,7 +247,7 @@ func (u *ProviderSetup) askServer(ctx context.Context, a *ask.Prompter, running 
 }
 
 // askKey asks for the name of the variable with the key, except for a local server. If
-// the variable is not set and mini can store its value, askKey asks for the key too.
+// the variable is not set, askKey asks for the key too, and rejects names that mini cannot store.
 func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *configs.Resolved) error {
 	if u.isLocal {
 		return nil
@@ -256,23 +256,25 @@ func (u *ProviderSetup) askKey(ctx context.Context, a *ask.Prompter, cfg *config
 		u.KeyEnv = cmp.Or(p.APIKeyEnv, u.KeyEnv)
 	}
 	for {
-		name, err := a.Ask(ctx, "Variable with the key", u.KeyEnv)
+		name, err := a.Ask(ctx, "Name of the environment variable for the key", u.KeyEnv)
 		if err != nil {
 			return err
 		}
-		if configs.IsVariable(name) {
+		isSet := os.Getenv(name) != ""
+		if configs.IsVariable(name) && (isSet || configs.ProviderVariable.MatchString(name)) {
 			u.KeyEnv = name
 			break
 		}
-		if err := a.Printf("Not the name of a variable; mini asks for the key later."); err != nil {
+		reason := "Not the name of a variable; mini asks for the key later."
+		if configs.IsVariable(name) {
+			reason = name + " is not set, and mini stores only variables that end with _KEY.\nChoose such a name, or press Ctrl-C and export it first."
+		}
+		if err := a.Printf("%s", reason); err != nil {
 			return err
 		}
 	}
 	if os.Getenv(u.KeyEnv) != "" {
 		return a.Printf("%s is set%s.", u.KeyEnv, inFile(u.KeyEnv))
-	}
-	if !configs.ProviderVariable.MatchString(u.KeyEnv) {
-		return a.Printf("%s is not set; export it in your shell.", u.KeyEnv)
 	}
 	enterHint := "to export it yourself"
 	if u.baseURL != "" {
@@ -329,6 +331,10 @@ func (u *ProviderSetup) askModel(ctx context.Context, a *ask.Prompter, cfg *conf
 		_, isListed := u.localServer.FindModel(name)
 		switch err := settings.CheckModelNames(&candidate); {
 		case name == "":
+		case strings.ContainsAny(name, " \t") || strings.HasPrefix(name, "sk-"):
+			if err := a.Printf("Not the name of a model: it has spaces, or looks like a key."); err != nil {
+				return err
+			}
 		case len(models) > 0 && !isListed:
 			if err := a.Printf("It does not have %s; it has %s.", text.Printable(name), settings.FormatModels(models)); err != nil {
 				return err

@@ -63,9 +63,9 @@ of each format and how to train with it.
   table               instances, attempts and steps as CSV files, or with --parquet
                       as parquet files: pandas, R
 
-The folder must not exist; it is created when the export is complete. It
-contains the rows, of training data in train.jsonl, and export.json with the options, the inputs
-and the reasons why attempts were dropped.`,
+The folder must not exist; it is created when the export is complete. Training
+data is in train.jsonl. export.json has the options, the inputs, and the reasons
+why attempts were dropped.`,
 		Example: `  mini export runs/first --format openai -o data/sft
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
   mini export runs/first --format openai --parquet --shard-size 500MB -o out
@@ -83,7 +83,7 @@ and the reasons why attempts were dropped.`,
 	f.StringVar((*string)(&o.FormatErrors), "format-errors", "", "replies with a format error: drop, keep or mask (default \"drop\")")
 	f.StringVar((*string)(&o.ToolArguments), "tool-arguments", "", "encoding of tool call arguments: object or text")
 	f.StringVar((*string)(&o.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
-	f.StringVar(&o.pick, "select", "", "attempts to export: all, first, every, resolved, shortest, cheapest\nor random (default \"all\"; for preds \"first\",\nfor table \"every\")")
+	f.StringVar(&o.pick, "select", "", "attempts to export: all, first, every, resolved, shortest, cheapest or random (default \"all\"; preds \"first\", table \"every\")")
 	f.IntVar(&o.ShardRows, "shard-rows", 0, "start a new file after this number of rows")
 	f.StringVar(&o.shardSize, "shard-size", "", "start a new file before this `SIZE`, such as 500MB")
 	f.BoolVar(&o.force, "force", false, "replace an existing export")

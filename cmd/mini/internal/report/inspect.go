@@ -44,7 +44,7 @@ import reads, and shows them step by step: reasoning, replies, commands, outputs
 the patch and the test log. A single trajectory opens directly. Press ? for the
 keys; they include those of mini-swe-agent's inspector. Without PATH, mini inspect
 lists the sessions of all folders and the runs in this folder's ` + cmdutil.DefaultRunsDir + `,
-newest first.
+newest first, with numbers: mini inspect 3 opens the third.
 
 Without a terminal, or with --plain, mini inspect prints the list, or the whole
 trajectory if there is only one. It only reads; the run may be still running.
@@ -53,6 +53,7 @@ CONDITIONS must all match: 'status:limit verdict:unresolved cost>1 cost<5
 text:"no such file" django'. text: searches the trajectories; a word without a
 field searches the ids; label: finds the labels of mini label.`,
 		Example: `  mini inspect
+  mini inspect 3
   mini inspect runs/first
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json
@@ -71,14 +72,17 @@ field searches the ids; label: finds the labels of mini label.`,
 				}
 				return listKnown(s, o.all, o.json)
 			}
-			o.path = args[0]
+			var err error
+			if o.path, err = pathOfRow(s, args[0], o.all); err != nil {
+				return err
+			}
 			return o.run(cmd.Context(), s)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.filter, "filter", "f", "", "show only trajectories that match these `CONDITIONS`")
 	f.StringVar(&o.sort, "sort", "id", "sort by this `FIELD`; -FIELD reverses the order")
-	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count; without PATH, list\nmore than the newest 20")
+	f.BoolVarP(&o.all, "all", "a", false, "include attempts that do not count; without PATH, list more than the newest 20")
 	f.BoolVar(&o.reasoning, "reasoning", false, "show the model's reasoning (key r)")
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide the model's reasoning")
 	f.BoolVar(&o.plain, "plain", false, "print instead of opening the browser")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ui"
 	"github.com/minibench/mini/internal/table"
 	"github.com/minibench/mini/internal/text"
+	"github.com/minibench/mini/internal/usage"
 	"github.com/minibench/mini/internal/userdirs"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/report"
@@ -43,16 +45,49 @@ type known struct {
 
 // listKnown prints the sessions of all folders and the runs of the current folder.
 func listKnown(s cmdutil.Streams, all, asJSON bool) error {
+	list, total, err := readKnown(s, all)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return writeJSONLines(s.Out, list)
+	case len(list) == 0:
+		_, err := fmt.Fprintln(s.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
+		return err
+	}
+	return writeKnown(s.Out, list, total)
+}
+
+// pathOfRow returns the path of a row of the list, if arg is the number of a row and not the name
+// of a file or folder; else arg.
+func pathOfRow(s cmdutil.Streams, arg string, all bool) (string, error) {
+	row, notNumber := strconv.Atoi(arg)
+	if existing(arg) != "" || notNumber != nil {
+		return arg, nil //nolint:nilerr // a path
+	}
+	list, _, err := readKnown(s, all)
+	if err == nil && (row < 1 || row > len(list)) {
+		err = usage.Errorf("%s: there is no such file or folder, and the list of mini inspect has %s", arg, text.Count(len(list), "row"))
+	}
+	if err != nil {
+		return arg, err
+	}
+	return list[row-1].Path, nil
+}
+
+// readKnown returns the sessions of all folders and the runs of the current folder, the newest
+// first, and the number of all of them. Without all, it returns at most maxKnown.
+func readKnown(s cmdutil.Streams, all bool) (list []known, total int, err error) {
 	stored := sessions.ListAll(filepath.Join(userdirs.StateDir(), "mini", "sessions"))
 	runs, err := readRuns(s, defaultRuns())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, 0, err
 	}
-	total := len(stored) + len(runs)
+	total = len(stored) + len(runs)
 	if !all { // the others need not be read
 		stored, runs = stored[:min(len(stored), maxKnown)], runs[:min(len(runs), maxKnown)]
 	}
-	list := make([]known, 0, len(stored)+len(runs))
+	list = make([]known, 0, len(stored)+len(runs))
 	for _, session := range stored {
 		i := session.Info()
 		list = append(list, known{
@@ -74,20 +109,13 @@ func listKnown(s cmdutil.Streams, all, asJSON bool) error {
 	if !all {
 		list = list[:min(len(list), maxKnown)]
 	}
-	switch {
-	case asJSON:
-		return writeJSONLines(s.Out, list)
-	case len(list) == 0:
-		_, err := fmt.Fprintln(s.Out, "no sessions yet, and no runs in this folder; mini inspect PATH shows any trajectory, mini inspect . those of this folder")
-		return err
-	}
-	return writeKnown(s.Out, list, total)
+	return list, total, nil
 }
 
-// writeKnown writes the list as a table, with the command that shows the newest.
+// writeKnown writes the list as a table, and how to open a row.
 func writeKnown(w io.Writer, list []known, total int) error {
-	rows := [][]string{{"started", "task", "folder", "model", "outcome", "cost"}}
-	for _, k := range list {
+	rows := [][]string{{"", "started", "task", "folder", "model", "outcome", "cost"}}
+	for i, k := range list {
 		folder, started := k.Folder, ""
 		if k.Kind == "run" {
 			folder = k.Path
@@ -96,14 +124,14 @@ func writeKnown(w io.Writer, list []known, total int) error {
 			started = k.Started.Local().Format("2006-01-02 15:04")
 		}
 		rows = append(rows, []string{
-			started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, report.CostText(k.Cost, !k.CostIsMinimum),
+			strconv.Itoa(i + 1), started, text.OneLine(k.Task), shortPath(folder), cmp.Or(k.Model, "-"), k.Outcome, report.CostText(k.Cost, !k.CostIsMinimum),
 		})
 	}
 	notes := ""
 	if total > len(list) {
 		notes = fmt.Sprintf("%d more: mini inspect --all\n", total-len(list))
 	}
-	_, err := fmt.Fprintf(w, "%s\n%sto see the newest: mini inspect %s\n", table.Table(ui.Width(w), "lsislr", rows), notes, text.ShellQuote(list[0].Path))
+	_, err := fmt.Fprintf(w, "%s\n%sto open row 1: mini inspect 1\n", table.Table(ui.TableWidth(w), "rlsislr", rows), notes)
 	return err
 }
 

@@ -46,10 +46,11 @@ func NewRuns(s cmdutil.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [FOLDER]",
 		Short: "List runs",
-		Long: `Lists the runs in a folder and in its sweeps, newest first: model, dataset, results, resolved
-instances with the 95% interval, cost and start. FOLDER defaults to ` + cmdutil.DefaultRunsDir + `, or to
-runs if only that exists. With several attempts per instance (-k), results and
-resolved instances are those of the first attempts, and the cost is that of all.`,
+		Long: `Lists the runs in a folder and in its sweeps, newest first: model, dataset,
+results, resolved instances with the 95% interval, cost and start. FOLDER defaults
+to ` + cmdutil.DefaultRunsDir + `, or to runs if only that exists. With several attempts for each
+instance (-k), results and resolved instances are those of the first attempts, and
+the cost is that of all.`,
 		Example: `  mini runs
   mini runs runs/experiment --json | jq -r '.folder'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -213,6 +214,6 @@ func writeRuns(w io.Writer, dir string, runs []listedRun) error {
 			resolved, interval, report.CostText(r.Cost, r.CostUnknown == 0), started,
 		})
 	}
-	_, err := io.WriteString(w, table.Table(ui.Width(w), "ilssrrrrl", rows))
+	_, err := io.WriteString(w, table.Table(ui.TableWidth(w), "ilssrrrrl", rows))
 	return err
 }

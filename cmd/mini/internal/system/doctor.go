@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,11 @@ func runDoctor(ctx context.Context, s cmdutil.Streams, o *doctorOptions) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(failed) > 0:
-		return usage.Errorf("not ready: %s; see FAIL above", strings.Join(failed, ", "))
+		text := "not ready: " + strings.Join(failed, ", ") + "; see FAIL above"
+		if !slices.ContainsFunc(failed, func(name string) bool { return name != "docker" && name != "helper" }) {
+			text += "; mini works on a task in a local folder, but mini bench needs containers"
+		}
+		return usage.Errorf("%s", text)
 	}
 	return nil
 }

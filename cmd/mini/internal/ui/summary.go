@@ -52,8 +52,8 @@ func summarize(run *runner.Run, ids []string) (report.Summary, verdicts.Set, err
 }
 
 // PrintSummary prints the summary of a batch that has just ended. If ids is not
-// nil, it covers only these instances.
-func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string) error {
+// nil, it covers only these instances. resume says how to continue the batch.
+func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string, resume string) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func PrintSummary(w io.Writer, result runner.Summary, dir string, ids []string) 
 		return err
 	}
 	// Explain finds the run in progress as long as this process has it open.
-	summary.State = report.Finished
+	summary.State, summary.Resume = report.Finished, resume
 	// After an interruption, the caller prints how to continue.
 	summary.HideNextStep = result.Unstarted > 0 || result.Classes[trajectories.Interrupted] > 0
 	return summary.Write(w, Width(w))

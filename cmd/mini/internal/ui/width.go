@@ -2,6 +2,7 @@ package ui
 
 import (
 	"io"
+	"math"
 	"os"
 
 	"golang.org/x/term"
@@ -22,6 +23,14 @@ func Width(w io.Writer) int {
 		return min(width, maxWidth)
 	}
 	return DefaultWidth
+}
+
+// TableWidth is Width for tables of names to copy: without a limit if w is not a terminal.
+func TableWidth(w io.Writer) int {
+	if f, _ := w.(*os.File); TerminalWidth(f) == 0 {
+		return math.MaxInt
+	}
+	return Width(w)
 }
 
 // TerminalWidth returns the width of a terminal in columns, at least 40. It

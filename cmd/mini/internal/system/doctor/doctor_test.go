@@ -91,7 +91,7 @@ func golden(t *testing.T, name, got string) {
 
 const testKey = "sk-0123456789-secret"
 
-// The model's server gets the key. Failures are warnings, and findings never contain the key.
+// The model's server gets the key. Findings never contain the key.
 func TestEndpoint(t *testing.T) {
 	list := `{"data":[{"id":"small"},{"id":"gpt-5-mini"},{"id":"a"},{"id":"b\u001b[31m"}]}`
 	tests := []struct {
@@ -102,11 +102,12 @@ func TestEndpoint(t *testing.T) {
 		finding          string
 	}{
 		{"has it", "gpt-5-mini", testKey, 200, list, OK, "HOST responds and has gpt-5-mini"},
-		{"has it not", "gpt-6", testKey, 200, list, Warn, "HOST responds, but gpt-6 is not among its 4 models"},
+		{"has it not", "gpt-6", testKey, 200, list, Fail, "HOST responds, but gpt-6 is not among its 4 models"},
+		{"a variant", "small:free", testKey, 200, list, OK, "HOST responds and has small:free"},
 		{"none named", "", testKey, 200, list, OK, "HOST responds and has 4 models; select one with -m"},
 		{"no list", "m", testKey, 404, "", OK, "HOST responds; it lists no models (404)"},
 		{"odd list", "m", testKey, 200, "<html>", OK, "HOST responds; its list of models is empty"},
-		{"wrong key", "m", testKey, 401, testKey, Warn, "HOST rejects the key in THE_KEY (401)"},
+		{"wrong key", "m", testKey, 401, testKey, Fail, "HOST rejects the key in THE_KEY (401)"},
 		{"no key", "m", "", 401, "", Warn, "HOST requires a key (401)"},
 		{"busy", "m", testKey, 429, "", Warn, "HOST is rate-limiting requests (429)"},
 		{"broken", "m", testKey, 503, "", Warn, "HOST responds with a server error (503)"},
@@ -150,7 +151,7 @@ func TestAnthropicEndpoint(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, want := range map[string]Status{
-		"claude-sonnet-4-5": OK, "claude-sonnet-4-5-20250929": OK, "claude-opus-5": OK, "claude-sonnet-4": Warn, "claude-opus": Warn,
+		"claude-sonnet-4-5": OK, "claude-sonnet-4-5-20250929": OK, "claude-opus-5": OK, "claude-sonnet-4": Fail, "claude-opus": Fail,
 	} {
 		e := Server{BaseURL: server.URL + "/v1", UsesAnthropicAPI: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}
 		if got := e.endpoint(t.Context())[0]; got.Status != want || strings.Contains(got.Finding+got.Advice, testKey) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model/localservers"
 )
@@ -90,10 +91,13 @@ func (s Server) baseURLEnv() string {
 }
 
 // hasModel reports whether a list contains the model. Anthropic lists names with dates and
-// accepts names without.
+// accepts names without, Gemini lists models/NAME, Ollama NAME:latest, and OpenRouter
+// accepts NAME:VARIANT.
 func (s Server) hasModel(names []string) bool {
+	base, _, _ := strings.Cut(s.Model, ":")
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name == s.Model || s.UsesAnthropicAPI && strings.HasPrefix(name, s.Model+"-20")
+		return slices.Contains([]string{s.Model, base, "models/" + s.Model, s.Model + ":latest"}, name) ||
+			s.UsesAnthropicAPI && strings.HasPrefix(name, s.Model+"-20")
 	})
 }
 
@@ -104,7 +108,7 @@ func (s Server) modelCheck(host string, code int, models []localservers.Model) C
 		if s.Key == "" {
 			return Check{"model", Warn, fmt.Sprintf("%s requires a key (%d)", host, code), "export " + s.KeyEnv + "=..."}
 		}
-		return Check{"model", Warn, fmt.Sprintf("%s rejects the key in %s (%d)", host, s.KeyEnv, code), "check that the key is valid for this server"}
+		return Check{"model", Fail, fmt.Sprintf("%s rejects the key in %s (%d)", host, s.KeyEnv, code), "check that the key is valid for this server; " + configs.ReplaceKey(s.KeyEnv)}
 	case code == http.StatusTooManyRequests:
 		return Check{"model", Warn, host + " is rate-limiting requests (429)", "wait, or use fewer workers"}
 	case code >= 500:
@@ -125,7 +129,7 @@ func (s Server) modelCheck(host string, code int, models []localservers.Model) C
 		return Check{"model", OK, fmt.Sprintf("%s responds and has %s", host, s.Model), ""}
 	}
 	return Check{
-		"model", Warn, fmt.Sprintf("%s responds, but %s is not among its %s", host, s.Model, text.Count(len(names), "model")),
+		"model", Fail, fmt.Sprintf("%s responds, but %s is not among its %s", host, s.Model, text.Count(len(names), "model")),
 		"it has " + firstNames(names),
 	}
 }

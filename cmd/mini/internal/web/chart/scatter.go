@@ -89,7 +89,7 @@ func CostRate(title string, points []Point) template.HTML {
 		c.text(width, legend, "end", numbers, 30)
 		items = append(items, p.Label+": "+numbers)
 	}
-	c.text(48, legend+1.1*line, "start", "filled: on the frontier; hollow: dominated", 50)
+	c.text(48, legend+1.1*line, "start", "filled: best value; hollow: another run is better", 50)
 	return c.chart("chart", title, items, legend+1.6*line)
 }
 
