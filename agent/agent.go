@@ -31,6 +31,13 @@ type Agent struct {
 	protocol  protocol.Protocol
 }
 
+// WithWallTimeLimit returns an agent with another time limit, in seconds.
+func (a *Agent) WithWallTimeLimit(seconds float64) *Agent {
+	limited := *a
+	limited.cfg.WallTimeLimit = seconds
+	return &limited
+}
+
 // Session holds what an attempt works with. A resumed attempt has several
 // sessions, one after the other.
 type Session struct {

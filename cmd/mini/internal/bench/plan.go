@@ -147,7 +147,7 @@ func newPlan(ctx context.Context, j *Job, images *dryrun.Images) (plan, error) {
 			p.Done++
 			continue
 		}
-		if planned.Image != "" {
+		if planned.Image != "" && !envopen.IsBuilt(in) {
 			needed = append(needed, envopen.ImageRequest(cfg, in))
 		}
 	}
