@@ -206,3 +206,25 @@ func OpenRegistry(name string) (datasets.Source, error) {
 	}
 	return datasets.Source{}, fmt.Errorf("%s has no set %.80q; it has %.500s", file, set, strings.Join(known, ", "))
 }
+
+// VerifierImage returns the image of a separate verifier, and the folder from which it is
+// built; "" if it is not. Without an environment of its own, the verifier has the image of
+// the task.
+func (t *Task) VerifierImage(s Step) (image, dir string, err error) {
+	if e := s.Verifier.Environment; e != nil {
+		if e.DockerImage != "" {
+			return e.DockerImage, "", nil
+		}
+		for _, tests := range []string{filepath.Join(t.Dir, filepath.FromSlash(s.Dir), "tests"), filepath.Join(t.Dir, "tests")} {
+			if info, err := os.Lstat(filepath.Join(tests, "Dockerfile")); err == nil && info.Mode().IsRegular() {
+				image, err = buildName(tests)
+				return image, tests, err
+			}
+		}
+	}
+	image, err = t.Image()
+	if t.Environment.DockerImage == "" {
+		dir = filepath.Join(t.Dir, "environment")
+	}
+	return image, dir, err
+}

@@ -81,6 +81,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.String("replies", "", "`FILE` of replies for a scripted model; \"wrong\" stands for the demo's wrong ones")
 	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder if the sandbox lacks the row's repository")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
+	f.StringSlice("task-env", nil, "let Harbor tasks use this environment `VARIABLE` of yours; repeatable")
 	f.String("keep", "", "sandboxes to keep at the end: none, failed or all")
 	f.String("image-budget", "", "disk space for pulled images, as 80GB")
 	f.Float64("total-cost-limit", 0, "cost limit of the whole run in `USD` (0: none)")
@@ -125,8 +126,11 @@ func (o *Options) isDemo() bool { return slices.Equal(o.Subsets, []string{datase
 // BuiltinConfigs returns the names of the built-in configurations that the settings are based on,
 // lowest layer first.
 func (o *Options) BuiltinConfigs() []string {
-	if o.isDemo() {
+	switch {
+	case o.isDemo():
 		return []string{"swebench", "demo"}
+	case o.hasTasks():
+		return []string{"swebench", "harbor"}
 	}
 	return []string{"swebench"}
 }
@@ -180,6 +184,11 @@ func (o *Options) prepare(ctx context.Context, s cmdutil.Streams, notes io.Write
 		input = first.Input
 	} else if input, err = o.LoadRows(ctx, s); err != nil {
 		return nil, err
+	}
+	if o.hasTasks() {
+		if err := checkTasks(cfg, input.Rows); err != nil {
+			return nil, err
+		}
 	}
 	agent, err := setup.NewBatchAgent(cfg, input.Rows)
 	if err != nil {

@@ -87,6 +87,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"attempts", "run.attempts"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
+	{"task-env", "environment.task_env"},
 	{"resume-attempts", "run.resume_attempts"},
 	{"total-cost-limit", "run.total_cost_limit"},
 	{"total-calls", "run.total_calls"},
