@@ -68,6 +68,8 @@ type Image struct {
 	ID     string
 	User   string // the user of commands, "" for root
 	Labels map[string]string
+	// Entrypoint is the program that the image starts; nil if it has none.
+	Entrypoint []string
 }
 
 // Inspect returns an image of the engine by its name or id; nil if the engine lacks it.
@@ -81,7 +83,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (*Image, error) {
 	}
 	i := &Image{ID: found.ID}
 	if found.Config != nil {
-		i.User, i.Labels = found.Config.User, found.Config.Labels
+		i.User, i.Labels, i.Entrypoint = found.Config.User, found.Config.Labels, found.Config.Entrypoint
 	}
 	return i, nil
 }

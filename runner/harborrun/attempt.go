@@ -24,6 +24,9 @@ type Config struct {
 	Images *Images
 	// Base is the configuration of containers as far as no task says otherwise.
 	Base docker.Config
+	// KeepProcesses leaves the agent's processes running while the tests run in its
+	// container.
+	KeepProcesses bool
 	// Start starts the container of a separate verifier.
 	Start func(context.Context, docker.Config) (env.Environment, error)
 	// Lookup returns the value of a variable of the host that tasks may use.
@@ -65,7 +68,7 @@ type attempt struct {
 	instance           datasets.Instance
 	repetition, number int
 	task               *harbor.Task
-	userOfImage        string
+	image              docker.Image
 	steps              []verdicts.StepVerdict // of the steps that were verified
 	warnings           []string
 	logTruncated       bool
@@ -101,7 +104,7 @@ func (a *attempt) run(ctx context.Context, s agent.Session, start time.Time) (ou
 		return out, err
 	}
 	if image != nil {
-		a.userOfImage = image.User
+		a.image = *image
 	}
 	if err := a.prepare(ctx, a.as(s.Environment, "")); err != nil {
 		return out, err
@@ -157,7 +160,7 @@ func (a *attempt) runAgent(ctx context.Context, s agent.Session, step harbor.Ste
 func (a *attempt) as(e env.Environment, user harbor.User) env.Environment {
 	name := string(user)
 	if name == "" {
-		name = a.userOfImage
+		name = a.image.User
 	}
 	return asUser{Environment: e, user: name, home: a.task.Environment.Env["HOME"]}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,11 +126,27 @@ func killAll(ctx context.Context, e env.Environment) error {
 	return runRoot(ctx, e, `for i in 1 2 3 4 5 6 7 8 9 10; do kill -KILL -1 2>/dev/null || break; done; true`)
 }
 
+// startEntrypoint starts the program of an image in the background, as an engine does.
+func startEntrypoint(ctx context.Context, e env.Environment, program []string) error {
+	if len(program) == 0 {
+		return nil
+	}
+	command := ""
+	for _, arg := range append(slices.Clone(program), "sh", "-c", "sleep infinity") {
+		command += "'" + strings.ReplaceAll(arg, "'", `'\''`) + "' "
+	}
+	_, err := e.Execute(ctx, env.Command{Script: command + "</dev/null >/dev/null 2>&1 &", Timeout: rootTimeout})
+	return err
+}
+
 // prepare makes the folders of logs, and waits until the container is healthy.
 func (a *attempt) prepare(ctx context.Context, e env.Environment) error {
 	err := runRoot(ctx, e, "mkdir -p /logs/agent "+verifierDir+" "+artifactsDir+" && chmod 777 /logs/agent "+verifierDir+" "+artifactsDir)
 	if err != nil {
 		return setupError(ctx, "prepare the container", err)
+	}
+	if err := startEntrypoint(ctx, e, a.image.Entrypoint); err != nil {
+		return setupError(ctx, "start the program of the image", err)
 	}
 	return waitHealthy(ctx, e, a.task.Environment.Healthcheck)
 }

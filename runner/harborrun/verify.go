@@ -36,8 +36,15 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 			a.warnings = append(a.warnings, fmt.Sprintf("verifier.collect: %.60q ended with exit code %d", c.Command, res.ExitCode))
 		}
 	}
-	if err := killAll(ctx, sandbox); err != nil {
-		return false, setupError(ctx, "end the processes of the agent", err)
+	isSeparate := a.task.IsSeparate(step)
+	if isSeparate || !a.KeepProcesses {
+		err := killAll(ctx, sandbox)
+		if err == nil && !isSeparate { // the tests may need the services of the image
+			err = startEntrypoint(ctx, a.as(sandbox, ""), a.image.Entrypoint)
+		}
+		if err != nil {
+			return false, setupError(ctx, "end the processes of the agent", err)
+		}
 	}
 	artifacts, warnings, err := a.copyArtifacts(ctx, sandbox, step, a.dir(step, "artifacts"))
 	a.warnings = append(a.warnings, warnings...)
@@ -45,7 +52,7 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 		return false, setupError(ctx, "copy artifacts", err)
 	}
 	verifier := sandbox
-	if a.task.IsSeparate(step) {
+	if isSeparate {
 		if verifier, err = a.startVerifier(ctx, step, artifacts); err != nil {
 			return false, err
 		}
@@ -114,7 +121,7 @@ func (a *attempt) putTests(ctx context.Context, e env.Environment, step harbor.S
 		return err
 	}
 	if isBuilt {
-		return nil
+		return runRoot(ctx, e, "chmod a+x /tests/test.sh")
 	}
 	for _, dir := range []string{"", step.Dir} {
 		tests := filepath.Join(a.task.Dir, filepath.FromSlash(dir), "tests")
@@ -207,7 +214,7 @@ func (a *attempt) keepFiles(ctx context.Context, files env.Files, dir string) er
 
 // classOf returns the class of rewards. Only a reward of at least 1 resolves a task.
 func classOf(rewards map[string]float64) (verdicts.Class, string) {
-	if n, ok := (verdicts.Record{Rewards: rewards}).Reward(); ok && n >= 1 {
+	if n, ok := verdicts.Reward(rewards); ok && n >= 1 {
 		return verdicts.Resolved, ""
 	}
 	return verdicts.Unresolved, describe(rewards)
@@ -216,7 +223,11 @@ func classOf(rewards map[string]float64) (verdicts.Class, string) {
 // writeVerdict stores the verdict on the attempt.
 func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error {
 	all := make([]map[string]float64, len(a.task.Steps))
-	run := verdicts.TestRun{Purpose: verdicts.ForVerdict, Start: start, LogBytes: a.logBytes, LogTruncated: a.logTruncated}
+	dir, err := filepath.Rel(a.Folder.Dir(), a.dir(harbor.Step{}, "verifier"))
+	if err != nil {
+		return err
+	}
+	run := verdicts.TestRun{Purpose: verdicts.ForVerdict, Dir: filepath.ToSlash(dir), Start: start, LogBytes: a.logBytes, LogTruncated: a.logTruncated}
 	for i, s := range a.steps {
 		all[i] = s.Rewards
 		run.Seconds += s.Seconds
@@ -225,7 +236,7 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 		}
 	}
 	r := verdicts.Record{
-		Format: verdicts.Format, Instance: a.instance.ID, Model: a.Model, RunID: a.RunID,
+		Format: verdicts.Format, Instance: a.instance.ID, Model: a.Model, RunID: a.RunID, Kind: verdicts.KindHarbor,
 		Rewards: combineRewards(a.task.Strategy, all),
 		Basis: verdicts.Basis{
 			PatchSHA256: verdicts.PatchHash(out.Submission), PatchBytes: len(out.Submission),
@@ -235,8 +246,8 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 	if len(r.Rewards) > 0 {
 		run.Class, run.Reason = classOf(r.Rewards)
 	}
-	if run.Class == "" {
-		run.Class, run.Reason = verdicts.Unresolved, describe(r.Rewards)
+	if last := a.steps[len(a.steps)-1]; run.Class == "" {
+		run.Class, run.Reason = verdicts.Unresolved, fmt.Sprintf("step %s ended the attempt: %s", last.Name, describe(last.Rewards))
 	}
 	if a.task.MultiStep {
 		r.Steps = a.steps

@@ -2,7 +2,6 @@ package verdicts
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +51,8 @@ type Record struct {
 	Gold Class `json:"gold,omitempty"`
 	Noop Class `json:"noop,omitempty"`
 
+	// Kind is KindHarbor for a task in Harbor's form, otherwise "".
+	Kind string `json:"kind,omitempty"`
 	// Rewards are the numbers that the tests of a Harbor task have written, by name; nil for
 	// other rows. The class is Resolved if Reward is at least 1. Steps are the verdicts on
 	// the steps of the task, if it has several.
@@ -166,26 +167,6 @@ type TestRun struct {
 	Permanent bool `json:"-"`
 	// Flags lists suspicious parts of this run's log.
 	Flags []tampering.Finding `json:"flags,omitempty"`
-}
-
-// StepVerdict is the verdict on one step of a task.
-type StepVerdict struct {
-	Name    string             `json:"name"`
-	Class   Class              `json:"class"`
-	Rewards map[string]float64 `json:"rewards,omitempty"`
-	Reason  string             `json:"reason,omitempty"`
-	Seconds float64            `json:"duration_seconds"`
-}
-
-// Reward returns the reward that counts: the one named "reward", or else the first by name.
-// ok is false if there are no rewards.
-func (r Record) Reward() (n float64, ok bool) {
-	name := "reward"
-	if _, ok := r.Rewards[name]; !ok && len(r.Rewards) > 0 {
-		name = slices.Min(slices.Collect(maps.Keys(r.Rewards)))
-	}
-	n, ok = r.Rewards[name]
-	return n, ok
 }
 
 // Clone returns a copy of r with its own slice of runs.

@@ -95,7 +95,7 @@ func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 		return err
 	}
 	tasks := &harborrun.Tasks{Config: harborrun.Config{
-		Agent: a.Agent, Base: base, Start: a.sandboxes.StartContainer,
+		Agent: a.Agent, Base: base, KeepProcesses: a.Config.Environment.KeepProcesses, Start: a.sandboxes.StartContainer,
 		Images: &harborrun.Images{
 			Engine: a.sandboxes.Engine, Bases: a.Config.Environment.BaseImages,
 			Root: a.folder.Root(), Dir: filepath.Join(a.folder.Dir(), datasets.BuildsDir),
