@@ -30,10 +30,14 @@ type Config struct {
 	// Start starts the container of a separate verifier.
 	Start func(context.Context, docker.Config) (env.Environment, error)
 	// Lookup returns the value of a variable of the host that tasks may use.
-	Lookup     func(name string) (string, bool)
+	Lookup func(name string) (string, bool)
+	// Redact removes secrets from what the tests have written.
+	Redact     func([]byte) []byte
 	Folder     *runner.Folder
 	Log        *runner.EventLog
 	SigningKey []byte // signs the verdicts
+	// Repeated means that there are several attempts at each task.
+	Repeated bool
 	// RunID, Model and MiniVersion are those of the verdicts.
 	RunID, Model, MiniVersion string
 }

@@ -121,7 +121,11 @@ func readFile(ctx context.Context, files env.Files, name string, limit int64) ([
 		if w.left < 0 {
 			return nil, &RewardError{"VerifierOutputParseError", fmt.Sprintf("%s is larger than %d bytes", name, limit)}
 		}
-		return nil, err
+		_, isEnv := errors.AsType[*env.Error](err)
+		if isEnv || ctx.Err() != nil || errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, &RewardError{"VerifierOutputParseError", fmt.Sprintf("%s cannot be read: %v", name, err)} // a pipe, a device
 	}
 	r := tar.NewReader(&stream)
 	h, err := r.Next()

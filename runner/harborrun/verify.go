@@ -43,7 +43,7 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 			err = startEntrypoint(ctx, a.as(sandbox, ""), a.image.Entrypoint)
 		}
 		if err != nil {
-			return false, setupError(ctx, "end the processes of the agent", err)
+			return false, a.unusable(ctx, step, "end the processes of the agent", err)
 		}
 	}
 	artifacts, warnings, err := a.copyArtifacts(ctx, sandbox, step, a.dir(step, "artifacts"))
@@ -59,7 +59,7 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 		defer func() { err = errors.Join(err, verifier.Close(context.WithoutCancel(ctx))) }()
 	}
 	if err := a.putTests(ctx, verifier, step); err != nil {
-		return false, setupError(ctx, "copy the tests", err)
+		return false, a.unusable(ctx, step, "copy the tests", err)
 	}
 	v, err := a.runTests(ctx, verifier, step)
 	if err != nil {
@@ -69,8 +69,19 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 	return step.MinReward.IsReached(v.Rewards), nil
 }
 
+// unusable records that the tests of a step cannot run, because the agent has left a container
+// in which no command runs. It returns an error if the sandbox failed instead.
+func (a *attempt) unusable(ctx context.Context, step harbor.Step, op string, err error) error {
+	if _, ok := errors.AsType[*env.Error](err); ok || ctx.Err() != nil || a.task.IsSeparate(step) {
+		return setupError(ctx, op, err)
+	}
+	a.steps = append(a.steps, verdicts.StepVerdict{Name: step.Name, Class: verdicts.Error, Reason: "AddTestsDirError: " + op + ": " + err.Error()})
+	return nil
+}
+
+// eventRepetition returns the number of the repetition for events; 0 if there is only one.
 func (a *attempt) eventRepetition() int {
-	if a.repetition > 1 {
+	if a.Repeated {
 		return a.repetition
 	}
 	return 0
@@ -150,25 +161,27 @@ func (a *attempt) runTests(ctx context.Context, e env.Environment, step harbor.S
 	if err := root.MkdirAll(dir); err != nil {
 		return v, err
 	}
-	log, err := root.OpenFile(filepath.Join(dir, "test-stdout.txt"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return v, err
-	}
-	defer log.Close() //nolint:errcheck // a help, not a result
 	user := step.Verifier.User
 	if a.task.IsSeparate(step) && user == "" {
 		user = "0:0"
 	}
 	res, err := a.as(e, user).Execute(ctx, env.Command{
-		Script: "/tests/test.sh", Interpreter: []string{"bash", "-c"}, Env: variables, Timeout: timeout, Sink: log, OutputLimit: maxTestOutput,
+		Script: "/tests/test.sh", Interpreter: []string{"bash", "-c"}, Env: variables, Timeout: timeout, OutputLimit: maxTestOutput,
 	})
 	if err != nil {
+		return v, err
+	}
+	if err := root.WriteFile(filepath.Join(dir, "test-stdout.txt"), a.Redact(res.Output)); err != nil {
 		return v, err
 	}
 	v.Seconds = res.Duration.Seconds()
 	a.logBytes, a.logTruncated = a.logBytes+res.Bytes, a.logTruncated || res.Truncated
 	if err := killAll(ctx, e); err != nil { // before the rewards are read
-		return v, err
+		if _, ok := errors.AsType[*env.Error](err); ok || ctx.Err() != nil {
+			return v, err
+		}
+		v.Class, v.Reason = verdicts.Error, "the processes of the tests cannot be ended: "+err.Error()
+		return v, nil
 	}
 	files, ok := env.AsFiles(e)
 	if !ok {
@@ -205,7 +218,7 @@ func (a *attempt) keepFiles(ctx context.Context, files env.Files, dir string) er
 		if err != nil {
 			continue // it is not there, or no file to keep
 		}
-		if err := a.Folder.Root().WriteFile(filepath.Join(dir, f.name), data); err != nil {
+		if err := a.Folder.Root().WriteFile(filepath.Join(dir, f.name), a.Redact(data)); err != nil {
 			return err
 		}
 	}
@@ -252,7 +265,7 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 	if a.task.MultiStep {
 		r.Steps = a.steps
 	}
-	if n := a.eventRepetition(); n > 0 {
+	if n := a.repetition; n > 1 {
 		r.Repetition, r.RunID = n, fmt.Sprintf("%s-sample-%d", a.RunID, n)
 	}
 	r.Runs = []verdicts.TestRun{run}
@@ -264,7 +277,7 @@ func (a *attempt) writeVerdict(out trajectories.Outcome, start time.Time) error 
 	if err == nil {
 		a.Log.Emit(runner.Event{
 			Type: runner.Verdict, Instance: a.instance.ID, Repetition: a.eventRepetition(), ResultModel: a.Model, Attempt: 1,
-			Verdict: string(r.Class), Text: r.Reason, Elapsed: r.Seconds,
+			Verdict: string(r.Class), Text: r.Reason, Elapsed: max(r.Seconds, 0.001), // 0 stands for a verdict without tests
 		})
 	}
 	return err

@@ -49,7 +49,7 @@ func checkTasks(cfg *configs.Resolved, rows []datasets.Instance) error {
 			task, err = harbor.Read(in.TaskDir)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", in.ID, err))
+			problems = append(problems, text.Printable(fmt.Sprintf("%s: %v", in.ID, err)))
 			continue
 		}
 		for _, name := range task.RequiredVariables() {
@@ -64,7 +64,7 @@ func checkTasks(cfg *configs.Resolved, rows []datasets.Instance) error {
 		if n := len(problems) - shown; n > 0 {
 			problems, more = problems[:shown], fmt.Sprintf("\n  and %d more", n)
 		}
-		return usage.Errorf("these tasks cannot run; select others with -i, --filter or --slice:\n  %s%s", text.Printable(strings.Join(problems, "\n  ")), more)
+		return usage.Errorf("these tasks cannot run; select others with -i, --filter or --slice:\n  %s%s", strings.Join(problems, "\n  "), more)
 	}
 	for name, ids := range missing {
 		return usage.Errorf("the task %s uses your environment variable %s; set it, and allow it with --task-env %[2]s", ids[0], name)
@@ -100,8 +100,9 @@ func (a *activeJob) runTasks(ctx context.Context, log *runner.EventLog) error {
 			Engine: a.sandboxes.Engine, Bases: a.Config.Environment.BaseImages,
 			Root: a.folder.Root(), Dir: filepath.Join(a.folder.Dir(), datasets.BuildsDir),
 		},
-		Lookup: lookupTaskVariable(a.Config), Folder: a.folder, Log: log, SigningKey: key,
-		RunID: eval.DefaultRunID, Model: modelopen.Name(a.Config), MiniVersion: version.Version,
+		Lookup: lookupTaskVariable(a.Config), Redact: envopen.Redact(a.Config), Folder: a.folder, Log: log, SigningKey: key,
+		Repeated: a.Config.Run.Attempts > 1,
+		RunID:    eval.DefaultRunID, Model: modelopen.Name(a.Config), MiniVersion: version.Version,
 	}}
 	a.sandboxes.ForTask, a.batch.NewAgent = tasks.Container, tasks.NewAgent
 	return nil
