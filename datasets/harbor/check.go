@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/minibench/mini/internal/lazyregexp"
 	"math"
 	"path"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // maxSteps bounds the steps of a task, maxTimeout the times in task.toml, in seconds.

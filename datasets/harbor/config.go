@@ -1,10 +1,13 @@
 package harbor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/docker/go-units"
 )
 
 // Config is the content of task.toml, of every schema version from 1.0 to 1.4. Unknown keys
@@ -16,9 +19,7 @@ type Config struct {
 	// Strategy is how the rewards of steps are combined: "mean", the default, or "final".
 	Strategy string `toml:"multi_step_reward_strategy"`
 	Info     struct {
-		Name        string   `toml:"name"`
-		Description string   `toml:"description"`
-		Keywords    []string `toml:"keywords"`
+		Name string `toml:"name"`
 	} `toml:"task"`
 	Metadata map[string]any `toml:"metadata"`
 	Agent    Phase          `toml:"agent"`
@@ -102,7 +103,7 @@ type StepConfig struct {
 // inherit fills in what the step does not say from the task.
 func (s StepConfig) inherit(c Config) StepConfig {
 	s.Agent = s.Agent.inherit(c.Agent)
-	s.Verifier.Phase = s.Verifier.Phase.inherit(c.Verifier.Phase)
+	s.Verifier.Phase = s.Verifier.inherit(c.Verifier.Phase)
 	env := map[string]string{}
 	for _, m := range []map[string]string{c.Verifier.Env, s.Verifier.Env} {
 		for name, value := range m {
@@ -223,40 +224,20 @@ func (e Environment) Memory() int64 {
 
 // parseSize parses an old size, such as "2G" or "512M".
 func parseSize(s string) (int64, error) {
-	units := "KMG"
-	text := strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(s)), "B")
-	shift := 0
-	if i := strings.IndexByte(units, lastByte(text)); i >= 0 {
-		text, shift = text[:len(text)-1], 10*(i+1)
-	}
-	n, err := strconv.ParseFloat(text, 64)
 	if s == "" {
 		return 0, nil
 	}
-	if err != nil || !(n > 0) || n > 1<<40 {
+	n, err := units.RAMInBytes(s)
+	if err != nil || n <= 0 || n > 1<<50 {
 		return 0, fmt.Errorf("%.20q is not a size, such as 2G", s)
 	}
-	return int64(n * float64(int64(1)<<shift)), nil
-}
-
-func lastByte(s string) byte {
-	if s == "" {
-		return 0
-	}
-	return s[len(s)-1]
+	return n, nil
 }
 
 // Version returns the schema version.
-func (c Config) Version() string {
-	for _, v := range []string{c.SchemaVersion, c.OldVersion} {
-		if v != "" {
-			return v
-		}
-	}
-	return "1.3"
-}
+func (c Config) Version() string { return cmp.Or(c.SchemaVersion, c.OldVersion, "1.3") }
 
-// isOldest reports whether versions of a schema are those that mini reads.
+// isKnownVersion reports whether mini reads a version of the schema.
 func isKnownVersion(v string) bool { return v == "1" || strings.HasPrefix(v, "1.") }
 
 // isNetworkMode reports whether a network mode is one of Harbor's.

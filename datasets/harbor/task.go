@@ -10,10 +10,11 @@ package harbor
 import (
 	"errors"
 	"fmt"
-	"github.com/minibench/mini/internal/lazyregexp"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 
 	"github.com/BurntSushi/toml"
 
@@ -62,7 +63,7 @@ func Read(dir string) (*Task, error) {
 	if _, err := toml.Decode(string(data), &t.Config); err != nil {
 		return nil, fmt.Errorf("task.toml: %w", err)
 	}
-	if err := t.Config.check(); err != nil {
+	if err := t.check(); err != nil {
 		return nil, fmt.Errorf("task.toml: %w", err)
 	}
 	return t, t.readFiles(root)
@@ -109,7 +110,7 @@ func (t *Task) readFiles(root *rootdir.Dir) error {
 			return fmt.Errorf("%s: it is empty", filepath.ToSlash(filepath.Join(s.Dir, "instruction.md")))
 		}
 		tests := filepath.Join(s.Dir, "tests", "test.sh")
-		if !isFile(tests) && !isFile("tests/test.sh") && !(t.IsSeparate(*s) && isFile("tests/Dockerfile")) {
+		if !isFile(tests) && !isFile("tests/test.sh") && (!t.IsSeparate(*s) || !isFile("tests/Dockerfile")) {
 			return fmt.Errorf("there is no %s", filepath.ToSlash(tests))
 		}
 	}

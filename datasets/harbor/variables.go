@@ -2,10 +2,11 @@ package harbor
 
 import (
 	"fmt"
-	"github.com/minibench/mini/internal/lazyregexp"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // hostVariable matches a value that stands for a variable of the host: ${NAME} or

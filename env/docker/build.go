@@ -24,6 +24,12 @@ type Build struct {
 	Log         io.Writer // gets the output of the build
 }
 
+// EnsureBuilt runs work, which builds an image if the engine lacks it, once for all concurrent
+// callers with this tag.
+func (e *Engine) EnsureBuilt(ctx context.Context, tag string, work func(context.Context) error) error {
+	return e.builds.Do(ctx, tag, work)
+}
+
 // Build builds an image with the engine's classic builder. When ctx ends, the engine stops
 // the build and removes its containers. A failure is an *env.Error with the status
 // env.ImageBuildFailed.

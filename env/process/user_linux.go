@@ -85,7 +85,7 @@ func userEntry(user string) []string {
 
 // entries returns the entries of a file in the form of /etc/passwd that have n fields.
 func entries(path string, n int) (all [][]string) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have made it a pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // of the two names; a command may have made it a pipe
 	if err != nil {
 		return nil
 	}

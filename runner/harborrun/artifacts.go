@@ -97,7 +97,7 @@ func withoutLinks(r io.Reader, w io.Writer, exclude []string) error {
 		if err := out.WriteHeader(h); err != nil {
 			return err
 		}
-		if _, err := io.Copy(out, in); err != nil {
+		if _, err := io.Copy(out, in); err != nil { //nolint:gosec // Get is bounded by maxArtifact
 			return err
 		}
 	}

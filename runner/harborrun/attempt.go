@@ -84,7 +84,7 @@ func (a *attempt) Run(ctx context.Context, s agent.Session) trajectories.Outcome
 	start := time.Now()
 	held := &heldOutcome{Recorder: s.Recorder}
 	s.Recorder = held
-	out, err := a.run(ctx, s, start)
+	out, err := a.run(ctx, s)
 	if err == nil && len(a.steps) > 0 {
 		err = a.writeVerdict(out, start)
 	}
@@ -99,7 +99,7 @@ func (a *attempt) Run(ctx context.Context, s agent.Session) trajectories.Outcome
 }
 
 // run runs the agent and the tests, one step of the task after the other.
-func (a *attempt) run(ctx context.Context, s agent.Session, start time.Time) (out trajectories.Outcome, err error) {
+func (a *attempt) run(ctx context.Context, s agent.Session) (out trajectories.Outcome, err error) {
 	if a.task, err = harbor.Read(a.instance.TaskDir); err != nil {
 		return out, setupError(ctx, "read task "+a.instance.ID, err)
 	}

@@ -106,14 +106,14 @@ func pipe(write func(io.Writer) error, read func(io.Reader) error) error {
 	written := make(chan error, 1)
 	go func() { // ends when r is closed
 		err := write(w)
-		w.CloseWithError(err) //nolint:errcheck,gosec // never fails
+		w.CloseWithError(err)
 		written <- err
 	}()
 	err := read(r)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r)
 	}
-	r.CloseWithError(io.ErrClosedPipe) //nolint:errcheck,gosec // never fails
+	r.CloseWithError(io.ErrClosedPipe)
 	if writeErr := <-written; writeErr != nil && !errors.Is(writeErr, io.ErrClosedPipe) {
 		return writeErr // the cause of the other
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/minibench/mini/datasets/harbor"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/env/docker/singleflight"
 	"github.com/minibench/mini/internal/rootdir"
 )
 
@@ -44,13 +43,11 @@ type Images struct {
 	// Root and Dir are the run folder and the folder of the logs in it.
 	Root *rootdir.Dir
 	Dir  string
-
-	builds singleflight.Group
 }
 
 // Ensure builds an image from a folder with a Dockerfile unless the engine has it.
 func (i *Images) Ensure(ctx context.Context, tag, dir string, e harbor.Environment) error {
-	return i.builds.Do(ctx, tag, func(ctx context.Context) error { return i.ensure(ctx, tag, dir, e) })
+	return i.Engine.EnsureBuilt(ctx, tag, func(ctx context.Context) error { return i.ensure(ctx, tag, dir, e) })
 }
 
 func (i *Images) ensure(ctx context.Context, tag, dir string, e harbor.Environment) error {
@@ -94,13 +91,13 @@ func (i *Images) ensure(ctx context.Context, tag, dir string, e harbor.Environme
 	done := make(chan struct{})
 	go func() { // ends when r is closed
 		defer close(done)
-		w.CloseWithError(writeContext(w, dir, dockerfile, ignored)) //nolint:errcheck,gosec // never fails
+		w.CloseWithError(writeContext(w, dir, dockerfile, ignored))
 	}()
 	err = i.Engine.Build(ctx, docker.Build{
 		Tag: tag, Context: r, Log: &limitedLog{w: f, left: maxBuildLog}, MemoryBytes: max(e.Memory(), docker.DefaultMemoryBytes),
 		Labels: map[string]string{labelBases: bases, "mini.task": "1"},
 	})
-	r.Close() //nolint:errcheck,gosec // never fails
+	r.Close() //nolint:errcheck // never fails
 	<-done
 	if built, ok := errors.AsType[*env.Error](err); ok {
 		built.Hint = "see " + logFile
