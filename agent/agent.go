@@ -31,10 +31,13 @@ type Agent struct {
 	protocol  protocol.Protocol
 }
 
-// WithWallTimeLimit returns an agent with another time limit, in seconds.
-func (a *Agent) WithWallTimeLimit(seconds float64) *Agent {
+// LimitWallTime returns an agent whose time limit is at most this number of seconds; 0 changes
+// nothing.
+func (a *Agent) LimitWallTime(seconds float64) *Agent {
 	limited := *a
-	limited.cfg.WallTimeLimit = seconds
+	if own := a.cfg.WallTimeLimit; seconds > 0 && (own == 0 || seconds < own) {
+		limited.cfg.WallTimeLimit = seconds
+	}
 	return &limited
 }
 

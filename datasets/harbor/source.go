@@ -26,6 +26,9 @@ func IsTasks(path string) bool {
 	if isTask(path) {
 		return true
 	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() { // do not open a pipe
+		return false
+	}
 	entries, err := os.ReadDir(path)
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isTask(filepath.Join(path, e.Name())) })
 }

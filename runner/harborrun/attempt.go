@@ -103,12 +103,11 @@ func (a *attempt) run(ctx context.Context, s agent.Session) (out trajectories.Ou
 	if a.task, err = harbor.Read(a.instance.TaskDir); err != nil {
 		return out, setupError(ctx, "read task "+a.instance.ID, err)
 	}
-	image, err := a.Images.Engine.Inspect(ctx, s.Environment.Info().ImageID)
-	if err != nil {
-		return out, err
+	if s.Environment.Info().ImageID == "" { // all processes of a sandbox are killed
+		return out, errors.New("run task: the sandbox is no container")
 	}
-	if image != nil {
-		a.image = *image
+	if a.image, err = a.imageOf(ctx, s.Environment); err != nil {
+		return out, err
 	}
 	if err := a.prepare(ctx, a.as(s.Environment, "")); err != nil {
 		return out, err
@@ -120,12 +119,17 @@ func (a *attempt) run(ctx context.Context, s agent.Session) (out trajectories.Ou
 	if own, ok := a.Agent.(*agent.Agent); ok && a.task.MultiStep {
 		return a.converse(ctx, s, own)
 	}
+	var start time.Time // of the first step
 	for _, step := range a.task.Steps {
 		if err := a.prepareStep(ctx, a.as(sandbox, ""), step); err != nil {
 			return out, err
 		}
 		s.Environment, s.Task.Text = a.as(sandbox, step.Agent.User), step.Instruction
-		if out, err = a.runAgent(ctx, s, step); err != nil || !out.Class.IsResult() {
+		if out, err = a.runAgent(ctx, s, step); start.IsZero() {
+			start = out.Start
+		}
+		out.Start = start
+		if err != nil || !out.Class.IsResult() {
 			return out, err
 		}
 		isReached, err := a.verify(ctx, sandbox, step)
@@ -143,7 +147,7 @@ func (a *attempt) runAgent(ctx context.Context, s agent.Session, step harbor.Ste
 		limit = *step.Agent.Timeout
 	}
 	if own, ok := a.Agent.(*agent.Agent); ok {
-		return own.WithWallTimeLimit(limit).Run(ctx, s), nil
+		return own.LimitWallTime(limit).Run(ctx, s), nil
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -158,6 +162,15 @@ func (a *attempt) runAgent(ctx context.Context, s agent.Session, step harbor.Ste
 		return Oracle{task: a.task, step: step, env: variables}.Run(ctx, s), nil
 	}
 	return a.Agent.Run(ctx, s), nil
+}
+
+// imageOf returns the image of a container.
+func (a *attempt) imageOf(ctx context.Context, e env.Environment) (docker.Image, error) {
+	image, err := a.Images.Engine.Inspect(ctx, e.Info().ImageID)
+	if image == nil {
+		return docker.Image{}, err
+	}
+	return *image, err
 }
 
 // as returns the sandbox with a user for its commands; "" is the user of the image.
@@ -187,7 +200,7 @@ func (a *attempt) converse(ctx context.Context, s agent.Session, own *agent.Agen
 	s.Environment, s.Task.Text = a.as(sandbox, steps[0].Agent.User), steps[0].Instruction
 	user := &stepUser{attempt: a, sandbox: sandbox}
 	s.User = user
-	out = own.WithWallTimeLimit(limit).Run(ctx, s)
+	out = own.LimitWallTime(limit).Run(ctx, s)
 	if out.Class.IsResult() && !user.ended && len(a.steps) < len(steps) { // a limit ended the step
 		_, err = a.verify(ctx, sandbox, steps[len(a.steps)])
 	}
@@ -236,7 +249,9 @@ func (h *heldOutcome) Append(t trajectories.Type, data any) (trajectories.Record
 
 // record records and returns the outcome.
 func (h *heldOutcome) record(start time.Time, out trajectories.Outcome) trajectories.Outcome {
-	out.Start, out.End = start, time.Now()
+	if out.Start.IsZero() {
+		out.Start, out.End = start, time.Now()
+	}
 	rec, err := h.Recorder.Append(trajectories.TypeOutcome, out)
 	if err == nil && rec.Redacted {
 		err = json.Unmarshal(rec.Data, &out)

@@ -1,6 +1,7 @@
 package harborrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,11 @@ func (a *attempt) runTests(ctx context.Context, e env.Environment, step harbor.S
 	}
 	user := step.Verifier.User
 	if a.task.IsSeparate(step) && user == "" {
-		user = "0:0"
+		image, err := a.imageOf(ctx, e)
+		if err != nil {
+			return v, err
+		}
+		user = harbor.User(cmp.Or(image.User, "0:0"))
 	}
 	res, err := a.as(e, user).Execute(ctx, env.Command{
 		Script: "/tests/test.sh", Interpreter: []string{"bash", "-c"}, Env: variables, Timeout: timeout, OutputLimit: maxTestOutput,

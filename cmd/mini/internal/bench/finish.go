@@ -178,10 +178,12 @@ func (j *Job) printPending(w io.Writer) error {
 // and returns the error.
 func (a *activeJob) jsonResult() (map[string]any, error) {
 	res := map[string]any{"run": a.Dir, "summary": a.sum}
-	if a.evaluated == nil {
+	if a.evaluated == nil && !a.hasTasks() {
 		return res, nil
 	}
-	res["evaluation"] = a.evaluated
+	if a.evaluated != nil {
+		res["evaluation"] = a.evaluated
+	}
 	run, err := runner.ReadRun(a.Dir)
 	if err != nil {
 		return res, err
