@@ -33,15 +33,10 @@ func IsTasks(path string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isTask(filepath.Join(path, e.Name())) })
 }
 
+// isTask reports whether a folder is a task, or one that lacks a task.toml.
 func isTask(path string) bool {
-	info, err := os.Stat(filepath.Join(path, "task.toml"))
-	return err == nil && info.Mode().IsRegular()
-}
-
-// isAlmostTask reports whether a folder looks like a task without a task.toml.
-func isAlmostTask(path string) bool {
-	for _, name := range []string{"task.toml", "instruction.md", "tests/test.sh"} {
-		if _, err := os.Lstat(filepath.Join(path, filepath.FromSlash(name))); err == nil {
+	for _, name := range []string{"task.toml", "instruction.md"} {
+		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
 			return true
 		}
 	}
@@ -70,7 +65,7 @@ func Open(path string) (datasets.Source, error) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.HasPrefix(d.Name(), ".") {
 			continue
 		}
-		if isAlmostTask(dir) {
+		if isTask(dir) {
 			tasks = append(tasks, entry{d.Name(), dir})
 		}
 	}

@@ -16,7 +16,7 @@ func TestCommandUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sandbox.Close(t.Context()) //nolint:errcheck // the test is over
+	defer sandbox.Close(t.Context())
 	run := func(user, script string) env.Result {
 		t.Helper()
 		res, err := sandbox.Execute(t.Context(), env.Command{Script: script, User: user})

@@ -219,7 +219,7 @@ func (a *attempt) prepareStep(ctx context.Context, e env.Environment, s harbor.S
 			return setupError(ctx, "prepare step "+s.Name, err)
 		}
 		dir := strings.ReplaceAll(e.Info().Dir, "'", `'\''`)
-		err := runRoot(ctx, e, "cp -r /tmp/mini-step/workdir/. '"+dir+"' && rm -rf /tmp/mini-step && chmod -R a+rwX '"+dir+"' && cd '"+dir+"' && if [ -f setup.sh ]; then bash ./setup.sh && rm -f setup.sh; fi")
+		err := runRoot(ctx, e, "chmod -R a+rwX /tmp/mini-step && (umask 0; cp -r /tmp/mini-step/workdir/. '"+dir+"') && rm -rf /tmp/mini-step && cd '"+dir+"' && if [ -f setup.sh ]; then bash ./setup.sh && rm -f setup.sh; fi")
 		if err != nil {
 			return setupError(ctx, "prepare step "+s.Name, err)
 		}

@@ -22,7 +22,7 @@ import (
 // submissionOptions holds the flags of mini report submission.
 type submissionOptions struct {
 	output, runID, layout string
-	json          bool
+	json                  bool
 }
 
 func newSubmission(s cmdutil.Streams) *cobra.Command {
@@ -40,8 +40,8 @@ read: result.json, and a folder for each attempt that counts, with its result, i
 trajectory in ATIF and the files of the tests.`,
 		Example: `  mini report submission runs/first -o 20260102_my-system
   mini report submission runs/first --layout harbor -o jobs/first`,
-		Args:    cmdutil.ExactlyOneRun,
-		RunE:    func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
+		Args: cmdutil.ExactlyOneRun,
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
