@@ -85,7 +85,7 @@ func (a *attempt) Run(ctx context.Context, s agent.Session) trajectories.Outcome
 	held := &heldOutcome{Recorder: s.Recorder}
 	s.Recorder = held
 	out, err := a.run(ctx, s)
-	if err == nil && len(a.steps) > 0 {
+	if err == nil && out.Class.IsResult() {
 		err = a.writeVerdict(out, start)
 	}
 	if err != nil {
