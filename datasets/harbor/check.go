@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/minibench/mini/internal/lazyregexp"
@@ -156,16 +157,11 @@ func (h *Healthcheck) check() error {
 
 func checkArtifacts(all []Artifact) error {
 	for _, a := range all {
-		if d := a.Destination; d != "" && (path.IsAbs(d) || !fsLocal(d)) {
+		if d := a.Destination; d != "" && !filepath.IsLocal(d) {
 			return fmt.Errorf("artifacts: the destination %.80q is outside the folder of artifacts", d)
 		}
 	}
 	return nil
-}
-
-func fsLocal(name string) bool {
-	c := path.Clean(name)
-	return c != ".." && !strings.HasPrefix(c, "../")
 }
 
 func isTime(n float64) bool { return n > 0 && n <= maxTimeout && !math.IsNaN(n) }

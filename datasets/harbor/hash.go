@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ func Walk(dir string, visit func(h *tar.Header, content io.Reader) error) error 
 		if total += h.Size; total > maxFolder {
 			return fmt.Errorf("%s: more than %d bytes", dir, int64(maxFolder))
 		}
-		if h.Typeflag == tar.TypeSymlink && (path.IsAbs(h.Linkname) || !fsLocal(path.Join(path.Dir(h.Name), h.Linkname))) { //nolint:gosec // only compared
+		if h.Typeflag == tar.TypeSymlink && (path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(h.Name), h.Linkname))) { //nolint:gosec // only compared
 			return fmt.Errorf("%s/%s -> %.80q: %w", dir, h.Name, h.Linkname, errOutside)
 		}
 		if err := visit(h, r); err != nil {

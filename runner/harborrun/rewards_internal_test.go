@@ -65,9 +65,12 @@ func TestWithoutLinks(t *testing.T) {
 	var in, out bytes.Buffer
 	w := tar.NewWriter(&in)
 	for _, h := range []tar.Header{
-		{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "d/file", Typeflag: tar.TypeReg, Size: 1, Mode: 0o644},
-		{Name: "d/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "d/hard", Typeflag: tar.TypeLink, Linkname: "d/file"},
-		{Name: "d/x.tmp", Typeflag: tar.TypeReg, Mode: 0o644}, {Name: "cache/a", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "d/file", Typeflag: tar.TypeReg, Size: 1, Mode: 0o644},
+		{Name: "d/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		{Name: "d/hard", Typeflag: tar.TypeLink, Linkname: "d/file"},
+		{Name: "d/x.tmp", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "cache/a", Typeflag: tar.TypeReg, Mode: 0o644},
 	} {
 		if err := w.WriteHeader(&h); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (a *attempt) verify(ctx context.Context, sandbox env.Environment, step harb
 	isSeparate := a.task.IsSeparate(step)
 	if isSeparate || !a.KeepProcesses {
 		err := killAll(ctx, sandbox)
-		if err == nil && !isSeparate { // the tests may need the services of the image
+		if err == nil { // the tests or the next step may need the services of the image
 			err = startEntrypoint(ctx, a.as(sandbox, ""), a.image.Entrypoint)
 		}
 		if err != nil {
